@@ -20,7 +20,6 @@ AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]
 """What lies on what: categories one upon the other; the colours' groups likewise; or all
 in order of birth, as memory_viz stacks them. Within each, in order of birth."""
 
-
 AllocationColour: TypeAlias = Literal[
     "category", "module", "stack", "age", "stream", "pool"
 ]

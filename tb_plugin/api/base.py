@@ -14,7 +14,6 @@ API_VERSION: Final = 2
 XKind: TypeAlias = Literal["step", "relative", "wall"]
 """Training step; milliseconds since the attempt began; milliseconds since the epoch."""
 
-
 Unit: TypeAlias = Literal[
     "bytes",
     "bytes_per_step",
@@ -27,10 +26,8 @@ Unit: TypeAlias = Literal[
     "watts",
 ]
 
-
 CapacityKind: TypeAlias = Literal["device", "cgroup_limit", "host_memory", "none"]
 """What bounds the memory: the device, the control group's limit, or all of the host."""
-
 
 F64Column: TypeAlias = npt.NDArray[np.float64]
 """NaN where nothing was recorded."""

@@ -15,7 +15,6 @@ from tb_plugin.api.modules import CategoryGroup
 CompareBy: TypeAlias = Literal["category", "line", "module", "size"]
 """line: of the user's own code; size: powers of two."""
 
-
 StackMatch: TypeAlias = Literal["exact", "function"]
 """exact: the same lines of the same files. function: the same functions of files of the
 same name, whatever the line and the folder: for two versions of the code."""

@@ -21,15 +21,12 @@ HistoryOrigin: TypeAlias = Literal[
 """What took it: a collected call's side; `rec.snapshot`; an out-of-memory error; an
 exception nobody caught; a signal that ended the process. `file`: another tool wrote it."""
 
-
 HistoryState: TypeAlias = Literal["closed", "opening", "ready", "failed"]
 """closed: nobody asked for it yet."""
-
 
 HistoryLevel: TypeAlias = Literal["active", "allocated", "reserved"]
 """As torch counts: active until free_completed, allocated until free_requested; reserved
 is what the segments take of the device."""
-
 
 HistoryMarkKind: TypeAlias = Literal["oom", "snapshot", "annotation", "step", "tag"]
 """An event `oom` or `snapshot`; a span of `external_annotations`; a step of our tags;

@@ -41,11 +41,9 @@ ModuleState: TypeAlias = Literal[
 the others are each module's own. `peak_*` is the highest total between the module's
 boundaries, `*_ac` what activation checkpointing recomputes in backward."""
 
-
 ModuleMeasure: TypeAlias = Literal["held", "total"]
 """What a module and those below it hold; or all that the rank held at the module's moment
 (what torch's trackers print)."""
-
 
 CategoryGroup: TypeAlias = Literal[
     "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"

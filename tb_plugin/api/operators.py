@@ -12,7 +12,6 @@ from tb_plugin.api.profile import ProfileChoice
 
 OperatorsBy: TypeAlias = Literal["name", "shapes"]
 
-
 OperatorCharge: TypeAlias = Literal["allocating", "freeing"]
 
 

@@ -31,7 +31,6 @@ HeadlineKey: TypeAlias = Literal[
     "workers_rss",
 ]
 
-
 HeadlineCaveat: TypeAlias = Literal[
     "sampled",
     "estimated",

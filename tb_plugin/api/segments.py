@@ -17,10 +17,8 @@ from tb_plugin.api.modules import CategoryGroup
 SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age"]
 """address ascends; the others descend, but age: the oldest first."""
 
-
 SizeClass: TypeAlias = Literal["small", "large"]
 """Which of the allocator's pools: requests of at most 1 MiB are small."""
-
 
 AllocatorAction: TypeAlias = Literal[
     "alloc",

@@ -20,11 +20,9 @@ TraceTrackKind: TypeAlias = Literal[
     "host", "device", "python", "span", "counter", "other"
 ]
 
-
 TraceSourceKind: TypeAlias = Literal["trace", "spans", "counters"]
 """trace: a profiler's file. spans: what the recording itself timed. counters: numbers of
 the recording's step and host tables over time."""
-
 
 TraceFamily: TypeAlias = Literal[
     "kernel",
@@ -44,13 +42,10 @@ TraceFamily: TypeAlias = Literal[
 """What kind of work a slice is: its colour. runtime: calls that launch work or wait for
 it. memory: copies and fills on a device."""
 
-
 TraceInstantKind: TypeAlias = Literal["oom", "checkpoint", "other"]
 """What is drawn apart: errors of memory, and checkpoints that were written."""
 
-
 TraceReduced: TypeAlias = Literal["exact", "highest", "mean"]
-
 
 TraceState: TypeAlias = Literal["opening", "ready", "failed"]
 

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 COUNTERS: Final = "counters-"
 """What ids of sources of a run's own numbers begin with; a rank follows."""
 
-
 _MOST_NS: Final = 2**61
 """Times beyond it do not come from any clock; sums of a few still fit 64 bits."""
-
 
 MAX_TRACKS: Final = 4_000
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
