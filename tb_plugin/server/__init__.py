@@ -1,1 +1,1 @@
-"""What answers requests: who may ask, routes and parameters, files, and dropped files."""
+"""Requests are answered: access, routes and parameters, files, and dropped files."""

@@ -1,4 +1,4 @@
-"""Who is answered: the names a server goes by, and the token of `memboard open`.
+"""Access: the host names a server answers to, and the token of `memboard open`.
 
 A site may let its own name lead to this machine (DNS rebinding). A browser then takes our
 answers for the site's own and lets its page read them. The `Host` that the browser sends

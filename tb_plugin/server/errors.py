@@ -1,4 +1,4 @@
-"""What a request can get instead of an answer."""
+"""Errors that a request can get instead of an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NotFoundError(RequestError):
 
 
 class BadRequestError(RequestError):
-    """A parameter that means nothing."""
+    """Invalid parameter."""
 
     status = 400
 

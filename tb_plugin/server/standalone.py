@@ -110,7 +110,7 @@ class Application:
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
-        """See PEP 3333."""
+        """Answer a request of WSGI."""
         found: Iterable[bytes] = self._border(environ, start_response)
         return found
 

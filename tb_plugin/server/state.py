@@ -1,4 +1,4 @@
-"""What all requests share: the runs, and the readers that keep what they have read.
+"""State that all requests share: runs, and readers that cache what they have read.
 
 Heavy, and imported at the first question. What only some routes need they make
 themselves when they are first asked, and keep it here (`State.kept`).

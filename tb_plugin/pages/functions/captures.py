@@ -1,4 +1,4 @@
-"""What was captured around one call: hook values, saved activations, histories.
+"""Captures around one call: hook values, saved activations, histories.
 
 Captures come from files, and files may hold anything: what is not of its type is left
 out, what points nowhere too, and texts are cut.

@@ -1,4 +1,4 @@
-"""What a question about module memory is about: window, rank, device and state.
+"""The window, rank, device and state that a request about module memory names.
 
 Whatever is not asked for, or is not there, has a default; a capture that cannot be read
 becomes a problem and another rank's is shown, unless that very rank was asked for.

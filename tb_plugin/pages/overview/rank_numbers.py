@@ -74,7 +74,7 @@ class RankNumbers:
         return self._worst(ranks, lambda facts: facts.readings.get(column))
 
     def non_torch(self, ranks: Sequence[int]) -> PerRank:
-        """See `FileFacts.non_torch`."""
+        """Most that was used on each rank's device beside torch."""
         return self._worst(ranks, lambda facts: facts.non_torch)
 
     def fragmentation(self, ranks: Sequence[int], reserved: str) -> PerRank:

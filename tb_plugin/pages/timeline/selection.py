@@ -1,4 +1,4 @@
-"""What a request is about: its ranks, its x axis, and their rows on that axis."""
+"""The ranks and the x axis of a request, and the ranks' rows on that axis."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OfRanksQuery(Query, frozen=True):
 
 
 class RanksQuery(OfRanksQuery, frozen=True):
-    """The same, of one phase."""
+    """Ranks of a run, in one phase."""
 
     phase: Text | None = None
     """Whose steps are meant; the training phase where none is named."""
