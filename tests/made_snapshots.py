@@ -8,7 +8,15 @@ lists and frames as torch does.
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from tb_plugin.formats.snapshots.snapshot_file import read_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from collector.format.records import CaptureTable
 
 GIB = 2**30
 
@@ -226,3 +234,9 @@ def pooled(num_events: int) -> dict:
         entry["seconds"] = place / 8
         entry["frames"] = frames
     return snapshot
+
+
+def read_snapshot(path: Path) -> Mapping[str, CaptureTable]:
+    """The tables of a snapshot's file, read in this process."""
+    with path.open("rb") as file:
+        return read_tables(file)

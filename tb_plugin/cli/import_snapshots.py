@@ -7,7 +7,7 @@ files stay as they are; one too large for a capture is copied. A file that canno
 is named, and the others are imported.
 """
 
-# ruff: noqa: PTH119
+# ruff: noqa: PTH119, PTH120
 # os.path: pathlib would change the URLs that paths at a store are.
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,9 +32,10 @@ from tb_plugin import storage
 from tb_plugin.cli.opening import open_files, path_or_url
 from tb_plugin.cli.options import whole_number
 from tb_plugin.cli.text import complain, counted
-from tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
-from tb_plugin.formats.snapshots.files.names import parse_names
+from tb_plugin.formats.found_files import FoundFile
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshot, snapshot_at
 from tb_plugin.index.layout import run_folder
+from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.jobs.worker.errors import ImportFailedError
 from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.jobs.worker.limits import SNAPSHOT
@@ -110,97 +111,53 @@ def _run_name(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A file, and the place its snapshot takes in a run."""
-
-    path: str
-    """Absolute, or a store's."""
-    size_bytes: int
-    mtime_ns: int
-    rank: int
-    is_guessed: bool
-    """Nothing names the rank."""
-    world_size: int
-    step: int | None
-    label: str
-    phase: str = "train"
-    function: str = ""
-    iteration: int = 0
-    context: str = ""
-
-    def capture(self, tables: Mapping[str, CaptureTable]) -> Capture:
-        """The snapshot as a recording has it."""
-        return Capture(
-            kind="history",
-            time_ns=self.mtime_ns,
-            step=self.step,
-            phase=self.phase,
-            function=self.function,
-            iteration=self.iteration,
-            context=self.context,
-            label=self.label,
-            meta={
-                "imported_from": {
-                    "path": self.path.encode("utf-8", "replace").decode(),
-                    "size_bytes": self.size_bytes,
-                    "mtime_ns": self.mtime_ns,
-                }
-            },
-            tables=tables,
-        )
-
-
-Snapshot = tuple[Source, bytes]
+Snapshot = tuple[FoundSnapshot, bytes]
 """A file, and its capture as it goes to disk."""
 
 
-def _source_of(path: str, rank: int | None) -> Source:
+def _source_of(path: str, rank: int | None) -> FoundSnapshot:
     """A file by its name; `rank` where the user named it."""
-    status = storage.at(path).stat(path)
-    folder, base = os.path.split(path)
-    names = parse_names(base, run_folder(folder, os.sep)[1])
-    theirs = parse_file_name(base)
-    is_memprofilers = theirs is not None and theirs.kind == "history"
-    known = theirs.rank if theirs is not None and is_memprofilers else names.rank
-    ranks = [number for number in (rank, known) if number is not None]
-    source = Source(
-        path=path,
-        size_bytes=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        rank=ranks[0] if ranks else 0,
-        is_guessed=not ranks,
-        world_size=names.world_size or 0,
-        step=names.step,
-        label=names.label,
-    )
-    if theirs is None or not is_memprofilers:
-        return source
-    function, phase = split_phase(theirs.function)
-    if not theirs.context:
-        return replace(source, step=theirs.iteration, label=function, phase=phase)
-    return replace(
-        source,
-        label="",
-        phase=phase,
-        function=function,
-        iteration=theirs.iteration,
-        context=theirs.context,
+    key = FileKey.of(storage.at(path).stat(path))
+    layout = run_folder(os.path.dirname(path), os.sep)[1]
+    found = snapshot_at(FoundFile("", path, path, key), layout)
+    return found if rank is None else replace(found, rank=rank)
+
+
+def _capture(source: FoundSnapshot, tables: Mapping[str, CaptureTable]) -> Capture:
+    """A snapshot as a recording has it."""
+    said = source.said
+    return Capture(
+        kind="history",
+        time_ns=source.key.mtime_ns,
+        step=said.step,
+        phase=said.phase or "train",
+        function=said.function,
+        iteration=said.iteration,
+        context=said.context,
+        label=said.label,
+        meta={
+            "imported_from": {
+                "path": source.path.encode("utf-8", "replace").decode(),
+                "size_bytes": source.num_bytes,
+                "mtime_ns": source.key.mtime_ns,
+            }
+        },
+        tables=tables,
     )
 
 
 def _read(
-    sources: Sequence[Source],
-) -> tuple[list[Snapshot], list[Source], list[Failure]]:
+    sources: Sequence[FoundSnapshot],
+) -> tuple[list[Snapshot], list[FoundSnapshot], list[Failure]]:
     """Snapshots as captures, those too large for one, and those that cannot be read."""
     importer = Importer()
     read: list[Snapshot] = []
-    large: list[Source] = []
+    large: list[FoundSnapshot] = []
     failed: list[Failure] = []
     for source in sources:
         try:
             tables = _tables(importer, source.path)
-            read.append((source, encode_body(source.capture(tables))))
+            read.append((source, encode_body(_capture(source, tables))))
         except ImportFailedError as error:  # noqa: PERF203  # the others go on
             failed.append(Failure(str(error), where=source.path, remedy=error.remedy))
         except ValueError:  # what `encode_body` does not take
@@ -228,12 +185,14 @@ def _write_ranks(run_dir: Path, snapshots: Sequence[Snapshot]) -> list[str]:
     """Write one attempt with a file for each rank; a line for the user about each."""
     if not snapshots:
         return []
-    started = min(source.mtime_ns for source, _ in snapshots)
-    world_size = max(max(one.rank + 1, one.world_size) for one, _ in snapshots)
+    started = min(source.key.mtime_ns for source, _ in snapshots)
+    world_size = max(
+        max((one.rank or 0) + 1, one.said.world_size or 0) for one, _ in snapshots
+    )
     attempt, job = new_attempt(started), f"{IMPORT_JOB}{secrets.token_hex(8)}"
     by_rank: dict[int, list[Snapshot]] = {}
     for source, body in snapshots:
-        by_rank.setdefault(source.rank, []).append((source, body))
+        by_rank.setdefault(source.rank or 0, []).append((source, body))
     lines = []
     for rank, of_rank in sorted(by_rank.items()):
         header = Header(
@@ -253,8 +212,8 @@ def _write_ranks(run_dir: Path, snapshots: Sequence[Snapshot]) -> list[str]:
             versions={"memboard": versions()["memboard"]},
         )
         path = run_dir.joinpath(*RANK_FILES_DIR, rank_file_name(rank, attempt))
-        _write(path, header, sorted(of_rank, key=lambda one: one[0].mtime_ns))
-        guessed = sum(source.is_guessed for source, _ in of_rank)
+        _write(path, header, sorted(of_rank, key=lambda one: one[0].key.mtime_ns))
+        guessed = sum(source.rank is None for source, _ in of_rank)
         note = (
             f" ({guessed} without a rank in the name: give --rank)" if guessed else ""
         )
@@ -285,8 +244,8 @@ def _write(path: Path, header: Header, snapshots: Sequence[Snapshot]) -> None:
         file.flush()
         for source, body in snapshots:
             # Only what lists it is needed of the capture: its body is made already.
-            file.write_capture(source.capture({}), body)
-        ended = max(source.mtime_ns for source, _ in snapshots)
+            file.write_capture(_capture(source, {}), body)
+        ended = max(source.key.mtime_ns for source, _ in snapshots)
         file.close("closed", "", num_dropped=0, time_ns=ended)
     except BaseException:
         file.release()
@@ -307,23 +266,24 @@ def _note(
     return Note(kind="source", time_ns=header.started.wall_ns, step=None, data=data)
 
 
-def _copy(run_dir: Path, large: Sequence[Source]) -> list[str]:
+def _copy(run_dir: Path, large: Sequence[FoundSnapshot]) -> list[str]:
     """Copy files beside the ranks', with rank and step in their names."""
     lines = []
     for source in large:
-        step = "" if source.step is None else f"_step{source.step}"
-        name = f"memory_snapshot_rank{source.rank}{step}_{secrets.token_hex(4)}.pickle"
+        rank, number = source.rank or 0, source.said.step
+        step = "" if number is None else f"_step{number}"
+        name = f"memory_snapshot_rank{rank}{step}_{secrets.token_hex(4)}.pickle"
         run_dir.mkdir(parents=True, exist_ok=True)
         unfinished = run_dir / f"{name}.tmp"
         try:
             file, _ = storage.at(source.path).open(source.path)
             with file, unfinished.open("wb") as copy:
                 shutil.copyfileobj(file, copy, _PIECE)
-            os.utime(unfinished, ns=(source.mtime_ns, source.mtime_ns))
+            os.utime(unfinished, ns=(source.key.mtime_ns, source.key.mtime_ns))
             unfinished.replace(run_dir / name)
         finally:
             unfinished.unlink(missing_ok=True)
         lines.append(
-            f"rank {source.rank}: too large for a capture, copied to {run_dir / name}"
+            f"rank {rank}: too large for a capture, copied to {run_dir / name}"
         )
     return lines

@@ -31,7 +31,6 @@ Place: TypeAlias = Path | str
 """A path; or a URL, once it was opened as paths at its store are written."""
 
 _MAX_LISTED: Final = 20
-_POLL_SECONDS: Final = 0.02
 _WAIT_POLL_SECONDS: Final = 0.5
 
 
@@ -133,18 +132,13 @@ def runs_at(place: Place) -> Store:
         logdir = Logdir(str(place), "", str(place.resolve()))
     else:
         remote = storage.remote_at(place)
-        remote.is_patient = False
         logdir = Logdir(place, "", place)
     store = Store((logdir,))
+    store.index.finish()
     store.look()
-    while store.index.is_walking:
-        time.sleep(_POLL_SECONDS if store.index.is_listing else 0.0)
-        store.look()
-    if remote is not None:
-        refusal = remote.refusal()
-        if refusal is not None and not store.index.runs:
-            raise refused(refusal[1], refusal[0])
-        remote.is_patient = True
+    refusal = None if remote is None else remote.refusal()
+    if refusal is not None and not store.index.runs:
+        raise refused(refusal[1], refusal[0])
     return store
 
 

@@ -186,7 +186,7 @@ class Listing(ABC, Generic[File, Files]):
         if total > MAX_FILES:
             what = f"Of {total:,} {self.plural}, {MAX_FILES:,} are listed."
             remedy = "Move some of them into another directory."
-            problems.append(problem(self._shown_folder, what, remedy))
+            problems.append(Problem("warning", self._shown_folder, what, remedy=remedy))
         self.problems = tuple(problems[:MAX_PROBLEMS])
         seen = (known, self.problems)
         if seen == self._seen:
@@ -229,7 +229,11 @@ class Listing(ABC, Generic[File, Files]):
             return None  # it vanished since it was found
         if isinstance(found, NotOpened):
             rank = self.rank_of(candidate)
-            problems.append(problem(shown, found.sentence, found.remedy, rank=rank))
+            problems.append(
+                Problem(
+                    "warning", shown, found.sentence, remedy=found.remedy, rank=rank
+                )
+            )
             return None
         file, key = self._known.get(candidate), FileKey.of(found.status)
         if file is None or (file.path, file.key) != (found.path, key):
@@ -238,25 +242,3 @@ class Listing(ABC, Generic[File, Files]):
             plain = FoundFile(identity, found.path, shown, key, rank)
             file = self._file(candidate, plain)
         return self._looked_into(candidate, file)
-
-
-def problem(
-    path: str,
-    what: str,
-    remedy: str,
-    *,
-    severity: Literal["warning", "error"] = "warning",
-    where: str = "",
-    salvaged: str = "",
-    rank: int | None = None,
-) -> Problem:
-    """Why a file or directory is not all opened, and what to do."""
-    return Problem(
-        severity=severity,
-        path=path,
-        what=what,
-        where=where,
-        salvaged=salvaged,
-        remedy=remedy,
-        rank=rank,
-    )

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import EXPORT_MARK, PLUGIN_NAME
 from tb_plugin import storage
-from tb_plugin.formats.found_files import MAX_PROBLEMS, problem
+from tb_plugin.api.base import Problem
+from tb_plugin.formats.found_files import MAX_PROBLEMS
 from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
 from tb_plugin.formats.snapshots.files.names import alike
 from tb_plugin.index.layout import relative
 
 if TYPE_CHECKING:
-    from tb_plugin.api.base import Problem
     from tb_plugin.formats.registry import Kind
     from tb_plugin.index.looks import Looks
     from tb_plugin.storage.contract import Entry, Status
@@ -180,7 +180,9 @@ class _Look:
 
     def say(self, path: str, what: str, remedy: str) -> None:
         """Something is not as it should be."""
-        self.problems.append(problem(relative(path, self._root), what, remedy))
+        self.problems.append(
+            Problem("warning", relative(path, self._root), what, remedy=remedy)
+        )
 
     def _take_file(self, entry: Entry) -> None:
         name = entry.name

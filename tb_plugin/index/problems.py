@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final, Literal
 
 from tb_plugin import storage
-from tb_plugin.formats.found_files import problem
+from tb_plugin.api.base import Problem
 from tb_plugin.formats.recording.tail import named
 from tb_plugin.formats.registry import fault_of
 from tb_plugin.storage import StorageError
@@ -14,7 +14,6 @@ from tb_plugin.storage import StorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.snapshots.files.listing import (
@@ -120,11 +119,11 @@ def _problem(
     where: str = "",
     remedy: str,
 ) -> Problem:
-    return problem(
+    return Problem(
+        severity,
         file.shown_path,
         what,
-        remedy,
-        severity=severity,
+        remedy=remedy,
         where=where,
         salvaged=_salvaged(file),
         rank=file.rank,
@@ -144,20 +143,21 @@ def _salvaged(file: RankFile) -> str:
 def problems_at(logdir: Logdir) -> Iterator[Problem]:
     """Problems of one logdir that belong to none of its runs."""
     if logdir.path is None:
-        yield problem(
+        yield Problem(
+            "error",
             logdir.shown,
             "Logdirs at such an address are not read.",
-            "Check how it is written, and name the store itself:"
+            remedy="Check how it is written, and name the store itself:"
             " --logdir s3://bucket/runs, or a local directory.",
-            severity="error",
         )
     elif storage.is_remote(logdir.path):
         yield from _at_store(logdir.path)
     elif not storage.LOCAL.isdir(logdir.path):
-        yield problem(
+        yield Problem(
+            "warning",
             logdir.shown,
             "There is no such directory (yet).",
-            "Check --logdir; the page fills by itself once the directory exists.",
+            remedy="Check --logdir; the page fills by itself once the directory exists.",
         )
 
 
@@ -166,16 +166,19 @@ def _at_store(root: str) -> Iterator[Problem]:
     refused = remote.refusal()
     if refused is not None:
         path, error = refused
-        yield problem(path, f"{error.strerror}.", error.remedy, severity="error")
+        yield Problem("error", path, f"{error.strerror}.", remedy=error.remedy)
     listing = remote.progress()
     if listing:
-        yield problem(root, listing, "Wait a moment: the page fills by itself.")
+        yield Problem(
+            "warning", root, listing, remedy="Wait a moment: the page fills by itself."
+        )
     if remote.num_refused_names:
-        yield problem(
+        yield Problem(
+            "warning",
             root,
             f"{remote.num_refused_names:,} keys hold names that no file can have, such"
             " as `..`; they are not shown.",
-            "Nothing is to be done if they are not yours.",
+            remedy="Nothing is to be done if they are not yours.",
         )
 
 
@@ -232,10 +235,12 @@ def _fault(file: FoundSnapshot) -> Problem | None:
     fault = fault_of(file.path)
     if fault is None:
         return None
-    return problem(
+    what, remedy = fault
+    return Problem(
+        "error",
         file.shown_path,
-        *fault,
-        severity="error",
+        what,
         salvaged="nothing",
+        remedy=remedy,
         rank=file.rank,
     )

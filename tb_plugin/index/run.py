@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.formats.found_files import problem
+from tb_plugin.api.base import Problem
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshots
 from tb_plugin.formats.traces.files.listing import FoundTraces
 from tb_plugin.index.catalogue import Catalogue
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
-    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.frames.parts import Part
@@ -155,39 +154,30 @@ class Run:
         """
         if rank is None and self._is_checked:
             return
-        if self.imported is not None:
-            self._check_imported(self.imported, budget)
-            return
-        if self.found.snapshots is not None:
-            before = self._num_faults()
-            done = self._snapshot_faults.check(self.snapshots, budget)
-            if self._num_faults() != before:
-                self._changed()
+        before = self.num_faults
+        done = self._look_for_damage(budget, rank)
+        self.note_new_faults(before)
+        if rank is None:
             self._is_checked = done
-            return
+
+    def _look_for_damage(self, budget: Budget, rank: int | None) -> bool:
+        """Whether nothing is left to look at."""
+        if self.imported is not None:
+            size = sum(file.num_bytes for file in self.imported.found.files)
+            return size > _CHECKED_BYTES or self.imported.check(budget)
+        if self.found.snapshots is not None:
+            return self._snapshot_faults.check(self.snapshots, budget)
         folder = self.found.folder
         if storage.is_remote(folder) and not storage.remote_at(folder).is_patient:
-            return
+            return False
         files = [f for f in self.files.values() if rank in (None, f.rank)]
         if rank is None and sum(f.num_bytes for f in files) > _CHECKED_BYTES:
-            return
-        before = self._num_faults()
-        done = all(file.check(budget) for file in files)
-        self._is_checked = done and rank is None
-        if self._num_faults() != before:
-            self._changed()
-
-    def _check_imported(self, imported: Imports, budget: Budget) -> None:
-        before = self._num_faults()
-        size = sum(file.num_bytes for file in imported.found.files)
-        done = size > _CHECKED_BYTES or imported.check(budget)
-        if self._num_faults() != before:
-            self._changed()
-        self._is_checked = done
+            return False
+        return all(file.check(budget) for file in files)
 
     def note_new_faults(self, before: int) -> None:
         """Reading columns may find damage: call with `num_faults` from before."""
-        if self._num_faults() != before:
+        if self.num_faults != before:
             self._changed()
 
     def note_read(self, file: FoundSnapshot, problem: Problem | None) -> None:
@@ -203,7 +193,9 @@ class Run:
     @property
     def num_faults(self) -> int:
         """Faults of all files so far."""
-        return self._num_faults()
+        imported = 0 if self.imported is None else self.imported.num_problems
+        of_files = sum(file.num_faults_said for file in self.files.values())
+        return imported + len(self._snapshot_faults.problems) + of_files
 
     @property
     def unfinished(self) -> bool:
@@ -327,11 +319,6 @@ class Run:
         self._is_checked = False
         self._settled_at = inf
 
-    def _num_faults(self) -> int:
-        imported = 0 if self.imported is None else self.imported.num_problems
-        of_files = sum(file.num_faults_said for file in self.files.values())
-        return imported + len(self._snapshot_faults.problems) + of_files
-
     def _is_live(self) -> bool:
         last_by_rank: dict[int, RankFile] = {}
         for (rank, attempt), file in self.files.items():
@@ -408,10 +395,11 @@ class Run:
             left_out = len(found) - _MAX_PROBLEMS + 1
             found = found[: _MAX_PROBLEMS - 1]
             found.append(
-                problem(
+                Problem(
+                    "warning",
                     self.found.shown_folder,
                     f"{left_out} more problems are not listed.",
-                    "Choose one rank to see its own.",
+                    remedy="Choose one rank to see its own.",
                 )
             )
         return tuple(found)

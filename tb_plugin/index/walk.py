@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import storage
-from tb_plugin.api.base import ForeignFiles
-from tb_plugin.formats.found_files import MAX_PROBLEMS, problem
+from tb_plugin.api.base import ForeignFiles, Problem
+from tb_plugin.formats.found_files import MAX_PROBLEMS
 from tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
 from tb_plugin.index.layout import OtherRuns, relative, run_name
 from tb_plugin.index.listing import FoundRun
@@ -33,7 +33,6 @@ from tb_plugin.index.problems import problems_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tb_plugin.api.base import Problem
     from tb_plugin.index.folders import ForeignKind, Place
     from tb_plugin.index.logdirs import Logdir
 
@@ -45,6 +44,7 @@ _SETTLED_SECONDS: Final = 2.0
 slowly, and a change within the same tick leaves the modification time as it was."""
 _WALK_PAUSE_SECONDS: Final = 1.0
 _LIST_PAUSE_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.02
 _PAUSE_RATIO: Final = 10
 """Looking takes at most a tenth of the time, however slow the file system is."""
 
@@ -101,6 +101,19 @@ class Index:
                 run.list_files()
             cost = self._clock() - now
             self._next_listing = now + max(_LIST_PAUSE_SECONDS, _PAUSE_RATIO * cost)
+
+    def finish(self) -> None:
+        """Walk until everything was seen; for commands, which wait for stores then."""
+        for remote in self._remotes:
+            remote.is_patient = False
+        self.refresh()
+        while self.is_walking:
+            time.sleep(_POLL_SECONDS if self.is_listing else 0.0)
+            self.refresh()
+        for run in self.runs.values():
+            run.list_files()
+        for remote in self._remotes:
+            remote.is_patient = True
 
     @property
     def is_walking(self) -> bool:
@@ -237,10 +250,11 @@ class Index:
         except OSError as error:
             if path == root and storage.is_remote(root):
                 return None  # what is wrong with a whole store is said of the logdir
-            unreadable = problem(
+            unreadable = Problem(
+                "warning",
                 relative(path, root),
                 f"The directory cannot be read: {error.strerror or error}.",
-                str(getattr(error, "remedy", "Check its permissions.")),
+                remedy=str(getattr(error, "remedy", "Check its permissions.")),
             )
             return Folder((0, 0), 0, 0.0, 0, (), (), (unreadable,))
 
@@ -275,17 +289,19 @@ def _holds_rank_files(folder: str) -> bool:
 
 
 def _too_large(logdir: Logdir) -> Problem:
-    return problem(
+    return Problem(
+        "warning",
         logdir.shown,
         "The logdir holds too many entries; only a part of it was looked at.",
-        "Point --logdir further down, at the directory that holds the runs.",
+        remedy="Point --logdir further down, at the directory that holds the runs.",
     )
 
 
 def _too_many_unknown(num_allowed: int) -> Problem:
-    return problem(
+    return Problem(
+        "warning",
         "",
         f"More than {num_allowed:,} files have names that do not tell what they are;"
         " the rest is not searched for memory snapshots and traces.",
-        "Name snapshots `memory_snapshot*.pickle` and traces `*.pt.trace.json`, or point --logdir further down.",
+        remedy="Name snapshots `memory_snapshot*.pickle` and traces `*.pt.trace.json`, or point --logdir further down.",
     )

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from tb_plugin.api.histories import HistoryOrigin
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.snapshots.files.listing import (
-        Context,
-        FoundSnapshot,
-        FoundSnapshots,
-    )
+    from tb_plugin.formats.snapshots.files.listing import FoundSnapshot, FoundSnapshots
+    from tb_plugin.formats.snapshots.files.names import Context
     from tb_plugin.index.run import AttemptFiles, Run
 
 _CAPTURE_ID: Final = re.compile(r"(\d{1,8})-(.{1,200})-(\d{1,18})", re.DOTALL)
@@ -187,12 +184,12 @@ def reference_of_file(file: FoundSnapshot) -> HistoryReference:
         id=file.id,
         rank=file.rank,
         attempt=1,
-        function=file.function,
-        phase=file.phase,
-        iteration=file.iteration,
-        context=file.context,
-        label=file.label,
-        step=file.step,
+        function=file.said.function,
+        phase=file.said.phase,
+        iteration=file.said.iteration,
+        context=file.said.context,
+        label=file.said.label,
+        step=file.said.step,
         time_ms=file.key.mtime_ns / 1e6,
         num_bytes=file.num_bytes,
         path=file.shown_path,

@@ -20,6 +20,7 @@ from tb_plugin.server.errors import NotReadyError, RequestError
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+
 _logger = logging.getLogger(__name__)
 
 MAX_UNDER_WAY: Final = 64
@@ -291,12 +292,12 @@ def problem_of(found: Shown, error: Exception) -> Problem:
         what = f"Opening it failed: {type(error).__name__}."
         remedy = "The log of TensorBoard holds the traceback; please report it."
     return Problem(
-        severity="error",
-        path=found.shown_path,
-        what=what[:1000],
+        "error",
+        found.shown_path,
+        what[:1000],
+        remedy=remedy[:1000],
         where=where[:500],
         salvaged="Everything else of the run.",
-        remedy=remedy[:1000],
         rank=found.rank,
     )
 

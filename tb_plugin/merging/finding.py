@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-import stat
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from collector.format.errors import FormatError
-from collector.format.names import PLUGIN_NAME, rank_file_name
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
 from tb_plugin.formats.recording.captures import TRACE
+from tb_plugin.formats.traces.files.sources import artifact
+from tb_plugin.index.logdirs import Logdir
+from tb_plugin.index.walk import Index
 from tb_plugin.jobs.worker.errors import ImportFailedError
 from tb_plugin.merging.heads import read_head
 from tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from tb_plugin.index.run import AttemptFiles
     from tb_plugin.merging.heads import AnyPath, ClockSync
     from tb_plugin.merging.inputs import Ranks, Window
-    from tb_plugin.storage.contract import Entry
 
-_TRACE_NAME: Final = re.compile(r".+\.json(\.gz)?", re.IGNORECASE)
-_MAX_ENTRIES: Final = 200_000
-_MAX_DEPTH: Final = 8
 _MAX_MISSING: Final = 20
 _WINDOW_NS: Final = 10**9
 """Around a cycle: what is sampled on a timer lies beside it."""
@@ -71,7 +67,7 @@ def inputs_of_run(
         inputs.ranks.append(one)
         try:
             one.window = _window(file, cycle)
-            for path in _captured(file, folder, cycle, inputs):
+            for path in _captured(file, cycle, inputs):
                 taken.add(_real(path))
                 if (trace := _trace(path, folder, inputs)) is not None:
                     one.traces.append(trace)
@@ -135,7 +131,19 @@ def traces_below(folder: AnyPath) -> Iterator[str]:
     Raises:
         StorageError: its store refuses.
     """
-    return _with_times(_json_paths(os.fspath(folder)))
+    shown = os.fspath(folder)
+    root = _real(shown)
+    index = Index((Logdir(shown=root, name="", path=root),))
+    index.finish()
+    if storage.is_remote(root):
+        refusal = storage.remote_at(root).refusal()
+        if refusal is not None:
+            raise refusal[1].anew()
+    found: dict[str, str] = {}
+    for run in index.runs.values():
+        for file in () if run.traces is None else run.traces.found.files:
+            found.setdefault(file.path, f"{shown}/{file.shown_path}")
+    return _with_times(sorted(found.values()))
 
 
 def _composer_clocks(traces: Mapping[int, list[TraceFile]]) -> dict[int, RankClock]:
@@ -168,69 +176,8 @@ def _composer_clocks(traces: Mapping[int, list[TraceFile]]) -> dict[int, RankClo
     return clocks
 
 
-def _json_paths(folder: str) -> Iterator[str]:
-    """Files whose names may be traces', links among them, each folder once.
-
-    A link that leads out is followed where it leads to a directory, or to a file of such
-    a name, as by the walk of a logdir.
-    """
-    root = _real(folder)
-    num_entries = 0
-    stack = [(folder, 0)]
-    linked: set[str] = set()
-    while stack:
-        path, depth = stack.pop()
-        for entry in _entries_in(path):
-            num_entries += 1
-            if num_entries > _MAX_ENTRIES:
-                return
-            if entry.is_dir(follow_symlinks=False):
-                if depth < _MAX_DEPTH and not entry.name.startswith("."):
-                    stack.append((entry.path, depth + 1))
-            elif entry.is_symlink() and stat.S_ISDIR(_mode(_real(entry.path))):
-                target = _real(entry.path)
-                # What lies inside is walked there; a link to a folder above has no end.
-                known = (root, _real(path), *linked)
-                is_new = not any(storage.is_inside(target, one) for one in known)
-                is_above = storage.is_inside(_real(path), target)
-                if is_new and not is_above and depth < _MAX_DEPTH:
-                    linked.add(target)
-                    stack.append((entry.path, depth + 1))
-            elif _TRACE_NAME.fullmatch(entry.name) and _may_open(entry.path, root):
-                yield entry.path
-
-
-def _entries_in(folder: str) -> list[Entry]:
-    """What a folder holds, by name; nothing where it cannot be listed."""
-    try:
-        with storage.at(folder).scandir(folder) as listed:
-            return sorted(listed, key=lambda entry: entry.name)
-    except storage.StorageError:
-        raise
-    except OSError:
-        return []
-
-
 def _real(path: str) -> str:
     return storage.at(path).realpath(path)
-
-
-def _mode(path: str) -> int:
-    """What lies at a path, as `stat` has it; 0: nothing that can be looked at."""
-    try:
-        return storage.at(path).lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
-        return 0
-
-
-def _may_open(path: str, root: str) -> bool:
-    """Whether a file of a run lies in it, or links lead to a file of a trace's name.
-
-    Whoever may write into a run must not have any file given that this process may read.
-    """
-    target = _real(path)
-    is_trace = _TRACE_NAME.fullmatch(PurePath(target).name) is not None
-    return storage.is_inside(target, root) or is_trace
 
 
 def _add_found(
@@ -242,15 +189,8 @@ def _add_found(
     ranks: Ranks | None,
 ) -> None:
     """Traces that another profiler left in the run's directory."""
-    own = f"{folder}/plugins/{PLUGIN_NAME}"
-    other = [
-        path
-        for path in _json_paths(folder)
-        if _real(path) not in taken
-        and not storage.is_inside(_real(path), _real(own))
-        and not PurePath(path).is_relative_to(own)
-    ]
-    for one in inputs_of_files(_with_times(other), ranks=ranks, root=folder).ranks:
+    other = [path for path in traces_below(folder) if _real(path) not in taken]
+    for one in inputs_of_files(other, ranks=ranks, root=folder).ranks:
         mine = None if one.rank is None else by_rank.get(one.rank)
         traces = [trace for trace in one.traces if _is_during(trace, mine, attempt)]
         if mine is not None and one.clock.method == "none":
@@ -282,23 +222,16 @@ def _is_during(trace: TraceFile, mine: RankInput | None, attempt: AttemptFiles) 
     return attempt.started_ns - _WINDOW_NS <= at <= attempt.last_ns + 60 * _WINDOW_NS
 
 
-def _captured(
-    file: RankFile, folder: str, cycle: int | None, inputs: Inputs
-) -> Iterator[str]:
+def _captured(file: RankFile, cycle: int | None, inputs: Inputs) -> Iterator[str]:
     """Where the traces lie that the recording names."""
-    name = rank_file_name(file.rank, file.attempt).removesuffix(".events")
-    folder_of_file = os.path.dirname(file.parts[0].path)  # noqa: PTH120  # may be a URL
-    root = _real(folder)
     for _, meta in entries_of(file, TRACE, cycle):
         if meta.get("kept") is False:
             continue
-        path = f"{folder_of_file}/{name}/{meta.get('path', '')}"
-        climbs = ".." in PurePath(path).relative_to(folder_of_file).parts
-        is_there = not climbs and stat.S_ISREG(_mode(_real(path)))
-        if is_there and _may_open(path, root):
-            yield path
-        else:
+        found = artifact(file, meta.get("path"))
+        if found is None:
             inputs.tell(file.rank, str(meta.get("path", "")), "The trace is not there.")
+        else:
+            yield found.path
 
 
 def _window(file: RankFile, cycle: int | None) -> Window:

@@ -29,8 +29,8 @@ from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import OTHER, attribution
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, MAX_BYTES
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.formats.snapshots.snapshot_file import read_snapshot
 from tests.gpu.allocating import MIB, RING
+from tests.made_snapshots import read_snapshot
 from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")

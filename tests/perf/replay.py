@@ -23,7 +23,7 @@ from tb_plugin.analysis.allocator.stacking import columns
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.steps import steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.formats.snapshots.snapshot_file import read_snapshot
+from tests.made_snapshots import read_snapshot
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.settings import parse_settings
 

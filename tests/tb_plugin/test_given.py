@@ -52,7 +52,7 @@ def test_files_of_one_layout_are_one_run_with_ids_that_stay(tmp_path):
     assert sorted(by_name) == ["job", "other"]
     by_name["job"].list_files()
     files = by_name["job"].snapshots.found.files
-    assert [(file.rank, file.step) for file in files] == [(0, 1), (1, 2)]
+    assert [(file.rank, file.said.step) for file in files] == [(0, 1), (1, 2)]
     assert [file.id for file in files] == [file_id("f", path) for path in paths[:2]]
 
 

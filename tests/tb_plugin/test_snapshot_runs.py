@@ -110,7 +110,7 @@ def test_folders_of_steps_and_ranks_are_one_run(tmp_path, paths, ranks_and_steps
     (run,) = index.runs.values()
     assert run.name == "job/memory_snapshot"
     files = run.snapshots.found.files
-    assert [(file.rank, file.step) for file in files] == ranks_and_steps
+    assert [(file.rank, file.said.step) for file in files] == ranks_and_steps
     assert sorted(file.shown_path for file in files) == sorted(
         f"job/{path}" for path in paths
     )
@@ -120,7 +120,7 @@ def test_a_logdir_that_is_itself_of_one_step_says_so(tmp_path):
     write(tmp_path / "iteration_7" / "rank3_memory_snapshot.pickle")
     (run,) = index_of(tmp_path / "iteration_7").runs.values()
     (file,) = run.snapshots.found.files
-    assert (run.name, file.rank, file.step) == (".", 3, 7)
+    assert (run.name, file.rank, file.said.step) == (".", 3, 7)
 
 
 def test_beside_a_recording_it_is_a_run_of_its_own(tmp_path):
@@ -152,8 +152,9 @@ def test_files_of_memprofiler_stay_in_its_run(tmp_path):
     path = "sub/cuda_alloc_rank_0.training_step.2.end.pickle"
     assert file.id == file_id("f", path)
     assert run.snapshots.by_id(file.id) is file
-    assert (file.rank, file.function, file.iteration) == (0, "training_step", 2)
-    assert (file.context, file.path) == ("end", str(tmp_path / path))
+    said = file.said
+    assert (said.rank, said.function, said.iteration) == (0, "training_step", 2)
+    assert (said.context, file.path) == ("end", str(tmp_path / path))
     (history,) = page.of_run("/functions", "sub")["histories"]
     assert (history["id"], history["path"]) == (file.id, path)
 
@@ -186,7 +187,7 @@ def test_files_that_come_grow_and_go_are_noticed(tmp_path):
     write(tmp_path / "exp" / "step_2" / "rank0_memory_snapshot.pickle")
     again(index)
     assert run.version == version + 1
-    assert [file.step for file in run.snapshots.found.files] == [1, 2]
+    assert [file.said.step for file in run.snapshots.found.files] == [1, 2]
     first.write_bytes(SMALL + SMALL)
     again(index)
     assert run.version == version + 2
@@ -194,7 +195,7 @@ def test_files_that_come_grow_and_go_are_noticed(tmp_path):
     first.unlink()
     first.parent.rmdir()
     again(index)
-    assert [file.step for file in run.snapshots.found.files] == [2]
+    assert [file.said.step for file in run.snapshots.found.files] == [2]
     (tmp_path / "exp" / "step_2" / "rank0_memory_snapshot.pickle").unlink()
     again(index)
     assert index.runs == {}
@@ -553,7 +554,7 @@ def test_hostile_names_are_listed_as_text(tmp_path, name):
     (file,) = run.snapshots.files
     assert Path(file.path).read_bytes() == SMALL
     assert run.snapshots.by_id(file.id) is file
-    assert all(c.isprintable() for c in file.label)
+    assert all(c.isprintable() for c in file.said.label)
 
 
 def test_ten_thousand_files_are_listed(tmp_path):

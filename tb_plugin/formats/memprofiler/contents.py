@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tb_plugin import storage
 from tb_plugin.analysis.series.functions import CONTEXTS, Snap, SnapTable, table_of
-from tb_plugin.formats.found_files import problem
+from tb_plugin.api.base import Problem
 from tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
 from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
 from tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
@@ -19,9 +19,8 @@ from tb_plugin.formats.memprofiler.stats import UnreadableError, our_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tb_plugin.api.base import Problem
     from tb_plugin.formats.memprofiler.listing import FoundDump
-    from tb_plugin.formats.memprofiler.modules_yaml import Call, Calls
+    from tb_plugin.formats.memprofiler.modules_yaml import Call
     from tb_plugin.formats.memprofiler.names import SnapKey
     from tb_plugin.formats.memprofiler.rows import Report
     from tb_plugin.formats.memprofiler.stats import Stats
@@ -81,7 +80,7 @@ def snaps_in(
     by_function: dict[FunctionKey, list[Snap]] = {}
     for key in sorted(stats.snaps, key=_order):
         if key.rank != file.said.rank:
-            stats.leave_out(f"{key.text} is of another rank than the file's name")
+            stats.left_out.add(f"{key.text} is of another rank than the file's name")
             continue
         function, phase = split_phase(key.function)
         snap = Snap(
@@ -106,9 +105,9 @@ def _stats_problems(file: FoundDump, stats: Stats) -> Iterator[Problem]:
     salvaged = f"{len(stats.snaps):,} snaps" if stats.snaps else "nothing"
     if stats.error is not None:
         yield _problem(file, stats.error, severity="error", salvaged=salvaged)
-    if stats.num_left_out:
-        yield _problem(file, _left_out(stats), salvaged=salvaged)
-    if not stats.snaps and stats.error is None and not stats.num_left_out:
+    if stats.left_out.num:
+        yield _problem(file, stats.left_out.error(), salvaged=salvaged)
+    if not stats.snaps and stats.error is None and not stats.left_out.num:
         yield _problem(
             file,
             UnreadableError(
@@ -122,36 +121,28 @@ def _stats_problems(file: FoundDump, stats: Stats) -> Iterator[Problem]:
 def report_in(file: FoundDump, data: bytes) -> tuple[Report, list[Problem]]:
     """A report of one call."""
     report = read_report(data)
-    salvaged = f"{len(report.states.state):,} states of modules"
-    problems = []
-    if report.is_cut:
-        cut = UnreadableError(
-            "The report has no end: it was cut off while it was written.",
-            "",
-            "What stands before is shown.",
-        )
-        problems.append(_problem(file, cut, salvaged=salvaged))
-    if report.num_left_out:
-        problems.append(_problem(file, _left_out(report), salvaged=salvaged))
-    return report, problems
+    what = "The report has no end: it was cut off while it was written."
+    return report, _report_problems(file, report, what, "")
 
 
 def call_in(call: Call, file: FoundDump, data: bytes) -> tuple[Report, list[Problem]]:
     """One call of a file of many."""
     report = read_call(data, call)
+    what = f"The call {call.function.function} {call.iteration} breaks off."
+    return report, _report_problems(file, report, what, f"line {call.line}")
+
+
+def _report_problems(
+    file: FoundDump, report: Report, cut: str, where: str
+) -> list[Problem]:
+    """`cut`: what is said of one that breaks off."""
     salvaged = f"{len(report.states.state):,} states of modules"
-    place = f"line {call.line}"
-    problems = []
+    errors = []
     if report.is_cut:
-        cut = UnreadableError(
-            f"The call {call.function.function} {call.iteration} breaks off.",
-            place,
-            "What stands before is shown.",
-        )
-        problems.append(_problem(file, cut, salvaged=salvaged))
-    if report.num_left_out:
-        problems.append(_problem(file, _left_out(report), salvaged=salvaged))
-    return report, problems
+        errors.append(UnreadableError(cut, where, "What stands before is shown."))
+    if report.left_out.num:
+        errors.append(report.left_out.error())
+    return [_problem(file, error, salvaged=salvaged) for error in errors]
 
 
 def calls_in(file: FoundDump, data: bytes) -> tuple[dict[Window, Call], list[Problem]]:
@@ -159,20 +150,10 @@ def calls_in(file: FoundDump, data: bytes) -> tuple[dict[Window, Call], list[Pro
     found = find_calls(data, file.said.rank)
     calls = {Window(*call.function, call.iteration): call for call in found.calls}
     problems = []
-    if found.num_left_out:
+    if found.left_out.num:
         salvaged = f"{len(calls):,} calls"
-        problems.append(_problem(file, _left_out(found), salvaged=salvaged))
+        problems.append(_problem(file, found.left_out.error(), salvaged=salvaged))
     return calls, problems
-
-
-def _left_out(found: Stats | Report | Calls) -> UnreadableError:
-    more = found.num_left_out - len(found.left_out)
-    texts = [*found.left_out, *([f"{more:,} more"] if more else [])]
-    return UnreadableError(
-        f"Not all of the file was used: {'; '.join(texts)}.",
-        "",
-        "Only numbers of memory are read; nothing else in the file is missing.",
-    )
 
 
 def _problem(
@@ -182,11 +163,11 @@ def _problem(
     severity: Literal["warning", "error"] = "warning",
     salvaged: str = "nothing",
 ) -> Problem:
-    return problem(
+    return Problem(
+        severity,
         file.shown_path,
         error.what,
-        error.remedy,
-        severity=severity,
+        remedy=error.remedy,
         where=error.where,
         salvaged=salvaged,
         rank=file.rank,

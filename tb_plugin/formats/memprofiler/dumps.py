@@ -91,7 +91,7 @@ def _read_snaps(events: Events, stats: Stats) -> None:
                     events.skip(value)
         else:
             found = shown(value_of(event))
-            stats.leave_out(f"{shown(key)} is {found}, no mapping of statistics")
+            stats.left_out.add(f"{shown(key)} is {found}, no mapping of statistics")
             events.skip(event)
 
 
@@ -182,7 +182,9 @@ def read_pickle(data: bytes) -> Stats:
     stats = Stats()
     for key, snap in root.items():
         if not isinstance(snap, dict):
-            stats.leave_out(f"{shown(key)} is {shown(snap)}, no mapping of statistics")
+            stats.left_out.add(
+                f"{shown(key)} is {shown(snap)}, no mapping of statistics"
+            )
             continue
         values = stats.begin(key)
         if values is not None:

@@ -25,13 +25,10 @@ from tb_plugin.formats.memprofiler.modules_yaml import MAX_MODULES_BYTES
 from tb_plugin.formats.memprofiler.names import split_phase
 from tb_plugin.formats.memprofiler.report import MAX_REPORT_BYTES
 from tb_plugin.formats.memprofiler.stats import MAX_STATS_BYTES
-from tb_plugin.formats.snapshots.files.listing import (
-    FoundSnapshot,
-    FoundSnapshots,
-)
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshots, snapshot_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from tb_plugin.analysis.series.functions import SnapTable
     from tb_plugin.api.base import Problem
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.modules_yaml import Call
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.memprofiler.rows import Report
-    from tb_plugin.formats.snapshots.files.listing import Context
 
 __all__ = ("Imports", "Window")
 
@@ -69,7 +65,6 @@ class Imports:
         self._calls: dict[FoundDump, dict[Window, Call]] = {}
         """Of such files as were looked into."""
         self._windows: dict[Window, dict[int, FoundDump]] | None = None
-        self._histories: dict[int, list[FoundDump]] = {}
         self.snapshots = FoundSnapshots()
         """The captures of the allocator of all ranks: named, not opened."""
         self._problems: dict[_Part, tuple[Problem, ...]] = {}
@@ -80,8 +75,8 @@ class Imports:
         if found is self.found:
             return False
         self.found = found
-        self._stats, self._reports, self._histories = {}, {}, {}
-        self._modules, self._windows = {}, None
+        self._stats, self._reports, self._modules = {}, {}, {}
+        self._windows = None
         for file in found.files:
             name = file.said
             if name.kind == "report":
@@ -90,12 +85,10 @@ class Imports:
                 self._reports.setdefault(window, {})[name.rank] = file
             elif name.kind == "modules":
                 self._modules[name.rank] = file
-            elif name.kind == "history":
-                self._histories.setdefault(name.rank, []).append(file)
-            else:
+            elif name.kind != "history":
                 self._stats.setdefault(name.rank, []).append(file)
         self.snapshots = FoundSnapshots(
-            _snapshot(file) for _, of in sorted(self._histories.items()) for file in of
+            snapshot_at(file) for file in found.files if file.said.kind == "history"
         )
         for of_rank in self._stats.values():
             of_rank.sort(key=lambda file: file.said.kind, reverse=True)
@@ -129,10 +122,6 @@ class Imports:
                     found.setdefault(window, {}).setdefault(rank, file)
             self._windows = found
         return self._windows
-
-    def histories(self, rank: int) -> Sequence[FoundDump]:
-        """A rank's captures of the allocator: named, not opened."""
-        return self._histories.get(rank, ())
 
     def snaps(self, rank: int) -> Mapping[FunctionKey, SnapTable]:
         """A rank's snaps by function and phase, in order of their iterations."""
@@ -213,28 +202,3 @@ class Imports:
             _cache.put(part, found, 0 if found.value is None else size_of(found.value))
         self._problems[part] = found.problems
         return found.value
-
-
-def _snapshot(file: FoundDump) -> FoundSnapshot:
-    name = file.said
-    function, phase = split_phase(name.function)
-    by_hand = not name.context  # ours: the label and the training step
-    return FoundSnapshot(
-        id=file.id,
-        path=file.path,
-        shown_path=file.shown_path,
-        key=file.key,
-        rank=name.rank,
-        step=name.iteration if by_hand else None,
-        label=function if by_hand else "",
-        function="" if by_hand else function,
-        phase=phase,
-        iteration=0 if by_hand else name.iteration,
-        context=_context(name.context),
-    )
-
-
-def _context(text: str) -> Context:
-    if text == "start":
-        return "start"
-    return "end" if text == "end" else ""

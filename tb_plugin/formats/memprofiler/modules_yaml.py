@@ -16,7 +16,12 @@ import yaml
 from tb_plugin.analysis.modules.states import ALL_STATES
 from tb_plugin.formats.memprofiler.names import MAX_NAME, FunctionKey, split_phase
 from tb_plugin.formats.memprofiler.rows import WHOLE_WINDOW, Rows, state_of
-from tb_plugin.formats.memprofiler.stats import Refused, UnreadableError, shown
+from tb_plugin.formats.memprofiler.stats import (
+    LeftOut,
+    Refused,
+    UnreadableError,
+    shown,
+)
 from tb_plugin.formats.memprofiler.yaml_events import Events, entries, value_of
 
 if TYPE_CHECKING:
@@ -27,7 +32,6 @@ if TYPE_CHECKING:
 MAX_MODULES_BYTES: Final = 64 << 20
 MAX_CALLS: Final = 20_000
 _MAX_INT: Final = 1 << 62
-_MAX_LEFT_OUT: Final = 5
 
 _LINE: Final = re.compile(rb"^[^\s#][^\n]*", re.MULTILINE)
 _KEY: Final = re.compile(r"(\d{1,7})\.(.+)\.(\d{1,12})", re.DOTALL)
@@ -51,8 +55,7 @@ class Calls(NamedTuple):
     """The calls of a file, in its order, and what stands in it besides."""
 
     calls: tuple[Call, ...]
-    left_out: tuple[str, ...]
-    num_left_out: int
+    left_out: LeftOut
 
 
 def find_calls(data: bytes, rank: int) -> Calls:
@@ -62,7 +65,7 @@ def find_calls(data: bytes, rank: int) -> Calls:
         UnreadableError: there are none.
     """
     calls: list[Call] = []
-    left_out: list[str] = []
+    left_out = LeftOut()
     heads = [match for match in _LINE.finditer(data) if _is_head(match[0])]
     ends = [*(match.start() for match in heads[1:]), len(data)]
     line = at = 0
@@ -72,20 +75,18 @@ def find_calls(data: bytes, rank: int) -> Calls:
         key = _key_of(match[0])
         parts = None if key is None else _KEY.fullmatch(key)
         if parts is None:
-            left_out.append(f"line {line + 1} names no rank.function.iteration")
+            left_out.add(f"line {line + 1} names no rank.function.iteration")
         elif int(parts[1]) != rank:
-            left_out.append(f"line {line + 1} is of another rank than the file's name")
+            left_out.add(f"line {line + 1} is of another rank than the file's name")
         elif len(calls) >= MAX_CALLS:
-            left_out.append(f"line {line + 1}: more than {MAX_CALLS:,} calls")
+            left_out.add(f"line {line + 1}: more than {MAX_CALLS:,} calls")
         else:
             function = split_phase(parts[2])
             calls.append(Call(function, int(parts[3]), at, stop, line + 1))
     if not calls:
-        first = f" ({left_out[0]})" if left_out else ""
-        raise UnreadableError(
-            f"No call of rank {rank} stands in the file{first}.", "", _REMEDY
-        )
-    return Calls(tuple(calls), tuple(left_out[:_MAX_LEFT_OUT]), len(left_out))
+        what = f"No call of rank {rank} stands in the file{left_out.first}."
+        raise UnreadableError(what, "", _REMEDY)
+    return Calls(tuple(calls), left_out)
 
 
 def read_call(data: bytes, call: Call) -> Report:

@@ -16,7 +16,7 @@ from collector.format.memory import (
 )
 from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
 from tb_plugin.analysis.modules.tree import tree_of_names
-from tb_plugin.formats.memprofiler.stats import UnreadableError, shown
+from tb_plugin.formats.memprofiler.stats import LeftOut, UnreadableError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,6 @@ WHOLE_WINDOW: Final = -1
 """Stands for a module where a state is no module's."""
 _MAX_DEVICES: Final = 64
 _MAX_DEVICE_NAME: Final = 100
-_MAX_LEFT_OUT: Final = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +105,7 @@ class Report:
     states: ModuleStates
     rounding_bytes: float
     """Half of the last printed digit: how far a number may be off."""
-    left_out: tuple[str, ...]
-    num_left_out: int
+    left_out: LeftOut
     is_cut: bool
     """It began as MemProfiler's do and has no end."""
 
@@ -159,8 +157,7 @@ class Rows:
         self._devices: dict[str, int] = {}
         self._rows: list[Row] = []
         self._coarsest = 0.0
-        self._left_out: list[str] = []
-        self._num_left_out = 0
+        self._left_out = LeftOut()
         self.where = ""
         """Where in the file something stands, for what is left out."""
 
@@ -201,9 +198,7 @@ class Rows:
 
     def leave_out(self, what: str) -> None:
         """Something could not be used; the rest can."""
-        self._num_left_out += 1
-        if len(self._left_out) < _MAX_LEFT_OUT:
-            self._left_out.append(f"{self.where}: {what}" if self.where else what)
+        self._left_out.add(f"{self.where}: {what}" if self.where else what)
 
     def report(self, *, is_cut: bool, remedy: str) -> Report:
         """What was gathered.
@@ -212,15 +207,12 @@ class Rows:
             UnreadableError: nothing was.
         """
         if not self._rows:
-            first = f" ({self._left_out[0]})" if self._left_out else ""
-            raise UnreadableError(
-                f"Nothing in the file is a memory report{first}.", "", remedy
-            )
+            what = f"Nothing in the file is a memory report{self._left_out.first}."
+            raise UnreadableError(what, "", remedy)
         return Report(
             states=self._states(),
             rounding_bytes=self._coarsest,
-            left_out=tuple(self._left_out),
-            num_left_out=self._num_left_out,
+            left_out=self._left_out,
             is_cut=is_cut,
         )
 

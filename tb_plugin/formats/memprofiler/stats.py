@@ -54,13 +54,41 @@ _MAX_LEFT_OUT: Final = 5
 
 
 @dataclass(slots=True)
+class LeftOut:
+    """What of a file could not be used; the rest can."""
+
+    texts: list[str] = field(default_factory=list)
+    """The first of it, and why."""
+    num: int = 0
+
+    def add(self, what: str) -> None:
+        """One thing more."""
+        self.num += 1
+        if len(self.texts) < _MAX_LEFT_OUT:
+            self.texts.append(what)
+
+    @property
+    def first(self) -> str:
+        """The first, in brackets behind a space; empty where there is nothing."""
+        return f" ({self.texts[0]})" if self.texts else ""
+
+    def error(self) -> UnreadableError:
+        """All of it, as it is told."""
+        more = self.num - len(self.texts)
+        texts = [*self.texts, *([f"{more:,} more"] if more else [])]
+        return UnreadableError(
+            f"Not all of the file was used: {'; '.join(texts)}.",
+            "",
+            "Only numbers of memory are read; nothing else in the file is missing.",
+        )
+
+
+@dataclass(slots=True)
 class Stats:
     """What one file says. Values are numbers under the names the file gives them."""
 
     snaps: dict[SnapKey, dict[str, float]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    """What was not read and why, at most five."""
-    num_left_out: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
     error: UnreadableError | None = None
     """Why the rest of the file was not read; what came before it was."""
 
@@ -68,10 +96,12 @@ class Stats:
         """The values of the snap named `key`, to be filled; None where it is no snap."""
         snap = parse_snap_key(key) if isinstance(key, str) else None
         if snap is None:
-            self.leave_out(f"{shown(key)} names no rank.function.iteration.start|end")
+            self.left_out.add(
+                f"{shown(key)} names no rank.function.iteration.start|end"
+            )
             return None
         if len(self.snaps) >= MAX_SNAPS:
-            self.leave_out(f"{shown(key)}: more than {MAX_SNAPS:,} snaps")
+            self.left_out.add(f"{shown(key)}: more than {MAX_SNAPS:,} snaps")
             return None
         return self.snaps.setdefault(snap, {})
 
@@ -82,21 +112,17 @@ class Stats:
         if value is None:
             return
         if not isinstance(name, str) or len(name) > _MAX_TEXT:
-            self.leave_out(f"{shown(key)}: {shown(name)} is no name of a statistic")
+            self.left_out.add(f"{shown(key)}: {shown(name)} is no name of a statistic")
         elif type(value) not in (int, float):
-            self.leave_out(f"{shown(key)}: {shown(name)} is no number: {shown(value)}")
+            self.left_out.add(
+                f"{shown(key)}: {shown(name)} is no number: {shown(value)}"
+            )
         elif not math.isfinite(value) or abs(value) > _MAX_INT:
-            self.leave_out(f"{shown(key)}: {shown(name)} is out of range")
+            self.left_out.add(f"{shown(key)}: {shown(name)} is out of range")
         elif len(values) >= MAX_VALUES:
-            self.leave_out(f"{shown(key)}: more than {MAX_VALUES:,} statistics")
+            self.left_out.add(f"{shown(key)}: more than {MAX_VALUES:,} statistics")
         else:
             values[name] = value
-
-    def leave_out(self, what: str) -> None:
-        """Something could not be used; the rest can."""
-        self.num_left_out += 1
-        if len(self.left_out) < _MAX_LEFT_OUT:
-            self.left_out.append(what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ is read record by record. One capture is decoded at a time, only the tables want
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.capture import (
     CAPTURE,
@@ -24,7 +24,7 @@ from tb_plugin.formats.recording.frames.scan import scan
 from tb_plugin.formats.recording.tail import MAX_CAPTURES, CaptureLister, named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from collector.format.capture import CapturePart
     from collector.format.records import Capture, CaptureEntry
@@ -38,6 +38,7 @@ _DIGEST_OF_TRACE: Final = "digest"
 _MAX_BYTES: Final = MAX_BODY_BYTES + (MAX_BODY_BYTES >> 7)
 """Of a capture's frames."""
 _SCAN_SECONDS: Final = 10.0
+_MAX_METAS: Final = 100_000
 
 
 def captures_of(
@@ -172,3 +173,29 @@ def _scanned(
     if not own.exhausted:
         file.listed_captures[stop] = listed
     return listed
+
+
+class CaptureMetas:
+    """`meta` of captures, each decoded once. Not safe for threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Mapping[str, Any]] = {}
+
+    def of(
+        self, file: RankFile, entry: CaptureEntry, budget: Budget
+    ) -> Mapping[str, Any] | None:
+        """What a capture says; nothing where it cannot be read.
+
+        None where the budget does not reach it.
+        """
+        key = (*file.identity, entry.offset)
+        if key not in self._known:
+            if not budget.allows():
+                return None
+            if len(self._known) >= _MAX_METAS:
+                self._known.clear()
+            try:
+                self._known[key] = dict(capture_of(file, entry, ()).meta)
+            except (FormatError, OSError, ValueError, TypeError):
+                self._known[key] = {}
+        return self._known[key]

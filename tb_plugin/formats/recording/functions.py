@@ -22,7 +22,7 @@ from tb_plugin.analysis.series.functions import (
 )
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
+from tb_plugin.formats.memprofiler.names import FunctionKey
 from tb_plugin.formats.recording.captures import captures_of
 from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
 
@@ -319,14 +319,9 @@ def _add_imported(
     for rank in imports.found.ranks:
         for key in imports.snaps(rank) if budget.allows() else ():
             add(key.function, key.phase, rank, "snaps")
-        for file in imports.histories(rank):
-            key = imported_key(file.said.function)
-            add(key.function, key.phase, rank, "history")
+        for file in imports.snapshots.of_rank(rank):
+            said = file.said
+            add(said.function or said.label, said.phase, rank, "history")
     for window, files in imports.windows.items():
         for rank in files:
             add(window.function, window.phase, rank, "modules")
-
-
-def imported_key(name: str) -> FunctionKey:
-    """Function and phase of a function's name in another tool's files."""
-    return FunctionKey(*split_phase(name))

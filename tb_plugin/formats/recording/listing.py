@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.names import parse_rank_file_name
 from tb_plugin import storage
-from tb_plugin.formats.found_files import MAX_PROBLEMS, problem
+from tb_plugin.api.base import Problem
+from tb_plugin.formats.found_files import MAX_PROBLEMS
 from tb_plugin.formats.plain_files import NotOpened, plain_file
 from tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
-    from tb_plugin.api.base import Problem
     from tb_plugin.storage.contract import Entry
 
 FileKey = tuple[int, str]
@@ -89,7 +89,13 @@ class RankFileListing:
         if isinstance(found, NotOpened):
             shown = f"{self._shown_folder}/{entry.name}"
             problems.append(
-                problem(shown, found.sentence, found.remedy, rank=parsed.rank)
+                Problem(
+                    "warning",
+                    shown,
+                    found.sentence,
+                    remedy=found.remedy,
+                    rank=parsed.rank,
+                )
             )
             return
         path, status = found

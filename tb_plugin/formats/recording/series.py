@@ -75,7 +75,7 @@ class SeriesReader:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._columns = RollupReader(cache)
+        self.rollups = RollupReader(cache)
 
     def aggregates(
         self,
@@ -92,7 +92,7 @@ class SeriesReader:
         """
         pieces, width = [], 1
         for schema in schemas_of(file, key):
-            columns, rows = self._columns.read(file, schema, wanted, keep=keep)
+            columns, rows = self.rollups.read(file, schema, wanted, keep=keep)
             lengths = {len(column) for column in columns.values()}
             if len(lengths) == 1 and lengths != {0}:  # damage may have cost some
                 pieces.append(columns)
@@ -104,12 +104,6 @@ class SeriesReader:
             name: np.concatenate([piece[name] for piece in pieces]) if pieces else empty
             for name in wanted
         }, width
-
-    def decode_tail(
-        self, file: RankFile, schema: Schema, columns: Sequence[str]
-    ) -> None:
-        """See `RollupReader.decode_tail`."""
-        self._columns.decode_tail(file, schema, columns)
 
     def derived(
         self, key: Hashable, make: Callable[[], Floats | None]
@@ -225,7 +219,7 @@ class SeriesReader:
         first, last = [], []
         for schema in file.schemas.values():
             if schema.table == STEP_TABLE:
-                columns, _ = self._columns.read(file, schema, STEP_AXIS)
+                columns, _ = self.rollups.read(file, schema, STEP_AXIS)
                 if len(columns["step_first"]):
                     first.append(int(columns["step_first"].min()))
                     last.append(int(columns["step_last"].max()))
@@ -241,7 +235,7 @@ class SeriesReader:
             if schema.table != STEP_TABLE or schema.phase != TRAIN_PHASE:
                 continue
             wanted = [*STEP_AXIS, "ns_last"]
-            columns, _ = self._columns.read(file, schema, wanted)
+            columns, _ = self.rollups.read(file, schema, wanted)
             ends = columns["ns_last"]
             if len(ends) == 0 or len({len(c) for c in columns.values()}) > 1:
                 continue

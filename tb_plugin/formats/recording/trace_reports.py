@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES
-from tb_plugin.formats.recording.captures import capture_of, traces_of
+from tb_plugin.formats.recording.captures import CaptureMetas, capture_of, traces_of
 from tb_plugin.formats.recording.meta import Meta
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class TraceReports:
     """Reports of runs; what `meta` says is kept. Hold the run's lock."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], Meta | None] = {}
+        self._metas = CaptureMetas()
 
     def of(self, run: Run, budget: Budget) -> list[FoundReport]:
         """All of a run, by rank and time; the newest of each where there are many."""
@@ -86,24 +85,11 @@ class TraceReports:
         for rank in run.ranks:
             for _, file in run.rank_files(rank):
                 for first, entry in traces_of(file, budget)[-MAX_REPORTS:]:
-                    meta = self._meta(file, entry, budget)
-                    if meta is not None:
+                    meta = self._metas.of(file, entry, budget)
+                    if meta:
                         name = f"{file.rank}-{file.attempt}-{first.offset}"
-                        found.append(FoundReport(name, file, entry, meta))
+                        found.append(FoundReport(name, file, entry, Meta(meta)))
         return found[-MAX_REPORTS:]
-
-    def _meta(self, file: RankFile, entry: CaptureEntry, budget: Budget) -> Meta | None:
-        key = (*file.identity, entry.offset)
-        if key not in self._known:
-            if not budget.allows():
-                return None
-            if len(self._known) > 2 * MAX_REPORTS:
-                self._known.clear()
-            try:
-                self._known[key] = Meta(capture_of(file, entry, ()).meta)
-            except (FormatError, OSError):
-                self._known[key] = None
-        return self._known[key]
 
 
 def tables_of(report: FoundReport) -> ReportTables:

@@ -18,7 +18,6 @@ from tb_plugin.jobs.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from collector.format.records import CaptureTable
 
@@ -91,23 +90,13 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no number")
 
 
-def read_snapshot(path: Path) -> Mapping[str, CaptureTable]:
-    """The tables of a snapshot's file; see `collector.format.snapshots`.
-
-    Columns of events are not whole in memory; `numpy.asarray` makes them so.
-
-    Raises:
-        RefusedError: it is damaged, hostile or no snapshot.
-        OSError: the file cannot be read.
-    """
-    with path.open("rb") as file:
-        return read_tables(file)
-
-
 def read_tables(
     file: IO[bytes], report: Callable[[float], None] | None = None
 ) -> Mapping[str, CaptureTable]:
-    """The tables of an open file; `report` is told the share that was read.
+    """The tables of an open file, as `collector.format.snapshots` has them.
+
+    `report` is told the share that was read. Columns of events are not whole in memory;
+    `numpy.asarray` makes them so.
 
     Raises:
         RefusedError: it is damaged, hostile or no snapshot.

@@ -32,7 +32,6 @@ from tb_plugin.formats.recording.functions import (
     KINDS,
     FunctionsReader,
     bit_of,
-    imported_key,
 )
 from tb_plugin.formats.recording.modules import WindowKey
 from tb_plugin.index.catalogue import said_instead
@@ -237,8 +236,8 @@ def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCal
     ]
     found += [
         (file.said.iteration, "history")
-        for file in imports.histories(rank)
-        if file.said.context and imported_key(file.said.function) == key
+        for file in imports.snapshots.of_rank(rank)
+        if (file.said.function, file.said.phase) == key
     ]
     return [
         CapturedCall(1, iteration, NO_STEP, NO_TIME, bit_of(kind))

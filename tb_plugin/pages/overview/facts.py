@@ -149,7 +149,9 @@ class FactsReader:
                 continue
             wanted_here = _wanted_of(schema)
             if len({headline for _, headline in wanted_here}) > 1:
-                self._reader.decode_tail(file, schema, [n for n, _ in wanted_here])
+                self._reader.rollups.decode_tail(
+                    file, schema, [n for n, _ in wanted_here]
+                )
             for name, headline in wanted_here:
                 names = groups.setdefault((schema.table, headline), [])
                 if name not in names:

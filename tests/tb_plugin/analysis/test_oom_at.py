@@ -17,7 +17,7 @@ from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.holders import Lines, holders
 from tb_plugin.analysis.oom.judge import verdict
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.formats.snapshots.snapshot_file import read_snapshot
+from tests.made_snapshots import read_snapshot
 from tests.simulate import OOM_CAUSES, oom_case
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, replayed
 

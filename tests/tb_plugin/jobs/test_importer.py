@@ -200,6 +200,16 @@ def test_a_refused_file_is_named_with_reason_place_and_remedy(importer, tmp_path
     assert rebuilt(importer.tables(path, SNAPSHOT)) == everything()
 
 
+def test_a_full_disk_is_said(importer, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ColumnCache, "put", full)
+    error = failed(importer, dumped(tmp_path / "a", everything()), FileError)
+    assert "No space left" in error.what
+    assert "MEMBOARD_CACHE_DIR" in error.remedy
+
+
 @pytest.mark.parametrize("kind", ["missing", "a directory", "a pipe"])
 def test_what_is_no_file_is_said_to_be_none(importer, tmp_path, kind):
     path = tmp_path / "a"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from tb_plugin.formats.found_files import Candidate, FoundFile, FoundFiles, Listing
-from tb_plugin.formats.snapshots.files.names import parse_names
+from tb_plugin.formats.snapshots.files.names import SnapshotName, parse_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-Context: TypeAlias = Literal["start", "end", ""]
+_UNNAMED: Final = SnapshotName()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +22,8 @@ class FoundSnapshot(FoundFile):
     once it is opened.
     """
 
-    step: int | None = None
-    world_size: int | None = None
-    label: str = ""
-    """What the name says besides: `oom`, `exit`, the user's own words."""
-    function: str = ""
-    """The call it was taken around, of MemProfiler's files; empty: by hand."""
-    phase: str = ""
-    iteration: int = 0
-    """1-based number of that call; 0: by hand."""
-    context: Context = ""
-    """The side of that call."""
+    said: SnapshotName = _UNNAMED
+    """What the names say."""
 
 
 class FoundSnapshots(FoundFiles[FoundSnapshot]):
@@ -41,12 +32,13 @@ class FoundSnapshots(FoundFiles[FoundSnapshot]):
     @property
     def world_size(self) -> int:
         """As names say it; 0 where none does."""
-        return max((file.world_size or 0 for file in self.files), default=0)
+        return max((file.said.world_size or 0 for file in self.files), default=0)
 
     @property
     def last_step(self) -> int | None:
         """The highest step that a name says."""
-        return max((f.step for f in self.files if f.step is not None), default=None)
+        steps = (file.said.step for file in self.files)
+        return max((step for step in steps if step is not None), default=None)
 
 
 class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
@@ -61,17 +53,7 @@ class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
         return parse_names(candidate.name, candidate.folders).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundSnapshot:
-        said = parse_names(candidate.name, candidate.folders)
-        return FoundSnapshot(
-            file.id,
-            file.path,
-            file.shown_path,
-            file.key,
-            file.rank,
-            step=said.step,
-            world_size=said.world_size,
-            label=said.label,
-        )
+        return snapshot_at(file, candidate.folders)
 
     @staticmethod
     def is_of_kind(name: str) -> bool:
@@ -83,7 +65,13 @@ class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
         return FoundSnapshots(sorted(files, key=_place))
 
 
+def snapshot_at(file: FoundFile, folders: Sequence[str] = ()) -> FoundSnapshot:
+    """A plain file as a snapshot, by its name and those of folders of the layout."""
+    said = parse_names(file.name, folders)
+    return FoundSnapshot(file.id, file.path, file.shown_path, file.key, said.rank, said)
+
+
 def _place(found: FoundSnapshot) -> tuple[int, int, str]:
     rank = -1 if found.rank is None else found.rank
-    step = -1 if found.step is None else found.step
+    step = -1 if found.said.step is None else found.said.step
     return rank, step, found.shown_path

@@ -13,6 +13,7 @@ oom_rank-3_snapshot.pickle                  Megatron, slime, miles
 snapshot_rank03_p0d1c0t0.pickle             Megatron with its parallel dimensions
 memory_snapshot_time17.5_rank3_x.pickle     slime
 snapshot_rank3_pid77.pickle                 verl: below a folder named by the time
+cuda_alloc_rank_3.training_step.2.end.pickle  MemProfiler: the end of its second call
 
 `rank` counts where it can mean the global one: not behind local, node, tp, lora ...
 """
@@ -20,13 +21,17 @@ snapshot_rank3_pid77.pickle                 verl: below a folder named by the ti
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tb_plugin.formats.found_files import Likelihood
+
+Context: TypeAlias = Literal["start", "end", ""]
 
 MAX_NAME: Final = 255
 """No file's name is longer."""
@@ -100,6 +105,14 @@ class SnapshotName:
     step: int | None = None
     world_size: int | None = None
     label: str = ""
+    """What the name says besides: `oom`, `exit`, the user's own words."""
+    function: str = ""
+    """The call it was taken around, of MemProfiler's files; empty: by hand."""
+    phase: str = ""
+    iteration: int = 0
+    """1-based number of that call; 0: by hand."""
+    context: Context = ""
+    """The side of that call."""
 
 
 def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
@@ -147,19 +160,36 @@ def parse_names(name: str, folders: Sequence[str] = ()) -> SnapshotName:
     `folders` are base names from the outermost to the innermost; those that are no
     layout's tell nothing.
     """
-    stem = stem_of(name) or name
-    found = _parse(stem[:MAX_NAME])
+    found = _memprofilers(name) or _parse((stem_of(name) or name)[:MAX_NAME])
     for folder in reversed(folders):
         if not is_layout(folder):
             continue
         outer = _parse(folder)
-        found = SnapshotName(
+        found = replace(
+            found,
             rank=outer.rank if found.rank is None else found.rank,
             step=outer.step if found.step is None else found.step,
-            world_size=found.world_size,
             label=_joined(found.label, outer.label),
         )
     return found
+
+
+def _memprofilers(name: str) -> SnapshotName | None:
+    """A capture around a call, or by hand where ours says no side of one."""
+    said = parse_file_name(name)
+    if said is None or said.kind != "history":
+        return None
+    function, phase = split_phase(said.function)
+    if not said.context:
+        return SnapshotName(said.rank, said.iteration, label=function, phase=phase)
+    context: Context = "start" if said.context == "start" else "end"
+    return SnapshotName(
+        said.rank,
+        function=function,
+        phase=phase,
+        iteration=said.iteration,
+        context=context,
+    )
 
 
 def _parse(stem: str) -> SnapshotName:

@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from tb_plugin.api.base import Problem
 from tb_plugin.formats.found_files import (
     Candidate,
     FoundFile,
     FoundFiles,
     Listing,
-    problem,
 )
 from tb_plugin.formats.traces.files.heads import TraceHead, head_of
 from tb_plugin.formats.traces.files.names import is_trace, parse_names
@@ -20,7 +20,6 @@ from tb_plugin.storage import StorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tb_plugin.api.base import Problem
 
 LOOK_SECONDS: Final = 0.25
 """For heads of files at one listing; the others come at the next."""
@@ -156,10 +155,11 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
 
 
 def _not_counted(merged: FoundTrace) -> Problem:
-    return problem(
+    return Problem(
+        "warning",
         merged.shown_path,
         "This trace was merged from ranks' traces; beside other traces it is not shown.",
-        "Open it alone.",
+        remedy="Open it alone.",
     )
 
 

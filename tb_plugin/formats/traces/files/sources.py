@@ -6,25 +6,24 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.share import share_of
 from tb_plugin.formats.found_files import file_id
-from tb_plugin.formats.recording.captures import capture_of, traces_of
+from tb_plugin.formats.plain_files import PlainFile, plain_file
+from tb_plugin.formats.recording.captures import CaptureMetas, traces_of
 from tb_plugin.formats.traces import read_trace
 from tb_plugin.formats.traces.files.listing import FoundTrace
+from tb_plugin.formats.traces.files.names import is_trace
 from tb_plugin.jobs.trace_sources import FoundSource
 from tb_plugin.jobs.worker.cache import FileKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from collector.format.records import CaptureEntry
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -37,62 +36,41 @@ _MAX_PATH: Final = 1024
 _MAX_CYCLE: Final = 2**31 - 1
 
 
-class CapturedTraces:
-    """What captures point to; each is decoded once. Not safe for threads."""
+def artifact(file: RankFile, said: object) -> PlainFile | None:
+    """A trace that a recording names, as it lies there now.
 
-    def __init__(self) -> None:
-        self._said: dict[tuple[object, ...], dict[str, Any] | None] = {}
-        """`meta` by file and offset; None where it cannot be read."""
-
-    def of(self, file: RankFile, budget: Budget) -> Iterator[FoundTrace]:
-        """The traces of one rank's file, oldest first."""
-        for _, entry in traces_of(file, budget):
-            key = (*file.identity, entry.offset)
-            if key not in self._said:
-                if not budget.allows():
-                    return
-                self._said[key] = _meta(file, entry)
-            meta = self._said[key]
-            found = None if meta is None else _found(file, meta)
-            if found is not None:
-                yield found
-
-
-def _meta(file: RankFile, entry: CaptureEntry) -> dict[str, Any] | None:
-    try:
-        meta = capture_of(file, entry, ()).meta
-    except (FormatError, OSError, ValueError):
-        return None
-    return dict(meta) if isinstance(meta, dict) else None
-
-
-def _found(file: RankFile, meta: dict[str, Any]) -> FoundTrace | None:
-    """The file as it lies there now; None where it was deleted, or lies elsewhere."""
-    said = meta.get("path")
+    None where it was deleted, or lies elsewhere.
+    """
     if not isinstance(said, str) or not 0 < len(said) <= _MAX_PATH or "\0" in said:
         return None
     beside = file.parts[0].path
     files = storage.at(beside)
-    name = rank_file_stem(file.rank, file.attempt)
-    folder = os.path.join(os.path.dirname(beside), name)
-    inside = files.realpath(folder)
-    path = files.realpath(os.path.join(folder, said))
-    if not path.startswith(inside + os.sep):
+    folder = os.path.join(
+        os.path.dirname(beside), rank_file_stem(file.rank, file.attempt)
+    )
+    root, path = files.realpath(folder), os.path.join(folder, said)
+    if not storage.is_inside(files.realpath(os.path.dirname(path)), root):
         return None
     try:
-        status = files.lstat(path)
+        found = plain_file(path, root, is_trace)
     except OSError:
         return None
-    if not stat.S_ISREG(status.st_mode):
+    return found if isinstance(found, PlainFile) else None
+
+
+def _found(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None:
+    found = artifact(file, meta.get("path"))
+    if found is None:
         return None
-    shown = f"{file.shown_path.rpartition('/')[0]}/{name}/{said}".lstrip("/")
+    name = rank_file_stem(file.rank, file.attempt)
+    shown = f"{file.shown_path.rpartition('/')[0]}/{name}/{meta['path']}".lstrip("/")
     cycle = meta.get("cycle")
     known = isinstance(cycle, int) and 0 < cycle <= _MAX_CYCLE
     return FoundTrace(
         id=file_id("t", shown),
-        path=path,
+        path=found.path,
         shown_path=shown,
-        key=FileKey.of(status),
+        key=FileKey.of(found.status),
         worker=f"rank{file.rank}",
         rank=file.rank,
         cycle=cycle if known else None,
@@ -106,7 +84,7 @@ class TraceFiles:
     def __init__(self, importer: Callable[[], Importer]) -> None:
         """`importer` is called when the first file is opened."""
         self._importer = importer
-        self._captured = CapturedTraces()
+        self._metas = CaptureMetas()
 
     def __call__(self, run: Run, budget: Budget) -> list[FoundSource]:
         """The sources of a run, whose lock is held."""
@@ -122,7 +100,7 @@ class TraceFiles:
         known: set[str] = set()
         last_cycle = 0
         for key in sorted(run.files):
-            for found in self._captured.of(run.files[key], budget):
+            for found in self._captured(run.files[key], budget):
                 if found.path not in known:
                     known.add(found.path)
                     last_cycle = max(last_cycle, found.cycle or 0)
@@ -132,6 +110,14 @@ class TraceFiles:
                 known.add(found.path)
                 cycle = None if found.cycle is None else found.cycle + last_cycle
                 yield found if cycle == found.cycle else replace(found, cycle=cycle)
+
+    def _captured(self, file: RankFile, budget: Budget) -> Iterator[FoundTrace]:
+        """The traces that a rank's recording names, oldest first."""
+        for _, entry in traces_of(file, budget):
+            meta = self._metas.of(file, entry, budget)
+            found = None if meta is None else _found(file, meta)
+            if found is not None:
+                yield found
 
     def _source(self, found: FoundTrace) -> FoundSource:
         def load(job: TraceJob) -> Callable[[], Trace]:

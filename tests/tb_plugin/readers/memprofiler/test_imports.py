@@ -94,7 +94,7 @@ def test_captures_of_the_allocator_are_named_and_never_opened(tmp_path):
     path = tmp_path / "cuda_alloc_rank_0.training_step.2.end.pickle"
     path.write_bytes(b"\x80\x04not a pickle")
     imports = opened(tmp_path)
-    (file,) = imports.histories(0)
+    (file,) = imports.snapshots.of_rank(0)
     assert file.said.function == "training_step"
     assert file.num_bytes == path.stat().st_size
     assert imports.check(Budget(10))

@@ -132,7 +132,7 @@ def test_functions_whose_names_hold_anything_are_found(name):
         (name, 2),
         (name, 3),
     ]
-    assert read_call(data, found.calls[1]).num_left_out == 0
+    assert read_call(data, found.calls[1]).left_out.num == 0
 
 
 def test_a_phase_before_the_function_is_a_phase():
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_named_and_hides_nothing_else(tmp_path):
     assert imports.report(Window("f", "train", 7), 0) is not None
     whole = imports.report(Window("f", "train", 2), 0)
     assert whole is not None
-    assert whole.num_left_out == 0
+    assert whole.left_out.num == 0
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_nothing_a_file_asks_for_is_made(text):
         report = read_call(data, call)
     except UnreadableError:
         return
-    assert report.num_left_out
+    assert report.left_out.num
     assert report.states.total_bytes.max() <= 0
 
 
@@ -236,4 +236,4 @@ def test_many_calls_are_listed_without_being_read(monkeypatch):
     monkeypatch.setattr("tb_plugin.formats.memprofiler.modules_yaml.MAX_CALLS", 5)
     data = text_of({f"0.f.{i}": {} for i in range(9)}).encode()
     found = find_calls(data, 0)
-    assert (len(found.calls), found.num_left_out) == (5, 4)
+    assert (len(found.calls), found.left_out.num) == (5, 4)

@@ -93,7 +93,7 @@ def test_what_torch_prints_is_what_it_held(printed, tracker, style, units):
     folder, truth = printed
     report = read_report((folder / f"{tracker}.{style}.{units}").read_bytes())
     assert held(report) == truth_of(truth[tracker], UNITS[units])
-    assert report.left_out == ()
+    assert report.left_out.num == 0
     assert not report.is_cut
     assert report.rounding_bytes == (0 if units == "B" else UNITS[units] * 0.005)
 
@@ -149,7 +149,7 @@ def test_the_documented_report_sums_to_its_totals(labels, tabulate):
         total = values.pop("total")
         assert sum(values.values()) == total == expected
     assert report.states.states(0) == ("window_peak",)
-    assert report.left_out == ()
+    assert report.left_out.num == 0
     assert not report.is_cut
 
 
@@ -244,8 +244,8 @@ def test_an_unknown_category_counts_as_other_and_is_named():
     )
     ((_, values),) = held(report).items()
     assert values == {"temp": 1, "other": 7, "total": 8}
-    assert report.num_left_out == 1
-    assert "New Thing" in report.left_out[0]
+    assert report.left_out.num == 1
+    assert "New Thing" in report.left_out.texts[0]
 
 
 def test_a_line_that_means_nothing_costs_only_itself():
@@ -254,7 +254,7 @@ def test_a_line_that_means_nothing_costs_only_itself():
     )
     ((_, values),) = held(report).items()
     assert values == {"temp": 1, "input": 2, "total": 3}
-    assert report.num_left_out == 2
+    assert report.left_out.num == 2
 
 
 def test_entries_devices_and_lines_are_bounded(monkeypatch):
@@ -262,7 +262,7 @@ def test_entries_devices_and_lines_are_bounded(monkeypatch):
     many = "".join(f"Device: cuda:{i}\n\tTotal: 1 B\n" for i in range(20))
     report = read_report((many + "x" * 30_000).encode())
     assert len(report.states.state) == 10
-    assert report.num_left_out > 10
+    assert report.left_out.num > 10
 
 
 @pytest.mark.parametrize(
