@@ -38,14 +38,15 @@ export function sortWord(sort: Sort, usual: Sort): string | null {
   return `${sort.descending ? "" : "-"}${sort.key}`;
 }
 
-/** The same in the words of a route that sorts; null for its own order. */
+/** The same in the words of a route that sorts, by key; null for its own order. */
 export function routeSort(
   word: string | undefined,
-  keys: readonly string[],
-  columnOf: (key: string) => string,
+  columns: ReadonlyMap<string, string>,
 ): string | null {
+  const keys = [...columns.keys()];
   const { key, descending } = sortOf(word, keys, { key: "", descending: true });
-  return key === "" ? null : `${descending ? "" : "-"}${columnOf(key)}`;
+  const column = columns.get(key);
+  return column === undefined ? null : `${descending ? "" : "-"}${column}`;
 }
 
 /** The order a word of the URL says; the usual one where it says none of `keys`. */

@@ -17,6 +17,8 @@ import type { CallStacks } from "../../model/stacks/call_stacks";
 import { stackMatches } from "../../model/block_search";
 import { momentText } from "../../widgets/block_stack/axis";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import { bytesCell, numberColumn } from "../../widgets/row_table/columns";
+import { useSort } from "../../widgets/row_table/use_sort";
 import { Waiting } from "../../widgets/state/state";
 import { Drawer } from "../panels/drawer";
 
@@ -84,7 +86,7 @@ interface AnswerProps extends RangeDrawerProps {
   readonly answer: AllocationRangeResponse;
 }
 
-type SortKey = "allocated" | "freed" | "live";
+const BY_LIVE = { key: "live", descending: true };
 
 function Answer(props: AnswerProps) {
   const { answer, byteUnit } = props;
@@ -129,39 +131,39 @@ function Answer(props: AnswerProps) {
 
 function StackTable(props: AnswerProps) {
   const { answer, stacks, found, litStack, onStack } = props;
-  const [sort, setSort] = useState<{ key: SortKey; descending: boolean }>({
-    key: "live",
-    descending: true,
-  });
-  const values = {
-    allocated: answer.stackAllocatedBytes,
-    freed: answer.stackFreedBytes,
-    live: answer.stackLiveBytes,
-  }[sort.key];
-  const rows = useMemo(() => {
-    const sign = sort.descending ? -1 : 1;
-    const kept = Array.from(answer.stack.keys()).filter(
-      (i) => found === null || stackMatches(found, answer.stack[i] ?? -1),
-    );
-    return kept.sort((a, b) => sign * ((values[a] ?? 0) - (values[b] ?? 0)) || a - b);
-  }, [answer, values, sort, found]);
+  const { theme, byteUnit } = props;
+  const [word, setWord] = useState<string | null>(null);
+  const columns = useMemo(
+    () => columnsOf(answer, stacks, theme, byteUnit),
+    [answer, stacks, theme, byteUnit],
+  );
+  const num = answer.stack.length;
+  const { rows, ...sorting } = useSort(
+    columns,
+    num,
+    BY_LIVE,
+    word ?? undefined,
+    setWord,
+  );
+  const shown = useMemo(
+    () =>
+      found === null
+        ? rows
+        : rows.filter((row) => stackMatches(found, answer.stack[row] ?? -1)),
+    [rows, found, answer],
+  );
   const selected = litStack === null ? -1 : answer.stack.indexOf(litStack);
   return (
     <RowTable
       label="Allocations of the range by stack"
-      columns={columnsOf(props, stacks)}
-      rows={rows}
+      columns={columns}
+      rows={shown}
       selected={selected < 0 ? null : selected}
       onSelect={(row) => {
         const stack = answer.stack[row] ?? -1;
         onStack(stack === litStack || stack < 0 ? null : stack);
       }}
-      sort={sort}
-      onSort={(key) => {
-        const wanted = key as SortKey;
-        const descending = wanted === sort.key ? !sort.descending : true;
-        setSort({ key: wanted, descending });
-      }}
+      {...sorting}
       empty={
         found === null
           ? "Nothing was allocated in this range."
@@ -173,35 +175,22 @@ function StackTable(props: AnswerProps) {
 }
 
 function columnsOf(
-  { answer, theme, byteUnit }: AnswerProps,
+  answer: AnswerProps["answer"],
   stacks: CallStacks | null,
+  theme: AnswerProps["theme"],
+  byteUnit: AnswerProps["byteUnit"],
 ): readonly RowColumn[] {
   const colourOf = (row: number): string => {
     const category = answer.categories[answer.stackCategory[row] ?? -1];
     return category === undefined ? "#888888" : categoryColour(theme, category);
   };
   const most = answer.stackAllocatedBytes.reduce((high, one) => Math.max(high, one), 1);
-  const column = (
-    key: SortKey,
-    title: string,
-    bytes: Float64Array,
-    num: Int32Array,
-  ): RowColumn => ({
-    key,
-    title,
-    numeric: true,
-    width: "150px",
-    sortable: true,
-    cell: (row) => {
-      const own = bytes[row] ?? NaN;
-      return {
-        text: formatBytes(own, byteUnit),
-        title: formatBytesExact(own),
-        note: `${formatInteger(num[row] ?? 0)} blocks`,
-        bar: { share: own / most, colour: colourOf(row) },
-      };
-    },
-  });
+  const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) =>
+    numberColumn(key, title, "150px", bytes, (own, row) => ({
+      ...bytesCell(own, byteUnit),
+      note: `${formatInteger(num[row] ?? 0)} blocks`,
+      bar: { share: own / most, colour: colourOf(row) },
+    }));
   return [
     column(
       "allocated",

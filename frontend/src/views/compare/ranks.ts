@@ -5,41 +5,18 @@ import type {
   RankHistory,
   RankStrip,
 } from "../../api/types.gen";
+import { sortedRows } from "../../model/shown_rows";
 import type { Table } from "../../model/table";
-
-export type RankSort =
-  "rank" | "peak" | "delta" | "reserved" | "fragmentation" | "top" | "ooms";
-
-const KEYS: Readonly<Record<RankSort, (one: RankHistory) => number | null>> = {
-  rank: (one) => one.rank,
-  peak: (one) => one.peakActiveBytes,
-  delta: (one) => one.peakActiveBytes,
-  reserved: (one) => one.reservedBytes,
-  fragmentation: (one) => one.fragmentationBytes,
-  top: (one) => one.topBytes,
-  ooms: (one) => one.numOoms,
-};
 
 /** Rows in order; ranks that are not read yet go last, whichever way it is. */
 export function rankOrder(
   { ranks }: Pick<RankHistoriesResponse, "ranks">,
-  sort: { readonly key: RankSort; readonly descending: boolean },
+  by: "rank" | "peak",
 ): Int32Array {
-  const key = KEYS[sort.key];
-  const value = (row: number): number => {
-    const of = ranks[row];
-    const known = of === undefined ? null : key(of);
-    return (
-      known ?? (sort.descending ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
-    );
-  };
-  const rows = ranks.map((_, row) => row);
-  const sign = sort.descending ? -1 : 1;
-  rows.sort((a, b) => {
-    const [x, y] = [value(a), value(b)];
-    return x === y ? a - b : sign * (x < y ? -1 : 1);
-  });
-  return Int32Array.from(rows);
+  const values = ranks.map(({ rank, peakActiveBytes }) =>
+    by === "rank" ? rank : (peakActiveBytes ?? NaN),
+  );
+  return Int32Array.from(sortedRows(ranks.length, values, by === "peak"));
 }
 
 /** As the strip of ranks draws them. */

@@ -1,23 +1,35 @@
 /** All ranks: peaks, what holds them, the difference from the median, line by line. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { RankHistoriesResponse } from "../../api/types.gen";
+import type { RankHistoriesResponse, RankHistory } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
+import { formatBytes, formatInteger } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
 import { originOf } from "../../model/words/origin";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
-import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import {
+  RowTable,
+  type RowCell,
+  type RowColumn,
+} from "../../widgets/row_table/row_table";
+import {
+  barOf,
+  bytesCell,
+  countCell,
+  longestOf,
+  numberColumn,
+} from "../../widgets/row_table/columns";
+import { useSort } from "../../widgets/row_table/use_sort";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../controls/choices";
 import { NoHistory } from "../history/opening";
 import { chosenHistory } from "../history/use_history";
 import type { ViewProps } from "../view_props";
 import { LineHeat } from "./charts/line_heat";
-import { rankOrder, ranksTable, rankStrip, type RankSort } from "./ranks";
+import { rankOrder, ranksTable, rankStrip } from "./ranks";
 
 const READING_POLL_MS = 700;
 const RESTING_POLL_MS = 20_000;
@@ -74,14 +86,19 @@ function Ranks({
   readonly exporter: { current: ExportSource | null };
 }) {
   const { theme, byteUnit } = view;
-  const [sort, setSort] = useState<{
-    readonly key: RankSort;
-    readonly descending: boolean;
-  }>({
-    key: "peak",
-    descending: true,
-  });
-  const rows = useMemo(() => rankOrder(answer, sort), [answer, sort]);
+  const [word, setWord] = useState<string | null>(null);
+  const columns = useMemo(
+    () => columnsOf(answer, theme, byteUnit),
+    [answer, theme, byteUnit],
+  );
+  const num = answer.ranks.length;
+  const { rows, ...sorting } = useSort(
+    columns,
+    num,
+    BY_PEAK,
+    word ?? undefined,
+    setWord,
+  );
   const strip = useMemo(() => rankStrip(answer), [answer]);
   const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
   const { ranks, numRanks, numReady, stillReading, medianHistoryPeakBytes } = answer;
@@ -167,26 +184,18 @@ function Ranks({
         </div>
         <RowTable
           label="Ranks"
-          columns={columnsOf(answer, view)}
+          columns={columns}
           rows={rows}
           selected={null}
           onSelect={open}
-          sort={sort}
-          onSort={(key) =>
-            setSort({
-              key: key as RankSort,
-              descending: sort.key === key ? !sort.descending : key !== "rank",
-            })
-          }
+          {...sorting}
           empty="No rank."
           heightPx={Math.min(TABLE_PX, 30 + 24 * rows.length + 2)}
         />
       </section>
       <LineHeat
         answer={answer}
-        order={
-          barOrder === "rank" ? rankOrder(answer, BY_RANK) : rankOrder(answer, BY_PEAK)
-        }
+        order={rankOrder(answer, barOrder)}
         onRank={open}
         theme={theme}
         byteUnit={byteUnit}
@@ -195,8 +204,7 @@ function Ranks({
   );
 }
 
-const BY_RANK = { key: "rank", descending: false } as const;
-const BY_PEAK = { key: "peak", descending: true } as const;
+const BY_PEAK = { key: "peak", descending: true };
 
 /** Who stands out, in one sentence. */
 function sentence(
@@ -229,77 +237,79 @@ function sentence(
 
 function columnsOf(
   answer: RankHistoriesResponse,
-  { theme, byteUnit }: ViewProps,
+  theme: ViewProps["theme"],
+  byteUnit: ViewProps["byteUnit"],
 ): readonly RowColumn[] {
   const { ranks, medianHistoryPeakBytes: median } = answer;
   const [less, more] = divergingColours(theme);
-  const farthest = ranks.reduce(
-    (most, { peakActiveBytes: peak }) =>
-      peak === null || median === null ? most : Math.max(most, Math.abs(peak - median)),
-    1,
+  const of = (read: (one: RankHistory) => number | null): Float64Array =>
+    Float64Array.from(ranks, (one) => read(one) ?? NaN);
+  const beyond = of(({ peakActiveBytes: peak }) =>
+    peak === null || median === null ? null : peak - median,
   );
+  const farthest = longestOf(beyond.filter(Number.isFinite));
   const bytes = (
-    key: RankSort,
+    key: string,
     title: string,
     hint: string,
-    of: (row: number) => number | null | undefined,
-  ): RowColumn => ({
-    key,
-    title,
-    hint,
-    numeric: true,
-    width: "100px",
-    sortable: true,
-    cell: (row) => {
-      const value = of(row) ?? null;
-      return { text: formatBytes(value, byteUnit), title: formatBytesExact(value) };
-    },
+    read: (one: RankHistory) => number | null,
+  ): RowColumn =>
+    numberColumn(
+      key,
+      title,
+      "100px",
+      of(read),
+      (one) => bytesCell(one, byteUnit),
+      hint,
+    );
+  const delta = (by: number): RowCell =>
+    Number.isNaN(by)
+      ? { text: "–" }
+      : {
+          text: formatSigned(by, "bytes", byteUnit),
+          title: formatSignedExact(by, "bytes"),
+          bar: barOf(Math.abs(by), farthest, by > 0 ? more : less),
+        };
+  const ooms = (num: number): RowCell => ({
+    text: Number.isNaN(num) ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
   });
   return [
     {
-      key: "rank",
-      title: "Rank",
-      numeric: true,
-      width: "56px",
-      sortable: true,
-      cell: (row) => ({ text: formatInteger(ranks[row]?.rank ?? 0) }),
+      ...numberColumn(
+        "rank",
+        "Rank",
+        "56px",
+        of(({ rank }) => rank),
+        countCell,
+      ),
+      ascends: true,
     },
     bytes(
       "peak",
       "Peak",
       "Highest live bytes in the history, which shows a few steps of the run",
-      (row) => ranks[row]?.peakActiveBytes,
+      (one) => one.peakActiveBytes,
     ),
-    {
-      key: "delta",
-      title: "From the median",
-      hint: "Of the histories that are read",
-      numeric: true,
-      width: "120px",
-      sortable: true,
-      cell: (row) => {
-        const peak = ranks[row]?.peakActiveBytes ?? null;
-        if (peak === null || median === null) return { text: "–" };
-        const by = peak - median;
-        return {
-          text: formatSigned(by, "bytes", byteUnit),
-          title: formatSignedExact(by, "bytes"),
-          bar: { share: Math.abs(by) / farthest, colour: by > 0 ? more : less },
-        };
-      },
-    },
-    bytes("reserved", "Reserved", "At the peak", (row) => ranks[row]?.reservedBytes),
+    numberColumn(
+      "delta",
+      "From the median",
+      "120px",
+      beyond,
+      delta,
+      "Of the histories that are read",
+    ),
+    bytes("reserved", "Reserved", "At the peak", (one) => one.reservedBytes),
     bytes(
       "fragmentation",
       "Fragmentation",
       "Reserved less live bytes, at the peak",
-      (row) => ranks[row]?.fragmentationBytes,
+      (one) => one.fragmentationBytes,
     ),
     bytes(
       "top",
       "Holds most",
       "Bytes of the line that holds most",
-      (row) => ranks[row]?.topBytes,
+      (one) => one.topBytes,
     ),
     {
       key: "line",
@@ -313,18 +323,12 @@ function columnsOf(
         return { text: one.state === "ready" ? one.topLabel : "being opened…" };
       },
     },
-    {
-      key: "ooms",
-      title: "Out of memory",
-      numeric: true,
-      width: "104px",
-      sortable: true,
-      cell: (row) => {
-        const num = ranks[row]?.numOoms ?? null;
-        return {
-          text: num === null ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
-        };
-      },
-    },
+    numberColumn(
+      "ooms",
+      "Out of memory",
+      "104px",
+      of(({ numOoms }) => numOoms),
+      ooms,
+    ),
   ];
 }

@@ -1,6 +1,5 @@
 /** The columns of the table of kernels. Pure. */
 
-import { wireName } from "../../api/decode";
 import type { KernelsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import type { Sort } from "../../model/shown_rows";
@@ -19,19 +18,20 @@ import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
 
 export const USUAL: Sort = { key: "total", descending: true };
 
-const NUMBERS = {
-  calls: "numCalls",
-  total: "totalMs",
-  mean: "meanUs",
-  min: "minUs",
-  max: "maxUs",
-  blocks: "blocksPerSm",
-  occupancy: "occupancy",
-  registers: "registers",
-  shared: "sharedMemoryBytes",
-} as const;
-
-export const KEYS: readonly string[] = ["name", "operator", ...Object.keys(NUMBERS)];
+/** The route's words of the columns that it sorts by. */
+export const ROUTE_WORDS: ReadonlyMap<string, string> = new Map([
+  ["name", "name"],
+  ["operator", "operator"],
+  ["calls", "num_calls"],
+  ["total", "total_ms"],
+  ["mean", "mean_us"],
+  ["min", "min_us"],
+  ["max", "max_us"],
+  ["blocks", "blocks_per_sm"],
+  ["occupancy", "occupancy"],
+  ["registers", "registers"],
+  ["shared", "shared_memory_bytes"],
+]);
 
 const HELP = {
   name: "The kernel as the profiler names it; pointed at, with its template arguments",
@@ -55,70 +55,43 @@ const HELP = {
     "Whether it uses tensor cores, judged by its name alone (Volta to Blackwell): a kernel with another name counts as not using them",
 } as const;
 
-function isNumberKey(key: string): key is keyof typeof NUMBERS {
-  return key in NUMBERS;
-}
-
-export function kernelValues(
-  data: KernelsResponse,
-  key: string,
-): ArrayLike<number> | readonly string[] | undefined {
-  if (key === "name") return data.name;
-  if (key === "operator") return data.operator;
-  if (!isNumberKey(key)) return undefined;
-  const values = data[NUMBERS[key]];
-  // -1 stands for what the trace does not say.
-  return key === "registers" || key === "shared"
-    ? Float64Array.from(values, (one) => (one < 0 ? NaN : one))
-    : values;
-}
-
-/** The route's word of a column. */
-export function kernelSort(key: string): string {
-  return isNumberKey(key) ? wireName(NUMBERS[key]) : key;
-}
-
 function fraction(value: number, digits: number): RowCell {
   if (Number.isNaN(value)) return absentCell("The trace does not say it");
   return { text: value.toFixed(digits), title: String(value) };
 }
 
-function known(value: number | undefined): RowCell {
-  if (value === undefined || value < 0) return absentCell("The trace does not say it");
-  return countCell(value);
+/** A resource of a launch: -1 stands for what the trace does not say. */
+function resource(
+  key: "registers" | "shared",
+  title: string,
+  width: string,
+  sent: ArrayLike<number>,
+): RowColumn {
+  const values = Float64Array.from(sent, (one) => (one < 0 ? NaN : one));
+  const cell = (value: number): RowCell =>
+    Number.isNaN(value) ? absentCell("The trace does not say it") : countCell(value);
+  return numberColumn(key, title, width, values, cell, HELP[key]);
 }
 
 /** What tells launches of one kernel apart: its operator and shape, and what each costs. */
-function launchColumns(data: KernelsResponse): readonly RowColumn[] {
-  return [
-    textColumn("operator", "Operator", "180px", data.operator, HELP.operator),
-    { ...textColumn("grid", "Grid", "104px", data.grid, HELP.grid), sortable: false },
-    {
-      ...textColumn("block", "Block", "96px", data.block, HELP.block),
-      sortable: false,
-    },
-  ];
-}
-
-function resourceColumns({
-  registers,
-  sharedMemoryBytes,
+function launchColumns({
+  operator,
+  grid,
+  block,
 }: KernelsResponse): readonly RowColumn[] {
+  const shape = (
+    key: "grid" | "block",
+    title: string,
+    width: string,
+    of: readonly string[],
+  ) => ({
+    ...{ key, title, width, hint: HELP[key], numeric: false },
+    cell: (row: number) => ({ text: of[row] ?? "" }),
+  });
   return [
-    numberColumn(
-      "registers",
-      "Registers",
-      "80px",
-      (row) => known(registers[row]),
-      HELP.registers,
-    ),
-    numberColumn(
-      "shared",
-      "Shared B",
-      "84px",
-      (row) => known(sharedMemoryBytes[row]),
-      HELP.shared,
-    ),
+    textColumn("operator", "Operator", "180px", operator, HELP.operator),
+    shape("grid", "Grid", "104px", grid),
+    shape("block", "Block", "96px", block),
   ];
 }
 
@@ -129,74 +102,43 @@ export function kernelColumns(
   const longest = longestOf(data.totalMs);
   const colour = (row: number): string =>
     familyColour(theme, data.isCommunication[row] === 1 ? "communication" : "kernel");
-  const timed = (
-    key: "mean" | "min" | "max",
-    title: string,
-    us: Float64Array,
-  ): RowColumn =>
-    numberColumn(
-      key,
-      title,
-      "84px",
-      (row) => durationCell((us[row] ?? 0) / 1e3),
-      HELP[key],
-    );
+  const timed = (key: "mean" | "min" | "max", title: string, us: Float64Array) =>
+    numberColumn(key, title, "84px", us, (one) => durationCell(one / 1e3), HELP[key]);
+  const total = (ms: number, row: number): RowCell => {
+    const of = data.totalAllMs > 0 ? (100 * ms) / data.totalAllMs : 0;
+    const cell = durationCell(ms);
+    return {
+      ...cell,
+      title: `${cell.title ?? ""}: ${of.toFixed(1)} % of all kernels’ time`,
+      bar: barOf(ms, longest, colour(row)),
+    };
+  };
+  const percent = (value: number): RowCell => {
+    const cell = fraction(value * 100, 0);
+    return Number.isNaN(value) ? cell : { ...cell, text: `${cell.text} %` };
+  };
+  // Of a C++ template what it returns says nothing.
+  const kernel = (name: string): RowCell => ({
+    text: name.replace(/^void /, ""),
+    title: name,
+  });
+  const blocks = (value: number): RowCell => fraction(value, 2);
   const apart = data.by === "properties";
   return [
-    textColumn(
-      "name",
-      "Kernel",
-      "minmax(240px, 1fr)",
-      (row) => {
-        const name = data.name[row] ?? "";
-        // Of a C++ template what it returns says nothing.
-        return { text: name.replace(/^void /, ""), title: name };
-      },
-      HELP.name,
-    ),
+    textColumn("name", "Kernel", "minmax(240px, 1fr)", data.name, HELP.name, kernel),
     ...(apart ? launchColumns(data) : []),
-    numberColumn(
-      "calls",
-      "Calls",
-      "80px",
-      (row) => countCell(data.numCalls[row] ?? 0),
-      HELP.calls,
-    ),
-    numberColumn(
-      "total",
-      "Total",
-      "120px",
-      (row) => {
-        const ms = data.totalMs[row] ?? 0;
-        const of = data.totalAllMs > 0 ? (100 * ms) / data.totalAllMs : 0;
-        const cell = durationCell(ms);
-        return {
-          ...cell,
-          title: `${cell.title ?? ""}: ${of.toFixed(1)} % of all kernels’ time`,
-          bar: barOf(ms, longest, colour(row)),
-        };
-      },
-      HELP.total,
-    ),
+    numberColumn("calls", "Calls", "80px", data.numCalls, countCell, HELP.calls),
+    numberColumn("total", "Total", "120px", data.totalMs, total, HELP.total),
     timed("mean", "Mean", data.meanUs),
     timed("min", "Min", data.minUs),
     timed("max", "Max", data.maxUs),
-    numberColumn(
-      "blocks",
-      "Blocks/SM",
-      "88px",
-      (row) => fraction(data.blocksPerSm[row] ?? NaN, 2),
-      HELP.blocks,
-    ),
+    numberColumn("blocks", "Blocks/SM", "88px", data.blocksPerSm, blocks, HELP.blocks),
     numberColumn(
       "occupancy",
       "Occupancy",
       "92px",
-      (row) => {
-        const value = data.occupancy[row] ?? NaN;
-        const cell = fraction(value * 100, 0);
-        return Number.isNaN(value) ? cell : { ...cell, text: `${cell.text} %` };
-      },
+      data.occupancy,
+      percent,
       HELP.occupancy,
     ),
     {
@@ -207,7 +149,12 @@ export function kernelColumns(
       width: "44px",
       cell: (row) => ({ text: data.usesTensorCores[row] === 1 ? "yes" : "no" }),
     },
-    ...(apart ? resourceColumns(data) : []),
+    ...(apart
+      ? [
+          resource("registers", "Registers", "80px", data.registers),
+          resource("shared", "Shared B", "84px", data.sharedMemoryBytes),
+        ]
+      : []),
   ];
 }
 

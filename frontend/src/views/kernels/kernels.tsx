@@ -5,30 +5,18 @@ import type { KernelsResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import { originOf } from "../../model/words/origin";
-import {
-  clicked,
-  routeSort,
-  sortedRows,
-  sortOf,
-  sortWord,
-} from "../../model/shown_rows";
+import { routeSort } from "../../model/shown_rows";
 import { familyColour } from "../profiled/family_colours";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { RowTable } from "../../widgets/row_table/row_table";
+import { useSort } from "../../widgets/row_table/use_sort";
 import { Nothing } from "../../widgets/state/state";
 import { ProfiledBar, profiledQuery } from "../profiled/bar";
 import { useProfiledRows } from "../profiled/rows";
 import { listedWords, topRows } from "../profiled/top_choice";
 import { TraceFrame } from "../profiled/trace_choice";
 import type { ViewProps } from "../view_props";
-import {
-  kernelColumns,
-  kernelSort,
-  kernelsTable,
-  kernelValues,
-  KEYS,
-  USUAL,
-} from "./columns";
+import { kernelColumns, kernelsTable, ROUTE_WORDS, USUAL } from "./columns";
 
 const TABLE_PX = 620;
 
@@ -47,7 +35,7 @@ export function KernelsView(props: ViewProps) {
     client,
     "kernels",
     profiledQuery(props, by),
-    routeSort(params.get("sort"), KEYS, kernelSort),
+    routeSort(params.get("sort"), ROUTE_WORDS),
     props.pollMs,
   );
   return (
@@ -85,13 +73,17 @@ function Table({
   readonly data: KernelsResponse;
   readonly view: ViewProps;
 }) {
-  const sort = sortOf(view.params.get("sort"), KEYS, USUAL);
-  const rows = useMemo(
-    () => sortedRows(data.name.length, kernelValues(data, sort.key), sort.descending),
-    [data, sort.key, sort.descending],
+  const { params, setParams, theme } = view;
+  const columns = useMemo(() => kernelColumns(data, theme), [data, theme]);
+  const num = data.name.length;
+  const { rows, ...sorting } = useSort(
+    columns,
+    num,
+    USUAL,
+    params.get("sort"),
+    (sort) => setParams({ sort }),
   );
   const shown = topRows(view, rows);
-  const columns = useMemo(() => kernelColumns(data, view.theme), [data, view.theme]);
   const latest = useRef(data);
   latest.current = data;
   const cores = data.totalAllMs > 0 ? data.tensorCoreMs / data.totalAllMs : 0;
@@ -121,11 +113,7 @@ function Table({
         label="Kernels"
         columns={columns}
         rows={shown}
-        sort={sort}
-        onSort={(key) => {
-          const next = clicked(sort, key, key === "name" || key === "operator");
-          view.setParams({ sort: sortWord(next, USUAL) });
-        }}
+        {...sorting}
         empty="No kernel holds this text."
         heightPx={TABLE_PX}
       />

@@ -2,11 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { OperatorMemoryResponse, OperatorsResponse } from "../../api/types.gen";
 import { sortedRows } from "../../model/shown_rows";
 import {
-  ALLOCATION_KEYS,
   allocationColumns,
   allocationsHolding,
   allocationsTable,
-  allocationValues,
   lifetimes,
 } from "./memory/allocation_columns";
 import {
@@ -17,19 +15,8 @@ import {
   peakParts,
   wholeBytes,
 } from "./memory/holders";
-import {
-  MEMORY_KEYS,
-  memoryColumns,
-  memoryTable,
-  memoryValues,
-} from "./memory/columns";
-import {
-  TIME_KEYS,
-  timeColumns,
-  timeTable,
-  timeValues,
-  usualSort,
-} from "./time/columns";
+import { MEMORY_WORDS, memoryColumns, memoryTable } from "./memory/columns";
+import { TIME_WORDS, timeColumns, timeTable, usualSort } from "./time/columns";
 
 const RUN = {} as OperatorsResponse["run"];
 const CHOICE = {} as OperatorsResponse["choice"];
@@ -94,8 +81,9 @@ describe("operators by time", () => {
   });
 
   it("sort by each key that a link may name", () => {
-    for (const key of TIME_KEYS) expect(timeValues(times(), key)).toHaveLength(2);
-    expect(timeValues(times(), "constructor")).toBeUndefined();
+    const columns = timeColumns(times({ by: "shapes" }), "light");
+    const sorted = columns.filter(({ values }) => values?.length === 2);
+    expect(sorted.map(({ key }) => key).sort()).toEqual([...TIME_WORDS.keys()].sort());
     expect(timeTable(times()).columns.every(({ values }) => values.length === 2)).toBe(
       true,
     );
@@ -154,9 +142,8 @@ describe("operators by memory", () =>
     const freed = columns.find(({ key }) => key === "self_increase")?.cell(1);
     expect(freed).toMatchObject({ text: "−2.00 KiB", title: "−2,048 bytes" });
     expect(freed?.bar?.share).toBeLessThan(0);
-    for (const key of MEMORY_KEYS) {
-      expect(memoryValues(memory().rows, key)).toHaveLength(2);
-    }
+    const sorted = columns.filter(({ values }) => values?.length === 2);
+    expect(sorted.map(({ key }) => key)).toEqual([...MEMORY_WORDS.keys()]);
     expect(memoryTable(memory()).numRows).toBe(2);
   }));
 
@@ -189,11 +176,10 @@ describe("allocations", () => {
 
   it("sort with what is not known last", () => {
     expect(Array.from(lifetimes(memory().allocations))).toEqual([2, NaN, NaN]);
-    const values = allocationValues(memory(), "released");
-    expect(sortedRows(3, values, true)).toEqual([1, 0, 2]);
-    for (const key of ALLOCATION_KEYS) {
-      expect(allocationValues(memory(), key)).toHaveLength(3);
-    }
+    const columns = allocationColumns(memory(), "auto", "light");
+    const released = columns.find(({ key }) => key === "released");
+    expect(sortedRows(3, released?.values, true)).toEqual([1, 0, 2]);
+    for (const { values } of columns) expect(values).toHaveLength(3);
     expect(allocationsTable(memory()).columns[0]?.values).toEqual([
       ...["aten::empty", "", "aten::empty"],
     ]);

@@ -2,15 +2,16 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { HistoryFacts, SegmentsResponse } from "../../api/types.gen";
-import {
-  formatBytes,
-  formatBytesExact,
-  formatInteger,
-  type ByteUnit,
-} from "../../base/bytes";
+import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import type { CallStacks } from "../../model/stacks/call_stacks";
 import type { Table } from "../../model/table";
-import { ROW_PX, RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import {
+  ROW_PX,
+  RowTable,
+  type RowColumn,
+  type RowCell,
+} from "../../widgets/row_table/row_table";
+import { bytesCell, countCell, numberColumn } from "../../widgets/row_table/columns";
 import { addressText } from "../../widgets/segment_map/words";
 import { Segmented } from "../controls/choices";
 
@@ -70,18 +71,19 @@ export function Tables(props: TablesProps) {
   );
 }
 
-interface Cell {
-  readonly text: string;
-  readonly title: string;
+/** A column of call stacks, as wide as there is room. */
+function stackColumn(
+  title: string,
+  rows: ArrayLike<number>,
+  stacks: CallStacks | null,
+): RowColumn {
+  return {
+    ...{ key: "stack", title, numeric: false, width: "minmax(120px, 1fr)" },
+    cell: (row) => stackCell(rows[row] ?? -1, stacks),
+  };
 }
 
-function bytesCell(value: number | undefined, byteUnit: ByteUnit): Cell {
-  const bytes = value ?? NaN;
-  return { text: formatBytes(bytes, byteUnit), title: formatBytesExact(bytes) };
-}
-
-function stackCell(stack: number | undefined, stacks: CallStacks | null): Cell {
-  const row = stack ?? -1;
+function stackCell(row: number, stacks: CallStacks | null): RowCell {
   if (stacks === null) return { text: "…", title: "Stacks are being read" };
   const text = stacks.stackLabel(row);
   return { text, title: row < 0 ? text : stacks.text(row) };
@@ -91,48 +93,38 @@ function Pinners({ state, stacks, byteUnit }: TablesProps) {
   const { pinners } = state;
   const rows = useMemo(() => Int32Array.from(pinners.stack, (_, i) => i), [pinners]);
   const most = Math.max(1, ...pinners.aloneBytes);
+  const bytes = (value: number): RowCell => bytesCell(value, byteUnit);
+  const alone = (value: number): RowCell => ({
+    ...bytes(value),
+    bar: { share: value / most, colour: "var(--warn)" },
+  });
   const columns: readonly RowColumn[] = [
-    {
-      key: "stack",
-      title: "Allocated at",
-      numeric: false,
-      width: "minmax(120px, 1fr)",
-      cell: (row) => stackCell(pinners.stack[row], stacks),
-    },
-    {
-      key: "alone",
-      title: "Pins alone",
-      hint: "Free bytes of segments where no other line has a live block",
-      numeric: true,
-      width: "84px",
-      cell: (row) => ({
-        ...bytesCell(pinners.aloneBytes[row], byteUnit),
-        bar: { share: (pinners.aloneBytes[row] ?? 0) / most, colour: "var(--warn)" },
-      }),
-    },
-    {
-      key: "shared",
-      title: "With others",
-      hint: "Free bytes of segments where other lines have live blocks too",
-      numeric: true,
-      width: "84px",
-      cell: (row) => bytesCell(pinners.sharedBytes[row], byteUnit),
-    },
-    {
-      key: "live",
-      title: "Its blocks",
-      hint: "Live bytes of its own in these segments",
-      numeric: true,
-      width: "76px",
-      cell: (row) => bytesCell(pinners.liveBytes[row], byteUnit),
-    },
-    {
-      key: "segments",
-      title: "Segments",
-      numeric: true,
-      width: "64px",
-      cell: (row) => ({ text: formatInteger(pinners.numSegments[row] ?? 0) }),
-    },
+    stackColumn("Allocated at", pinners.stack, stacks),
+    numberColumn(
+      "alone",
+      "Pins alone",
+      "84px",
+      pinners.aloneBytes,
+      alone,
+      "Free bytes of segments where no other line has a live block",
+    ),
+    numberColumn(
+      "shared",
+      "With others",
+      "84px",
+      pinners.sharedBytes,
+      bytes,
+      "Free bytes of segments where other lines have live blocks too",
+    ),
+    numberColumn(
+      "live",
+      "Its blocks",
+      "76px",
+      pinners.liveBytes,
+      bytes,
+      "Live bytes of its own in these segments",
+    ),
+    numberColumn("segments", "Segments", "64px", pinners.numSegments, countCell),
   ];
   return (
     <RowTable
@@ -149,6 +141,7 @@ function Pinners({ state, stacks, byteUnit }: TablesProps) {
 function Pins({ state, stacks, byteUnit, segment, onSegment }: TablesProps) {
   const { pins } = state;
   const rows = useMemo(() => Int32Array.from(pins.segmentAddress, (_, i) => i), [pins]);
+  const bytes = (value: number): RowCell => bytesCell(value, byteUnit);
   const columns: readonly RowColumn[] = [
     {
       key: "address",
@@ -157,34 +150,10 @@ function Pins({ state, stacks, byteUnit, segment, onSegment }: TablesProps) {
       width: "120px",
       cell: (row) => ({ text: addressText(pins.segmentAddress[row] ?? 0) }),
     },
-    {
-      key: "free",
-      title: "Free",
-      numeric: true,
-      width: "76px",
-      cell: (row) => bytesCell(pins.freeBytes[row], byteUnit),
-    },
-    {
-      key: "live",
-      title: "Live",
-      numeric: true,
-      width: "76px",
-      cell: (row) => bytesCell(pins.liveBytes[row], byteUnit),
-    },
-    {
-      key: "num",
-      title: "Blocks",
-      numeric: true,
-      width: "52px",
-      cell: (row) => ({ text: formatInteger(pins.numLive[row] ?? 0) }),
-    },
-    {
-      key: "stack",
-      title: "Held most by",
-      numeric: false,
-      width: "minmax(120px, 1fr)",
-      cell: (row) => stackCell(pins.stack[row], stacks),
-    },
+    numberColumn("free", "Free", "76px", pins.freeBytes, bytes),
+    numberColumn("live", "Live", "76px", pins.liveBytes, bytes),
+    numberColumn("num", "Blocks", "52px", pins.numLive, countCell),
+    stackColumn("Held most by", pins.stack, stacks),
   ];
   return (
     <RowTable
@@ -203,19 +172,8 @@ function Pins({ state, stacks, byteUnit, segment, onSegment }: TablesProps) {
 function Arenas({ state, facts, byteUnit }: TablesProps) {
   const { arenas } = state;
   const rows = useMemo(() => Int32Array.from(arenas.pool, (_, i) => i), [arenas]);
-  const bytes = (
-    key: string,
-    title: string,
-    hint: string,
-    values: Float64Array,
-  ): RowColumn => ({
-    key,
-    title,
-    hint,
-    numeric: true,
-    width: "76px",
-    cell: (row) => bytesCell(values[row], byteUnit),
-  });
+  const bytes = (key: string, title: string, hint: string, values: Float64Array) =>
+    numberColumn(key, title, "76px", values, (one) => bytesCell(one, byteUnit), hint);
   const columns: readonly RowColumn[] = [
     {
       key: "arena",

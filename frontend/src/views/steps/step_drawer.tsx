@@ -14,7 +14,12 @@ import type { Table } from "../../model/table";
 import { partColours } from "../../render/palette";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
-import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import {
+  RowTable,
+  type RowColumn,
+  type RowCell,
+} from "../../widgets/row_table/row_table";
+import { numberColumn, textColumn } from "../../widgets/row_table/columns";
 import { Waiting } from "../../widgets/state/state";
 import { Drawer } from "../panels/drawer";
 import type { ViewProps } from "../view_props";
@@ -211,61 +216,39 @@ function RankRows(props: {
   const columns = useMemo<readonly RowColumn[]>(() => {
     const longest = data.seconds[0] ?? NaN;
     const grey = partColours(view.theme, ["other"])[0] ?? "grey";
+    const seconds = (value: number, colour: string): RowCell => ({
+      text: formatQuantity(value, "seconds"),
+      bar: { share: Math.max(0, value / longest) || 0, colour },
+    });
+    const hosts = Array.from(data.host, (host) => data.hosts[host] ?? "");
     return [
-      {
-        key: "rank",
-        title: "Rank",
-        numeric: true,
-        width: "52px",
-        cell: (i) => ({ text: String(data.ranks[i] ?? "") }),
-      },
-      {
-        key: "host",
-        title: "Host",
-        numeric: false,
-        width: "minmax(56px, 1fr)",
-        cell: (i) => ({ text: data.hosts[data.host[i] ?? -1] ?? "" }),
-      },
-      {
-        key: "seconds",
-        title: "Step time",
-        numeric: true,
-        width: "84px",
-        cell: (i) => ({
-          text: formatQuantity(data.seconds[i] ?? NaN, "seconds"),
-          bar: { share: (data.seconds[i] ?? 0) / longest, colour: grey },
-        }),
-      },
-      ...data.parts.map(({ name, seconds }, part): RowColumn => ({
-        key: name,
-        title: partLabel(name),
-        hint: `${partLabel(name)}; the bar is its share of the longest step`,
-        numeric: true,
-        width: PART_WIDTH,
-        cell: (i) => ({
-          text: formatQuantity(seconds[i] ?? NaN, "seconds"),
-          bar: {
-            share: Math.max(0, (seconds[i] ?? 0) / longest) || 0,
-            colour: colours[part] ?? "grey",
-          },
-        }),
+      numberColumn("rank", "Rank", "52px", data.ranks, (rank) => ({
+        text: String(rank),
       })),
+      textColumn("host", "Host", "minmax(56px, 1fr)", hosts),
+      numberColumn("seconds", "Step time", "84px", data.seconds, (value) =>
+        seconds(value, grey),
+      ),
+      ...data.parts.map(({ name, seconds: values }, part) =>
+        numberColumn(
+          name,
+          partLabel(name),
+          PART_WIDTH,
+          values,
+          (value) => seconds(value, colours[part] ?? "grey"),
+          `${partLabel(name)}; the bar is its share of the longest step`,
+        ),
+      ),
       ...(data.memorySeries === null
         ? []
         : [
-            {
-              key: "memory",
-              title: columnLabel(data.memorySeries),
-              numeric: true,
-              width: "96px",
-              cell: (i: number) => ({
-                text: formatQuantity(
-                  data.memoryBytes[i] ?? NaN,
-                  "bytes",
-                  view.byteUnit,
-                ),
-              }),
-            },
+            numberColumn(
+              "memory",
+              columnLabel(data.memorySeries),
+              "96px",
+              data.memoryBytes,
+              (value) => ({ text: formatQuantity(value, "bytes", view.byteUnit) }),
+            ),
           ]),
     ];
   }, [data, colours, view.theme, view.byteUnit]);

@@ -9,6 +9,7 @@ import type { Table } from "../../model/table";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
 import { RowTable, ROW_PX, type RowColumn } from "../../widgets/row_table/row_table";
+import { numberColumn, textColumn } from "../../widgets/row_table/columns";
 
 const MOST_PX = 280;
 const HEAD_PX = 32;
@@ -46,33 +47,32 @@ export function StragglersTable(props: {
   const { rows } = data;
   const columns = useMemo<readonly RowColumn[]>(
     () => [
-      {
-        key: "rank",
-        title: "Rank",
-        hint: "Late: far beyond the middle rank, measured by how far ranks usually are apart",
-        numeric: true,
-        width: "96px",
-        cell: (i) => ({
-          text: String(rows[i]?.rank ?? ""),
+      numberColumn(
+        "rank",
+        "Rank",
+        "96px",
+        rows.map(({ rank }) => rank),
+        (rank, i) => ({
+          text: String(rank),
           ...(rows[i]?.standsOut === true ? { note: "late" } : {}),
         }),
-      },
-      {
-        key: "host",
-        title: "Host",
-        hint: "Where the rank runs: ranks of one host that are late together point at the host",
-        numeric: false,
-        width: "minmax(96px, 1fr)",
-        cell: (i) => ({ text: rows[i]?.host ?? "" }),
-      },
-      {
-        key: "share",
-        title: "Slowest in",
-        hint: "Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has about 1 ÷ their number.",
-        numeric: true,
-        width: "112px",
-        cell: (i) => ({ text: `${(100 * (rows[i]?.slowestShare ?? 0)).toFixed(1)} %` }),
-      },
+        "Late: far beyond the middle rank, measured by how far ranks usually are apart",
+      ),
+      textColumn(
+        "host",
+        "Host",
+        "minmax(96px, 1fr)",
+        rows.map(({ host }) => host),
+        "Where the rank runs: ranks of one host that are late together point at the host",
+      ),
+      numberColumn(
+        "share",
+        "Slowest in",
+        "112px",
+        rows.map(({ slowestShare }) => slowestShare),
+        (share) => ({ text: `${(100 * share).toFixed(1)} %` }),
+        "Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has about 1 ÷ their number.",
+      ),
       {
         key: "excess",
         title: "Step beyond middle",
@@ -81,14 +81,13 @@ export function StragglersTable(props: {
         width: "148px",
         cell: (i) => ({ text: beyond(rows[i]?.excessSeconds ?? null) }),
       },
-      {
-        key: "words",
-        title: "What is longer",
-        hint: "The part that is longest beyond the middle rank's; ranks wait in communication and backward, so those do not count",
-        numeric: false,
-        width: "minmax(220px, 2fr)",
-        cell: (i) => ({ text: rows[i]?.words ?? "" }),
-      },
+      textColumn(
+        "words",
+        "What is longer",
+        "minmax(220px, 2fr)",
+        rows.map(({ words }) => words),
+        "The part that is longest beyond the middle rank's; ranks wait in communication and backward, so those do not count",
+      ),
     ],
     [rows],
   );

@@ -23,7 +23,8 @@ import { fitting } from "./paint/text";
 import { absolute, readTrace, since, sliceRef, stretch } from "./state/params";
 import { perfettoPlace } from "./perfetto";
 import { pictureOf } from "./paint/quads";
-import { sortedRows } from "./drawers/range";
+import { sortedRows } from "../../model/shown_rows";
+import { rangeColumns } from "./drawers/range";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow, perfettoUrl } from "./actions";
@@ -310,10 +311,13 @@ describe("sums by name", () => {
   };
 
   it("are sorted by any of their columns", () => {
-    expect(sortedRows(sums, { key: "total", descending: true })).toEqual([0, 1, 2]);
-    expect(sortedRows(sums, { key: "name", descending: false })).toEqual([1, 0, 2]);
-    expect(sortedRows(sums, { key: "self", descending: true })).toEqual([1, 0, 2]);
-    expect(sortedRows(sums, { key: "mean", descending: true })).toEqual([1, 0, 2]);
-    expect(sortedRows(sums, { key: "count", descending: false })).toEqual([1, 0, 2]);
+    const columns = rangeColumns(sums, "light");
+    const rows = (key: string, descending: boolean) =>
+      sortedRows(3, columns.find((one) => one.key === key)?.values, descending);
+    expect(rows("total", true)).toEqual([0, 1, 2]);
+    expect(rows("name", false)).toEqual([1, 0, 2]);
+    expect(rows("self", true)).toEqual([1, 0, 2]);
+    expect(rows("mean", true)).toEqual([1, 0, 2]);
+    expect(rows("count", false)).toEqual([1, 0, 2]);
   });
 });

@@ -10,25 +10,29 @@ import {
 } from "./columns";
 
 describe("columns", () => {
-  it("sort, and say what they are where that is told", () => {
+  it("hold what they are sorted by, and say what they are where that is told", () => {
+    const values = [1234, 5];
     const calls = numberColumn(
       "calls",
       "Calls",
       "80px",
-      () => countCell(1234),
+      values,
+      countCell,
       "How often",
     );
-    expect(calls).toMatchObject({ numeric: true, sortable: true, hint: "How often" });
+    expect(calls).toMatchObject({ numeric: true, values, hint: "How often" });
     expect(calls.cell(0).text).toBe("1,234");
-    expect("hint" in numberColumn("a", "A", "8px", () => countCell(0))).toBe(false);
+    expect("hint" in numberColumn("a", "A", "8px", values, countCell)).toBe(false);
   });
 
-  it("take texts, or what makes a cell of a row", () => {
+  it("take texts, and what makes a cell of one", () => {
     const names = textColumn("name", "Name", "1fr", ["mm", "add"]);
     expect(names.numeric).toBe(false);
     expect([0, 1, 2].map((row) => names.cell(row).text)).toEqual(["mm", "add", ""]);
-    const made = textColumn("name", "Name", "1fr", (row) => ({ text: `row ${row}` }));
-    expect(made.cell(7).text).toBe("row 7");
+    const told = textColumn("name", "Name", "1fr", ["mm"], "A name", (text, row) => ({
+      text: `${text} ${row}`,
+    }));
+    expect(told.cell(0).text).toBe("mm 0");
   });
 });
 

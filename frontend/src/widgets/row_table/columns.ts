@@ -1,37 +1,42 @@
 /** Columns of a `RowTable` in one call each: what most of them have in common. Pure. */
 
-import { formatInteger } from "../../base/bytes";
+import {
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+  type ByteUnit,
+} from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import type { RowCell, RowColumn } from "./row_table";
 
-type CellOf = (row: number) => RowCell;
-
-/** A sortable column of numbers. `hint`: what it is, and how it is reckoned. */
+/** A column of numbers, sorted by them. `hint`: what it is, and how it is reckoned. */
 export function numberColumn(
   key: string,
   title: string,
   width: string,
-  cell: CellOf,
+  values: ArrayLike<number>,
+  cell: (value: number, row: number) => RowCell,
   hint?: string,
 ): RowColumn {
   return {
-    ...{ key, title, width, cell, numeric: true, sortable: true },
+    ...{ key, title, width, numeric: true, values },
+    cell: (row) => cell(values[row] ?? NaN, row),
     ...(hint === undefined ? {} : { hint }),
   };
 }
 
-/** A sortable column of texts; `cells` are the texts, or make a cell of a row. */
+/** A column of texts, sorted by them; `cell` says more than the text itself. */
 export function textColumn(
   key: string,
   title: string,
   width: string,
-  cells: readonly string[] | CellOf,
+  values: readonly string[],
   hint?: string,
+  cell: (text: string, row: number) => RowCell = (text) => ({ text }),
 ): RowColumn {
-  const cell: CellOf =
-    typeof cells === "function" ? cells : (row) => ({ text: cells[row] ?? "" });
   return {
-    ...{ key, title, width, cell, numeric: false, sortable: true },
+    ...{ key, title, width, numeric: false, values },
+    cell: (row) => cell(values[row] ?? "", row),
     ...(hint === undefined ? {} : { hint }),
   };
 }
@@ -49,6 +54,10 @@ export function durationCell(ms: number): RowCell {
 
 export function countCell(count: number): RowCell {
   return { text: formatInteger(count) };
+}
+
+export function bytesCell(bytes: number | null, unit: ByteUnit): RowCell {
+  return { text: formatBytes(bytes, unit), title: formatBytesExact(bytes) };
 }
 
 /** What was not recorded, and why. */

@@ -33,7 +33,12 @@ export interface RowColumn {
   readonly numeric: boolean;
   /** A CSS width of the grid: "96px", "minmax(160px, 1fr)". */
   readonly width: string;
+  /** What it is sorted by. */
+  readonly values?: ArrayLike<number> | readonly string[];
+  /** The table's owner sorts by it, without values. */
   readonly sortable?: boolean;
+  /** A first click on its heading begins with the lowest, as with texts. */
+  readonly ascends?: boolean;
   readonly cell: (row: number) => RowCell;
 }
 
@@ -211,7 +216,7 @@ function Heading({
   readonly sort: RowTableProps["sort"];
   readonly onSort: RowTableProps["onSort"];
 }) {
-  const { key, title, hint, numeric, sortable } = column;
+  const { key, title, hint, numeric, values, sortable = values !== undefined } = column;
   const sorted = sort?.key === key;
   const direction = sort?.descending === true ? "descending" : "ascending";
   const kind = numeric ? "row-table-cell is-number" : "row-table-cell";
@@ -222,7 +227,7 @@ function Heading({
       title={hint ?? title}
       aria-sort={sorted ? direction : "none"}
     >
-      {sortable === true && onSort !== undefined ? (
+      {sortable && onSort !== undefined ? (
         <button type="button" onClick={() => onSort(key)}>
           {title}
           {sorted && <span aria-hidden="true">{sort.descending ? " ▼" : " ▲"}</span>}

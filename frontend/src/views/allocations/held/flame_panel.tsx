@@ -11,6 +11,8 @@ import { Flame } from "../../../widgets/flame/flame";
 import { foundBytes, zoomedNode } from "../../../widgets/flame/layout";
 import type { FlameData } from "../../../widgets/flame/types";
 import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
+import { barOf, bytesCell, numberColumn } from "../../../widgets/row_table/columns";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import { Segmented } from "../../controls/choices";
 import type { Flames, Held } from "../state/held";
 import type { AllocationsParams, FlameMode } from "../state/params";
@@ -215,12 +217,14 @@ function FrameBytes(props: {
   );
 }
 
+const BY_TOTAL = { key: "total", descending: true };
+
 /** All frames with what they hold, to choose one of them. */
 function FrameList(
   props: FlamePanelProps & { readonly onFrame: (frame: number | null) => void },
 ) {
   const { held, flames, stacks, byteUnit, found } = props;
-  const [sort, setSort] = useState({ key: "total", descending: true });
+  const [word, setWord] = useState<string | null>(null);
   const now = held.value;
   const totals = useMemo(() => {
     if (now === null) return [];
@@ -229,66 +233,45 @@ function FrameList(
       ({ frame }) => frame >= 0 && (found === null || found[frame] === 1),
     );
   }, [now, flames, found]);
-  const rows = useMemo(() => {
-    const value = (row: number): number =>
-      (sort.key === "self" ? totals[row]?.selfBytes : totals[row]?.totalBytes) ?? 0;
-    const sign = sort.descending ? -1 : 1;
-    return Array.from(totals.keys()).sort(
-      (a, b) => sign * (value(a) - value(b)) || a - b,
-    );
-  }, [totals, sort]);
-  const most = totals[0]?.totalBytes ?? 0;
-  const bytes = (key: "totalBytes" | "selfBytes") => (row: number) => {
-    const own = totals[row]?.[key] ?? NaN;
-    const colour = "var(--link)";
-    return {
-      text: formatBytes(own, byteUnit),
-      title: formatBytesExact(own),
-      bar: { share: most > 0 ? own / most : 0, colour },
-    };
-  };
-  const columns: readonly RowColumn[] = [
-    {
-      key: "total",
-      title: "Total",
-      hint: "Of all stacks that hold the frame",
-      numeric: true,
-      width: "84px",
-      sortable: true,
-      cell: bytes("totalBytes"),
-    },
-    {
-      key: "self",
-      title: "Self",
-      hint: "Of stacks that end in it",
-      numeric: true,
-      width: "84px",
-      sortable: true,
-      cell: bytes("selfBytes"),
-    },
-    {
-      key: "frame",
-      title: "Frame; click for its callers and callees",
-      numeric: false,
-      width: "minmax(120px, 1fr)",
-      cell: (row) => {
-        const frame = totals[row]?.frame ?? -1;
-        const { filename, line } = stacks.frame(frame);
-        return { text: stacks.frameLabel(frame), title: `${filename}:${line}` };
+  const columns = useMemo((): readonly RowColumn[] => {
+    const most = totals[0]?.totalBytes ?? 0;
+    const bytes = (value: number) => ({
+      ...bytesCell(value, byteUnit),
+      bar: barOf(value, most, "var(--link)"),
+    });
+    const own = totals.map(({ selfBytes }) => selfBytes);
+    const all = totals.map(({ totalBytes }) => totalBytes);
+    return [
+      numberColumn(
+        "total",
+        "Total",
+        "84px",
+        all,
+        bytes,
+        "Of all stacks that hold the frame",
+      ),
+      numberColumn("self", "Self", "84px", own, bytes, "Of stacks that end in it"),
+      {
+        key: "frame",
+        title: "Frame; click for its callers and callees",
+        numeric: false,
+        width: "minmax(120px, 1fr)",
+        cell: (row) => {
+          const frame = totals[row]?.frame ?? -1;
+          const { filename, line } = stacks.frame(frame);
+          return { text: stacks.frameLabel(frame), title: `${filename}:${line}` };
+        },
       },
-    },
-  ];
+    ];
+  }, [totals, stacks, byteUnit]);
+  const sorted = useSort(columns, totals.length, BY_TOTAL, word ?? undefined, setWord);
   return (
     <RowTable
       label="Frames"
       columns={columns}
-      rows={rows}
+      {...sorted}
       selected={null}
       onSelect={(row) => props.onFrame(totals[row]?.frame ?? null)}
-      sort={sort}
-      onSort={(key) =>
-        setSort({ key, descending: sort.key === key ? !sort.descending : true })
-      }
       empty="No frame is found."
       heightPx={props.heightPx}
     />

@@ -11,6 +11,7 @@ import {
 } from "../../../base/bytes";
 import { OTHER_STACKS, type CallStacks } from "../../../model/stacks/call_stacks";
 import { stackMatches } from "../../../model/block_search";
+import { clicked, type Sort } from "../../../model/shown_rows";
 import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
 import type { Held, StackCategories } from "../state/held";
 
@@ -28,17 +29,6 @@ export interface HoldersProps {
   readonly byteUnit: ByteUnit;
   readonly heightPx: number;
 }
-
-interface Sort {
-  readonly key: "bytes" | "blocks" | "place";
-  readonly descending: boolean;
-}
-
-const FIRST_DESCENDS: Readonly<Record<Sort["key"], boolean>> = {
-  bytes: true,
-  blocks: true,
-  place: false,
-};
 
 /** Slots that hold anything, in the order of a column. */
 export function holderRows(
@@ -102,13 +92,7 @@ export function HoldersTable(props: HoldersProps) {
         props.onStack(stack === props.stack || stack < 0 ? null : stack);
       }}
       sort={sort}
-      onSort={(key) => {
-        const wanted = key as Sort["key"];
-        setSort({
-          key: wanted,
-          descending: wanted === sort.key ? !sort.descending : FIRST_DESCENDS[wanted],
-        });
-      }}
+      onSort={(key) => setSort(clicked(sort, key, key === "place"))}
       empty={found === null ? "Nothing is live here." : "Nothing that is live matches."}
       heightPx={heightPx}
     />

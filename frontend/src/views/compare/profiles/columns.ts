@@ -36,11 +36,11 @@ export function profileColumns(
   const alone = (row: number): string =>
     rows.aRow[row] === -1 ? "only in B" : rows.bRow[row] === -1 ? "only in A" : "";
   return [
-    textColumn("name", title, "minmax(200px, 1fr)", (row) => {
-      const name = rows.names[row] ?? "";
-      // Of a C++ template what it returns says nothing.
-      return { text: name.replace(/^void /, ""), title: name };
-    }),
+    // Of a C++ template what it returns says nothing.
+    textColumn("name", title, "minmax(200px, 1fr)", rows.names, undefined, (name) => ({
+      text: name.replace(/^void /, ""),
+      title: name,
+    })),
     {
       key: "side",
       title: "",

@@ -9,12 +9,7 @@ import {
 import type { Theme } from "../../../base/tokens";
 import { divergingColours } from "../../../model/category";
 import { formatSigned, formatSignedExact } from "../../../model/words/signed";
-import {
-  absentCell,
-  barOf,
-  numberColumn,
-  textColumn,
-} from "../../../widgets/row_table/columns";
+import { absentCell, barOf, textColumn } from "../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 import { percentText } from "../headline";
 import type { CompareRows } from "../params";
@@ -23,6 +18,17 @@ import { ROW_WORDS } from "../words";
 
 type CellOf = (row: number) => RowCell;
 
+/** A column that the table's owner sorts by. */
+function sortedColumn(
+  key: string,
+  title: string,
+  width: string,
+  cell: CellOf,
+  hint = title,
+): RowColumn {
+  return { key, title, width, cell, hint, numeric: true, sortable: true };
+}
+
 /** What one side has; `has` says whether it has the row at all. */
 export function sideColumn(
   side: "a" | "b",
@@ -30,29 +36,19 @@ export function sideColumn(
   has: (row: number) => boolean,
   cell: CellOf,
 ): RowColumn {
-  return numberColumn(side, side.toUpperCase(), width, (row) =>
+  return sortedColumn(side, side.toUpperCase(), width, (row) =>
     has(row) ? cell(row) : absentCell("Only the other side has it"),
   );
 }
 
 export function changeColumn(width: string, cell: CellOf): RowColumn {
-  return numberColumn(
-    "change",
-    "B − A",
-    width,
-    cell,
-    "More is what B has more of; sorted by the size of the difference",
-  );
+  const hint = "More is what B has more of; sorted by the size of the difference";
+  return sortedColumn("change", "B − A", width, cell, hint);
 }
 
 export function percentColumn(width: string, cell: CellOf): RowColumn {
-  return numberColumn(
-    "percent",
-    "%",
-    width,
-    cell,
-    "(B − A) ÷ A; of little, a small difference is many per cent",
-  );
+  const hint = "(B − A) ÷ A; of little, a small difference is many per cent";
+  return sortedColumn("percent", "%", width, cell, hint);
 }
 
 export function rowColumns(
@@ -77,10 +73,14 @@ export function rowColumns(
       }),
     );
   return [
-    textColumn("label", ROW_WORDS[by][2], "minmax(160px, 1fr)", (row) => ({
-      text: rows.labels[row] ?? "",
-      title: rows.titles[row] ?? "",
-    })),
+    textColumn(
+      "label",
+      ROW_WORDS[by][2],
+      "minmax(160px, 1fr)",
+      rows.labels,
+      undefined,
+      (text, row) => ({ text, title: rows.titles[row] ?? "" }),
+    ),
     bytes("a", rows.a, rows.aBlocks),
     bytes("b", rows.b, rows.bBlocks),
     changeColumn("112px", (row) => {

@@ -1,27 +1,23 @@
 /** The columns of the table of a trace's allocations. Pure. */
 
 import type { OperatorMemoryResponse, TraceAllocations } from "../../../api/types.gen";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
+import type { ByteUnit } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
 import { categoryColour, categoryColours } from "../../../model/category";
 import type { Sort } from "../../../model/shown_rows";
 import type { Table } from "../../../model/table";
 import {
   barOf,
+  bytesCell,
   durationCell,
   longestOf,
   numberColumn,
   textColumn,
 } from "../../../widgets/row_table/columns";
-import type { RowColumn } from "../../../widgets/row_table/row_table";
+import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 import { categoryCell, moduleCell, PLACE_HELP, phaseCell } from "./holders";
 
 export const USUAL_ALLOCATIONS: Sort = { key: "size", descending: true };
-export const ALLOCATION_KEYS: readonly string[] = [
-  ...["operator", "category", "module", "phase"],
-  ...["size", "allocated", "released", "duration"],
-];
-
 /** Names by row of the allocations; "" where no operator is known. */
 export function allocationNames(data: OperatorMemoryResponse): readonly string[] {
   return Array.from(
@@ -49,15 +45,11 @@ export function allocationsHolding(
 ): ReadonlySet<number> | null {
   const wanted = text.toLowerCase();
   if (wanted === "") return null;
-  const texts = ["operator", "category", "module", "phase"].map((key) =>
-    allocationValues(data, key),
-  );
+  const texts = Object.values(namesOf(data));
   const kept = new Set<number>();
   data.allocations.numBytes.forEach((_, row) => {
     const holds = texts.some((values) =>
-      String(values?.[row] ?? "")
-        .toLowerCase()
-        .includes(wanted),
+      (values[row] ?? "").toLowerCase().includes(wanted),
     );
     if (holds) kept.add(row);
   });
@@ -71,19 +63,15 @@ export function lifetimes(allocations: TraceAllocations): Float64Array {
   );
 }
 
-export function allocationValues(
-  data: OperatorMemoryResponse,
-  key: string,
-): ArrayLike<number> | readonly string[] | undefined {
+/** What is known of each allocation by name. */
+function namesOf(data: OperatorMemoryResponse) {
   const { allocations } = data;
-  if (key === "operator") return allocationNames(data);
-  if (key === "category") return categoryNames(data);
-  if (key === "module") return rowsOf(data.modules, allocations.module);
-  if (key === "phase") return rowsOf(data.phases, allocations.phase);
-  if (key === "size") return allocations.numBytes;
-  if (key === "allocated") return allocations.allocatedMs;
-  if (key === "released") return allocations.releasedMs;
-  return key === "duration" ? lifetimes(allocations) : undefined;
+  return {
+    operator: allocationNames(data),
+    category: categoryNames(data),
+    module: rowsOf(data.modules, allocations.module),
+    phase: rowsOf(data.phases, allocations.phase),
+  };
 }
 
 export function allocationColumns(
@@ -93,11 +81,9 @@ export function allocationColumns(
 ): readonly RowColumn[] {
   const colours = categoryColours(theme, data.categories);
   const { allocations, hasAddresses } = data;
-  const names = allocationNames(data);
-  const lasted = lifetimes(allocations);
+  const names = namesOf(data);
   const plain = categoryColour(theme, "unknown");
   const largest = longestOf(allocations.numBytes);
-  const unreleased = hasAddresses ? "not freed" : "–";
   const moment = (
     key: string,
     title: string,
@@ -105,72 +91,63 @@ export function allocationColumns(
     absent: string,
     why: string,
     hint: string,
-  ): RowColumn =>
-    numberColumn(
-      key,
-      title,
-      "88px",
-      (row) => {
-        const ms = values[row] ?? NaN;
-        return Number.isNaN(ms) ? { text: absent, title: why } : durationCell(ms);
-      },
-      hint,
-    );
+  ): RowColumn => {
+    const cell = (ms: number): RowCell =>
+      Number.isNaN(ms) ? { text: absent, title: why } : durationCell(ms);
+    return numberColumn(key, title, "88px", values, cell, hint);
+  };
   const unknown = hasAddresses
     ? "It was still there when the trace ended"
     : "The trace does not say which allocation a release belongs to";
+  const operator = (name: string): RowCell =>
+    name === ""
+      ? { text: "unknown", title: "No operator ran when it was allocated" }
+      : { text: name };
+  const category = (_: string, row: number): RowCell =>
+    categoryCell(
+      data,
+      colours,
+      allocations.category[row] ?? -1,
+      data.evidence[allocations.evidence[row] ?? -1],
+    );
+  const size = (bytes: number, row: number): RowCell => ({
+    ...bytesCell(bytes, unit),
+    bar: barOf(bytes, largest, colours[allocations.category[row] ?? -1] ?? plain),
+  });
   return [
     textColumn(
       "operator",
       "Operator",
       "minmax(132px, 1fr)",
-      (row) => {
-        const name = names[row] ?? "";
-        return name === ""
-          ? { text: "unknown", title: "No operator ran when it was allocated" }
-          : { text: name };
-      },
+      names.operator,
       "The innermost operator that ran on the thread when it was allocated",
+      operator,
     ),
     textColumn(
       "category",
       "Category",
       "132px",
-      (row) =>
-        categoryCell(
-          data,
-          colours,
-          allocations.category[row] ?? -1,
-          data.evidence[allocations.evidence[row] ?? -1],
-        ),
+      names.category,
       PLACE_HELP.category,
+      category,
     ),
     textColumn(
       "module",
       "Module",
       "minmax(104px, 1fr)",
-      (row) => moduleCell(data, allocations.module[row] ?? -1),
+      names.module,
       PLACE_HELP.module,
+      (_, row) => moduleCell(data, allocations.module[row] ?? -1),
     ),
-    textColumn(
-      "phase",
-      "Made in",
-      "104px",
-      (row) => phaseCell(data, allocations.phase[row] ?? -1),
-      PLACE_HELP.phase,
+    textColumn("phase", "Made in", "104px", names.phase, PLACE_HELP.phase, (_, row) =>
+      phaseCell(data, allocations.phase[row] ?? -1),
     ),
     numberColumn(
       "size",
       "Size",
       "96px",
-      (row) => {
-        const bytes = allocations.numBytes[row] ?? 0;
-        return {
-          text: formatBytes(bytes, unit),
-          title: formatBytesExact(bytes),
-          bar: barOf(bytes, largest, colours[allocations.category[row] ?? -1] ?? plain),
-        };
-      },
+      allocations.numBytes,
+      size,
       "Bytes as the allocator reported them: on an accelerator rounded up to its blocks",
     ),
     moment(
@@ -185,14 +162,14 @@ export function allocationColumns(
       "released",
       "Released",
       allocations.releasedMs,
-      unreleased,
+      hasAddresses ? "not freed" : "–",
       unknown,
       "Since the trace began: the next release of the same address",
     ),
     moment(
       "duration",
       "Lived",
-      lasted,
+      lifetimes(allocations),
       "–",
       "The trace does not hold both its beginning and its end",
       "Released − allocated",
@@ -205,10 +182,7 @@ export function allocationsTable(data: OperatorMemoryResponse): Table {
   return {
     numRows: allocations.numBytes.length,
     columns: [
-      { name: "operator", values: allocationNames(data) },
-      { name: "category", values: categoryNames(data) },
-      { name: "module", values: rowsOf(data.modules, allocations.module) },
-      { name: "phase", values: rowsOf(data.phases, allocations.phase) },
+      ...Object.entries(namesOf(data)).map(([name, values]) => ({ name, values })),
       { name: "num_bytes", values: allocations.numBytes },
       { name: "allocated_ms", values: allocations.allocatedMs },
       { name: "released_ms", values: allocations.releasedMs },

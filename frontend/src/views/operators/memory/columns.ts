@@ -1,15 +1,15 @@
 /** The columns of the table of operators by memory. Pure. */
 
-import { wireName } from "../../../api/decode";
 import type {
   OperatorMemoryResponse,
   OperatorMemoryRows,
 } from "../../../api/types.gen";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
+import type { ByteUnit } from "../../../base/bytes";
 import type { Sort } from "../../../model/shown_rows";
 import type { Table } from "../../../model/table";
 import {
   barOf,
+  bytesCell,
   countCell,
   longestOf,
   numberColumn,
@@ -19,103 +19,80 @@ import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 
 export const USUAL_MEMORY: Sort = { key: "self_increase", descending: true };
 
-const NUMBERS = {
-  calls: "numCalls",
-  self_increase: "selfIncreaseBytes",
-  increase: "increaseBytes",
-  self_allocations: "selfNumAllocations",
-  allocations: "numAllocations",
-  self_allocated: "selfAllocatedBytes",
-  allocated: "allocatedBytes",
-} as const;
-
-type NumberKey = keyof typeof NUMBERS;
-
-export const MEMORY_KEYS: readonly string[] = ["name", ...Object.keys(NUMBERS)];
-
-function isNumberKey(key: string): key is NumberKey {
-  return key in NUMBERS;
-}
-
-export function memoryValues(
-  rows: OperatorMemoryRows,
-  key: string,
-): ArrayLike<number> | readonly string[] | undefined {
-  if (key === "name") return rows.name;
-  return isNumberKey(key) ? rows[NUMBERS[key]] : undefined;
-}
-
-/** The route's word of a column. */
-export function memorySort(key: string): string {
-  return isNumberKey(key) ? wireName(NUMBERS[key]) : key;
-}
+/** The route's words of the columns that it sorts by. */
+export const MEMORY_WORDS: ReadonlyMap<string, string> = new Map([
+  ["name", "name"],
+  ["calls", "num_calls"],
+  ["self_increase", "self_increase_bytes"],
+  ["increase", "increase_bytes"],
+  ["self_allocations", "self_num_allocations"],
+  ["allocations", "num_allocations"],
+  ["self_allocated", "self_allocated_bytes"],
+  ["allocated", "allocated_bytes"],
+]);
 
 export function memoryColumns(
   rows: OperatorMemoryRows,
   unit: ByteUnit,
   colour: string,
 ): readonly RowColumn[] {
-  const number = (
-    key: NumberKey,
-    title: string,
-    width: string,
-    hint: string,
-    cell: (value: number) => RowCell,
-  ): RowColumn =>
-    numberColumn(key, title, width, (row) => cell(rows[NUMBERS[key]][row] ?? 0), hint);
-  const bytes = (values: Float64Array): ((value: number) => RowCell) => {
+  const bytes = (key: string, title: string, values: Float64Array, hint: string) => {
     const longest = longestOf(values);
-    return (value) => ({
-      text: formatBytes(value, unit),
-      title: formatBytesExact(value),
-      // What was given back has no length that could be drawn.
+    // What was given back has no length that could be drawn.
+    const cell = (value: number): RowCell => ({
+      ...bytesCell(value, unit),
       bar: barOf(value, longest, colour),
     });
+    return numberColumn(key, title, "104px", values, cell, hint);
   };
+  const count = (key: string, title: string, values: ArrayLike<number>, hint: string) =>
+    numberColumn(key, title, "84px", values, countCell, hint);
+  const { numCalls } = rows;
   return [
     textColumn("name", "Operator", "minmax(160px, 1fr)", rows.name),
-    number("calls", "Calls", "72px", "How often it was called", countCell),
-    number(
+    numberColumn(
+      "calls",
+      "Calls",
+      "72px",
+      numCalls,
+      countCell,
+      "How often it was called",
+    ),
+    bytes(
       "self_increase",
       "Self increase",
-      "104px",
+      rows.selfIncreaseBytes,
       "What it allocated less what was freed of it, without the operators it calls",
-      bytes(rows.selfIncreaseBytes),
     ),
-    number(
+    bytes(
       "increase",
       "Increase",
-      "104px",
+      rows.increaseBytes,
       "What it allocated less what was freed of it, with the operators it calls",
-      bytes(rows.increaseBytes),
     ),
-    number(
+    count(
       "self_allocations",
       "Self allocs",
-      "84px",
+      rows.selfNumAllocations,
       "Allocations, without those of the operators it calls",
-      countCell,
     ),
-    number(
+    count(
       "allocations",
       "Allocs",
-      "84px",
+      rows.numAllocations,
       "Allocations, with those of the operators it calls",
-      countCell,
     ),
-    number(
+    bytes(
       "self_allocated",
       "Self allocated",
-      "104px",
+      rows.selfAllocatedBytes,
       "Sum of its allocations, whatever was freed later",
-      bytes(rows.selfAllocatedBytes),
     ),
-    number(
+    bytes(
       "allocated",
       "Allocated",
-      "104px",
+      rows.allocatedBytes,
       "Sum of its allocations and those of the operators it calls",
-      bytes(rows.allocatedBytes),
     ),
   ];
 }

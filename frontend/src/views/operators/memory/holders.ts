@@ -1,12 +1,7 @@
 /** What memory at a trace's peak is for: grouped, with its share and its colour. Pure. */
 
 import type { OperatorMemoryResponse, TraceMemoryPeak } from "../../../api/types.gen";
-import {
-  formatBytes,
-  formatBytesExact,
-  formatShare,
-  type ByteUnit,
-} from "../../../base/bytes";
+import { formatShare, type ByteUnit } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
 import {
   categoryColour,
@@ -17,9 +12,9 @@ import type { Table } from "../../../model/table";
 import {
   absentCell,
   barOf,
+  bytesCell,
   countCell,
   numberColumn,
-  textColumn,
 } from "../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 
@@ -147,67 +142,57 @@ export function holderColumns(
   const colours = categoryColours(theme, data.categories);
   const whole = wholeBytes(peak);
   const most = holders[0]?.numBytes ?? 0;
-  const of = (row: number, word: "category" | "module" | "phase"): number =>
-    holders[row]?.[word] ?? -1;
+  const place = (
+    word: "category" | "module" | "phase",
+    title: string,
+    width: string,
+    cell: (of: number) => RowCell,
+  ): RowColumn => ({
+    ...{ key: word, title, width, hint: PLACE_HELP[word], numeric: false },
+    cell: (row) => cell(holders[row]?.[word] ?? -1),
+  });
   const places: Readonly<Record<"category" | "module" | "phase", RowColumn>> = {
-    category: textColumn(
-      "category",
-      "Category",
-      "minmax(140px, 1fr)",
-      (row) => categoryCell(data, colours, of(row, "category")),
-      PLACE_HELP.category,
+    category: place("category", "Category", "minmax(140px, 1fr)", (of) =>
+      categoryCell(data, colours, of),
     ),
-    module: textColumn(
-      "module",
-      "Module",
-      "minmax(160px, 2fr)",
-      (row) => moduleCell(data, of(row, "module")),
-      PLACE_HELP.module,
+    module: place("module", "Module", "minmax(160px, 2fr)", (of) =>
+      moduleCell(data, of),
     ),
-    phase: textColumn(
-      "phase",
-      "Made in",
-      "minmax(120px, 1fr)",
-      (row) => phaseCell(data, of(row, "phase")),
-      PLACE_HELP.phase,
-    ),
+    phase: place("phase", "Made in", "minmax(120px, 1fr)", (of) => phaseCell(data, of)),
   };
-  const shown = by === "all" ? Object.values(places) : [places[by]];
+  const plain = categoryColour(theme, "param");
+  const bytes = (value: number, row: number): RowCell => ({
+    ...bytesCell(value, unit),
+    bar: barOf(value, most, colours[holders[row]?.category ?? -1] ?? plain),
+  });
+  const sizes = holders.map(({ numBytes }) => numBytes);
   return [
-    ...shown,
+    ...(by === "all" ? Object.values(places) : [places[by]]),
     numberColumn(
       "bytes",
       "At the peak",
       "120px",
-      (row) => {
-        const bytes = holders[row]?.numBytes ?? 0;
-        return {
-          text: formatBytes(bytes, unit),
-          title: formatBytesExact(bytes),
-          bar: barOf(
-            bytes,
-            most,
-            colours[of(row, "category")] ?? categoryColour(theme, "param"),
-          ),
-        };
-      },
+      sizes,
+      bytes,
       "Bytes that were allocated and not yet freed at the peak of the part shown",
     ),
     numberColumn(
       "share",
       "Share",
       "72px",
-      (row) => ({ text: formatShare(holders[row]?.numBytes ?? 0, whole) }),
+      sizes,
+      (value) => ({ text: formatShare(value, whole) }),
       "Of the allocator’s total at the peak, or of what the trace shows where that is more",
     ),
     numberColumn(
       "allocations",
       "Allocations",
       "88px",
-      (row) => countCell(holders[row]?.numAllocations ?? 0),
+      holders.map(({ numAllocations }) => numAllocations),
+      countCell,
       "Live ones at the peak",
     ),
-  ].map((column) => ({ ...column, sortable: false }));
+  ];
 }
 
 export function holdersTable(

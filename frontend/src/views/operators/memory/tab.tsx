@@ -19,7 +19,7 @@ import { SearchBox } from "../../controls/search_box";
 import { TraceFrame } from "../../profiled/trace_choice";
 import { useRange, type RangeState } from "../../range/use_range";
 import type { ViewProps } from "../../view_props";
-import { curveTable, MEMORY_KEYS, memorySort } from "./columns";
+import { curveTable, MEMORY_WORDS } from "./columns";
 import { MemoryCurve } from "./curve";
 import { MemoryHead } from "./head";
 import { AtPeak } from "./holders_part";
@@ -60,7 +60,7 @@ export function MemoryTab(view: ViewProps) {
       px: CURVE_PX,
       text: text === "" ? null : text,
     },
-    routeSort(params.get("sort"), MEMORY_KEYS, memorySort),
+    routeSort(params.get("sort"), MEMORY_WORDS),
     view.pollMs,
   );
   return (

@@ -3,31 +3,20 @@
 import { useMemo } from "preact/hooks";
 import type { OperatorMemoryResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { clicked, sortedRows, sortOf, sortWord } from "../../../model/shown_rows";
 import { partColour } from "../../../render/palette";
 import { RowTable } from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import type { ViewProps } from "../../view_props";
 import {
-  ALLOCATION_KEYS,
   allocationColumns,
   allocationsHolding,
   allocationsTable,
-  allocationValues,
   USUAL_ALLOCATIONS,
 } from "./allocation_columns";
-import {
-  MEMORY_KEYS,
-  memoryColumns,
-  memoryTable,
-  memoryValues,
-  USUAL_MEMORY,
-} from "./columns";
+import { memoryColumns, memoryTable, USUAL_MEMORY } from "./columns";
 import { MemoryHead } from "./head";
 
 const TABLE_PX = 360;
-/** Columns of texts, which are sorted from A. */
-const TEXTS: readonly string[] = ["operator", "category", "module", "phase"];
-
 export function ByOperator({
   data,
   view,
@@ -36,15 +25,16 @@ export function ByOperator({
   readonly view: ViewProps;
 }) {
   const { rows: values, numRows } = data;
-  const sort = sortOf(view.params.get("sort"), MEMORY_KEYS, USUAL_MEMORY);
-  const rows = useMemo(
-    () =>
-      sortedRows(values.name.length, memoryValues(values, sort.key), sort.descending),
-    [values, sort.key, sort.descending],
-  );
   const columns = useMemo(
     () => memoryColumns(values, view.byteUnit, partColour(view.theme, "forward")),
     [values, view.byteUnit, view.theme],
+  );
+  const sorted = useSort(
+    columns,
+    values.name.length,
+    USUAL_MEMORY,
+    view.params.get("sort"),
+    (sort) => view.setParams({ sort }),
   );
   return (
     <section aria-label="Memory by operator">
@@ -57,12 +47,7 @@ export function ByOperator({
       <RowTable
         label="Memory by operator"
         columns={columns}
-        rows={rows}
-        sort={sort}
-        onSort={(key) => {
-          const next = clicked(sort, key, key === "name");
-          view.setParams({ sort: sortWord(next, USUAL_MEMORY) });
-        }}
+        {...sorted}
         empty="No operator holds this text, or allocated in this part."
         heightPx={TABLE_PX}
       />
@@ -79,16 +64,22 @@ export function Allocations(props: {
   readonly onPoint: (row: number | null) => void;
 }) {
   const { data, view, text } = props;
-  const sort = sortOf(view.params.get("asort"), ALLOCATION_KEYS, USUAL_ALLOCATIONS);
   const sent = data.allocations.numBytes.length;
-  const rows = useMemo(() => {
-    const sorted = sortedRows(sent, allocationValues(data, sort.key), sort.descending);
-    const kept = allocationsHolding(data, text);
-    return kept === null ? sorted : sorted.filter((row) => kept.has(row));
-  }, [data, sort.key, sort.descending, text]);
   const columns = useMemo(
     () => allocationColumns(data, view.byteUnit, view.theme),
     [data, view.byteUnit, view.theme],
+  );
+  const { rows, ...sorting } = useSort(
+    columns,
+    sent,
+    USUAL_ALLOCATIONS,
+    view.params.get("asort"),
+    (asort) => view.setParams({ asort }),
+  );
+  const kept = useMemo(() => allocationsHolding(data, text), [data, text]);
+  const shown = useMemo(
+    () => (kept === null ? rows : rows.filter((row) => kept.has(row))),
+    [rows, kept],
   );
   return (
     <section aria-label="Allocations">
@@ -104,15 +95,11 @@ export function Allocations(props: {
       <RowTable
         label="Allocations"
         columns={columns}
-        rows={rows}
+        rows={shown}
         selected={props.chosen}
         onSelect={props.onChoose}
         onHover={props.onPoint}
-        sort={sort}
-        onSort={(key) => {
-          const next = clicked(sort, key, TEXTS.includes(key));
-          view.setParams({ asort: sortWord(next, USUAL_ALLOCATIONS) });
-        }}
+        {...sorting}
         empty="No allocation in this part, or none that holds this text."
         heightPx={TABLE_PX}
       />

@@ -1,6 +1,5 @@
 /** The columns of the table of operators by time. Pure. */
 
-import { wireName } from "../../../api/decode";
 import type { OperatorsResponse } from "../../../api/types.gen";
 import type { Theme } from "../../../base/tokens";
 import type { Sort } from "../../../model/shown_rows";
@@ -18,19 +17,18 @@ import {
 } from "../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 
-const NUMBERS = {
-  calls: "numCalls",
-  host_self: "hostSelfMs",
-  host_total: "hostTotalMs",
-  device_self: "deviceSelfMs",
-  device_total: "deviceTotalMs",
-  tensor: "tensorCoreSelfShare",
-  tensor_total: "tensorCoreTotalShare",
-} as const;
-
-type NumberKey = keyof typeof NUMBERS;
-
-export const TIME_KEYS: readonly string[] = ["name", "shapes", ...Object.keys(NUMBERS)];
+/** The route's words of the columns that it sorts by. */
+export const TIME_WORDS: ReadonlyMap<string, string> = new Map([
+  ["name", "name"],
+  ["shapes", "shapes"],
+  ["calls", "num_calls"],
+  ["host_self", "host_self_ms"],
+  ["host_total", "host_total_ms"],
+  ["device_self", "device_self_ms"],
+  ["device_total", "device_total_ms"],
+  ["tensor", "tensor_core_self_share"],
+  ["tensor_total", "tensor_core_total_share"],
+]);
 
 const HELP = {
   name: "The operator as PyTorch names it; of autograd, what evaluates it",
@@ -57,80 +55,50 @@ export function usualSort(hasDevices: boolean): Sort {
   return { key: hasDevices ? "device_self" : "host_self", descending: true };
 }
 
-function isNumberKey(key: string): key is NumberKey {
-  return key in NUMBERS;
-}
-
-export function timeValues(
-  data: OperatorsResponse,
-  key: string,
-): ArrayLike<number> | readonly string[] | undefined {
-  if (key === "name") return data.name;
-  if (key === "shapes") return data.shapes;
-  return isNumberKey(key) ? data[NUMBERS[key]] : undefined;
-}
-
-/** The route's word of a column. */
-export function timeSort(key: string): string {
-  return isNumberKey(key) ? wireName(NUMBERS[key]) : key;
-}
-
 /** A time with a bar of its share of the column's longest, and what it is of the sum. */
 function timed(
+  key: keyof typeof HELP,
+  title: string,
   values: Float64Array,
-  sumMs: number | null,
   colour: string,
-): (row: number) => RowCell {
+  sumMs = 0,
+): RowColumn {
   const longest = longestOf(values);
-  return (row) => {
-    const ms = values[row] ?? 0;
+  const cell = (ms: number): RowCell => {
     const of =
-      sumMs !== null && sumMs > 0
-        ? `: ${((100 * ms) / sumMs).toFixed(1)} % of all operators`
-        : "";
-    const cell = durationCell(ms);
+      sumMs > 0 ? `: ${((100 * ms) / sumMs).toFixed(1)} % of all operators` : "";
+    const time = durationCell(ms);
     return {
-      ...cell,
-      title: `${cell.title ?? ""}${of}`,
+      ...time,
+      title: `${time.title ?? ""}${of}`,
       bar: barOf(ms, longest, colour),
     };
   };
+  return numberColumn(key, title, "104px", values, cell, HELP[key]);
 }
 
-function shared(values: Float64Array): (row: number) => RowCell {
-  return (row) => {
-    const value = values[row] ?? NaN;
-    if (Number.isNaN(value)) return absentCell("It launched no kernels");
-    return { text: `${(100 * value).toFixed(0)} %`, title: `${100 * value} %` };
-  };
+function shared(
+  key: keyof typeof HELP,
+  title: string,
+  values: Float64Array,
+): RowColumn {
+  const cell = (value: number): RowCell =>
+    Number.isNaN(value)
+      ? absentCell("It launched no kernels")
+      : { text: `${(100 * value).toFixed(0)} %`, title: `${100 * value} %` };
+  return numberColumn(key, title, "72px", values, cell, HELP[key]);
 }
 
 export function timeColumns(
   data: OperatorsResponse,
   theme: Theme,
 ): readonly RowColumn[] {
-  const number = (
-    key: keyof typeof HELP & NumberKey,
-    title: string,
-    width: string,
-    cell: (row: number) => RowCell,
-  ): RowColumn => numberColumn(key, title, width, cell, HELP[key]);
   const host = partColour(theme, "forward");
   const device = familyColour(theme, "kernel");
-  const { totals, numCalls } = data;
+  const { totals } = data;
   const onDevice: readonly RowColumn[] = [
-    number(
-      "device_self",
-      "Device self",
-      "104px",
-      timed(data.deviceSelfMs, totals.deviceSelfMs, device),
-    ),
-    number(
-      "device_total",
-      "Device total",
-      "104px",
-      timed(data.deviceTotalMs, null, device),
-    ),
+    timed("device_self", "Device self", data.deviceSelfMs, device, totals.deviceSelfMs),
+    timed("device_total", "Device total", data.deviceTotalMs, device),
     {
       key: "eligible",
       title: "TC eligible",
@@ -139,35 +107,20 @@ export function timeColumns(
       width: "80px",
       cell: (row) => ({ text: data.isEligible[row] === 1 ? "yes" : "no" }),
     },
-    number("tensor", "TC self", "72px", shared(data.tensorCoreSelfShare)),
-    number("tensor_total", "TC total", "72px", shared(data.tensorCoreTotalShare)),
+    shared("tensor", "TC self", data.tensorCoreSelfShare),
+    shared("tensor_total", "TC total", data.tensorCoreTotalShare),
   ];
+  const wide = "minmax(200px, 1fr)";
+  const shapes = (text: string): RowCell =>
+    text === "" ? absentCell("The profiler wrote no shapes") : { text };
   return [
     textColumn("name", "Operator", "minmax(180px, 1fr)", data.name, HELP.name),
     ...(data.by === "shapes"
-      ? [
-          textColumn(
-            "shapes",
-            "Input shapes",
-            "minmax(200px, 1fr)",
-            (row) => {
-              const text = data.shapes[row] ?? "";
-              return text === ""
-                ? absentCell("The profiler wrote no shapes")
-                : { text };
-            },
-            HELP.shapes,
-          ),
-        ]
+      ? [textColumn("shapes", "Input shapes", wide, data.shapes, HELP.shapes, shapes)]
       : []),
-    number("calls", "Calls", "72px", (row) => countCell(numCalls[row] ?? 0)),
-    number(
-      "host_self",
-      "Host self",
-      "104px",
-      timed(data.hostSelfMs, totals.hostSelfMs, host),
-    ),
-    number("host_total", "Host total", "104px", timed(data.hostTotalMs, null, host)),
+    numberColumn("calls", "Calls", "72px", data.numCalls, countCell, HELP.calls),
+    timed("host_self", "Host self", data.hostSelfMs, host, totals.hostSelfMs),
+    timed("host_total", "Host total", data.hostTotalMs, host),
     ...(data.hasDevices ? onDevice : []),
   ];
 }

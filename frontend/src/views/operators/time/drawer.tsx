@@ -9,6 +9,12 @@ import type { Theme } from "../../../base/tokens";
 import { familyColour } from "../../profiled/family_colours";
 import { partColour } from "../../../render/palette";
 import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
+import {
+  barOf,
+  countCell,
+  longestOf,
+  numberColumn,
+} from "../../../widgets/row_table/columns";
 import { Failure, Skeleton } from "../../../widgets/state/state";
 import { Drawer } from "../../panels/drawer";
 import { SourceFrame, SourceMenu } from "../../panels/source_frame";
@@ -164,29 +170,17 @@ function stackColumns(
   theme: Theme,
   hasDevices: boolean,
 ): readonly RowColumn[] {
-  const timed = (
-    key: string,
-    title: string,
-    of: (stack: OperatorStack) => number,
-    colour: string,
-  ): RowColumn => {
-    const longest = Math.max(...stacks.map(of), 0);
-    return {
-      key,
-      title,
-      numeric: true,
-      width: "96px",
-      cell: (row) => {
-        const stack = stacks[row];
-        const ms = stack === undefined ? 0 : of(stack);
-        return {
-          text: formatSeconds(ms / 1e3),
-          title: `${ms} ms`,
-          bar: { share: longest > 0 ? ms / longest : 0, colour },
-        };
-      },
-    };
+  const timed = (key: string, title: string, ms: readonly number[], colour: string) => {
+    const longest = longestOf(ms);
+    return numberColumn(key, title, "96px", ms, (value) => ({
+      text: formatSeconds(value / 1e3),
+      title: `${value} ms`,
+      bar: barOf(value, longest, colour),
+    }));
   };
+  const hostMs = stacks.map((stack) => stack.hostMs);
+  const deviceMs = stacks.map((stack) => stack.deviceMs);
+  const calls = stacks.map((stack) => stack.numCalls);
   return [
     {
       key: "place",
@@ -198,23 +192,10 @@ function stackColumns(
         return { text: stackLabel(frames), title: frames.slice(0, 12).join("\n") };
       },
     },
-    {
-      key: "calls",
-      title: "Calls",
-      numeric: true,
-      width: "72px",
-      cell: (row) => ({ text: formatInteger(stacks[row]?.numCalls ?? 0) }),
-    },
-    timed("host", "Host", (stack) => stack.hostMs, partColour(theme, "forward")),
+    numberColumn("calls", "Calls", "72px", calls, countCell),
+    timed("host", "Host", hostMs, partColour(theme, "forward")),
     ...(hasDevices
-      ? [
-          timed(
-            "device",
-            "Device",
-            (stack) => stack.deviceMs,
-            familyColour(theme, "kernel"),
-          ),
-        ]
+      ? [timed("device", "Device", deviceMs, familyColour(theme, "kernel"))]
       : []),
   ];
 }

@@ -7,15 +7,10 @@ import { formatSeconds } from "../../../base/durations";
 import { commandsOf } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
-import {
-  clicked,
-  routeSort,
-  sortedRows,
-  sortOf,
-  sortWord,
-} from "../../../model/shown_rows";
+import { routeSort } from "../../../model/shown_rows";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import { RowTable } from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import { Nothing } from "../../../widgets/state/state";
 import { ProfiledBar, profiledQuery } from "../../profiled/bar";
 import { useProfiledRows } from "../../profiled/rows";
@@ -23,14 +18,7 @@ import { listedWords, topRows } from "../../profiled/top_choice";
 import { TraceFrame } from "../../profiled/trace_choice";
 import type { ViewProps } from "../../view_props";
 import { OperatorDrawer, type ChosenOperator } from "./drawer";
-import {
-  TIME_KEYS,
-  timeColumns,
-  timeSort,
-  timeTable,
-  timeValues,
-  usualSort,
-} from "./columns";
+import { TIME_WORDS, timeColumns, timeTable, usualSort } from "./columns";
 
 const TABLE_PX = 620;
 
@@ -47,7 +35,7 @@ export function TimeTab(view: ViewProps) {
     client,
     "operators",
     profiledQuery(view, by),
-    routeSort(params.get("sort"), TIME_KEYS, timeSort),
+    routeSort(params.get("sort"), TIME_WORDS),
     view.pollMs,
   );
   return (
@@ -101,13 +89,16 @@ function Table({
 }) {
   const { params, setParams } = view;
   const usual = usualSort(data.hasDevices);
-  const sort = sortOf(params.get("sort"), TIME_KEYS, usual);
-  const rows = useMemo(
-    () => sortedRows(data.name.length, timeValues(data, sort.key), sort.descending),
-    [data, sort.key, sort.descending],
+  const columns = useMemo(() => timeColumns(data, view.theme), [data, view.theme]);
+  const num = data.name.length;
+  const { rows, ...sorting } = useSort(
+    columns,
+    num,
+    usual,
+    params.get("sort"),
+    (sort) => setParams({ sort }),
   );
   const shown = topRows(view, rows);
-  const columns = useMemo(() => timeColumns(data, view.theme), [data, view.theme]);
   const latest = useRef(data);
   latest.current = data;
   const chosen = chosenOf(view, data.by);
@@ -158,11 +149,7 @@ function Table({
               shapes: shapes === "" ? null : shapes,
             });
           }}
-          sort={sort}
-          onSort={(key) => {
-            const next = clicked(sort, key, key === "name" || key === "shapes");
-            setParams({ sort: sortWord(next, usual) });
-          }}
+          {...sorting}
           empty="No operator holds this text."
           heightPx={TABLE_PX}
         />

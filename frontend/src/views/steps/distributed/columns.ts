@@ -20,7 +20,7 @@ import { PART_WORDS, RANK_PARTS, rankPartColour, type RankPart } from "./parts";
 const NOT_COMPARED =
   "Not known: not all ranks that take part in these collectives have a trace here";
 
-function rankCell(rank = -1): RowCell {
+function rankCell(rank: number): RowCell {
   if (rank >= 0) return { text: String(rank) };
   return absentCell("Neither the trace nor its file’s name says the rank");
 }
@@ -46,117 +46,69 @@ export function rankColumns(
 ): readonly RowColumn[] {
   const longest = longestOf(data.stepMs);
   const noStep = "This rank has no such step";
-  const duration =
-    (values: Float64Array, bar?: string, absent = noStep) =>
-    (row: number): RowCell => {
-      const ms = values[row] ?? NaN;
+  const duration = (
+    key: string,
+    title: string,
+    width: string,
+    values: Float64Array,
+    hint: string,
+    absent = noStep,
+    bar = "",
+  ): RowColumn => {
+    const cell = (ms: number, row: number): RowCell => {
       if (Number.isNaN(ms)) {
         return absentCell(Number.isNaN(data.stepMs[row] ?? NaN) ? noStep : absent);
       }
-      const cell = durationCell(ms);
-      return bar === undefined ? cell : { ...cell, bar: barOf(ms, longest, bar) };
+      const time = durationCell(ms);
+      return bar === "" ? time : { ...time, bar: barOf(ms, longest, bar) };
     };
+    return numberColumn(key, title, width, values, cell, hint);
+  };
+  const ofRank = "As the trace says it, or its file’s name";
   return [
-    numberColumn(
-      "rank",
-      "Rank",
-      "64px",
-      (row) => rankCell(data.rank[row]),
-      "As the trace says it, or its file’s name",
-    ),
-    numberColumn(
+    {
+      ...numberColumn("rank", "Rank", "64px", data.rank, rankCell, ofRank),
+      ascends: true,
+    },
+    duration(
       "step",
       "Step",
       "88px",
-      duration(data.stepMs),
+      data.stepMs,
       "Time of the step, to the end of the device work it launched; of several steps the mean",
     ),
     ...RANK_PARTS.map((part) =>
-      numberColumn(
+      duration(
         part,
         PART_WORDS[part][0],
         "minmax(104px, 1fr)",
-        duration(partMs(data, part), rankPartColour(theme, part)),
+        partMs(data, part),
         PART_WORDS[part][1],
+        noStep,
+        rankPartColour(theme, part),
       ),
     ),
-    numberColumn(
+    duration(
       "transfer",
       "Data moved",
       "96px",
-      duration(data.transferMs, undefined, NOT_COMPARED),
+      data.transferMs,
       "Of the collectives of the step chosen, else of all of the cycle: the shortest duration any rank measured of each. Collectives at the end of the profiled window, which not all traces show, are left out.",
+      NOT_COMPARED,
     ),
-    numberColumn(
+    duration(
       "waiting",
       "Waited",
       "88px",
-      duration(data.waitingMs, undefined, NOT_COMPARED),
+      data.waitingMs,
       "Of the same collectives: this rank’s durations − data moved. It waited for the last rank; a link that is slow for this rank alone counts as well.",
+      NOT_COMPARED,
     ),
   ];
 }
 
-export function rankValues(
-  data: DistributedResponse,
-  key: string,
-): ArrayLike<number> | undefined {
-  if (key === "rank") return data.rank;
-  if (key === "step") return data.stepMs;
-  if (key === "transfer") return data.transferMs;
-  if (key === "waiting") return data.waitingMs;
-  const part = RANK_PARTS.find((one) => one === key);
-  return part === undefined ? undefined : partMs(data, part);
-}
-
 export const USUAL_RANKS: Sort = { key: "rank", descending: false };
-export const RANK_KEYS: readonly string[] = [
-  ...["rank", "step", ...RANK_PARTS, "transfer", "waiting"],
-];
 export const USUAL_COLLECTIVES: Sort = { key: "total", descending: true };
-export const COLLECTIVE_KEYS: readonly string[] = [
-  "rank",
-  "kind",
-  "group",
-  "calls",
-  "bytes",
-  "total",
-  "mean",
-  "transfer",
-  "bus",
-  "last",
-];
-
-export function collectiveValues(
-  { collectives: own }: DistributedResponse,
-  key: string,
-): ArrayLike<number> | readonly string[] | undefined {
-  switch (key) {
-    case "rank":
-      return own.rank;
-    case "kind":
-      return own.kind;
-    case "group":
-      return own.group;
-    case "calls":
-      return own.numCalls;
-    case "bytes":
-      return own.numBytes;
-    case "total":
-      return own.totalMs;
-    case "mean":
-      return own.totalMs.map((ms, row) => ms / (own.numCalls[row] ?? 1));
-    case "transfer":
-      return own.transferMs;
-    case "bus":
-      return own.busBytesPerSecond;
-    case "last":
-      return own.numLast;
-    default:
-      return undefined;
-  }
-}
-
 export function collectiveColumns(
   { collectives: own }: DistributedResponse,
   byteUnit: ByteUnit,
@@ -166,73 +118,75 @@ export function collectiveColumns(
       ? absentCell("The trace does not say it")
       : { text: `${formatBytes(value, byteUnit)}${after}`, title: `${value}${after}` };
   /** Of the calls that all their ranks show; where these are not all, how many. */
-  const compared = (
-    row: number,
-    values: Float64Array,
-    cell: (value: number) => RowCell,
-  ) => {
-    const value = values[row] ?? NaN;
-    if (Number.isNaN(value)) return absentCell(NOT_COMPARED);
-    const [num, all] = [own.numCompared[row] ?? 0, own.numCalls[row] ?? 0];
-    if (num >= all) return cell(value);
-    return { ...cell(value), note: `${num} of ${all} calls` };
-  };
-  const mean = (row: number): number =>
-    (own.totalMs[row] ?? 0) / (own.numCalls[row] ?? 1);
+  const compared =
+    (cell: (value: number) => RowCell) =>
+    (value: number, row: number): RowCell => {
+      if (Number.isNaN(value)) return absentCell(NOT_COMPARED);
+      const [num, all] = [own.numCompared[row] ?? 0, own.numCalls[row] ?? 0];
+      if (num >= all) return cell(value);
+      return { ...cell(value), note: `${num} of ${all} calls` };
+    };
   return [
-    numberColumn("rank", "Rank", "56px", (row) => rankCell(own.rank[row])),
+    numberColumn("rank", "Rank", "56px", own.rank, rankCell),
     kindColumn(own.kind),
     groupColumn(own.group, own.groupSize),
     numberColumn(
       "calls",
       "Calls",
       "64px",
-      (row) => countCell(own.numCalls[row] ?? 0),
+      own.numCalls,
+      countCell,
       "Collectives of this kind and group, over the whole cycle",
     ),
     numberColumn(
       "bytes",
       "Bytes",
       "88px",
-      (row) => bytes(own.numBytes[row] ?? NaN, ""),
+      own.numBytes,
+      (value) => bytes(value, ""),
       "Elements × bytes of an element, over all calls: of what goes into all_reduce, reduce, reduce_scatter, broadcast, scatter and send; of others what comes out",
     ),
     numberColumn(
       "total",
       "Total",
       "84px",
-      (row) => durationCell(own.totalMs[row] ?? 0),
+      own.totalMs,
+      durationCell,
       "Sum of the calls’ durations, waiting included; those at the same time count each",
     ),
     numberColumn(
       "mean",
       "Mean",
       "80px",
-      (row) => durationCell(mean(row)),
+      own.totalMs.map((ms, row) => ms / (own.numCalls[row] ?? 1)),
+      durationCell,
       "Total ÷ calls: the latency of one, waiting included",
     ),
     numberColumn(
       "transfer",
       "Data moved",
       "96px",
-      (row) => compared(row, own.transferMs, durationCell),
+      own.transferMs,
+      compared(durationCell),
       "Without waiting for other ranks: the shortest duration any rank measured of each call",
     ),
     numberColumn(
       "bus",
       "Bus bandwidth",
       "112px",
-      (row) =>
+      own.busBytesPerSecond,
+      (value, row) =>
         Number.isNaN(own.transferMs[row] ?? NaN)
           ? absentCell(NOT_COMPARED)
-          : bytes(own.busBytesPerSecond[row] ?? NaN, "/s"),
+          : bytes(value, "/s"),
       "nccl-tests’ definition over data moved: bytes × 2(n−1)/n of all_reduce, (n−1)/n of all_gather, reduce_scatter and all_to_all, else 1, ÷ time. To be compared with the link’s speed.",
     ),
     numberColumn(
       "last",
       "Last in",
       "64px",
-      (row) => compared(row, own.numLast, countCell),
+      own.numLast,
+      compared(countCell),
       "Calls in which the other ranks waited for this one: it measured the shortest duration",
     ),
   ];

@@ -4,21 +4,17 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { DistributedResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { clicked, sortedRows, sortOf, sortWord } from "../../../model/shown_rows";
 import { ROW_PX, RowTable } from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import { SearchBox } from "../../controls/search_box";
 import type { ViewProps } from "../../view_props";
 import {
-  COLLECTIVE_KEYS,
   collectiveColumns,
-  collectiveValues,
-  RANK_KEYS,
   rankColumns,
-  rankValues,
   USUAL_COLLECTIVES,
   USUAL_RANKS,
 } from "./columns";
-import { groupColumns, groupValues, USUAL_GROUPS } from "./group_columns";
+import { groupColumns, USUAL_GROUPS } from "./group_columns";
 import { collectivesHolding, ranksNamed } from "./search";
 import { PART_WORDS, RANK_PARTS, rankPartColour } from "./parts";
 
@@ -72,21 +68,22 @@ export function Ranks({
   readonly onMark: (rank: number) => void;
 }) {
   const { params, setParams } = view;
-  const sort = sortOf(params.get("rsort"), RANK_KEYS, USUAL_RANKS);
   const text = params.get("rfind") ?? "";
   const columns = useMemo(() => rankColumns(data, view.theme), [data, view.theme]);
   const named = useMemo(() => ranksNamed(text), [text]);
+  const { rows: sorted, ...sorting } = useSort(
+    columns,
+    data.rank.length,
+    USUAL_RANKS,
+    params.get("rsort"),
+    (rsort) => setParams({ rsort }),
+  );
   const rows = useMemo(() => {
-    const sorted = sortedRows(
-      data.rank.length,
-      rankValues(data, sort.key),
-      sort.descending,
-    );
     const { ranks } = named;
     return ranks === null
       ? sorted
       : sorted.filter((row) => ranks.has(data.rank[row] ?? -1));
-  }, [data, sort.key, sort.descending, named]);
+  }, [data, sorted, named]);
   const selected = marked === null ? -1 : data.rank.indexOf(marked);
   return (
     <section aria-label="Ranks as a table">
@@ -132,11 +129,7 @@ export function Ranks({
           const rank = data.rank[row];
           if (rank !== undefined && rank >= 0) onMark(rank);
         }}
-        sort={sort}
-        onSort={(key) => {
-          const next = clicked(sort, key, key === "rank");
-          setParams({ rsort: sortWord(next, USUAL_RANKS) });
-        }}
+        {...sorting}
         empty={
           data.rank.length === 0
             ? "No trace of this cycle is open yet."
@@ -150,14 +143,11 @@ export function Ranks({
 
 /** How long ranks wait for one another in each process group, and for whom. */
 export function Groups({ data, view }: TableProps) {
-  const [sort, setSort] = useState(USUAL_GROUPS);
+  const [word, setWord] = useState<string | null>(null);
   const { groups: own, numGroups } = data;
   const sent = own.kind.length;
   const columns = useMemo(() => groupColumns(data, view.theme), [data, view.theme]);
-  const rows = useMemo(
-    () => sortedRows(sent, groupValues(data, sort.key), sort.descending),
-    [data, sort],
-  );
+  const sorted = useSort(columns, sent, USUAL_GROUPS, word ?? undefined, setWord);
   return (
     <section aria-label="Process groups">
       <div class="distributed-bar">
@@ -171,11 +161,9 @@ export function Groups({ data, view }: TableProps) {
       <RowTable
         label="Collectives by process group"
         columns={columns}
-        rows={rows}
-        sort={sort}
-        onSort={(key) => setSort(clicked(sort, key, key === "kind" || key === "group"))}
+        {...sorted}
         empty="No two ranks’ traces show the same collective."
-        heightPx={tablePx(rows.length)}
+        heightPx={tablePx(sent)}
       />
     </section>
   );
@@ -184,18 +172,23 @@ export function Groups({ data, view }: TableProps) {
 export function Collectives({ data, view }: TableProps) {
   const { params, setParams } = view;
   const { collectives: own, numCollectives } = data;
-  const sort = sortOf(params.get("csort"), COLLECTIVE_KEYS, USUAL_COLLECTIVES);
   const text = params.get("cfind") ?? "";
   const sent = own.rank.length;
   const columns = useMemo(
     () => collectiveColumns(data, view.byteUnit),
     [data, view.byteUnit],
   );
+  const { rows: sorted, ...sorting } = useSort(
+    columns,
+    sent,
+    USUAL_COLLECTIVES,
+    params.get("csort"),
+    (csort) => setParams({ csort }),
+  );
   const rows = useMemo(() => {
-    const sorted = sortedRows(sent, collectiveValues(data, sort.key), sort.descending);
     const kept = collectivesHolding(own, text);
     return kept === null ? sorted : sorted.filter((row) => kept.has(row));
-  }, [data, sort.key, sort.descending, text]);
+  }, [own, sorted, text]);
   return (
     <section aria-label="Collectives">
       <div class="distributed-bar">
@@ -218,11 +211,7 @@ export function Collectives({ data, view }: TableProps) {
         label="Collectives"
         columns={columns}
         rows={rows}
-        sort={sort}
-        onSort={(key) => {
-          const next = clicked(sort, key, key === "kind" || key === "group");
-          setParams({ csort: sortWord(next, USUAL_COLLECTIVES) });
-        }}
+        {...sorting}
         empty="No collective holds this text."
         heightPx={tablePx(rows.length)}
       />

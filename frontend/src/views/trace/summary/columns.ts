@@ -2,7 +2,8 @@
 
 import type { TraceReportOperators } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
-import { sortedRows, type Sort } from "../../../model/shown_rows";
+import type { Sort } from "../../../model/shown_rows";
+import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
 import type { RowColumn } from "../../../widgets/row_table/row_table";
 import { formatNs, formatNsExact } from "../words";
 import { formatFlops } from "./words";
@@ -48,38 +49,14 @@ export function operatorColumns(
       : `${formatInteger(value)}${key.endsWith("Bytes") ? " bytes" : ""}`;
   const numbers = TITLES.filter(([key]) => operators[key].some((one) => one !== 0));
   return [
-    {
-      key: "name",
-      title: "Operator",
-      numeric: false,
-      width: "minmax(200px, 1fr)",
-      sortable: true,
-      cell: (row) => ({ text: operators.name[row] ?? "" }),
-    },
-    ...numbers.map(([key, title, hint]): RowColumn => ({
-      key,
-      title,
-      hint,
-      numeric: true,
-      width: key === "calls" ? "72px" : key.endsWith("Bytes") ? "132px" : "96px",
-      sortable: true,
-      cell: (row) => {
-        const value = operators[key][row] ?? 0;
-        return { text: text(key, value), title: exact(key, value) };
-      },
-    })),
+    textColumn("name", "Operator", "minmax(200px, 1fr)", operators.name),
+    ...numbers.map(([key, title, hint]) => {
+      const width = key === "calls" ? "72px" : key.endsWith("Bytes") ? "132px" : "96px";
+      const cell = (value: number) => ({
+        text: text(key, value),
+        title: exact(key, value),
+      });
+      return numberColumn(key, title, width, operators[key], cell, hint);
+    }),
   ];
-}
-
-function isColumn(key: string): key is keyof TraceReportOperators {
-  return key === "name" || TITLES.some(([one]) => one === key);
-}
-
-/** Rows in order; equal ones as the server gave them. */
-export function sortedOperators(
-  operators: TraceReportOperators,
-  { key, descending }: Sort,
-): readonly number[] {
-  const values = isColumn(key) ? operators[key] : undefined;
-  return sortedRows(operators.name.length, values, descending);
 }

@@ -3,11 +3,11 @@
 import { useMemo, useState } from "preact/hooks";
 import type { TraceReportResponse } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
-import { clicked } from "../../../model/shown_rows";
 import { RowTable } from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import { Segmented } from "../../controls/choices";
 import type { ViewProps } from "../../view_props";
-import { operatorColumns, sortedOperators, USUAL } from "./columns";
+import { operatorColumns, USUAL } from "./columns";
 
 const TABLE_PX = 420;
 const FORMS = ["text", "table"] as const;
@@ -76,19 +76,18 @@ function Table(props: {
   readonly byteUnit: ViewProps["byteUnit"];
 }) {
   const { operators } = props.answer;
-  const [sort, setSort] = useState(USUAL);
+  const [word, setWord] = useState<string | null>(null);
   const columns = useMemo(
     () => operatorColumns(operators, props.byteUnit),
     [operators, props.byteUnit],
   );
-  const rows = useMemo(() => sortedOperators(operators, sort), [operators, sort]);
+  const num = operators.name.length;
+  const sorted = useSort(columns, num, USUAL, word ?? undefined, setWord);
   return (
     <RowTable
       label="Operators of the trace"
       columns={columns}
-      rows={rows}
-      sort={sort}
-      onSort={(key) => setSort((before) => clicked(before, key, key === "name"))}
+      {...sorted}
       empty="No operators ran."
       heightPx={TABLE_PX}
     />

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TraceReport, TraceReportOperators } from "../../../api/types.gen";
-import { operatorColumns, sortedOperators } from "./columns";
+import { sortedRows } from "../../../model/shown_rows";
+import { operatorColumns } from "./columns";
 import { missingWords, stackOf } from "./memory_part";
 import { chosenReport, factsOf, formatFlops, reportTitle } from "./words";
 
@@ -79,8 +80,9 @@ describe("operators", () => {
   });
 
   it("are sorted by any of them", () => {
-    const by = (key: keyof TraceReportOperators, descending: boolean) =>
-      sortedOperators(OPERATORS, { key, descending });
+    const columns = operatorColumns(OPERATORS, "auto");
+    const by = (key: string, descending: boolean) =>
+      sortedRows(3, columns.find((one) => one.key === key)?.values, descending);
     expect(by("calls", true)).toEqual([1, 0, 2]);
     expect(by("name", false)).toEqual([1, 0, 2]);
     expect(by("flops", true)).toEqual([0, 1, 2]);
