@@ -2,9 +2,10 @@
 
 A fork takes milliseconds where an interpreter and `import torch` take two seconds. Each
 program has its own arguments, environment, folder and pipes, imports MemBoard itself, and
-ends as any interpreter does. Only what it is called (`/proc/self/cmdline`) and the hash
-seed are those of the server. A test of start-up, imports or threads of torch's own starts
-a real interpreter instead.
+ends as any interpreter does, up to the last function that was registered for its exit:
+modules are not taken apart, which takes a second. What it is called (`/proc/self/cmdline`)
+and the hash seed are those of the server. A test of start-up, imports or threads of torch's
+own starts a real interpreter instead.
 
 As a module it is the server: python -m tests.programs SOCKET
 """
@@ -12,6 +13,8 @@ As a module it is the server: python -m tests.programs SOCKET
 from __future__ import annotations
 
 import atexit
+import contextlib
+import gc
 import json
 import os
 import signal
@@ -249,10 +252,35 @@ def _become(request: dict[str, object]) -> ModuleType:
     return main
 
 
+def _leave() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    if _code < 0:
+        signal.signal(-_code, signal.SIG_DFL)
+        os.kill(os.getpid(), -_code)
+    os._exit(_code)
+
+
 if __name__ == "__main__":
+    _code = 0
+    """It ends with this, or by the signal that is minus it."""
+    atexit.register(_leave)  # the first to be registered is the last to be called
     for _name in _PRELOADED:
         if find_spec(_name.partition(".")[0]):
             __import__(_name)
+    gc.collect()
+    gc.freeze()
     _request = _served(sys.argv[1])
     _main = _become(_request)
-    exec(compile(_request["code"], "<string>", "exec"), _main.__dict__)
+    try:
+        exec(compile(_request["code"], "<string>", "exec"), _main.__dict__)
+    except SystemExit as _error:
+        _code = (_error.code or 0) if isinstance(_error.code, int | None) else 1
+        raise
+    except KeyboardInterrupt:
+        _code = -signal.SIGINT
+        raise
+    except BaseException:
+        _code = 1
+        raise
