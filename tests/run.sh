@@ -63,13 +63,17 @@ diff -r "$rebuilt/committed" tb_plugin/static \
 rm -rf "$rebuilt"
 python -m tb_plugin.contract.bundle --check
 
-say "Python tests, the wheel end to end in Chromium included"
+say "Python tests, the wheel end to end in Chromium included; tests/gpu on the virtual GPU"
 wait "$installing" # fails where the installation did
 export MEMBOARD_VIRTUAL_PYTHON="$virtual"
+said=$(mktemp)
+"$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$said" 2>&1 &
+on_gpu=$!
 CI=true python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@" # CI: 25 examples of a property
 
-say "tests/gpu on the virtual GPU"
-"$virtual" tests/gpu/on_virtual.py -q tests/gpu
+wait "$on_gpu" || { cat "$said"; exit 1; }
+cat "$said"
+rm "$said"
 
 say "The house: sizes, circles, floors beside their goals"
 python tests/house.py
