@@ -130,11 +130,8 @@ def holders(page: Page) -> list[str]:
     return rows.locator(".row-table-row").all_inner_texts()
 
 
-@pytest.mark.parametrize("load_fast", ["true", "false"])
-def test_a_pickle_in_the_logdir_is_drawn_and_read(
-    tensorboard, open_page, snapshots, load_fast
-):
-    board = tensorboard("--logdir", snapshots.logdir, "--load_fast", load_fast)
+def test_a_pickle_in_the_logdir_is_drawn_and_read(board_of, open_page, snapshots):
+    board = board_of(snapshots.logdir)
     page = opened(board, open_page, "allocations")
     plot = painted(page)
     see(tab(page), "memory_snapshot_rank0_step40.pickle")

@@ -187,30 +187,25 @@ def test_modules_compare_with_the_median_of_all_ranks(board_of, open_page, simul
     expect(rows(page).first).to_contain_text(re.compile("[+\u2212]"))
 
 
-@pytest.mark.parametrize("kind", ["CSV", "JSON", "PNG", "SVG"])
-def test_files_of_simulated_modules_say_so(
-    board_of, open_page, simulated, tmp_path, kind
-):
+def test_files_of_simulated_modules_say_so(board_of, open_page, simulated, tmp_path):
     board = board_of(simulated)
     page = opened(board, open_page, "modules")
     tab(page).locator(".stack-plot canvas").first.wait_for(timeout=PATIENCE_MS)
-    tab(page).get_by_role("button", name="Export the stacked categories").click()
-    with page.expect_download() as download:
-        tab(page).get_by_role("menuitem", name=kind).click()
-    assert "simulated" in download.value.suggested_filename
-    path = tmp_path / "file"
-    download.value.save_as(path)
-    content = path.read_bytes()
-    if kind == "CSV":
-        head, *lines = content.decode().splitlines()
-        assert head.endswith(",simulated")
-        assert all(line.endswith(",1") for line in lines)
-    elif kind == "JSON":
-        assert json.loads(content)["simulated"] is True
-    elif kind == "SVG":
-        assert b"(simulated data)" in content
-    else:
-        assert content.startswith(b"\x89PNG")
+
+    def saved(kind: str) -> bytes:
+        tab(page).get_by_role("button", name="Export the stacked categories").click()
+        with page.expect_download() as download:
+            tab(page).get_by_role("menuitem", name=kind).click()
+        assert "simulated" in download.value.suggested_filename
+        download.value.save_as(tmp_path / kind)
+        return (tmp_path / kind).read_bytes()
+
+    head, *lines = saved("CSV").decode().splitlines()
+    assert head.endswith(",simulated")
+    assert all(line.endswith(",1") for line in lines)
+    assert json.loads(saved("JSON"))["simulated"] is True
+    assert b"(simulated data)" in saved("SVG")
+    assert saved("PNG").startswith(b"\x89PNG")
 
 
 def test_functions_show_both_sides_of_each_call(board_of, open_page, profiled):

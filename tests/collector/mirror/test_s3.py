@@ -178,7 +178,12 @@ def test_credentials_that_are_denied_are_said_so(s3, tmp_path, caplog):
     s3.proxy.denies = True
     said = "Allow these credentials to write"
     config = config_for(s3, close_seconds=0.5)
-    train(tmp_path / "exp1", config, steps=40, until=lambda: said in caplog.text)
+    num_steps = train(
+        tmp_path / "exp1", config, steps=40, until=lambda: said in caplog.text
+    )
+    assert len(series_of(tmp_path)[0]["step/step_time_seconds"][0]) == num_steps
+    s3.proxy.denies = False
+    assert remote_files(s3) == {}
 
 
 @pytest.mark.parametrize("how", ["num_to_refuse", "num_to_break_off"])

@@ -8,18 +8,17 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.host import workers
+from tests import programs
 from tests.collector.sources.conftest import opened
 
 DEVICE = Device(absent=Unavailable("none"))
 MIB = 2**20
-ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="they are told on Linux"
@@ -108,14 +107,7 @@ def alone(function, method):
     module = function.__module__
     code = f"import json; from {module} import *\nif __name__ == '__main__':"
     code += f" print(json.dumps({function.__name__}({method!r})))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return json.loads(done.stdout)
+    return json.loads(programs.run(code).stdout)
 
 
 def test_workers_are_counted_and_weighed():

@@ -300,7 +300,7 @@ def test_small_files_do_not_wait_behind_what_takes_long(
         "_expected",
         lambda path, key, kind: key.size << 30 * (is_known and kind is COMMANDED),
     )
-    names = [f"long{number}" for number in range(6)]
+    names = [f"long{number}" for number in range(4)]
     long = [
         importer.start(commanded(tmp_path / name, BUSY), COMMANDED) for name in names
     ]
