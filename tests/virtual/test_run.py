@@ -152,8 +152,13 @@ def test_what_decides_where_it_is_too_close_is_said_and_decides(run):
         pytest.param(RUNS_OUT, id="its own", marks=pytest.mark.matrix),
     ],
 )
-def test_the_recording_of_one_that_runs_out_says_so(run, folder, program):
-    run(program, "--on", "400MiB", "train.py", "16384", code=1)
+def test_one_that_runs_out_has_the_reports_verdict_and_its_recording_says_so(
+    run, folder, program
+):
+    done = run(program, "--on", "400MiB", "train.py", "16384", code=1)
+    assert "does not fit: OutOfMemoryError" in done.stdout
+    assert "An allocation of" in done.stdout
+    assert "OutOfMemoryError" in done.stderr, "the program's own traceback"
     shown = predicted_in(folder)
     assert shown["fit"] == "does not fit"
     assert shown["reason"].startswith("OutOfMemoryError: CUDA out of memory. Tried")
@@ -171,13 +176,6 @@ def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, folder):
     assert answer["ranks"][0]["devices"][0]["peak_allocated_bytes"] > 30 << 20
     (recording,) = read_run(folder / "memboard-runs" / "train").values()
     assert recording.tables["step"]["step"].tolist() == [0, 1]
-
-
-def test_a_program_that_runs_out_has_the_reports_verdict(run):
-    done = run(TRAINS, "--on", "400MiB", "train.py", "16384", code=1)
-    assert "does not fit: OutOfMemoryError" in done.stdout
-    assert "An allocation of" in done.stdout
-    assert "OutOfMemoryError" in done.stderr, "the program's own traceback"
 
 
 def test_a_program_of_its_own_recorder_leaves_its_real_runs_alone(run, folder):
