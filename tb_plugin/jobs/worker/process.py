@@ -58,6 +58,8 @@ _CODE: Final = (
     " pickle.loads(bytes.fromhex(sys.argv[1])).run(0, 1, 2)"
 )
 _START: Final = threading.Lock()
+_started: Final = threading.Event()
+"""The fork server was started, and is not known to have ended."""
 
 
 class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -167,6 +169,7 @@ class WorkerProcess:
             if not (_FORKS and self._fork(task, file, columns)):
                 self._spawn(task, file, columns)
         except (OSError, ValueError, EOFError) as error:
+            _started.clear()
             raise ReaderError(
                 f"No process could be started to read it: {error}.",
                 "",
@@ -238,8 +241,12 @@ class WorkerProcess:
         """Whether the fork server gave a process."""
         reading, writing = os.pipe()
         try:
-            with _START, _environment():
-                forkserver.set_forkserver_preload(list(_PRELOAD))
+            with _START:
+                if not _started.is_set():
+                    with _environment():
+                        forkserver.set_forkserver_preload(list(_PRELOAD))
+                        forkserver.ensure_running()
+                    _started.set()
                 self._status, data = forkserver.connect_to_new_process(
                     [file.fileno(), columns.fileno(), writing]
                 )
@@ -290,6 +297,7 @@ class WorkerProcess:
                 code = int(forkserver.read_signed(self._status))
             except EOFError:  # the fork server is gone
                 code = 255
+                _started.clear()
             os.close(self._status)
         else:
             code = self._process.wait()
@@ -348,9 +356,10 @@ def _search_path() -> list[str]:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """What the fork server has in its environment, should it be started now.
+    """What the fork server has in its environment, while it is started.
 
-    It imports what we import: before Python 3.13 it is not told where from.
+    It imports what we import: before Python 3.13 it is not told where from. No longer
+    than that: threads of C libraries that read the environment meanwhile may crash.
     """
     wanted = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(_search_path())}
     before = {name: os.environ.get(name) for name in wanted}
