@@ -1,4 +1,4 @@
-"""Sets of ranks as people write them: `0-7,64`. Parsed here and nowhere else."""
+"""Sets of ranks as people write them: `0-7,64`. Parsed and written here alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _MAX_RANGES: Final = 10_000
 _RANGE: Final = re.compile(r"(\d{1,8})(?:-(\d{1,8}))?", re.ASCII)
@@ -35,6 +35,27 @@ class RankSet:
             raise ValueError(f"not {cls.EXPECTED}")
         ends = [(int(one[1]), int(one[2] or one[1])) for one in found if one]
         return cls((min(pair), max(pair)) for pair in ends)
+
+    @classmethod
+    def of(cls, ranks: Iterable[int]) -> RankSet:
+        """These ranks, in as few ranges as possible."""
+        found: list[tuple[int, int]] = []
+        for rank in sorted(set(ranks)):
+            if found and found[-1][1] == rank - 1:
+                found[-1] = found[-1][0], rank
+            else:
+                found.append((rank, rank))
+        return cls(found)
+
+    def __str__(self) -> str:
+        return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in self.ranges)
+
+    def __len__(self) -> int:
+        return sum(high - low + 1 for low, high in self.ranges)
+
+    def __iter__(self) -> Iterator[int]:
+        for low, high in self.ranges:
+            yield from range(low, high + 1)
 
     def __contains__(self, rank: int) -> bool:
         return any(low <= rank <= high for low, high in self.ranges)

@@ -29,9 +29,10 @@ from collector.format.records import Capture, ClockAnchor, Header, Note
 from collector.writing.header import versions
 from collector.writing.rank_file import RankFile
 from tb_plugin import storage
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.cli.opening import open_files, path_or_url
 from tb_plugin.cli.options import whole_number
-from tb_plugin.cli.text import complain, counted
+from tb_plugin.cli.text import complain
 from tb_plugin.formats.found_files import FoundFile
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot, snapshot_at
 from tb_plugin.index.layout import run_folder

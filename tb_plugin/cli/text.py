@@ -1,4 +1,4 @@
-"""Plain text that several verbs print: counts, tables and problems."""
+"""Plain text that several verbs print: tables and problems."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tb_plugin.api.base import Problem
-
-
-def counted(number: int, what: str) -> str:
-    """`3 ranks`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def text_table(

@@ -14,13 +14,13 @@ from tb_plugin import storage
 from tb_plugin.formats.memprofiler import names as dump_names
 from tb_plugin.formats.memprofiler.listing import DumpListing
 from tb_plugin.formats.snapshots.files import names as snapshot_names
-from tb_plugin.formats.snapshots.files.heads import (
+from tb_plugin.formats.snapshots.files.listing import (
     PICKLES,
+    SnapshotListing,
     begins_like_snapshot,
     is_cut_off,
     is_json,
 )
-from tb_plugin.formats.snapshots.files.listing import SnapshotListing
 from tb_plugin.formats.traces.files import names as trace_names
 from tb_plugin.formats.traces.files.heads import begins_like_trace, looks_like_trace
 from tb_plugin.formats.traces.files.listing import TraceListing

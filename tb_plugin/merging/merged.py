@@ -12,6 +12,7 @@ from tb_plugin.merging.heads import MERGED_KEY, RELATIVE_BELOW_NS, opened
 from tb_plugin.merging.moving import MovedTrace, Shift
 from tb_plugin.merging.places import Numbers, Places
 from tb_plugin.merging.recorded import SPANS, Recorded, entries_of
+from tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -37,7 +38,7 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
     head = {
         "schemaVersion": 1,
         MERGED_KEY: {
-            "ranks": _ranges(known),
+            "ranks": str(RankSet.of(known)),
             "others": len(known) < len(inputs.ranks),
         },
         "displayTimeUnit": "ms",
@@ -159,17 +160,6 @@ class _Rank:
 
 def _cut_short(error: BaseException) -> str:
     return f"Only a part was merged: {error}"
-
-
-def _ranges(ranks: list[int]) -> str:
-    """Ranks as `0-7,64`: so many of them stay a short text."""
-    found: list[list[int]] = []
-    for rank in sorted(set(ranks)):
-        if found and found[-1][1] == rank - 1:
-            found[-1][1] = rank
-        else:
-            found.append([rank, rank])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
 
 
 def _zero_ns(inputs: Inputs) -> int:

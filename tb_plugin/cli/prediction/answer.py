@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.failure import Failure, printable
 from collector.format.prediction import order, together, worst
 from collector.format.sizes import bytes_text, range_text
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.cli.opening import runs_at
 from tb_plugin.cli.prediction.launch import launch
 from tb_plugin.cli.report.reading import Reader
-from tb_plugin.cli.text import counted, estimate_lines, figure_line, text_table
+from tb_plugin.cli.text import estimate_lines, figure_line, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

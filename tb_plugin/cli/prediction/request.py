@@ -13,6 +13,7 @@ from collector.cli.failure import UsageError
 from collector.virtual.devices import Device, parse_device
 from tb_plugin.cli.options import positive, rank_set, size_in_bytes
 from tb_plugin.cli.prediction.ranks import DEFAULT_PER_HOST, Ranks
+from tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,10 +168,10 @@ def _ranks(options: argparse.Namespace) -> Ranks:
         return Ranks()
     if options.nproc is not None:
         return Ranks("all", size, options.per_host or size, tuple(range(size)))
-    ranges = ((0, 0),) if options.ranks is None else options.ranks.ranges
-    if not ranges or max(high for _, high in ranges) >= size:
+    ranks = RankSet.parse("0") if options.ranks is None else options.ranks
+    if max((high for _, high in ranks.ranges), default=size) >= size:
         raise UsageError(f"--ranks: ranks are 0 to {size - 1}")
-    chosen = dict.fromkeys(r for low, high in ranges for r in range(low, high + 1))
+    chosen = dict.fromkeys(ranks)
     per_host = min(options.per_host or DEFAULT_PER_HOST, size)
     return Ranks("lone", size, per_host, tuple(chosen))
 

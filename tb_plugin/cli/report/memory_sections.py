@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.sizes import bytes_text, time_text
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.cli.report.document import Column, Section, Table
-from tb_plugin.cli.text import counted, problem_lines
+from tb_plugin.cli.text import problem_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.sizes import bytes_text, range_text
 from tb_plugin.analysis.findings.render import markdown_lines, text_lines
-from tb_plugin.analysis.findings.text import duration_text
+from tb_plugin.analysis.findings.text import counted, duration_text
 from tb_plugin.cli.report.document import Column, Rendered, Section, Table
 from tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,
@@ -15,10 +15,7 @@ from tb_plugin.cli.report.memory_sections import (
     snapshot_section,
     values_of,
 )
-from tb_plugin.cli.text import (
-    counted,
-    problem_lines,
-)
+from tb_plugin.cli.text import problem_lines
 from tb_plugin.formats.registry import FORMATS
 
 if TYPE_CHECKING:

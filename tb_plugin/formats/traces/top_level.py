@@ -7,6 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from tb_plugin.analysis.findings.text import joined
 from tb_plugin.formats.traces.bytes.pieces import MAX_LEVELS, repairs
 from tb_plugin.formats.traces.details import clean
 from tb_plugin.formats.traces.events import plain
@@ -219,7 +220,7 @@ def refuse_no_events(around: Around, gathered: Gathering) -> None:
     if gathered.num_events:
         nouns.append("objects without a phase (`ph`)")
     where = "list" if around.is_list else "`traceEvents`"
-    what = f"This trace's {where} holds no events but {_joined(nouns)}."
+    what = f"This trace's {where} holds no events but {joined(nouns)}."
     raise RefusedError(what, first, remedy=_EVENTS)
 
 
@@ -258,8 +259,3 @@ def _why_nothing(around: Around, gathered: Gathering) -> str:
     return (
         "This trace is empty: none of its events has a time and a phase that is shown."
     )
-
-
-def _joined(nouns: list[str]) -> str:
-    *others, last = nouns
-    return f"{', '.join(others)} and {last}" if others else last

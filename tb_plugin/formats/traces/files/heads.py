@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from tb_plugin import storage
 from tb_plugin.formats.traces.files.names import is_trace
 from tb_plugin.jobs.worker.limits import GZIP
+from tb_plugin.rank_set import RankSet
 
 HEAD_BYTES: Final = 1 << 16
 _RANK: Final = re.compile(
@@ -66,16 +67,11 @@ def head_of(path: str) -> TraceHead:
 
 def _ranks(ranges: str) -> list[int]:
     """The ranks of `0-7,64`; none where there are more than any training has."""
-    found: list[int] = []
-    for part in filter(None, ranges.split(",")):
-        first, _, last = part.partition("-")
-        if not (first.isdigit() and (last or first).isdigit()):
-            return []
-        start, stop = int(first), int(last or first) + 1
-        if stop - start + len(found) > _MAX_RANKS:
-            return []
-        found += range(start, stop)
-    return found
+    try:
+        found = RankSet.parse(ranges)
+    except ValueError:
+        return []
+    return list(found) if len(found) <= _MAX_RANKS else []
 
 
 def _inflated_head(path: str) -> bytes:
