@@ -1,4 +1,4 @@
-"""How large an open file is, whether or not it is one of the system's."""
+"""The size of an open file, one of the system's or in memory."""
 
 from __future__ import annotations
 

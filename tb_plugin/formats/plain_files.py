@@ -1,4 +1,4 @@
-"""Which files of a listing are opened, links among them.
+"""Plain files of a listing are opened, and links under conditions.
 
 A link to a directory was followed by the walk. One to a file below the logdir stands for
 its target. One that leads out is followed where the target, too, has a name of the kind:

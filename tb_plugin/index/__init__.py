@@ -1,1 +1,1 @@
-"""What exists: logdirs, runs and their files, found cheaply."""
+"""Logdirs, runs and their files, found cheaply."""

@@ -1,4 +1,4 @@
-"""What a run recorded: series, phases, and which sources gave them or did not."""
+"""Series, phases and sources that a run recorded, and those that it did not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened besides numbers: the notes of all ranks, kept small.
+"""Events besides numbers: the notes of all ranks, kept small.
 
 Thousands of ranks say the same about their sources, so those words are shared; of
 epochs, phases and marks the lowest rank's are kept, of what concerns one rank all.

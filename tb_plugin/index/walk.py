@@ -1,4 +1,4 @@
-"""What exists: the runs of the logdirs and their files, found cheaply.
+"""Finds the runs of the logdirs and their files, cheaply.
 
 Two loops at two paces. The walk looks for directories that hold runs: it lists a
 directory again only when its modification time says so, gives way after a while and

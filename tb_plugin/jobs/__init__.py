@@ -1,1 +1,1 @@
-"""What is opened in the background and kept: histories, traces, what follows from them."""
+"""Histories and traces are opened in the background and cached, with all derived from them."""

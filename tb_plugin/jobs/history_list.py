@@ -1,4 +1,4 @@
-"""Which histories a run has: its own captures and files of other tools, by id.
+"""The histories of a run: its own captures and files of other tools, by id.
 
 Ids come from what was found here and are looked up here: `{rank}-{attempt}-{offset}` of
 a capture, `f` and 16 digits of a file.

@@ -1,4 +1,4 @@
-"""Jobs: what takes long is done on threads of its own, once, and retained while there is room.
+"""Jobs do what takes long on threads of their own, once; results stay while there is room.
 
 A request never waits longer than it wants to: the work goes on without it, and the next
 request finds it further, done or failed. No lock of a run is held meanwhile.

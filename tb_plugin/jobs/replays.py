@@ -1,4 +1,4 @@
-"""What replaying a history came to, in the cache of columns beside its tables.
+"""Results of replaying a history, in the cache of columns beside its tables.
 
 Pairing millions of allocations with their frees takes longer than all else of opening a
 file again. What comes of it is mapped in the types it is used in: nothing is copied, and

@@ -1,4 +1,4 @@
-"""What a trace's file says of itself before it is merged: whose it is, from when, by whom."""
+"""The beginning of a trace's file names its rank, its clock and its writer."""
 
 from __future__ import annotations
 

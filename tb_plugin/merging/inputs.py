@@ -1,4 +1,4 @@
-"""What is merged: ranks with their clocks, recordings and traces, and what is missing."""
+"""The inputs of a merge: ranks with their clocks, recordings and traces, and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where files lie: on a disk, or at any store that fsspec reaches; read only.
+"""Files on a disk, or at any store that fsspec reaches; read only.
 
 A store is known once it was mounted, which `--logdir` and the command line do and nothing
 else: a path of any other is refused. Its paths are URLs without secrets, below the mounted

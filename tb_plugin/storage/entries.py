@@ -1,4 +1,4 @@
-"""What fsspec says of names in a folder, as `os.DirEntry` has it."""
+"""Names in a folder of a store, as `os.DirEntry` has them."""
 
 from __future__ import annotations
 

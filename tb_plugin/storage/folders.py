@@ -1,4 +1,4 @@
-"""What folders of a store hold, as it was last listed; and when to list them again.
+"""Folders of a store as they were last listed, and times to list them again.
 
 Only folders that somebody asks for are listed, on threads: whoever asks gets what is
 known. A folder that changed is listed again soon, one that stays as it is ever more

@@ -1,4 +1,4 @@
-"""Why a store gives nothing, in words that hold none of its secrets."""
+"""Reasons why a store gives nothing, in words that hold none of its secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one of MemProfiler's files holds, and what is wrong with it.
+"""The contents of one of MemProfiler's files, and its problems.
 
 Nothing here raises for what a file holds: what is wrong with it becomes a problem.
 """

@@ -1,4 +1,4 @@
-"""What MemProfiler's files of one directory hold: opened when asked for, then kept.
+"""The contents of MemProfiler's files in one directory: read when asked for, then cached.
 
 Not thread-safe: its run's lock is held by whoever asks. Nothing here raises for what a
 file holds: what is wrong with it becomes a problem, and the others are read.

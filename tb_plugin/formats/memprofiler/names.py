@@ -1,4 +1,4 @@
-"""Which of MemProfiler's files is what, by its name; and the keys of its snaps."""
+"""Names of MemProfiler's files, and keys of its snaps."""
 
 from __future__ import annotations
 

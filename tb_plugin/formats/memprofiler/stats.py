@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_plugin.analysis.series.functions import HOOK_PREFIX
 from tb_plugin.formats.memprofiler.names import parse_snap_key
+from tb_plugin.jobs.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.names import SnapKey
 
 
-class UnreadableError(Exception):
+class UnreadableError(ImportFailedError):
     """A file, or the rest of it, that cannot be read. Others are not affected."""
-
-    def __init__(self, what: str, where: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.remedy = remedy
 
 
 _PROCESS: Final = {"rss": "rss_bytes", "vms": "vms_bytes"}

@@ -1,4 +1,4 @@
-"""What was collected around calls of functions: which, and the snaps of one of them.
+"""Functions around whose calls something was collected, and the snaps of one of them.
 
 Snaps are rows of tables named `function/<name>`, one table per phase and set of columns,
 kept row by row: their newest rows are decoded once and added to while the file grows. A

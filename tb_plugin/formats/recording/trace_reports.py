@@ -1,4 +1,4 @@
-"""What our own recordings say of the traces they saved: captures of kind `trace`.
+"""Reports in our own recordings on the traces they saved: captures of kind `trace`.
 
 A report holds what torch's profiler summed up while training: a text of its tables, the
 operators as numbers, and memory by category. It needs no trace file, which may be gone.

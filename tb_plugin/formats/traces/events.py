@@ -1,4 +1,4 @@
-"""What is decoded of an event: three shapes of one thing, from fast to tolerant.
+"""Events are decoded in three shapes, from fast to tolerant.
 
 `Event` is for events as Kineto writes them. `ExactEvent` keeps the digits of `ts`, where
 a float would lose some. `AnyEvent` keeps all arguments, for counters and what is odd.

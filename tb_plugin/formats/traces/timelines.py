@@ -1,4 +1,4 @@
-"""What `torch.profiler.profile.export_memory_timeline` writes, as counters of a trace.
+"""Files of `torch.profiler.profile.export_memory_timeline` become counters of a trace.
 
 Three kinds of files: `.json`, sizes by category at each time; `.raw.json.gz`, changes of
 sizes; `.html`, a picture and the peak. The first two become one series of bytes for each

@@ -1,4 +1,4 @@
-"""What a trace says of itself, and why a file is no trace or shows nothing."""
+"""Facts that a trace states of itself, and reasons why a file is no trace or is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What threads, streams and counters are called, and in which order they stand."""
+"""Names and order of the threads, streams and counters of a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a file of another tool gives no tables, with what to do about it."""
+"""Errors of files of other tools, each with a reason and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The snapshot files of one run: looked at, not read; and what such files begin with."""
+"""The snapshot files of one run: looked at, not read; and how such files begin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the first bytes of a file tell, before anybody reads it: a trace, of which ranks."""
+"""The first bytes of a trace's file tell that it is one, and of which ranks."""
 
 from __future__ import annotations
 

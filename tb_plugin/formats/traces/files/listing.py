@@ -96,7 +96,7 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
         root: str | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """See `Listing` for `root`."""
+        """`root`: as of `Listing`; `clock`: measures the time that looks take."""
         super().__init__(shown_folder, root)
         self._clock = clock
         self._deadline = 0.0
