@@ -14,7 +14,6 @@ what is recomputed count.
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -99,11 +98,11 @@ class ActivationsKind:
         if saved is None:
             saved = SavedTensors(self._watch, self._functions, self._failed)
             self._own.saved = saved
-        with ExitStack() as undo:
-            if not self._calls:
-                undo.callback(self._watch.leave, self)
+        try:  # no ExitStack: this is begun in every collected step
             self._calls.append(_Counted(call, saved, saved.start()))
-            undo.pop_all()
+        finally:
+            if not self._calls:
+                self._watch.leave(self)
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Keep what was counted."""

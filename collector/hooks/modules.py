@@ -16,7 +16,6 @@ import copy
 import functools
 import sys
 import weakref
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from torch.compiler import is_compiling
@@ -71,8 +70,8 @@ class ModuleHooks:
         self.listener: ForwardListener | None = listener
         """None: the hooks are idle."""
         self._first = first
-        self._on: list[tuple[weakref.ref[Any], ExitStack]] = []
-        """Modules, and what takes the hooks off them."""
+        self._on: list[tuple[weakref.ref[Any], list[Any]]] = []
+        """Modules, and torch's handles of the hooks on them."""
 
     def __bool__(self) -> bool:
         return bool(self._on)
@@ -83,14 +82,14 @@ class ModuleHooks:
         May raise what modules raise that take no hooks, and has then left none.
         """
         how = {"prepend": self._first, "with_kwargs": True}
-        with ExitStack() as undo:
-            before = module.register_forward_pre_hook(_Before(self, index), **how)
-            undo.callback(before.remove)
-            after = module.register_forward_hook(
-                _After(self, index), always_call=True, **how
-            )
-            undo.callback(after.remove)
-            handles = undo.pop_all()
+        handles: list[Any] = []
+        try:
+            before, after = _Before(self, index), _After(self, index)
+            handles.append(module.register_forward_pre_hook(before, **how))
+            handles.append(module.register_forward_hook(after, always_call=True, **how))
+        finally:
+            if len(handles) < 2:
+                _take_off(handles)
         if not self._on:
             torch_calls.listen(self, (torch_calls.SCRIPT,))
         self._on.append((weakref.ref(module), handles))
@@ -100,7 +99,7 @@ class ModuleHooks:
         """Leave the modules as they were."""
         on, self._on = self._on, []
         for reference, handles in on:
-            handles.close()
+            _take_off(handles)
             module = reference()
             if module is not None:
                 _leave_copies_alone(module)
@@ -189,6 +188,11 @@ class _After(OwnHook):
             listener.after_forward(self._index, module, args, kwargs, outputs)
         except Exception as error:  # noqa: BLE001  # the border to training
             self._hooks.failed(error)
+
+
+def _take_off(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()
 
 
 def _keep_copies_clean(module: Any) -> None:
