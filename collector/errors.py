@@ -1,4 +1,4 @@
-"""What `collector` raises: before training is under way, and for one misuse within it.
+"""Exceptions of `collector`: before training is under way, and for one misuse within it.
 
 MemBoardError          the base: catch this to train on without recording
 ├── ConfigError        a setting that is unknown, ill-typed or out of range

@@ -1,4 +1,4 @@
-"""How a recording begins: the settings, what they contradict, and the recorder.
+"""Begins a recording: the settings, what they contradict, and the recorder.
 
 All that is wrong with settings is said here, before training is under way.
 """

@@ -1,1 +1,1 @@
-"""What goes on in processes of its own after training has ended: dumps, merges."""
+"""Work in processes of its own after training has ended: dumps, merges."""

@@ -1,4 +1,4 @@
-"""How far this rank's clock is from rank 0's, as notes, while training runs.
+"""Compares this rank's clock with rank 0's while training runs, and notes the offset.
 
 Ranks of one host share its monotonic clock, and their offset is known from the headers:
 each note says which host it was. Otherwise round trips through torch.distributed compare

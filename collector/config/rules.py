@@ -1,4 +1,4 @@
-"""What must hold between settings that are each right by themselves."""
+"""Rules between settings that are each right by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps and calls are collected: pure arithmetic on positions, no clock, no state.
+"""The schedule of steps and calls: pure arithmetic on positions, no clock, no state.
 
     schedule = collector.Schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=1)
     "".join(schedule.action(step).value for step in range(8))  # "..wAS..."

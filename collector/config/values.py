@@ -1,4 +1,4 @@
-"""What the value of a setting may be, and the error where it is something else.
+"""A setting's possible values, and the error where a value is something else.
 
 A setting is one leaf of the structs in `settings`: its type, with the range that
 `msgspec.Meta` gives, says what is right. Code is given as a dotted name or as itself.

@@ -1,4 +1,4 @@
-"""What works behind a recorder: device, sources, sampler and writer of one recording.
+"""The engine behind a recorder: device, sources, sampler and writer of one recording.
 
 The recorder knows what training says; the engine knows what is measured and where it
 goes. A source that fails is switched off here, with a note and one warning, and its

@@ -1,4 +1,4 @@
-"""What training gives, made plain: text, numbers, and mappings of them.
+"""Makes plain what training gives: text, numbers, and mappings of them.
 
 Nothing here raises, whatever an object's own methods do, and no value of an array is
 read: a tensor's would have to be waited for on its device.

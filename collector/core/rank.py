@@ -1,4 +1,4 @@
-"""Who this process is: rank, local_rank, world_size, node_rank, host, job, attempt.
+"""This process's identity: rank, local_rank, world_size, node_rank, host, job, attempt.
 
 Asked in this order, the first that knows wins:
 

@@ -1,4 +1,4 @@
-"""When what has failed is tried again: after a pause, and after longer and longer ones.
+"""Pauses between two tries of what has failed: each is longer than the one before.
 
 Being out of file descriptors, say, passes. What comes and goes must not fill a recording
 with notes and a log with lines, though: pauses that only ever grow see to that.

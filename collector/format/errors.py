@@ -1,4 +1,4 @@
-"""What can be wrong with bytes on disk.
+"""Errors of bytes on disk.
 
 FormatError            the base: catch this to survive any input
 ├── CorruptError       bytes that are not what they claim to be

@@ -1,4 +1,4 @@
-"""What the text of an out-of-memory error says in numbers.
+"""Reads the sizes in the text of an out-of-memory error.
 
 torch's allocators tell of sizes in their messages alone, with two decimals of a unit. The
 wording changes from release to release and from backend to backend, so each number is

@@ -1,4 +1,4 @@
-"""What is collected around calls of chosen functions, on a schedule.
+"""Collects memory around calls of chosen functions, on a schedule.
 
 The calls and which of them are collected are in `windows`, each kind of collecting in a
 module of its own (`snaps`, `hooks_kind`, `activations`), and their order in `kinds`.

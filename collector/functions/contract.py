@@ -1,4 +1,4 @@
-"""What is collected around a call: the kinds, and who takes what they find.
+"""The contract between collected calls, the kinds of collecting, and who takes results.
 
 A call is one execution of a profiled function (or of a whole step, function `step`).
 For each call that the schedule chooses, `begin` and `end` of every kind that has the

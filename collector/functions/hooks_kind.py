@@ -1,4 +1,4 @@
-"""What hooks say of every module through each collected call: captures `hooks`.
+"""Figures of every module around its forwards in collected calls: captures `hooks`.
 
 Built in: resident memory before and after each module's forward and the difference
 (`rss_pre_forward`, `rss_post_forward`, `rss_diff`), and where activations are counted,

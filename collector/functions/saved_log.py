@@ -1,4 +1,4 @@
-"""What was saved, as it happened, and what that comes to.
+"""The log of tensors that autograd saves, and its sums by module and dtype.
 
 While training runs a saved tensor is one entry: the module, a weak reference to the
 storage, sizes. Which entries are of one storage, and which of a parameter's, is found

@@ -1,4 +1,4 @@
-"""What autograd saves for backward on one thread, for all calls under way there."""
+"""Logs the tensors that autograd saves on one thread, for all calls under way there."""
 
 from __future__ import annotations
 

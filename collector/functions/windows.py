@@ -1,4 +1,4 @@
-"""Which calls are collected, and by whom: counters, the schedule, calls under way.
+"""Chooses the calls that are collected: counters, the schedule, calls under way.
 
 A call is one execution of a profiled function, or a whole step: everything from one
 `rec.step()` to the next; the first one begins with the recording. Each function and

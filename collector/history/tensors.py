@@ -1,4 +1,4 @@
-"""Which address belongs to what: the tensors that training is made of, by name.
+"""Maps addresses to the tensors that training is made of, by name.
 
 A snapshot knows addresses and stacks; which block is a parameter, a gradient or a state of
 the optimizer, only the objects know. They are walked when a snapshot is taken, at about

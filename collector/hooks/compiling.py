@@ -1,4 +1,4 @@
-"""What torch.compile must know of the recorder's calls, and which code it has compiled.
+"""Tells torch.compile how to treat the recorder's calls, and finds compiled code.
 
 Where a call says how far training is (`step`, `phase`, `mark` ...), it must happen: it is
 left out of the graph and made as it is. Where it says how long a stretch of code takes

@@ -1,4 +1,4 @@
-"""How many samples and tokens a batch holds, by looking at shapes alone.
+"""Counts the samples and tokens of a batch by looking at shapes alone.
 
 Nothing is read from the device: a tensor's shape is known on the host.
 """

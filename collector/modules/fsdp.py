@@ -1,4 +1,4 @@
-"""What FSDP2 does to parameters and gradients, seen from its own hooks and methods.
+"""Follows FSDP2 through its own hooks and methods: parameters, gradients, boundaries.
 
 FSDP's forward hooks are wrapped where they stand in the modules' dictionaries, and
 `unshard`, `pre_backward` and `post_backward` of its parameter groups on the objects, so

@@ -1,4 +1,4 @@
-"""Which storages are alive, how many bytes they hold, and what they are for.
+"""The ledger of living storages: their bytes, and what they are for.
 
 A storage is known by the identity of its Python object, which torch keeps for as long
 as the storage lives. A weak reference with one shared callback sees it go; the

@@ -1,4 +1,4 @@
-"""Which module is active, forward and backward, and the boundaries it crosses.
+"""Follows the active module, forward and backward, and the boundaries it crosses.
 
 Forward: a stack, kept by hooks on the modules. Backward: the module whose output last got
 its gradient; a hook on a module's outputs begins its backward, one on its inputs ends it.

@@ -1,4 +1,4 @@
-"""What can be known of the memory the moment it has run out: each fact by itself.
+"""Facts about memory at the moment it has run out, each looked up by itself.
 
 A fact that cannot be had is None; none of these raises, and none allocates on the device.
 """

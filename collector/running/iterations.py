@@ -1,4 +1,4 @@
-"""Where an iteration of a training ends, told from the steps of its optimizers.
+"""Finds the end of each iteration of a training from the steps of its optimizers.
 
 An iteration is over when an optimizer that has stepped in it is about to step again. That
 alone would be told late, in the middle of the next one, so the end is foreseen: optimizers

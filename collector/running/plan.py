@@ -1,4 +1,4 @@
-"""What `memboard run --on` asks of a process on a virtual GPU, and what comes of it.
+"""The task of a process that `memboard run --on` starts on a virtual GPU, and its outcome.
 
 Both travel as JSON files: the process may be another Python than the one that asks.
 """

@@ -1,4 +1,4 @@
-"""Where the one schedule stands with the training step under way.
+"""Evaluates the one schedule for each training step, and numbers its cycles.
 
 Whatever is costly asks here: torch's profiler, spans kept one by one, clock samples. The
 schedule is evaluated once per whole training step, and each of its cycles has a number.

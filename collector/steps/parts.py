@@ -1,4 +1,4 @@
-"""What a step's time goes to: the training thread's time, each moment to one part.
+"""Splits a step's time on the training thread: each moment belongs to one part.
 
 Parts lie inside one another (an optimizer's closure runs forward and backward): time
 belongs to the innermost one. What all of them take is therefore never more than the step,

@@ -1,4 +1,4 @@
-"""How far training is, in the unit that the schedule counts.
+"""The position of training, in the unit that the schedule counts.
 
 Calls, steps and epochs are known when they begin. How many samples or tokens a step has is
 said when it is over, so the step under way is taken to have as many as the one before it.

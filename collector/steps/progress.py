@@ -1,4 +1,4 @@
-"""Where training stands: phases, their step counters, and what the user reported.
+"""The progress of training: phases, their step counters, and what the user reported.
 
 Each phase counts its own steps from 0, or from where the user's own numbers lead.
 """

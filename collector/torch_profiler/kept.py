@@ -1,4 +1,4 @@
-"""Which traces stay on the disk: the newest ones, and not more than there is room for.
+"""Keeps the newest traces on the disk, and not more than there is room for.
 
 A trace counts from when its file is there; what is made of it later comes beside it.
 """

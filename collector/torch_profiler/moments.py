@@ -1,4 +1,4 @@
-"""Where training stands, in the variables that Composer's file names may hold."""
+"""The moment of a trace, in the variables that Composer's file names may hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who uses torch's profiler in this process: the program itself comes first.
+"""Gives way to the program's own torch profilers, of which a process has one at a time.
 
 torch has one profiler per process and does not defend it: one that begins while another
 is under way destroys what that one has recorded, and one that was made ready before may

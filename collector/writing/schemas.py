@@ -1,4 +1,4 @@
-"""Which tables there are in the file: each has a schema, queued before its first row."""
+"""The file's tables: each has a schema, queued before its first row."""
 
 from __future__ import annotations
 

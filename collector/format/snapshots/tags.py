@@ -1,4 +1,4 @@
-"""What our allocations are tagged with: an event's `user_metadata`.
+"""The tag of our allocations: an event's `user_metadata`.
 
 The tag says which collected call an allocation belongs to, of those made on the thread
 that trains. Whatever does not begin with our name is the program's own.

@@ -1,1 +1,1 @@
-"""What is measured on devices: torch's allocator, its peaks, free memory, sensors."""
+"""Sources of devices: torch's allocator, its peaks, free memory, sensors."""

@@ -1,1 +1,1 @@
-"""What is measured on the host: processors, memory, disks, network, processes."""
+"""Sources of the host: processors, memory, disks, network, processes."""

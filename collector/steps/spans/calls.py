@@ -1,4 +1,4 @@
-"""What a program calls for spans, instants and numbers, and what it may give them."""
+"""The calls of a program for spans, instants and numbers, and what they accept."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is read out of a stopped profiler."""
+"""Reads a stopped profiler."""

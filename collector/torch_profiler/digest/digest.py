@@ -1,4 +1,4 @@
-"""What is read out of a stopped profiler: operators, summary, stacks, memory timeline.
+"""Reads a stopped profiler: operators, summary, stacks, memory timeline.
 
 Each part stands by itself: what fails or cannot be had is said in words and the others
 are there.

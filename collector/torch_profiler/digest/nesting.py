@@ -1,4 +1,4 @@
-"""Which event happened inside which, on its thread: all at once, without a loop of Python's.
+"""Nests the events of each thread: all at once, without a loop of Python's.
 
 Events of a thread nest: of two that overlap one holds the other.
 """

@@ -12,7 +12,7 @@ import pytest
 from collector.format import oom
 from collector.format.records import Close
 from collector.steps.progress import PhaseBlock, Progress
-from tests.collector.oom.test_turns import ended, found, of, started
+from tests.collector.oom.test_exit_hooks import ended, found, of, started
 from tests.collector.recordings import rank_files, read
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

@@ -24,7 +24,7 @@ STAGED = """
 import os, select, signal, sys, threading, time
 import torch
 from tests.collector.oom.stage import Stage
-from tests.collector.oom.test_witness import record
+from tests.collector.oom.test_handler import record
 stage = Stage("really_full").install(setattr)
 """
 
