@@ -126,30 +126,6 @@ def test_ids_that_are_not_in_the_index_are_not_found(page, route, run_id):
     assert "root:" not in response.text
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"x": "step; drop"},
-        {"x0": "nan"},
-        {"x1": "1e999"},
-        {"px": "-1"},
-        {"px": "9" * 400},
-        {"rank": "1.5"},
-        {"rank": "\u0663"},
-        {"ranks": "1-"},
-        {"ranks": "a"},
-        {"pinned": "1,,2-3-4"},
-        {"px": "many"},
-    ],
-    ids=str,
-)
-def test_a_parameter_that_means_nothing_is_named(page, query):
-    response = page.raw("/timeline", run=page.run_id("exp"), **query)
-    assert response.status_code == 400
-    (name,) = query
-    assert name in json.loads(response.data)["what"]
-
-
 @pytest.mark.parametrize("query", [{"rank": 77}, {"ranks": "50-60"}])
 @pytest.mark.parametrize("route", ["/overview", "/timeline", "/heatmap"])
 def test_a_rank_that_is_not_there_is_said(page, route, query):

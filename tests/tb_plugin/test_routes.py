@@ -17,6 +17,16 @@ from tests.tb_plugin.client import Page
 
 PAGES = Path(__file__).parents[2] / "tb_plugin" / "pages"
 DECLARES = re.compile(r'@(?:route|of_\w+)\(\s*"(\w+)"')
+INVALID = {
+    "a whole number": ("many", "1.5", "NaN", "9" * 40, "\u0663", "²"),
+    "a number": ("nan", "1e400", "inf", "left"),
+    "one of": ("everyone", "../../etc/passwd"),
+    "some of": ("explode",),
+    "ranks and ranges": ("1-", "a", "0-x", "²", "1-99999999999"),
+    "the name of a column": ("__class__('x')",),
+    "": ("x" * 5000,),
+}
+"""What it cannot be, by how that which it may be begins."""
 
 
 @pytest.fixture
@@ -71,6 +81,23 @@ def test_what_an_invalid_parameter_may_be_is_said(page, route, name, value, may_
     assert said["what"].startswith(f"The parameter {name} must be ")
     assert may_be in said["what"]
     assert said["where"] == f"{name}={value[:80]}"
+
+
+def test_no_parameter_of_any_route_takes_what_it_cannot_be(page):
+    run, num_refused = page.run_id("exp"), 0
+    for route in ROUTES:
+        query = query_of(route)
+        for name in sorted({*query.__struct_fields__} - {"run"}):
+            may_be = expected(query, name)
+            tried = [v for begin, v in INVALID.items() if may_be.startswith(begin)]
+            for value in (one for values in tried for one in values):
+                response = page.raw(f"/{route}", run=run, **{name: value})
+                assert response.status_code == 400, (route, name, value)
+                said = json.loads(response.data)
+                assert said["what"].startswith(f"The parameter {name} must be ")
+                assert said["remedy"]
+                num_refused += 1
+    assert num_refused > 1000
 
 
 def test_an_empty_parameter_is_like_a_missing_one(page):

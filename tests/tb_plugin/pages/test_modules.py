@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 
 from tb_plugin.pages.modules import choice as module_choice
 from tb_plugin.pages.modules import columns as module_columns
@@ -463,35 +462,6 @@ def test_timeline_stacks_categories_and_names_calls(run: RunBuilder, tmp_path: P
     part = page.of_run("/module_timeline", "exp", px=4, x0=5, x1=9, axis="event")
     assert (part["x0"], part["x_per_column"]) == (5, 1)
     assert part["x_high"] == 9
-
-
-def test_parameters_that_mean_nothing_are_refused(run: RunBuilder, tmp_path: Path):
-    record(run)
-    page = Page(tmp_path)
-    run_id = page.run_id("exp")
-    for name, value in (
-        ("state", "sometime"),
-        ("measure", "all"),
-        ("against", "everything"),
-        ("call", "-1"),
-        ("window", "x" * 5000),
-    ):
-        answer = page.raw("/modules", run=run_id, **{name: value})
-        assert answer.status_code == 400, name
-        assert name in answer.json["what"]
-
-
-@pytest.mark.parametrize("route", ["/modules", "/module_timeline"])
-def test_a_poll_with_nothing_new_costs_a_304(run: RunBuilder, tmp_path: Path, route):
-    record(run)
-    page = Page(tmp_path)
-    run_id = page.run_id("exp")
-    etag = page.raw(route, run=run_id).headers["ETag"]
-    assert (
-        page.raw(route, run=run_id, headers={"If-None-Match": etag}).status_code == 304
-    )
-    other = page.raw(route, run=run_id, headers={"If-None-Match": etag}, device="cpu")
-    assert other.status_code == 200
 
 
 def test_modules_named_otherwise_than_their_parent_stand_alone(

@@ -191,11 +191,6 @@ def test_events_of_an_action_that_never_was_are_none(asked):
     assert len(found["event"]) == 0
 
 
-def test_an_action_nobody_knows_is_refused(asked):
-    with pytest.raises(AssertionError, match="actions"):
-        asked.get("allocator_events", actions="explode")
-
-
 def test_blocks_have_the_category_of_their_card(asked):
     found = asked.get("segments", moment=1500)
     blocks, names = found["blocks"], found["categories"]

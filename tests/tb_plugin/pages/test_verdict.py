@@ -379,19 +379,6 @@ def test_a_file_that_is_none_leaves_the_others(tmp_path):
     assert problem["path"].endswith("rank7.pickle")
 
 
-def test_an_unchanged_verdict_is_a_304(run, tmp_path):
-    rank = run.rank(0)
-    add_report(rank)
-    rank.close()
-    page = Page(tmp_path)
-    run_id = page.run_id("exp")
-    first = page.raw("/findings", run=run_id)
-    again = page.raw(
-        "/findings", run=run_id, headers={"If-None-Match": first.headers["ETag"]}
-    )
-    assert again.status_code == 304
-
-
 @pytest.mark.skipif(not CRASH.is_file(), reason="the recorded snapshots are not here")
 def test_the_real_crash_in_one_sentence(tmp_path):
     folder = tmp_path / "crash"
