@@ -7,16 +7,32 @@ cd "$(dirname "$0")/.."
 say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
+# Downloads that the first checks can do without go on beside them.
+install_chromium() {
+  as_root apt-get -o Acquire::Retries=3 update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq chromium >/dev/null
+}
+# torch's CUDA build, without NVIDIA's wheels.
+virtual="$PWD/.venv-virtual/bin/python"
+install_virtual() {
+  [ -x "$virtual" ] || python3 -m venv .venv-virtual
+  local quietly=(--quiet --disable-pip-version-check --retries 5)
+  "$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu]'
+  "$virtual" -m pip install "${quietly[@]}" --no-deps -r tests/virtual/torch.txt
+}
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+installing=()
+if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
+  install_chromium &
+  installing+=($!)
+fi
+install_virtual &
+installing+=($!)
+
 say "Python environment"
 [ -x .venv/bin/python ] || python3 -m venv .venv
 export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
 pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[torch,gpu,test]'
-
-if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
-  say "Chromium"
-  as_root apt-get -o Acquire::Retries=3 update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq chromium >/dev/null
-fi
 
 # Vite 8 needs Node 20.19; Debian 12 ships 18, so the wheel of Node is the way there.
 node_ok() { node -e 'const [a,b]=process.versions.node.split(".").map(Number);process.exit(a>20||(a===20&&b>=19)?0:1)' 2>/dev/null; }
@@ -31,17 +47,6 @@ if ! node_ok; then
     chmod +x ".venv/bin/$tool"
   done
 fi
-
-# torch's CUDA build, without NVIDIA's wheels: downloaded while other checks run.
-virtual="$PWD/.venv-virtual/bin/python"
-install_virtual() {
-  [ -x "$virtual" ] || python3 -m venv .venv-virtual
-  local quietly=(--quiet --disable-pip-version-check --retries 5)
-  "$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu]'
-  "$virtual" -m pip install "${quietly[@]}" --no-deps -r tests/virtual/torch.txt
-}
-install_virtual &
-installing=$!
 
 say "Lint, types and unit tests: Python's and the frontend's side by side"
 said=$(mktemp)
@@ -64,7 +69,7 @@ rm -rf "$rebuilt"
 python -m tb_plugin.contract.bundle --check
 
 say "Python tests, the wheel end to end in Chromium included; tests/gpu on the virtual GPU"
-wait "$installing" # fails where the installation did
+for one in "${installing[@]}"; do wait "$one"; done # fails where an installation did
 export MEMBOARD_VIRTUAL_PYTHON="$virtual"
 said=$(mktemp)
 "$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$said" 2>&1 &
