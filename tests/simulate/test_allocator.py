@@ -1,4 +1,8 @@
-"""The allocator model against a brute-force count, and against torch's known numbers."""
+"""The allocator model against a brute-force count, and against torch's known numbers.
+
+Operation by operation `tests/virtual/test_allocator_model.py` holds it, and the history it
+writes, against torch's own.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,7 @@ from tests.simulate.allocator_checks import (
     apply,
     check,
 )
+from tests.simulate.history.history import STARTED_US, History
 
 SETTINGS = st.one_of(
     st.just(AllocatorSettings()),
@@ -113,3 +118,30 @@ def test_misuse_is_refused():
         allocator.free(block)
     with pytest.raises(ValueError, match="at least one"):
         allocator.allocate(0)
+
+
+@given(OPERATIONS, st.integers(0, 60))
+def test_a_ring_keeps_the_last_entries(operations, size):
+    kept, ring = History(), History(size)
+    for history in (kept, ring):
+        allocator = CachingAllocator(CAPACITY, history=history)
+        live: list = []
+        for operation in operations:
+            apply(allocator, live, operation)
+    everything = list(kept.entries())
+    assert len(kept) == kept.num_recorded == ring.num_recorded == len(everything)
+    assert len(ring) == min(size, len(everything))
+    assert list(ring.entries()) == everything[len(everything) - len(ring) :]
+
+
+def test_a_long_ring_holds_little_more_than_it_keeps():
+    history = History(1000)
+    allocator = CachingAllocator(1 << 30, history=history)
+    for _ in range(30_000):
+        allocator.free(allocator.allocate(1000))
+    assert history.num_recorded == 90_001
+    entries = list(history.entries())
+    assert len(entries) == len(history) == 1000
+    assert [entry.capture for entry in entries[-3:]] == [59_999, 60_000, 60_000]
+    times = [entry.time_us for entry in entries]
+    assert times == list(range(STARTED_US + 89_002, STARTED_US + 90_002))
