@@ -72,7 +72,7 @@ def test_a_span_is_kept_with_all_that_is_known_of_it(tmp_path):
     assert STATES[outer["state"]] == "ACTIVE"
     assert outer["thread"] == inner["thread"] == "MainThread"
     assert before < outer["start_ns"] < inner["start_ns"] < time.time_ns()
-    assert 20_000_000 <= outer["duration_ns"] < 5_000_000_000
+    assert 20_000_000 <= outer["duration_ns"] < time.time_ns() - before
     end = outer["start_ns"] + outer["duration_ns"]
     assert inner["start_ns"] + inner["duration_ns"] <= end
 

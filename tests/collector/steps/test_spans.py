@@ -89,8 +89,10 @@ def test_spans_time_code_and_keep_results_and_errors(tmp_path):
         assert list(count(3)) == [0, 1, 2]
         with pytest.raises(StopIteration):
             later().send(None)
+        began = time.perf_counter_ns()
         with pytest.raises(ValueError, match="mine"), rec.span("outer"):
             fail(ValueError("mine"), after=0.02)
+        took_us = (time.perf_counter_ns() - began) / 1000
     spans = {
         note["name"]: note for note in read_only_file(tmp_path / "run").notes_of("span")
     }
@@ -100,7 +102,7 @@ def test_spans_time_code_and_keep_results_and_errors(tmp_path):
         "later": 1,
         "outer": 1,
     }
-    assert 20_000 <= spans["outer"]["max_us"] == spans["outer"]["total_us"] < 5_000_000
+    assert 20_000 <= spans["outer"]["max_us"] == spans["outer"]["total_us"] <= took_us
 
 
 def test_a_nested_span_of_one_object_keeps_both_times(tmp_path):
