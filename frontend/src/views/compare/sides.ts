@@ -47,9 +47,3 @@ export function namedMoments(device: HistoryDevice): readonly NamedMoment[] {
     { value: lastMoment(device).toString(), label: "end" },
   ];
 }
-
-/** Columns of a curve as shares of the whole history, 0 to 1. */
-export function sharesOf(device: HistoryDevice): Float64Array {
-  const most = Math.max(1, device.numEvents);
-  return Float64Array.from(device.curve.event, (event) => event / most);
-}

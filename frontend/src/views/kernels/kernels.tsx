@@ -1,6 +1,6 @@
 /** Kernels: what ran on the device, how often, how long, and how well it filled it. */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { KernelsResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
@@ -84,8 +84,6 @@ function Table({
     (sort) => setParams({ sort }),
   );
   const shown = topRows(view, rows);
-  const latest = useRef(data);
-  latest.current = data;
   const cores = data.totalAllMs > 0 ? data.tensorCoreMs / data.totalAllMs : 0;
   return (
     <section aria-label="Kernels">
@@ -103,7 +101,7 @@ function Table({
           source={{
             origin: originOf(data.run),
             name: "kernels",
-            table: () => kernelsTable(latest.current),
+            table: () => kernelsTable(data),
             about: () => ({ source: data.choice.source, by: data.by }),
             figure: null,
           }}

@@ -1,12 +1,11 @@
 /** The Steps view's words in the URL, read and checked. */
 
-import type { StepRate, StepsResponse } from "../../api/types.gen";
+import type { StepRate } from "../../api/types.gen";
 import { readX, type XParams } from "../range/params";
 
 /** The height of a chart below the stack, in CSS px. */
 export const CHART_PX = 132;
 
-export type StepsOf = StepsResponse["of"];
 export type RateKey = StepRate["key"];
 
 export const HEAT_PARTS = [

@@ -42,10 +42,6 @@ export class HolderColumns {
     }
   }
 
-  get numOthers(): number {
-    return this.#answer.numOthers;
-  }
-
   /** Bytes by slot in a column. */
   at(column: number): Float64Array {
     const state = Math.floor(column / EVERY);

@@ -9,6 +9,7 @@ import {
   type ByteUnit,
 } from "../../base/bytes";
 import type { CallStacks } from "../../model/stacks/call_stacks";
+import { ChartTip } from "../tip/chart_tip";
 import { momentText, type BlockAxis } from "./axis";
 import { groupLabel } from "./colours";
 import type { BlockHover } from "./inputs";
@@ -41,21 +42,18 @@ export function BlockCard(props: BlockCardProps) {
   const { hover, widthPx, heightPx } = props;
   const { at, block, rest } = hover;
   if (block === null && rest === null) return null;
-  const leftPx = GUTTER.left + at.x;
-  const side =
-    at.x > widthPx / 2
-      ? { right: `calc(100% - ${leftPx - 14}px)` }
-      : { left: `${leftPx + 14}px` };
   const room = detailOf(props) === null ? CARD_PX : DETAIL_PX;
-  const high = at.y + room > heightPx && at.y > heightPx / 2;
-  const place = high
-    ? { bottom: `calc(100% - ${GUTTER.top + at.y - 10}px)` }
-    : { top: `${GUTTER.top + at.y + 10}px` };
+  const place = {
+    leftPx: GUTTER.left + at.x,
+    topPx: GUTTER.top + at.y,
+    flip: at.x > widthPx / 2,
+    above: at.y + room > heightPx && at.y > heightPx / 2,
+  };
   return (
-    <div class="chart-tip block-card" style={{ ...side, ...place }} aria-hidden="true">
+    <ChartTip at={place} belowPx={10} kind="block-card">
       {block !== null && <OfBlock block={block} {...props} />}
       {rest !== null && <OfRest rest={rest} {...props} />}
-    </div>
+    </ChartTip>
   );
 }
 

@@ -118,10 +118,6 @@ export class BlockController {
     return this.#size;
   }
 
-  get labels(): readonly DirectLabel[] {
-    return this.#labels;
-  }
-
   update(inputs: BlockInputs): void {
     const before = this.#inputs;
     if (before === inputs) return;

@@ -274,9 +274,11 @@ function Hovering(own: {
       boundary={found.boundary}
       boundaryWords={boundaryWords}
       byteUnit={byteUnit}
-      leftPx={GUTTER.left + found.at.x}
-      topPx={GUTTER.top + 4}
-      flip={found.at.x > own.size.widthPx / 2}
+      at={{
+        leftPx: GUTTER.left + found.at.x,
+        topPx: GUTTER.top + 4,
+        flip: found.at.x > own.size.widthPx / 2,
+      }}
     />
   );
 }

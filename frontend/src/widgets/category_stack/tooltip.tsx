@@ -3,6 +3,7 @@
 import type { ByteUnit } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { ChartTip, StackRows, type TipPlace } from "../tip/chart_tip";
 import { axisText } from "./axis";
 import type { Boundary, Span } from "./spans";
 import type { StackAnswer } from "./types";
@@ -18,9 +19,7 @@ export interface StackTipProps {
   readonly boundary: Boundary | null;
   readonly boundaryWords: (boundary: Boundary) => string;
   readonly byteUnit: ByteUnit;
-  readonly leftPx: number;
-  readonly topPx: number;
-  readonly flip: boolean;
+  readonly at: TipPlace;
 }
 
 export const KIND_WORDS = {
@@ -35,52 +34,30 @@ export function spanWords(span: Span): string {
 }
 
 export function StackTip(props: StackTipProps) {
-  const { answer, column, span, boundary, byteUnit, leftPx, flip } = props;
-  const side = flip
-    ? { right: `calc(100% - ${leftPx - 14}px)` }
-    : { left: `${leftPx + 14}px` };
-  const row = (name: string, value: number, colour: string | null) => (
-    <tr key={name}>
-      <td>
-        {colour !== null && (
-          <span class="column-swatch stack-swatch" style={{ background: colour }} />
-        )}
-      </td>
-      <td>{name}</td>
-      <td>{formatQuantity(value, "bytes", byteUnit)}</td>
-      <td class="chart-exact">{formatExact(value, "bytes")}</td>
-    </tr>
-  );
+  const { answer, column, span, boundary, byteUnit } = props;
   return (
-    <div
-      class="chart-tip"
-      style={{ ...side, top: `${props.topPx}px` }}
-      aria-hidden="true"
-    >
+    <ChartTip at={props.at}>
       <div class="chart-tip-x">{axisText(props.x, answer.axis, props.began)}</div>
       {span !== null && <div>{spanWords(span)}</div>}
       {column >= 0 && (
-        <table>
-          <tbody>
-            {row("total", answer.totalBytes[column] ?? NaN, null)}
-            {answer.categories
-              .map(({ name, bytes }, i) => ({
-                name,
-                value: bytes[column] ?? NaN,
-                colour: props.colours[i] ?? null,
-              }))
-              // As they are stacked: the topmost first.
-              .reverse()
-              .filter(({ value }) => value > 0)
-              .map(({ name, value, colour }) =>
-                row(categoryLabel(name), value, colour),
-              )}
-          </tbody>
-        </table>
+        <StackRows
+          total={{
+            name: "total",
+            value: answer.totalBytes[column] ?? NaN,
+            colour: null,
+          }}
+          parts={answer.categories.map(({ name, bytes }, i) => ({
+            name: categoryLabel(name),
+            value: bytes[column] ?? NaN,
+            colour: props.colours[i] ?? null,
+          }))}
+          text={(value) => formatQuantity(value, "bytes", byteUnit)}
+          exact={(value) => formatExact(value, "bytes")}
+        />
       )}
       {boundary !== null && (
         <div class="chart-note">Click: {props.boundaryWords(boundary)}</div>
       )}
-    </div>
+    </ChartTip>
   );
 }

@@ -17,6 +17,7 @@ import { formatSigned } from "../../model/words/signed";
 import "../line_chart/line_chart.css";
 import { useWidth } from "../line_chart/use_size";
 import "./flame.css";
+import { ChartTip } from "../tip/chart_tip";
 import { FlameLabels, LEAST_BOX_PX, rootText, ROW_PX, zoomedNode } from "./layout";
 import { labelWidths, paintFlame, rowAt, rowTop, type FlamePaint } from "./paint";
 import type { FlameData, FlameProps } from "./types";
@@ -298,23 +299,16 @@ function FlameTip(own: {
   const frame = found.data.tree.frame[at.node] ?? ROOT_FRAME;
   const file = frame >= 0 ? placeText(props.stacks, frame) : "";
   const [name, ...rest] = words(found, at.node, props);
-  const side =
-    at.x > own.widthPx / 2
-      ? { right: `calc(100% - ${at.x - 12}px)` }
-      : { left: `${at.x + 12}px` };
+  const place = { leftPx: at.x, topPx: at.y, flip: at.x > own.widthPx / 2 };
   return (
-    <div
-      class="chart-tip flame-tip"
-      style={{ ...side, top: `${at.y + 14}px` }}
-      aria-hidden="true"
-    >
+    <ChartTip at={place} belowPx={14} kind="flame-tip">
       <div class="chart-tip-x">{name}</div>
       {file !== "" && <div class="chart-note">{file}</div>}
       {rest.map((line) => (
         <div key={line}>{line}</div>
       ))}
       <div class="chart-note">Click: zoom. Shift-click: callers and callees.</div>
-    </div>
+    </ChartTip>
   );
 }
 

@@ -241,10 +241,12 @@ function HoverTip({
   return (
     <CellTip
       words={words(facts)}
-      leftPx={GUTTER.left + at.x}
-      topPx={GUTTER.top + at.y}
-      flip={at.x > controller.size.widthPx / 2}
-      above={at.y > controller.size.heightPx / 2}
+      at={{
+        leftPx: GUTTER.left + at.x,
+        topPx: GUTTER.top + at.y,
+        flip: at.x > controller.size.widthPx / 2,
+        above: at.y > controller.size.heightPx / 2,
+      }}
     />
   );
 }

@@ -3,6 +3,7 @@
 import type { Unit } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { ChartTip, type TipPlace } from "../tip/chart_tip";
 import type { CellFacts } from "./layout";
 import type { Pooled } from "./types";
 
@@ -57,27 +58,15 @@ export function cellWords(
   };
 }
 
-export function CellTip(props: {
-  readonly words: CellWords;
-  readonly leftPx: number;
-  readonly topPx: number;
-  readonly flip: boolean;
-  readonly above: boolean;
-}) {
-  const { words, leftPx, topPx, flip, above } = props;
-  const horizontal = flip
-    ? { right: `calc(100% - ${leftPx - 14}px)` }
-    : { left: `${leftPx + 14}px` };
-  const vertical = above
-    ? { bottom: `calc(100% - ${topPx - 10}px)` }
-    : { top: `${topPx + 12}px` };
+export function CellTip(props: { readonly words: CellWords; readonly at: TipPlace }) {
+  const { words } = props;
   return (
-    <div class="chart-tip" style={{ ...horizontal, ...vertical }} aria-hidden="true">
+    <ChartTip at={props.at} belowPx={12}>
       <div class="chart-tip-x">{words.value}</div>
       {words.share !== null && <div>{words.share}</div>}
       {words.exact !== null && <div class="chart-exact">{words.exact}</div>}
       <div>{words.rank}</div>
       <div>{words.steps}</div>
-    </div>
+    </ChartTip>
   );
 }

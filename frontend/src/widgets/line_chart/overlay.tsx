@@ -50,9 +50,11 @@ export function ChartOverlay({ hover, box, cursor, plot, marks }: ChartOverlayPr
       rows={cursorRows(visibleLines(data), x)}
       band={band === null ? null : bandRow(band, x)}
       marks={marks.filter((mark) => Math.abs(toX(mark.x) - at.x) <= MARK_REACH_PX)}
-      leftPx={origin.left + toX(x)}
-      topPx={origin.top + 8}
-      flip={at.x > frame.widthPx / 2}
+      at={{
+        leftPx: origin.left + toX(x),
+        topPx: origin.top + 8,
+        flip: at.x > frame.widthPx / 2,
+      }}
     />
   );
 }

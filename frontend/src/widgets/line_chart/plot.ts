@@ -103,10 +103,6 @@ export class Plot {
     return { left: left / uPlot.pxRatio, top: top / uPlot.pxRatio };
   }
 
-  get shapes(): readonly Shape[] {
-    return this.#shapes;
-  }
-
   get state(): PlotState {
     return this.#state;
   }

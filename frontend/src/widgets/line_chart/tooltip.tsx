@@ -5,6 +5,7 @@ import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { xText } from "../../model/lines/axis";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { ChartTip, type TipPlace } from "../tip/chart_tip";
 import type { BandRow, CursorRow } from "./cursor";
 import { MARK_WORD } from "./marks";
 import { Swatch } from "./swatch";
@@ -18,10 +19,7 @@ export interface TooltipProps {
   readonly rows: readonly CursorRow[];
   readonly band: BandRow | null;
   readonly marks: readonly Mark[];
-  /** Where it hangs in the chart, in CSS px; `flip` puts it left of the pointer. */
-  readonly leftPx: number;
-  readonly topPx: number;
-  readonly flip: boolean;
+  readonly at: TipPlace;
 }
 
 const MOST_ROWS = 12;
@@ -73,13 +71,10 @@ function LineRow({ row, props }: { row: CursorRow; props: TooltipProps }) {
 }
 
 export function Tooltip(props: TooltipProps) {
-  const { rows, band, marks, flip, leftPx, topPx } = props;
+  const { rows, band, marks } = props;
   const shown = rows.slice(0, MOST_ROWS);
-  const side = flip
-    ? { right: `calc(100% - ${leftPx - 14}px)` }
-    : { left: `${leftPx + 14}px` };
   return (
-    <div class="chart-tip" style={{ ...side, top: `${topPx}px` }} aria-hidden="true">
+    <ChartTip at={props.at}>
       <div class="chart-tip-x">{xText(props.x, props.xKind)}</div>
       {marks.slice(0, MOST_MARKS).map((mark, i) => (
         <div key={i} class={`chart-tip-mark is-${mark.kind}`}>
@@ -102,6 +97,6 @@ export function Tooltip(props: TooltipProps) {
       {rows.length > shown.length && (
         <div class="chart-note">and {rows.length - shown.length} lower ones</div>
       )}
-    </div>
+    </ChartTip>
   );
 }

@@ -204,7 +204,7 @@ export function PartStack(props: PartStackProps) {
             {layers.map((layer, i) => (
               <li key={layer.name} title={partHelp(layer.name)}>
                 <span
-                  class="part-swatch"
+                  class="chart-tip-swatch"
                   style={{ background: colours[i] ?? "transparent" }}
                 />
                 {partLabel(layer.name)}{" "}
@@ -247,9 +247,11 @@ function Hovering(own: {
       answer={answer}
       colours={own.colours}
       column={column}
-      leftPx={GUTTER.left + px}
-      topPx={GUTTER.top + 4}
-      flip={px > own.size.widthPx / 2}
+      at={{
+        leftPx: GUTTER.left + px,
+        topPx: GUTTER.top + 4,
+        flip: px > own.size.widthPx / 2,
+      }}
     />
   );
 }

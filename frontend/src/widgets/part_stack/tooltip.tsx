@@ -3,15 +3,14 @@
 import { formatInteger } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { partLabel } from "../../model/words/step_part";
+import { ChartTip, StackRows, type TipPlace } from "../tip/chart_tip";
 import type { StackedSteps } from "./types";
 
 export interface PartTipProps {
   readonly answer: StackedSteps;
   readonly colours: readonly string[];
   readonly column: number;
-  readonly leftPx: number;
-  readonly topPx: number;
-  readonly flip: boolean;
+  readonly at: TipPlace;
 }
 
 /** `step 1,204`, or which of several steps is shown. */
@@ -27,49 +26,27 @@ export function columnWords(answer: StackedSteps, column: number): string {
 }
 
 export function PartTip(props: PartTipProps) {
-  const { answer, column, leftPx, flip } = props;
-  const side = flip
-    ? { right: `calc(100% - ${leftPx - 14}px)` }
-    : { left: `${leftPx + 14}px` };
+  const { answer, column } = props;
   const total = answer.seconds[column] ?? NaN;
-  const row = (name: string, value: number, colour: string | null) => (
-    <tr key={name}>
-      <td>
-        {colour !== null && <span class="part-swatch" style={{ background: colour }} />}
-      </td>
-      <td>{name}</td>
-      <td>{formatQuantity(value, "seconds")}</td>
-      <td class="chart-exact">{formatQuantity((100 * value) / total, "percent")}</td>
-    </tr>
-  );
   return (
-    <div
-      class="chart-tip"
-      style={{ ...side, top: `${props.topPx}px` }}
-      aria-hidden="true"
-    >
+    <ChartTip at={props.at}>
       <div class="chart-tip-x">
         {columnWords(answer, column)} · rank {answer.columnRank[column] ?? "–"}
       </div>
       <div class="chart-exact">{formatExact(total, "seconds")}</div>
-      <table>
-        <tbody>
-          {row("Step time", total, null)}
-          {answer.parts
-            .map(({ name, seconds }, i) => ({
-              name,
-              value: seconds[column] ?? NaN,
-              colour: props.colours[i] ?? null,
-            }))
-            // As they are stacked: the topmost first.
-            .reverse()
-            .filter(({ value }) => value > 0)
-            .map(({ name, value, colour }) => row(partLabel(name), value, colour))}
-        </tbody>
-      </table>
+      <StackRows
+        total={{ name: "Step time", value: total, colour: null }}
+        parts={answer.parts.map(({ name, seconds }, i) => ({
+          name: partLabel(name),
+          value: seconds[column] ?? NaN,
+          colour: props.colours[i] ?? null,
+        }))}
+        text={(value) => formatQuantity(value, "seconds")}
+        exact={(value) => formatQuantity((100 * value) / total, "percent")}
+      />
       {!answer.exact && (
         <div class="chart-note">Parts are estimated here; zoom in for the step.</div>
       )}
-    </div>
+    </ChartTip>
   );
 }

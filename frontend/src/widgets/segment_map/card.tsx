@@ -7,6 +7,7 @@ import { formatBytes, formatBytesExact, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { categoryLabel } from "../../model/category";
 import type { CallStacks } from "../../model/stacks/call_stacks";
+import { ChartTip } from "../tip/chart_tip";
 import { blockFill, fillColour, fills, STATE, type SegmentFill } from "./fills";
 import type { MapHover } from "./segment_map";
 import { addressText, openedText, segmentKind, STATE_WORDS } from "./words";
@@ -32,14 +33,12 @@ export function SegmentCard(props: SegmentCardProps) {
   if (at === null || at.row >= segments.address.length) return null;
   const { row, block } = at;
   if (block >= blocks.state.length) return null;
-  const side =
-    at.x > widthPx / 2
-      ? { right: `calc(100% - ${at.x - 14}px)` }
-      : { left: `${at.x + 14}px` };
-  const place =
-    at.y + CARD_PX > heightPx && at.y > heightPx / 2
-      ? { bottom: `calc(100% - ${at.y - 10}px)` }
-      : { top: `${at.y + 12}px` };
+  const place = {
+    leftPx: at.x,
+    topPx: at.y,
+    flip: at.x > widthPx / 2,
+    above: at.y + CARD_PX > heightPx && at.y > heightPx / 2,
+  };
   const isWhole = segments.numActive[row] === 0;
   const size = block < 0 ? (segments.totalBytes[row] ?? 0) : (blocks.size[block] ?? 0);
   const state = block < 0 ? -1 : (blocks.state[block] ?? 0);
@@ -64,11 +63,7 @@ export function SegmentCard(props: SegmentCardProps) {
           }),
         );
   return (
-    <div
-      class="chart-tip segment-card"
-      style={{ ...side, ...place }}
-      aria-hidden="true"
-    >
+    <ChartTip at={place} belowPx={12} kind="segment-card">
       <div class="chart-tip-x segment-card-title">
         <span class="segment-swatch" style={{ background: colour }} />
         {formatBytes(size, byteUnit)}{" "}
@@ -105,6 +100,6 @@ export function SegmentCard(props: SegmentCardProps) {
         </tbody>
       </table>
       {state > STATE.free && <div class="chart-note">Click: stack and life.</div>}
-    </div>
+    </ChartTip>
   );
 }

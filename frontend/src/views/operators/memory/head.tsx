@@ -1,7 +1,6 @@
 /** A sentence above a table or picture of operators' memory, and its export. */
 
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
 import type { OperatorMemoryResponse } from "../../../api/types.gen";
 import { originOf } from "../../../model/words/origin";
 import type { Table } from "../../../model/table";
@@ -13,8 +12,6 @@ export function MemoryHead(props: {
   readonly table: (data: OperatorMemoryResponse) => Table;
   readonly children: ComponentChildren;
 }) {
-  const latest = useRef(props.data);
-  latest.current = props.data;
   const { run, choice, device, charge } = props.data;
   return (
     <div class="panel-head">
@@ -24,7 +21,7 @@ export function MemoryHead(props: {
         source={{
           origin: originOf(run),
           name: props.name,
-          table: () => props.table(latest.current),
+          table: () => props.table(props.data),
           about: () => ({ source: choice.source, device, charge }),
           figure: null,
         }}

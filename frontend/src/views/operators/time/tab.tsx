@@ -1,6 +1,6 @@
 /** Operators by the time they took on the host and on devices. */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { OperatorsBy, OperatorsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
@@ -99,8 +99,6 @@ function Table({
     (sort) => setParams({ sort }),
   );
   const shown = topRows(view, rows);
-  const latest = useRef(data);
-  latest.current = data;
   const chosen = chosenOf(view, data.by);
   const selected =
     chosen === null
@@ -125,7 +123,7 @@ function Table({
             source={{
               origin: originOf(data.run),
               name: "operators",
-              table: () => timeTable(latest.current),
+              table: () => timeTable(data),
               about: () => ({ source: data.choice.source, by: data.by }),
               figure: null,
             }}

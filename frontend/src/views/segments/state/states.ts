@@ -44,10 +44,6 @@ export class StateLoader {
     this.#events = events;
   }
 
-  get loading(): boolean {
-    return this.#flight !== null;
-  }
-
   /** Another history, filter or order: what was kept is of no use. */
   about(place: Query): void {
     const subject = JSON.stringify(place);
