@@ -110,7 +110,6 @@ function Ranks({
       title: answer.title,
       median_history_peak_bytes: medianHistoryPeakBytes,
     }),
-    figure: null,
   };
   exporter.current = source;
   const open = (row: number): void => {

@@ -102,7 +102,6 @@ function Body({ view, data, params }: BodyProps) {
       rank: data.rank,
       source: data.source,
     }),
-    figure: null,
   };
   useCommands(view.commands, () =>
     exportCommands({

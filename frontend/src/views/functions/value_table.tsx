@@ -58,7 +58,6 @@ export function ValueTable(props: ValueTableProps) {
             name: props.name,
             table: () => list.table,
             about: () => props.about,
-            figure: null,
           }}
         />
       </div>

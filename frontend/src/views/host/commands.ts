@@ -38,7 +38,6 @@ export function hostExports(
     name: "host",
     table: () => hostTable(of),
     about: () => ({ x: of.x, rank: of.rank }),
-    figure: null,
   });
   return exportCommands({
     view: "host",

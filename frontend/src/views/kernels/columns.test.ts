@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KernelsResponse } from "../../api/types.gen";
 import { routeSort } from "../../model/shown_rows";
-import { kernelColumns, kernelsTable, ROUTE_WORDS } from "./columns";
+import { kernelColumns, kernelsTable, LAUNCH_WORDS } from "./columns";
 
 function kernels(changes: Partial<KernelsResponse> = {}): KernelsResponse {
   return {
@@ -57,16 +57,16 @@ describe("kernels", () => {
       ({ values }) => values?.length === 2,
     );
     const keys = sorted.map(({ key }) => key).sort();
-    expect(keys).toEqual([...ROUTE_WORDS.keys()].sort());
+    expect(keys).toEqual([...LAUNCH_WORDS.keys()].sort());
     expect(sorted.find(({ key }) => key === "registers")?.values?.[1]).toBeNaN();
   });
 
   it("are sorted by the server under the names of its columns", () => {
     const names = new Set(kernelsTable(kernels()).columns.map(({ name }) => name));
-    for (const [key, column] of ROUTE_WORDS) {
+    for (const [key, column] of LAUNCH_WORDS) {
       const word = column.replace(/^num_calls$/, "calls");
       expect(names.has(word.replace(/^name$/, "kernel")), key).toBe(true);
     }
-    expect(routeSort("-mean", ROUTE_WORDS)).toBe("-mean_us");
+    expect(routeSort("-mean", LAUNCH_WORDS)).toBe("-mean_us");
   });
 });

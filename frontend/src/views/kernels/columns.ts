@@ -21,7 +21,6 @@ export const USUAL: Sort = { key: "total", descending: true };
 /** The route's words of the columns that it sorts by. */
 export const ROUTE_WORDS: ReadonlyMap<string, string> = new Map([
   ["name", "name"],
-  ["operator", "operator"],
   ["calls", "num_calls"],
   ["total", "total_ms"],
   ["mean", "mean_us"],
@@ -29,6 +28,11 @@ export const ROUTE_WORDS: ReadonlyMap<string, string> = new Map([
   ["max", "max_us"],
   ["blocks", "blocks_per_sm"],
   ["occupancy", "occupancy"],
+]);
+/** The same where rows are launches. */
+export const LAUNCH_WORDS: ReadonlyMap<string, string> = new Map([
+  ...ROUTE_WORDS,
+  ["operator", "operator"],
   ["registers", "registers"],
   ["shared", "shared_memory_bytes"],
 ]);

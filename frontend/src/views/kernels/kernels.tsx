@@ -16,7 +16,13 @@ import { useProfiledRows } from "../profiled/rows";
 import { listedWords, topRows } from "../profiled/top_choice";
 import { TraceFrame } from "../profiled/trace_choice";
 import type { ViewProps } from "../view_props";
-import { kernelColumns, kernelsTable, ROUTE_WORDS, USUAL } from "./columns";
+import {
+  kernelColumns,
+  kernelsTable,
+  LAUNCH_WORDS,
+  ROUTE_WORDS,
+  USUAL,
+} from "./columns";
 
 const TABLE_PX = 620;
 
@@ -35,7 +41,7 @@ export function KernelsView(props: ViewProps) {
     client,
     "kernels",
     profiledQuery(props, by),
-    routeSort(params.get("sort"), ROUTE_WORDS),
+    routeSort(params.get("sort"), by === "name" ? ROUTE_WORDS : LAUNCH_WORDS),
     props.pollMs,
   );
   return (
@@ -103,7 +109,6 @@ function Table({
             name: "kernels",
             table: () => kernelsTable(data),
             about: () => ({ source: data.choice.source, by: data.by }),
-            figure: null,
           }}
         />
       </div>

@@ -33,7 +33,6 @@ export function moduleExport(
       baseline: data.baseline,
       facts: data.facts,
     }),
-    figure: null,
   };
 }
 

@@ -16,7 +16,7 @@ import {
   wholeBytes,
 } from "./memory/holders";
 import { MEMORY_WORDS, memoryColumns, memoryTable } from "./memory/columns";
-import { TIME_WORDS, timeColumns, timeTable, usualSort } from "./time/columns";
+import { SHAPES_WORDS, timeColumns, timeTable, usualSort } from "./time/columns";
 
 const RUN = {} as OperatorsResponse["run"];
 const CHOICE = {} as OperatorsResponse["choice"];
@@ -83,7 +83,9 @@ describe("operators by time", () => {
   it("sort by each key that a link may name", () => {
     const columns = timeColumns(times({ by: "shapes" }), "light");
     const sorted = columns.filter(({ values }) => values?.length === 2);
-    expect(sorted.map(({ key }) => key).sort()).toEqual([...TIME_WORDS.keys()].sort());
+    expect(sorted.map(({ key }) => key).sort()).toEqual(
+      [...SHAPES_WORDS.keys()].sort(),
+    );
     expect(timeTable(times()).columns.every(({ values }) => values.length === 2)).toBe(
       true,
     );

@@ -53,7 +53,6 @@ export function overviewExports(
       name: of.rank === null ? subject : `rank ${of.rank} ${subject}`,
       table: () => table(of),
       about: () => ({ rank: of.rank }),
-      figure: null,
     });
     return exportCommands({
       view: "overview",

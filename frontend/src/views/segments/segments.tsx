@@ -165,7 +165,6 @@ function OfDevice({
               name: `${label} kept open by`,
               table: () => pinnersTable(state, stacks),
               about: () => ({ device: device.device, moment: state.moment.moment }),
-              figure: null,
             },
       openAllocations: () => view.showPage("allocations", { moment: at.toString() }),
       compare: () =>

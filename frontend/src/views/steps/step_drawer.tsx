@@ -94,7 +94,6 @@ function Actions(props: { readonly view: ViewProps; readonly data: StepResponse 
     name: `step ${data.step}`,
     table: () => stepTable(data),
     about: () => ({ step: data.step, num_ranks: data.numRanks }),
-    figure: null,
   };
   return (
     <>

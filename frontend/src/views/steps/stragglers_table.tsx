@@ -100,7 +100,6 @@ export function StragglersTable(props: {
       num_steps: data.numSteps,
       steps_per_column: data.stepsPerColumn,
     }),
-    figure: null,
   };
   if (rows.length === 0) return null;
   return (

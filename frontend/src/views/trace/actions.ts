@@ -102,7 +102,6 @@ export function rangeExport(sums: TraceRangeResponse, origin: Origin): ExportSou
       ],
     }),
     about: () => ({ slices: sums.numSlices }),
-    figure: null,
   };
 }
 

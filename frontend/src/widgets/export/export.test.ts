@@ -104,7 +104,6 @@ describe("an exported table", () => {
     name: "host",
     table: () => ({ numRows: 2, columns: [{ name: "a", values: [1, 2] }] }),
     about: () => ({ rank: 3 }),
-    figure: null,
   });
 
   it("says in its name, its rows and its facts that data are simulated", () => {

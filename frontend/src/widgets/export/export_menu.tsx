@@ -29,10 +29,11 @@ export async function exportAs(
   source: ExportSource,
 ): Promise<void> {
   const stem = fileStem(source);
+  const { figure = null } = source;
   if (format === "csv") downloadText(stem, "csv", exportCsv(source));
   else if (format === "json") downloadText(stem, "json", exportJson(source));
-  else if (source.figure !== null) {
-    const { svg, widthPx, heightPx } = source.figure();
+  else if (figure !== null) {
+    const { svg, widthPx, heightPx } = figure();
     if (format === "svg") downloadText(stem, "svg", svg);
     else downloadBlob(stem, "png", await pngOf(svg, widthPx, heightPx, PNG_SCALE));
   }
@@ -53,7 +54,7 @@ export function ExportMenu({
   readonly subject: string;
 }) {
   const [failure, setFailure] = useState<string | null>(null);
-  const formats = source.figure === null ? TABLE_FORMATS : ALL_FORMATS;
+  const formats = (source.figure ?? null) === null ? TABLE_FORMATS : ALL_FORMATS;
   return (
     <>
       {failure !== null && (

@@ -17,8 +17,8 @@ export interface ExportSource {
   readonly table: () => Table;
   /** Facts that stand beside the columns in JSON. */
   readonly about: () => Readonly<Record<string, unknown>>;
-  /** null where there is nothing to draw, as for tables. */
-  readonly figure: (() => Figure) | null;
+  /** Absent or null where there is nothing to draw, as for tables. */
+  readonly figure?: (() => Figure) | null;
 }
 
 export type ExportFormat = "csv" | "json" | "png" | "svg";

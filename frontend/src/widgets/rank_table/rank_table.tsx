@@ -269,7 +269,6 @@ export function RankTable(props: RankTableProps) {
             name: "ranks",
             table: () => rowsTable(latest.current.rows),
             about: () => ({ peak_series: strip.peakSeries }),
-            figure: null,
           }}
         />
       </div>

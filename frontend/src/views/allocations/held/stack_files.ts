@@ -41,7 +41,6 @@ export function stackFiles(
     name,
     table: () => heldTable(held, stacks),
     about: () => ({}),
-    figure: null,
   };
   const stem = fileStem(source);
   const save: Readonly<Record<string, () => void>> = {

@@ -118,7 +118,6 @@ function Rows(
     name: `profiles by ${of}`,
     table: () => pairsTable(of, rows, shown, aSide, bSide, per),
     about: () => ({ a: about(a), b: about(b), per: perWord, only }),
-    figure: null,
   };
   props.exporter.current = source;
   const empty = [aSide, bSide].map(({ names }) => names.length === 0);

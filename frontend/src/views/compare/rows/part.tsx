@@ -42,7 +42,6 @@ export function Rows({ view, params, answer, exporter }: DifferenceProps) {
       a: about(answer.a),
       b: about(answer.b),
     }),
-    figure: null,
   };
   exporter.current = source;
   const columns = rowColumns(rows, params.rows, theme, byteUnit);

@@ -76,7 +76,6 @@ function Times(props: {
     name: "time of modules",
     table: () => timesTable(data, paths),
     about: () => ({ source: data.choice.source }),
-    figure: null,
   };
   useCommands(commands, () =>
     exportCommands({

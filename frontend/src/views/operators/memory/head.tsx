@@ -23,7 +23,6 @@ export function MemoryHead(props: {
           name: props.name,
           table: () => props.table(props.data),
           about: () => ({ source: choice.source, device, charge }),
-          figure: null,
         }}
       />
     </div>

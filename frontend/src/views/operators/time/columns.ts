@@ -20,7 +20,6 @@ import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 /** The route's words of the columns that it sorts by. */
 export const TIME_WORDS: ReadonlyMap<string, string> = new Map([
   ["name", "name"],
-  ["shapes", "shapes"],
   ["calls", "num_calls"],
   ["host_self", "host_self_ms"],
   ["host_total", "host_total_ms"],
@@ -28,6 +27,11 @@ export const TIME_WORDS: ReadonlyMap<string, string> = new Map([
   ["device_total", "device_total_ms"],
   ["tensor", "tensor_core_self_share"],
   ["tensor_total", "tensor_core_total_share"],
+]);
+/** The same where rows are operators and shapes. */
+export const SHAPES_WORDS: ReadonlyMap<string, string> = new Map([
+  ...TIME_WORDS,
+  ["shapes", "shapes"],
 ]);
 
 const HELP = {

@@ -18,7 +18,7 @@ import { listedWords, topRows } from "../../profiled/top_choice";
 import { TraceFrame } from "../../profiled/trace_choice";
 import type { ViewProps } from "../../view_props";
 import { OperatorDrawer, type ChosenOperator } from "./drawer";
-import { TIME_WORDS, timeColumns, timeTable, usualSort } from "./columns";
+import { SHAPES_WORDS, TIME_WORDS, timeColumns, timeTable, usualSort } from "./columns";
 
 const TABLE_PX = 620;
 
@@ -35,7 +35,7 @@ export function TimeTab(view: ViewProps) {
     client,
     "operators",
     profiledQuery(view, by),
-    routeSort(params.get("sort"), TIME_WORDS),
+    routeSort(params.get("sort"), by === "name" ? TIME_WORDS : SHAPES_WORDS),
     view.pollMs,
   );
   return (
@@ -125,7 +125,6 @@ function Table({
               name: "operators",
               table: () => timeTable(data),
               about: () => ({ source: data.choice.source, by: data.by }),
-              figure: null,
             }}
           />
         </div>

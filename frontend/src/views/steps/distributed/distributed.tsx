@@ -85,7 +85,6 @@ export function Distributed(props: ViewProps) {
             name: "ranks",
             table: () => distributedTable(data),
             about: () => ({ cycle: data.cycle, step: data.step }),
-            figure: null,
           }}
         />
       </header>
