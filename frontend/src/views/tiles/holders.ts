@@ -51,10 +51,6 @@ export class HolderColumns {
     return bytes;
   }
 
-  allocated(column: number): number {
-    return this.#answer.allocated[column] ?? NaN;
-  }
-
   /** The most that each slot holds in any column. */
   highest(): Float64Array {
     if (this.#highest !== null) return this.#highest;

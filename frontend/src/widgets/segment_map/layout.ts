@@ -163,23 +163,3 @@ export function rowOfBlock(
   const inside = block < (firstBlock[low] ?? 0) + (numBlocks[low] ?? 0);
   return inside ? low : -1;
 }
-
-/** The block of a segment that holds an offset; -1 where none does. */
-export function blockAt(
-  answer: Pick<SegmentsResponse, "segments" | "blocks">,
-  row: number,
-  offset: number,
-): number {
-  const [first, end] = blocksOf(answer, row);
-  const { blocks } = answer;
-  let low = first;
-  let high = end - 1;
-  if (high < low) return -1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((blocks.offset[middle] ?? 0) <= offset) low = middle;
-    else high = middle - 1;
-  }
-  const from = blocks.offset[low] ?? 0;
-  return offset >= from && offset < from + (blocks.size[low] ?? 0) ? low : -1;
-}
