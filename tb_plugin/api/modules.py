@@ -42,8 +42,10 @@ the others are each module's own. `peak_*` is the highest total between the modu
 boundaries, `*_ac` what activation checkpointing recomputes in backward."""
 
 ModuleMeasure: TypeAlias = Literal["held", "total"]
-"""What a module and those below it hold; or all that the rank held at the module's moment
-(what torch's trackers print)."""
+"""What a module and those below it hold; or the total at the module's moment (what torch's
+trackers print). A total is of what the call tracked: parameters, gradients, optimizer states,
+inputs and all that was allocated during the call. What the program held before and no model
+or optimizer knows of is not in it; the allocator's own totals are in `/functions`."""
 
 CategoryGroup: TypeAlias = Literal[
     "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"
@@ -155,13 +157,13 @@ class ModuleUnattributed(Struct, frozen=True):
 
 
 class ModuleSplit(Struct, frozen=True):
-    """All that a rank held at one moment: by modules, and by none."""
+    """All that a call tracked on a rank at one moment: by modules, and by none."""
 
     total_bytes: float
     held_bytes: float
     """Sum of the modules without a parent."""
     unattributed_bytes: float
-    """The rest: inputs, the optimizer's own work, what was there before the call."""
+    """The rest: inputs, the optimizer's own work, what the call allocated outside modules."""
     unattributed: tuple[ModuleUnattributed, ...]
     """The rest by category, in their fixed order."""
 
@@ -205,7 +207,7 @@ class ModulesResponse(Struct, frozen=True):
     time_us: F64Column
     """When, since the window began; NaN where unknown."""
     total_bytes: F64Column
-    """All that the rank held then."""
+    """All that the call tracked then; see `ModuleMeasure`."""
     held_bytes: F64Column
     """What the module and those below it held of it; NaN where unknown."""
     own_bytes: F64Column

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from tb_plugin.analysis.allocator.replayed import Replayed
+    from tb_plugin.analysis.allocator.replay import Replayed
     from tb_plugin.analysis.categories.attribution import Attribution
     from tb_plugin.analysis.categories.forward_modules import ForwardModules
     from tb_plugin.analysis.snapshots.marks import Marks

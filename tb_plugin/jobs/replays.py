@@ -21,11 +21,11 @@ import numpy as np
 
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
-from tb_plugin.analysis.allocator.replayed import VERSION, Replayed
+from tb_plugin.analysis.allocator.replay import VERSION, Replayed
 from tb_plugin.analysis.allocator.reserved import Reserved
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
 from tb_plugin.analysis.snapshots.marks import KINDS, Marks
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.jobs.worker.columns import NotColumnsError, write_columns
 from tb_plugin.jobs.worker.limits import SNAPSHOT

@@ -107,8 +107,8 @@ def check(found: Worked) -> None:
     for sample in found.samples:
         moment = sample["num_events"] - 1
         state = replay.at(moment)
-        assert state.allocated_bytes == sample["allocated_bytes"]
-        active = state.allocated_bytes + state.pending_bytes
+        assert state.segments.allocated_size.sum() == sample["allocated_bytes"]
+        active = state.segments.allocated_size.sum() + state.segments.pending_size.sum()
         assert active == sample["active_bytes"]
         reserved = sample["reserved_bytes"]
         assert abs(state.reserved_bytes - reserved) <= MOST_RESERVED_OFF * reserved
@@ -116,7 +116,7 @@ def check(found: Worked) -> None:
         rows = live_rows(replay.lives, moment)
         assert int(replay.lives.size[rows].sum()) == sample["requested_bytes"]
         entries = ledger(replay, moment)
-        parts = [entries.of(key).num_bytes for key in RESERVED_KEYS]
+        parts = [one.num_bytes for one in entries.entries if one.key in RESERVED_KEYS]
         assert sum(parts) == state.reserved_bytes
         assert dict(state.oddities) == {}
     assert replay.lives.num_lost == 0
@@ -154,7 +154,8 @@ def test_a_mem_pool_holds_what_was_allocated_in_it(tmp_path):
     assert len(found.pools) == 1
     assert private_bytes(found) >= 48 * MIB
     moment = found.samples[-1]["num_events"] - 1
-    free = ledger(found.replay, moment).of("private_pools").num_bytes
+    entries = {one.key: one.num_bytes for one in ledger(found.replay, moment).entries}
+    free = entries["private_pools"]
     assert free is not None
     assert free >= 16 * MIB
 
@@ -175,7 +176,7 @@ def test_a_ring_that_overflowed_ends_as_torch_does(tmp_path):
     found = worked("ring", tmp_path)
     assert found.replay.num_events == found.samples[-1]["num_events"] == RING
     state = found.replay.at(RING - 1)
-    assert state.allocated_bytes == found.samples[-1]["allocated_bytes"]
+    assert state.segments.allocated_size.sum() == found.samples[-1]["allocated_bytes"]
     assert state.reserved_bytes == found.samples[-1]["reserved_bytes"]
     lives = found.replay.lives
     assert np.count_nonzero(lives.born < 0) > 0

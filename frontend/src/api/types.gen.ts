@@ -807,7 +807,7 @@ export interface ModuleUnattributed {
   readonly bytes: number;
 }
 
-/** All that a rank held at one moment: by modules, and by none. */
+/** All that a call tracked on a rank at one moment: by modules, and by none. */
 export interface ModuleSplit {
   readonly totalBytes: number;
   readonly heldBytes: number;

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 Frame: TypeAlias = tuple[str, str, int]
 """Function, file, line."""

@@ -9,7 +9,7 @@ and a retry before an out-of-memory error do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,16 +18,14 @@ from tb_plugin.analysis.allocator.rounding import (
     SMALL_BYTES,
     SMALL_SEGMENT_BYTES,
 )
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
+from tb_plugin.analysis.arrays import NOTHING, Table, grouped, highest, numbered, sums
+from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.rounding import Rounding
     from tb_plugin.analysis.allocator.segments import SegmentState
+    from tb_plugin.analysis.arrays import Flags, Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _FIRST_LOG2: Final = 9
 
@@ -51,7 +49,7 @@ class FreeHistogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Arenas:
+class Arenas(Table):
     """Free memory by pool, stream and size class; of arenas that have segments."""
 
     pool: Ints
@@ -66,9 +64,6 @@ class Arenas:
     """Free blocks."""
     releasable_bytes: Ints
     """What `empty_cache` would give back to the device."""
-
-    def __len__(self) -> int:
-        return len(self.pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,45 +131,33 @@ def free_histogram(state: SegmentState) -> FreeHistogram:
     is_whole = size == state.segments.total_size[state.blocks.segment[rows]]
     bucket = np.maximum(np.frexp(size.astype(np.float64))[1] - 1 - _FIRST_LOG2, 0)
     num = int(bucket.max(initial=-1)) + 1
-    sums = []
+    columns = []
     for chosen in (~is_whole, is_whole):
-        num_bytes = np.zeros(num, np.int64)
-        np.add.at(num_bytes, bucket[chosen], size[chosen])
-        sums += [np.bincount(bucket[chosen], minlength=num), num_bytes]
-    return FreeHistogram(*sums)
+        own = bucket[chosen]
+        columns += [np.bincount(own, minlength=num), sums(own, size[chosen], num)]
+    return FreeHistogram(*columns)
 
 
 def arenas(state: SegmentState) -> Arenas:
     """Free memory by arena, the one with most reserved first."""
     segments = state.segments
-    keys = np.stack([segments.pool, segments.stream, segments.is_large], axis=1)
-    distinct, place = np.unique(keys.astype(np.int64), axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    num = len(distinct)
+    first, place = numbered(segments.pool, segments.stream, segments.is_large)
+    num = len(first)
     is_free = state.blocks.state == INACTIVE
     block_arena = place[state.blocks.segment[is_free]]
     size = state.blocks.size[is_free]
-
-    def sums(values: Ints, group: Ints) -> Ints:
-        found = np.zeros(num, np.int64)
-        np.add.at(found, group, values)
-        return found
-
-    largest = np.zeros(num, np.int64)
-    np.maximum.at(largest, block_arena, size)
-    reserved = sums(segments.total_size, place)
-    order = np.argsort(-reserved, kind="stable")
+    reserved = sums(place, segments.total_size, num)
     found = Arenas(
-        pool=distinct[:, 0],
-        stream=distinct[:, 1],
-        is_large=distinct[:, 2] == 1,
+        pool=segments.pool[first].astype(np.int64),
+        stream=segments.stream[first].astype(np.int64),
+        is_large=segments.is_large[first],
         reserved_bytes=reserved,
-        free_bytes=sums(size, block_arena),
-        largest=largest,
+        free_bytes=sums(block_arena, size, num),
+        largest=highest(block_arena, size, num),
         num_blocks=np.bincount(block_arena, minlength=num),
-        releasable_bytes=sums(releasable(state), place),
+        releasable_bytes=sums(place, releasable(state), num),
     )
-    return Arenas(*(getattr(found, name)[order] for name in Arenas.__slots__))
+    return found.take(np.argsort(-reserved, kind="stable"))
 
 
 def releasable(state: SegmentState) -> Ints:
@@ -197,9 +180,7 @@ def releasable(state: SegmentState) -> Ints:
         segments.is_expandable[segment], pages, blocks.size[rows] * is_whole
     )
     back = np.where(is_private(segments.pool)[segment], 0, back)
-    found = np.zeros(len(segments), np.int64)
-    np.add.at(found, segment, back)
-    return found
+    return sums(segment, back, len(segments))
 
 
 def is_private(pool: Ints) -> Flags:
@@ -264,13 +245,10 @@ def pins(
     segment, size = blocks.segment[rows], blocks.size[rows]
     stack = life_stack[blocks.life[rows]]
     # What each stack holds in each segment.
-    stacks, which = np.unique(stack, return_inverse=True)
-    pairs, place = np.unique(
-        segment * max(1, len(stacks)) + which.reshape(-1), return_inverse=True
-    )
-    pair_bytes = np.zeros(len(pairs), np.int64)
-    np.add.at(pair_bytes, place.reshape(-1), size)
-    pair_segment, pair_stack = np.divmod(pairs, max(1, len(stacks)))
+    stacks, which = grouped(stack)
+    first, place = numbered(segment, which)
+    pair_bytes = sums(place, size, len(first))
+    pair_segment, pair_stack = segment[first], which[first]
     return (
         _pinned(state, pair_segment, stacks[pair_stack], pair_bytes, most),
         _pinners(state, pair_segment, pair_stack, pair_bytes, stacks),
@@ -301,10 +279,10 @@ def _pinners(
 ) -> Pinners:
     free = state.segments.free_size[segment]
     is_alone = np.bincount(segment, minlength=len(state.segments))[segment] == 1
-    alone, shared, live = np.zeros((3, len(stacks)), np.int64)
-    np.add.at(alone, which[is_alone], free[is_alone])
-    np.add.at(shared, which[~is_alone], free[~is_alone])
-    np.add.at(live, which, num_bytes)
+    num = len(stacks)
+    alone = sums(which[is_alone], free[is_alone], num)
+    shared = sums(which[~is_alone], free[~is_alone], num)
+    live = sums(which, num_bytes, num)
     order = np.lexsort((-shared, -alone))
     return Pinners(
         stack=stacks[order],

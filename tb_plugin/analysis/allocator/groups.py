@@ -9,14 +9,14 @@ others share one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 FOLDED: Final = tuple(dict.fromkeys(FOLDS_INTO[name] for name in CATEGORIES))
 """Categories that have a colour, in the order in which they lie on each other."""
@@ -103,13 +103,13 @@ def by_stack(
         number = of_stack[stack] = line.setdefault(key, len(line))
         if number == len(example):
             example.append(stack)
-    of_stack[-1] = line.setdefault(NO_STACK, len(line))
-    if len(example) < len(line):
-        example.append(NOTHING)
     names = [
-        Group(key, _label(stacks, stack, user_frame), stack=_or_none(stack))
+        Group(key, stack_label(stacks, stack, int(user_frame[stack])), stack=stack)
         for key, stack in zip(line, example, strict=True)
     ]
+    of_stack[-1] = line.setdefault(NO_STACK, len(line))
+    if len(names) < len(line):
+        names.append(Group(NO_STACK, NO_STACK))
     return _largest(lives, of_stack[lives.stack], names, peak, num_events)
 
 
@@ -159,16 +159,6 @@ def _line_key(stacks: Stacks, stack: int, frame: int) -> str:
     if frame == NOTHING:
         return stack_label(stacks, stack, frame)
     return f"{stacks.filename[frame]}:{int(stacks.line[frame])} {stacks.name[frame]}"
-
-
-def _label(stacks: Stacks, stack: int, user_frame: Ints) -> str:
-    if stack == NOTHING:
-        return NO_STACK
-    return stack_label(stacks, stack, int(user_frame[stack]))
-
-
-def _or_none(stack: int) -> int | None:
-    return None if stack == NOTHING else stack
 
 
 def _largest(

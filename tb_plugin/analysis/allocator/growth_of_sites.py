@@ -13,20 +13,18 @@ was still there when the snapshot was taken, because only then its stack is know
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
+from tb_plugin.analysis.arrays import NOTHING, changes, places_in, sums
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.rounds import Rounds
+    from tb_plugin.analysis.arrays import Flags, Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MIN_RISES: Final = 3
 """Rounds in which a line's bytes rose, behind the first one."""
@@ -96,7 +94,8 @@ def growth_of_sites(
     live = np.flatnonzero((lives.born <= moment) & (lives.gone > moment) & (group >= 0))
     found = np.unique(group[live])
     if len(looks) < MIN_RISES or not len(found):
-        return SiteGrowth(*_none(), num_rounds=len(looks), num_between=0)
+        none = np.empty(0, np.int64)
+        return SiteGrowth(*(none,) * 4, num_rounds=len(looks), num_between=0)
     held = _held(lives, group, found, looks)
     first = 1 if len(looks) > MIN_RISES else 0
     steps = np.diff(held[:, first:], axis=1)
@@ -130,16 +129,9 @@ def growth_of_sites(
     )
 
 
-def _none() -> tuple[Ints, Ints, Ints, Ints]:
-    empty = np.empty(0, np.int64)
-    return empty, empty, empty, empty
-
-
 def _sums(lives: Lifetimes, group: Ints, found: Ints, rows: Ints) -> Ints:
     """Bytes of some lives by found group."""
-    sums = np.zeros(len(found), np.int64)
-    np.add.at(sums, np.searchsorted(found, group[rows]), lives.size[rows])
-    return sums
+    return sums(np.searchsorted(found, group[rows]), lives.size[rows], len(found))
 
 
 def _keeps(
@@ -175,8 +167,8 @@ def _follows(
     rows = np.flatnonzero((lives.born >= looks[0]) & (lives.born < looks[-1]))
     number = np.searchsorted(looks, lives.born[rows], "right") - 1
     width, size = len(looks) - 1, lives.size[rows].astype(np.float64)
-    place = np.minimum(np.searchsorted(found, group[rows]), len(found) - 1)
-    own = np.flatnonzero(found[place] == group[rows])
+    place = places_in(found, group[rows])
+    own = np.flatnonzero(place != NOTHING)
     asked = np.zeros((len(found), width), np.float64)
     np.subtract.at(asked, (place[own], number[own]), size[own])
     asked += np.bincount(number, size, width)
@@ -189,15 +181,10 @@ def _follows(
 
 def _held(lives: Lifetimes, group: Ints, found: Ints, looks: Ints) -> Ints:
     """(found groups, looks): live bytes of each group at each look."""
-    place = np.minimum(np.searchsorted(found, group), len(found) - 1)
-    rows = np.flatnonzero(found[place] == group)
-    place = place[rows]
-    delta = np.zeros((len(found), len(looks) + 1), np.int64)
-    np.add.at(
-        delta, (place, np.searchsorted(looks, lives.born[rows])), lives.size[rows]
-    )
-    np.subtract.at(
-        delta, (place, np.searchsorted(looks, lives.gone[rows])), lives.size[rows]
-    )
-    held: Ints = np.cumsum(delta, axis=1)[:, :-1]
+    place = places_in(found, group)
+    rows = np.flatnonzero(place != NOTHING)
+    born, gone = (np.searchsorted(looks, at[rows]) for at in (lives.born, lives.gone))
+    size, width = lives.size[rows], len(looks)
+    came = changes(born, gone, size, width, place[rows], len(found))
+    held: Ints = np.cumsum(came, axis=1)
     return held

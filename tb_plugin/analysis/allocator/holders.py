@@ -8,18 +8,17 @@ those of the picture (`stacking.columns`), so both add up to the same totals.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.stacking import seen
+from tb_plugin.analysis.arrays import changes
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.arrays import Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_CELLS: Final = 1 << 23
 """Groups times columns that are looked at for the largest; the least of more groups,
@@ -39,13 +38,6 @@ class Holders:
     """Bytes; of column 0 all that lives there."""
     total: Ints
     """(columns,): bytes of all slots."""
-
-    def at(self, column: int) -> Ints:
-        """(slots + 1,): what each slot holds at a column."""
-        held = np.zeros(len(self.group) + 1, np.int64)
-        upto = int(np.searchsorted(self.column, column, "right"))
-        np.add.at(held, self.slot[:upto], self.delta[:upto])
-        return held
 
 
 def holders(
@@ -67,17 +59,18 @@ def holders(
     chosen = _candidates(group[rows], num_groups, size * (end - first), width)
     slot_of = np.full(num_groups + 1, len(chosen), np.int64)  # the last one: negative
     slot_of[chosen] = np.arange(len(chosen))
-    changes = _changes(slot_of[group[rows]], len(chosen) + 1, first, end, size, width)
-    held = np.cumsum(changes, axis=1)
+    slot = slot_of[group[rows]]
+    came = changes(first, end, size, width, slot, len(chosen) + 1)
+    held = np.cumsum(came, axis=1)
     total = held.sum(axis=0)
     peak = held[:-1].max(axis=1, initial=0)
     kept = np.argsort(-peak, kind="stable")[:most]
     kept = kept[peak[kept] > 0]
     others = np.ones(len(chosen) + 1, np.bool_)
     others[kept] = False
-    changes = np.concatenate([changes[kept], changes[others].sum(axis=0)[None]])
-    column, slot = np.nonzero(changes.T)
-    return Holders(chosen[kept], column, slot, changes[slot, column], total)
+    came = np.concatenate([came[kept], came[others].sum(axis=0)[None]])
+    column, slot = np.nonzero(came.T)
+    return Holders(chosen[kept], column, slot, came[slot, column], total)
 
 
 def _candidates(group: Ints, num_groups: int, weight: Ints, width: int) -> Ints:
@@ -90,13 +83,3 @@ def _candidates(group: Ints, num_groups: int, weight: Ints, width: int) -> Ints:
     if len(found) > room:
         found = np.sort(found[np.argsort(-weights[found], kind="stable")[:room]])
     return found
-
-
-def _changes(
-    slot: Ints, num_slots: int, first: Ints, end: Ints, size: Ints, width: int
-) -> Ints:
-    """(slots, columns): bytes that come less those that go."""
-    changes = np.zeros(num_slots * (width + 1), np.int64)
-    np.add.at(changes, slot * (width + 1) + first, size)
-    np.subtract.at(changes, slot * (width + 1) + end, size)
-    return changes.reshape(num_slots, width + 1)[:, :width]

@@ -17,12 +17,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.free_blocks import is_private
-from tb_plugin.analysis.snapshots.snapshot import (
-    ALLOCATED,
-    INACTIVE,
-    NOTHING,
-    PENDING_FREE,
-)
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
@@ -69,10 +65,6 @@ class Ledger:
     device_used_bytes: int | None
     residual_bytes: int | None
     """What is used and in no entry; None where it cannot be told."""
-
-    def of(self, key: str) -> LedgerEntry:
-        """One entry."""
-        return next(entry for entry in self.entries if entry.key == key)
 
 
 def ledger(

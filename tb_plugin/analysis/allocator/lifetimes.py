@@ -8,15 +8,17 @@ of the two, or the older `free`, end both at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from tb_plugin.analysis.arrays import Table, begins
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Ints: TypeAlias = npt.NDArray[np.int64]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
+    from tb_plugin.analysis.arrays import Flags, Ints
+
 
 ACTIONS: Final = (
     "alloc",
@@ -52,7 +54,7 @@ _KEY_BITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class History(Table):
     """The events of one device, as columns of equal length."""
 
     action: Ints
@@ -62,9 +64,6 @@ class History:
     """Bytes, as asked for."""
     stack: Ints
     """-1: no stack."""
-
-    def __len__(self) -> int:
-        return len(self.action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifetimes:
+class Lifetimes(Table):
     """One row per allocation: those from before the first event first, then by birth."""
 
     addr: Ints
@@ -94,21 +93,6 @@ class Lifetimes:
     """Index of its free_completed, likewise."""
     num_lost: int
     """Frees of what is already free: events in between were lost, or are wrong."""
-
-    def __len__(self) -> int:
-        return len(self.addr)
-
-    def take(self, rows: Ints) -> Lifetimes:
-        """Some of them, in their order."""
-        return Lifetimes(
-            addr=self.addr[rows],
-            size=self.size[rows],
-            stack=self.stack[rows],
-            born=self.born[rows],
-            freed=self.freed[rows],
-            gone=self.gone[rows],
-            num_lost=self.num_lost,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,20 +211,13 @@ def _by_address(addr: Ints) -> tuple[Ints, Flags]:
     place_bits = len(addr).bit_length()
     if (bits >> shift).bit_length() + place_bits > _KEY_BITS:
         order = np.argsort(addr, kind="stable")
-        return order, _differs(addr[order])
+        return order, begins(addr[order])
     keys = (above.view(np.uint64) >> np.uint64(shift)) << np.uint64(place_bits)
     keys |= np.arange(len(addr), dtype=np.uint64)
     keys.sort()
     places: Ints = (keys & np.uint64((1 << place_bits) - 1)).view(np.int64)
     keys >>= np.uint64(place_bits)
-    return places, _differs(keys)
-
-
-def _differs(values: npt.NDArray[Any]) -> Flags:
-    """Which are other than the one before; the first is."""
-    differs = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=differs[1:])
-    return differs
+    return places, begins(keys)
 
 
 def _num_repeated(use: npt.NDArray[np.int32]) -> int:
@@ -253,16 +230,16 @@ def _with_blocks(found: Lifetimes, blocks: Blocks, num_events: int) -> Lifetimes
     is_open = found.gone == num_events
     missing = ~np.isin(blocks.addr, found.addr[is_open])
     num = int(np.count_nonzero(missing))
-    pending = ~blocks.is_allocated[missing]
-    return Lifetimes(
-        addr=np.concatenate([found.addr, blocks.addr[missing]]),
-        size=np.concatenate([found.size, blocks.size[missing]]),
-        stack=np.concatenate([found.stack, blocks.stack[missing]]),
-        born=np.concatenate([found.born, np.full(num, BEFORE)]),
-        freed=np.concatenate([found.freed, np.where(pending, BEFORE, num_events)]),
-        gone=np.concatenate([found.gone, np.full(num, num_events)]),
-        num_lost=found.num_lost,
+    more = Lifetimes(
+        addr=blocks.addr[missing],
+        size=blocks.size[missing],
+        stack=blocks.stack[missing],
+        born=np.full(num, BEFORE),
+        freed=np.where(~blocks.is_allocated[missing], BEFORE, num_events),
+        gone=np.full(num, num_events),
+        num_lost=0,
     )
+    return Lifetimes.joined((found, more))
 
 
 def _sorted(found: Lifetimes) -> Lifetimes:

@@ -2,23 +2,29 @@
 
 Sizes are as asked for (of blocks from before the recording: as rounded), so sums here
 and the heights of the picture (`stacking`) are the same numbers. What is freed but not
-yet gone, because another stream uses it, still lives.
+yet gone, because another stream uses it, still lives. An address is used again and again:
+its allocations are told apart by how often it had been used before (`versions`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import (
+    NOTHING,
+    largest_groups,
+    nth,
+    picked,
+    places_in,
+    sums,
+)
+
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
+    from tb_plugin.analysis.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,6 @@ class LiveTotals:
     active_bytes: int
     allocated_bytes: int
     """Without what was freed and is not yet gone."""
-
-    @property
-    def pending_bytes(self) -> int:
-        """Freed, but still used by another stream."""
-        return self.active_bytes - self.allocated_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,12 @@ def live_rows(lives: Lifetimes, moment: int) -> Ints:
     return np.flatnonzero(lives.gone[:born] > moment)
 
 
+def held_rows(lives: Lifetimes, moment: int) -> Ints:
+    """The same without what was freed, and another stream may still use."""
+    rows = live_rows(lives, moment)
+    return rows[lives.freed[rows] > moment]
+
+
 def live_totals(lives: Lifetimes, rows: Ints, moment: int) -> LiveTotals:
     """Totals of `live_rows`, or of some of them."""
     size = lives.size[rows]
@@ -91,15 +98,15 @@ def live_totals(lives: Lifetimes, rows: Ints, moment: int) -> LiveTotals:
 
 def summed(lives: Lifetimes, rows: Ints, group: Ints, num_groups: int) -> Sums:
     """Bytes and number by group; `group` is a column over all lives."""
-    return _sums(group[rows], lives.size[rows], num_groups)
+    own = group[rows]
+    num_bytes = sums(own, lives.size[rows], num_groups)
+    return Sums(num_bytes, np.bincount(own, minlength=num_groups))
 
 
 def by_stack(lives: Lifetimes, rows: Ints) -> StackSums:
     """Bytes and number by stack."""
-    stack, place = np.unique(lives.stack[rows], return_inverse=True)
-    sums = _sums(place.reshape(-1), lives.size[rows], len(stack))
-    order = np.argsort(-sums.num_bytes, kind="stable")
-    return StackSums(stack[order], sums.num_bytes[order], sums.num[order])
+    stack, num_bytes, place = largest_groups(lives.stack[rows], lives.size[rows])
+    return StackSums(stack, num_bytes, np.bincount(place, minlength=len(stack)))
 
 
 def heaviest_groups(
@@ -109,16 +116,12 @@ def heaviest_groups(
 
     `group`: a column over all lives.
     """
-    if not len(stacks):
-        return np.empty(0, np.int64)
     order = np.argsort(stacks, kind="stable")
-    place = np.searchsorted(stacks, lives.stack[rows], sorter=order)
-    place = order[np.minimum(place, len(order) - 1)]
-    is_known = stacks[place] == lives.stack[rows]
-    rows, place = rows[is_known], place[is_known]
-    sums = np.zeros(len(stacks) * num_groups, np.int64)
-    np.add.at(sums, place * num_groups + group[rows].astype(np.int64), lives.size[rows])
-    heaviest: Ints = np.argmax(sums.reshape(len(stacks), num_groups), axis=1)
+    place = picked(order, places_in(stacks[order], lives.stack[rows]))
+    rows, place = rows[place >= 0], place[place >= 0]
+    key = place * num_groups + group[rows].astype(np.int64)
+    held = sums(key, lives.size[rows], len(stacks) * num_groups)
+    heaviest: Ints = np.argmax(held.reshape(len(stacks), num_groups), axis=1)
     return heaviest
 
 
@@ -156,7 +159,13 @@ def siblings(lives: Lifetimes, life: int, moment: int) -> Siblings:
     return Siblings(len(alive), int(lives.size[alive].sum()), len(rows))
 
 
-def _sums(group: Ints, size: Ints, num_groups: int) -> Sums:
-    num_bytes = np.zeros(num_groups, np.int64)
-    np.add.at(num_bytes, group, size)
-    return Sums(num_bytes, np.bincount(group, minlength=num_groups))
+def versions(lives: Lifetimes, rows: Ints) -> Ints:
+    """By row: the number of earlier allocations at its address, as memory_viz counts."""
+    if not len(rows):
+        return np.empty(0, np.int64)
+    addr = lives.addr[: int(rows.max()) + 1]
+    # Few are asked for: searching among them is faster than sorting all addresses.
+    place = places_in(np.unique(addr[rows]), addr)
+    same = np.flatnonzero(place != NOTHING)
+    found: Ints = nth(place[same])[np.searchsorted(same, rows)]
+    return found

@@ -9,15 +9,15 @@ A stack of a layer also recurs, but only layers lie between two of those.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from tb_plugin.analysis.arrays import Table, begins
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    from tb_plugin.analysis.arrays import Flags, Ints
+
 
 MIN_PASSES: Final = 4
 """Begun passes that it takes to speak of a loop."""
@@ -40,7 +40,7 @@ MAX_TRIED: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Allocations:
+class Allocations(Table):
     """Those until a moment, in order."""
 
     event: Ints
@@ -52,18 +52,15 @@ class Allocations:
     def since(self, event: int) -> Allocations:
         """Those from an event on."""
         first = int(np.searchsorted(self.event, event))
-        return self._from(first)
+        return self.take(slice(first, None))
 
     def recent(self) -> Allocations:
         """The last ones, as many as anchors are sought in."""
-        return self._from(max(0, len(self.event) - MAX_WINDOW))
-
-    def _from(self, first: int) -> Allocations:
-        return Allocations(self.event[first:], self.stack[first:], self.level[first:])
+        return self.take(slice(max(0, len(self.event) - MAX_WINDOW), None))
 
     def starts(self, anchor: int) -> Ints:
         """Places where a stack occurs and did not occur just before."""
-        found: Ints = np.flatnonzero(_begins(self.stack) & (self.stack == anchor))
+        found: Ints = np.flatnonzero(begins(self.stack) & (self.stack == anchor))
         return found
 
 
@@ -108,18 +105,12 @@ def _loop(found: Allocations, may_begin: Flags) -> Ints | None:
     return found.event[found.starts(chosen.stack)]
 
 
-def _begins(stack: Ints) -> Flags:
-    begins = np.ones(len(stack), np.bool_)
-    np.not_equal(stack[1:], stack[:-1], out=begins[1:])
-    return begins
-
-
 def _candidates(stack: Ints, may_begin: Flags) -> list[int]:
     """Stacks that may begin passes; of too many, those with the commonest counts.
 
     What happens once in each pass occurs as often as much else does.
     """
-    count = np.bincount(stack[_begins(stack)], minlength=len(may_begin))
+    count = np.bincount(stack[begins(stack)], minlength=len(may_begin))
     found = np.flatnonzero(may_begin & (count >= MIN_PASSES))
     common = np.bincount(count)[count[found]]
     order = np.argsort(-common, kind="stable")[:MAX_TRIED]

@@ -7,23 +7,19 @@ is counted in `Snapshot.oddities`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.series.distinct import distinct
+from tb_plugin.analysis.arrays import distinct
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import numpy.typing as npt
-
-    from tb_plugin.analysis.allocator.lifetimes import Levels
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 
 def oddities_of(replay: Replay) -> Mapping[str, int]:
@@ -35,7 +31,9 @@ def oddities_of(replay: Replay) -> Mapping[str, int]:
     found["moments at which more was given back to the device than was reserved"] = (
         replay.reserved.num_below_zero
     )
-    found["moments at which more was freed than lived"] = _num_below_zero(replay.active)
+    found["moments at which more was freed than lived"] = _num(
+        replay.active.after < 0
+    ) + (replay.active.first < 0)
     return {what: count for what, count in found.items() if count}
 
 
@@ -62,10 +60,6 @@ def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
         shown = blocks.address[blocks.state != INACTIVE]
         what = "allocations that nothing freed, and that no block at the end is of"
         yield what, _num(~np.isin(places, shown))
-
-
-def _num_below_zero(levels: Levels) -> int:
-    return _num(levels.after < 0) + (levels.first < 0)
 
 
 def _num(wrong: Ints) -> int:

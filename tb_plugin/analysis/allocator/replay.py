@@ -5,8 +5,9 @@ Made once per device; what takes long and is seldom asked for is made when it fi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,24 +15,23 @@ from tb_plugin.analysis.allocator.lifetimes import levels, lifetimes
 from tb_plugin.analysis.allocator.reserved import Changes, reserved, reserved_by
 from tb_plugin.analysis.allocator.segment_spans import SpanIndex, segment_spans
 from tb_plugin.analysis.allocator.segments import SegmentReplay
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import stack_marks
 from tb_plugin.analysis.categories.phases import phases_of
 from tb_plugin.analysis.categories.workspaces import workspaces
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Mapping
 
     from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from tb_plugin.analysis.allocator.replayed import Replayed
     from tb_plugin.analysis.allocator.reserved import Reserved
     from tb_plugin.analysis.allocator.segment_spans import Spans
     from tb_plugin.analysis.allocator.segments import SegmentState
+    from tb_plugin.analysis.arrays import Flags, Ints
+    from tb_plugin.analysis.categories.attribution import Attribution
     from tb_plugin.analysis.categories.phases import Phases
+    from tb_plugin.analysis.snapshots.marks import Marks
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Replay:
@@ -56,18 +56,17 @@ class Replay:
         """Active bytes after each event."""
         if self.known is not None:
             return self.known.active
-        return levels(
-            self.lives, self.num_events, self.device.active_bytes, active=True
-        )
+        return self._levels(self.device.active_bytes, active=True)
 
     @cached_property
     def allocated(self) -> Levels:
         """Allocated bytes after each event."""
         if self.known is not None:
             return self.known.allocated
-        return levels(
-            self.lives, self.num_events, self.device.allocated_bytes, active=False
-        )
+        return self._levels(self.device.allocated_bytes, active=False)
+
+    def _levels(self, at_end: int, *, active: bool) -> Levels:
+        return levels(self.lives, self.num_events, at_end, active=active)
 
     @cached_property
     def reserved(self) -> Reserved:
@@ -142,3 +141,21 @@ class Replay:
             span = self.span[missing]
             found[missing] = np.where(span >= 0, of_span[span], NOTHING)
         return found
+
+
+VERSION: Final = 1
+"""To be raised when the same snapshot would come to anything else than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Of one device; made once, and kept beside the snapshot's tables."""
+
+    lives: Lifetimes
+    active: Levels
+    allocated: Levels
+    reserved: Reserved
+    marks: Marks
+    oddities: Mapping[str, int]
+    attribution: Attribution | None
+    """None: nobody asked for it."""

@@ -8,7 +8,7 @@ time before the first event was reserved before the recording began.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from tb_plugin.analysis.allocator.lifetimes import (
     SEGMENT_UNMAP,
     Levels,
 )
+from tb_plugin.analysis.arrays import grouped, sums
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +76,13 @@ def reserved_by(spans: Spans, group: Ints, num_groups: int, num_events: int) -> 
     Rows whose group is negative count for none.
     """
     counts = group >= 0
-    first = np.zeros(num_groups, np.int64)
     before = counts & (spans.opened < 0)
-    np.add.at(first, group[before], spans.size[before])
+    first = sums(group[before], spans.size[before], num_groups)
     came = np.flatnonzero(counts & (spans.opened >= 0))
     went = np.flatnonzero(counts & (spans.closed < num_events))
     event = np.concatenate([spans.opened[came], spans.closed[went]])
     delta = np.concatenate([spans.size[came], -spans.size[went]])
     keys = event * num_groups + group[np.concatenate([came, went])]
-    distinct, place = np.unique(keys, return_inverse=True)
-    sums = np.zeros(len(distinct), np.int64)
-    np.add.at(sums, place.reshape(-1), delta)
-    return Changes(first, distinct // num_groups, distinct % num_groups, sums)
+    known, place = grouped(keys)
+    total = sums(place, delta, len(known))
+    return Changes(first, known // num_groups, known % num_groups, total)

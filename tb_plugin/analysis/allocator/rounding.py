@@ -11,7 +11,7 @@ of `max_split_size` or more: then the request has the whole block.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Ints: TypeAlias = npt.NDArray[Any]
+    from tb_plugin.analysis.arrays import Ints
+
 
 MIB: Final = 1 << 20
 

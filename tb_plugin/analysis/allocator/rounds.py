@@ -14,16 +14,16 @@ round is only one where something was allocated outside any module's call.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import Table, begins, changes
+
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.arrays import Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 RoundsBy: TypeAlias = Literal["steps", "stacks", "memory", "nothing"]
 
@@ -45,24 +45,18 @@ _TOP_PCT: Final = 98.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class Rounds(Table):
     """Where rounds begin, up to a moment."""
 
     start: Ints
     """Events, ascending; the last round is the one under way."""
     by: RoundsBy
 
-    def __len__(self) -> int:
-        return len(self.start)
-
 
 def rounds_by_steps(step: Ints) -> Rounds:
     """Rounds by marks; `step`: of each event, negative where it is not known."""
     known = np.flatnonzero(step >= 0)
-    if not len(known):
-        return Rounds(known, "steps")
-    changes = np.flatnonzero(np.diff(step[known], prepend=step[known[0]] - 1) != 0)
-    return Rounds(known[changes], "steps")
+    return Rounds(known[begins(step[known])], "steps")
 
 
 def rounds_by_memory(
@@ -93,11 +87,8 @@ def _parted(start: Ints, outside: Ints) -> Ints:
 def _by_memory(lives: Lifetimes, moment: int) -> Ints:
     """Where passing memory begins to rise from its floor."""
     passing = (lives.gone <= moment) & (lives.gone >= 0) & (lives.born <= moment)
-    level = np.zeros(moment + 1, np.int64)
-    born = np.maximum(lives.born[passing], 0)
-    np.add.at(level, born, lives.size[passing])
-    np.subtract.at(level, lives.gone[passing], lives.size[passing])
-    level = np.cumsum(level)
+    born, gone = np.maximum(lives.born[passing], 0), lives.gone[passing]
+    level = np.cumsum(changes(born, gone, lives.size[passing], moment + 1)[0])
     is_live = (lives.born <= moment) & (lives.gone > moment)
     num_live = int(lives.size[is_live].sum())
     if not len(level):

@@ -10,7 +10,7 @@ events, or a segment at the end, begins or ends; each piece then has a history o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,17 +26,13 @@ from tb_plugin.analysis.allocator.lifetimes import (
     History,
     lifetimes,
 )
-from tb_plugin.analysis.series.distinct import distinct
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, Table, distinct, places_in, within
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MAX_PIECES: Final = 4_000_000
 """Pieces of all maps and unmaps together; real traces have some thousands."""
@@ -48,7 +44,7 @@ LARGE_PAGE_BYTES: Final = 20 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class Spans(Table):
     """Columns of equal length, in order of address and then of time."""
 
     address: Ints
@@ -65,9 +61,6 @@ class Spans:
     stack: Ints
     num_lost: int
     """Events that free or unmap what was not there, and maps that could not be followed."""
-
-    def __len__(self) -> int:
-        return len(self.address)
 
     def at(self, moment: int) -> Ints:
         """The rows that are there just after an event, by address."""
@@ -90,15 +83,9 @@ def segment_spans(device: DeviceSnapshot) -> Spans:
         (SEGMENT_MAP, SEGMENT_UNMAP),
         device.segments.is_expandable,
     )
-    columns = {
-        name: np.concatenate([getattr(whole, name), getattr(pieces, name)])
-        for name in Spans.__slots__
-        if name != "num_lost"
-    }
-    order = np.lexsort((columns["opened"], columns["address"]))
-    columns = {name: column[order] for name, column in columns.items()}
-    columns["pool"] = _shared_pools(columns)
-    return Spans(**columns, num_lost=whole.num_lost + pieces.num_lost)
+    found = Spans.joined((whole, pieces), num_lost=whole.num_lost + pieces.num_lost)
+    found = found.take(np.lexsort((found.opened, found.address)))
+    return replace(found, pool=_shared_pools(found))
 
 
 class SpanIndex:
@@ -115,7 +102,7 @@ class SpanIndex:
         """Whether every span could be cut up; else each is known by its start alone."""
         counts = counts if self.is_complete else np.minimum(counts, 1)
         row = np.repeat(np.arange(len(spans)), counts)
-        cell = np.repeat(first, counts) + _within(counts)
+        cell = np.repeat(first, counts) + within(counts)
         keys = cell * self._step + spans.opened[row] + 1
         order = np.argsort(keys, kind="stable")
         self._keys, self._rows, self._cells = keys[order], row[order], cell[order]
@@ -167,7 +154,10 @@ def _followed(device: DeviceSnapshot, actions: tuple[int, int], ending: Flags) -
         is_allocated=np.ones(len(end), np.bool_),
         stack=segments.stack[end],
     )
-    found = _on_time(lifetimes(history, blocks), row, len(events))
+    found = lifetimes(history, blocks)
+    # Events of the device in place of those that were paired; the last one is for -1.
+    at_event = np.concatenate([row, [len(events), BEFORE]])
+    found = replace(found, born=at_event[found.born], gone=at_event[found.gone])
     told = _described(device, found, blocks.addr, end)
     return replace(told, num_lost=told.num_lost + num_lost)
 
@@ -185,22 +175,8 @@ def _cut(address: Ints, size: Ints) -> tuple[Ints | None, Ints, Ints]:
     if int(counts.sum()) > MAX_PIECES:
         return None, address, size
     owner = np.repeat(np.arange(len(address)), counts)
-    cell = np.repeat(first, counts) + _within(counts)
+    cell = np.repeat(first, counts) + within(counts)
     return owner, cuts[cell], np.diff(cuts, append=0)[cell]
-
-
-def _within(counts: Ints) -> Ints:
-    """0, 1, ... of each, `counts` long, one after the other."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    within: Ints = np.arange(total) - np.repeat(ends - counts, counts)
-    return within
-
-
-def _on_time(found: Lifetimes, row: Ints, num_events: int) -> Lifetimes:
-    """The same with events of the device in place of those that were paired."""
-    times = np.concatenate([row, [num_events, BEFORE]])  # the last one is for -1
-    return replace(found, born=times[found.born], gone=times[found.gone])
 
 
 def _described(
@@ -241,14 +217,14 @@ def _described(
     )
 
 
-def _shared_pools(columns: dict[str, Ints]) -> Ints:
+def _shared_pools(spans: Spans) -> Ints:
     """Pools of all spans: one expandable segment, whose parts touch, is of one pool."""
-    pool: Ints = columns["pool"].copy()
-    rows = np.flatnonzero(columns["is_expandable"])
+    pool: Ints = spans.pool.copy()
+    rows = np.flatnonzero(spans.is_expandable)
     if not len(rows):
         return pool
-    address = columns["address"][rows]
-    end = np.maximum.accumulate(address + columns["size"][rows])
+    address = spans.address[rows]
+    end = np.maximum.accumulate(address + spans.size[rows])
     first = np.flatnonzero(np.append(True, address[1:] > end[:-1]))
     known = np.maximum.reduceat(pool[rows], first)
     shared = np.repeat(known, np.diff(np.append(first, len(rows))))
@@ -261,12 +237,10 @@ def _end_rows(
 ) -> tuple[Ints, Flags]:
     """Row of the segment at the end that each is a part of, and whether there is one."""
     order = np.argsort(end_address, kind="stable")
-    place = np.searchsorted(end_address[order], found.addr)
-    is_there = (found.gone == num_events) & (place < len(order))
+    place = places_in(end_address[order], found.addr)
+    is_there = (found.gone == num_events) & (place != NOTHING)
     row = np.zeros(len(found), np.int64)
-    candidate = order[place[is_there]]
-    row[is_there] = end_row[candidate]
-    is_there[is_there] = end_address[candidate] == found.addr[is_there]
+    row[is_there] = end_row[order[place[is_there]]]
     return row, is_there
 
 

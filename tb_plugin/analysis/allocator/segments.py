@@ -12,38 +12,41 @@ where these contradict themselves, that is counted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
 from tb_plugin.analysis.allocator.rounding import SMALL_BYTES, rounding_of
-from tb_plugin.analysis.snapshots.snapshot import (
-    ALLOCATED,
-    INACTIVE,
+from tb_plugin.analysis.arrays import (
     NOTHING,
-    PENDING_FREE,
+    Table,
+    begins,
+    highest,
+    picked,
+    place_of,
+    places_in,
+    sums,
+    within,
 )
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.rounding import Rounding
     from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MAX_LOOKUPS: Final = 4_000_000
 """Addresses looked at behind blocks of one moment; real ones need some hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentRows:
+class SegmentRows(Table):
     """Segments in order of their addresses."""
 
     address: Ints
@@ -68,12 +71,13 @@ class SegmentRows:
     first_block: Ints
     """Row of `BlockRows`; the next segment's, or their number, is its end."""
 
-    def __len__(self) -> int:
-        return len(self.address)
+
+_OF_SPANS: Final = ("stream", "pool", "is_large", "is_expandable", "opened", "stack")
+_NUM_SUMS: Final = len(SegmentRows.__slots__) - len(_OF_SPANS) - 2
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRows:
+class BlockRows(Table):
     """Blocks of the segments in order of their addresses."""
 
     segment: Ints
@@ -86,9 +90,6 @@ class BlockRows:
     """Index in `snapshot.STATES`."""
     life: Ints
     """Row of `Lifetimes`; NOTHING of free blocks."""
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,42 +105,17 @@ class SegmentState:
     def only(self, rows: Ints) -> SegmentState:
         """The same with these segments alone, in order of their addresses."""
         rows = np.sort(rows)
-        place = np.full(len(self.segments), NOTHING, np.int64)
-        place[rows] = np.arange(len(rows))
-        segment = place[self.blocks.segment]
+        segment = place_of(rows, len(self.segments))[self.blocks.segment]
         kept = np.flatnonzero(segment != NOTHING)
-        blocks = BlockRows(
-            segment[kept],
-            *(getattr(self.blocks, name)[kept] for name in BlockRows.__slots__[1:]),
-        )
-        columns = {name: getattr(self.segments, name) for name in SegmentRows.__slots__}
-        segments = SegmentRows(
-            **{name: values[rows] for name, values in columns.items()}
-        )
+        blocks = self.blocks.take(kept, segment=segment[kept])
         first = np.searchsorted(blocks.segment, np.arange(len(rows)))
-        return replace(
-            self, segments=replace(segments, first_block=first), blocks=blocks
-        )
+        segments = self.segments.take(rows, first_block=first)
+        return replace(self, segments=segments, blocks=blocks)
 
     @property
     def reserved_bytes(self) -> int:
         """Sum of the segments."""
         return int(self.segments.total_size.sum())
-
-    @property
-    def allocated_bytes(self) -> int:
-        """Sum of the allocated blocks, as rounded."""
-        return int(self.segments.allocated_size.sum())
-
-    @property
-    def pending_bytes(self) -> int:
-        """Sum of the blocks that were freed and wait for another stream."""
-        return int(self.segments.pending_size.sum())
-
-    @property
-    def free_bytes(self) -> int:
-        """Sum of the free blocks."""
-        return int(self.segments.free_size.sum())
 
 
 class SegmentReplay:
@@ -178,8 +154,7 @@ class SegmentReplay:
         segment, inside = _placed(self._addr[rows], segments)
         _note(oddities, "live blocks in no segment", ~inside)
         rows, segment = rows[inside], segment[inside]
-        twice = np.zeros(len(rows), np.bool_)
-        twice[1:] = self._addr[rows[1:]] == self._addr[rows[:-1]]
+        twice = ~begins(self._addr[rows])
         _note(oddities, "live blocks at one address", twice)
         rows, segment = rows[~twice], segment[~twice]
         size = self._block_sizes(rows, segment, segments, oddities)
@@ -208,23 +183,11 @@ class SegmentReplay:
         total = (
             np.add.reduceat(spans.size[rows], first) if len(rows) else spans.size[:0]
         )
-        nothing = np.zeros(len(head), np.int64)
         return SegmentRows(
-            address=spans.address[head],
-            total_size=total,
-            stream=spans.stream[head],
-            pool=spans.pool[head],
-            is_large=spans.is_large[head],
-            is_expandable=spans.is_expandable[head],
-            opened=spans.opened[head],
-            stack=spans.stack[head],
-            allocated_size=nothing,
-            pending_size=nothing,
-            free_size=nothing,
-            requested_size=nothing,
-            largest_free=nothing,
-            num_active=nothing,
-            first_block=nothing,
+            spans.address[head],
+            total,
+            *(getattr(spans, name)[head] for name in _OF_SPANS),
+            *(np.zeros(len(head), np.int64),) * _NUM_SUMS,
         )
 
     def _block_sizes(
@@ -250,8 +213,8 @@ class SegmentReplay:
             found, assumed = self._rests(rows[unsure], start[unsure] + size[unsure])
             size[unsure] += found
             _note(oddities, "rests of blocks from before that are not known", assumed)
-        size = np.where(whole, room, size)
-        return np.minimum(size, room)
+        found_size: Ints = np.minimum(np.where(whole, room, size), room)
+        return found_size
 
     def _rests(self, rows: Ints, end: Ints) -> tuple[Ints, Flags]:
         """What was not split off behind each block, whose request ends at `end`.
@@ -267,8 +230,7 @@ class SegmentReplay:
         if int(counts.sum()) > MAX_LOOKUPS:
             return np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_)
         which = np.repeat(np.arange(len(rows)), counts)
-        ends = np.cumsum(counts)
-        address = np.arange(len(which)) - np.repeat(ends - counts - low, counts)
+        address = within(counts) + np.repeat(low, counts)
         born = self._born[rows]
         alive = self._was_alive(address, np.maximum(born, 0)[which])
         nearest = np.full(len(rows), SMALL_BYTES + 1, np.int64)
@@ -329,10 +291,8 @@ def _at_end(device: DeviceSnapshot, addr: Ints, is_open: Flags) -> tuple[Ints, I
     blocks = device.blocks
     active = np.flatnonzero(blocks.state != INACTIVE)
     active = active[np.argsort(blocks.address[active], kind="stable")]
-    place = np.searchsorted(blocks.address[active], addr[is_open])
-    row = np.append(active, NOTHING)[np.minimum(place, len(active))]
+    row = picked(active, places_in(blocks.address[active], addr[is_open]))
     is_there = row != NOTHING
-    is_there[is_there] = blocks.address[row[is_there]] == addr[is_open][is_there]
     shown = np.flatnonzero(is_open)[is_there]
     size, requested = np.zeros((2, len(addr)), np.int64)
     size[shown] = blocks.size[row[is_there]]
@@ -361,32 +321,21 @@ def _next_start(start: Ints, segment: Ints, segments: SegmentRows) -> Ints:
 
 def _summed(segments: SegmentRows, blocks: BlockRows) -> SegmentRows:
     """The segments with what their blocks add up to."""
-    num = len(segments)
+    num, of = len(segments), blocks.segment
 
-    def sums(values: Ints, rows: Flags) -> Ints:
-        found = np.zeros(num, np.int64)
-        np.add.at(found, blocks.segment[rows], values[rows])
-        return found
+    def total(values: Ints, rows: Flags) -> Ints:
+        return sums(of[rows], values[rows], num)
 
     is_free = blocks.state == INACTIVE
-    largest = np.zeros(num, np.int64)
-    np.maximum.at(largest, blocks.segment[is_free], blocks.size[is_free])
-    return SegmentRows(
-        address=segments.address,
-        total_size=segments.total_size,
-        stream=segments.stream,
-        pool=segments.pool,
-        is_large=segments.is_large,
-        is_expandable=segments.is_expandable,
-        opened=segments.opened,
-        stack=segments.stack,
-        allocated_size=sums(blocks.size, blocks.state == ALLOCATED),
-        pending_size=sums(blocks.size, blocks.state == PENDING_FREE),
-        free_size=sums(blocks.size, is_free),
-        requested_size=sums(blocks.requested_size, ~is_free),
-        largest_free=largest,
-        num_active=np.bincount(blocks.segment[~is_free], minlength=num),
-        first_block=np.searchsorted(blocks.segment, np.arange(num)),
+    return replace(
+        segments,
+        allocated_size=total(blocks.size, blocks.state == ALLOCATED),
+        pending_size=total(blocks.size, blocks.state == PENDING_FREE),
+        free_size=total(blocks.size, is_free),
+        requested_size=total(blocks.requested_size, ~is_free),
+        largest_free=highest(of[is_free], blocks.size[is_free], num),
+        num_active=np.bincount(of[~is_free], minlength=num),
+        first_block=np.searchsorted(of, np.arange(num)),
     )
 
 

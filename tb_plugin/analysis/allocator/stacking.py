@@ -10,17 +10,16 @@ make one run. What is thinner than a fraction of a pixel is summed up on top of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import Table, begins, changes, first_highest, within
+
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.arrays import Floats, Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 MAX_COLUMNS: Final = 1 << 13
 
@@ -31,7 +30,7 @@ _THIN_FACTOR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Table):
     """Pixel columns from left to right."""
 
     at: Ints
@@ -41,9 +40,6 @@ class Columns:
     """The first event in it, or after it where it holds none."""
     edge: Floats
     """(columns + 1,): where each begins on the axis, and the end of the last."""
-
-    def __len__(self) -> int:
-        return len(self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class Stacking:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Table):
     """Allocations that live in some column: most live between two columns alone."""
 
     rows: Ints
@@ -79,10 +75,6 @@ class Seen:
     """The first column each is seen in."""
     end: Ints
     """The one behind the last."""
-
-    def take(self, kept: Ints) -> Seen:
-        """Some of them."""
-        return Seen(self.rows[kept], self.first[kept], self.end[kept])
 
 
 def columns(after: Ints, start: int, stop: int, num_columns: int) -> Columns:
@@ -96,7 +88,7 @@ def columns(after: Ints, start: int, stop: int, num_columns: int) -> Columns:
         return Columns(moment, moment + 1, np.array([start, start + 1], np.float64))
     num_columns = max(1, min(num_columns, stop - start, MAX_COLUMNS))
     edges = np.linspace(start, stop, num_columns + 1).astype(np.int64)
-    at = _highest(after, edges[:-1], stop)
+    at = first_highest(after[:stop], edges[:-1])
     return Columns(at, edges[:-1], edges.astype(np.float64))
 
 
@@ -121,18 +113,8 @@ def time_columns(
     at = start - 1
     held = np.flatnonzero(end > start)
     if len(held):
-        at[held] = _highest(after, start[held], int(end[held[-1]]))
+        at[held] = first_highest(after[: int(end[held[-1]])], start[held])
     return Columns(at, start, edge)
-
-
-def _highest(after: Ints, starts: Ints, stop: int) -> Ints:
-    """The first of the highest events from each start to the next one, or to `stop`."""
-    first = int(starts[0])
-    levels = after[first:stop]
-    highest = np.maximum.reduceat(levels, starts - first)
-    widths = np.diff(starts, append=stop)
-    places = np.flatnonzero(levels == np.repeat(highest, widths))
-    return places[np.searchsorted(places, starts - first)] + first
 
 
 def seen(lives: Lifetimes, at: Ints) -> Seen:
@@ -238,12 +220,7 @@ def _summed(
     band: Ints, num_bands: int, first: Ints, end: Ints, size: Ints, num_columns: int
 ) -> Ints:
     """Bytes by band and column."""
-    width = num_columns + 1
-    change = np.zeros(num_bands * width, np.int64)
-    begins = band.astype(np.int64) * width  # bands may be of 16 bits
-    np.add.at(change, begins + first, size)
-    np.subtract.at(change, begins + end, size)
-    return np.cumsum(change.reshape(num_bands, width), axis=1)[:, :-1]
+    return np.cumsum(changes(first, end, size, num_columns, band, num_bands), axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +237,11 @@ class _Pairs:
         place, column, offset = self.place, self.column, self.offset
         if kept is not None:
             place, column, offset = place[kept], column[kept], offset[kept]
-        ends = np.ones(len(place), np.bool_)
-        ends[:-1] = (
-            (place[1:] != place[:-1])
-            | (offset[1:] != offset[:-1])
-            | (column[1:] != column[:-1] + 1)
-        )
-        last = np.flatnonzero(ends)
-        begin = np.concatenate([[0], last[:-1] + 1])[: len(last)]
+        # A column goes on where it is one more than the one before.
+        starts = begins(place) | begins(offset)
+        starts |= begins(column - np.arange(len(column), dtype=column.dtype))
+        begin = np.flatnonzero(starts)
+        last = np.append(begin[1:], len(place))[: len(begin)] - 1
         return place[begin], column[begin], column[last], offset[begin]
 
 
@@ -276,10 +250,7 @@ def _laid_out(
 ) -> _Pairs:
     """Where each lies in each of its columns; they are given by band, then by birth."""
     place = np.repeat(np.arange(len(size), dtype=np.int32), counts)
-    ends = np.cumsum(counts)
-    column = (np.arange(len(place)) - np.repeat(ends - counts - first, counts)).astype(
-        np.int32
-    )
+    column = (within(counts) + np.repeat(first, counts)).astype(np.int32)
     # Within a column by band, then by birth: a stable sort of what is in that order.
     # Of 16 bits it goes by digits.
     order = np.argsort(column.astype(np.uint16), kind="stable")

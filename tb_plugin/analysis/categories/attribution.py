@@ -10,25 +10,24 @@ Where no rule fits it is `other`: nothing is guessed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import MODULE
 from tb_plugin.analysis.categories.phases import FORWARD
 from tb_plugin.analysis.categories.rules import RULES, facts_of
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.extras import Tensors
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 OTHER: Final = CATEGORIES.index("other")
 

@@ -15,21 +15,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING, picked
 from tb_plugin.analysis.categories.frames import LIBRARY, TORCH, frame_kinds
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _FORWARD: Final = "forward"
 _TORCH_MODULE: Final = re.compile(r"[/\\]nn[/\\]modules[/\\](\w+)\.py$")
@@ -56,10 +54,10 @@ def forward_modules(stacks: Stacks, kinds: Ints | None = None) -> ForwardModules
     is_forward = np.array([name == _FORWARD for name in stacks.name], np.bool_)
     families = [_TORCH_MODULE.search(name) for name in stacks.filename]
     is_family = np.array([found is not None for found in families], np.bool_)
-    own = _innermost(stacks, (is_forward & (kinds <= LIBRARY))[stacks.frame])
-    of_torch = _innermost(
-        stacks, (is_forward & (kinds == TORCH) & is_family)[stacks.frame]
-    )
+    own_forward = (is_forward & (kinds <= LIBRARY))[stacks.frame]
+    own = picked(stacks.frame, stacks.first(own_forward))
+    in_family = (is_forward & (kinds == TORCH) & is_family)[stacks.frame]
+    of_torch = picked(stacks.frame, stacks.first(in_family))
     caller = _callers(stacks, (kinds <= LIBRARY)[stacks.frame], own)
     known: dict[str, int] = {}
     of_stack = np.full(len(stacks), NOTHING)
@@ -78,29 +76,11 @@ def forward_modules(stacks: Stacks, kinds: Ints | None = None) -> ForwardModules
     return ForwardModules(of_stack, tuple(known))
 
 
-def _innermost(stacks: Stacks, wanted: Ints) -> Ints:
-    """By stack: its first frame of those that are wanted; NOTHING: it has none."""
-    num = len(stacks.frame)
-    places = np.append(np.where(wanted, np.arange(num), num), num)
-    first = np.minimum.reduceat(places, stacks.start[:-1])
-    found = (first < stacks.start[1:]) & (np.diff(stacks.start) > 0)
-    return np.where(found, stacks.frame[np.minimum(first, num - 1)], NOTHING)
-
-
-def _callers(stacks: Stacks, is_code: Ints, own: Ints) -> Ints:
+def _callers(stacks: Stacks, is_code: Flags, own: Ints) -> Ints:
     """By stack: the frame that called its module, past torch's; NOTHING: none."""
-    num = len(stacks.frame)
-    # From each place the next one outwards that is code and not torch's.
-    after = np.append(np.where(is_code, np.arange(num), num), num)
-    after = np.minimum.accumulate(after[::-1])[::-1]
-    # Where the module's frame lies: the first place of it in the stack.
-    stack_of = np.repeat(np.arange(len(stacks)), np.diff(stacks.start))
-    is_own = stacks.frame == own[stack_of]
-    place = np.append(np.where(is_own, np.arange(num), num), num)
-    first = np.minimum.reduceat(place, stacks.start[:-1])
-    outer = after[np.minimum(first + 1, num)]
-    found = (own != NOTHING) & (outer < stacks.start[1:])
-    return np.where(found, stacks.frame[np.minimum(outer, num - 1)], NOTHING)
+    at = stacks.first(stacks.frame == own[stacks.owner])
+    outer = stacks.first(is_code, at + 1)
+    return np.where(at < 0, NOTHING, picked(stacks.frame, outer))
 
 
 def _together(stacks: Stacks, own: Ints, caller: Ints) -> dict[int, str]:

@@ -17,18 +17,18 @@ torch, else the innermost of Python's. A frame is
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, picked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 KINDS: Final = ("user", "library", "torch", "native")
 """Whose a frame is; a kind is its index here, the more interesting the lower."""
@@ -90,19 +90,12 @@ def kind_of(filename: str) -> int:
 
 def user_frames(stacks: Stacks, kinds: Ints | None = None) -> Ints:
     """By stack: its user frame; NOTHING where it has no frame of Python's."""
-    if not len(stacks):
-        return np.empty(0, np.int64)
     of_frame = frame_kinds(stacks) if kinds is None else kinds
-    num = len(stacks.frame)
-    # The best is the least of (kind, place in the stack), and the last one for none.
-    keys = of_frame[stacks.frame].astype(np.int64) * (num + 1) + np.arange(num)
-    keys = np.append(keys, NATIVE * (num + 1) + num)
-    best = np.minimum.reduceat(keys, stacks.start[:-1])
-    is_empty = np.diff(stacks.start) == 0
-    place = np.minimum(best % (num + 1), max(num - 1, 0))
-    found = stacks.frame[place] if num else np.full(len(stacks), NOTHING)
-    nothing = is_empty | (best >= NATIVE * (num + 1))
-    return np.where(nothing, NOTHING, found)
+    found = np.full(len(stacks), NOTHING)
+    for kind in (TORCH, LIBRARY, USER):
+        place = stacks.first(of_frame[stacks.frame] == kind)
+        found = np.where(place < 0, found, picked(stacks.frame, place))
+    return found
 
 
 def stacks_by_line(user_frame: Ints) -> Ints:

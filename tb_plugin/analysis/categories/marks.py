@@ -9,18 +9,17 @@ threads are then empty, which is a mark as well (`NO_PYTHON`).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import picked
 from tb_plugin.analysis.categories.frames import NATIVE, USER, frame_kinds, user_frames
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MODULE: Final = 1 << 0
 BACKWARD: Final = 1 << 1
@@ -116,22 +115,12 @@ def stack_marks(stacks: Stacks) -> Ints:
     marks = _frame_marks(stacks, kinds)
     user = user_frames(stacks, kinds)
     found = np.zeros(num, np.int64)
-    if len(stacks.frame):
-        padded = np.append(marks[stacks.frame], 0)
-        found = np.bitwise_or.reduceat(padded, stacks.start[:-1])
-    is_empty = np.diff(stacks.start) == 0
-    found = np.where(is_empty, 0, found)
+    np.bitwise_or.at(found, stacks.owner, marks[stacks.frame])
     if not np.any(kinds == NATIVE):
-        found |= np.where(is_empty, NO_PYTHON, 0)
-    made = np.array(
-        [
-            frame >= 0 and kinds[frame] == USER and stacks.name[frame] == _MADE_HERE
-            for frame in user.tolist()
-        ],
-        np.bool_,
-    )
-    marked: Ints = found | np.where(made, MAKE, 0)
-    return marked
+        found[np.diff(stacks.start) == 0] |= NO_PYTHON
+    is_init = np.array([name == _MADE_HERE for name in stacks.name], np.bool_)
+    found[picked((kinds == USER) & is_init, user, False)] |= MAKE
+    return found
 
 
 def _frame_marks(stacks: Stacks, kinds: Ints) -> Ints:

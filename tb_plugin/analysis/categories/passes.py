@@ -7,7 +7,7 @@ gradients lets go of nearly all of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,13 +26,10 @@ from tb_plugin.analysis.categories.marks import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.oom.holders import Lines
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 KEEPS: Final = 0.5
 """Of a stack's blocks that are live, and of a forward's stacks that keep theirs so."""

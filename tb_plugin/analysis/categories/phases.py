@@ -8,7 +8,7 @@ before. Events that follow each other in one of these make an *instance* of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 PHASES: Final = ("", "forward", "backward", "optimizer")
 """A phase is its index here; the first: before any of them."""

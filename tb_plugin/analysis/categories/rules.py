@@ -15,11 +15,12 @@ optimizer, not in it).
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import BEFORE, OOM
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     ALL_GATHER,
@@ -45,17 +46,13 @@ from tb_plugin.analysis.categories.phases import (
     OPTIMIZER_PHASE,
     Phases,
 )
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Flags, Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MAX_PHASES_KEPT: Final = 5
 """What a forward makes and a program still holds so many phases later (the output of a
@@ -183,21 +180,9 @@ def _comes_and_goes(facts: LifeFacts) -> Flags:
 
 
 RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
-    (
-        "a workspace of a library",
-        "temp",
-        lambda facts: facts.is_workspace,
-    ),
-    (
-        "unsharded by FSDP",
-        "unsharded_param",
-        lambda facts: facts.has(UNSHARD),
-    ),
-    (
-        "gathered by FSDP",
-        "all_gather",
-        lambda facts: facts.has(ALL_GATHER),
-    ),
+    ("a workspace of a library", "temp", lambda facts: facts.is_workspace),
+    ("unsharded by FSDP", "unsharded_param", lambda facts: facts.has(UNSHARD)),
+    ("gathered by FSDP", "all_gather", lambda facts: facts.has(ALL_GATHER)),
     (
         "reduced by FSDP, and kept",
         "sharded_grad",
@@ -208,11 +193,7 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
         "reduce_scatter",
         lambda facts: facts.has(REDUCE_SCATTER) & ~facts.outlives,
     ),
-    (
-        "a bucket of DDP's",
-        "grad",
-        lambda facts: facts.has(BUCKET),
-    ),
+    ("a bucket of DDP's", "grad", lambda facts: facts.has(BUCKET)),
     (
         "a state that an optimizer sets up",
         "optimizer",
@@ -228,21 +209,13 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
         "temp",
         lambda facts: facts.has(OPTIMIZER) & _used_up(facts, OPTIMIZER_PHASE),
     ),
-    (
-        "a module moved or loaded",
-        "param",
-        lambda facts: facts.has(MOVE),
-    ),
+    ("a module moved or loaded", "param", lambda facts: facts.has(MOVE)),
     (
         "a parameter sharded by FSDP",
         "sharded_param",
         lambda facts: facts.has(SHARD) & _made_for_good(facts),
     ),
-    (
-        "made while a model was made",
-        "param",
-        _made_for_good,
-    ),
+    ("made while a model was made", "param", _made_for_good),
     (
         "loaded or moved as input",
         "input",
@@ -265,11 +238,7 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
             facts.has(BACKWARD | NO_PYTHON) & _left_behind(facts, BACKWARD_PHASE)
         ),
     ),
-    (
-        "used up by a backward",
-        "temp",
-        lambda facts: _used_up(facts, BACKWARD_PHASE),
-    ),
+    ("used up by a backward", "temp", lambda facts: _used_up(facts, BACKWARD_PHASE)),
     (
         "freed by a backward that did not make it",
         "activation",

@@ -14,7 +14,7 @@ unless they are on many streams: symbols may be missing.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,12 +23,9 @@ from tb_plugin.analysis.categories.frames import NATIVE, frame_kinds
 from tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Flags, Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 DEFAULT_BYTES: Final = (2 * 4096 + 8 * 16) << 10
 NEWER_BYTES: Final = 32 << 20

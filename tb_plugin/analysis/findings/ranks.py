@@ -1,16 +1,197 @@
-"""Rules over the ranks of a profiling cycle: which one the others wait for."""
+"""Findings about all ranks: who ran out, who peaks above, whom the others wait for."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding, Place
-from tb_plugin.analysis.findings.text import share_text
+import numpy as np
+
+from tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
+from tb_plugin.analysis.findings.finding import Advice, Finding
+from tb_plugin.analysis.findings.text import counted, joined, share_text, size_text
+from tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from tb_plugin.api.base import CapacityKind
+
+_MAX_NAMED: Final = 6
+_CAPACITY: Final[dict[CapacityKind, str]] = {
+    "device": "the device's {}",
+    "cgroup_limit": "the memory limit of {}",
+    "host_memory": "the host's {}",
+    "none": "{}",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Peaks:
+    """What is known of the ranks: a number each; NaN: not recorded."""
+
+    ranks: Sequence[int]
+    peak_bytes: Floats
+    peak_step: Floats
+    capacity_bytes: Floats
+    capacity_kind: CapacityKind
+    median_bytes: float | None
+    growth: Floats
+    """Bytes per step."""
+    num_ooms: Floats
+    outliers: Sequence[int]
+    """Ranks far above the others, the worst first."""
+    unreadable: Sequence[int]
+    num_unread: int
+    """Ranks that are still being read: what is said of all may change."""
+
+
+def peak_findings(
+    peaks: Peaks, rank: int | None, *, has_errors: bool
+) -> Iterator[Finding]:
+    """Of all ranks, or of one; `has_errors`: reports say more about errors."""
+    if peaks.num_unread:
+        num, of = f"{peaks.num_unread:,}", counted(len(peaks.ranks), "rank")
+        sentence = f"{num} of {of} are still being read."
+        yield Finding(
+            id="reading",
+            key="reading",
+            severity="info",
+            title="Reading",
+            sentence=sentence,
+        )
+    ran_out = [
+        one for one, num in zip(peaks.ranks, peaks.num_ooms, strict=True) if num > 0
+    ]
+    shown = [one for one in ran_out if rank in (None, one)]
+    if shown and not has_errors:
+        yield _ran_out(peaks, shown, len(ran_out))
+    lost = [one for one in peaks.unreadable if rank in (None, one)]
+    if lost:
+        yield Finding(
+            id="unreadable",
+            key="unreadable",
+            severity="error",
+            title="Not readable",
+            sentence=f"Nothing of {_name(lost, peaks).lower()} could be read.",
+            rank=lost[0],
+        )
+    above = [one for one in peaks.outliers if rank in (None, one)]
+    if above and not peaks.num_unread:
+        yield _uneven(peaks, above)
+    yield from _highest(peaks, rank, is_even=not (ran_out or above))
+
+
+def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
+    """Errors that were counted, and of which no report is left."""
+    sizes = dict(zip(peaks.ranks, peaks.peak_bytes.tolist(), strict=True))
+    worst = max(ranks, key=lambda one: np.nan_to_num(sizes[one], nan=-1.0))
+    at, others = list(peaks.ranks).index(worst), len(peaks.ranks) - 1
+    rest = "" if num_of_all > 1 or not others else f", the other {others:,} did not"
+    growth = peaks.growth[at]
+    grew = f"; it grew by {size_text(growth)} per step" if growth > 0 else ""
+    whose = "Its peak" if len(ranks) == 1 else f"The highest peak, on rank {worst},"
+    return Finding(
+        id="ran_out",
+        key="ran_out",
+        severity="error",
+        title="Out of memory",
+        sentence=f"{_name(ranks, peaks)} ran out of memory{rest}. {whose} is"
+        f" {_peak_text(peaks, at)}{_against_median(peaks, at)}{grew}.",
+        rank=worst,
+        place=of_rank("timeline", worst),
+    )
+
+
+def _uneven(peaks: Peaks, above: Sequence[int]) -> Finding:
+    worst, median = above[0], peaks.median_bytes or 0.0
+    peak = float(peaks.peak_bytes[list(peaks.ranks).index(worst)])
+    others = "No other rank stands out."
+    also = [one for one in peaks.outliers if one != worst]
+    if also:
+        named = _name(also, peaks).split(" of ")[0]
+        others = f"Also far above: {named[0].lower()}{named[1:]}."
+    return Finding(
+        id=f"uneven-{worst}",
+        key="uneven_peaks",
+        severity="warning",
+        title="Uneven peaks",
+        sentence=f"Rank {worst} peaks {size_text(peak - median)} above the median of"
+        f" {counted(len(peaks.ranks), 'rank')}. {others}",
+        rank=worst,
+        cost=peak - median,
+        evidence=(
+            num_bytes("peak", "peak", peak, f"rank {worst}"),
+            num_bytes("median", "median peak", median, "all ranks"),
+        ),
+        place=of_rank("timeline", worst),
+        rule=f"above the median by {share_text(FLOOR)} and {DEVIATIONS:g} robust"
+        " deviations of the ranks",
+    )
+
+
+def _highest(peaks: Peaks, rank: int | None, *, is_even: bool) -> Iterator[Finding]:
+    """The highest peak, or the one of a rank; and that nothing is wrong with it."""
+    known = np.flatnonzero(~np.isnan(peaks.peak_bytes))
+    if rank is not None:
+        known = known[np.asarray(peaks.ranks)[known] == rank]
+    if not len(known):
+        return
+    at = int(known[int(np.argmax(peaks.peak_bytes[known]))])
+    whose, step = peaks.ranks[at], peaks.peak_step[at]
+    # Without a device errors would not have been seen.
+    seen = peaks.capacity_kind == "device" and not np.isnan(peaks.num_ooms[at])
+    even = " No rank stands out." if len(peaks.ranks) > 1 and rank is None else ""
+    sentence = f"The highest peak is {_peak_text(peaks, at)}, on rank {whose}."
+    if rank is not None:
+        against = _against_median(peaks, at)
+        sentence = f"The peak of rank {rank} is {_peak_text(peaks, at)}{against}."
+    yield Finding(
+        id="peak",
+        key="peak",
+        severity="info",
+        title="No out-of-memory error" if seen and is_even else "Peak",
+        sentence=sentence + (even if is_even else ""),
+        rank=whose,
+        step=None if np.isnan(step) else int(step),
+        place=of_rank("timeline", whose),
+    )
+
+
+def _name(ranks: Sequence[int], peaks: Peaks) -> str:
+    """`Rank 3`, `Ranks 1, 2 and 3 of 8`, `All 8 ranks`."""
+    total = f"{len(peaks.ranks):,}"
+    if len(ranks) == 1:
+        return f"Rank {ranks[0]}"
+    if len(ranks) == len(peaks.ranks):
+        return f"All {total} ranks"
+    named = [str(one) for one in ranks[:_MAX_NAMED]]
+    left = len(ranks) - len(named)
+    return f"Ranks {joined([*named, *([f'{left:,} more'] if left else [])])} of {total}"
+
+
+def _peak_text(peaks: Peaks, at: int) -> str:
+    """`76.9 GiB, 96.2 % of the device's 80.0 GiB`."""
+    peak, capacity = float(peaks.peak_bytes[at]), float(peaks.capacity_bytes[at])
+    if np.isnan(peak):
+        return "not recorded"
+    if not capacity > 0:
+        return size_text(peak)
+    size = _CAPACITY[peaks.capacity_kind].format(size_text(capacity))
+    return f"{size_text(peak)}, {share_text(peak / capacity)} of {size}"
+
+
+def _against_median(peaks: Peaks, at: int) -> str:
+    peak, median = float(peaks.peak_bytes[at]), peaks.median_bytes
+    if median is None or np.isnan(peak) or len(peaks.ranks) < 2:
+        return ""
+    if abs(peak - median) < 1:
+        return ", the median of all ranks"
+    side = "above" if peak > median else "below"
+    return f", {size_text(abs(peak - median))} {side} the median of all ranks"
+
 
 LAST_SHARE: Final = 0.5
 """Of the collectives of several ranks, in which one rank came last."""
@@ -50,16 +231,11 @@ def last_in_collectives(
         cost=100 * cost,
         unit="percent",
         evidence=(
-            Evidence(
-                *("last", "collectives it came to last", 100 * share, "percent"),
+            percent(
+                *("last", "collectives it came to last", share),
                 f"{num:,} that all their ranks' traces show",
-                decisive=True,
             ),
-            Evidence(
-                *("waiting", "the others wait for it", 100 * cost, "percent"),
-                "their profiled steps",
-                decisive=True,
-            ),
+            percent("waiting", "the others wait for it", cost, "their profiled steps"),
         ),
         advice=(
             Advice(
@@ -70,7 +246,7 @@ def last_in_collectives(
                 ("waiting",),
             ),
         ),
-        place=Place("steps", f"Show rank {rank}", rank=rank),
+        place=of_rank("steps", rank),
         rule=f"last in more than {share_text(LAST_SHARE)} of the collectives, waiting"
         f" above {share_text(WAITING_SHARE)}",
     )

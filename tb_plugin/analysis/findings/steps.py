@@ -6,11 +6,13 @@ None of them fires on noise: each asks for an effect worth mending, and for enou
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding, Place
+from tb_plugin.analysis.findings.evidence import count, of_rank, percent
+from tb_plugin.analysis.findings.evidence import seconds as seconds_of
+from tb_plugin.analysis.findings.finding import Advice, Finding, Place
 from tb_plugin.analysis.findings.text import duration_text, share_text
 from tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
 from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
@@ -20,11 +22,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Floats, Indices, Ints
     from tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Ints: TypeAlias = npt.NDArray[np.int64]
-    Indices: TypeAlias = npt.NDArray[np.intp]
 
 PART_TEXT: Final[dict[str, str]] = {
     "dataloader": "the wait for the dataloader",
@@ -91,13 +91,15 @@ def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
             ),
         ),
         evidence=(
-            _share("waiting", "waits for the dataloader", share[middle], whose[3:]),
-            _seconds("waits", "per step", seconds, whose[3:]),
-            _share(
-                "worst", "on the rank that waits most", share[worst], f"rank {rank}"
+            percent("waiting", "waits for the dataloader", share[middle], whose[3:]),
+            seconds_of("waits", "per step", seconds, whose[3:]),
+            percent(
+                *("worst", "on the rank that waits most", share[worst]),
+                f"rank {rank}",
+                sure=False,
             ),
         ),
-        place=Place("steps", f"Show rank {rank}", rank=rank),
+        place=of_rank("steps", rank),
         rule=f"more than {share_text(WAITING_SHARE)} of the step's time, on the median"
         " rank",
     )
@@ -162,14 +164,15 @@ def straggling(
             ),
         ),
         evidence=(
-            _seconds("excess", label, cost, f"{whose}, median over steps", sure=True),
-            Evidence(
-                *("slowest", "slowest of all", 100 * worst.slowest_share, "percent"),
+            seconds_of("excess", label, cost, f"{whose}, median over steps", sure=True),
+            percent(
+                *("slowest", "slowest of all", worst.slowest_share),
                 f"{whose}, share of steps",
+                sure=False,
             ),
-            _seconds("step", "step of the median rank", step_seconds, "median"),
+            seconds_of("step", "step of the median rank", step_seconds, "median"),
         ),
-        place=Place("steps", f"Show rank {worst.rank}", rank=worst.rank),
+        place=of_rank("steps", worst.rank),
         rule="beyond the median rank by 5 % of the step's time and 5 robust deviations"
         f" of the ranks; at most {share_text(MOST_LATE)} of them",
     )
@@ -253,13 +256,11 @@ def slow_every(
             ),
         ),
         evidence=(
-            Evidence(
-                *("slow_steps", "slow steps at that distance", len(begins), "count"),
-                f"rank {rank}",
-                decisive=True,
+            count(
+                "slow_steps", "slow steps at that distance", len(begins), f"rank {rank}"
             ),
-            _seconds("slow", "slow step", of_slow, "median"),
-            _seconds("usual", "usual step", usual, "median"),
+            seconds_of("slow", "slow step", of_slow, "median"),
+            seconds_of("usual", "usual step", usual, "median"),
         ),
         place=Place("steps", f"Show step {newest}", rank=rank, step=newest),
         rule=f"{SLOW_FACTOR:g} times the median step, at {share_text(_SAME_GAPS)} of the"
@@ -342,13 +343,13 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
             ),
         ),
         evidence=(
-            _seconds(
+            seconds_of(
                 *("growth", "growth per 1,000 steps", 1000 * per_step),
                 "median over the ranks",
                 sure=True,
             ),
-            _seconds("first", "at the start", first, "after the warm-up"),
-            _seconds("last", "at the end", last, "the last quarter"),
+            seconds_of("first", "at the start", first, "after the warm-up"),
+            seconds_of("last", "at the end", last, "the last quarter"),
         ),
         place=Place("steps", "Show the steps"),
         rule=f"grown by {share_text(GROWTH_SHARE)} and {_SURE:g} standard errors",
@@ -393,14 +394,3 @@ def _part_growth(times: StepTimes) -> str:
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that no rank has
         means = {name: np.nanmean(v[:, ends], axis=0) for name, v in parts.items()}
     return _most_more(means, third[ends])[0]
-
-
-def _seconds(
-    key: str, label: str, value: float, scope: str, *, sure: bool = False
-) -> Evidence:
-    return Evidence(key, label, float(value), "seconds", scope, decisive=sure)
-
-
-def _share(key: str, label: str, share: float, scope: str) -> Evidence:
-    decisive = key == "waiting"
-    return Evidence(key, label, 100 * float(share), "percent", scope, decisive=decisive)

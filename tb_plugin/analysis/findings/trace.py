@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding
+from tb_plugin.analysis.findings.evidence import (
+    STEPS,
+    count,
+    num_bytes,
+    percent,
+    seconds,
+)
+from tb_plugin.analysis.findings.finding import Advice, Finding
 from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
 from tb_plugin.analysis.time.operators import is_eligible
 from tb_plugin.analysis.time.slice_roles import Role
@@ -20,11 +27,10 @@ from tb_plugin.analysis.trace.texts import texts_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.analysis.time.device_use import DeviceUse
+    from tb_plugin.analysis.findings.finding import Evidence
     from tb_plugin.analysis.trace.profile import TraceProfile
 
 _PEER: Final = "torch-tb-profiler 0.4.3"
-_STEPS: Final = "the profiled steps"
 
 
 def trace_findings(profile: TraceProfile) -> tuple[Finding, ...]:
@@ -44,20 +50,14 @@ def loading(profile: TraceProfile) -> Iterator[Finding]:
             "loading",
             "Waiting for data",
             f"Steps wait for data {share_text(share)} of the time.",
+            "Load in worker processes (num_workers), and prefetch more"
+            " (prefetch_factor).",
+            "Use pin_memory=True and non_blocking copies; move decoding and"
+            " augmentation out of the training process.",
             evidence=(
-                _share(
+                percent(
                     *("loading", "inside the dataloader's __next__", share),
                     caveat="while no device, runtime call or collective is busy",
-                ),
-            ),
-            advice=(
-                (
-                    "Load in worker processes (num_workers), and prefetch more"
-                    " (prefetch_factor)."
-                ),
-                (
-                    "Use pin_memory=True and non_blocking copies; move decoding and"
-                    " augmentation out of the training process."
                 ),
             ),
             cost=share,
@@ -80,22 +80,16 @@ def communicating(profile: TraceProfile) -> Iterator[Finding]:
             "communicating",
             "Exposed communication",
             f"Exposed communication takes {share_text(share)} of the steps.",
+            "Accumulate gradients over several batches, and communicate once"
+            " (no_sync, set_requires_gradient_sync).",
+            "Let it overlap: bucket sizes and static_graph of DDP, prefetching of"
+            " FSDP2; or compress gradients (DDP communication hooks).",
             evidence=(
-                _share("exposed", "exposed communication", share),
-                _share(
+                percent("exposed", "exposed communication", share),
+                percent(
                     *("hidden", "hidden behind computation", hidden),
                     "all communication",
-                    decisive=False,
-                ),
-            ),
-            advice=(
-                (
-                    "Accumulate gradients over several batches, and communicate once"
-                    " (no_sync, set_requires_gradient_sync)."
-                ),
-                (
-                    "Let it overlap: bucket sizes and static_graph of DDP, prefetching of"
-                    " FSDP2; or compress gradients (DDP communication hooks)."
+                    sure=False,
                 ),
             ),
             cost=share,
@@ -117,15 +111,17 @@ def no_nccl(profile: TraceProfile) -> Iterator[Finding]:
     backend = facts.backend
     if not backend:
         distributed = any(_DISTRIBUTED.search(name) for name in _host_names(profile))
-        backend = "gloo" if distributed and _is_on_host(profile) else ""
+        own = profile.collectives.row
+        on_host = len(own) and not np.isin(own, profile.trace.device_work.row).any()
+        backend = "gloo" if distributed and on_host else ""
     if backend in ("gloo", "mpi", "ucc"):
         yield _finding(
             profile,
             "no_nccl",
             "Collectives on the host",
             f"Ranks with GPUs communicate through {backend}.",
-            evidence=(_count("devices", "CUDA devices", len(facts.devices)),),
-            advice=('Initialise with backend="nccl" (or "cpu:gloo,cuda:nccl").',),
+            'Initialise with backend="nccl" (or "cpu:gloo,cuda:nccl").',
+            evidence=(count("devices", "CUDA devices", len(facts.devices)),),
             rule=f"{_PEER}: distributed training without NCCL on devices that have it",
         )
 
@@ -145,8 +141,8 @@ def single_process(profile: TraceProfile) -> Iterator[Finding]:
             "single_process",
             "DataParallel",
             f"One process drives {num_devices} devices by DataParallel.",
-            evidence=(_count("devices", "devices of one process", num_devices),),
-            advice=("Use DistributedDataParallel, or FSDP2: one process per device.",),
+            "Use DistributedDataParallel, or FSDP2: one process per device.",
+            evidence=(count("devices", "devices of one process", num_devices),),
             rule=f"{_PEER}: DataParallel with more than one device",
         )
 
@@ -176,21 +172,13 @@ def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
             "Nearly full device",
             f"Device {device} was {share_text(peak / total)} full:"
             f" {size_text(peak)} of {size_text(total)} allocated at the peak.",
+            "Checkpoint activations, train in mixed precision, or shard states"
+            " (FSDP2): see Allocations and Modules for what holds the memory.",
             device=device,
             evidence=(
-                Evidence(
-                    *("peak", "allocated at the peak", float(peak), "bytes"),
-                    f"device {device}",
-                    decisive=True,
-                ),
-                Evidence(
-                    "total", "device memory", float(total), "bytes", f"device {device}"
-                ),
-            ),
-            advice=(
-                (
-                    "Checkpoint activations, train in mixed precision, or shard states"
-                    " (FSDP2): see Allocations and Modules for what holds the memory."
+                num_bytes("peak", "allocated at the peak", peak, f"device {device}"),
+                num_bytes(
+                    *("total", "device memory", total, f"device {device}"), sure=False
                 ),
             ),
             rule=f"{_PEER}: more than {share_text(NEAR_CAPACITY)} of the device",
@@ -217,18 +205,14 @@ def host_bound(profile: TraceProfile) -> Iterator[Finding]:
             "Waiting for the host",
             f"The device waits for the host {share_text(share)} of the time, mostly for"
             f" {_HOST_TEXT[most]}.",
+            "Compile the model (torch.compile), or capture CUDA graphs.",
+            "Avoid what makes the host wait: .item(), .cpu(), printing losses each"
+            " step; use fused or foreach optimizers.",
             evidence=(
-                _share("host", "no device work, loading or communication", share),
+                percent("host", "no device work, loading or communication", share),
                 *(
-                    _share(role.name.lower(), text, waits[role], decisive=False)
+                    percent(role.name.lower(), text, waits[role], sure=False)
                     for role, text in _HOST_TEXT.items()
-                ),
-            ),
-            advice=(
-                "Compile the model (torch.compile), or capture CUDA graphs.",
-                (
-                    "Avoid what makes the host wait: .item(), .cpu(), printing losses each"
-                    " step; use fused or foreach optimizers."
                 ),
             ),
             cost=share,
@@ -246,7 +230,9 @@ LOW_UTILIZATION: Final = 0.50
 
 def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
     """The device idles between kernels that are hardly worth their launch."""
-    durations = _kernel_durations(profile)
+    rows = profile.trace.device_work.row
+    kernels = rows[profile.roles[rows] == Role.KERNEL]
+    durations = profile.trace.slices.duration_ns[kernels]
     if not len(durations) or not profile.devices:
         return
     share = float((durations < SMALL_KERNEL_NS).mean())
@@ -261,20 +247,12 @@ def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
         f"{per_step:,.0f} kernel{'s' * (per_step >= 1.5)} per step, {share_text(share)}"
         f" of them shorter than {duration_text(SMALL_KERNEL_NS / 1e9)}: hardly worth"
         " their launch.",
+        "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or make"
+        " batches larger.",
         evidence=(
-            _share("small", "small kernels", share, "all kernels"),
-            Evidence(
-                *("median", "median kernel", float(np.median(durations)) / 1e9),
-                "seconds",
-                _STEPS,
-            ),
-            _share("idle", "no kernel runs", 1 - busy, decisive=False),
-        ),
-        advice=(
-            (
-                "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or make"
-                " batches larger."
-            ),
+            percent("small", "small kernels", share, "all kernels"),
+            seconds("median", "median kernel", np.median(durations) / 1e9, STEPS),
+            percent("idle", "no kernel runs", 1 - busy, sure=False),
         ),
         rule=f"half of the kernels below {duration_text(SMALL_KERNEL_NS / 1e9)} on a"
         " device that idles",
@@ -290,15 +268,11 @@ def idle(profile: TraceProfile) -> Iterator[Finding]:
                 "idle",
                 "Idle device",
                 f"GPU {use.device} is used {share_text(use.utilization)} of the time.",
+                "Make batches larger: that may change how the model converges, so"
+                " retune the learning rate.",
                 device=use.device,
                 evidence=(
-                    _share("utilization", "at least one kernel runs", use.utilization),
-                ),
-                advice=(
-                    (
-                        "Make batches larger: that may change how the model converges, so"
-                        " retune the learning rate."
-                    ),
+                    percent("utilization", "at least one kernel runs", use.utilization),
                 ),
                 cost=1 - use.utilization,
                 rule=f"{_PEER}: utilization below {share_text(LOW_UTILIZATION)}",
@@ -315,7 +289,9 @@ def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
         busy, filled = use.utilization, use.sm_efficiency
         if busy is None or filled is None or busy < LOW_UTILIZATION:
             continue
-        if filled >= EMPTY_FACTOR * busy or _is_mostly_communication(profile, use):
+        # Kernels of collectives take few SMs, by design.
+        talks = int(profile.parts.communication_ns.sum()) * 2 > use.busy_ns
+        if filled >= EMPTY_FACTOR * busy or talks:
             continue
         yield _finding(
             profile,
@@ -323,12 +299,12 @@ def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
             "Kernels too small for the device",
             f"Kernels leave most of GPU {use.device} idle: estimated SM efficiency"
             f" {share_text(filled)}.",
+            "Make batches or matrices larger; fuse small kernels.",
             device=use.device,
             evidence=(
-                _share("sm_efficiency", "estimated SM efficiency", filled),
-                _share("utilization", "at least one kernel runs", busy, decisive=False),
+                percent("sm_efficiency", "estimated SM efficiency", filled),
+                percent("utilization", "at least one kernel runs", busy, sure=False),
             ),
-            advice=("Make batches or matrices larger; fuse small kernels.",),
             rule=f"SM efficiency below {EMPTY_FACTOR:g} of the utilization",
         )
 
@@ -356,15 +332,11 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
             "no_tensor_cores",
             "No tensor cores",
             "No kernel uses tensor cores.",
+            "Train in mixed precision (torch.autocast, bfloat16), or allow TF32"
+            " (torch.set_float32_matmul_precision).",
             evidence=(
-                _share(
+                percent(
                     "eligible", "operators that could use them", share, "kernel time"
-                ),
-            ),
-            advice=(
-                (
-                    "Train in mixed precision (torch.autocast, bfloat16), or allow TF32"
-                    " (torch.set_float32_matmul_precision)."
                 ),
             ),
             rule=f"{_PEER}: eligible operators, no tensor cores, on capability 7.0 and up",
@@ -382,9 +354,8 @@ def _finding(
     key: str,
     title: str,
     sentence: str,
-    *,
+    *advice: str,
     evidence: tuple[Evidence, ...],
-    advice: tuple[str, ...],
     rule: str,
     cost: float | None = None,
     device: int | None = None,
@@ -406,43 +377,11 @@ def _finding(
     )
 
 
-def _share(
-    key: str,
-    label: str,
-    share: float,
-    scope: str = _STEPS,
-    caveat: str = "",
-    *,
-    decisive: bool = True,
-) -> Evidence:
-    return Evidence(key, label, 100 * share, "percent", scope, caveat, decisive)
-
-
-def _count(key: str, label: str, count: int) -> Evidence:
-    return Evidence(key, label, float(count), "count", "the trace", decisive=True)
-
-
 def _host_names(profile: TraceProfile) -> list[str]:
     """Names of operators and annotations."""
     trace = profile.trace
     names = trace.slices.name[profile.times.nodes.kept]
     return [text for _, text in texts_in(trace.strings, names)]
-
-
-def _is_on_host(profile: TraceProfile) -> bool:
-    own = profile.collectives
-    return len(own) > 0 and not np.isin(own.row, profile.trace.device_work.row).any()
-
-
-def _is_mostly_communication(profile: TraceProfile, use: DeviceUse) -> bool:
-    """Kernels of collectives take few SMs, by design."""
-    return int(profile.parts.communication_ns.sum()) * 2 > use.busy_ns
-
-
-def _kernel_durations(profile: TraceProfile) -> Any:
-    rows = profile.trace.device_work.row
-    kernels = rows[profile.roles[rows] == Role.KERNEL]
-    return profile.trace.slices.duration_ns[kernels]
 
 
 def _capability(device: Mapping[str, Any]) -> tuple[int, int]:

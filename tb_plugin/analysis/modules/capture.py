@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.modules.tree import Ints
+    from tb_plugin.analysis.arrays import Ints
 
 MAX_EVENTS: Final = (1 << 24) - 1
 MAX_DELTA_BYTES: Final = 1 << 39

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.series.distinct import distinct
+from tb_plugin.analysis.arrays import distinct, first_highest, with_below
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.modules.tree import Floats, Ints
+    from tb_plugin.analysis.arrays import Floats, Ints
 
 
 def running_total(delta: Ints) -> Ints:
@@ -116,7 +116,7 @@ def held_at(
     """
     num = len(parent)
     if num and (moment == moment[0]).all():
-        return _with_below(own_at(moment, parent, events, num_categories), parent)
+        return with_below(parent, own_at(moment, parent, events, num_categories))
     sums = np.zeros(num_categories * num)
     module = events.owner
     while (module >= 0).any():
@@ -149,7 +149,7 @@ def highest_between(total: Ints, first: Ints, last: Ints) -> Ints:
     ends = distinct(np.concatenate([first, last]))
     if not len(ends):
         return np.empty(0, np.int64)
-    best = _highest_of_pieces(total, ends)
+    best = first_highest(total, ends)
     low = np.searchsorted(ends, first)
     num = np.searchsorted(ends, last) - low
     result = np.where(total[last] > total[first], last, first)
@@ -178,41 +178,11 @@ def descendants(parent: Ints, row: int) -> npt.NDArray[np.bool_]:
         inside[:-1] = grown
 
 
-def depths(parent: Ints) -> Ints:
-    """0 for roots; parents come before children."""
-    depth = np.zeros(len(parent), np.int64)
-    above = parent
-    while (inside := above >= 0).any():
-        depth += inside
-        above = np.where(inside, parent[above], -1)
-    return depth
-
-
 def _by_key(keys: Ints, weights: Ints | Floats, num_keys: int) -> Floats:
     # Without any key numpy gives integers, whatever the weights. Of a log without
     # categories all events are left out: they weigh nothing.
     sums = np.bincount(keys, weights=weights, minlength=num_keys)
     return np.asarray(sums[:num_keys], np.float64)
-
-
-def _with_below(own: Floats, parent: Ints) -> Floats:
-    """Add to every module what those below it own."""
-    depth = depths(parent)
-    for level in range(int(depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero(depth == level)
-        for category in range(len(own)):
-            own[category] += _by_key(parent[rows], own[category][rows], len(parent))
-    return own
-
-
-def _highest_of_pieces(total: Ints, ends: Ints) -> Ints:
-    """The first highest moment from each end up to the next one (not included)."""
-    highest = np.maximum.reduceat(total, ends)
-    length = np.diff(ends, append=len(total))
-    inside = total[ends[0] :] == np.repeat(highest, length)
-    found = np.flatnonzero(inside) + ends[0]
-    result: Ints = found[np.searchsorted(found, ends)]
-    return result
 
 
 def _higher(total: Ints, earlier: Ints, later: Ints) -> Ints:

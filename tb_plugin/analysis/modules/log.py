@@ -12,11 +12,12 @@ Made by `module_capture.module_log`, which sets right what a file claims.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from collector.format.memory import STATES
+from tb_plugin.analysis.arrays import picked
 from tb_plugin.analysis.modules.event_sums import (
     descendants,
     held_at,
@@ -30,6 +31,7 @@ from tb_plugin.analysis.modules.states import (
     ALL_STATES,
     MAX_CALLS_LISTED,
     WINDOW_STATES,
+    ModuleStates,
     MomentTable,
     StateTable,
 )
@@ -37,8 +39,9 @@ from tb_plugin.analysis.modules.states import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
     from tb_plugin.analysis.modules.event_sums import OwnedEvents
-    from tb_plugin.analysis.modules.tree import Flags, Floats, Ints, ModuleTree
+    from tb_plugin.analysis.modules.tree import ModuleTree
 
 _BOUNDS: Final = {
     "peak_forward": ("before_pre_forward", "after_post_forward"),
@@ -134,7 +137,10 @@ class ModuleLog:
     def at(
         self, state: str, device: int, call: int | None, module: int | None = None
     ) -> StateTable:
-        """A state of every module, or of one; see `ModuleMemory.at`."""
+        """A state of every module; without `call`, of each the call that held most.
+
+        Of one `module` alone that is cheaper, and the others have no values.
+        """
         if state in WINDOW_STATES:
             return self._window_table(state, device, call, module)
         modules, calls, moments, times = self._moments_of(state, device, module)
@@ -155,7 +161,7 @@ class ModuleLog:
         return "window_peak"
 
     def own(self, table: StateTable, device: int) -> Floats:
-        """By (category, module): what each module held by itself."""
+        """By (category, module): what each held by itself; NaN where it has no state."""
         groups, num = self._groups(device), len(self.categories)
         own = own_at(table.event, self.tree.parent, groups, num)
         own[:, table.event < 0] = np.nan
@@ -347,20 +353,19 @@ class ModuleLog:
         device: int,
     ) -> StateTable:
         """Columns over the modules; `row_of` says which of the moments is each one's."""
-        found = row_of >= 0
-        rows, num = row_of[found], len(row_of)
-        event, call = np.full(num, -1, np.int64), np.full(num, -1, np.int64)
-        time_us, total = np.full(num, np.nan), np.full(num, np.nan)
-        totals = np.full((len(self.categories), num), np.nan)
-        event[found], call[found] = moments[rows], calls[rows]
-        time_us[found] = times[rows]
-        total[found] = self.total(device)[moments[rows]]
-        totals[:, found] = self.totals_at(moments[rows], device)
+        event = picked(moments, row_of)
+        found = event >= 0
+        totals = np.full((len(self.categories), len(row_of)), np.nan)
+        totals[:, found] = self.totals_at(event[found], device)
         return StateTable(
             num_calls=num_calls,
-            call=call,
-            time_us=time_us,
-            total_bytes=total,
+            call=picked(calls, row_of),
+            time_us=picked(times, row_of, np.nan),
+            total_bytes=np.where(found, self.total(device)[event], np.nan),
             totals=totals,
             event=event,
         )
+
+
+ModuleMemory: TypeAlias = ModuleLog | ModuleStates
+"""One rank's memory by module through one window."""

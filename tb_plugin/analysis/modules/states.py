@@ -1,19 +1,21 @@
 """What a rank held at module states: the one shape that event logs and reports share.
 
-`ModuleMemory` is what views ask. Two things answer: `ModuleStates`, a table of states as
-an imported report has it, and `module_log.ModuleLog`, which computes the states asked for
-from a recorded event log.
+`ModuleStates` is a table of states as an imported report has it; `log.ModuleLog` computes
+the states asked for from a recorded event log. Both answer the same questions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import picked
+
 if TYPE_CHECKING:
-    from tb_plugin.analysis.modules.tree import Floats, Ints, ModuleTree
+    from tb_plugin.analysis.arrays import Floats, Ints
+    from tb_plugin.analysis.modules.tree import ModuleTree
 
 MODULE_STATES: Final = (
     "before_pre_forward",
@@ -57,7 +59,7 @@ class StateTable:
     time_us: Floats
     """Since the window began; NaN where unknown."""
     total_bytes: Floats
-    """All the rank held then, NaN where there is no such state."""
+    """All that was tracked on the rank then, NaN where there is no such state."""
     totals: Floats
     """By (category, module): of `total_bytes`, in the order of the source's categories."""
     event: Ints
@@ -79,55 +81,6 @@ class MomentTable:
     """By (category, row): of the module and those below it; None where unknown."""
     num_left_out: int
     """Rows of further calls."""
-
-
-class ModuleMemory(Protocol):
-    """One rank's memory by module through one window."""
-
-    @property
-    def tree(self) -> ModuleTree:
-        """The modules."""
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Names; a device is chosen by its index."""
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """Fine names of the categories that occur, in their fixed order."""
-
-    @property
-    def num_bytes(self) -> int:
-        """What it holds, for a cache's accounts."""
-
-    def peak(self, device: int) -> tuple[float, float]:
-        """The highest total of the window and when it was; NaN where unknown."""
-
-    def states(self, device: int) -> tuple[str, ...]:
-        """Of `ALL_STATES`, those that have values."""
-
-    def max_calls(self, state: str) -> int:
-        """Most calls that any module has at a state."""
-
-    def at(
-        self, state: str, device: int, call: int | None, module: int | None = None
-    ) -> StateTable:
-        """A state of every module; without `call`, of each the call that held most.
-
-        Of one `module` alone that is cheaper, and the others have no values.
-        """
-
-    def default_state(self, device: int) -> str:
-        """The state shown where none is chosen."""
-
-    def own(self, table: StateTable, device: int) -> Floats | None:
-        """By (category, module): what each module held by itself of `totals`."""
-
-    def held(self, table: StateTable, device: int) -> Floats | None:
-        """By (category, module): what it and those below it held of `totals`."""
-
-    def moments(self, module: int, device: int) -> MomentTable:
-        """Every state and call of one module."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +128,7 @@ class ModuleStates:
     def at(
         self, state: str, device: int, call: int | None, module: int | None = None
     ) -> StateTable:
-        """A state of every module, or of one; see `ModuleMemory.at`."""
+        """A state of every module, or of one; see `ModuleLog.at`."""
         chosen = (self.state == ALL_STATES.index(state)) & (self.device == device)
         if module is not None and state not in WINDOW_STATES:
             chosen &= self.module == module
@@ -229,18 +182,14 @@ class ModuleStates:
         )
 
     def _table(self, row_of: Ints, num_calls: Ints) -> StateTable:
-        num = len(row_of)
         found = row_of >= 0
-        total, call = np.full(num, np.nan), np.full(num, -1, np.int64)
-        totals = np.full((len(self.categories), num), np.nan)
-        total[found] = self.total_bytes[row_of[found]]
-        call[found] = self.call[row_of[found]]
+        totals = np.full((len(self.categories), len(row_of)), np.nan)
         totals[:, found] = self.bytes[row_of[found]].T
         return StateTable(
             num_calls=num_calls,
-            call=call,
-            time_us=np.full(num, np.nan),
-            total_bytes=total,
+            call=picked(self.call, row_of),
+            time_us=np.full(len(row_of), np.nan),
+            total_bytes=picked(self.total_bytes, row_of, np.nan),
             totals=totals,
             event=np.empty(0, np.int64),
         )

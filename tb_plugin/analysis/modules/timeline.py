@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import highest_within
+
 if TYPE_CHECKING:
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.modules.log import ModuleLog
-    from tb_plugin.analysis.modules.tree import Floats, Ints
 
 Axis: TypeAlias = Literal["time", "event"]
 
@@ -77,7 +79,7 @@ def columns(
     edges[-1] = max(edges[-1], np.nextafter(x1, np.inf))
     total = log.total(device)
     first, last = _moments(log, axis, edges)
-    moments = _highest(total, first, last)
+    moments = highest_within(total, first, last)
     low, high = edges[:-1], edges[1:]
     at = moments.astype(np.float64) if axis == "event" else log.time_at(moments)
     return Columns(
@@ -129,21 +131,6 @@ def _moments(log: ModuleLog, axis: Axis, edges: Floats) -> tuple[Ints, Ints]:
         return first.astype(np.int64), last.astype(np.int64)
     before = np.searchsorted(log.time_us, edges, "left")
     return before[:-1], before[1:]
-
-
-def _highest(total: Ints, first: Ints, last: Ints) -> Ints:
-    """The first highest moment from `first` to `last`, for stretches that ascend."""
-    base = int(first[0])
-    held = total[base : int(last[-1]) + 1]
-    first, last = first - base, last - base
-    # An empty stretch gives its first element, which is what it begins with.
-    highest = np.maximum(np.maximum.reduceat(held, first), held[last])
-    repeated = np.repeat(highest, np.diff(first, append=len(held)))
-    equal = np.flatnonzero(held[first[0] :] == repeated) + first[0]
-    found = np.append(equal, len(held))[np.searchsorted(equal, first)]
-    # The last moment of a stretch belongs to the next one too.
-    result: Ints = np.where(found <= last, found, last) + base
-    return result
 
 
 def _spans_of_kind(

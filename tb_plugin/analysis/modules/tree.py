@@ -9,17 +9,16 @@ more than `MAX_DEPTH` levels down, is no parent: the module becomes a root, and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
+
+from tb_plugin.analysis.arrays import Table, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Ints: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
 
 MAX_DEPTH: Final = 64
 """No model is nested deeper; sums over ancestors cost one pass per level."""
@@ -29,7 +28,7 @@ _BYTES_PER_MODULE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModuleTree:
+class ModuleTree(Table):
     """Equal-length columns, one value per module, parents before children."""
 
     fqn: tuple[str, ...]
@@ -46,9 +45,6 @@ class ModuleTree:
     """By the file's index: the row here."""
     num_repaired: int
     """Parents that could not be."""
-
-    def __len__(self) -> int:
-        return len(self.fqn)
 
     @property
     def num_bytes(self) -> int:
@@ -76,8 +72,7 @@ def module_tree(
     order = np.arange(num)
     if (parents >= order).any():  # else parents come first already
         order = np.argsort(depth, kind="stable")
-    row_of = np.empty(num, np.int64)
-    row_of[order] = np.arange(num)
+    row_of = place_of(order, num)
     rows = parents[order]
     at = order.tolist()
     return ModuleTree(

@@ -7,13 +7,14 @@ at the event itself is what no rule allowed it to use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.free_blocks import arenas, fit
 from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
 from tb_plugin.analysis.oom.error import (
     Elsewhere,
@@ -26,13 +27,11 @@ from tb_plugin.analysis.oom.growth_at import growth_at
 from tb_plugin.analysis.snapshots.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.allocator.segments import SegmentState
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.oom.holders import Lines
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_NAMED: Final = 3
 """Streams and lines of pending frees that are named."""
@@ -114,30 +113,14 @@ def _pending(replay: Replay, event: int, lines: Lines) -> PendingFrees:
     rows = live_rows(lives, event)
     rows = rows[lives.freed[rows] <= event]
     size = lives.size[rows]
-    streams = [
-        (_stream(replay, stream), num_bytes)
-        for stream, num_bytes in _largest(replay.stream[rows], size)
-    ]
-    groups = lines.groups(lives.stack[rows])
-    labels = [
-        lines.label(int(lives.stack[rows[groups == group][0]]))
-        for group, _ in _largest(groups, size)
-    ]
+    stream, stream_bytes, _ = largest_groups(replay.stream[rows], size, MAX_NAMED)
+    streams = zip(stream.tolist(), stream_bytes.tolist(), strict=True)
     return PendingFrees(
         num_bytes=int(size.sum()),
         num_blocks=len(rows),
-        streams=tuple(streams),
-        lines=tuple(label for label in labels if label),
+        streams=tuple((_stream(replay, one), held) for one, held in streams),
+        lines=lines.largest(lives.stack[rows], size, MAX_NAMED),
     )
-
-
-def _largest(group: Ints, size: Ints) -> list[tuple[int, int]]:
-    """The groups with most bytes, and how many."""
-    found, place = np.unique(group, return_inverse=True)
-    sums = np.zeros(len(found), np.int64)
-    np.add.at(sums, place.reshape(-1), size)
-    order = np.argsort(-sums, kind="stable")[:MAX_NAMED]
-    return list(zip(found[order].tolist(), sums[order].tolist(), strict=True))
 
 
 def _stream(replay: Replay, row: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.analysis.allocator.lifetimes import ALLOC, OOM
-from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.live import held_rows
+from tb_plugin.analysis.arrays import sums
 from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
 from tb_plugin.analysis.categories.phases import PHASES, asked_in
 from tb_plugin.analysis.oom.at import facts_at
@@ -20,14 +21,12 @@ from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.categories.attribution import Attribution
     from tb_plugin.analysis.snapshots.snapshot import Snapshot
     from tb_plugin.analysis.snapshots.steps import Steps
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_ERRORS: Final = 8
 """Of one device: the first and the last ones. A program that tries smaller batches until
@@ -77,8 +76,6 @@ class HistoryErrors:
     """All there are."""
     peak_active_bytes: Mapping[int, int]
     """By device."""
-    num_stacks: int
-    """0: lines are not known."""
 
 
 def errors_of(snapshot: Snapshot, devices: Iterable[Device]) -> HistoryErrors:
@@ -99,7 +96,6 @@ def errors_of(snapshot: Snapshot, devices: Iterable[Device]) -> HistoryErrors:
         errors=tuple(found),
         num_errors=num_errors,
         peak_active_bytes=peaks,
-        num_stacks=len(snapshot.stacks),
     )
 
 
@@ -116,8 +112,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     events, lives = replay.device.events, replay.lives
     category = device.attribution.category
     step = device.steps.step
-    rows = live_rows(lives, event)
-    rows = rows[lives.freed[rows] > event]
+    rows = held_rows(lives, event)
     stack = int(events.stack[event])
     phases = replay.phases
     expandable = snapshot.settings.get("expandable_segments")
@@ -150,10 +145,9 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
 
 
 def _by_category(category: Ints, size: Ints) -> dict[str, int]:
-    sums = np.zeros(len(CATEGORIES), np.int64)
-    np.add.at(sums, category, size)
+    held = sums(category, size, len(CATEGORIES))
     found: dict[str, int] = {}
-    for name, num_bytes in zip(CATEGORIES, sums.tolist(), strict=True):
+    for name, num_bytes in zip(CATEGORIES, held.tolist(), strict=True):
         if num_bytes:
             folded = FOLDS_INTO[name]
             found[folded] = found.get(folded, 0) + num_bytes

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.findings.finding import Advice
     from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.error import Elsewhere, OomFacts, Place
+    from tb_plugin.analysis.oom.error import Elsewhere, Place
 
 _EXPANDABLE: Final = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 
@@ -163,7 +163,8 @@ def private_pools(case: Case) -> Suspect | None:
     weight = weighed(unused or 0, max(1, missing), room)
     if not unused or (fits and is_of_pool) or weight is None:
         return None
-    pools = _pools_text(facts)
+    num = facts.num_private_pools
+    pools = "one private memory pool" if num == 1 else f"{num:,} private memory pools"
     advice = tuple(holding_advice(case, ["private_pools"]))
     share = advice_of(
         "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"
@@ -184,11 +185,6 @@ def private_pools(case: Case) -> Suspect | None:
         advice or (share,),
         holds=weight[1],
     )
-
-
-def _pools_text(facts: OomFacts) -> str:
-    num = facts.num_private_pools
-    return "one private memory pool" if num == 1 else f"{num:,} private memory pools"
 
 
 def pending_free(case: Case) -> Suspect | None:

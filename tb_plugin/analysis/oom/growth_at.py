@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,12 +26,10 @@ from tb_plugin.analysis.categories.phases import (
 from tb_plugin.analysis.oom.error import Growth
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.oom.holders import Lines
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _MAX_LINES: Final = 3
 _WORTH: Final = 0.1

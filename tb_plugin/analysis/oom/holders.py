@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.live import held_rows
+from tb_plugin.analysis.arrays import NOTHING, largest_groups
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label, user_frames
 from tb_plugin.analysis.categories.marks import stack_marks
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
     Pattern: TypeAlias = re.Pattern[str] | None
 
 MAX_HOLDERS: Final = 12
@@ -99,8 +96,7 @@ class Lines:
         stacks = self.stacks
         found = np.zeros(len(stacks) + 1, np.bool_)
         flags = np.array(chosen, np.bool_)[stacks.frame]
-        owner = np.repeat(np.arange(len(stacks)), np.diff(stacks.start))
-        found[owner[flags]] = True
+        found[stacks.owner[flags]] = True
         return found
 
     def groups(self, stack: Ints) -> Ints:
@@ -122,6 +118,13 @@ class Lines:
         label = stack_label(self.stacks, stack, int(self.user_frame[stack]))
         return "" if label == NO_STACK else label
 
+    def largest(self, stack: Ints, size: Ints, most: int) -> tuple[str, ...]:
+        """The lines of some stacks that have most bytes."""
+        place = largest_groups(self.groups(stack), size, most)[2]
+        firsts = np.unique(place, return_index=True)[1][:most]
+        labels = [self.label(one) for one in stack[firsts].tolist()]
+        return tuple(label for label in labels if label)
+
 
 def holders(
     lives: Lifetimes,
@@ -134,25 +137,22 @@ def holders(
 
     `category`: of each life; None where categories are not known.
     """
-    rows = live_rows(lives, moment)
-    rows = rows[lives.freed[rows] > moment]
+    rows = held_rows(lives, moment)
     size = lives.size[rows]
     total = int(size.sum())
     if total <= 0:
         return []
-    found, place = np.unique(lines.groups(lives.stack[rows]), return_inverse=True)
-    place = place.reshape(-1)
-    sums = np.zeros(len(found), np.int64)
-    np.add.at(sums, place, size)
+    groups = lines.groups(lives.stack[rows])
+    _, num_bytes, place = largest_groups(groups, size, most)
     held = []
-    for at in np.argsort(-sums, kind="stable")[:most].tolist():
+    for at, one_bytes in enumerate(num_bytes.tolist()):
         mine = rows[place == at]
         stack = _heaviest(lives.stack[mine], lives.size[mine])
         held.append(
             Holder(
                 label=lines.label(stack),
-                num_bytes=int(sums[at]),
-                share=float(sums[at]) / total,
+                num_bytes=one_bytes,
+                share=one_bytes / total,
                 num_blocks=len(mine),
                 stack=stack,
                 category=NOTHING
@@ -165,7 +165,4 @@ def holders(
 
 def _heaviest(values: Ints, size: Ints) -> int:
     """The value that most bytes have."""
-    found, place = np.unique(values, return_inverse=True)
-    sums = np.zeros(len(found), np.int64)
-    np.add.at(sums, place.reshape(-1), size)
-    return int(found[int(np.argmax(sums))])
+    return int(largest_groups(values, size, 1)[0][0])

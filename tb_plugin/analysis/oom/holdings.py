@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.live import held_rows
 from tb_plugin.analysis.categories.frames import USER, frame_kinds
 from tb_plugin.analysis.categories.marks import (
     ALL_GATHER,
@@ -40,13 +40,10 @@ from tb_plugin.analysis.oom.growth_at import rounds_at
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.oom.holders import Lines
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 Kind: TypeAlias = Literal[
     "private_pools",
@@ -135,11 +132,8 @@ def holdings(
     replay: Replay, lines: Lines, event: int, step: Ints | None = None
 ) -> tuple[Holding, ...]:
     """What is worth being told at an event, the largest first."""
-    return tuple(sorted(_Look(replay, lines, event, step).all(), key=_size))
-
-
-def _size(one: Holding) -> int:
-    return -one.num_bytes
+    found = _Look(replay, lines, event, step).all()
+    return tuple(sorted(found, key=lambda one: -one.num_bytes))
 
 
 class _Look:
@@ -149,56 +143,40 @@ class _Look:
         self, replay: Replay, lines: Lines, event: int, step: Ints | None
     ) -> None:
         self.replay, self.lines, self.event, self.step = replay, lines, event, step
-        rows = live_rows(replay.lives, event)
-        self.rows = rows[replay.lives.freed[rows] > event]
+        self.rows = held_rows(replay.lives, event)
         self.stack = replay.lives.stack[self.rows]
         self.size = replay.lives.size[self.rows]
         self.total = int(self.size.sum())
 
     def all(self) -> Iterator[Holding]:
         least = WORTH * self.total
-        pools = self._pools()
-        if pools.num_bytes >= max(1, least):
-            yield pools
         is_cache = self._of(_KV_NAME, _KV_FILE)
-        own = self._told("kv_cache", is_cache)
-        if own.num_bytes >= max(1, least):
-            yield own
-        copies = self._told("model_copy", self._copies())
-        if copies.num_bytes >= max(1, least):
-            yield copies
-        loaded = self._told("checkpoint", self._of(None, _LOAD_FILE))
-        if loaded.num_bytes >= max(1, least):
-            yield loaded
-        of_loss = self._told("vocabulary", self._of(_LOSS_NAME, None))
-        if of_loss.num_bytes >= max(1, least):
-            yield of_loss
-        ahead = self._told("prefetched", self._fetched())
-        if ahead.num_bytes >= max(1, least) and ahead.num >= _FEWEST:
-            yield ahead
         spaces = self.replay.workspaces[self.rows]
         in_pools = self.replay.pool[self.rows] > 0
         passing = self._without_backward(is_cache | spaces | in_pools, least)
-        if passing is not None:
-            yield passing
-        of_cublas = self._told("workspaces", spaces)
-        if of_cublas.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
-            yield of_cublas
+        ahead = self._told("prefetched", self._fetched())
+        for one in (
+            self._pools(),
+            self._told("kv_cache", is_cache),
+            self._told("model_copy", self._copies()),
+            self._told("checkpoint", self._of(None, _LOAD_FILE)),
+            self._told("vocabulary", self._of(_LOSS_NAME, None)),
+            ahead if ahead.num >= _FEWEST else None,
+            passing,
+        ):
+            if one is not None and one.num_bytes >= max(1, least):
+                yield one
+        workspaces = self._told("workspaces", spaces)
+        if workspaces.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
+            yield workspaces
 
     def _told(self, kind: Kind, chosen: Flags) -> Holding:
         size, stack = self.size[chosen], self.stack[chosen]
-        groups, place = np.unique(self.lines.groups(stack), return_inverse=True)
-        sums = np.zeros(len(groups), np.int64)
-        np.add.at(sums, place.reshape(-1), size)
-        labels = [
-            self.lines.label(int(stack[place.reshape(-1) == at][0]))
-            for at in np.argsort(-sums, kind="stable")[:_MAX_LINES].tolist()
-        ]
         return Holding(
             kind=kind,
             num_bytes=int(size.sum()),
             num=int(np.count_nonzero(chosen)),
-            lines=tuple(label for label in labels if label),
+            lines=self.lines.largest(stack, size, _MAX_LINES),
         )
 
     def _has(self, marks: int) -> Flags:
@@ -285,7 +263,10 @@ class _Look:
         passes = max(
             (int(np.count_nonzero(one.start > last)) for one in starts), default=0
         )
-        num_held = len(np.unique(_round_of(starts, born[held]))) if starts else 1
+        num_held = 1
+        if starts:
+            rounds = np.searchsorted(starts[-1].start, born[held], "right")
+            num_held = len(np.unique(rounds))
         # A round may begin within a pass, which then lies in two of them.
         num = max(1, min(passes, num_held))
         if num >= _FEWEST or (self._evaluates(last) and self._retains(last)):
@@ -319,8 +300,3 @@ def _grouped(group: Ints, chosen: Flags) -> Iterator[Ints]:
     """The chosen rows of each group, one group after the other; negative: of none."""
     for one in np.unique(group[chosen & (group >= 0)]).tolist():
         yield np.flatnonzero(chosen & (group == one))
-
-
-def _round_of(starts: list[Any], born: Ints) -> Ints:
-    found: Ints = np.searchsorted(starts[-1].start, born, "right")
-    return found

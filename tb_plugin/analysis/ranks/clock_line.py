@@ -148,7 +148,8 @@ def clock_line(readings: Iterable[Reading]) -> ClockLine | None:
     every = sorted(readings, key=lambda reading: reading.at_ns)
     bounded = [reading for reading in every if reading.error_ns is not None]
     bounded.sort(key=lambda reading: (reading.at_ns, -(reading.error_ns or 0)))
-    kept = _last_of_moments(bounded or every)
+    # The last one of each moment.
+    kept = list({one.at_ns: one for one in bounded or every}.values())
     if bounded:
         kept = _without_poor(kept)
     return ClockLine(tuple(kept)) if kept else None
@@ -156,23 +157,12 @@ def clock_line(readings: Iterable[Reading]) -> ClockLine | None:
 
 def shifted(line: ClockLine, offset_ns: int, error_ns: int | None) -> ClockLine:
     """The line to a third clock, which is so far from the second at all times."""
-    return ClockLine(
-        tuple(
-            Reading(
-                reading.at_ns,
-                reading.offset_ns + offset_ns,
-                None
-                if reading.error_ns is None or error_ns is None
-                else reading.error_ns + error_ns,
-            )
-            for reading in line.readings
-        ),
-        line.is_steady,
-    )
-
-
-def _last_of_moments(readings: list[Reading]) -> list[Reading]:
-    return list({reading.at_ns: reading for reading in readings}.values())
+    moved = []
+    for at_ns, offset, error in line.readings:
+        known = error is not None and error_ns is not None
+        reach = (error or 0) + (error_ns or 0) if known else None
+        moved.append(Reading(at_ns, offset + offset_ns, reach))
+    return ClockLine(tuple(moved), line.is_steady)
 
 
 def _without_poor(readings: list[Reading]) -> list[Reading]:

@@ -95,7 +95,10 @@ def _told(file: Recorded) -> _Told:
         offset = _whole(data.get("offset_ns"))
         if note.kind != "clock" or offset is None:
             continue
-        reading = Reading(_moment(note, told), offset, _error(data.get("error_ns")))
+        at, error = _whole(data.get("monotonic_ns")), _whole(data.get("error_ns"))
+        at_ns = note.time_ns if at is None else at + told.to_wall_ns
+        known_error = None if error is None or error < 0 else error
+        reading = Reading(at_ns, offset, known_error)
         if data.get("reference_rank") == REFERENCE_RANK:
             told.to_reference.append(reading)
         elif data.get("method") == "wall":
@@ -130,17 +133,7 @@ def _last_line(readings: Sequence[Reading]) -> ClockLine | None:
     return steady(readings[-1].offset_ns, readings[-1].error_ns) if readings else None
 
 
-def _moment(note: Note, told: _Told) -> int:
-    monotonic = _whole(note.data.get("monotonic_ns"))
-    return note.time_ns if monotonic is None else monotonic + told.to_wall_ns
-
-
 def _whole(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if abs(value) < _MAX_NS else None
-
-
-def _error(value: Any) -> int | None:
-    error = _whole(value)
-    return error if error is not None and error >= 0 else None

@@ -11,20 +11,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING, Table, picked, places_in
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _WORDS: Final = (
     # The first that a name contains decides, in lower case and without `_`.
@@ -61,7 +59,7 @@ _FROM_INPUT: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RankCollectives:
+class RankCollectives(Table):
     """By collective, in order of time; unknown numbers are -1."""
 
     row: Ints
@@ -77,25 +75,17 @@ class RankCollectives:
     sequence: Ints
     """Number within the group, the same on each of its ranks."""
 
-    def __len__(self) -> int:
-        return len(self.row)
-
 
 def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
     """All collectives of a trace; `roles` by slice."""
     rows = _rows(trace, roles)
     rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
     said = _metadata(trace, rows)
-    operators = _at(trace.operators.row, rows)
+    operators = places_in(trace.operators.row, rows)
     names = [_kind(trace, row, at) for row, at in zip(rows, said, strict=True)]
     known = trace.collectives
 
-    def column(values: Ints) -> Ints:
-        found = np.full(len(rows), NOTHING, dtype=np.int64)
-        found[said != NOTHING] = values[said[said != NOTHING]]
-        return found
-
-    group = column(known.group)
+    group = picked(known.group, said)
     num_bytes = [
         _moved_bytes(trace, kind, at, operator)
         for kind, at, operator in zip(names, said, operators, strict=True)
@@ -104,11 +94,11 @@ def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
         row=rows,
         kind=tuple(names),
         group=tuple(trace.strings[text] if text >= 0 else "" for text in group),
-        start_ns=trace.slices.start_ns[rows].astype(np.int64),
+        start_ns=trace.slices.starts(rows),
         duration_ns=trace.slices.duration_ns[rows].astype(np.int64),
         num_bytes=np.array(num_bytes, dtype=np.int64),
-        group_size=column(known.group_size),
-        sequence=column(known.sequence),
+        group_size=picked(known.group_size, said),
+        sequence=picked(known.sequence, said),
     )
 
 
@@ -136,19 +126,10 @@ def _rows(trace: Trace, roles: Ints) -> Ints:
     return found
 
 
-def _at(known: Ints, rows: Ints) -> Ints:
-    """Where rows stand in an ascending column, or NOTHING."""
-    if not len(known):
-        return np.full(len(rows), NOTHING, dtype=np.int64)
-    at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-    found: Ints = np.where(known[at] == rows, at, NOTHING)
-    return found
-
-
 def _metadata(trace: Trace, rows: Ints) -> Ints:
     """Row of `trace.collectives` that describes each slice, or NOTHING."""
     known = trace.collectives.row
-    found = _at(known, rows)
+    found = places_in(known, rows)
     described = np.zeros(len(trace.slices), dtype=bool)
     described[known] = True
     around = SliceTree(trace.slices, described).parent
@@ -156,7 +137,7 @@ def _metadata(trace: Trace, rows: Ints) -> Ints:
     pairs = trace.launch_pairs
     launch = dict(zip(pairs[:, 1].tolist(), pairs[:, 0].tolist(), strict=True))
     outer = [int(around[launch.get(row, row)]) for row in rows[lost].tolist()]
-    found[lost] = _at(known, np.array(outer, dtype=np.int64))
+    found[lost] = places_in(known, np.array(outer, dtype=np.int64))
     return found
 
 

@@ -15,23 +15,26 @@ long the others waited is not known then, and neither is how long data moved.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.arrays import (
+    NOTHING,
+    begins,
+    grouped,
+    highest,
+    nth,
+    numbered,
+    sums,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.ranks.collectives import RankCollectives
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _BUS_FACTORS: Final = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
@@ -40,27 +43,6 @@ _BUS_FACTORS: Final = {
     "all_to_all": lambda n: (n - 1) / n,
 }
 """Bytes on the busiest link per byte of the collective, as nccl-tests counts them."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Matched:
-    """Collectives that several ranks took part in."""
-
-    transfer_ns: Ints
-    """(collectives,): the shortest duration of its ranks; likewise the next two."""
-    longest_ns: Ints
-    last_rank: Ints
-    """The rank the others waited for: it measured the shortest duration."""
-    collective: Ints
-    """(parts,): which of them a rank took part in; likewise the next two."""
-    rank: Ints
-    row: Ints
-    """Its place in the rank's `RankCollectives`."""
-    is_whole: Bools
-    """(collectives,): whether all ranks that took part are there."""
-
-    def __len__(self) -> int:
-        return len(self.transfer_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +118,9 @@ class ComparedRanks:
     duration_ns: Ints
     transfer_ns: Ints
     """While data moved; the rest is waiting."""
-    is_compared: Bools
+    is_compared: Flags
     """Whether all ranks that took part show it; `transfer_ns` says nothing where not."""
-    is_missed: Bools
+    is_missed: Flags
     """Whether it is not, because the trace of a rank is missing."""
 
 
@@ -149,31 +131,121 @@ def compared(
 
     `world_size`: how many ranks the training has, where their traces say it.
     """
-    every = _Joined(ranks)
-    together = matched(ranks, world_size)
-    moved = transfers(ranks, together)
-    is_compared = _compared(every, together)
-    is_missed = ~is_compared & _misses_ranks(every, world_size)
+    every = _Joined(ranks, world_size)
+    duration = every.column("duration_ns")
+    together = _matched(every, duration)
+    transfer = duration.copy()
+    transfer[together.place] = together.transfer_ns[together.collective]
+    is_compared: Flags = every.column("group_size") == 1
+    is_compared[together.place] = together.is_whole[together.collective]
+    is_missed = ~is_compared & every.misses_ranks
+    is_last = every.rank[together.place] == together.last_rank[together.collective]
+    is_last &= together.is_whole[together.collective]
+    came_last = np.zeros(len(duration), np.bool_)
+    came_last[together.place[is_last]] = True
     return ComparedRanks(
         num_matched=int(together.is_whole.sum()),
-        rows=collective_rows(ranks, together, world_size),
-        groups=group_rows(ranks, together),
+        rows=_rows(every, transfer, is_compared, is_missed, came_last),
+        groups=_groups(every, together),
         rank=every.rank,
         start_ns=every.column("start_ns"),
-        duration_ns=every.column("duration_ns"),
-        transfer_ns=np.concatenate([*moved.values(), np.empty(0, np.int64)]),
+        duration_ns=duration,
+        transfer_ns=transfer,
         is_compared=is_compared,
         is_missed=is_missed,
     )
 
 
-def group_rows(
-    ranks: Mapping[int, RankCollectives], together: Matched
-) -> tuple[GroupRow, ...]:
+class _Joined:
+    """Columns of the collectives of all ranks, one rank after the other."""
+
+    def __init__(self, ranks: Mapping[int, RankCollectives], world_size: int) -> None:
+        own = sorted(ranks)
+        self._tables = [ranks[rank] for rank in own]
+        sizes = [len(table) for table in self._tables]
+        self.rank = np.repeat(np.array(own, dtype=np.int64), sizes)
+        names = zip(self._texts("group"), self._texts("kind"), strict=True)
+        known: dict[tuple[str, str], int] = {}
+        kinds = [known.setdefault(one, len(known)) for one in names]
+        self.kind: Ints = np.array(kinds, dtype=np.int64)
+        """Number of its group and kind."""
+        self.names = list(known)
+        size = self.column("group_size")
+        num_ranks = max(world_size, own[-1] + 1 if own else 0)
+        is_all = len(own) >= num_ranks
+        self.wanted: Ints = np.where(size > 0, size, 2 if is_all else num_ranks)
+        """How many ranks' traces show one that is whole.
+
+        The size of its group; where that is not said, all ranks that there are, but at
+        least two: of one alone nothing says who else took part.
+        """
+
+    @property
+    def misses_ranks(self) -> Flags:
+        """Whether fewer ranks show any of its kind and group than take part.
+
+        Where as many do, the call itself lies at the end of what was profiled.
+        """
+        first, _ = numbered(self.kind, self.rank)
+        num_ranks = np.bincount(self.kind[first], minlength=len(self.names))
+        missed: Flags = num_ranks[self.kind] < self.wanted
+        return missed
+
+    def column(self, name: str) -> Ints:
+        columns = [getattr(table, name) for table in self._tables]
+        return np.concatenate([*columns, np.empty(0, np.int64)]).astype(np.int64)
+
+    def _texts(self, name: str) -> list[str]:
+        return [text for table in self._tables for text in getattr(table, name)]
+
+
+class _Matched(NamedTuple):
+    """Collectives that several ranks took part in."""
+
+    transfer_ns: Ints
+    """(collectives,): the shortest duration of its ranks; likewise the next two."""
+    longest_ns: Ints
+    last_rank: Ints
+    """The rank the others waited for: it measured the shortest duration."""
+    is_whole: Flags
+    """(collectives,): whether all ranks that took part are there."""
+    collective: Ints
+    """(parts,): which of them a rank took part in."""
+    place: Ints
+    """(parts,): where that stands in the columns of all ranks."""
+
+
+def _matched(every: _Joined, duration: Ints) -> _Matched:
+    """What belongs together."""
+    is_named = np.array([group != "" for group, _ in every.names], dtype=bool)
+    number = every.column("sequence")
+    number = np.where(is_named[every.kind] & (number >= 0), number, NOTHING)
+    # A number may come again (coalesced calls): then order decides among them.
+    same = numbered(every.kind, number)[1]
+    together = numbered(same, nth(numbered(every.rank, same)[1]))[1]
+    num_ranks = np.bincount(together)[together]
+    place = np.flatnonzero(num_ranks > 1)
+    matches, collective = grouped(together[place])
+    lacks = (num_ranks < every.wanted)[place]
+    rank, took = every.rank[place], duration[place]
+    # Of a collective the shortest comes first, and of equals the lowest rank.
+    order = np.lexsort((rank, took, collective))
+    firsts = np.flatnonzero(begins(collective[order]))
+    lasts = np.append(firsts[1:], len(order))[: len(firsts)] - 1
+    return _Matched(
+        transfer_ns=took[order[firsts]],
+        longest_ns=took[order[lasts]],
+        last_rank=rank[order[firsts]],
+        is_whole=np.bincount(collective[lacks], minlength=len(matches)) == 0,
+        collective=collective,
+        place=place,
+    )
+
+
+def _groups(every: _Joined, together: _Matched) -> tuple[GroupRow, ...]:
     """The table of collectives per kind and group, the longest waits in all first."""
-    every = _Joined(ranks)
-    kind = every.kind[every.place(together.rank, together.row)]
-    of_collective = np.zeros(len(together), dtype=np.int64)
+    kind, rank = every.kind[together.place], every.rank[together.place]
+    of_collective = np.zeros(len(together.transfer_ns), dtype=np.int64)
     of_collective[together.collective] = kind
     skew = together.longest_ns - together.transfer_ns
     rows = []
@@ -181,15 +253,13 @@ def group_rows(
         shown = of_collective == one
         chosen = shown & together.is_whole
         is_known = bool(chosen.any())
-        own = kind == one
         last, times = np.unique(together.last_rank[chosen], return_counts=True)
-        first = int(np.flatnonzero(own)[0])
-        rank, place = int(together.rank[first]), int(together.row[first])
+        group, name = every.names[one]
         rows.append(
             GroupRow(
-                kind=ranks[rank].kind[place],
-                group=ranks[rank].group[place],
-                num_ranks=len(np.unique(together.rank[own])),
+                kind=name,
+                group=group,
+                num_ranks=len(np.unique(rank[kind == one])),
                 num_matched=int(shown.sum()),
                 mean_skew_ns=float(skew[chosen].mean()) if is_known else None,
                 max_skew_ns=int(skew[chosen].max()) if is_known else None,
@@ -202,205 +272,45 @@ def group_rows(
     )
 
 
-def matched(ranks: Mapping[int, RankCollectives], world_size: int = NOTHING) -> Matched:
-    """What belongs together of the collectives of these ranks."""
-    every = _Joined(ranks)
-    named = np.array([name != "" for name in every.texts("group")], dtype=bool)
-    number = every.column("sequence")
-    number = np.where(named & (number >= 0), number, NOTHING)
-    # A number may come again (coalesced calls): then order decides among them.
-    same = _numbered(every.kind, number)
-    together = _numbered(same, _nth(_numbered(every.rank, same)))
-    _, group, num_ranks = np.unique(together, return_inverse=True, return_counts=True)
-    several = num_ranks[group] > 1
-    wanted = every.wanted_ranks(world_size)
-    matches, collective = np.unique(group[several], return_inverse=True)
-    is_whole = np.full(len(matches), True)
-    np.logical_and.at(is_whole, collective, (num_ranks[group] >= wanted)[several])
-    rank, row = every.rank[several], every.row[several]
-    duration = every.column("duration_ns")[several]
-    # Of a collective the shortest comes first, and of equals the lowest rank.
-    order = np.lexsort((rank, duration, collective))
-    firsts = np.flatnonzero(np.diff(collective[order], prepend=-1))
-    lasts = np.append(firsts[1:], len(order))[: len(firsts)] - 1
-    return Matched(
-        transfer_ns=duration[order[firsts]],
-        longest_ns=duration[order[lasts]],
-        last_rank=rank[order[firsts]],
-        collective=collective,
-        rank=rank,
-        row=row,
-        is_whole=is_whole,
-    )
-
-
-def transfers(
-    ranks: Mapping[int, RankCollectives], together: Matched
-) -> dict[int, Ints]:
-    """By rank and collective, how long data moved; all of it where nothing compares."""
-    every = _Joined(ranks)
-    moved = every.column("duration_ns")
-    moved[every.place(together.rank, together.row)] = together.transfer_ns[
-        together.collective
-    ]
-    return dict(zip(every.own, np.split(moved, every.starts[1:-1]), strict=False))
-
-
-def _compared(every: _Joined, together: Matched) -> Bools:
-    """(calls,): whether the traces of all ranks that took part show a collective."""
-    found: Bools = every.column("group_size") == 1
-    found[every.place(together.rank, together.row)] = together.is_whole[
-        together.collective
-    ]
-    return found
-
-
-def _misses_ranks(every: _Joined, world_size: int) -> Bools:
-    """(calls,): whether fewer ranks show any of its kind and group than take part.
-
-    Where as many do, the call itself lies at the end of what was profiled.
-    """
-    pairs = np.unique(np.stack([every.kind, every.rank]), axis=1)
-    num_ranks = np.bincount(pairs[0], minlength=len(every.kind) + 1)
-    missed: Bools = num_ranks[every.kind] < every.wanted_ranks(world_size)
-    return missed
-
-
-def collective_rows(
-    ranks: Mapping[int, RankCollectives],
-    together: Matched,
-    world_size: int = NOTHING,
+def _rows(
+    every: _Joined, transfer: Ints, is_compared: Flags, is_missed: Flags, last: Flags
 ) -> tuple[CollectiveRow, ...]:
     """The table of collectives per rank, kind and group, the longest first."""
-    every = _Joined(ranks)
-    keys = _numbered(every.rank, every.kind)
-    _, first, at = np.unique(keys, return_index=True, return_inverse=True)
+    first, at = numbered(every.rank, every.kind)
 
-    def sums(values: Ints) -> list[int]:
-        added = np.zeros(len(first), dtype=np.int64)
-        np.add.at(added, at, values)
-        return [int(value) for value in added]
+    def added(values: Ints, where: Flags | None = None) -> Ints:
+        chosen = slice(None) if where is None else where
+        return sums(at[chosen], values[chosen], len(first))
 
-    num_bytes = every.column("num_bytes")
-    is_known = num_bytes >= 0
-    of_rank = transfers(ranks, together)
-    moved = np.concatenate([of_rank[rank] for rank in every.own] or [at])
-    duration = every.column("duration_ns")
-    is_compared = _compared(every, together)
-    num_compared = sums(is_compared)
-    num_missed = sums(~is_compared & _misses_ranks(every, world_size))
-    is_last = together.rank == together.last_rank[together.collective]
-    is_last &= together.is_whole[together.collective]
-    came_last = np.zeros(len(at), dtype=np.int64)
-    came_last[every.place(together.rank[is_last], together.row[is_last])] = 1
-    num_calls, num_known = sums(np.ones_like(came_last)), sums(is_known)
-    total_bytes = sums(np.where(is_known, num_bytes, 0))
-    total_ns = sums(duration)
-    transfer_ns = sums(np.where(is_compared, moved, 0))
-    waiting_ns = sums(np.where(is_compared, duration - moved, 0))
-    is_moved = is_compared & is_known
-    num_moved = sums(is_moved)
-    moved_bytes = sums(np.where(is_moved, num_bytes, 0))
-    moving_ns = sums(np.where(is_moved, moved, 0))
-    group_size = _only(every.column("group_size"), at, len(first))
-    num_last = sums(came_last)
-    rows = []
-    for group, one in enumerate(first.tolist()):
-        own, place = ranks[int(every.rank[one])], int(every.row[one])
-        is_told = num_compared[group] > 0 and not num_missed[group]
-        rows.append(
-            CollectiveRow(
-                rank=int(every.rank[one]),
-                kind=own.kind[place],
-                group=own.group[place],
-                num_calls=num_calls[group],
-                num_bytes=total_bytes[group] if num_known[group] else None,
-                total_ns=total_ns[group],
-                group_size=group_size[group],
-                num_compared=num_compared[group],
-                transfer_ns=transfer_ns[group] if is_told else None,
-                waiting_ns=waiting_ns[group] if is_told else None,
-                num_last=num_last[group] if is_told else None,
-                moved_bytes=moved_bytes[group]
-                if is_told and num_moved[group]
-                else None,
-                moving_ns=moving_ns[group],
-            )
-        )
+    num_bytes, size = every.column("num_bytes"), every.column("group_size")
+    duration, ones = every.column("duration_ns"), np.ones_like(at)
+    says_bytes, says_size = num_bytes >= 0, size >= 0
+    num_compared = added(ones, is_compared)
+    is_told = (num_compared > 0) & (added(ones, is_missed) == 0)
+    is_moved = is_compared & says_bytes
+    one_size = highest(at[says_size], size[says_size], len(first))
+    is_one_size = added(ones, says_size) > 0
+    is_one_size &= added(ones, says_size & (size != one_size[at])) == 0
+    columns = zip(
+        every.rank[first].tolist(),
+        (every.names[kind] for kind in every.kind[first].tolist()),
+        added(ones).tolist(),
+        _where(added(num_bytes, says_bytes), added(ones, says_bytes) > 0),
+        added(duration).tolist(),
+        _where(one_size, is_one_size),
+        num_compared.tolist(),
+        _where(added(transfer, is_compared), is_told),
+        _where(added(duration - transfer, is_compared), is_told),
+        _where(added(ones, last), is_told),
+        _where(added(num_bytes, is_moved), is_told & (added(ones, is_moved) > 0)),
+        added(transfer, is_moved).tolist(),
+        strict=True,
+    )
+    rows = [CollectiveRow(rank, kind, of, *more) for rank, (of, kind), *more in columns]
     return tuple(sorted(rows, key=lambda row: -row.total_ns))
 
 
-class _Joined:
-    """Columns of the collectives of all ranks, one rank after the other."""
-
-    def __init__(self, ranks: Mapping[int, RankCollectives]) -> None:
-        self._ranks = ranks
-        self.own = sorted(ranks)
-        sizes = [len(ranks[rank]) for rank in self.own]
-        self.starts = np.cumsum([0, *sizes])
-        self.rank = np.repeat(np.array(self.own, dtype=np.int64), sizes)
-        self.row = np.arange(len(self.rank)) - np.repeat(self.starts[:-1], sizes)
-
-    @cached_property
-    def kind(self) -> Ints:
-        """Number of its group and kind."""
-        known: dict[tuple[str, str], int] = {}
-        names = zip(self.texts("group"), self.texts("kind"), strict=True)
-        kinds = [known.setdefault(one, len(known)) for one in names]
-        return np.array(kinds, dtype=np.int64)
-
-    def wanted_ranks(self, world_size: int) -> Ints:
-        """(collectives,): how many ranks' traces show one that is whole.
-
-        The size of its group; where that is not said, all ranks that there are, but at
-        least two: of one alone nothing says who else took part.
-        """
-        size = self.column("group_size")
-        num_ranks = max(world_size, self.own[-1] + 1 if self.own else 0)
-        is_all = len(self.own) >= num_ranks
-        wanted: Ints = np.where(size > 0, size, 2 if is_all else num_ranks)
-        return wanted
-
-    def texts(self, name: str) -> list[str]:
-        return [text for rank in self.own for text in getattr(self._ranks[rank], name)]
-
-    def column(self, name: str) -> Ints:
-        columns = [getattr(self._ranks[rank], name) for rank in self.own]
-        return np.concatenate([*columns, np.empty(0, np.int64)]).astype(np.int64)
-
-    def place(self, rank: Ints, row: Ints) -> Ints:
-        """Where collectives of ranks stand in the columns."""
-        place: Ints = self.starts[np.searchsorted(self.own, rank)] + row
-        return place
-
-
-def _numbered(*columns: Ints) -> Ints:
-    """By row, one number that is the same where all columns are the same."""
-    found = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        known, place = np.unique(column, return_inverse=True)
-        found = found * len(known) + place
-    return found
-
-
-def _nth(key: Ints) -> Ints:
-    """By row, how many rows before it have its key."""
-    order = np.argsort(key, kind="stable")
-    places = np.arange(len(order))
-    begins = np.diff(key[order], prepend=-1) != 0
-    nth = np.empty(len(order), dtype=np.int64)
-    nth[order] = places - np.maximum.accumulate(np.where(begins, places, 0))
-    return nth
-
-
-def _only(sizes: Ints, at: Ints, num: int) -> list[int | None]:
-    """By group the one size that is said; None where none is, or several are."""
-    least = np.full(num, np.iinfo(np.int64).max)
-    most = np.full(num, NOTHING, dtype=np.int64)
-    is_known = sizes >= 0
-    np.minimum.at(least, at[is_known], sizes[is_known])
-    np.maximum.at(most, at[is_known], sizes[is_known])
-    return [
-        int(size) if one else None
-        for size, one in zip(most, least == most, strict=True)
-    ]
+def _where(values: Ints, is_known: Flags) -> list[int | None]:
+    """None where it is not known."""
+    known = is_known.tolist()
+    return [one if k else None for one, k in zip(values.tolist(), known, strict=True)]

@@ -6,22 +6,20 @@ Merging puts each rank's processes under names that begin with the rank.
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.trace.trace import NOTHING, Counters, Flows, Series, Trace
+from tb_plugin.analysis.arrays import NOTHING, place_of
+from tb_plugin.analysis.trace.trace import Counters, Flows, Series, Trace
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.details import MemoryEvents
-    from tb_plugin.analysis.trace.trace import Instants, Slices
+    from tb_plugin.analysis.trace.trace import Instants
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
-Table = TypeVar("Table")
 OnTracks = TypeVar("OnTracks", "Instants", "MemoryEvents")
 _PROCESS: Final = re.compile(r"Rank (\d{1,7})(?!\d)")
 _DETAILS: Final = ("operators", "python", "launches", "device_work", "collectives")
@@ -30,11 +28,12 @@ _DETAILS: Final = ("operators", "python", "launches", "device_work", "collective
 def share_of(trace: Trace, rank: int | None) -> Trace:
     """What is of one rank's processes; of None what is of no rank's."""
     number = NOTHING if rank is None else rank
-    kept = np.array([_rank_of(one.process) == number for one in trace.tracks], bool)
+    ranks = (_PROCESS.match(one.process) for one in trace.tracks)
+    of_rank = [NOTHING if one is None else int(one[1]) for one in ranks]
+    kept = np.array(of_rank, np.int64) == number
     place = np.cumsum(kept) - 1  # of each track that is kept
-    rows = np.flatnonzero(kept[trace.slices.track]) if len(trace.slices) else _none()
-    row_of = np.full(len(trace.slices) + 1, NOTHING, np.int64)  # the last is NOTHING's
-    row_of[rows] = np.arange(len(rows))
+    rows = np.flatnonzero(kept[trace.slices.track])
+    row_of = place_of(rows, len(trace.slices) + 1)  # the last is NOTHING's
     tracks = []
     for at in np.flatnonzero(kept).tolist():
         track = trace.tracks[at]
@@ -46,7 +45,11 @@ def share_of(trace: Trace, rank: int | None) -> Trace:
     share = replace(
         trace,
         tracks=tuple(tracks),
-        slices=_slices(trace.slices, rows, row_of, place),
+        slices=trace.slices.take(
+            rows,
+            track=place[trace.slices.track[rows]],
+            parent=row_of[trace.slices.parent[rows]],
+        ),
         instants=_of_tracks(trace.instants, kept, place),
         memory=_of_tracks(trace.memory, kept, place),
         series=series,
@@ -59,52 +62,21 @@ def share_of(trace: Trace, rank: int | None) -> Trace:
     return replace(share, start_ns=start, end_ns=end)
 
 
-def _rank_of(process: str) -> int:
-    found = _PROCESS.match(process)
-    return NOTHING if found is None else int(found[1])
-
-
-def _none() -> Ints:
-    return np.empty(0, np.int64)
-
-
-def _rows(table: Table, rows: Ints, **changed: Ints) -> Table:
-    """Some rows of a table, in which some columns become others."""
-    names = [one.name for one in fields(table)]  # type: ignore[arg-type]  # a dataclass
-    columns = {
-        name: getattr(table, name)[rows] for name in names if name not in changed
-    }
-    return type(table)(**columns, **changed)
-
-
-def _slices(slices: Slices, rows: Ints, row_of: Ints, place: Ints) -> Slices:
-    return _rows(
-        slices,
-        rows,
-        track=place[slices.track[rows]],
-        parent=row_of[slices.parent[rows]],
-    )
-
-
 def _of_tracks(table: OnTracks, kept: Ints, place: Ints) -> OnTracks:
-    track = table.track
-    rows = np.flatnonzero(kept[track]) if len(track) else _none()
-    return _rows(table, rows, track=place[track[rows]])
+    rows = np.flatnonzero(kept[table.track])
+    return table.take(rows, track=place[table.track[rows]])
 
 
 def _details(table: Any, row_of: Ints) -> Any:
     """What is known of slices: of those that are left."""
     row = row_of[table.row]
     rows = np.flatnonzero(row != NOTHING)
-    return _rows(table, rows, row=row[rows])
+    return table.take(rows, row=row[rows])
 
 
 def _flows(flows: Flows, row_of: Ints, kept: Ints, place: Ints) -> Flows:
-    rows = _none()
-    if len(flows):
-        rows = np.flatnonzero(kept[flows.from_track] & kept[flows.to_track])
-    return _rows(
-        flows,
+    rows = np.flatnonzero(kept[flows.from_track] & kept[flows.to_track])
+    return flows.take(
         rows,
         from_row=row_of[flows.from_row[rows]],
         to_row=row_of[flows.to_row[rows]],
@@ -117,7 +89,7 @@ def _counters(
     trace: Trace, kept: Ints, place: Ints
 ) -> tuple[tuple[Series, ...], Counters]:
     series: list[Series] = []
-    rows: list[Ints] = [_none()]
+    rows: list[Ints] = [np.empty(0, np.int64)]
     num = 0
     for one in trace.series:
         if kept[one.track]:
@@ -125,7 +97,7 @@ def _counters(
             track = int(place[one.track])
             series.append(Series(track, one.name, num, one.num_points))
             num += one.num_points
-    return tuple(series), _rows(trace.counters, np.concatenate(rows))
+    return tuple(series), trace.counters.take(np.concatenate(rows))
 
 
 def _window(trace: Trace) -> tuple[int, int]:
@@ -135,5 +107,5 @@ def _window(trace: Trace) -> tuple[int, int]:
     firsts = [int(time.min()) for time in (slices.start_ns, *times) if len(time)]
     lasts = [int(time.max()) for time in times if len(time)]
     if len(slices):
-        lasts.append(int((slices.start_ns + slices.duration_ns).max()))
+        lasts.append(int(slices.ends().max()))
     return min(firsts, default=0), max(lasts, default=0)

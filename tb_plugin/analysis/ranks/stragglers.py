@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -25,9 +25,8 @@ from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_par
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
+    from tb_plugin.analysis.arrays import Floats
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 FLOOR: Final = 0.05
 DEVIATIONS: Final = 5.0

@@ -7,7 +7,7 @@ keeps its own x. Nothing is averaged or dropped.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from tb_plugin.analysis.series.rows import Rows
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Indices: TypeAlias = npt.NDArray[np.intp]
+    from tb_plugin.analysis.arrays import Floats, Indices
 
 
 def visible(rows: Rows, low: float, high: float) -> Rows:

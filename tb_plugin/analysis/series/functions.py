@@ -7,20 +7,18 @@ iteration: a job that was started again counts from one again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+
+from tb_plugin.analysis.arrays import Table, picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
+    from tb_plugin.analysis.arrays import Floats, Ints
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Ints: TypeAlias = npt.NDArray[np.int64]
-
-_Number = TypeVar("_Number", np.int64, np.float64)
 
 Context: TypeAlias = Literal["start", "end"]
 
@@ -52,14 +50,9 @@ class Snap:
     step: int | None = None
     attempt: int = 1
 
-    @property
-    def key(self) -> str:
-        """MemProfiler's name for it, e.g. `0.training_step.2.end`."""
-        return f"{self.rank}.{self.function}.{self.iteration}.{self.context}"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SnapTable:
+class SnapTable(Table):
     """Snaps of one function in one phase on one rank; a value per snap in each array."""
 
     attempt: Ints
@@ -73,12 +66,9 @@ class SnapTable:
     stats: Mapping[str, Floats]
     """By name, in the order they are shown; NaN where a snap has no such stat."""
 
-    def __len__(self) -> int:
-        return len(self.iteration)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallTable:
+class CallTable(Table):
     """Calls in order of time; a value per call in each array."""
 
     attempt: Ints
@@ -93,13 +83,6 @@ class CallTable:
     end_row: Ints
     kinds: Ints
     """Bits of what was collected; the lowest stands for snaps."""
-
-    def __len__(self) -> int:
-        return len(self.iteration)
-
-    def take(self, index: Ints | slice) -> CallTable:
-        """Some of the calls."""
-        return CallTable(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
 
 class CapturedCall(NamedTuple):
@@ -176,8 +159,8 @@ def calls_of(snaps: SnapTable) -> CallTable:
     rows[snaps.context[at], of_row.reshape(-1)[at]] = at  # a later row overwrites
     known = (rows >= 0).any(axis=0)
     calls, rows = calls[known], rows[:, known]
-    start_ns, end_ns = (_picked(snaps.time_ns, row, NO_TIME) for row in rows)
-    steps = [_picked(snaps.step, row, NO_STEP) for row in rows]
+    start_ns, end_ns = (picked(snaps.time_ns, row, NO_TIME) for row in rows)
+    steps = [picked(snaps.step, row, NO_STEP) for row in rows]
     found = CallTable(
         attempt=calls[:, 0],
         iteration=calls[:, 1],
@@ -236,8 +219,8 @@ def sides(
     if values is None:
         nothing = np.full(len(calls), np.nan)
         return nothing, nothing, nothing
-    start = _picked(values, calls.start_row, np.nan)
-    end = _picked(values, calls.end_row, np.nan)
+    start = picked(values, calls.start_row, np.nan)
+    end = picked(values, calls.end_row, np.nan)
     with np.errstate(invalid="ignore"):  # infinite less infinite
         return start, end, end - start
 
@@ -246,16 +229,6 @@ def unit_of(stat: str) -> Literal["bytes", "count"]:
     """The unit that a stat's name tells, for reports that have no units."""
     of_bytes = "bytes" in stat or stat.startswith(("hook.rss_", "hook.npp_"))
     return "bytes" if of_bytes else "count"
-
-
-def _picked(
-    values: npt.NDArray[_Number], rows: Ints, nothing: float
-) -> npt.NDArray[_Number]:
-    """The values at some rows, and something else where the row is -1."""
-    picked = np.full(len(rows), nothing, values.dtype)
-    there = rows >= 0
-    picked[there] = values[rows[there]]
-    return picked
 
 
 def _in_order(calls: CallTable) -> Ints:

@@ -14,15 +14,15 @@ more than the noise there.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Indices: TypeAlias = npt.NDArray[np.intp]
+    from tb_plugin.analysis.arrays import Floats, Indices
+
 
 GROUPS: Final = 48
 WARMUP_ROWS: Final = 5

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
+    from tb_plugin.analysis.arrays import Floats
+
 
 MOST: Final = 65535
 """Cells are 1..65535 on a linear scale; 0 is nothing recorded."""

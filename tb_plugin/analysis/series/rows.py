@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import Table
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
+    from tb_plugin.analysis.arrays import Floats
+
     Axis: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 NO_STEP: Final = -(2**63)
@@ -26,7 +29,7 @@ NO_STEP: Final = -(2**63)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Table):
     """Parallel columns, one entry per row or bucket, in the order they were written."""
 
     first: Axis
@@ -38,28 +41,12 @@ class Rows:
     width: int
     """Rows in the widest bucket; 1 where these are rows themselves."""
 
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> Rows:
-        """The chosen entries."""
-        same = self.low is self.high
-        high = self.high[index]
-        low = high if same else self.low[index]
-        return Rows(self.first[index], self.last[index], high, low, self.width)
-
 
 def concatenated(pieces: Sequence[Rows]) -> Rows:
     """Pieces one after the other; at least one is needed."""
     if len(pieces) == 1:
         return pieces[0]
-    return Rows(
-        np.concatenate([piece.first for piece in pieces]),
-        np.concatenate([piece.last for piece in pieces]),
-        np.concatenate([piece.high for piece in pieces]),
-        np.concatenate([piece.low for piece in pieces]),
-        max(piece.width for piece in pieces),
-    )
+    return Rows.joined(pieces, width=max(piece.width for piece in pieces))
 
 
 def on_steps(pieces: Sequence[Rows], *, repeats: bool = False) -> Rows:

@@ -7,20 +7,18 @@ they leave of the step's time is `other`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from collector.format.columns import STEP_PARTS
+from tb_plugin.analysis.arrays import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Indices: TypeAlias = npt.NDArray[np.intp]
+    from tb_plugin.analysis.arrays import Floats, Indices
 
 PARTS: Final = STEP_PARTS
 """In the order in which they are stacked; `other` comes last."""
@@ -30,7 +28,7 @@ STEP: Final = "step"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StepRows:
+class StepRows(Table):
     """Steps of one rank, or buckets of consecutive steps, in order; x ascends."""
 
     first: npt.NDArray[np.int64]
@@ -50,31 +48,6 @@ class StepRows:
     part_mean: Floats
     width: int
     """Rows in the widest bucket; 1 where these are steps themselves."""
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def take(self, index: Indices | slice) -> StepRows:
-        """The chosen buckets."""
-        chosen: dict[str, Any]
-        chosen = {name: getattr(self, name)[..., index] for name in _COLUMNS}
-        return replace(self, **chosen)
-
-    @classmethod
-    def joined(cls, pieces: Sequence[StepRows]) -> StepRows:
-        """One after the other; there is one at least."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(one, name) for one in pieces], axis=-1)
-            for name in _COLUMNS
-        }
-        width = max(one.width for one in pieces)
-        return replace(pieces[0], width=width, **columns)
-
-
-_COLUMNS: Final = (
-    *("first", "last", "end_x", "end_ms"),
-    *("high", "mean", "part_high", "part_mean"),
-)
 
 
 def slowest_parts(rows: StepRows) -> Floats:

@@ -9,23 +9,21 @@ import numpy as np
 
 from collector.format.errors import CorruptError
 from collector.format.snapshots.plain_text import plain_value
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, constant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    Ints = npt.NDArray[Any]
+    from tb_plugin.analysis.arrays import Ints
+
 
 _ABSENT: Final = -(2**63)
 """What stands where a row lacks an optional whole number."""
 MAX_LINE: Final = 2**31 - 1
 """Of a file; what is larger becomes this."""
 _WIDE: Final = 8
-_FEW: Final = 64
-_TURN: Final = 1 << 16
-_MAX_SPREAD: Final = 1 << 20
 
 
 class Table:
@@ -152,62 +150,6 @@ class Table:
         if len(values) != self._num:
             raise ValueError(f"{self._name}.{name} has {len(values)} rows")
         return values
-
-
-def constant(value: int, num: int) -> Ints:
-    """A column of one number, which takes no memory; read-only."""
-    return np.broadcast_to(np.int32(value), num)
-
-
-def distinct(values: Ints) -> tuple[Ints, Ints]:
-    """The distinct values, ascending, and which of them each one is.
-
-    As `np.unique` with its inverse, but without sorting millions of rows where few
-    values occur, as in columns of streams and pools.
-    """
-    if not len(values):
-        return values[:0], np.empty(0, np.int32)
-    least, most = int(values.min()), int(values.max())
-    if least == most:
-        return values[:1], constant(0, len(values))
-    if most - least < _MAX_SPREAD:
-        place = np.subtract(values, least, dtype=np.int64)
-        occurs = np.zeros(most - least + 1, np.bool_)
-        occurs[place] = True
-        number = (np.cumsum(occurs) - 1).astype(np.int32)
-        return np.flatnonzero(occurs) + least, number[place]
-    return _few(values) or _many(values)
-
-
-def _few(values: Ints) -> tuple[Ints, Ints] | None:
-    """The same of values that lie far apart; None where there are many."""
-    place = np.empty(len(values), np.int32)
-    found: list[int] = []
-    # In pieces that stay near the processor: memory that is used once costs most.
-    for start in range(0, len(values), _TURN):
-        piece, own = values[start : start + _TURN], place[start : start + _TURN]
-        known, row = np.zeros(len(piece), np.bool_), 0
-        while not known.all():
-            if row == len(found):
-                if row == _FEW:
-                    return None
-                found.append(int(piece[np.argmin(known)]))
-            same = piece == found[row]
-            own[same] = row
-            known |= same
-            row += 1
-    order = sorted(range(len(found)), key=found.__getitem__)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order))
-    if order != sorted(order):
-        for start in range(0, len(place), _TURN):
-            place[start : start + _TURN] = rank[place[start : start + _TURN]]
-    return np.array([found[row] for row in order], np.int64), place
-
-
-def _many(values: Ints) -> tuple[Ints, Ints]:
-    kept, inverse = np.unique(values, return_inverse=True)
-    return kept, inverse.reshape(-1).astype(np.int32)
 
 
 def texts_of(

@@ -8,31 +8,28 @@ window the longest.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from collector.format.snapshots.tags import is_tag
 from tb_plugin.analysis.allocator.lifetimes import OOM, SNAPSHOT
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, Table, begins, nth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
     from tb_plugin.analysis.snapshots.steps import Spans, Steps
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 KINDS: Final = ("oom", "snapshot", "annotation", "step", "tag")
 _OOM, _SNAPSHOT, _ANNOTATION, _STEP, _TAG = range(len(KINDS))
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(Table):
     """Marks by `moment`, of equal ones the longest first; columns of equal length."""
 
     kind: Ints
@@ -50,22 +47,6 @@ class Marks:
     step: Floats
     """The step under way, of a span at its first event; NaN where it is not known."""
     labels: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.kind)
-
-    def take(self, rows: Ints) -> Marks:
-        """Some of them, with all labels."""
-        return Marks(
-            self.kind[rows],
-            self.moment[rows],
-            self.end[rows],
-            self.label[rows],
-            self.num_bytes[rows],
-            self.device_free[rows],
-            self.step[rows],
-            self.labels,
-        )
 
     def within(self, start: int, stop: int, most: int) -> Marks:
         """At most so many of those that touch the events `start` to `stop`.
@@ -89,10 +70,8 @@ class Marks:
         # Errors have parts of their own, or the longer spans would go before them.
         part = part + is_other * num_parts
         order = np.lexsort((-length, part))
-        begins = np.flatnonzero(np.diff(part[order], prepend=-1))
-        counts = np.diff(begins, append=len(order))
         place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order)) - np.repeat(begins, counts)
+        place[order] = nth(part[order])
         return np.lexsort((-length, place, is_other))
 
 
@@ -124,18 +103,9 @@ def _merged(found: Sequence[Marks]) -> Marks:
     if not found:
         return _spans(_TAG, _nothing(), _nothing(), _nothing(), ())
     firsts = np.cumsum([0, *(len(one.labels) for one in found)])
-    together = Marks(
-        np.concatenate([one.kind for one in found]),
-        np.concatenate([one.moment for one in found]),
-        np.concatenate([one.end for one in found]),
-        np.concatenate(
-            [one.label + first for one, first in zip(found, firsts, strict=False)]
-        ),
-        np.concatenate([one.num_bytes for one in found]),
-        np.concatenate([one.device_free for one in found]),
-        np.concatenate([one.step for one in found]),
-        tuple(label for one in found for label in one.labels),
-    )
+    label = [one.label + first for one, first in zip(found, firsts, strict=False)]
+    labels = tuple(label for one in found for label in one.labels)
+    together = Marks.joined(found, label=np.concatenate(label), labels=labels)
     length = together.end - together.moment
     return together.take(np.lexsort((-length, together.moment)))
 
@@ -201,12 +171,12 @@ def _tags(tag: Ints, texts: Sequence[str]) -> Marks:
     """Events that follow each other under one tag of the program's own."""
     known = np.flatnonzero(tag != NOTHING)
     row = tag[known]
-    begins = np.flatnonzero(np.diff(row, prepend=NOTHING))
-    ends = np.append(begins[1:], len(known)) - 1
-    distinct, label = np.unique(row[begins], return_inverse=True)
+    first_of = np.flatnonzero(begins(row))
+    ends = np.append(first_of[1:], len(known)) - 1
+    distinct, label = np.unique(row[first_of], return_inverse=True)
     names = tuple(texts[at] for at in distinct.tolist())
     own = np.array([not is_tag(name) for name in names], np.bool_)[label]
     if not own.any():
         return _spans(_TAG, _nothing(), _nothing(), _nothing(), ())
-    first, last = known[begins[own]], known[ends[own]]
+    first, last = known[first_of[own]], known[ends[own]]
     return _spans(_TAG, first, last, label[own], names)

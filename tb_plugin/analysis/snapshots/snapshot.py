@@ -10,24 +10,19 @@ A *moment* is the index of an event of one device and means the state just after
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import Blocks, History
+from tb_plugin.analysis.arrays import NOTHING, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.extras import Annotations, Tensors
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
-
-NOTHING: Final = -1
-"""In columns of indices."""
 
 MAX_BYTES: Final = 1 << 48
 """No allocation is larger."""
@@ -63,9 +58,24 @@ class Stacks:
             return self.frame[:0]
         return self.frame[int(self.start[stack]) : int(self.start[stack + 1])]
 
+    @property
+    def owner(self) -> Ints:
+        """By place in `frame`: whose frame it is."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def first(self, wanted: Flags, since: Ints | None = None) -> Ints:
+        """By stack: its first frame that is wanted, as a place in `frame`, or NOTHING.
+
+        `wanted`: by place; `since`: by stack, the place to look from.
+        """
+        places = np.flatnonzero(wanted)
+        at = np.searchsorted(places, self.start[:-1] if since is None else since)
+        found = np.append(places, len(wanted))[at]
+        return np.where(found < self.start[1:], found, NOTHING)
+
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class Events(Table):
     """What one device's allocator did, in order; columns of equal length."""
 
     action: Ints
@@ -88,16 +98,13 @@ class Events:
     device_free: Ints
     """Bytes the device had free, of oom events; NOTHING elsewhere."""
 
-    def __len__(self) -> int:
-        return len(self.action)
-
     def of_action(self, action: int) -> Ints:
         """The events of one action, ascending."""
         return np.flatnonzero(self.action == action)
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
+class Segments(Table):
     """Device allocations when the snapshot was taken, in order of their addresses."""
 
     address: Ints
@@ -108,12 +115,9 @@ class Segments:
     is_expandable: Flags
     stack: Ints
 
-    def __len__(self) -> int:
-        return len(self.address)
-
 
 @dataclass(frozen=True, slots=True)
-class BlockTable:
+class BlockTable(Table):
     """Pieces of the segments, in order of their addresses."""
 
     segment: Ints
@@ -126,9 +130,6 @@ class BlockTable:
     state: Ints
     """Index in `STATES`."""
     stack: Ints
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 @dataclass(frozen=True, slots=True)

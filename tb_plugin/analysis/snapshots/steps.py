@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
 from collector.format.snapshots.tags import tag_data
-from tb_plugin.analysis.snapshots.columns import constant
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 StepsBy: TypeAlias = Literal["tags", "profiler", "optimizer", "nothing"]
 

@@ -6,29 +6,23 @@ made of it is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
-from tb_plugin.analysis.snapshots.columns import (
-    MAX_LINE,
-    Table,
-    constant,
-    distinct,
-    texts_of,
-)
+from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
+from tb_plugin.analysis.snapshots.columns import MAX_LINE, Table, texts_of
 from tb_plugin.analysis.snapshots.extras import (
     annotations_of,
+    block_histories,
     settings_of,
     tensors_of,
 )
-from tb_plugin.analysis.snapshots.legacy import block_histories
 from tb_plugin.analysis.snapshots.snapshot import (
     DEFAULT_POOL,
     INACTIVE,
     MAX_BYTES,
-    NOTHING,
     PENDING_FREE,
     STATES,
     BlockTable,
@@ -42,10 +36,8 @@ from tb_plugin.analysis.snapshots.snapshot import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
+    from tb_plugin.analysis.arrays import Flags, Ints
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MAX_DEVICES: Final = 256
 _MAX_ADDRESS: Final = 2**63 - 1
@@ -85,7 +77,7 @@ class _Maker:
         events, trace = self._events(num_stacks)
         segments, device = self._segments(num_stacks)
         blocks = self._blocks(segments, num_stacks)
-        numbers = np.union1d(distinct(trace)[0], distinct(device)[0]).tolist()
+        numbers = np.union1d(grouped(trace)[0], grouped(device)[0]).tolist()
         if len(numbers) > MAX_DEVICES:
             raise SnapshotError(f"it names {len(numbers)} devices")
         devices = tuple(
@@ -239,7 +231,7 @@ class _Maker:
         means[-1] = NOTHING  # where NOTHING looks
         empty = [row for row, text in enumerate(self._texts) if text in ("", "N/A")]
         means[empty] = NOTHING
-        rows, place = distinct(values)
+        rows, place = grouped(values)
         if (means[rows] == NOTHING).all():
             return constant(NOTHING, len(values))
         return means[rows][place]
@@ -251,12 +243,12 @@ class _Maker:
         first, second = table.pair(name)
         if first is None or second is None:
             return constant(NOTHING, len(table))
-        (of_first, a), (of_second, b) = distinct(first), distinct(second)
+        (of_first, a), (of_second, b) = grouped(first), grouped(second)
         width = max(1, len(of_second))
         if len(of_first) == len(of_second) == 1:
             pairs, place = np.zeros(1, np.int64), constant(0, len(table))
         else:
-            pairs, place = distinct(a.astype(np.int64) * width + b)
+            pairs, place = grouped(a.astype(np.int64) * width + b)
         ids = zip(of_first[pairs // width], of_second[pairs % width], strict=True)
         rows = [
             self._pools.setdefault((int(one), int(other)), len(self._pools))
@@ -275,7 +267,7 @@ class _Maker:
 
 
 def _numbered(values: Ints, known: dict[int, int]) -> Ints:
-    found, place = distinct(values)
+    found, place = grouped(values)
     rows = [known.setdefault(int(value), len(known)) for value in found.tolist()]
     return _of_rows(rows, place)
 
@@ -298,24 +290,15 @@ def _of_device(
     rows = _span(trace, number)
     kept = np.flatnonzero(device == number)
     kept = kept[np.argsort(segments.address[kept].view(np.uint64), kind="stable")]
-    place = np.full(len(segments), NOTHING, np.int64)
-    place[kept] = np.arange(len(kept))
-    segment = place[blocks.segment]
+    segment = place_of(kept, len(segments))[blocks.segment]
     own = np.flatnonzero(segment >= 0)
     address = blocks.address[own].astype(np.int64).view(np.uint64)
     own = own[np.lexsort((address, segment[own]))]
     return DeviceSnapshot(
         device=number,
-        events=_taken(events, rows),
-        segments=_taken(segments, kept),
-        blocks=BlockTable(
-            segment=segment[own],
-            address=blocks.address[own],
-            size=blocks.size[own],
-            requested_size=blocks.requested_size[own],
-            state=blocks.state[own],
-            stack=blocks.stack[own],
-        ),
+        events=events.take(rows),
+        segments=segments.take(kept),
+        blocks=blocks.take(own, segment=segment[own]),
     )
 
 
@@ -327,12 +310,3 @@ def _span(trace: Ints, number: int) -> slice | Ints:
         return slice(0, 0)
     first, stop = int(np.argmax(is_own)), len(is_own) - int(np.argmax(is_own[::-1]))
     return slice(first, stop) if stop - first == num else np.flatnonzero(is_own)
-
-
-def _taken(columns: Any, rows: Any) -> Any:
-    """The same columns with these rows alone."""
-    names = columns.__slots__
-    held = ((name, getattr(columns, name)) for name in names)
-    return type(columns)(
-        **{name: None if column is None else column[rows] for name, column in held}
-    )

@@ -7,21 +7,21 @@ of texts and one of threads, and its rows point there.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import Table
 from tb_plugin.analysis.spans.events import CHECKPOINT, MAX_EVENTS, checkpoint_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy.typing as npt
-
     from collector.format.records import Capture
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.spans.events import SpanEvent
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_TEXT: Final = 1000
 
@@ -62,90 +62,92 @@ def threads_of(capture: Capture, known: dict[tuple[int, str], int]) -> Ints:
     )
 
 
-def _column(capture: Capture, table: str, name: str) -> Ints:
-    return np.asarray(capture.tables[table][name], np.int64)
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows(Table):
+    """Spans of all captures, or instants, which last no time."""
+
+    thread: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    name: Ints
+    """Row of `Texts`; likewise the next."""
+    category: Ints
+    step: Ints
+    state: Ints
+    args: Ints
+    """Row of all captures' arguments; -1: none."""
+
+    @property
+    def end_ns(self) -> Ints:
+        """When they ended."""
+        return self.start_ns + self.duration_ns
 
 
-def spans_of(
-    capture: Capture, name: Ints, category: Ints, thread: Ints, first_args: int
-) -> Ints:
-    """thread, start_ns, duration_ns, name, category, step, state, args."""
-    names = _column(capture, "spans", "name")
-    duration = _column(capture, "spans", "duration_ns")
-    if len(names) and (int(duration.min()) < 0 or int(names.min()) < 0):
+def rows_of(
+    capture: Capture,
+    table: str,
+    names: tuple[Ints, Ints],
+    thread: Ints,
+    first_args: int,
+) -> Rows:
+    """The rows of its table `spans` or `instants`; `names` from `names_of`.
+
+    Raises:
+        ValueError: a duration or a name is below 0.
+    """
+
+    def column(name: str) -> Ints:
+        return np.asarray(capture.tables[table][name], np.int64)
+
+    start = column("time_ns" if table == "instants" else "start_ns")
+    duration = np.zeros_like(start) if table == "instants" else column("duration_ns")
+    name, args = column("name"), column("args")
+    if len(name) and min(int(duration.min(initial=0)), int(name.min())) < 0:
         raise ValueError("a duration or a name below 0")
-    return np.stack(
-        (
-            thread[_column(capture, "spans", "thread")],
-            _column(capture, "spans", "start_ns"),
-            duration,
-            name[names],
-            category[names],
-            _column(capture, "spans", "step"),
-            _column(capture, "spans", "state"),
-            _shifted(_column(capture, "spans", "args"), first_args),
-        )
+    columns = (
+        *(thread[column("thread")], start, duration, names[0][name], names[1][name]),
+        *(column("step"), column("state"), np.where(args < 0, -1, args + first_args)),
     )
+    if len({len(one) for one in columns}) > 1:
+        raise ValueError("columns of unequal length")
+    return Rows(*columns)
 
 
-def instants_of(
-    capture: Capture, name: Ints, category: Ints, thread: Ints, first_args: int
-) -> Ints:
-    """thread, time_ns, name, category, step, state, args."""
-    names = _column(capture, "instants", "name")
-    if len(names) and int(names.min()) < 0:
-        raise ValueError("a name below 0")
-    return np.stack(
-        (
-            thread[_column(capture, "instants", "thread")],
-            _column(capture, "instants", "time_ns"),
-            name[names],
-            category[names],
-            _column(capture, "instants", "step"),
-            _column(capture, "instants", "state"),
-            _shifted(_column(capture, "instants", "args"), first_args),
-        )
-    )
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of all captures, one after the other."""
+    return Rows.joined(parts or [Rows(*(np.empty(0, np.int64),) * 8)])
 
 
-def checkpoint_events(span: Ints, texts: Texts) -> Iterable[SpanEvent]:
+def checkpoint_events(spans: Rows, texts: Texts) -> Iterable[SpanEvent]:
     """The ends of checkpoints that lie in no other one; at most the first 5,000."""
-    category = texts.row(CHECKPOINT)
-    rows = np.flatnonzero(span[4] == category)
-    end, until = span[1] + span[2], -1
-    for row in rows[np.lexsort((-end[rows], span[1][rows]))][:MAX_EVENTS].tolist():
+    rows = np.flatnonzero(spans.category == texts.row(CHECKPOINT))
+    spans, until = spans.take(rows), -1
+    end = spans.end_ns
+    for row in np.lexsort((-end, spans.start_ns))[:MAX_EVENTS].tolist():
         if int(end[row]) > until:
             until = int(end[row])
-            name = texts.strings[int(span[3][row])]
-            yield checkpoint_event(until, name, int(span[2][row]), int(span[5][row]))
+            name = texts.strings[int(spans.name[row])]
+            took, step = int(spans.duration_ns[row]), int(spans.step[row])
+            yield checkpoint_event(until, name, took, step)
 
 
-def event_rows(events: Sequence[SpanEvent], texts: Texts, args: list[str]) -> Ints:
-    """Instants of track 0, like those of `instants_of`; their data is put into `args`."""
+def event_rows(events: Sequence[SpanEvent], texts: Texts, args: list[str]) -> Rows:
+    """Instants of the first track; their data is put into `args`."""
     first = len(args)
     args += (json.dumps(dict(event.args), default=str) for event in events)
     rows = [
-        (0, one.time_ns, texts.row(one.name), texts.row(one.category), one.step, -1)
+        (0, one.time_ns, 0, texts.row(one.name), texts.row(one.category), one.step, -1)
         for one in events
     ]
-    columns = np.array(rows, np.int64).reshape(-1, 6).T
-    return np.concatenate((columns, [np.arange(first, len(args))]))
+    columns = np.array(rows, np.int64).reshape(-1, 7).T
+    return Rows(*[*columns, np.arange(first, len(args))])
 
 
 def points_of(capture: Capture, name: Ints) -> tuple[Ints, Ints, Ints]:
     """time_ns, value, name of its counters."""
-    names = _column(capture, "counters", "name")
-    value = np.asarray(capture.tables["counters"]["value"], np.float64)
-    time = _column(capture, "counters", "time_ns")
+    table = capture.tables["counters"]
+    names, time = (np.asarray(table[one], np.int64) for one in ("name", "time_ns"))
+    value = np.asarray(table["value"], np.float64)
     if not len(names) == len(value) == len(time):
         raise ValueError("columns of unequal length")
     return time, value, name[names]
-
-
-def _shifted(args: Ints, by: int) -> Ints:
-    return np.where(args < 0, -1, args + by)
-
-
-def stacked(parts: Sequence[Ints], width: int) -> Ints:
-    """Columns of all captures, one after the other."""
-    return np.concatenate(parts, axis=1) if parts else np.empty((width, 0), np.int64)

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import begins
 from tb_plugin.analysis.spans.columns import (
     MAX_TEXT,
+    Rows,
     Texts,
     checkpoint_events,
     event_rows,
-    instants_of,
+    joined,
     names_of,
     points_of,
-    spans_of,
-    stacked,
+    rows_of,
     threads_of,
 )
 from tb_plugin.analysis.spans.events import TRACK
@@ -41,12 +43,10 @@ from tb_plugin.analysis.trace.trace import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
-
     from collector.format.records import Capture
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.spans.events import SpanEvent
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 STATES: Final = ("skip", "warmup", "active", "active and save")
 STEP: Final = "step"
@@ -74,18 +74,18 @@ def span_trace(
     """
     texts = Texts()
     threads: dict[tuple[int, str], int] = {}
-    spans: list[Ints] = []
-    instants: list[Ints] = []
+    spans: list[Rows] = []
+    instants: list[Rows] = []
     points: list[tuple[Ints, Ints, Ints]] = []
     args: list[str] = []
     dropped = damaged = 0
     for capture in captures:
         try:
-            name, category = names_of(capture, texts)
+            names = names_of(capture, texts)
             thread = threads_of(capture, threads)
-            own = spans_of(capture, name, category, thread, len(args))
-            moments = instants_of(capture, name, category, thread, len(args))
-            values = points_of(capture, name)
+            own = rows_of(capture, "spans", names, thread, len(args))
+            moments = rows_of(capture, "instants", names, thread, len(args))
+            values = points_of(capture, names[0])
         except (KeyError, ValueError, TypeError, IndexError):
             damaged += 1
             continue
@@ -95,27 +95,23 @@ def span_trace(
         args += map(str, capture.tables.get("args", {}).get("json", ()))
         number = capture.meta.get("num_dropped", 0)
         dropped += number if isinstance(number, int) else 0
-    problems = _problems(dropped, damaged)
-    span = stacked(spans, 8)
-    instant = stacked(instants, 7)
+    span, instant = joined(spans), joined(instants)
     named = sorted(threads, key=threads.__getitem__)
     happened = [*_near(events, span, instant), *checkpoint_events(span, texts)]
     if happened:
         # Their track is the first.
         named = [(0, TRACK), *named]
-        span[0] += 1
-        instant[0] += 1
-        instant = np.concatenate((instant, event_rows(happened, texts, args)), axis=1)
+        span = replace(span, thread=span.thread + 1)
+        instant = replace(instant, thread=instant.thread + 1)
+        instant = joined((instant, event_rows(happened, texts, args)))
     time, value, series = (
         np.concatenate(column) if points else np.empty(0)
         for column in (zip(*points, strict=True) if points else ((), (), ()))
     )
-    if not (span.shape[1] or instant.shape[1] or len(time)):
+    begins = [one.min() for one in (span.start_ns, instant.start_ns, time) if len(one)]
+    ends = [one.max() for one in (span.end_ns, instant.end_ns, time) if len(one)]
+    if not begins:
         return None
-    begins = [column.min() for column in (span[1], instant[1], time) if len(column)]
-    ends = [
-        column.max() for column in (span[1] + span[2], instant[1], time) if len(column)
-    ]
     base = int(min(begins))
     return _made(
         of,
@@ -127,15 +123,15 @@ def span_trace(
         args,
         base,
         int(max(ends)),
-        problems,
+        _problems(dropped, damaged),
     )
 
 
-def _near(events: Sequence[SpanEvent], span: Ints, instant: Ints) -> list[SpanEvent]:
+def _near(events: Sequence[SpanEvent], span: Rows, instant: Rows) -> list[SpanEvent]:
     """Events as far from the spans as these are long: others would dwarf them."""
-    if not (span.shape[1] or instant.shape[1]):
+    times = np.concatenate((span.start_ns, span.end_ns, instant.start_ns))
+    if not len(times):
         return []
-    times = np.concatenate((span[1], span[1] + span[2], instant[1]))
     first, last = int(times.min()), int(times.max())
     slack = max(last - first, _LEAST_SLACK_NS)
     return [one for one in events if first - slack <= one.time_ns <= last + slack]
@@ -156,18 +152,18 @@ def _made(
     of: SpanFile,
     strings: Sequence[str],
     threads: Sequence[tuple[int, str]],
-    span: Ints,
-    instant: Ints,
+    span: Rows,
+    instant: Rows,
     points: tuple[Ints, Ints, Ints],
     args: Sequence[str],
     base: int,
     end: int,
     problems: tuple[Problem, ...],
 ) -> Trace:
-    track, start, duration, name, category, step, state, arg = span
-    start = start - base
-    nested = nest(track, start, start + duration, len(threads))
-    order = nested.order
+    start = span.start_ns - base
+    nested = nest(span.thread, start, start + span.duration_ns, len(threads))
+    span = span.take(nested.order)
+    instant = instant.take(np.lexsort((instant.start_ns, instant.thread)))
     tracks = [
         Track(
             name=label[:MAX_TEXT] or f"thread {tid}",
@@ -182,28 +178,27 @@ def _made(
         )
         for (tid, label), rows in zip(threads, nested.level_rows, strict=True)
     ]
-    by_time = np.lexsort((instant[1], instant[0]))
     series, counters = _counters(points, strings, of, base, tracks)
     return replace(
         EMPTY_TRACE,
         tracks=tuple(tracks),
         strings=strings,
         slices=Slices(
-            track=track[order].astype(np.uint32),
+            track=span.thread.astype(np.uint32),
             level=nested.level.astype(np.uint16),
-            start_ns=start[order],
-            duration_ns=duration[order],
-            name=name[order].astype(np.uint32),
-            category=category[order].astype(np.uint32),
+            start_ns=span.start_ns - base,
+            duration_ns=span.duration_ns,
+            name=span.name.astype(np.uint32),
+            category=span.category.astype(np.uint32),
             parent=nested.parent,
-            args=np.arange(len(order)),
+            args=np.arange(len(span)),
         ),
         instants=Instants(
-            instant[0][by_time],
-            instant[1][by_time] - base,
-            instant[2][by_time],
-            instant[3][by_time],
-            np.arange(len(order), len(order) + len(by_time)),
+            instant.thread,
+            instant.start_ns - base,
+            instant.name,
+            instant.category,
+            np.arange(len(span), len(span) + len(instant)),
         ),
         series=series,
         counters=counters,
@@ -212,32 +207,25 @@ def _made(
         end_ns=end - base,
         facts=TraceFacts(rank=of.rank),
         problems=problems,
-        args=_SpanArgs(
-            np.concatenate((step[order], instant[4][by_time])),
-            np.concatenate((state[order], instant[5][by_time])),
-            np.concatenate((arg[order], instant[6][by_time])),
-            args,
-        ),
+        args=_SpanArgs(joined((span, instant)), args),
     )
 
 
 class _SpanArgs:
     """What is known of spans, then of instants, besides their times, by handle."""
 
-    def __init__(
-        self, step: Ints, state: Ints, args: Ints, texts: Sequence[str]
-    ) -> None:
-        self._step, self._state, self._args = step, state, args
-        self._texts = texts
+    def __init__(self, rows: Rows, texts: Sequence[str]) -> None:
+        self._rows, self._texts = rows, texts
 
     def __call__(self, handle: int) -> Mapping[str, Any]:
         found: dict[str, Any] = {}
-        step, state = int(self._step[handle]), int(self._state[handle])
+        rows = self._rows
+        step, state = int(rows.step[handle]), int(rows.state[handle])
         if step >= 0:
             found["step"] = step
         if 0 <= state < len(STATES):
             found["schedule"] = STATES[state]
-        at = int(self._args[handle])
+        at = int(rows.args[handle])
         if 0 <= at < len(self._texts):
             try:
                 own = json.loads(self._texts[at])
@@ -258,7 +246,8 @@ def _counters(
     order = np.lexsort((time, name))
     time, value, name = time[order], value[order], name[order]
     series = []
-    for first, stop in _groups(name):
+    starts = np.flatnonzero(begins(name)).tolist()
+    for first, stop in pairwise([*starts, len(name)]):
         label = strings[int(name[first])]
         series.append(Series(len(tracks), label, first, stop - first))
         tracks.append(
@@ -271,10 +260,3 @@ def _counters(
             )
         )
     return tuple(series), Counters((time - base).astype(np.int64), value)
-
-
-def _groups(values: Ints) -> Iterable[tuple[int, int]]:
-    if not len(values):
-        return
-    begins = np.flatnonzero(np.diff(values, prepend=values[0] - 1)).tolist()
-    yield from zip(begins, [*begins[1:], len(values)], strict=True)

@@ -19,26 +19,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.time.intervals import covered_ns, integral, ranges_of, union
+from tb_plugin.analysis.arrays import ratio
+from tb_plugin.analysis.time.intervals import covered_ns, integral, union
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
     from tb_plugin.analysis.time.intervals import Ranges
     from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 TENSOR_CORE_KERNEL: Final = re.compile(
     # Volta, Turing and Ampere, as torch-tb-profiler knows them ...
@@ -118,7 +115,7 @@ def device_steps(
     return tuple(_by_step(one, steps) for one in _kernels(trace, roles))
 
 
-def uses_tensor_cores(trace: Trace, rows: Ints) -> Bools:
+def uses_tensor_cores(trace: Trace, rows: Ints) -> Flags:
     """Of slices, whether the kernel's name says so."""
     return are(trace.strings, trace.slices.name[rows], TENSOR_CORE_KERNEL.search)
 
@@ -126,12 +123,12 @@ def uses_tensor_cores(trace: Trace, rows: Ints) -> Bools:
 class _Kernels:
     """The kernels of one device."""
 
-    def __init__(self, trace: Trace, device: int, chosen: Bools, cores: Bools) -> None:
+    def __init__(self, trace: Trace, device: int, chosen: Flags, cores: Flags) -> None:
         """`chosen`, `cores`: of the device work, its kernels, and which use the cores."""
         work, slices = trace.device_work, trace.slices
         rows = work.row[chosen]
         self.device = device
-        self.ranges = ranges_of(slices.start_ns[rows], slices.duration_ns[rows])
+        self.ranges = slices.ranges(rows)
         self.duration_ns = slices.duration_ns[rows].astype(np.int64)
         self.on_cores = cores[chosen]
         self._blocks = work.blocks_per_sm[chosen]
@@ -152,7 +149,7 @@ class _Kernels:
         """How long any of them ran within each range of time."""
         return covered_ns(self._union, ends) - covered_ns(self._union, starts)
 
-    def run_ns(self, starts: Ints, ends: Ints, chosen: Bools | None = None) -> Ints:
+    def run_ns(self, starts: Ints, ends: Ints, chosen: Flags | None = None) -> Ints:
         """The sum of what of them, or of some, lies within each range."""
         ranges = self.ranges if chosen is None else self.ranges[chosen]
         level = stacked_levels(ranges, np.ones(len(ranges), np.int64))
@@ -163,14 +160,14 @@ class _Kernels:
         if self._filled is None:
             return np.full(len(starts), np.nan)
         filled = integral(*self._filled, ends) - integral(*self._filled, starts)
-        return _ratio(filled, ends - starts)
+        return ratio(filled, ends - starts)
 
     def occupancy(self, starts: Ints, ends: Ints) -> Floats:
         """Of each range; NaN where no kernel in it says its own."""
         known = np.isfinite(self._occupancy)
         weighted = stacked_levels(self.ranges[known], self._occupancy[known])
         inside = integral(*weighted, ends) - integral(*weighted, starts)
-        return _ratio(inside, self.run_ns(starts, ends, known))
+        return ratio(inside, self.run_ns(starts, ends, known))
 
 
 def _kernels(trace: Trace, roles: Ints) -> Iterator[_Kernels]:
@@ -186,38 +183,40 @@ def _kernels(trace: Trace, roles: Ints) -> Iterator[_Kernels]:
 
 def _use(kernels: _Kernels, steps: ProfiledSteps) -> DeviceUse:
     start, end = (np.array([time], np.int64) for time in steps.span_ns)
-    busy_ns, span_ns = kernels.busy_ns(start, end), end - start
-    kernel_ns = kernels.duration_ns.sum()
-    on_cores_ns = kernels.duration_ns[kernels.on_cores].sum()
-    return DeviceUse(
-        device=kernels.device,
-        num_kernels=len(kernels.ranges),
-        kernel_ns=int(kernel_ns),
-        busy_ns=int(busy_ns[0]),
-        span_ns=int(span_ns[0]),
-        utilization=_known(_ratio(busy_ns, span_ns)[0]),
-        sm_efficiency=_known(kernels.sm_efficiency(start, end)[0]),
-        occupancy=_known(kernels.occupancy(start, end)[0]),
-        tensor_core_share=float(on_cores_ns / kernel_ns) if kernel_ns else None,
-    )
+    num, took = np.array([len(kernels.ranges)]), kernels.duration_ns
+    kernel_ns, on_cores_ns = took.sum(), took[kernels.on_cores].sum()
+    of_all = np.array([kernel_ns]), np.array([on_cores_ns])
+    return _by_range(kernels, start, end, num, *of_all).at(0)
 
 
 def _by_step(kernels: _Kernels, steps: ProfiledSteps) -> DeviceSteps:
     start, end = steps.start_ns, steps.end_ns
     of = steps.of(kernels.ranges[:, 0]) if len(steps) else np.empty(0, np.int64)
-    kernel_ns = kernels.run_ns(start, end)
-    busy_ns = kernels.busy_ns(start, end)
+    num = np.bincount(of[of >= 0], minlength=len(steps))
     on_cores_ns = kernels.run_ns(start, end, kernels.on_cores)
+    kernel_ns = kernels.run_ns(start, end)
+    return _by_range(kernels, start, end, num, kernel_ns, on_cores_ns)
+
+
+def _by_range(
+    kernels: _Kernels,
+    start: Ints,
+    end: Ints,
+    num_kernels: Ints,
+    kernel_ns: Ints,
+    on_cores_ns: Ints,
+) -> DeviceSteps:
+    busy_ns = kernels.busy_ns(start, end)
     return DeviceSteps(
         device=kernels.device,
-        num_kernels=np.bincount(of[of >= 0], minlength=len(steps)),
+        num_kernels=num_kernels,
         kernel_ns=kernel_ns,
         busy_ns=busy_ns,
         span_ns=end - start,
-        utilization=_ratio(busy_ns, end - start),
+        utilization=ratio(busy_ns, end - start),
         sm_efficiency=kernels.sm_efficiency(start, end),
         occupancy=kernels.occupancy(start, end),
-        tensor_core_share=_ratio(on_cores_ns, kernel_ns),
+        tensor_core_share=ratio(on_cores_ns, kernel_ns),
     )
 
 
@@ -237,13 +236,6 @@ def stacked_levels(ranges: Ranges, weights: Ints) -> tuple[Ints, Ints]:
     # Of changes at one time the last says what holds from then on.
     last = np.append(np.diff(times) > 0, True)[: len(times)]
     return times[last], level[last]
-
-
-def _ratio(part: Ints, whole: Ints) -> Floats:
-    """NaN where there is no whole."""
-    found: Floats = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=found, where=whole > 0)
-    return found
 
 
 def _known(value: float) -> float | None:

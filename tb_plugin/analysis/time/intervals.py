@@ -6,26 +6,20 @@ overlapping as they like; those without a length count for nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.series.distinct import distinct
+from tb_plugin.analysis.arrays import distinct, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
+
     Ranges: TypeAlias = npt.NDArray[np.int64]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
-    Ints: TypeAlias = npt.NDArray[Any]
-
-
-def ranges_of(start_ns: Ints, duration_ns: Ints) -> Ranges:
-    """Ranges from columns of starts and durations."""
-    starts = np.asarray(start_ns, dtype=np.int64)
-    return np.stack((starts, starts + np.asarray(duration_ns, dtype=np.int64)), axis=1)
 
 
 def union(ranges: Ranges) -> Ranges:
@@ -35,9 +29,8 @@ def union(ranges: Ranges) -> Ranges:
         return np.empty((0, 2), np.int64)
     ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
     reach = np.maximum.accumulate(ranges[:, 1])
-    begins = np.concatenate(([True], ranges[1:, 0] > reach[:-1]))
-    first = np.flatnonzero(begins)
-    last = np.concatenate((first[1:], [len(ranges)])) - 1
+    first = np.flatnonzero(np.append(True, ranges[1:, 0] > reach[:-1]))
+    last = np.append(first[1:], len(ranges)) - 1
     return np.stack((ranges[first, 0], reach[last]), axis=1)
 
 
@@ -66,6 +59,25 @@ def covered_ns(whole: Ranges, at_ns: Ints) -> Ints:
     return integral(whole.ravel(), np.tile((1, 0), len(whole)), at_ns)
 
 
+def step_means(time_ns: Ints, value: Floats, edges_ns: Ints) -> Floats:
+    """The mean of each piece of time, by what of it lies behind the first point.
+
+    Args:
+        time_ns: (points,) ascending.
+        value: (points,) from its time to the next; the last one holds on.
+        edges_ns: (pieces + 1,) ascending.
+
+    Returns:
+        (pieces,); NaN where a piece ends before the first point.
+    """
+    if not len(time_ns):
+        return np.full(max(len(edges_ns) - 1, 0), np.nan)
+    known = np.maximum(edges_ns, time_ns[0])
+    end = max(int(known[-1]), int(time_ns[-1]))
+    held = integral(np.append(time_ns, end), np.append(value, 0.0), known)
+    return ratio(np.diff(held), np.diff(known))
+
+
 class Overlay:
     """Several sets over each other: pieces of time, and which sets cover each."""
 
@@ -75,7 +87,7 @@ class Overlay:
         edges = distinct(np.concatenate([*points, np.empty(0, np.int64)]))
         self.start_ns = edges[:-1]
         self.length_ns = np.diff(edges)
-        self.covers: tuple[Bools, ...] = tuple(
+        self.covers: tuple[Flags, ...] = tuple(
             _covered(edges, whole) for whole in unions
         )
         """By set: whether it covers each piece."""
@@ -95,7 +107,7 @@ class Overlay:
         return int(self.length_ns[together].sum())
 
 
-def _covered(edges: Ints, whole: Ranges) -> Bools:
+def _covered(edges: Ints, whole: Ranges) -> Flags:
     changes = np.zeros(len(edges), dtype=np.int8)
     # Ranges of a union do not touch, so no edge is both an end and a start.
     changes[np.searchsorted(edges, whole[:, 0])] = 1

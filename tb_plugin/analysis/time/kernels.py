@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import (
+    NOTHING,
+    Table,
+    highest,
+    longest_of,
+    numbered,
+    picked,
+    ratio,
+    sums,
+)
 from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KernelTable:
+class KernelTable(Table):
     """One row per kernel, or per kernel, operator and properties; in no order.
 
     Texts are rows of `Trace.strings`. Where kernels are grouped by name alone, the
@@ -43,12 +47,9 @@ class KernelTable:
     """Mean, weighted by time; NaN where the trace does not say it."""
     occupancy: Floats
     """Likewise, from 0 to 1."""
-    uses_tensor_cores: Bools
+    uses_tensor_cores: Flags
     example: Ints
     """Slice of the longest call."""
-
-    def __len__(self) -> int:
-        return len(self.name)
 
     @property
     def mean_ns(self) -> Floats:
@@ -65,42 +66,34 @@ def kernel_table(
     chosen = np.isin(roles[work.row], kernel_roles)
     rows = work.row[chosen]
     duration = trace.slices.duration_ns[rows].astype(np.int64)
-    columns = [trace.slices.name[rows].astype(np.int64)]
+    columns = [trace.slices.name[rows]]
     if by_properties:
-        owner = times.owner[chosen]
-        launched_by = trace.slices.name[np.maximum(owner, 0)].astype(np.int64)
+        launched_by = picked(trace.slices.name, times.owner[chosen])
         columns += [
-            np.where(owner == NOTHING, -1, launched_by),
+            np.where(times.owner[chosen] == NOTHING, NOTHING, launched_by),
             work.grid[chosen],
             work.block[chosen],
             work.registers[chosen],
             work.shared_memory_bytes[chosen],
         ]
-    keys = np.stack(columns, axis=1)
-    known, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    num = len(known)
-    if not by_properties:
-        known = np.concatenate((known, np.full((num, 5), -1)), axis=1)
-    total = np.zeros(num, dtype=np.int64)
-    np.add.at(total, group, duration)
-    least = np.full(num, np.iinfo(np.int64).max)
-    np.minimum.at(least, group, duration)
-    most = np.zeros(num, dtype=np.int64)
-    np.maximum.at(most, group, duration)
-    longest = np.lexsort((-duration, group))
-    example = longest[np.searchsorted(group[longest], np.arange(num))]
+    first, group = numbered(*columns)
+    num = len(first)
+    known = [column[first].astype(np.int64) for column in columns]
+    known += [np.full(num, NOTHING)] * 5  # not all are used
+    shortest = np.full(num, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, group, duration)
+    example = longest_of(group, duration, num)
     return KernelTable(
-        name=known[:, 0],
-        operator=known[:, 1],
-        grid=known[:, 2],
-        block=known[:, 3],
-        registers=known[:, 4],
-        shared_memory_bytes=known[:, 5],
+        name=known[0],
+        operator=known[1],
+        grid=known[2],
+        block=known[3],
+        registers=known[4],
+        shared_memory_bytes=known[5],
         num_calls=np.bincount(group, minlength=num),
-        total_ns=total,
-        min_ns=least,
-        max_ns=most,
+        total_ns=sums(group, duration, num),
+        min_ns=shortest,
+        max_ns=highest(group, duration, num),
         blocks_per_sm=_mean(work.blocks_per_sm[chosen], duration, group, num),
         occupancy=_mean(work.occupancy_pct[chosen] / 100, duration, group, num),
         uses_tensor_cores=times.uses_tensor_cores[chosen][example],
@@ -113,5 +106,4 @@ def _mean(values: Floats, weights: Ints, group: Ints, num: int) -> Floats:
     known = ~np.isnan(values)
     weight = np.bincount(group[known], weights[known], num)
     summed = np.bincount(group[known], values[known] * weights[known], num)
-    mean: Floats = np.divide(summed, weight, np.full(num, np.nan), where=weight > 0)
-    return mean
+    return ratio(summed, weight)

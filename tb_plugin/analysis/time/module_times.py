@@ -25,22 +25,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import (
+    NOTHING,
+    Table,
+    begins,
+    numbered,
+    picked,
+    places_in,
+    sums,
+    with_below,
+)
 from tb_plugin.analysis.time.slice_tree import SliceTree
 from tb_plugin.analysis.trace.texts import are, texts_in
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 LinkedBy: TypeAlias = Literal["arrows", "sequence_numbers", "not_run", "not_linked"]
 
@@ -59,7 +65,7 @@ _ACTION: Final = "[pl][profile]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModuleTimes:
+class ModuleTimes(Table):
     """One row per module and place; a parent's row comes before those below it."""
 
     name: tuple[str, ...]
@@ -82,9 +88,6 @@ class ModuleTimes:
     example: Ints
     """Slice of the first call."""
 
-    def __len__(self) -> int:
-        return len(self.name)
-
 
 def module_times(times: OperatorTimes) -> ModuleTimes:
     """The modules of a trace; none where it was taken without stacks."""
@@ -98,32 +101,31 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
     of_row[rows] = group
     duration = trace.slices.duration_ns.astype(np.int64)
 
-    def sums(at: Ints, values: Ints) -> Ints:
-        added = np.zeros(len(parent), dtype=np.int64)
+    def added(at: Ints, values: Ints) -> Ints:
         known = at != NOTHING
-        np.add.at(added, at[known], values[known])
-        return added
+        return sums(at[known], values[known], len(parent))
 
     own = SliceTree(trace.slices, is_module | times.is_operator)
     inner = duration - own.inner_sums(duration)
-    top = _top_operators(times, own, is_module)
+    # Operators that a module called itself.
+    top = np.flatnonzero(times.is_operator & picked(is_module, own.parent, False))
     module_of_top = of_row[own.parent[top]]
-    device_self = sums(module_of_top, times.device_total_ns[top])
+    device_self = added(module_of_top, times.device_total_ns[top])
     backward, module, backward_by = _backward(times, modules, of_row)
-    backward_host = sums(module, duration[backward])
-    backward_device = sums(module, times.device_total_ns[backward])
+    backward_host = added(module, duration[backward])
+    backward_device = added(module, times.device_total_ns[backward])
     return ModuleTimes(
         name=tuple(named[int(trace.slices.name[row])] for row in first),
         parent=parent,
         num_calls=np.bincount(group, minlength=len(parent)),
-        num_operators=sums(module_of_top, np.ones(len(top), dtype=np.int64)),
-        host_ns=sums(group, duration[rows]),
-        host_self_ns=sums(group, np.maximum(inner[rows], 0)),
-        device_ns=_with_inner(parent, device_self),
+        num_operators=added(module_of_top, np.ones(len(top), dtype=np.int64)),
+        host_ns=added(group, duration[rows]),
+        host_self_ns=added(group, np.maximum(inner[rows], 0)),
+        device_ns=with_below(parent, device_self),
         device_self_ns=device_self,
-        backward_host_ns=_with_inner(parent, backward_host),
+        backward_host_ns=with_below(parent, backward_host),
         backward_host_self_ns=backward_host,
-        backward_device_ns=_with_inner(parent, backward_device),
+        backward_device_ns=with_below(parent, backward_device),
         backward_device_self_ns=backward_device,
         backward_by=backward_by,
         example=first,
@@ -160,17 +162,14 @@ def _grouped(trace: Trace, modules: SliceTree, rows: Ints) -> tuple[Ints, Ints, 
     waiting, num = rows, 0
     while len(waiting):
         around = modules.parent[waiting]
-        inner = np.where(around == NOTHING, NOTHING, group[np.maximum(around, 0)])
+        inner = picked(group, around)
         ready = (around == NOTHING) | (inner != NOTHING)
         chosen = waiting[ready]
-        keys = np.stack((inner[ready], trace.slices.name[chosen]), axis=1)
-        known, first, at = np.unique(
-            keys, axis=0, return_index=True, return_inverse=True
-        )
-        group[chosen] = num + at.reshape(-1)
-        parents.append(known[:, 0])
+        first, at = numbered(inner[ready], trace.slices.name[chosen])
+        group[chosen] = num + at
+        parents.append(inner[ready][first])
         firsts.append(chosen[first])
-        num += len(known)
+        num += len(first)
         waiting = waiting[~ready]
     nothing = np.empty(0, dtype=np.int64)
     return (
@@ -178,12 +177,6 @@ def _grouped(trace: Trace, modules: SliceTree, rows: Ints) -> tuple[Ints, Ints, 
         np.concatenate([*parents, nothing]),
         np.concatenate([*firsts, nothing]),
     )
-
-
-def _top_operators(times: OperatorTimes, own: SliceTree, is_module: Bools) -> Ints:
-    """Operators that a module called itself."""
-    rows = np.flatnonzero(times.is_operator & (own.parent != NOTHING))
-    return rows[is_module[own.parent[rows]]]
 
 
 def _backward(
@@ -197,19 +190,10 @@ def _backward(
     outermost = SliceTree(times.trace.slices, ran).parent[links.backward] == NOTHING
     backward, forward = links.backward[outermost], links.forward[outermost]
     around = modules.parent[forward]
-    module = np.where(around == NOTHING, NOTHING, of_row[np.maximum(around, 0)])
+    module = picked(of_row, around)
     if len(module) and (module == NOTHING).all():
         return backward, module, "not_in_modules"
     return backward, module, links.linked_by
-
-
-def _with_inner(parent: Ints, values: Ints) -> Ints:
-    """Each row's value and those of all rows below it."""
-    sums: Ints = values.copy()
-    for row in range(len(parent) - 1, -1, -1):
-        if parent[row] != NOTHING:
-            sums[parent[row]] += sums[row]
-    return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,7 +242,7 @@ def _by_numbers(trace: Trace) -> tuple[Ints, Ints]:
     order = np.lexsort((slices.level[row], slices.start_ns[row], number))
     number, row = number[order], row[order]
     is_last = np.append(number[1:] != number[:-1], True)[: len(number)]
-    is_first = np.append(True, number[1:] != number[:-1])[: len(number)]
+    is_first = begins(number)
     track = slices.track[row].astype(np.int64)
     group = np.cumsum(is_first) - 1
     of_first = track[is_first][group]
@@ -266,12 +250,9 @@ def _by_numbers(trace: Trace) -> tuple[Ints, Ints]:
     number, row = number[is_last][~mixed], row[is_last][~mixed]
     backward = np.unique(operators.row[is_backward].astype(np.int64))
     wanted = operators.sequence[np.searchsorted(operators.row, backward)]
-    if not len(number) or not len(backward):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    at = np.minimum(np.searchsorted(number, wanted), len(number) - 1)
-    forward = row[at]
-    fits = number[at] == wanted
-    fits &= slices.start_ns[forward] <= slices.start_ns[backward]
+    forward = picked(row, places_in(number, wanted))
+    fits = forward != NOTHING
+    fits[fits] = (slices.start_ns[forward] <= slices.start_ns[backward])[fits]
     return backward[fits], forward[fits]
 
 

@@ -16,23 +16,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
 from tb_plugin.analysis.time.device_use import uses_tensor_cores
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.time.slice_tree import SliceTree
 from tb_plugin.analysis.trace.texts import are
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 OPERATOR_CATEGORIES: Final = frozenset({"cpu_op", "operator"})
 _NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {"user_annotation"}
@@ -43,7 +40,7 @@ class OperatorTimes:
     """Columns of (slices,); zero for slices that are no operators or annotations."""
 
     trace: Trace
-    is_operator: Bools
+    is_operator: Flags
     tree: SliceTree
     """Of operators, annotations and runtime calls."""
     nodes: SliceTree
@@ -92,7 +89,7 @@ class OperatorTimes:
         return self.tree.total_sums(self.tensor_core_self_ns)
 
     @cached_property
-    def uses_tensor_cores(self) -> Bools:
+    def uses_tensor_cores(self) -> Flags:
         """(device work,): see `device_use.uses_tensor_cores`."""
         return uses_tensor_cores(self.trace, self.trace.device_work.row)
 
@@ -102,15 +99,13 @@ class OperatorTimes:
         return self.trace.slices.duration_ns[rows].astype(np.int64)
 
     @cached_property
-    def _are_kernels(self) -> Bools:
+    def _are_kernels(self) -> Flags:
         rows = self.trace.device_work.row
         return _in_categories(self.trace, rows, frozenset({"kernel"}))
 
     def _of_work(self, values: Ints) -> Ints:
-        sums = np.zeros(len(self.trace.slices), dtype=np.int64)
         owned = self.owner != NOTHING
-        np.add.at(sums, self.owner[owned], values[owned])
-        return sums
+        return sums(self.owner[owned], values[owned], len(self.trace.slices))
 
 
 def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
@@ -126,7 +121,7 @@ def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
     return OperatorTimes(trace, is_operator, tree, around, operators, owner)
 
 
-def _repeated(trace: Trace, nodes: Bools) -> Bools:
+def _repeated(trace: Trace, nodes: Flags) -> Flags:
     """The only child of a node that has its name."""
     tree, names = SliceTree(trace.slices, nodes), trace.slices.name
     inner = np.flatnonzero(nodes & (tree.parent != NOTHING))
@@ -138,7 +133,7 @@ def _repeated(trace: Trace, nodes: Bools) -> Bools:
     return found
 
 
-def _in_categories(trace: Trace, rows: Ints | slice, wanted: frozenset[str]) -> Bools:
+def _in_categories(trace: Trace, rows: Ints | slice, wanted: frozenset[str]) -> Flags:
     """Of slices, whether their category is one of some."""
     categories = trace.slices.category[rows]
     return are(trace.strings, categories, lambda text: text.lower() in wanted)
@@ -168,10 +163,9 @@ def _launching(trace: Trace, operators: SliceTree) -> Ints:
     named = _by_external_id(trace, launches.external_id)
     known = (named != NOTHING) & operators.kept[np.maximum(named, 0)]
     rows, named = rows[known], named[known]
-    start, begin = (slices.start_ns[at].astype(np.int64) for at in (rows, named))
     around = slices.track[rows] == slices.track[named]
-    around &= begin <= start
-    around &= start + slices.duration_ns[rows] <= begin + slices.duration_ns[named]
+    around &= slices.start_ns[named] <= slices.start_ns[rows]
+    around &= slices.ends(rows) <= slices.ends(named)
     found[rows[around]] = named[around]
     return found
 
@@ -181,9 +175,5 @@ def _by_external_id(trace: Trace, wanted: Ints) -> Ints:
     known = trace.operators
     named = known.external_id > 0
     ids, first = np.unique(known.external_id[named], return_index=True)
-    found = np.full(len(wanted), NOTHING, dtype=np.int64)
-    if len(ids):
-        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-        hit = (ids[at] == wanted) & (wanted > 0)
-        found[hit] = known.row[named][first[at[hit]]]
-    return found
+    # What is asked for may be 0 and less; what is known is not.
+    return picked(known.row[named][first].astype(np.int64), places_in(ids, wanted))

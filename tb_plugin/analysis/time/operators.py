@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import (
+    NOTHING,
+    Table,
+    longest_of,
+    numbered,
+    picked,
+    places_in,
+    ratio,
+    sums,
+    with_below,
+)
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.trace.texts import are
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 _NO_OPERATOR: Final = re.compile(
     r"ProfilerStep#|Optimizer\.|(?:Distributed)?DataParallel\.forward$"
@@ -42,8 +50,16 @@ MAX_DEPTH: Final = 40
 _EVALUATING: Final = "autograd::engine::evaluate_function: "
 
 
+_SUMMED: Final = (
+    *("host_self_ns", "device_self_ns", "device_total_ns"),
+    *("kernel_self_ns", "kernel_total_ns"),
+    *("tensor_core_self_ns", "tensor_core_total_ns"),
+)
+"""Columns of `OperatorTimes` that are added up."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class OperatorTable:
+class OperatorTable(Table):
     """One row per operator, or per operator and input shapes; in no order."""
 
     name: Ints
@@ -64,18 +80,15 @@ class OperatorTable:
     group_of: Ints
     """(slices,): the row of each call; -1 for what is no operator."""
 
-    def __len__(self) -> int:
-        return len(self.name)
-
     @property
     def tensor_core_self_share(self) -> Floats:
         """Of the time of its own kernels; NaN without kernels."""
-        return _share(self.tensor_core_self_ns, self.kernel_self_ns)
+        return ratio(self.tensor_core_self_ns, self.kernel_self_ns)
 
     @property
     def tensor_core_total_share(self) -> Floats:
         """Likewise of all that was launched in it."""
-        return _share(self.tensor_core_total_ns, self.kernel_total_ns)
+        return ratio(self.tensor_core_total_ns, self.kernel_total_ns)
 
 
 def operator_table(
@@ -85,39 +98,24 @@ def operator_table(
     trace = times.trace
     rows = _operators(times, roles)
     name = trace.slices.name[rows].astype(np.int64)
-    shapes = _shapes(trace, rows) if by_shapes else np.full(len(rows), -1, np.int64)
-    keys = name * (len(trace.strings) + 1) + shapes + 1
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    shapes = np.full(len(rows), NOTHING, np.int64)
+    if by_shapes:
+        at = places_in(trace.operators.row, rows)
+        shapes = picked(trace.operators.input_dims, at, 0).astype(np.int64)
+    first, group = numbered(name, shapes)
+    num = len(first)
     duration = trace.slices.duration_ns[rows].astype(np.int64)
-
-    def sums(values: Ints) -> Ints:
-        added = np.zeros(len(first), dtype=np.int64)
-        np.add.at(added, group, values)
-        return added
-
-    longest = np.lexsort((-duration, group))
     group_of = np.full(len(trace.slices), -1, dtype=np.int64)
     group_of[rows] = group
     return OperatorTable(
         name=name[first],
         shapes=shapes[first],
-        num_calls=np.bincount(group, minlength=len(first)),
-        host_self_ns=sums(times.host_self_ns[rows]),
-        host_total_ns=sums(duration),
-        device_self_ns=sums(times.device_self_ns[rows]),
-        device_total_ns=sums(times.device_total_ns[rows]),
-        kernel_self_ns=sums(times.kernel_self_ns[rows]),
-        kernel_total_ns=sums(times.kernel_total_ns[rows]),
-        tensor_core_self_ns=sums(times.tensor_core_self_ns[rows]),
-        tensor_core_total_ns=sums(times.tensor_core_total_ns[rows]),
-        example=rows[longest[np.searchsorted(group[longest], np.arange(len(first)))]],
+        num_calls=np.bincount(group, minlength=num),
+        host_total_ns=sums(group, duration, num),
+        **{name: sums(group, getattr(times, name)[rows], num) for name in _SUMMED},
+        example=rows[longest_of(group, duration, num)],
         group_of=group_of,
     )
-
-
-def _share(part: Ints, whole: Ints) -> Floats:
-    found: Floats = np.divide(part, whole, np.full(len(part), np.nan), where=whole > 0)
-    return found
 
 
 def is_eligible(name: str) -> bool:
@@ -131,15 +129,6 @@ def _operators(times: OperatorTimes, roles: Ints) -> Ints:
     rows = np.flatnonzero(times.is_operator & (roles != Role.DATALOADER))
     found: Ints = rows[~are(trace.strings, trace.slices.name[rows], _NO_OPERATOR.match)]
     return found
-
-
-def _shapes(trace: Trace, rows: Ints) -> Ints:
-    known = trace.operators
-    at = np.searchsorted(known.row, rows)
-    at = np.minimum(at, max(len(known.row) - 1, 0))
-    if not len(known.row):
-        return np.zeros(len(rows), dtype=np.int64)
-    return np.where(known.row[at] == rows, known.input_dims[at], 0).astype(np.int64)
 
 
 class Callee(NamedTuple):
@@ -163,15 +152,12 @@ def callees(times: OperatorTimes, calls: Ints, most: int) -> list[Callee]:
     inside = np.flatnonzero(node_of >= 0)
     nodes, num = node_of[inside], len(parent)
 
-    def sums(values: Ints) -> list[int]:
-        found = np.zeros(num, dtype=np.int64)
-        np.add.at(found, nodes, values)
-        return list(map(int, found))
+    def added(values: Ints) -> list[int]:
+        return list(map(int, sums(nodes, values, num)))
 
-    num_calls = sums(np.ones(len(inside), dtype=np.int64))
-    host, device = (
-        sums(values[inside]) for values in (times.host_self_ns, times.device_self_ns)
-    )
+    num_calls = np.bincount(nodes, minlength=num).tolist()
+    host = added(times.host_self_ns[inside])
+    device = added(times.device_self_ns[inside])
     kept = _longest(parent, host, device, most)
     for node in range(num - 1, 0, -1):
         if not kept[node]:
@@ -228,11 +214,9 @@ def _longest(
     parent: list[int], host: list[int], device: list[int], most: int
 ) -> npt.NDArray[np.bool_]:
     """(nodes,): the first `most` by the time of all below; none without its parent."""
-    total = [h + d for h, d in zip(host, device, strict=True)]
-    for node in range(len(parent) - 1, 0, -1):
-        total[parent[node]] += total[node]
+    total = with_below(np.array(parent), np.array(host) + np.array(device))
     # What is around another is no shorter, and stands before it.
-    order = np.argsort(-np.array(total, dtype=np.int64), kind="stable")
+    order = np.argsort(-total, kind="stable")
     kept = np.zeros(len(parent), dtype=bool)
     kept[order[: max(most, 1)]] = True
     return kept

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING, Table
 from tb_plugin.analysis.spans.tracks import STEP
 from tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _PROFILER_STEP: Final = re.compile(r"ProfilerStep[#*](\d{1,9})")
 MAX_STEPS: Final = 20_000
@@ -37,7 +36,7 @@ _WHOLE_SHARE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProfiledSteps:
+class ProfiledSteps(Table):
     """Ascending, and none overlaps another; columns of equal length."""
 
     number: Ints
@@ -52,9 +51,6 @@ class ProfiledSteps:
     """Kernels, copies and fills that were launched in it."""
     are_marked: bool = True
     """Whether the trace has steps at all."""
-
-    def __len__(self) -> int:
-        return len(self.number)
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -93,9 +89,11 @@ def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
     """Number, start and end of every step that the trace marks, in order."""
     slices, strings = trace.slices, trace.strings
     rows = np.flatnonzero(are(strings, slices.name, _NAME.fullmatch))
-    rows = rows[~are(strings, slices.category[rows], _is_on_device)]
-    start = slices.start_ns[rows].astype(np.int64)
-    end = start + slices.duration_ns[rows]
+    on_device = are(
+        strings, slices.category[rows], lambda one: one.lower() == _ON_DEVICE
+    )
+    rows = rows[~on_device]
+    start, end = slices.starts(rows), slices.ends(rows)
     number = looked_up(strings, slices.name[rows], _number, np.int64)
     order = np.argsort(start, kind="stable")
     number, start, end = number[order], start[order], end[order]
@@ -107,10 +105,6 @@ def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
 def _number(name: str) -> int:
     found = _NAME.fullmatch(name)
     return -1 if found is None else int(found[1])
-
-
-def _is_on_device(category: str) -> bool:
-    return category.lower() == _ON_DEVICE
 
 
 def _whole(trace: Trace) -> tuple[Ints, Ints, Ints]:
@@ -151,8 +145,7 @@ def _reaching(
     if not (step_of_work >= 0).any():
         return start, end
     rows = trace.device_work.row
-    begins = trace.slices.start_ns[rows].astype(np.int64)
-    ends = begins + trace.slices.duration_ns[rows]
+    begins, ends = trace.slices.starts(rows), trace.slices.ends(rows)
     last = np.full(len(start), np.iinfo(np.int64).min)
     np.maximum.at(last, step_of_work[step_of_work >= 0], ends[step_of_work >= 0])
     before = int(start[0])
@@ -190,32 +183,19 @@ class Steps:
 
 def steps_of(trace: Trace) -> Steps:
     """Steps of the host's tracks; the newest 20,000."""
-    numbers = {
-        row: int(match[1])
-        for row, text in enumerate(trace.strings)
-        if (match := _PROFILER_STEP.fullmatch(text))
-    }
-    slices = trace.slices
-    named = np.zeros(len(trace.strings) or 1, np.bool_)
-    named[list(numbers)] = True
-    categories = np.fromiter(
-        (text == STEP for text in trace.strings), np.bool_, len(trace.strings)
-    )
-    found: list[tuple[int, int, int]] = []
-    for track in trace.tracks:
-        if track.kind == "device" or not track.num_slices:
-            continue
-        part = slice(track.first_row, track.first_row + track.num_slices)
-        is_step = named[slices.name[part]]
-        if track.kind == "span":
-            is_step |= categories[slices.category[part]]
-        for row in (np.flatnonzero(is_step) + track.first_row)[-MAX_STEPS:].tolist():
-            number = numbers.get(int(slices.name[row]))
-            if number is None:
-                said = trace.args_of(row).get("step")
-                number = said if isinstance(said, int) else -1
-            start = int(slices.start_ns[row])
-            found.append((start, start + int(slices.duration_ns[row]), number))
-    found.sort()
-    columns = np.array(found[-MAX_STEPS:], np.int64).reshape(-1, 3)
-    return Steps(columns[:, 2], columns[:, 0], columns[:, 1])
+    slices, strings = trace.slices, trace.strings
+    named = are(strings, slices.name, _PROFILER_STEP.fullmatch)
+    rows = np.flatnonzero(named | are(strings, slices.category, STEP.__eq__))
+    kinds = np.array([track.kind for track in trace.tracks], "U8")[slices.track[rows]]
+    rows = rows[(kinds == "span") | (named[rows] & (kinds != "device"))]
+    rows = rows[np.lexsort((slices.ends(rows), slices.start_ns[rows]))][-MAX_STEPS:]
+    number = looked_up(strings, slices.name[rows], _marked_number, np.int64)
+    for at in np.flatnonzero(number == NOTHING).tolist():
+        said = trace.args_of(int(rows[at])).get("step")
+        number[at] = said if isinstance(said, int) else NOTHING
+    return Steps(number, slices.starts(rows), slices.ends(rows))
+
+
+def _marked_number(name: str) -> int:
+    found = _PROFILER_STEP.fullmatch(name)
+    return NOTHING if found is None else int(found[1])

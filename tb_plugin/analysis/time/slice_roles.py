@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.trace.texts import looked_up
+from tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Trace
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 
 class Role(IntEnum):
@@ -84,7 +81,8 @@ def slice_roles(trace: Trace) -> Ints:
         strings, slices.name[host], lambda text: _on_host(text, has_devices)
     )
     kernels = np.flatnonzero(roles == Role.KERNEL)
-    roles[kernels] = looked_up(strings, slices.name[kernels], _on_device)
+    talks = are(strings, slices.name[kernels], COLLECTIVE_KERNEL.search)
+    roles[kernels[talks]] = Role.COMMUNICATION
     described = trace.collectives.row
     described = described[roles[described] == Role.KERNEL]
     roles[described] = Role.COMMUNICATION
@@ -100,7 +98,3 @@ def _on_host(name: str, has_devices: bool) -> Role:
     if _HOST_BACKEND.match(name) or (_DEVICE_BACKEND.match(name) and not has_devices):
         return Role.COMMUNICATION
     return Role.CPU_EXEC
-
-
-def _on_device(name: str) -> Role:
-    return Role.COMMUNICATION if COLLECTIVE_KERNEL.search(name) else Role.KERNEL

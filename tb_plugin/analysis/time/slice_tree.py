@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, picked, sums
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.trace.trace import Slices, Trace
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 class SliceTree:
     """The kept slices of a trace, each below the nearest kept one around it."""
 
-    def __init__(self, slices: Slices, kept: Bools) -> None:
+    def __init__(self, slices: Slices, kept: Flags) -> None:
         """`kept`: (slices,). Those that are not kept have a place, and nothing below."""
         self.kept = kept
         self._levels = slices.by_level
@@ -37,20 +33,23 @@ class SliceTree:
             found[rows] = np.where(self.kept[parents], parents, found[parents])
         return found
 
+    def around(self, rows: Ints) -> Ints:
+        """The nearest kept slice that holds each of some rows, itself included."""
+        own = picked(self.kept, rows, False)
+        return np.where(own, rows, picked(self.parent, rows))
+
     def inner_sums(self, values: Ints) -> Ints:
         """By slice, the sum of the values of the kept ones directly below it."""
-        sums = np.zeros(len(self.kept), dtype=np.int64)
         rows = np.flatnonzero(self.kept & (self.parent != NOTHING))
-        np.add.at(sums, self.parent[rows], values[rows])
-        return sums
+        return sums(self.parent[rows], values[rows], len(self.kept))
 
     def total_sums(self, values: Ints) -> Ints:
         """By slice, its own value and those of all kept ones below it."""
-        sums = np.where(self.kept, values, 0).astype(np.int64)
+        found = np.where(self.kept, values, 0).astype(np.int64)
         for rows in reversed(self._levels):
             inner = rows[self.kept[rows] & (self.parent[rows] != NOTHING)]
-            np.add.at(sums, self.parent[inner], sums[inner])
-        return sums
+            np.add.at(found, self.parent[inner], found[inner])
+        return found
 
 
 def innermost(trace: Trace, track: Ints, time_ns: Ints) -> Ints:
@@ -72,7 +71,6 @@ def _on_track(trace: Trace, track: int, time_ns: Ints) -> Ints:
         starts = slices.start_ns[first:stop]
         at = np.searchsorted(starts, time_ns, "right") - 1
         row = first + np.maximum(at, 0)
-        ends = slices.start_ns[row].astype(np.int64) + slices.duration_ns[row]
-        inside = (at >= 0) & (time_ns < ends)
+        inside = (at >= 0) & (time_ns < slices.ends(row))
         found[inside] = row[inside]
     return found

@@ -14,25 +14,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.time.intervals import Overlay, ranges_of
+from tb_plugin.analysis.arrays import NOTHING, sums
+from tb_plugin.analysis.time.intervals import Overlay
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.time.slice_tree import SliceTree
 from tb_plugin.analysis.trace.texts import are
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.time.intervals import Ranges
     from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _WRAPPER: Final = re.compile(
     r"FSDP::|_?c10d(?:_functional)?::|record_param_comms$|DistributedDataParallel\.sync"
@@ -58,18 +57,11 @@ class TimeParts:
         """Communication that nothing hid."""
         return self.communication_ns - self.overlap_ns
 
-    @property
-    def rest_ns(self) -> Ints:
-        """Of each step, what is neither computation nor communication."""
-        busy = self.computation_ns + self.communication_ns - self.overlap_ns
-        rest: Ints = self.parts_ns.sum(axis=1) - busy
-        return rest
-
 
 def time_parts(trace: Trace, roles: Ints, steps: ProfiledSteps) -> TimeParts:
     """The parts of each step; `roles` by slice."""
     order = (*(role for role in Role if role != Role.OTHER),)
-    sets = [_ranges(trace, roles == role) for role in order]
+    sets = [trace.slices.ranges(roles == role) for role in order]
     whole = np.stack((steps.start_ns, steps.end_ns), axis=1)
     # The steps as two sets, so that edges between neighbours are kept.
     on_device = bool((roles == Role.KERNEL).any())
@@ -96,7 +88,7 @@ def _computing(trace: Trace, roles: Ints) -> Ranges:
     on_host = (roles == Role.CPU_EXEC) & ~inside
     wrapper = on_host & are(trace.strings, slices.name, _WRAPPER.match)
     if not wrapper.any():
-        return _ranges(trace, on_host)
+        return slices.ranges(on_host)
     tree = SliceTree(slices, on_host)
     # By track, as another thread may well compute while one waits.
     found = []
@@ -108,11 +100,10 @@ def _computing(trace: Trace, roles: Ints) -> Ranges:
     return np.concatenate(found)
 
 
-def _innermost(trace: Trace, rows: Ints, tree: SliceTree, wrapper: Bools) -> Ranges:
+def _innermost(trace: Trace, rows: Ints, tree: SliceTree, wrapper: Flags) -> Ranges:
     """When the innermost of some nested slices of a thread is no wrapper."""
     slices = trace.slices
-    start = slices.start_ns[rows].astype(np.int64)
-    end = start + slices.duration_ns[rows]
+    start, end = slices.starts(rows), slices.ends(rows)
     around = tree.parent[rows]
     behind = (around != NOTHING) & ~wrapper[np.maximum(around, 0)]
     # At each edge another slice is the innermost: one that begins, or the one around
@@ -132,11 +123,6 @@ def _innermost(trace: Trace, rows: Ints, tree: SliceTree, wrapper: Bools) -> Ran
     return ranges
 
 
-def _ranges(trace: Trace, chosen: npt.NDArray[np.bool_]) -> Ranges:
-    slices = trace.slices
-    return ranges_of(slices.start_ns[chosen], slices.duration_ns[chosen])
-
-
 def _sums(
     of: Ints,
     counted: npt.NDArray[np.bool_],
@@ -146,7 +132,6 @@ def _sums(
 ) -> Ints:
     """Lengths of the pieces that count, by step, or by step and column."""
     width = 1 if column is None else len(Role)
-    sums = np.zeros(num_steps * width, dtype=np.int64)
     at = of if column is None else of * width + column
-    np.add.at(sums, at[counted], overlay.length_ns[counted])
-    return sums if column is None else sums.reshape(num_steps, width)
+    added = sums(at[counted], overlay.length_ns[counted], num_steps * width)
+    return added if column is None else added.reshape(num_steps, width)

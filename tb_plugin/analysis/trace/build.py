@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import place_of
 from tb_plugin.analysis.trace.details import (
     Collectives,
     DeviceWork,
@@ -27,11 +28,9 @@ from tb_plugin.analysis.trace.trace import Counters, Flows, Instants, Slices, Tr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Track
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 Table = TypeVar("Table")
 
@@ -74,8 +73,7 @@ def place(
     """
     nested = nest(track, start_ns, start_ns + duration_ns, len(tracks))
     order = nested.order
-    row_of = np.empty(len(order), np.int64)
-    row_of[order] = np.arange(len(order))
+    row_of = place_of(order, len(order))
     slices = Slices(
         track[order],
         nested.level,
@@ -146,8 +144,7 @@ def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> Nested:
         overlapping += found[2]
     # Stable, so that starts ascend in every level.
     placed = np.lexsort((level, track[taken]))
-    row_of = np.empty(num, np.int64)
-    row_of[placed] = np.arange(num)
+    row_of = place_of(placed, num)
     parent = parent[placed]
     level = level[placed]
     held = parent >= 0

@@ -13,25 +13,22 @@ Use is in per cent, by the formulas of `device_use` over pieces of time:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from tb_plugin.analysis.time.device_use import filled_levels
-from tb_plugin.analysis.time.intervals import covered_ns, ranges_of, union
+from tb_plugin.analysis.time.intervals import covered_ns, union
 from tb_plugin.analysis.time.slice_roles import Role, slice_roles
 from tb_plugin.analysis.trace.trace import Counters, Series, Track
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.time.intervals import Ranges
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 MEMORY: Final = "Memory"
 """Process of the tracks whose numbers are bytes."""
@@ -119,9 +116,7 @@ def _use(trace: Trace) -> Iterator[_Line]:
         return
     roles = slice_roles(trace)[work.row]
     is_kernel = (roles == Role.KERNEL) | (roles == Role.COMMUNICATION)
-    ranges = ranges_of(
-        trace.slices.start_ns[work.row], trace.slices.duration_ns[work.row]
-    )
+    ranges = trace.slices.ranges(work.row)
     if not is_kernel.any():
         return
     span = int(ranges[is_kernel, 0].min()), int(ranges[is_kernel, 1].max())

@@ -8,18 +8,16 @@ text is the row of the empty text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
+
+from tb_plugin.analysis.arrays import Table
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
+    from tb_plugin.analysis.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operators:
+class Operators(Table):
     """Slices that `record_function` made: operators and annotations."""
 
     row: Ints
@@ -37,7 +35,7 @@ class Operators:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PythonCalls:
+class PythonCalls(Table):
     """Slices of category `python_function`."""
 
     row: Ints
@@ -47,7 +45,7 @@ class PythonCalls:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Launches:
+class Launches(Table):
     """Calls of a device's runtime or driver."""
 
     row: Ints
@@ -56,7 +54,7 @@ class Launches:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceWork:
+class DeviceWork(Table):
     """Kernels, copies and fills, as the device ran them."""
 
     row: Ints
@@ -84,7 +82,7 @@ class DeviceWork:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Collectives:
+class Collectives(Table):
     """Collective metadata, on `record_param_comms` and on the kernels it launched."""
 
     row: Ints
@@ -108,7 +106,7 @@ class Collectives:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemoryEvents:
+class MemoryEvents(Table):
     """`[memory]` instants, sorted by time."""
 
     time_ns: Ints
@@ -125,6 +123,3 @@ class MemoryEvents:
     """Total after the event; -1 where the source has none."""
     reserved_bytes: Ints
     args: Ints
-
-    def __len__(self) -> int:
-        return len(self.time_ns)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.time.intervals import Overlay, ranges_of, total_ns
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.time.intervals import Overlay, total_ns
 from tb_plugin.analysis.time.profiled_steps import marked_steps
 from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.profile import TraceProfile
@@ -50,9 +50,7 @@ def _gpu(profile: TraceProfile) -> dict[str, Any]:
     talking = rows[roles[rows] == Role.COMMUNICATION]
     durations = trace.slices.duration_ns
 
-    def ranges(chosen: Any) -> Any:
-        return ranges_of(trace.slices.start_ns[chosen], durations[chosen])
-
+    ranges = trace.slices.ranges
     both = Overlay((ranges(computing), ranges(talking)))
     kernels = np.concatenate((computing, talking))
     return {

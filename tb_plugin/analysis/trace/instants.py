@@ -1,27 +1,25 @@
-"""What happened at one time in a trace: thinned to what can be told apart, and searched."""
+"""What happened at one time in a trace: thinned to what can be told apart."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import Table, begins
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.trace.trace import Instants, Slices, Trace
 
-    import numpy.typing as npt
-
-    from tb_plugin.analysis.trace.trace import Trace
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _CELL_BITS: Final = 2
 """Instants in a cell of 2^(zoom + 2) ns, about 2 to 4 pixels, are drawn as one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Marks:
+class Marks(Table):
     """Instants as they are drawn, by track and time; columns of equal length."""
 
     row: Ints
@@ -29,13 +27,10 @@ class Marks:
     count: Ints
     """How many do."""
 
-    def __len__(self) -> int:
-        return len(self.row)
 
-
-def rows_of_track(trace: Trace, track: int) -> tuple[int, int]:
-    """First and one past the last instant of a track."""
-    first, stop = np.searchsorted(trace.instants.track, (track, track + 1)).tolist()
+def rows_of_track(table: Slices | Instants, track: int) -> tuple[int, int]:
+    """First and one past the last row of a track."""
+    first, stop = np.searchsorted(table.track, (track, track + 1)).tolist()
     return first, stop
 
 
@@ -47,7 +42,7 @@ def marks(
     Which fall together depends on the zoom alone; it is made coarser until at most
     `most` remain.
     """
-    first, stop = rows_of_track(trace, track)
+    first, stop = rows_of_track(trace.instants, track)
     time_ns = np.asarray(trace.instants.time_ns[first:stop], np.int64)
     zoom += _CELL_BITS
     # Whole cells: those at the window's edges hold the same wherever it lies.
@@ -59,35 +54,12 @@ def marks(
     inside = time_ns[begin:end]
     while True:
         cell = inside >> zoom
-        begins = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
-        if len(begins) <= max(1, most):
+        starts = np.flatnonzero(begins(cell))
+        if len(starts) <= max(1, most):
             break
         zoom += 1
-    count = np.diff(begins, append=len(inside))
-    return Marks(begins + first + begin, count)
-
-
-def found_instants(
-    trace: Trace, tracks: Sequence[int], wanted: Ints | None, most: int
-) -> tuple[Ints, int]:
-    """Instants of some tracks by their names, in order of time, and how many there are.
-
-    Args:
-        trace: whose they are.
-        tracks: theirs.
-        wanted: by string, whether it is meant; None: all are.
-        most: rows that are given.
-    """
-    parts = [np.empty(0, np.int64)]
-    for track in tracks:
-        first, stop = rows_of_track(trace, track)
-        rows = np.arange(first, stop)
-        if wanted is not None:
-            rows = rows[wanted[trace.instants.name[first:stop]]]
-        parts.append(rows)
-    found = np.concatenate(parts)
-    order = np.argsort(trace.instants.time_ns[found], kind="stable")[:most]
-    return found[order], len(found)
+    count = np.diff(starts, append=len(inside))
+    return Marks(starts + first + begin, count)
 
 
 def slices_around(trace: Trace, row: int) -> tuple[int, ...]:
@@ -96,7 +68,6 @@ def slices_around(trace: Trace, row: int) -> tuple[int, ...]:
     held = []
     for level in reversed(range(trace.tracks[track].num_levels)):
         first, stop = trace.rows_of_level(track, level, at, at)
-        starts = trace.slices.start_ns[first:stop]
-        ends = starts + trace.slices.duration_ns[first:stop]
+        starts, ends = trace.slices.ranges(slice(first, stop)).T
         held += (first + np.flatnonzero((starts <= at) & (ends >= at))).tolist()
     return tuple(held)

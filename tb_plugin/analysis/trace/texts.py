@@ -6,7 +6,7 @@ fewer than slices.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
+    from tb_plugin.analysis.arrays import Flags, Ints
 
 
 def texts_in(strings: Sequence[str], rows: Ints) -> Iterator[tuple[int, str]]:
@@ -41,7 +40,7 @@ def looked_up(
     return found
 
 
-def are(strings: Sequence[str], rows: Ints, says: Callable[[str], object]) -> Bools:
+def are(strings: Sequence[str], rows: Ints, says: Callable[[str], object]) -> Flags:
     """(rows,): whether something is true of each row's text."""
-    found: Bools = looked_up(strings, rows, lambda text: bool(says(text)), np.bool_)
+    found: Flags = looked_up(strings, rows, lambda text: bool(says(text)), np.bool_)
     return found

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+
+from tb_plugin.analysis.arrays import Table, first_highest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_PIECES: Final = 20_000
 """Of one answer: beyond it a coarser zoom is taken."""
@@ -43,7 +43,7 @@ class Lane(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class Pieces(Table):
     """Slices and blocks in order of rows; columns of equal length."""
 
     first: Ints
@@ -57,38 +57,6 @@ class Pieces:
     """Sum of their durations."""
     longest: Ints
     """Row of the longest slice."""
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def between(self, first: int, stop: int) -> Pieces:
-        """Some of them."""
-        return Pieces(*(column[first:stop] for column in self.columns))
-
-    def chosen(self, which: Ints) -> Pieces:
-        """Those at some places, or of a mask."""
-        return Pieces(*(column[which] for column in self.columns))
-
-    @property
-    def columns(self) -> tuple[Ints, ...]:
-        """All of them."""
-        return (
-            self.first,
-            self.start_ns,
-            self.end_ns,
-            self.count,
-            self.busy_ns,
-            self.longest,
-        )
-
-    @staticmethod
-    def joined(parts: Sequence[Pieces]) -> Pieces:
-        """One after the other."""
-        if not parts:
-            none = np.empty(0, np.int64)
-            return Pieces(none, none, none, none, none, none)
-        columns = zip(*(part.columns for part in parts), strict=True)
-        return Pieces(*(np.concatenate(column) for column in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,26 +98,19 @@ def merged(pieces: Pieces, lane: Ints | None, zoom: int, duration_ns: Ints) -> P
         return pieces
     begins = np.flatnonzero(np.concatenate(([True], ~joins)))
     count = np.add.reduceat(pieces.count, begins)
-    lengths = np.diff(begins, append=len(pieces))
     return Pieces(
         pieces.first[begins],
         start[begins],
         end[np.append(begins[1:], len(pieces)) - 1],
         count,
         np.add.reduceat(pieces.busy_ns, begins),
-        _longest(pieces.longest, duration_ns[pieces.longest], begins, lengths),
+        pieces.longest[first_highest(duration_ns[pieces.longest], begins)],
     )
 
 
-def _longest(rows: Ints, length: Ints, begins: Ints, sizes: Ints) -> Ints:
-    """Of each group the first row with the greatest length."""
-    greatest = np.repeat(np.maximum.reduceat(length, begins), sizes)
-    at = np.flatnonzero(length == greatest)
-    group = np.searchsorted(begins, at, "right") - 1
-    found = np.empty(len(begins), rows.dtype)
-    # Later ones first: the first of a group is what remains.
-    found[group[::-1]] = rows[at[::-1]]
-    return found
+def _joined(parts: Sequence[Pieces]) -> Pieces:
+    none = np.empty(0, np.int64)
+    return Pieces.joined(parts or [Pieces(*(none,) * 6)])
 
 
 class TraceTiles:
@@ -193,7 +154,7 @@ class TraceTiles:
         if sum(stop - first for first, stop in bounds) > _MANY_ROWS and zoom > 1:
             kept = self._zoom(zoom - zoom % 2)
         parts = [self._of_rows(kept, *bound) for bound in bounds]
-        every = Pieces.joined(parts)
+        every = _joined(parts)
         lane = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         pieces = merged(every, lane, zoom, self._trace.slices.duration_ns)
         starts = np.searchsorted(every.first, pieces.first)
@@ -201,7 +162,7 @@ class TraceTiles:
         # Cells reach beyond the window.
         seen = (pieces.end_ns >= start_ns) & (pieces.start_ns < end_ns)
         if not seen.all():
-            pieces = pieces.chosen(seen)
+            pieces = pieces.take(seen)
             lane = lane[seen]
         return Tile(zoom, pieces, np.searchsorted(lane, np.arange(len(lanes) + 1)))
 
@@ -229,7 +190,7 @@ class TraceTiles:
             lane_first = self._lane_first(first)
             if int(kept.first[begin - 1]) >= lane_first:
                 begin -= 1
-        return kept.between(begin, end)
+        return kept.take(slice(begin, end))
 
     def _lane_first(self, row: int) -> int:
         slices = self._trace.slices
@@ -259,7 +220,7 @@ class TraceTiles:
                     else self._of_rows(self._zooms[finer], first, stop)
                 )
                 parts.append(merged(rows, None, zoom, self._trace.slices.duration_ns))
-            made = self._zooms[zoom] = Pieces.joined(parts)
+            made = self._zooms[zoom] = _joined(parts)
             return made
 
     def _lanes(self) -> Iterable[tuple[int, int]]:

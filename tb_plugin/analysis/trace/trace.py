@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING, Table, places_in
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.trace.details import (
         Collectives,
         DeviceWork,
@@ -29,25 +30,14 @@ if TYPE_CHECKING:
         PythonCalls,
     )
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
-
-NOTHING: Final = -1
-"""In columns of rows and of numbers that cannot be negative: there is none."""
 
 TrackKind: TypeAlias = Literal["host", "device", "python", "span", "counter", "other"]
 LinkKind: TypeAlias = Literal["launch", "fwdbwd", "flow"]
 
 
-class ArgsSource(Protocol):
-    """Where the arguments of slices and instants are kept."""
-
-    def __call__(self, handle: int) -> Mapping[str, Any]:
-        """All arguments by the handle of the `args` column; plain JSON data.
-
-        Raises:
-            OSError: they are no longer there; the text says why.
-        """
+ArgsSource: TypeAlias = "Callable[[int], Mapping[str, Any]]"
+"""All arguments of slices and instants by the handle of their `args` column, as plain JSON
+data. Raises OSError where they are no longer there; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +71,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class Slices:
+class Slices(Table):
     """What took a time; columns of equal length, sorted by (track, level, start)."""
 
     track: Ints
@@ -103,8 +93,18 @@ class Slices:
     args: Ints
     """Handle for `Trace.args`, or NOTHING."""
 
-    def __len__(self) -> int:
-        return len(self.start_ns)
+    def starts(self, rows: Ints | slice = slice(None)) -> Ints:
+        """Of some of them, in 64 bits."""
+        found: Ints = self.start_ns[rows].astype(np.int64)
+        return found
+
+    def ends(self, rows: Ints | slice = slice(None)) -> Ints:
+        """Where some of them end."""
+        return self.starts(rows) + self.duration_ns[rows]
+
+    def ranges(self, rows: Ints | slice = slice(None)) -> Ints:
+        """(rows, 2): where some of them begin and end."""
+        return np.stack((self.starts(rows), self.ends(rows)), axis=1)
 
     @cached_property
     def by_level(self) -> tuple[Ints, ...]:
@@ -114,7 +114,7 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Instants:
+class Instants(Table):
     """What happened at one time; columns of equal length, sorted by (track, time)."""
 
     track: Ints
@@ -122,9 +122,6 @@ class Instants:
     name: Ints
     category: Ints
     args: Ints
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +136,15 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counters:
+class Counters(Table):
     """Points of all series, one series after the other, each sorted by time."""
 
     time_ns: Ints
     value: Floats
 
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flows:
+class Flows(Table):
     """Arrows between slices; columns of equal length, sorted by `from_ns`."""
 
     category: Ints
@@ -162,9 +156,6 @@ class Flows:
     to_track: Ints
     from_ns: Ints
     to_ns: Ints
-
-    def __len__(self) -> int:
-        return len(self.from_row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +290,9 @@ class Trace:
     def links_of(self, row: int) -> tuple[Link, ...]:
         """Launch and kernel, forward and backward, and other arrows of one slice."""
         links = [
-            Link("launch", "correlation", int(other), outgoing)
-            for pairs, column, outgoing in (
-                (self._launched, 0, True),
-                (self._launched_by, 1, False),
-            )
-            for other in _others(pairs, column, row)
+            Link("launch", "correlation", other, outgoing)
+            for column, outgoing in ((0, True), (1, False))
+            for other in self._launches_of(row, column)
         ]
         known = {link.row for link in links}
         for flow in np.flatnonzero(
@@ -320,6 +308,12 @@ class Trace:
                 kind: LinkKind = "fwdbwd" if category == "fwdbwd" else "flow"
                 links.append(Link(kind, category, other, outgoing))
         return tuple(links)
+
+    def _launches_of(self, row: int, column: int) -> list[int]:
+        """The other ends of pairs that have a slice at one end."""
+        pairs = self.launch_pairs
+        others: list[int] = pairs[pairs[:, column] == row, 1 - column].tolist()
+        return others
 
     @property
     def is_empty(self) -> bool:
@@ -349,38 +343,18 @@ class Trace:
         """(pairs, 2): a slice that launched and what ran on a device, by correlation."""
         return _paired(self.launches, self.device_work)
 
-    @cached_property
-    def _launched(self) -> Ints:
-        return self.launch_pairs[np.argsort(self.launch_pairs[:, 0], kind="stable")]
-
-    @cached_property
-    def _launched_by(self) -> Ints:
-        return self.launch_pairs[np.argsort(self.launch_pairs[:, 1], kind="stable")]
-
 
 def _end(slices: Slices, row: int) -> int:
     return int(slices.start_ns[row]) + int(slices.duration_ns[row])
 
 
-def _others(pairs: Ints, column: int, row: int) -> Sequence[int]:
-    """The other ends of pairs that are sorted by a column."""
-    first, stop = np.searchsorted(pairs[:, column], (row, row + 1))
-    return [int(other) for other in pairs[int(first) : int(stop), 1 - column]]
-
-
 def _paired(launches: Launches, work: DeviceWork) -> Ints:
     """Rows of both that have the same correlation; a launch may start several."""
     valid = launches.correlation > 0
-    by = np.argsort(launches.correlation[valid], kind="stable")
-    known = launches.correlation[valid][by]
     # Of launches with one correlation (a runtime call and the driver's in it) the
     # first that was made counts.
-    rows = launches.row[valid][by]
-    known, first = np.unique(known, return_index=True)
-    if not len(known):
-        return np.empty((0, 2), np.int64)
-    at = np.searchsorted(known, work.correlation)
-    at[at == len(known)] = 0
-    found = (known[at] == work.correlation) & (work.correlation > 0)
-    launched = rows[first][at[found]]
-    return np.stack((launched, work.row[found]), axis=1).astype(np.int64)
+    known, first = np.unique(launches.correlation[valid], return_index=True)
+    at = places_in(known, work.correlation)
+    launched = launches.row[valid][first][at[at != NOTHING]]
+    pairs = np.stack((launched, work.row[at != NOTHING]), axis=1)
+    return pairs.astype(np.int64)

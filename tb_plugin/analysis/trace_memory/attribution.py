@@ -14,11 +14,12 @@ FSDP2's annotation around it, or forward, backward, optimizer, ...
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from collector.format.memory import CATEGORIES
+from tb_plugin.analysis.arrays import NOTHING, Table, changes, numbered, sums
 from tb_plugin.analysis.categories.marks import (
     ALL_GATHER,
     MODULE,
@@ -27,21 +28,17 @@ from tb_plugin.analysis.categories.marks import (
 )
 from tb_plugin.analysis.categories.phases import BACKWARD_PHASE, FORWARD, NONE
 from tb_plugin.analysis.categories.rules import RULES, LifeFacts
-from tb_plugin.analysis.trace.trace import NOTHING
 from tb_plugin.analysis.trace_memory.event_places import EventPlaces
 from tb_plugin.analysis.trace_memory.marks import COLLECTIVE, ZERO_GRAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
     from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from tb_plugin.analysis.trace.details import MemoryEvents
     from tb_plugin.analysis.trace_memory.events import MemoryPairs
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 OTHER: Final = CATEGORIES.index("other")
 _MAX_PHASES: Final = 5
@@ -49,7 +46,7 @@ _FSDP_BUFFERS: Final = UNSHARD | ALL_GATHER | REDUCE_SCATTER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TraceLives:
+class TraceLives(Table):
     """Allocations of a trace on all devices; columns of equal length, by `event`."""
 
     event: Ints
@@ -72,9 +69,6 @@ class TraceLives:
     """Index in `phases`, or NOTHING: in none."""
     modules: tuple[str, ...]
     phases: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.event)
 
 
 class _Facts(LifeFacts):
@@ -122,11 +116,7 @@ _LAST_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
             & (facts.num_phases <= _MAX_PHASES)
         ),
     ),
-    (
-        "freed by the operator that made it",
-        "temp",
-        lambda facts: facts.in_operator,
-    ),
+    ("freed by the operator that made it", "temp", lambda facts: facts.in_operator),
 )
 _ALL_RULES: Final = (*_TRACE_RULES, *RULES, *_LAST_RULES)
 EVIDENCE: Final = ("no rule fits", *(words for words, _, _ in _ALL_RULES))
@@ -233,3 +223,77 @@ def _before_forward(
         after & outside & (at >= 0) & (time_ns < ends_ns) & (next_ns < ends_ns)
     )
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryHolders:
+    """What is alive at one moment; columns of equal length, most bytes first."""
+
+    time_ns: int
+    allocated_bytes: int | None
+    """The allocator's total; None: the trace does not say it."""
+    seen_bytes: int
+    """Of what the trace shows events of."""
+    unseen_bytes: int
+    """Of the total, what no event explains."""
+    unknown_bytes: int
+    """Unseen, or of no known category."""
+    category: Ints
+    module: Ints
+    """Index in `TraceLives.modules`, or NOTHING; likewise the phase it was made in."""
+    phase: Ints
+    num_bytes: Ints
+    num_allocations: Ints
+
+    def __len__(self) -> int:
+        return len(self.category)
+
+
+def memory_holders(
+    memory: MemoryEvents, lives: TraceLives, events: Ints, window_ns: tuple[int, int]
+) -> MemoryHolders | None:
+    """At the highest moment of a device in a range; `events`: its own, in order.
+
+    None where no event lies in the range.
+    """
+    times = memory.time_ns[events]
+    inside = events[(times >= window_ns[0]) & (times <= window_ns[1])]
+    if not len(inside):
+        return None
+    own = np.zeros(len(memory), dtype=bool)
+    own[events] = True
+    rows = np.flatnonzero(own[lives.event] & ~lives.is_lost)
+    at = _highest(memory, lives, rows, inside)
+    alive = rows[(lives.born[rows] <= at) & (lives.gone[rows] > at)]
+    total = int(memory.allocated_bytes[at])
+    seen = int(lives.num_bytes[alive].sum())
+    unseen = max(total - seen, 0)
+    columns = [one[alive] for one in (lives.category, lives.module, lives.phase)]
+    first, group = numbered(*columns)
+    num_bytes = sums(group, lives.num_bytes[alive], len(first))
+    order = np.argsort(-num_bytes, kind="stable")
+    category, module, phase = (column[first[order]] for column in columns)
+    num_bytes = num_bytes[order]
+    of_other = int(num_bytes[category == OTHER].sum())
+    return MemoryHolders(
+        time_ns=int(memory.time_ns[at]),
+        allocated_bytes=None if total == NOTHING else total,
+        seen_bytes=seen,
+        unseen_bytes=unseen,
+        unknown_bytes=unseen + of_other,
+        category=category,
+        module=module,
+        phase=phase,
+        num_bytes=num_bytes,
+        num_allocations=np.bincount(group, minlength=len(first))[order],
+    )
+
+
+def _highest(memory: MemoryEvents, lives: TraceLives, rows: Ints, inside: Ints) -> int:
+    """The event behind which most is allocated."""
+    totals = memory.allocated_bytes[inside]
+    if (totals >= 0).any():
+        return int(inside[np.argmax(totals)])
+    born, gone = np.maximum(lives.born[rows], 0), lives.gone[rows]
+    held = np.cumsum(changes(born, gone, lives.num_bytes[rows], len(memory))[0])
+    return int(inside[np.argmax(held[inside])])

@@ -1,30 +1,33 @@
-"""Where the memory events of a trace lie: what the slices around each of them say.
+"""The places of a trace's memory events: what the slices around each of them say.
 
 From the innermost slice of an event's thread outwards, to the last: marks, the module,
 FSDP2's annotation, the operator that brings everything about.
+
+The unit of FSDP2 under way is told from its annotations: `FSDP::pre_forward (layers.0)`
+begins what `FSDP::post_forward (layers.0)` ends on the same thread, `FSDP::pre_backward`
+what `FSDP::post_backward_reduce` does; units inside others come before them. An annotation
+inside a prefetch names its unit itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import re
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import COPY, DATA, OPTIMIZER, OPTIMIZER_STATE
 from tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
-from tb_plugin.analysis.categories.sharding_units import sharding_names, units_under_way
 from tb_plugin.analysis.time.module_times import arrows, module_names
 from tb_plugin.analysis.time.slice_tree import innermost
-from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.trace.texts import texts_in
 from tb_plugin.analysis.trace_memory.marks import ZERO_GRAD, trace_marks, trace_phases
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
     from tb_plugin.analysis.trace.trace import Trace
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 
 class EventPlaces:
@@ -48,7 +51,10 @@ class EventPlaces:
         slices, rows = self.trace.slices, self._rows
         is_module = np.isin(slices.name, list(self._modules))
         is_sharding = np.isin(slices.name, list(self._sharding))
-        forward = _forward_of(self.trace)
+        # By slice, the forward operator that an arrow `fwdbwd` to it leaves.
+        forward = np.full(len(slices), NOTHING, dtype=np.int64)
+        backward, made_by = arrows(self.trace)
+        forward[backward] = made_by
         self._bits = np.zeros(len(rows), dtype=np.int64)
         self._kind = np.full(len(rows), NONE)
         self._module = np.full(len(rows), NOTHING, dtype=np.int64)
@@ -97,9 +103,7 @@ class EventPlaces:
         time_ns = self.trace.memory.time_ns.astype(np.int64)
         if not len(slices):
             return time_ns
-        known = np.maximum(row, 0)
-        ends = slices.start_ns[known].astype(np.int64) + slices.duration_ns[known]
-        return np.where(row == NOTHING, time_ns, ends)
+        return np.where(row == NOTHING, time_ns, slices.ends(row))
 
     def module_names(self) -> list[str]:
         """The module of each event; empty where none is known."""
@@ -141,14 +145,6 @@ class EventPlaces:
         return [words[at] for at in self._of_event.tolist()]
 
 
-def _forward_of(trace: Trace) -> Ints:
-    """By slice, the forward operator that an arrow `fwdbwd` to it leaves, or NOTHING."""
-    found = np.full(len(trace.slices), NOTHING, dtype=np.int64)
-    backward, forward = arrows(trace)
-    found[backward] = forward
-    return found
-
-
 def _modules_around(trace: Trace, names: list[int], rows: Ints) -> Ints:
     """The innermost module around each of some slices, or NOTHING."""
     found = np.full(len(rows), NOTHING, dtype=np.int64)
@@ -162,3 +158,64 @@ def _modules_around(trace: Trace, names: list[int], rows: Ints) -> Ints:
         inner = row != NOTHING
         at, row = at[inner], row[inner]
     return found
+
+
+_NAME: Final = re.compile(r"(FSDP::\w+)(?: for ([^()]+)| \((.+)\))?", re.DOTALL)
+_ENDS: Final = {
+    "FSDP::pre_forward": "FSDP::post_forward",
+    "FSDP::pre_backward": "FSDP::post_backward_reduce",
+}
+
+
+def sharding_names(trace: Trace) -> dict[int, tuple[str, str]]:
+    """By row of `Trace.strings`: the annotation's phase, and its unit or nothing."""
+    return {
+        row: (found[1], found[2] or found[3] or "")
+        for row, text in texts_in(trace.strings, trace.slices.name)
+        if (found := _NAME.fullmatch(text))
+    }
+
+
+def units_under_way(
+    trace: Trace, names: dict[int, tuple[str, str]], track: Ints, time_ns: Ints
+) -> Ints:
+    """By track and time, the annotation (row of `Trace.strings`) of the unit under way.
+
+    NOTHING: it is outside of all.
+    """
+    found = np.full(len(time_ns), NOTHING, dtype=np.int64)
+    slices = trace.slices
+    rows = np.flatnonzero(np.isin(slices.name, list(names)))
+    for index in np.unique(slices.track[rows]).tolist():
+        times, unit = _changes(trace, names, rows[slices.track[rows] == index])
+        chosen = np.flatnonzero(track == index)
+        if len(times):
+            at = np.searchsorted(times, time_ns[chosen], "right") - 1
+            found[chosen] = np.where(at >= 0, unit[np.maximum(at, 0)], NOTHING)
+    return found
+
+
+def _changes(
+    trace: Trace, names: dict[int, tuple[str, str]], rows: Ints
+) -> tuple[Ints, Ints]:
+    """When another unit is under way on a thread, and which; ascending."""
+    slices = trace.slices
+    rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]
+    times: list[int] = []
+    units: list[int] = []
+    under_way: list[tuple[str, str, int]] = []
+    for row in rows.tolist():
+        name = int(slices.name[row])
+        phase, unit = names[name]
+        start = int(slices.start_ns[row])
+        if phase in _ENDS:
+            under_way.append((_ENDS[phase], unit, name))
+            times.append(start)
+        elif (phase, unit) in {(end, of) for end, of, _ in under_way}:
+            while under_way.pop()[:2] != (phase, unit):
+                pass
+            times.append(start + int(slices.duration_ns[row]))
+        else:
+            continue
+        units.append(under_way[-1][2] if under_way else NOTHING)
+    return np.array(times, np.int64), np.array(units, np.int64)

@@ -8,19 +8,15 @@ before the trace began has a release only; what outlives it has none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, Table, numbered
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.trace.details import MemoryEvents
-
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +34,9 @@ class MemoryPairs:
     """Whether the trace has addresses at all; without them nothing is paired."""
 
     @property
-    def is_reused(self) -> Bools:
+    def is_reused(self) -> Flags:
         """(events,): of an allocation, whether its release was not seen."""
-        is_reused: Bools = self.reuse != NOTHING
+        is_reused: Flags = self.reuse != NOTHING
         return is_reused
 
 
@@ -77,7 +73,7 @@ def memory_pairs(memory: MemoryEvents) -> MemoryPairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemoryDevices:
+class MemoryDevices(Table):
     """Devices of any type, by (type, index)."""
 
     device_type: Ints
@@ -86,9 +82,6 @@ class MemoryDevices:
     of_event: Ints
     """(events,): index in the columns above."""
 
-    def __len__(self) -> int:
-        return len(self.device)
-
     def events_of(self, index: int) -> Ints:
         """Rows of a device's events, ascending."""
         return np.flatnonzero(self.of_event == index)
@@ -96,12 +89,5 @@ class MemoryDevices:
 
 def memory_devices(memory: MemoryEvents) -> MemoryDevices:
     """The devices of a trace's events."""
-    kinds, kind = np.unique(memory.device_type, return_inverse=True)
-    indices, index = np.unique(memory.device, return_inverse=True)
-    # Sorting one column of numbers is many times faster than sorting rows.
-    both, of_event = np.unique(kind * len(indices) + index, return_inverse=True)
-    return MemoryDevices(
-        kinds[both // max(len(indices), 1)],
-        indices[both % max(len(indices), 1)],
-        of_event,
-    )
+    first, of_event = numbered(memory.device_type, memory.device)
+    return MemoryDevices(memory.device_type[first], memory.device[first], of_event)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     ALL_GATHER,
@@ -41,16 +42,12 @@ from tb_plugin.analysis.categories.phases import (
 )
 from tb_plugin.analysis.time.slice_tree import SliceTree
 from tb_plugin.analysis.trace.texts import are, looked_up
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
     from tb_plugin.analysis.trace.trace import Trace
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 ZERO_GRAD: Final = 1 << 16
 """Beside the marks of stacks: an optimizer lets go of gradients. And:"""
@@ -119,11 +116,11 @@ def _marks_of(name: str) -> int:
     return sum({mark for mark, pattern in _RULES if pattern.match(name)})
 
 
-def _on_host(trace: Trace) -> Bools:
+def _on_host(trace: Trace) -> Flags:
     of_track = np.array(
         [track.kind in ("host", "python", "span") for track in trace.tracks], bool
     )
-    found: Bools = of_track[trace.slices.track]
+    found: Flags = of_track[trace.slices.track]
     return found
 
 
@@ -189,10 +186,10 @@ def _changes(trace: Trace, marks: TraceMarks) -> tuple[Ints, Ints]:
     slices = trace.slices
     tree = SliceTree(slices, (marks.own != 0) & (marks.kind != NONE))
     rows = np.flatnonzero(tree.kept)
-    starts = slices.start_ns[rows].astype(np.int64)
+    starts = slices.starts(rows)
     # What is around goes on behind the last slice of another kind in it.
     inner = rows[tree.parent[rows] != NOTHING]
-    ends = slices.start_ns[inner].astype(np.int64) + slices.duration_ns[inner]
+    ends = slices.ends(inner)
     around = tree.parent[inner]
     by = np.lexsort((ends, around))
     last = by[np.append(np.diff(around[by]) != 0, True)[: len(by)]]

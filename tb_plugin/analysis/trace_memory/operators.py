@@ -10,28 +10,24 @@ is freed counts for the operator that is under way then.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.series.distinct import grouped
+from tb_plugin.analysis.arrays import NOTHING, Table, grouped, picked, sums
 from tb_plugin.analysis.time.slice_tree import innermost
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
     from tb_plugin.analysis.trace_memory.events import MemoryDevices, MemoryPairs
 
-    Ints: TypeAlias = npt.NDArray[Any]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 Charge: TypeAlias = Literal["allocating", "freeing"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OperatorMemory:
+class OperatorMemory(Table):
     """One row per device and operator that has events there; in no order."""
 
     device_type: Ints
@@ -49,22 +45,13 @@ class OperatorMemory:
     """Allocated, whether it was freed or not."""
     self_allocated_bytes: Ints
 
-    def __len__(self) -> int:
-        return len(self.name)
-
 
 def event_operators(times: OperatorTimes) -> Ints:
     """(events,): the operator that each memory event belongs to, or NOTHING."""
     trace = times.trace
     nearest = innermost(trace, trace.memory.track, trace.memory.time_ns)
-    nodes, known = times.nodes, nearest != NOTHING
-    inside = nearest[known]
-    nearest[known] = np.where(nodes.kept[inside], inside, nodes.parent[inside])
-    known = nearest != NOTHING
-    nearest[known] = np.where(
-        times.is_operator[nearest[known]], nearest[known], NOTHING
-    )
-    return nearest
+    node = times.nodes.around(nearest)
+    return np.where(picked(times.is_operator, node, False), node, NOTHING)
 
 
 def operator_memory(
@@ -125,7 +112,7 @@ def _charged_rows(times: OperatorTimes, rows: Ints) -> list[tuple[Ints, Ints]]:
 
 def _table(
     times: OperatorTimes,
-    called: Bools,
+    called: Flags,
     devices: MemoryDevices,
     events: Ints,
     charged: list[tuple[Ints, Ints]],
@@ -138,17 +125,14 @@ def _table(
     own = np.arange(len(event)) < (len(charged[0][0]) if charged else 0)
     num_names = max(len(trace.strings), 1)
     keys = devices.of_event[events][event].astype(np.int64) * num_names + name
-    known, group = grouped(keys, len(devices) * num_names)
+    known, group = grouped(keys)
     device, names = np.divmod(known, num_names)
     changed = num_bytes[event]
     allocated = np.maximum(changed, 0)
 
-    def sums(values: Ints, chosen: Bools) -> Ints:
-        added = np.zeros(len(known), dtype=np.int64)
-        np.add.at(added, group[chosen], values[chosen])
-        return added
+    def added(values: Ints, chosen: Flags | slice = slice(None)) -> Ints:
+        return sums(group[chosen], values[chosen], len(known))
 
-    everything = np.ones(len(event), dtype=bool)
     calls = np.bincount(trace.slices.name[called], minlength=len(trace.strings))
     ones = (changed > 0).astype(np.int64)
     return OperatorMemory(
@@ -156,10 +140,10 @@ def _table(
         device=devices.device[device],
         name=names,
         num_calls=calls[names],
-        increase_bytes=sums(changed, everything),
-        self_increase_bytes=sums(changed, own),
-        num_allocations=sums(ones, everything),
-        self_num_allocations=sums(ones, own),
-        allocated_bytes=sums(allocated, everything),
-        self_allocated_bytes=sums(allocated, own),
+        increase_bytes=added(changed),
+        self_increase_bytes=added(changed, own),
+        num_allocations=added(ones),
+        self_num_allocations=added(ones, own),
+        allocated_bytes=added(allocated),
+        self_allocated_bytes=added(allocated, own),
     )

@@ -22,7 +22,8 @@ from collector.format.memory import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
+    from tb_plugin.analysis.modules.log import ModuleMemory
+    from tb_plugin.analysis.modules.states import StateTable
 
 COLUMNS: Final = ("module", "depth", "state", "call", "device", "category", "bytes")
 """`depth` counts the parts of the module's name, calls from 1; the total comes last."""

@@ -74,8 +74,8 @@ def modules_section(report: RunReport) -> Section | None:
         section.add(f"{counted(facts.num_events_dropped, 'event')} dropped")
     if split := answer.split:
         section.add(
-            f"at that moment modules hold {bytes_text(split.held_bytes)} of the rank's"
-            f" {bytes_text(split.total_bytes)};"
+            f"at that moment modules hold {bytes_text(split.held_bytes)} of the"
+            f" {bytes_text(split.total_bytes)} that the call tracked;"
             f" {bytes_text(split.unattributed_bytes)} not attributed"
         )
     by = "held"

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.ranks.share import share_of
 from tb_plugin.analysis.trace.figures import trace_figures
 from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace.trace import NOTHING
 from tb_plugin.cli.opening import no_deadline
 from tb_plugin.formats.recording.captures import read_capture, traces_of
 from tb_plugin.formats.traces import read_trace

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from collector.format.records import CaptureEntry
-    from tb_plugin.analysis.modules.states import ModuleMemory
+    from tb_plugin.analysis.modules.log import ModuleMemory
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.formats.memprofiler.imports import Imports, Window

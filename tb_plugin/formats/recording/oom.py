@@ -18,13 +18,13 @@ from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from collector.format.oom import KIND, ORIGINS, REPORT
 from collector.format.oom_message import sizes_in
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import frame_label, kind_of
 from tb_plugin.analysis.categories.marks import python_marks
 from tb_plugin.analysis.categories.phases import asked_in
 from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.error import OomFacts, filled
 from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.formats.recording.captures import captures_of, read_capture
 from tb_plugin.formats.recording.meta import MAX_COUNT, Meta
 

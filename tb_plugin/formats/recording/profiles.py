@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
 from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.trace.trace import NOTHING, Track
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.trace.trace import Track
 from tb_plugin.formats.traces.gathering import table_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from collector.format.sizes import time_text
 from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding, Place
-from tb_plugin.analysis.findings.peaks import Peaks, peak_findings
+from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import FindingsResponse
 from tb_plugin.index.notes import text_of

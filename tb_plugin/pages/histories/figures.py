@@ -9,8 +9,9 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.allocator.live import live_rows, summed
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.oom.holders import Lines, holders
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, NOTHING
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,10 +8,10 @@ import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM, SNAPSHOT
-from tb_plugin.analysis.allocator.live import siblings
-from tb_plugin.analysis.allocator.versions import versions
+from tb_plugin.analysis.allocator.live import siblings, versions
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import EVIDENCE
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
+from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 from tb_plugin.api.allocations import AllocationBlockResponse
 from tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
 from tb_plugin.contract.wire import f64, i32, u8

@@ -10,8 +10,8 @@ from msgspec import Meta
 from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import stacks_by_line
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.api.histories import HistoryOddity
 from tb_plugin.api.segments import (
     FreeSizes,

@@ -26,7 +26,7 @@ from tb_plugin.server.parameters import Query, Rank, Text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.modules.states import ModuleMemory
+    from tb_plugin.analysis.modules.log import ModuleMemory
     from tb_plugin.formats.recording.modules import (
         RankModules,
         RankWindow,

@@ -28,8 +28,10 @@ from tb_plugin.server.parameters import Rank, Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
-    from tb_plugin.analysis.modules.tree import Floats, Ints, ModuleTree
+    from tb_plugin.analysis.arrays import Floats, Ints
+    from tb_plugin.analysis.modules.log import ModuleMemory
+    from tb_plugin.analysis.modules.states import StateTable
+    from tb_plugin.analysis.modules.tree import ModuleTree
     from tb_plugin.api.modules import CategoryGroup, ModuleMeasure
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.modules import (
@@ -114,7 +116,7 @@ class Held:
     """Columns over the modules of one tree."""
 
     total: Floats
-    """All that the rank held at each module's moment."""
+    """All that was tracked on the rank at each module's moment."""
     held: Floats
     """By the module and those below it; NaN where unknown, as is `own`."""
     own: Floats

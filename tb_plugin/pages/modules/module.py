@@ -36,8 +36,8 @@ from tb_plugin.server.parameters import Text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.modules.states import ModuleMemory
-    from tb_plugin.analysis.modules.tree import Floats
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.analysis.modules.log import ModuleMemory
     from tb_plugin.api.modules import ModuleSeries
     from tb_plugin.formats.recording.modules import (
         ModulesReader,

@@ -48,8 +48,9 @@ from tb_plugin.server.parameters import Number, Pixels
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
-    from tb_plugin.analysis.modules.tree import Floats
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.analysis.modules.log import ModuleMemory
+    from tb_plugin.analysis.modules.states import StateTable
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,

@@ -10,10 +10,9 @@ import numpy as np
 from msgspec import Meta
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.allocator.curve import memory_curve
-from tb_plugin.analysis.trace.trace import NOTHING
-from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, OTHER
-from tb_plugin.analysis.trace_memory.holders import memory_holders
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, OTHER, memory_holders
+from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tb_plugin.api.operators import (
     OperatorCharge,
     OperatorMemoryResponse,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.ranks.outliers import outliers
+from tb_plugin.analysis.ranks.spread import outliers
 from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
 from tb_plugin.api.overview import RankStrip
 from tb_plugin.contract.wire import f64, finite, i32, u8

@@ -185,7 +185,7 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
     """Attempts in order, each step once."""
     if not pieces:
         return None
-    joined = StepRows.joined(pieces)
+    joined = StepRows.joined(pieces, width=max(one.width for one in pieces))
     places = np.arange(len(joined), dtype=np.float64)
     kept = on_steps([Rows(joined.first, joined.last, places, places, 1)])
     if len(kept) == 0:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.ranks.bands import spread
-from tb_plugin.analysis.ranks.outliers import extremes
+from tb_plugin.analysis.ranks.spread import extremes, spread
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.analysis.series.heatmap import step_edges
 from tb_plugin.api.base import Problem

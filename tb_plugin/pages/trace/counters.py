@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.analysis.series.rows import Rows
-from tb_plugin.analysis.series.step_means import step_means
+from tb_plugin.analysis.time.intervals import step_means
 from tb_plugin.analysis.trace.counters import DEVICE_USE
 from tb_plugin.analysis.trace.tiles import zoom_of
 from tb_plugin.api.trace import TraceLine, TraceTrack

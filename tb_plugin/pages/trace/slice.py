@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
 from tb_plugin.analysis.trace.families import FAMILIES, family_of
-from tb_plugin.analysis.trace.instants import found_instants, slices_around
-from tb_plugin.analysis.trace.totals import found_slices, totals
+from tb_plugin.analysis.trace.instants import slices_around
+from tb_plugin.analysis.trace.totals import found_rows, totals
 from tb_plugin.api.trace import (
     TraceArg,
     TraceInstantResponse,
@@ -215,12 +215,12 @@ def trace_search(
         trace = place.trace
         text = query.text
         wanted = None if text is None else place.source.matching(text)
-        found, total = found_instants(trace, tracks, wanted, MAX_HITS)
+        found, total = found_rows(trace.instants, tracks, wanted, MAX_HITS)
         number += total
         known = [trace.instants.name[found]]
         parts.append(_hits_of_instants(place, found))
         if wanted is not None and query.only is None:
-            rows, total = found_slices(trace, tracks, wanted, MAX_HITS)
+            rows, total = found_rows(trace.slices, tracks, wanted, MAX_HITS)
             number += total
             known.append(trace.slices.name[rows])
             parts.append(_hits_of_slices(place, rows))

@@ -275,7 +275,7 @@ _UNITS: Final[dict[str, Unit]] = {MEMORY: "bytes", DEVICE_USE: "percent"}
 
 
 def _num_instants(trace: Trace, track: int) -> int:
-    first, stop = rows_of_track(trace, track)
+    first, stop = rows_of_track(trace.instants, track)
     return stop - first
 
 

@@ -14,7 +14,7 @@ from werkzeug.wsgi import wrap_file
 from collector.format.errors import FormatError
 from collector.format.memory import FOLDS_INTO
 from tb_plugin import storage
-from tb_plugin.analysis.trace_memory.reports import memory_columns
+from tb_plugin.analysis.trace_memory.pictures import memory_columns
 from tb_plugin.api.modules import ModuleCategory
 from tb_plugin.api.traces import (
     TraceFile,

@@ -26,6 +26,7 @@ from tests.simulate.snapshots.events import snapshot
 from tests.simulate.snapshots.form import segments_of
 
 if TYPE_CHECKING:
+    from tb_plugin.analysis.allocator.holders import Holders
     from tb_plugin.analysis.allocator.replay import Replay
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
@@ -196,3 +197,11 @@ def unknown_share(found: Attribution, replay: Replay, rows: Any) -> float:
     size = replay.lives.size[rows]
     unknown = size[found.category[rows] == OTHER]
     return float(unknown.sum()) / max(1, int(size.sum()))
+
+
+def held_at(held: Holders, column: int) -> Any:
+    """What each slot holds at a column: all changes up to there."""
+    until = held.column <= column
+    found = np.zeros(len(held.group) + 1, np.int64)
+    np.add.at(found, held.slot[until], held.delta[until])
+    return found

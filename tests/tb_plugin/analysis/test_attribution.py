@@ -12,6 +12,7 @@ from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import (
     EVIDENCE,
     OF_RECORDED,
@@ -22,7 +23,6 @@ from tb_plugin.analysis.categories.attribution import (
     attribution,
 )
 from tb_plugin.analysis.snapshots.extras import Tensors
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form, oom_case, trained_rank
 from tests.simulate.allocator.settings import GIB

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tb_plugin.analysis.ranks.bands import spread
+from tb_plugin.analysis.ranks.spread import spread
 from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
 
 MATRIX = arrays(

@@ -16,8 +16,9 @@ from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import by_stack, live_rows, live_totals
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.stacking import stacked
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import stack_label, user_frames
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, NOTHING, Snapshot
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, Snapshot
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.settings import parse_settings
@@ -145,8 +146,8 @@ def test_torchs_stats_say_the_same(name):
         requested = int(state.blocks.requested_size[live].sum())
         reserved += state.reserved_bytes
         allocated += requested
-        rounding += state.allocated_bytes - requested
-        free += state.free_bytes + state.pending_bytes
+        rounding += state.segments.allocated_size.sum() - requested
+        free += state.segments.free_size.sum() + state.segments.pending_size.sum()
     text = viz.segsum(dumped(name))
     assert f"segments: {num}\n" in text
     assert f"total_reserved: {viz.Bytes(reserved)}\n" in text

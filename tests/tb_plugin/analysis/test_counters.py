@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.time.device_use import device_use
 from tb_plugin.analysis.time.intervals import total_ns
 from tb_plugin.analysis.time.profiled_steps import profiled_steps
@@ -20,7 +21,6 @@ from tb_plugin.analysis.trace.counters import (
     with_counters,
 )
 from tb_plugin.analysis.trace.details import MemoryEvents
-from tb_plugin.analysis.trace.trace import NOTHING
 from tests.tb_plugin.analysis.traces import trace_of
 from tests.traces_builder import MadeTrace
 

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.ranks.collectives import item_bytes, kind_of, rank_collectives
-from tb_plugin.analysis.ranks.distributed import (
-    collective_rows,
-    compared,
-    group_rows,
-    matched,
-)
+from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.analysis.time.slice_roles import slice_roles
 from tb_plugin.analysis.trace.details import Collectives
 from tests.traces_builder import MadeTrace
@@ -167,11 +162,9 @@ def ranks_of(*durations: tuple[int, ...], group_size=None, **numbers):
 
 def test_the_shortest_is_the_transfer_and_its_rank_came_last():
     ranks = ranks_of((100, 300), (40, 500), (80, 90))
-    together = matched(ranks)
-    assert together.transfer_ns.tolist() == [40, 90]
-    assert together.longest_ns.tolist() == [100, 500]
-    assert together.last_rank.tolist() == [1, 2]
-    rows = {row.rank: row for row in collective_rows(ranks, together)}
+    together = compared(ranks)
+    assert together.transfer_ns.tolist() == [40, 90] * 3
+    rows = {row.rank: row for row in together.rows}
     assert [rows[rank].total_ns for rank in range(3)] == [400, 540, 170]
     assert [rows[rank].transfer_ns for rank in range(3)] == [130] * 3
     assert [rows[rank].waiting_ns for rank in range(3)] == [270, 410, 40]
@@ -183,23 +176,24 @@ def test_the_shortest_is_the_transfer_and_its_rank_came_last():
 
 def test_groups_say_how_far_ranks_are_apart_and_who_is_last():
     ranks = ranks_of((100, 300, 20), (40, 500, 50), (80, 90, 10))
-    (row,) = group_rows(ranks, matched(ranks))
+    (row,) = compared(ranks).groups
     assert (row.kind, row.group, row.num_ranks) == ("all_gather", "0", 3)
     assert row.num_matched == 3
     assert row.mean_skew_ns == pytest.approx((60 + 410 + 40) / 3)
     assert row.max_skew_ns == 410
     assert (row.last_rank, row.last_share) == (2, pytest.approx(2 / 3))
-    assert group_rows({}, matched({})) == ()
+    assert compared({}).groups == ()
     alone = ranks_of((10, 20))
-    assert group_rows(alone, matched(alone)) == ()
+    assert compared(alone).groups == ()
 
 
 def test_numbers_match_what_order_would_not():
     # Rank 1's trace began one collective later.
     ranks = ranks_of((10, 20, 30), (25, 35), sequence=[[1, 2, 3], [2, 3]])
-    together = matched(ranks)
-    assert together.transfer_ns.tolist() == [20, 30]
-    rows = {row.rank: row for row in collective_rows(ranks, together)}
+    together = compared(ranks)
+    assert together.transfer_ns.tolist() == [10, 20, 30, 20, 30]
+    assert together.is_compared.tolist() == [False, True, True, True, True]
+    rows = {row.rank: row for row in together.rows}
     assert (rows[0].num_calls, rows[0].num_compared) == (3, 2)
     assert rows[0].transfer_ns == 20 + 30, "nothing compares with the first"
     assert (rows[0].waiting_ns, rows[1].waiting_ns) == (0, 10)
@@ -213,23 +207,21 @@ def test_where_a_ranks_trace_is_missing_waiting_is_not_known(size, world):
         if len(durations) == 2 and (size, world) == (-1, -1):
             continue  # nothing says that there are more
         ranks = ranks_of(*durations, group_size=size)
-        together = matched(ranks, world)
-        rows = collective_rows(ranks, together, world)
-        for row in rows:
+        of_all = compared(ranks, world)
+        for row in of_all.rows:
             figures = (row.transfer_ns, row.waiting_ns, row.num_last)
             assert figures == (None, None, None)
             assert row.bus_bytes_per_second is None
             assert row.total_ns == sum(durations[row.rank])
-        for group in group_rows(ranks, together):
+        for group in of_all.groups:
             assert (group.mean_skew_ns, group.last_rank) == (None, None)
-        of_all = compared(ranks, world)
         assert of_all.num_matched == 0
         assert of_all.is_missed.all()
 
 
 def test_ranks_that_are_all_there_are_compared_whatever_their_group_says():
     ranks = ranks_of((100, 300), (40, 500), group_size=-1)
-    rows = collective_rows(ranks, matched(ranks, 2), 2)
+    rows = compared(ranks, 2).rows
     assert sorted((row.transfer_ns, row.waiting_ns) for row in rows) == [
         *((340, 60), (340, 200)),
     ]
@@ -237,8 +229,8 @@ def test_ranks_that_are_all_there_are_compared_whatever_their_group_says():
 
 def test_one_rank_alone_waits_for_nobody():
     ranks = ranks_of((10, 20), group_size=1)
-    together = matched(ranks)
-    assert len(together) == 0
-    (row,) = collective_rows(ranks, together)
+    together = compared(ranks)
+    assert together.num_matched == 0
+    (row,) = together.rows
     assert (row.transfer_ns, row.waiting_ns, row.num_last) == (30, 0, 0)
-    assert collective_rows({}, matched({})) == ()
+    assert compared({}).rows == ()

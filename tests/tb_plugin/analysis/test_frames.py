@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import (
     KINDS,
     NO_STACK,
@@ -15,7 +16,7 @@ from tb_plugin.analysis.categories.frames import (
     stack_label,
     user_frames,
 )
-from tb_plugin.analysis.snapshots.snapshot import NOTHING, Stacks
+from tb_plugin.analysis.snapshots.snapshot import Stacks
 from tests.tb_plugin.analysis.snapshots import EXPECTED, named, needs_real, real
 
 

@@ -19,7 +19,8 @@ from tb_plugin.analysis.allocator.free_blocks import (
 )
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 from tests.simulate.allocator.allocator import SimulatedOutOfMemoryError
 from tests.simulate.allocator.settings import MIB, parse_settings
 from tests.simulate.allocator.stats import LARGE, RESERVED

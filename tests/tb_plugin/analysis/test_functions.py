@@ -29,12 +29,6 @@ def snap(iteration, context, value=0.0, **fields):
     )
 
 
-def test_keys_are_memprofilers():
-    assert (
-        snap(2, "end", rank=3, function="training_step").key == "3.training_step.2.end"
-    )
-
-
 def test_pairs_and_differences():
     table = table_of(
         [

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.modules.event_sums import depths, descendants
+from tb_plugin.analysis.arrays import depths
+from tb_plugin.analysis.modules.event_sums import descendants
 from tb_plugin.analysis.modules.tree import MAX_DEPTH, module_tree, tree_of_names
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.allocator.curve import memory_curve
-from tb_plugin.analysis.ranks.distributed import collective_rows, matched
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.analysis.time.device_use import filled_levels
-from tb_plugin.analysis.time.intervals import ranges_of, total_ns
+from tb_plugin.analysis.time.intervals import total_ns
 from tb_plugin.analysis.trace.counters import utilization_buckets
-from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tests.tb_plugin.analysis.test_profile_conformance import (
     COSTS,
     OVERLAP,
@@ -24,6 +24,7 @@ from tests.tb_plugin.analysis.test_profile_conformance import (
     peer_of,
     profile_of,
 )
+from tests.tb_plugin.analysis.traces import rest_ns
 
 pytestmark = needs_real
 
@@ -77,7 +78,7 @@ def test_steps_and_their_parts_are_the_peers(folder, name):
         costs[0, 7] = 0
     assert (parts.parts_ns / US).tolist() == costs.tolist()
     beside = (parts.computation_ns, parts.communication_ns, parts.overlap_ns)
-    beside = np.stack((*beside, parts.rest_ns), axis=1)
+    beside = np.stack((*beside, rest_ns(parts)), axis=1)
     assert (beside / US).tolist() == inner[OVERLAP]
 
 
@@ -107,9 +108,7 @@ def test_the_use_of_devices_over_time_is_the_peers(folder, name):
     _, raw = told_of(folder, name)
     profile = profile_of(folder, name)
     trace, work = profile.trace, profile.trace.device_work
-    every = ranges_of(
-        trace.slices.start_ns[work.row], trace.slices.duration_ns[work.row]
-    )
+    every = trace.slices.ranges(work.row)
     is_kernel = np.isin(work.row, kernel_rows(profile))
     for key, told in raw["gpu_util_buckets"].items():
         chosen = is_kernel & (work.device == int(key))
@@ -276,7 +275,7 @@ def test_gloo_beside_a_gpu_is_the_peers():
     names = [name for folder, name in units() if folder == GLOO_GPU]
     profiles = [profile_of(GLOO_GPU, name) for name in names]
     ranks = {rank: one.collectives for rank, one in enumerate(profiles)}
-    rows = {(row.rank, row.kind): row for row in collective_rows(ranks, matched(ranks))}
+    rows = {(row.rank, row.kind): row for row in compared(ranks).rows}
     told = expected(GLOO_GPU)["peer_head"]["profiles"]["All|1"]
     seen = 0
     for worker, table in told["distributed/commops"]["data"].items():
@@ -286,7 +285,8 @@ def test_gloo_beside_a_gpu_is_the_peers():
             # Two threads' at once: the peer counts such time once, ours is of calls.
             own = ranks[row.rank]
             chosen = np.array([kind == row.kind for kind in own.kind])
-            ranges = ranges_of(own.start_ns[chosen], own.duration_ns[chosen])
+            ends = own.start_ns + own.duration_ns
+            ranges = np.stack((own.start_ns, ends), axis=1)[chosen]
             assert total_ns(ranges) / US == latency
             assert row.total_ns == own.duration_ns[chosen].sum()
             seen += 1

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.curve import memory_curve
-from tb_plugin.analysis.ranks.distributed import collective_rows, matched
+from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.analysis.time.operators import is_eligible
 from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.analysis.planted_operators import PlantedFile
 from tests.tb_plugin.readers.traces.reading import document, read
@@ -293,7 +293,7 @@ def test_nccl_tells_data_from_waiting_and_what_computation_hides(plan):
         communication = sum(max(late) - late[rank] + takes for late, takes, *_ in plan)
         assert profile.parts.communication_ns.tolist() == [communication * US]
         assert profile.parts.computation_ns.tolist() == [20 * len(plan) * US]
-    rows = {row.rank: row for row in collective_rows(ranks, matched(ranks))}
+    rows = {row.rank: row for row in compared(ranks).rows}
     assert sorted(rows) == list(range(WORLD))
     for rank, row in rows.items():
         assert (row.kind, row.num_calls) == ("all_gather", len(plan))
@@ -326,7 +326,7 @@ def test_gloo_without_a_device_is_the_communication_of_its_threads(plan):
         ranks[rank] = profile.collectives
         took = sum(max(late) - late[rank] + takes for late, takes, *_ in plan)
         assert profile.parts.communication_ns.tolist() == [took * US]
-    rows = {row.rank: row for row in collective_rows(ranks, matched(ranks))}
+    rows = {row.rank: row for row in compared(ranks).rows}
     assert sorted(rows) == list(range(WORLD))
     for rank, row in rows.items():
         assert (row.kind, row.num_calls) == ("all_reduce", len(plan))

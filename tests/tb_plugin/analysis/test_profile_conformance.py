@@ -16,12 +16,13 @@ import pytest
 
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.ranks.collectives import rank_collectives
-from tb_plugin.analysis.ranks.distributed import collective_rows, matched
+from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.analysis.trace.figures import trace_figures
 from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace_memory.holders import memory_holders
+from tb_plugin.analysis.trace_memory.attribution import memory_holders
 from tb_plugin.formats.traces import read_trace
 from tb_plugin.jobs.worker.importer import Importer
+from tests.tb_plugin.analysis.traces import rest_ns
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"
 needs_real = pytest.mark.skipif(
@@ -126,7 +127,7 @@ def test_the_parts_of_steps_are_the_peers(folder):
         assert parts.parts_ns / US == pytest.approx(costs[:, :-1], abs=0.1)
         assert parts.parts_ns.sum(axis=1) / US == pytest.approx(costs[:, -1], abs=0.1)
         beside = (parts.computation_ns, parts.communication_ns, parts.overlap_ns)
-        beside = np.stack((*beside, parts.rest_ns), axis=1)
+        beside = np.stack((*beside, rest_ns(parts)), axis=1)
         if folder in RIGHT_OVERLAP or profile.devices:
             assert beside / US == pytest.approx(np.array(inner[OVERLAP]), abs=0.1)
         else:
@@ -494,7 +495,7 @@ def test_collectives_of_gloo_are_the_peers(folder):
         profile = profile_of(folder, name)
         assert profile.trace.facts.rank == rank
         ranks[rank] = rank_collectives(profile.trace, profile.roles)
-    rows = {(row.rank, row.kind): row for row in collective_rows(ranks, matched(ranks))}
+    rows = {(row.rank, row.kind): row for row in compared(ranks).rows}
     seen = 0
     for worker, table in told["data"].items():
         for name, calls, size, _, latency, _, transfer, _ in table["rows"]:

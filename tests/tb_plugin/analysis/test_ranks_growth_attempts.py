@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.analysis.ranks.outliers import extremes, outliers
+from tb_plugin.analysis.ranks.spread import extremes, outliers
 from tb_plugin.analysis.series.growth import slope, trend
 
 SECOND = 10**9

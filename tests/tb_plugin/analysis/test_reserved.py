@@ -12,7 +12,7 @@ from tb_plugin.analysis.allocator.live import live_rows, live_totals
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.reserved import reserved
 from tb_plugin.analysis.allocator.segment_spans import SpanIndex, segment_spans
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.arrays import NOTHING
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     Modelled,

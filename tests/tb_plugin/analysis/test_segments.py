@@ -11,7 +11,8 @@ from tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
 from tb_plugin.analysis.allocator.reserved import reserved
 from tb_plugin.analysis.allocator.segment_spans import segment_spans
 from tb_plugin.analysis.allocator.segments import SegmentReplay
-from tb_plugin.analysis.snapshots.snapshot import NOTHING, STATES
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.snapshots.snapshot import STATES
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,
@@ -87,7 +88,9 @@ def check(state) -> None:
     assert (sums == segments.total_size).all()
     assert state.reserved_bytes == int(blocks.size.sum())
     assert state.reserved_bytes == (
-        state.allocated_bytes + state.pending_bytes + state.free_bytes
+        state.segments.allocated_size.sum()
+        + state.segments.pending_size.sum()
+        + state.segments.free_size.sum()
     )
     assert ((blocks.life == NOTHING) == (blocks.state == 0)).all()
 
@@ -110,8 +113,8 @@ def test_the_last_moment_of_a_recorded_snapshot_is_its_end(name, place, figures)
     assert len(derived.segments) == figures["num_segments"]
     assert len(derived.blocks) == figures["num_blocks"]
     assert derived.reserved_bytes == figures["reserved_bytes"]
-    assert derived.allocated_bytes == figures["allocated_bytes"]
-    assert derived.free_bytes == figures["inactive_bytes"]
+    assert derived.segments.allocated_size.sum() == figures["allocated_bytes"]
+    assert derived.segments.free_size.sum() == figures["inactive_bytes"]
     largest = int(derived.segments.largest_free.max(initial=0))
     assert largest == figures["largest_inactive_block_bytes"]
     assert int(state.segments.requested_size.sum()) == figures["requested_bytes_active"]

@@ -14,12 +14,8 @@ from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.snapshots.snapshot import (
-    DEFAULT_POOL,
-    NOTHING,
-    STATES,
-    Snapshot,
-)
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, STATES, Snapshot
 from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.settings import parse_settings

@@ -4,39 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tb_plugin.analysis.snapshots.columns import Table, constant, distinct
-
-wide = st.integers(-(2**63), 2**63 - 1)
-narrow = st.integers(-3, 40)
-
-
-@given(st.lists(narrow | wide, max_size=200))
-def test_distinct_values_are_those_that_sorting_finds(made):
-    values = np.array(made, np.int64)
-    found, place = distinct(values)
-    expected, inverse = np.unique(values, return_inverse=True)
-    assert found.tolist() == expected.tolist()
-    assert place.tolist() == inverse.reshape(-1).tolist()
-
-
-def test_many_distinct_values_far_apart_are_sorted():
-    values = np.arange(500)[::-1] * 2**50
-    found, place = distinct(values)
-    assert (found[place] == values).all()
-    assert (np.diff(found) > 0).all()
-
-
-@pytest.mark.parametrize("num", [1, 5, 64, 65])
-def test_few_values_are_found_in_long_columns_wherever_they_begin(num):
-    at = np.arange(150_000) % num
-    at[: 2**16] = 0  # the others come in later pieces alone
-    values = np.random.default_rng(num).permutation(num)[at] * 2**45 - 2**44
-    found, place = distinct(values)
-    assert found.tolist() == np.unique(values).tolist()
-    assert (found[place] == values).all()
+from tb_plugin.analysis.snapshots.columns import Table
 
 
 def test_words_are_coded_as_wide_as_they_come():
@@ -85,7 +54,6 @@ def test_a_column_that_says_nothing_takes_no_memory():
     assert (rows == -1).all()
     assert rows.strides == (0,)
     assert num_wrong == 0
-    assert constant(-1, 3).tolist() == [-1, -1, -1]
 
 
 def test_words_have_codes_and_others_none():

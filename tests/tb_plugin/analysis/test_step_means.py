@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.series.step_means import step_means
+from tb_plugin.analysis.time.intervals import step_means
 
 
 def test_a_piece_has_the_mean_of_what_lies_in_it():

@@ -8,6 +8,7 @@ import pytest
 from collector.format.snapshots import tables_of
 from collector.format.snapshots.tags import tag_text
 from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     BACKWARD,
@@ -21,7 +22,6 @@ from tb_plugin.analysis.categories.marks import (
     stack_marks,
 )
 from tb_plugin.analysis.categories.phases import PHASES, phases_of
-from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import named, needs_real, real

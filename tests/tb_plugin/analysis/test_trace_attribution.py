@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.memory import CATEGORIES
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace.trace import NOTHING
-from tb_plugin.analysis.trace_memory.attribution import EVIDENCE
-from tb_plugin.analysis.trace_memory.holders import memory_holders
+from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, memory_holders
 from tests.tb_plugin.analysis.planted_training import (
     LAYOUTS,
     STEP_NS,

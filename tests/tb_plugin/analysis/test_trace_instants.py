@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace.instants import found_instants, marks, slices_around
+from tb_plugin.analysis.trace.instants import marks, slices_around
+from tb_plugin.analysis.trace.totals import found_rows
 from tb_plugin.analysis.trace.trace import Instants
 from tests.tb_plugin.analysis.traces import trace_of
 
@@ -67,10 +68,10 @@ def test_the_same_ones_are_one_wherever_the_window_lies():
 
 def test_they_are_found_by_name_or_all_in_order_of_time():
     trace = with_instants([(0, 30), (1, 10), (0, 20)])
-    rows, number = found_instants(trace, [0, 1], None, most=2)
+    rows, number = found_rows(trace.instants, [0, 1], None, most=2)
     assert (trace.instants.time_ns[rows].tolist(), number) == ([10, 20], 3)
     nothing = np.zeros(len(trace.strings), bool)
-    assert found_instants(trace, [0, 1], nothing, most=2)[1] == 0
+    assert found_rows(trace.instants, [0, 1], nothing, most=2)[1] == 0
 
 
 def test_one_lies_in_the_slices_of_its_own_track():

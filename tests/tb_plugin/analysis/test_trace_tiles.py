@@ -40,7 +40,8 @@ def tile(trace, zoom, start=None, end=None, **options):
 
 def described(found):
     """The pieces, so that two tiles can be compared."""
-    columns = found.pieces.columns
+    pieces = found.pieces
+    columns = [getattr(pieces, name) for name in pieces.__slots__]
     return {
         (int(lane), *(int(column[at]) for column in columns))
         for lane in range(len(found.lane_start) - 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb_plugin.analysis.time.profiled_steps import steps_of
 from tb_plugin.analysis.trace.families import family_of
-from tb_plugin.analysis.trace.totals import found_slices, matching, totals
+from tb_plugin.analysis.trace.totals import found_rows, matching, totals
 from tests.tb_plugin.analysis.traces import trace_of
 
 
@@ -76,10 +76,10 @@ def test_search_finds_names_whatever_their_case():
         [(0, 5, 1, "aten::Linear"), (1, 2, 1, "linear"), (1, 9, 1, "relu")],
         num_tracks=2,
     )
-    rows, _ = found_slices(trace, [0, 1], matching(trace.strings, "LINEAR"), 10)
+    rows, _ = found_rows(trace.slices, [0, 1], matching(trace.strings, "LINEAR"), 10)
     assert [trace.name_of(int(row)) for row in rows] == ["linear", "aten::Linear"]
-    assert found_slices(trace, [0], matching(trace.strings, "linear"), 10)[1] == 1
-    rows, number = found_slices(trace, [0, 1], matching(trace.strings, ""), 2)
+    assert found_rows(trace.slices, [0], matching(trace.strings, "linear"), 10)[1] == 1
+    rows, number = found_rows(trace.slices, [0, 1], matching(trace.strings, ""), 2)
     assert (len(rows), number) == (2, 3)
 
 
@@ -127,4 +127,4 @@ def test_an_empty_trace_has_no_sums():
     trace = trace_of([])
     assert len(totals(trace, [0], 0, 10).name) == 0
     assert len(steps_of(trace).number) == 0
-    assert found_slices(trace, [0], np.zeros(2, np.bool_), 5)[1] == 0
+    assert found_rows(trace.slices, [0], np.zeros(2, np.bool_), 5)[1] == 0

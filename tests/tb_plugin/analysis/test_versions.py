@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-from tb_plugin.analysis.allocator.versions import versions
+from tb_plugin.analysis.allocator.live import versions
 
 addresses = st.lists(
     st.sampled_from([0, 512, -512, 2**63 - 512, -(2**63)]), max_size=40

@@ -59,3 +59,8 @@ def trace_of(
             counters=Counters(np.array(time_ns, np.int64), np.array(value, np.float64)),
         )
     return replace(made, **more)
+
+
+def rest_ns(parts):
+    """Of each step, what is neither computation nor communication."""
+    return parts.parts_ns.sum(axis=1) - parts.computation_ns - parts.exposed_ns

@@ -1,4 +1,4 @@
-"""Whether what replaying comes to is what `replayed.VERSION` stands for."""
+"""Whether what replaying comes to is what `VERSION` stands for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator import replayed
+from tb_plugin.analysis.allocator.replay import VERSION
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.jobs.replay_results import fresh, results
 
@@ -103,4 +103,4 @@ def test_the_version_changes_when_results_do():
     (row,) = results(fresh(snapshot_of(tables_of(by_hand()))))
     for value in row:
         take(value)
-    assert told.hexdigest()[:16] == KNOWN[replayed.VERSION]
+    assert told.hexdigest()[:16] == KNOWN[VERSION]

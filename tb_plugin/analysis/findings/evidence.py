@@ -1,0 +1,46 @@
+"""Numbers that findings rest on, by their unit, and places that show a rank."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tb_plugin.analysis.findings.finding import Evidence, PageName, Place
+
+STEPS: Final = "the profiled steps"
+
+
+def percent(
+    key: str,
+    label: str,
+    share: float,
+    scope: str = STEPS,
+    caveat: str = "",
+    *,
+    sure: bool = True,
+) -> Evidence:
+    """A share; `sure`: the finding was made by it."""
+    return Evidence(key, label, 100 * float(share), "percent", scope, caveat, sure)
+
+
+def seconds(
+    key: str, label: str, value: float, scope: str, *, sure: bool = False
+) -> Evidence:
+    """A duration."""
+    return Evidence(key, label, float(value), "seconds", scope, decisive=sure)
+
+
+def num_bytes(
+    key: str, label: str, value: float, scope: str, *, sure: bool = True
+) -> Evidence:
+    """A size."""
+    return Evidence(key, label, float(value), "bytes", scope, decisive=sure)
+
+
+def count(key: str, label: str, value: int, scope: str = "the trace") -> Evidence:
+    """How many there are, by which the finding was made."""
+    return Evidence(key, label, float(value), "count", scope, decisive=True)
+
+
+def of_rank(page: PageName, rank: int) -> Place:
+    """Where a rank is shown."""
+    return Place(page, f"Show rank {rank}", rank=rank)

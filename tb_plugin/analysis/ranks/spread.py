@@ -1,0 +1,90 @@
+"""The spread over ranks at each x, and the ranks that stand out.
+
+A rank is an outlier where its peak lies more than `DEVIATIONS` robust standard
+deviations (1.4826 times the median absolute deviation) above the median rank, and at
+least `FLOOR` of the median above it. The floor keeps runs quiet whose ranks agree to
+within a fraction of a percent: there the deviation is nearly nothing, and every
+harmless difference would count as many of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bands:
+    """One value per column of the matrix; NaN where no rank recorded anything."""
+
+    low: Floats
+    p5: Floats
+    median: Floats
+    p95: Floats
+    high: Floats
+    high_row: npt.NDArray[np.intp]
+    """Row of the highest value (the first where several are)."""
+
+
+def spread(matrix: Floats) -> Bands:
+    """Spread over the rows of a matrix of ranks by columns, NaN where absent."""
+    counts = np.count_nonzero(~np.isnan(matrix), axis=0)
+    # Sorting puts NaN last, so each column's values are its first `counts` entries.
+    ordered = np.sort(np.ascontiguousarray(matrix.T), axis=1)
+    filled = np.where(np.isnan(matrix), -np.inf, matrix)
+    return Bands(
+        low=_quantile(ordered, counts, 0.0),
+        p5=_quantile(ordered, counts, 0.05),
+        median=_quantile(ordered, counts, 0.5),
+        p95=_quantile(ordered, counts, 0.95),
+        high=_quantile(ordered, counts, 1.0),
+        high_row=np.argmax(filled, axis=0),
+    )
+
+
+def _quantile(ordered: Floats, counts: npt.NDArray[np.intp], fraction: float) -> Floats:
+    """Linear interpolation between neighbours, as numpy's default."""
+    position = np.maximum(counts - 1, 0) * fraction
+    below = np.floor(position).astype(np.intp)
+    above = np.minimum(below + 1, np.maximum(counts - 1, 0))
+    row = np.arange(len(ordered))
+    low, high = ordered[row, below], ordered[row, above]
+    value: Floats = low + (high - low) * (position - below)
+    return value
+
+
+DEVIATIONS: Final = 5.0
+FLOOR: Final = 0.05
+MAX_OUTLIERS: Final = 16
+_MIN_RANKS: Final = 4
+"""Among fewer there is no majority to differ from."""
+
+
+def outliers(peaks: Floats) -> tuple[int, ...]:
+    """Indices of the ranks far above the others, worst first."""
+    present = peaks[~np.isnan(peaks)]
+    if len(present) < _MIN_RANKS:
+        return ()
+    median = float(np.median(present))
+    deviation = 1.4826 * float(np.median(np.abs(present - median)))
+    limit = median + max(DEVIATIONS * deviation, FLOOR * abs(median))
+    # Nothing recorded is not above anything.
+    above = np.flatnonzero(np.nan_to_num(peaks, nan=-np.inf) > limit)
+    worst = above[np.argsort(-peaks[above], kind="stable")]
+    return tuple(int(index) for index in worst[:MAX_OUTLIERS])
+
+
+def extremes(peaks: Floats, num_high: int, num_low: int) -> tuple[list[int], list[int]]:
+    """Indices of the highest and the lowest ranks; no rank is both."""
+    order = np.argsort(peaks, kind="stable")
+    order = order[: np.count_nonzero(~np.isnan(peaks))]
+    high = [int(index) for index in order[::-1][:num_high]]
+    low = [int(index) for index in order[:num_low] if int(index) not in high]
+    return high, low
