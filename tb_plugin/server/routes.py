@@ -38,7 +38,7 @@ ROUTES: Final = {
     "histories": "histories.histories",
     "history": "histories.history",
     "host": "timeline.host",
-    "kernels": "operators.operators",
+    "kernels": "operators.kernels",
     "module": "modules.module",
     "module_timeline": "modules.modules",
     "module_times": "operators.operators",

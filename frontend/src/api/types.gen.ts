@@ -738,6 +738,32 @@ export interface HostResponse {
   readonly marks: readonly Mark[];
 }
 
+/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
+export interface KernelsResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly by: "name" | "properties";
+  readonly name: readonly string[];
+  readonly operator: readonly string[];
+  readonly grid: readonly string[];
+  readonly block: readonly string[];
+  readonly registers: Int32Array;
+  readonly sharedMemoryBytes: Float64Array;
+  readonly numCalls: Float64Array;
+  readonly totalMs: Float64Array;
+  readonly minUs: Float64Array;
+  readonly meanUs: Float64Array;
+  readonly maxUs: Float64Array;
+  readonly blocksPerSm: Float64Array;
+  readonly occupancy: Float64Array;
+  readonly usesTensorCores: Uint8Array;
+  readonly isCommunication: Uint8Array;
+  readonly numRows: number;
+  readonly totalAllMs: number;
+  readonly tensorCoreMs: number;
+  readonly hasKernels: boolean;
+}
+
 /** One tracked call of a function, on however many ranks. */
 export interface ModuleWindow {
   readonly id: string;
@@ -1084,32 +1110,6 @@ export interface OperatorMemoryResponse {
   readonly allocations: TraceAllocations;
   readonly numAllocations: number;
   readonly hasAddresses: boolean;
-}
-
-/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
-export interface KernelsResponse {
-  readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly by: "name" | "properties";
-  readonly name: readonly string[];
-  readonly operator: readonly string[];
-  readonly grid: readonly string[];
-  readonly block: readonly string[];
-  readonly registers: Int32Array;
-  readonly sharedMemoryBytes: Float64Array;
-  readonly numCalls: Float64Array;
-  readonly totalMs: Float64Array;
-  readonly minUs: Float64Array;
-  readonly meanUs: Float64Array;
-  readonly maxUs: Float64Array;
-  readonly blocksPerSm: Float64Array;
-  readonly occupancy: Float64Array;
-  readonly usesTensorCores: Uint8Array;
-  readonly isCommunication: Uint8Array;
-  readonly numRows: number;
-  readonly totalAllMs: number;
-  readonly tensorCoreMs: number;
-  readonly hasKernels: boolean;
 }
 
 /** One start of the job in the same logdir. */
@@ -2063,13 +2063,13 @@ export interface Responses {
   readonly histories: HistoriesResponse;
   readonly history: HistoryResponse;
   readonly host: HostResponse;
+  readonly kernels: KernelsResponse;
   readonly modules: ModulesResponse;
   readonly module: ModuleResponse;
   readonly module_timeline: ModuleTimelineResponse;
   readonly operators: OperatorsResponse;
   readonly operator: OperatorResponse;
   readonly operator_memory: OperatorMemoryResponse;
-  readonly kernels: KernelsResponse;
   readonly overview: OverviewResponse;
   readonly profile: ProfileResponse;
   readonly module_times: ModuleTimesResponse;

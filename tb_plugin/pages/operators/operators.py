@@ -1,16 +1,14 @@
-"""The routes of a trace's tables: operators, one of them, kernels and module times."""
+"""The routes of a trace's tables: operators, one of them, and module times."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.time.operators import callees, is_eligible
-from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.operators import (
-    KernelsResponse,
     OperatorResponse,
     OperatorsBy,
     OperatorsResponse,
@@ -47,25 +45,6 @@ _OPERATORS: Final = Table(
         Number("device_total_ms", "device_total_ns", _MS),
         Number("tensor_core_self_share"),
         Number("tensor_core_total_share"),
-    ),
-)
-
-_US: Final = 1e3
-_KERNELS: Final = Table(
-    texts=("name", "operator", "grid", "block"),
-    searched=("name", "operator"),
-    max_text=1_000,
-    numbers=(
-        Number("registers", wire=i32, negative_is_unknown=True),
-        Number("shared_memory_bytes", negative_is_unknown=True),
-        Number("num_calls"),
-        Number("total_ms", "total_ns", _MS),
-        Number("min_us", "min_ns", _US),
-        Number("mean_us", "mean_ns", _US),
-        Number("max_us", "max_ns", _US),
-        Number("blocks_per_sm"),
-        Number("occupancy"),
-        Number("uses_tensor_cores", wire=u8),
     ),
 )
 MAX_MODULES: Final = 5_000
@@ -245,36 +224,6 @@ def _written_stacks(profile: TraceProfile, calls: Ints) -> Ints:
         return np.full(len(calls), -1)
     at = np.minimum(np.searchsorted(known.row, calls), len(known.row) - 1)
     return np.where(known.row[at] == calls, known.call_stack[at], -1)
-
-
-class KernelsQuery(TableQuery, frozen=True):
-    """Kernels by name, or apart by their properties of launch."""
-
-    by: Literal["name", "properties"] = "name"
-
-
-@of_profile("kernels", KernelsQuery)
-def kernels(
-    run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: KernelsQuery
-) -> KernelsResponse:
-    """The table of a trace."""
-    every, strings = profile.kernels, profile.trace.strings
-    table = profile.kernels_by_properties if query.by == "properties" else every
-    rows, num_rows = _KERNELS.rows(
-        table, strings, query, "total_ms", np.arange(len(table))
-    )
-    on_cores_ns = every.total_ns[every.uses_tensor_cores]
-    return KernelsResponse(
-        run=run,
-        choice=choice,
-        by=query.by,
-        **_KERNELS.sent(table, strings, rows),
-        is_communication=u8(profile.roles[table.example[rows]] == Role.COMMUNICATION),
-        num_rows=num_rows,
-        total_all_ms=int(every.total_ns.sum()) / _MS,
-        tensor_core_ms=int(on_cores_ns.sum()) / _MS,
-        has_kernels=len(table) > 0,
-    )
 
 
 @of_profile("module_times", SourceQuery)
