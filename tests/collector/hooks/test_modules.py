@@ -112,7 +112,7 @@ def test_the_trainings_own_hooks_are_copied(copied):
 
 
 def test_a_handle_that_is_copied_with_its_model_takes_off_the_copys_hook():
-    model, _hooks = model_with(Counting())
+    model, hooks = model_with(Counting())
     model.register_forward_hook(Theirs(model))
     model.handle = model.register_forward_pre_hook(Theirs(model))
     twin = copy.deepcopy(model)
@@ -121,6 +121,7 @@ def test_a_handle_that_is_copied_with_its_model_takes_off_the_copys_hook():
     twin.handle.remove()
     assert not twin._forward_pre_hooks
     assert len(model._forward_pre_hooks) == 2
+    hooks.remove()
 
 
 def test_numbers_of_ours_are_free_in_a_copy_that_is_sent():
@@ -147,11 +148,12 @@ def test_the_dictionaries_are_torchs_own_again_with_the_last_one():
 
 
 def test_hooks_keep_no_model_alive():
-    model, _hooks = model_with(Counting())
+    model, hooks = model_with(Counting())
     reference = weakref.ref(model)
     del model
     gc.collect()
     assert reference() is None
+    hooks.remove()
 
 
 def test_where_a_dictionary_takes_no_attributes_copies_have_what_does_nothing():
