@@ -52,6 +52,8 @@ def pytest_collection_finish() -> None:
     for name in [name for name in os.environ if name.startswith("MEMBOARD_")]:
         if not name.startswith("MEMBOARD_VIRTUAL_"):  # the device the tests run on
             del os.environ[name]
+    gc.collect()
+    gc.freeze()  # thousands of tests and what they import: garbage is looked for elsewhere
 
 
 @pytest.fixture
