@@ -59,7 +59,7 @@ export function Split(props: SplitProps) {
   return (
     <p class="modules-split">
       <span>
-        <span class="modules-split-total">{size(split.totalBytes)}</span>{" "}
+        <span class="modules-split-total">{size(split.totalBytes)}</span> tracked{" "}
         {momentWords(data)}
       </span>
       <span>{size(split.heldBytes)} in modules</span>

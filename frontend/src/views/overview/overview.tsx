@@ -96,11 +96,13 @@ function Body(
   const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
   const findings = <WhatWasFound view={props} live={props.found} />;
+  const problems = <Problems of={[data, props.found.data]} />;
   if (data.run.madeOf !== "recording") {
     return (
       <>
         {findings}
         <Imported data={data} />
+        {problems}
         <ProfilePanel {...props} />
       </>
     );
@@ -135,7 +137,7 @@ function Body(
         />
       )}
       <ProfilePanel {...props} />
-      {data.problems.length > 0 && <Problems problems={data.problems} />}
+      {problems}
       <RecordedPanels
         recorded={data.recorded}
         whole={props.whole.recorded}
@@ -177,15 +179,18 @@ function WhatWasFound(props: {
 /** Another tool's files say nothing of steps and hosts: their pages are others. */
 function Imported({ data }: { readonly data: OverviewResponse }) {
   const sentences = data.recorded.map((one) => `${one.reason} ${one.remedy}`);
-  return (
-    <>
-      <p class="quiet">{sentences.join(" ")}</p>
-      {data.problems.length > 0 && <Problems problems={data.problems} />}
-    </>
-  );
+  return <p class="quiet">{sentences.join(" ")}</p>;
 }
 
-function Problems({ problems }: { readonly problems: OverviewResponse["problems"] }) {
+/** Files that the index or the analysis of histories could not read, each once. */
+function Problems(props: {
+  readonly of: readonly (OverviewResponse | FindingsResponse | null)[];
+}) {
+  const every = props.of.flatMap((answer) => answer?.problems ?? []);
+  const problems = [
+    ...new Map(every.map((one) => [`${one.path}\n${one.what}`, one])).values(),
+  ];
+  if (problems.length === 0) return null;
   return (
     <section class="panel" aria-labelledby="problems-title">
       <header class="panel-head">
