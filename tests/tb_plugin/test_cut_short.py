@@ -20,8 +20,8 @@ ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
 DRAWN = [
     ("/timeline", "tb_plugin.pages.timeline.timeline.Budget"),
     ("/steps", "tb_plugin.pages.steps.steps.Budget"),
-    ("/heatmap", "tb_plugin.pages.of_run.Budget"),
-    ("/step_heatmap", "tb_plugin.pages.of_run.Budget"),
+    ("/heatmap", "tb_plugin.server.state.Budget"),
+    ("/step_heatmap", "tb_plugin.server.state.Budget"),
 ]
 """Routes, and the budget that is spent before anything was read."""
 
