@@ -157,7 +157,8 @@ def test_the_sensors_are_those_of_torchs_device(device):
     source = opened("gpu", device)
     held = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
     values = source.row()
-    assert pynvml.nvmlDeviceGetName(source._handle) == torch.cuda.get_device_name()
+    handle = source.sample.__self__._handle
+    assert pynvml.nvmlDeviceGetName(handle) == torch.cuda.get_device_name()
     assert values["gpu_memory_used_bytes"] >= held.numel()
     own = values["gpu_process_memory_bytes"]
     assert own is None or own >= held.numel()
