@@ -265,9 +265,15 @@ def test_a_slow_file_comes_and_one_that_stalls_is_given_up(
 
 
 def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
-    monkeypatch.setattr(incoming, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(incoming, "STALL_SECONDS", 1.0)
     (tmp_path / "logdir").mkdir()
     given = Given(folders=(str(tmp_path / "logdir"),))
+    seen: set[Path] = set()
+
+    def arrived() -> int:
+        seen.update(temporary.rglob("*.snapshot"))
+        return len(seen)
+
     with (
         Standalone(given, "127.0.0.1", 0) as server,
         contextlib.ExitStack() as open_ones,
@@ -288,6 +294,7 @@ def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
             half = socket.create_connection((at.hostname, at.port), timeout=120)
             halves.append(open_ones.enter_context(half))
             half.sendall(begin + sent)
+            answered(arrived, lambda number: number == len(halves))  # has its place
 
         def whole() -> int:
             connection = http.client.HTTPConnection(at.hostname, at.port, timeout=120)
