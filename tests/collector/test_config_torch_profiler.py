@@ -42,7 +42,9 @@ def test_stacks_need_stacks():
 
 
 def test_what_is_off_may_be_half_configured():
-    load({"torch_profiler": {"enabled": False, "memory_filename": "m.csv"}})
+    half = load({"torch_profiler": {"enabled": False, "memory_filename": "m.csv"}})
+    assert not half.torch_profiler.enabled
+    assert half.torch_profiler.memory_filename == "m.csv"
 
 
 def test_a_template_holds_known_variables_only():

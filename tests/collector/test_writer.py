@@ -383,6 +383,7 @@ def test_rows_come_to_the_disk_by_themselves(tmp_path):
         for step in range(3):
             writer.put_row(0, row(step))
             wait_until(lambda step=step: step in read(writer.path).steps())
+        assert read(writer.path).steps() == [0, 1, 2]
 
 
 def test_a_full_queue_drops_the_newest_counts_them_and_says_so(tmp_path):

@@ -229,6 +229,7 @@ for kind, warm in itertools.product(kinds, (True, False)):
     assert graphs() == inside, (kind, "it compiled when hooks left", inside, graphs())
     assert inside[1] == 0, (kind, "a graph was broken")
     seen = sorted({index for _, index, _ in listener.seen})
+    print(f"{kind}: {warm}")
     if kind == "block":
         assert watch.not_seen == "2 modules are compiled, or below one"
         assert seen == [0, 3, 4], seen
@@ -239,4 +240,6 @@ for kind, warm in itertools.product(kinds, (True, False)):
 
 
 def test_compiled_code_is_neither_broken_nor_compiled_anew():
-    programs.run(COMPILED)
+    tried = programs.run(COMPILED).stdout.splitlines()
+    kinds = ("wrapper", "wrapped", "in place", "block", "function")
+    assert tried == [f"{kind}: {warm}" for kind in kinds for warm in (True, False)]

@@ -415,13 +415,13 @@ def test_recording_that_begins_later_leaves_compiled_collectives_alone(tmp_path,
         group.all_reduce(tensor)
         return tensor
 
-    x = torch.ones(3)
-    doubled(x)
+    x, twice = torch.ones(3), torch.full((3,), 2.0)
+    assert doubled(x).equal(twice)
     with torch._dynamo.config.patch(error_on_recompile=True):
         with record(tmp_path / "run") as rec:
-            doubled(x)
+            assert doubled(x).equal(twice)
             rec.step()
-        doubled(x)
+        assert doubled(x).equal(twice)
     torch._dynamo.reset()
 
 
@@ -481,12 +481,15 @@ def test_a_compiled_step_is_one_graph_with_and_without_a_recorder(tmp_path):
     def loss_of(x):
         return model(x).sum()
 
+    bare = model(x).sum()
     with record(tmp_path / "run", model=model, schedule=ALWAYS) as rec:
         for _ in range(3):
-            loss_of(x).backward()
+            loss = loss_of(x)
+            assert loss.equal(bare)
+            loss.backward()
             rec.step()
     with torch._dynamo.config.patch(error_on_recompile=True):
-        loss_of(x)
+        assert loss_of(x).equal(bare)
     torch._dynamo.reset()
 
 
