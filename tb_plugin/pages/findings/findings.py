@@ -7,6 +7,7 @@ look.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
@@ -25,7 +26,7 @@ from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, stri
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.findings.finding import Severity
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -87,11 +88,11 @@ def findings(view: View[RanksQuery], reader: ErrorsReader) -> FindingsResponse:
     errors = reader.errors(run, view.query.rank, view.budget)
     others: Iterable[Finding] = ()
     if run.made_of == "recording":
-        ran_out = {
-            one.rank
-            for one in errors.found
-            if one.rank is not None and one.state and one.state.is_out_of_memory
-        }
+        ran_out: dict[int, int] = {}
+        for one in errors.found:
+            if one.rank is not None and one.state and one.state.is_out_of_memory:
+                step = -1 if one.step is None else one.step
+                ran_out[one.rank] = max(step, ran_out.get(one.rank, -1))
         others = [
             *_of_ranks(reader, view, ran_out),
             *stragglers_view(view).findings,
@@ -118,7 +119,7 @@ def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _of_ranks(
-    reader: ErrorsReader, view: View[RanksQuery], ran_out: set[int]
+    reader: ErrorsReader, view: View[RanksQuery], ran_out: Mapping[int, int]
 ) -> Iterator[Finding]:
     """How ranks ended, and how their peaks compare."""
     run, query = view.run, view.query
@@ -164,11 +165,12 @@ class _End(NamedTuple):
 
 
 def ending_findings(
-    run: Run, ranks: Sequence[int], numbers: RankNumbers, explained: Collection[int]
+    run: Run, ranks: Sequence[int], numbers: RankNumbers, ran_out: Mapping[int, int]
 ) -> Iterator[Finding]:
     """One finding for each kind of end, by the last attempt of each of these ranks.
 
-    `explained`: ranks whose out-of-memory error is a finding of its own.
+    `ran_out`: steps of the last out-of-memory errors that are findings of their own, by
+    rank; -1: not known. Where ranks were lost at such errors, the loss is no news.
     """
     if run.made_of != "recording":
         return
@@ -179,7 +181,7 @@ def ending_findings(
         how = _how(run, files[-1][1]) if files and rank not in unread else None
         if how is not None:
             file = files[-1][1]
-            if not (rank in explained and _may_be_out_of_memory(file)):
+            if not (rank in ran_out and _may_be_out_of_memory(file)):
                 by_kind[how].append((rank, file))
     signals = {
         (event.rank, event.attempt): text_of(event.data, "signal")
@@ -192,7 +194,10 @@ def ending_findings(
                 _end(how, rank, file, numbers, signals.get((rank, file.attempt), ""))
                 for rank, file in found[:MAX_PER_KIND]
             ]
-            yield _finding(how, ends, len(found))
+            is_explained = how == "lost" and all(
+                _last_step(numbers, rank) <= ran_out.get(rank, -1) for rank, _ in found
+            )
+            yield _finding(how, ends, len(found), is_explained=is_explained)
 
 
 def _how(run: Run, file: RankFile) -> How | None:
@@ -213,7 +218,15 @@ def _may_be_out_of_memory(file: RankFile) -> bool:
     return any(part in close.message for part in _DEVICE_MEMORY)
 
 
-def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
+def _last_step(numbers: RankNumbers, rank: int) -> float:
+    known = numbers.of_rank(rank)
+    step = known[-1].last_step if known and known[-1] is not None else None
+    return math.inf if step is None else step
+
+
+def _finding(
+    how: How, ends: Sequence[_End], num: int, *, is_explained: bool
+) -> Finding:
     first = ends[0]
     interrupted = first.message.startswith(_INTERRUPTED)
     title = "Interrupted" if interrupted else _TITLES[how]
@@ -223,11 +236,17 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
         ended = {"lost": "stopped so too", "signal": "were ended by a signal too"}
         verb = ended.get(how, "ended by an exception too")
         sentence += f" {more} {verb.replace('were', 'was') if num == 2 else verb}."
-    advice = dict.fromkeys(text for one in ends for text in _advice(how, one))
+    severity: Severity = "error"
+    if is_explained:
+        severity = "info"
+    elif interrupted or how == "signal":
+        severity = "warning"
+    advised = () if is_explained else ends
+    advice = dict.fromkeys(text for one in advised for text in _advice(how, one))
     return Finding(
         id=f"{how}-{first.rank}",
         key=f"ended_{how}",
-        severity="warning" if interrupted or how == "signal" else "error",
+        severity=severity,
         title=title,
         sentence=sentence,
         rank=first.rank,
