@@ -30,12 +30,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector.core import lifecycle
+from collector.core.compiling import traced_as
 from collector.core.guard import guarded, say
 from collector.core.plain import described, number_of
 from collector.core.rank import mesh_coordinates
-from collector.core.session import NEVER_OPENED, Session
 from collector.errors import ConfigError
-from collector.hooks.compiling import traced_as
+from collector.session import NEVER_OPENED, Session
 from collector.steps import loader
 from collector.steps.progress import PhaseBlock
 from collector.steps.spans import calls

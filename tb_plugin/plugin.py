@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from tensorboard.plugins import base_plugin
 
 from tb_plugin import PLUGIN_NAME
+from tb_plugin.contract.respond import guarded
+from tb_plugin.contract.routes import ROUTES
 from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.server.access import EVERYWHERE, Hosts
 from tb_plugin.server.assets import Assets, LocalPerfetto
-from tb_plugin.server.respond import guarded
-from tb_plugin.server.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

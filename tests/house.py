@@ -1,10 +1,10 @@
 """Size and shape of the house beside its goals: python tests/house.py.
 
-Prints a table; exits 1 where modules import in circles, where the collector imports the
-plugin, or where a part of a page cannot be found by the page's name. Imports are those of run time: at the top of modules
-and inside functions, without those under TYPE_CHECKING. Circles are groups of modules
-that import one another at the top (`from package import module` counts as the module);
-floors are the longest chain of such imports once each circle is one.
+Prints a table; exits 1 where modules or rooms import in circles, where the collector
+imports the plugin, or where a part of a page cannot be found by the page's name. Imports
+are those of run time: at the top of modules and inside functions, without those under
+TYPE_CHECKING (`from package import module` counts as the module). A room is a package's
+own folder or module, such as `collector.steps`; floors are the longest chain of imports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -52,8 +52,6 @@ class Import:
 
     source: str
     target: str
-    is_late: bool
-    """Inside a function."""
 
 
 def files_of(area: str) -> Iterator[Path]:
@@ -106,20 +104,17 @@ def is_typing(node: ast.AST) -> bool:
     return name == "TYPE_CHECKING"
 
 
-def statements(
-    node: ast.AST, *, late: bool = False
-) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Import statements of run time, and whether they stand in a function."""
+def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Import statements of run time, those in functions too."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield child, late
+            yield child
         elif is_typing(child):
             assert isinstance(child, ast.If)
             for other in child.orelse:
-                yield from statements(other, late=late)
+                yield from statements(other)
         else:
-            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-            yield from statements(child, late=late or inside)
+            yield from statements(child)
 
 
 @cache
@@ -128,7 +123,7 @@ def imports() -> tuple[Import, ...]:
     known = modules()
     found = []
     for source, path in known.items():
-        for statement, late in statements(tree_of(path)):
+        for statement in statements(tree_of(path)):
             if isinstance(statement, ast.Import):
                 targets = [alias.name for alias in statement.names]
             else:
@@ -136,27 +131,37 @@ def imports() -> tuple[Import, ...]:
                 inner = [f"{base}.{alias.name}" for alias in statement.names]
                 targets = [name if name in known else base for name in inner]
             found += [
-                Import(source, target, late)
+                Import(source, target)
                 for target in dict.fromkeys(targets)
                 if target in known and target != source
             ]
     return tuple(found)
 
 
-def circles(*, late: bool) -> list[list[str]]:
-    """Groups of more than one module that import one another; with late imports or not."""
-    graph = graph_of(late=late)
-    return [group for group in components(graph) if len(group) > 1]
+def module(name: str) -> str:
+    """A module, as itself."""
+    return name
 
 
-def graph_of(*, late: bool, package: str = "") -> dict[str, set[str]]:
-    """By module: what it imports; of one package alone where one is named."""
+def room(name: str) -> str:
+    """The folder or module of its package that a module belongs to."""
+    return ".".join(name.split(".")[:2])
+
+
+def circles(level: Callable[[str], str]) -> list[list[str]]:
+    """Groups of modules or rooms that import one another."""
+    return [group for group in components(graph_of(level)) if len(group) > 1]
+
+
+def graph_of(level: Callable[[str], str], package: str = "") -> dict[str, set[str]]:
+    """By module or room: what it imports; of one package alone where one is named."""
     graph: dict[str, set[str]] = {
-        name: set() for name in modules() if name.startswith(package)
+        level(name): set() for name in modules() if name.startswith(package)
     }
     for one in imports():
-        if (late or not one.is_late) and one.source in graph and one.target in graph:
-            graph[one.source].add(one.target)
+        source, target = level(one.source), level(one.target)
+        if source != target and source in graph and target in graph:
+            graph[source].add(target)
     return graph
 
 
@@ -197,9 +202,9 @@ def components(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def floors(package: str, *, late: bool) -> int:
+def floors(package: str, level: Callable[[str], str]) -> int:
     """The longest chain of imports inside a package, each circle taken as one."""
-    graph = graph_of(late=late, package=package)
+    graph = graph_of(level, package)
     groups = components(graph)
     of = {name: number for number, group in enumerate(groups) for name in group}
     height = [0] * len(groups)
@@ -282,11 +287,15 @@ def table() -> Iterator[tuple[str, str, str]]:
         yield f"  {area}", f"{size:,}", goals[area]
     tests = lines("tests") + lines("frontend/src", tests=True)
     yield "tests, the frontend's too", f"{tests:,}", "<= 60k"
-    yield "import circles, at the top", str(len(circles(late=False))), "0"
-    yield "import circles, functions too", str(len(circles(late=True))), "0"
+    for level in (module, room):
+        yield f"circles of {level.__name__}s", str(len(circles(level))), "0"
     for package in PACKAGES:
-        top, all_of_them = (floors(package, late=late) for late in (False, True))
-        yield f"floors of {package}: top, all", f"{top}, {all_of_them}", "<= 7"
+        of_rooms, of_modules = (floors(package, level) for level in (room, module))
+        yield (
+            f"floors of {package}: rooms, modules",
+            f"{of_rooms}, {of_modules}",
+            "<= 7",
+        )
     yield "collector -> tb_plugin imports", str(len(upward())), "0"
     yield "broad excepts", str(broad_excepts()), "<= 6"
     found = families()
@@ -314,7 +323,9 @@ def main() -> int:
     for measure, today, goal in table():
         print(f"{measure:48} {today:>18}   {goal}")
     wrong = [
-        f"An import circle: {' '.join(sorted(group))}" for group in circles(late=True)
+        f"An import circle: {' '.join(sorted(group))}"
+        for level in (module, room)
+        for group in circles(level)
     ]
     wrong += [f"{one.source} imports {one.target}" for one in upward()]
     wrong += parts_not_found()

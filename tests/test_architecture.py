@@ -278,9 +278,10 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
         "tb_plugin.server",
         "tb_plugin.server.access",
         "tb_plugin.server.assets",
-        "tb_plugin.server.errors",
-        "tb_plugin.server.respond",
-        "tb_plugin.server.routes",
+        "tb_plugin.contract",
+        "tb_plugin.contract.errors",
+        "tb_plugin.contract.respond",
+        "tb_plugin.contract.routes",
     }
     assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
 

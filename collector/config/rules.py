@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from collector.config.templates import IDENTITY, MOMENT, check_remote, checked_names
 from collector.config.values import one_of
 from collector.errors import ConfigError
-from collector.mirror.templates import IDENTITY, MOMENT, check_remote, checked_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,8 +20,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.patches import Patches
 from collector.core.plain import text_of
-from collector.hooks.patches import Patches
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType

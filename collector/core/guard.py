@@ -9,20 +9,20 @@
 What is raised is said once, with what to do, and the program goes on. What ends a program
 passes: KeyboardInterrupt, SystemExit, GeneratorExit.
 
-It is also where torch.compile stops: see `collector.hooks.compiling`.
+It is also where torch.compile stops: see `collector.core.compiling`.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from collector.core.compiling import traced_as, untraced
 from collector.core.plain import forgiving
-from collector.core.retry import Retry
+from collector.core.source import Unavailable
 from collector.core.warn_once import remedy_of
-from collector.hooks.compiling import traced_as, untraced
-from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from collector.core.source import SourceInfo
     from collector.core.warn_once import WarnOnce
-    from collector.sources.contract import SourceInfo
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
+
+FIRST_SECONDS: Final = 5.0
+LONGEST_SECONDS: Final = 600.0
+"""Pauses of `Retry`."""
 
 _MAX_REASON: Final = 1000
 
@@ -173,6 +177,33 @@ class Guard:
         self._warn_once(
             f"fault {self._message[:20]} {where}", self._message, where, error=error
         )
+
+
+class Retry:
+    """Growing pauses between two tries of what failed.
+
+    Being out of file descriptors passes, say. Pauses that only grow keep what comes and
+    goes from filling a recording with notes and a log with lines.
+    """
+
+    __slots__ = ("_due", "_num_failures")
+
+    def __init__(self) -> None:
+        self._num_failures = 0
+        self._due = 0.0
+
+    def failed(self) -> float:
+        """It has failed, once more perhaps: the pause from now, in seconds."""
+        # Past this many doublings the longest pause holds anyway.
+        doublings = min(self._num_failures, 30)
+        pause = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0**doublings)
+        self._num_failures += 1
+        self._due = time.monotonic() + pause
+        return pause
+
+    def is_due(self) -> bool:
+        """Whether it may be tried now."""
+        return time.monotonic() >= self._due
 
 
 class Breaker:

@@ -22,10 +22,10 @@ from collector.core.plain import own_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.core.session import Session
     from collector.format.records import How
     from collector.oom.handler import OomHandler
     from collector.running import session as running
+    from collector.session import Session
 
 _MAX_MESSAGE: Final = 500
 

@@ -27,8 +27,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core.plain import text_of
+from collector.core.source import TORCH_ERRORS
 from collector.errors import ConfigError
-from collector.sources.contract import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

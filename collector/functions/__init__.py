@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collector.config import RecordConfig
-    from collector.core.engine import Engine
     from collector.core.warn_once import WarnOnce
+    from collector.engine import Engine
     from collector.functions.windows import Windows
     from collector.steps.progress import Progress
 
@@ -25,7 +25,7 @@ def open_windows(
         ConfigError: the schedule cannot be.
     """
     from collector.config.schedule import schedule_of
-    from collector.functions.contract import Gate
+    from collector.core.calls import Gate
     from collector.functions.kinds import make_slots
     from collector.functions.windows import Windows
     from collector.steps.positions import Positions

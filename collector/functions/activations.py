@@ -21,22 +21,22 @@ import numpy as np
 
 from collector.clock.process_clock import now_ns
 from collector.config.values import resolve
+from collector.core.calls import WHOLE_STEP, Later, LaterNumber, LaterTables
+from collector.core.source import SourceInfo
 from collector.format.columns import AXES, Column
 from collector.format.memory import CATEGORIES
 from collector.format.records import Capture
-from collector.functions.contract import WHOLE_STEP, Later, LaterNumber, LaterTables
 from collector.functions.module_watch import OUTSIDE
 from collector.functions.saved_tensors import SavedTensors
 from collector.functions.user_hooks import switch_off
 from collector.hooks.saved_tensors import forget_ended
-from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from collector.config.sections import ActivationsConfig
+    from collector.core.calls import Call, Sink
     from collector.format.records import CaptureTable, IntArray
-    from collector.functions.contract import Call, Sink
     from collector.functions.module_watch import ModuleWatch
     from collector.functions.saved_log import Tally
 

@@ -22,12 +22,12 @@ import difflib
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
+from collector.core.calls import WHOLE_STEP
 from collector.core.guard import guarded
 from collector.core.plain import text_of
-from collector.functions.contract import WHOLE_STEP
+from collector.core.source import SourceInfo
 from collector.functions.kinds import ALL, names
 from collector.hooks.wrapping import wrapped
-from collector.sources.contract import SourceInfo
 from collector.steps.spans.calls import active_sink
 from collector.steps.spans.span import tell
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from collector.config.sections import FunctionsConfig
-    from collector.core.session import Session
     from collector.core.warn_once import WarnOnce
+    from collector.session import Session
 
     Note = Callable[[SourceInfo, str, str, str], None]
     """Says that something is recorded, or why it is not."""

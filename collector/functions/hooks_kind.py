@@ -25,19 +25,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.clock.process_clock import now_ns
+from collector.core.calls import LaterNumber, LaterTables
+from collector.core.source import SourceInfo, Unavailable
 from collector.format.records import Capture
-from collector.functions.contract import LaterNumber, LaterTables
 from collector.functions.module_watch import ROOT, ForwardLog
 from collector.functions.user_hooks import Attributes, UserHooks, number_of
-from collector.sources.contract import SourceInfo, Unavailable
 from collector.sources.host.rss import open_sizes, resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from collector.config.sections import HooksConfig
+    from collector.core.calls import Call, Sink
     from collector.format.records import CaptureTable, FloatArray
-    from collector.functions.contract import Call, Sink
     from collector.functions.module_watch import Entry, Here, ModuleWatch
 
 INFO: Final = SourceInfo(

@@ -11,14 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.guard import Block, Breaker
-from collector.sources.contract import SourceInfo, Unavailable
+from collector.core.source import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from collector.config import RecordConfig
+    from collector.core.calls import Call, Kind, Sink
     from collector.core.warn_once import WarnOnce
-    from collector.functions.contract import Call, Kind, Sink
     from collector.functions.module_watch import ModuleWatch
     from collector.sources.device.accelerator import Device
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.hooks.compiling import compiles_anything, is_compiled
+from collector.core.compiling import compiles_anything, is_compiled
 from collector.hooks.modules import ModuleHooks
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
+from collector.core.source import SourceInfo
 from collector.format.columns import AXES, Column
-from collector.sources.contract import SourceInfo
 from collector.sources.host.rss import open_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from collector.core.calls import Call, Sink
     from collector.format.columns import Kind, Unit
-    from collector.functions.contract import Call, Sink
     from collector.sources.device.accelerator import Device
     from collector.sources.device.peaks import FullScope, PeakLedger
 

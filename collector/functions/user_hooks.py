@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from collector.config.values import code_name, resolve
 from collector.core.guard import guarded
+from collector.core.source import SourceInfo
 from collector.core.warn_once import warn
-from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.config.values import Code
-    from collector.functions.contract import Sink
+    from collector.core.calls import Sink
 
 
 class Attributes:

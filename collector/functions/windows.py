@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.schedule import Action
-from collector.functions.contract import WHOLE_STEP, Call
+from collector.core.calls import WHOLE_STEP, Call
 from collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.functions.contract import Gate
+    from collector.core.calls import Gate
     from collector.functions.kinds import Slot
     from collector.steps.cycles import Cycles
     from collector.steps.positions import Positions

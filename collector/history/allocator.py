@@ -12,7 +12,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 from collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:

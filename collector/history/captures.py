@@ -12,17 +12,17 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
+from collector.core.calls import LaterTables
 from collector.format.capture import size_of
 from collector.format.records import Capture
 from collector.format.snapshots.encode import tables_of
-from collector.functions.contract import LaterTables
 from collector.history.tensors import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from collector.core.calls import Sink
     from collector.format.records import CaptureTable
-    from collector.functions.contract import Sink
     from collector.history.recording import Recording
     from collector.history.tensors import Tensors
 

@@ -17,21 +17,21 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.source import SourceInfo, Unavailable
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.allocator import find_allocator
 from collector.history.captures import KIND, Keeper
 from collector.history.recording import shared
 from collector.history.tensors import TensorMap
-from collector.sources.contract import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.config import RecordConfig
     from collector.config.sections import HistoryConfig
-    from collector.core.session import Session
-    from collector.functions.contract import Call, Sink
+    from collector.core.calls import Call, Sink
     from collector.history.recording import Recording
+    from collector.session import Session
 
 INFO: Final = SourceInfo(
     name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"

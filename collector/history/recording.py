@@ -17,7 +17,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core.fork import ProcessLock, watch
-from collector.hooks.patches import Patches
+from collector.core.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -17,8 +17,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from collector.core import fork
-from collector.hooks.compiling import compiles_anything, untraced
-from collector.hooks.patches import Patches
+from collector.core.compiling import compiles_anything, untraced
+from collector.core.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.mirror.templates import Kind
+    from collector.config.templates import Kind
 
 
 def upload(data: bytes, made: Sequence[tuple[Kind, Path]] = ()) -> None:

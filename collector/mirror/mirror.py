@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from collector.afterwards import detached
+from collector.config.templates import filled, key_of
+from collector.core.source import SourceInfo
 from collector.core.warn_once import warn
 from collector.format.names import RANK_FILES_DIR
 from collector.mirror import jobs
 from collector.mirror.jobs import Job, Task, shown
 from collector.mirror.leftovers import find_leftovers, find_lists
-from collector.mirror.templates import filled, key_of
 from collector.mirror.uploads import Uploads, is_shutting_down
-from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from collector.config.sections import RemoteConfig
+    from collector.config.templates import Kind
     from collector.core.rank import Identity
     from collector.core.warn_once import WarnOnce
-    from collector.mirror.templates import Kind
 
 REMOTE: Final = SourceInfo(
     name="remote", cost="uploads on threads of their own; some microseconds per file"

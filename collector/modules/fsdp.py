@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from collector.hooks.patches import Patches
+from collector.core.patches import Patches
 from collector.modules.fsdp_units import (
     Unit,
     find_units,

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from collector.clock.process_clock import now_ns
+from collector.core.compiling import compiles_anything, is_compiled
 from collector.core.plain import weakly
+from collector.core.source import SourceInfo, Unavailable
 from collector.core.warn_once import warn
 from collector.errors import ConfigError
 from collector.format.records import Capture
-from collector.hooks.compiling import compiles_anything, is_compiled
 from collector.modules.log import (
     BOUNDARY_WIDTH,
     EVENT_WIDTH,
@@ -26,7 +27,6 @@ from collector.modules.log import (
 from collector.modules.session import Session, rounding_bytes
 from collector.modules.tensors import tensors_in
 from collector.modules.tree import find_root
-from collector.sources.contract import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
     from array import array
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from collector.config.sections import ModulesConfig
+    from collector.core.calls import Call, Sink
     from collector.format.records import IntArray
-    from collector.functions.contract import Call, Sink
 
 INFO: Final = SourceInfo(
     name="modules", cost="about 6 us per operator, in collected calls only"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from collector.core.source import Unavailable
 from collector.hooks import torch_calls
 from collector.modules.dispatch import StorageWatch, remove
 from collector.modules.fsdp import ShardingWatch
@@ -20,7 +21,6 @@ from collector.modules.parameters import OptimizerWatch, ParameterWatch
 from collector.modules.stack import ModuleStack
 from collector.modules.tensors import tensors_in
 from collector.modules.tree import ModuleTree
-from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

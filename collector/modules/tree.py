@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from collector.core.compiling import uncompiled
 from collector.errors import ConfigError
-from collector.hooks.compiling import uncompiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from collector.core import lifecycle
 from collector.core.fork import ProcessLock
 from collector.core.guard import guarded
+from collector.core.source import SourceInfo, Unavailable
 from collector.core.warn_once import warn
 from collector.history.allocator import find_allocator
 from collector.history.recording import shared
 from collector.oom import facts
 from collector.oom.history import OomHistory
-from collector.sources.contract import SourceInfo, Unavailable
 from collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
-    from collector.core.engine import Engine
     from collector.core.guard import Guard
+    from collector.engine import Engine
 
     Observer: TypeAlias = Callable[[int, int, int, int], None]
     """Given the device, the bytes asked of it, what torch may use of it, what is free."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.core import fork, lifecycle
 from collector.core.guard import guarded
+from collector.core.patches import Patches
 from collector.core.warn_once import warn
-from collector.hooks.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core import guard
+from collector.core.source import TORCH_ERRORS
 from collector.format.oom import HOST, LAST_STEP, MAX_FRAMES, MAX_HOLDERS, MEMORY
-from collector.sources.contract import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

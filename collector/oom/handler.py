@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.guard import Guard
+from collector.core.source import SourceInfo
 from collector.format import oom
 from collector.format.oom_message import sizes_in
 from collector.oom import facts, report
 from collector.oom.device import WatchedDevice
 from collector.oom.exit_hooks import exit_hooks
 from collector.oom.message import in_words, is_of_device, is_out_of_memory, text_of
-from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.core.session import Session
+    from collector.session import Session
 
 INFO: Final = SourceInfo(
     name="oom",

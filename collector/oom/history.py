@@ -14,15 +14,15 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.source import TORCH_ERRORS, SourceInfo
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.captures import Keeper
-from collector.sources.contract import TORCH_ERRORS, SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
-    from collector.functions.contract import Sink
+    from collector.core.calls import Sink
     from collector.history.recording import Recording
     from collector.history.tensors import Tensors
 

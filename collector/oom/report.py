@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.core.guard import Guard
-    from collector.core.session import Session
     from collector.format.oom import Frame, Origin
     from collector.history.tensors import Tensors
     from collector.oom.device import WatchedDevice
+    from collector.session import Session
     from collector.sources.device.accelerator import Device
 
 REPORT_SECONDS: Final = 0.8

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from collector.core import lifecycle
+from collector.core.compiling import untraced
 from collector.core.guard import Block
 from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError
-from collector.hooks.compiling import untraced
 from collector.running.imports import after_import
 from collector.running.iterations import Iterations
 from collector.start import record

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 from collector.core.guard import Block, Breaker, guarded
 from collector.core.plain import forgiving
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from collector.config import RecordConfig
+    from collector.core.source import Reader, Row, Source, SourceInfo
     from collector.core.warn_once import WarnOnce
-    from collector.sources.contract import Reader, Row, Source, SourceInfo
     from collector.sources.device.accelerator import Device
 
     Note = Callable[[SourceInfo, str, str, str], object]

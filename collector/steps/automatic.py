@@ -12,16 +12,16 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core.guard import guarded
-from collector.hooks import torch_calls
-from collector.hooks.compiling import (
+from collector.core.compiling import (
     COMPILED_CALL,
     compiles_anything,
     is_wrapper,
     untraced,
 )
-from collector.hooks.patches import Patches
-from collector.sources.contract import SourceInfo
+from collector.core.guard import guarded
+from collector.core.patches import Patches
+from collector.core.source import SourceInfo
+from collector.hooks import torch_calls
 from collector.steps.parts import INDEX, StepParts
 from collector.steps.progress import TRAIN
 from collector.steps.spans.log import ALL_STATES, clock_ns
@@ -30,8 +30,8 @@ from collector.steps.spans.span import SPAN, Span, SpanOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from collector.core.session import Session
     from collector.core.warn_once import WarnOnce
+    from collector.session import Session
     from collector.steps.spans.log import SpanLog
     from collector.steps.spans.span import Entered
 

@@ -9,7 +9,7 @@ from collector.core.guard import guarded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from collector.core.session import Session
+    from collector.session import Session
 
 Batch = TypeVar("Batch")
 

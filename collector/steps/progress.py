@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from collector.core.compiling import untraced
 from collector.core.plain import text_of
-from collector.hooks.compiling import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable

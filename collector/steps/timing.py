@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.guard import guarded, say
+from collector.core.source import SourceInfo
 from collector.format.columns import FLOPS, PARTS
 from collector.hooks import torch_calls
-from collector.sources.contract import SourceInfo
 from collector.steps.automatic import Automatic
 from collector.steps.progress import TRAIN
 from collector.steps.spans.log import (
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.config.sections import FlopsConfig
-    from collector.core.session import Session
     from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
     from collector.format.records import Capture, ClockAnchor
+    from collector.session import Session
     from collector.sources.device.accelerator import Device
     from collector.steps.automatic import Note
     from collector.steps.cycles import Cycles

@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from collector.core.guard import Breaker
-from collector.sources.contract import SourceInfo, Unavailable
+from collector.core.source import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
-    from collector.core.session import Session
+    from collector.session import Session
     from collector.torch_profiler.exporting import Exporter
     from collector.torch_profiler.kept import SavedTrace
     from collector.torch_profiler.source import TorchProfiler

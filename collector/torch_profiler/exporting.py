@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.values import resolve
 from collector.core.guard import Block
+from collector.core.source import SourceInfo
 from collector.core.warn_once import remedy_for
-from collector.sources.contract import SourceInfo
 from collector.torch_profiler.digest.digest import digest_of
 from collector.torch_profiler.digest.report import Saved, capture_of
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config.sections import TorchProfilerConfig
+    from collector.core.calls import Sink
     from collector.core.rank import Identity
     from collector.core.warn_once import WarnOnce
-    from collector.functions.contract import Sink
     from collector.mirror.mirror import Mirror
     from collector.torch_profiler.digest.digest import Digest
     from collector.torch_profiler.source import Trace

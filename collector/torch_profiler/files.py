@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.config.templates import key_of
 from collector.core.whole_file import PART, begun
-from collector.mirror.templates import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

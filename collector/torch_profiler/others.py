@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core import fork
-from collector.hooks.patches import Patches
+from collector.core.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tensorboard.compat.proto import event_pb2, types_pb2
 
-from collector.core.retry import Retry
+from collector.core.guard import Retry
 from collector.core.warn_once import remedy_for
 from collector.format.framing import TAG_PREFIX, frame, frame_record, frame_version
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR

@@ -18,8 +18,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from collector.core.guard import Block
-from collector.core.retry import Retry
+from collector.core.guard import Block, Retry
 from collector.core.warn_once import warn
 from collector.writing.capture_queue import CaptureQueue
 from collector.writing.output import End, Output, WriterPlan

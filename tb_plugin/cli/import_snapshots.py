@@ -36,10 +36,10 @@ from tb_plugin.cli.text import complain
 from tb_plugin.formats.found_files import FoundFile
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot, snapshot_at
 from tb_plugin.index.layout import run_folder
-from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.jobs.worker.errors import ImportFailedError
-from tb_plugin.jobs.worker.importer import Importer
-from tb_plugin.jobs.worker.limits import SNAPSHOT
+from tb_plugin.worker.cache import FileKey
+from tb_plugin.worker.errors import ImportFailedError
+from tb_plugin.worker.importer import Importer
+from tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,10 +21,10 @@ from collector.cli.failure import Failure
 from collector.cli.tensorboard import ending_in_order
 from tb_plugin.cli.opening import is_folder, open_files, path_or_url
 from tb_plugin.cli.options import add_capacity, port
+from tb_plugin.cli.standalone import Standalone
 from tb_plugin.cli.text import complain
 from tb_plugin.formats.registry import UnknownFormatError, format_of
 from tb_plugin.index.logdirs import Given
-from tb_plugin.server.standalone import Standalone
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:

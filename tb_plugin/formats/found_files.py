@@ -27,7 +27,7 @@ from typing import (
 from tb_plugin import storage
 from tb_plugin.api.base import Problem
 from tb_plugin.formats.plain_files import NotOpened, plain_file
-from tb_plugin.jobs.worker.cache import FileKey
+from tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

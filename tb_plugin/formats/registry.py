@@ -24,7 +24,7 @@ from tb_plugin.formats.snapshots.files.listing import (
 from tb_plugin.formats.traces.files import names as trace_names
 from tb_plugin.formats.traces.files.heads import begins_like_trace, looks_like_trace
 from tb_plugin.formats.traces.files.listing import TraceListing
-from tb_plugin.jobs.worker.limits import GZIP
+from tb_plugin.worker.limits import GZIP
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.cache import Cache
+from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.formats.recording.series import SeriesReader
 from tb_plugin.index.run import Run
 from tb_plugin.index.walk import Index
-from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

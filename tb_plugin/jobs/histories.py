@@ -18,9 +18,9 @@ from tb_plugin.jobs.replays import (
     read_replays,
     write_replays,
 )
-from tb_plugin.jobs.worker.errors import ImportFailedError, RefusedError
-from tb_plugin.jobs.worker.importer import Importer
-from tb_plugin.jobs.worker.limits import SNAPSHOT
+from tb_plugin.worker.errors import ImportFailedError, RefusedError
+from tb_plugin.worker.importer import Importer
+from tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
     from tb_plugin.index.run import Run
-    from tb_plugin.jobs.worker.cache import FileKey
+    from tb_plugin.worker.cache import FileKey
 
     HistoryJob: TypeAlias = Job[FoundHistory, OpenHistory]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.api.functions import HistoryReference
-from tb_plugin.server.errors import NotFoundError
+from tb_plugin.contract.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeAlias, 
 
 from collector.format.errors import CorruptError, FormatError
 from tb_plugin.api.base import Problem
-from tb_plugin.jobs.worker.errors import ImportFailedError
-from tb_plugin.server.errors import NotReadyError, RequestError
+from tb_plugin.contract.errors import NotReadyError, RequestError
+from tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

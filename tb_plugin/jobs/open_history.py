@@ -23,8 +23,8 @@ from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
 from tb_plugin.analysis.snapshots.marks import marks_of
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.jobs.lazy import LazyCache, held_bytes, lazy
-from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
     from tb_plugin.analysis.snapshots.steps import Spans, Steps
     from tb_plugin.api.allocations import AllocationColour
-    from tb_plugin.jobs.worker.cache import FileKey
+    from tb_plugin.worker.cache import FileKey
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -26,9 +26,9 @@ from tb_plugin.analysis.allocator.reserved import Reserved
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
 from tb_plugin.analysis.snapshots.marks import KINDS, Marks
-from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.jobs.worker.columns import NotColumnsError, write_columns
-from tb_plugin.jobs.worker.limits import SNAPSHOT
+from tb_plugin.worker.cache import FileKey
+from tb_plugin.worker.columns import NotColumnsError, write_columns
+from tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collector.format.records import CaptureTable
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-    from tb_plugin.jobs.worker.cache import ColumnCache
-    from tb_plugin.jobs.worker.columns import Table
+    from tb_plugin.worker.cache import ColumnCache
+    from tb_plugin.worker.columns import Table
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -12,9 +12,9 @@ from tb_plugin.analysis.spans.tracks import SpanFile, span_trace
 from tb_plugin.analysis.time.profiled_steps import Steps, steps_of
 from tb_plugin.analysis.trace.counters import with_counters
 from tb_plugin.analysis.trace.tiles import TraceTiles
+from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.formats.recording.captures import capture_of, captures_of
 from tb_plugin.jobs.job import Job, Jobs
-from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,13 +12,13 @@ from tb_plugin import storage
 from tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
 from tb_plugin.formats.recording.captures import TRACE
-from tb_plugin.formats.traces.files.sources import artifact
 from tb_plugin.index.logdirs import Logdir
 from tb_plugin.index.walk import Index
-from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.jobs.trace_files import artifact
 from tb_plugin.merging.heads import read_head
 from tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
 from tb_plugin.merging.recorded import SPANS, entries_of
+from tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping

@@ -14,8 +14,8 @@ from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.bytes.pieces import repairs
 from tb_plugin.formats.traces.files.names import parse_names
 from tb_plugin.formats.traces.times import NO_TIME
-from tb_plugin.jobs.worker.errors import RefusedError
 from tb_plugin.merging.events import Event, WholeEvents, plain
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from typing import IO

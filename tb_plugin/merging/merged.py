@@ -6,13 +6,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import FormatError
-from tb_plugin.jobs.worker.errors import ImportFailedError
 from tb_plugin.merging.events import encoded, joined
 from tb_plugin.merging.heads import MERGED_KEY, RELATIVE_BELOW_NS, opened
 from tb_plugin.merging.moving import MovedTrace, Shift
 from tb_plugin.merging.places import Numbers, Places
 from tb_plugin.merging.recorded import SPANS, Recorded, entries_of
 from tb_plugin.rank_set import RankSet
+from tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from tb_plugin.budget import Budget
+from tb_plugin.contract.routes import Asked, Q, Q_co, route
 from tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
 from tb_plugin.pages.timeline.selection import RanksQuery, prefetcher
-from tb_plugin.server.routes import Asked, Q, Q_co, route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tb_plugin.api.base import RunSummary
+    from tb_plugin.contract.parameters import Query
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.server.parameters import Query
     from tb_plugin.server.state import State
 
     V = TypeVar("V", bound=Callable[..., object])

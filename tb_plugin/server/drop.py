@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from tb_plugin.api.drop import DropResponse
+from tb_plugin.contract.errors import BadRequestError, RequestError
 from tb_plugin.formats.found_files import Candidate, file_id
 from tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
 from tb_plugin.index.layout import run_id
 from tb_plugin.index.listing import FoundRun
-from tb_plugin.server.errors import BadRequestError, RequestError
 from tb_plugin.server.incoming import DropFolder, pieces_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from werkzeug.exceptions import ClientDisconnected
 
-from tb_plugin.server.errors import StalledError
+from tb_plugin.contract.errors import StalledError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tb_plugin.budget import Budget
+from tb_plugin.contract.respond import fresh_answer
+from tb_plugin.contract.routes import respond
 from tb_plugin.contract.wire import envelope
 from tb_plugin.index.store import CHECK_SECONDS, Store, glance
 from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.lazy import LazyCache
-from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.runs import summary_of
 from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
 from tb_plugin.server.drop import Drops
-from tb_plugin.server.respond import fresh_answer
-from tb_plugin.server.routes import respond
+from tb_plugin.worker.importer import Importer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -18,7 +18,7 @@ NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 NAMES += ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 ENDS = (
-    "collector.core.engine",
+    "collector.engine",
     "collector.writing.writer",
     "collector.functions.windows",
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector.core import engine
+from collector import engine
 from collector.core.warn_once import logger
 from tests import programs
 from tests.collector.recordings import (
@@ -209,8 +209,8 @@ def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
 
 
 HANDLER = """
-import signal, sys, time, collector, collector.core.engine
-collector.core.engine.QUEUE_ROWS = 64
+import signal, sys, time, collector, collector.engine
+collector.engine.QUEUE_ROWS = 64
 rec = collector.record(sys.argv[1], flush_seconds=0.05)
 def handler(*_):
     rec.step()

@@ -94,7 +94,7 @@ strict = True
 follow_imports = silent
 ignore_missing_imports = True
 
-[mypy-torch.*,numpy.*,collector.core.session]
+[mypy-torch.*,numpy.*,collector.session]
 follow_imports = skip
 """
 """What lies behind a recorder is nothing to its user's checker."""

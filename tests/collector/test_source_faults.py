@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from collector.core import engine, retry
+from collector import engine
+from collector.core import guard
+from collector.core.source import Reader, Source, Unavailable
 from collector.core.warn_once import WarnOnce
 from collector.format.columns import RSS, SWAP
 from collector.sources import STEP
-from collector.sources.contract import Reader, Source, Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.sampling import Live, Sampler, next_due
 from tests.collector.recordings import (
@@ -160,7 +161,7 @@ def test_a_timed_source_that_fails_is_closed_and_the_others_keep_their_pace():
 def test_a_source_that_failed_is_tried_again_after_longer_and_longer_pauses(
     monkeypatch,
 ):
-    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(guard, "FIRST_SECONDS", 0.01)
     bad = Fake("bad", SWAP)
     bad.behave = fail
     timed = Timed(bad)
@@ -174,7 +175,7 @@ def test_a_source_that_failed_is_tried_again_after_longer_and_longer_pauses(
 
 
 def test_pauses_double_and_end_somewhere():
-    again = retry.Retry()
+    again = guard.Retry()
     assert again.is_due()
     pauses = [again.failed() for _ in range(50)]
     assert pauses[:3] == [5.0, 10.0, 20.0]
@@ -183,7 +184,7 @@ def test_pauses_double_and_end_somewhere():
 
 
 def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(guard, "FIRST_SECONDS", 0.0)
     bad = Fake("bad", SWAP)
     monkeypatch.setattr(engine, "STEP", (bad.source,))
     with record(tmp_path / "run") as rec:
@@ -208,7 +209,7 @@ def test_a_step_source_that_did_not_open_is_opened_later(tmp_path, monkeypatch, 
     bad = Fake("bad", SWAP)
     bad.behave_at_opening = opening
     monkeypatch.setattr(engine, "STEP", (*STEP, bad.source))
-    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(guard, "FIRST_SECONDS", 0.0)
     with record(tmp_path / "run") as rec:
         for _ in range(3):
             rec.step()
@@ -223,14 +224,15 @@ def test_a_step_source_that_did_not_open_is_opened_later(tmp_path, monkeypatch, 
 OUT_OF_FILES = """
 import logging, resource, sys
 import collector
-from collector.core import engine, retry
+from collector import engine
+from collector.core import guard
 from tests.collector.recordings import read, wait_until
 class Told(logging.Handler):
     def emit(self, record):
         told.append(record.getMessage())
 told = []
 logging.getLogger("memboard").addHandler(Told())
-retry.FIRST_SECONDS = retry.LONGEST_SECONDS = 0.2
+guard.FIRST_SECONDS = guard.LONGEST_SECONDS = 0.2
 run_dir = sys.argv[1]
 rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, host=0.05)
 wait_until(lambda: rec.flush(60) and "process" in {t for t, _ in read(rec.path).tables()})

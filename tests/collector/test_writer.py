@@ -15,7 +15,7 @@ import pytest
 
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
-from collector.core import retry
+from collector.core import guard
 from collector.core.rank import Identity, new_attempt
 from collector.core.warn_once import WarnOnce
 from collector.format.columns import AXES, RSS, TIMING
@@ -511,7 +511,7 @@ def test_a_fault_of_ours_costs_a_batch_and_not_the_recording(
 def test_faults_without_end_switch_recording_off_for_a_while(
     tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.2)
+    monkeypatch.setattr(guard, "FIRST_SECONDS", 0.2)
     is_broken = True
 
     def watch():

@@ -32,7 +32,7 @@ import atheris
 
 with atheris.instrument_imports(include=["tb_plugin.formats.snapshots"]):
     from tb_plugin.formats.snapshots import snapshot_file, window
-    from tb_plugin.jobs.worker.errors import RefusedError
+    from tb_plugin.worker.errors import RefusedError
 
 from collector.format.snapshots import rebuilt
 from tests.made_snapshots import everything, long_history, pooled, releases

@@ -11,7 +11,7 @@ import sys
 from importlib.machinery import PathFinder
 
 LIMITS = {
-    "collector.core.engine": {"STOP_SECONDS": 60.0},
+    "collector.engine": {"STOP_SECONDS": 60.0},
     "collector.writing.writer": {"_CAPTURE_SECONDS": (60.0, 300.0)},
     "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
     "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},

@@ -46,9 +46,9 @@ BOUND_SECONDS = 2.0
 NURSERY = """
 import json, os, sys, time
 sys.path.insert(0, sys.argv[1])
-import collector, collector.core.engine, torch
+import collector, collector.engine, torch
 MORE = json.loads(sys.argv[2])
-collector.core.engine.SEGMENT_SECONDS = 0.1
+collector.engine.SEGMENT_SECONDS = 0.1
 
 def train(run_dir):
     rec = collector.record(run_dir, config={**MORE, "host": 0.05})

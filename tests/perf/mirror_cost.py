@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import collector
-from collector.core import engine
+from collector import engine
 from tests.collector.mirror.s3_server import S3
 
 OFF = dict.fromkeys(("process_full", "disk", "network", "functions"), False)

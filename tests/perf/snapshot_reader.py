@@ -33,8 +33,8 @@ trained_rank(int(sys.argv[2]), seed=1).write(Path(sys.argv[1]), Form())
 """
 
 IMPORT = """
-from tb_plugin.jobs.worker import process
-from tb_plugin.jobs.worker.limits import SNAPSHOT, Limits
+from tb_plugin.worker import process
+from tb_plugin.worker.limits import SNAPSHOT, Limits
 process._FORKS = False  # a child of this process: what it takes is known
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
@@ -48,7 +48,7 @@ with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as co
 
 CACHED = """
 from pathlib import Path
-from tb_plugin.jobs.worker.columns import open_columns
+from tb_plugin.worker.columns import open_columns
 open_columns(Path(sys.argv[2]))
 """
 

@@ -46,8 +46,8 @@ def replicate(recorded: Path, target: Path, num_bytes: int) -> None:
 
 
 IMPORT = """
-from tb_plugin.jobs.worker import process
-from tb_plugin.jobs.worker.limits import TRACE, Limits
+from tb_plugin.worker import process
+from tb_plugin.worker.limits import TRACE, Limits
 process._FORKS = False  # a child of this process: what it takes is known
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
@@ -63,7 +63,7 @@ with open(sys.argv[1], "rb") as file:
 """
 CACHED = """
 from pathlib import Path
-from tb_plugin.jobs.worker.columns import open_columns
+from tb_plugin.worker.columns import open_columns
 from tb_plugin.formats.traces.bytes.stored import trace_of
 began, used = time.perf_counter(), time.process_time()
 trace = trace_of(open_columns(Path(sys.argv[2])))
@@ -115,8 +115,8 @@ def taken(code: str, *args: str, python: str = sys.executable) -> tuple[float, .
 
 def of_ranks(source: Path, folder: Path, num: int) -> None:
     from tb_plugin.formats.traces import read_trace
-    from tb_plugin.jobs.worker.cache import ColumnCache
-    from tb_plugin.jobs.worker.importer import MAX_WORKERS, Importer
+    from tb_plugin.worker.cache import ColumnCache
+    from tb_plugin.worker.importer import MAX_WORKERS, Importer
 
     small = folder / "rank.json"
     replicate(source, small, 550_000)

@@ -22,7 +22,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from collector.config.settings import ModulesConfig
-from collector.functions.contract import Call
+from collector.core.calls import Call
 from collector.modules.kind import ModulesKind
 from tests.collector.modules import models
 

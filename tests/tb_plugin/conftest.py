@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tb_plugin.budget import Budget
-from tb_plugin.jobs.worker.limits import Limits
+from tb_plugin.worker.limits import Limits
 from tests.builders import RunBuilder
 from tests.examples_of_properties import load_profile
 

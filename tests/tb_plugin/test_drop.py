@@ -31,6 +31,7 @@ from tensorboard.plugins.core import core_plugin
 from werkzeug.exceptions import ClientDisconnected
 from werkzeug.test import Client
 
+from tb_plugin.cli.standalone import PREFIX, Standalone
 from tb_plugin.index.logdirs import Given
 from tb_plugin.loader import Loader
 from tb_plugin.plugin import MemBoardPlugin
@@ -38,7 +39,6 @@ from tb_plugin.server import drop as drop_module
 from tb_plugin.server import incoming
 from tb_plugin.server.drop import shown_name
 from tb_plugin.server.incoming import DropFolder
-from tb_plugin.server.standalone import PREFIX, Standalone
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import (
     QUIET,

@@ -16,9 +16,9 @@ from tensorboard.plugins.core import core_plugin
 from werkzeug.test import Client
 
 from tb_plugin import plugin as plugin_module
+from tb_plugin.contract.routes import ROUTES, query_of
 from tb_plugin.loader import Loader
 from tb_plugin.server.assets import PAGE_POLICY, Assets
-from tb_plugin.server.routes import ROUTES, query_of
 from tests.builders import RunBuilder, age, flip_bit
 from tests.tb_plugin.client import QUIET, Page, decode, decode_envelope, refresh
 

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tb_plugin.cli.standalone import PAGE, PREFIX, Standalone
 from tb_plugin.index.logdirs import Given
-from tb_plugin.server.standalone import PAGE, PREFIX, Standalone
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode_envelope
 

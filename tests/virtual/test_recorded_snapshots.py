@@ -15,9 +15,9 @@ from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.snapshots.snapshot import STATES
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.jobs.worker.cache import ColumnCache
-from tb_plugin.jobs.worker.importer import Importer
-from tb_plugin.jobs.worker.limits import SNAPSHOT
+from tb_plugin.worker.cache import ColumnCache
+from tb_plugin.worker.importer import Importer
+from tb_plugin.worker.limits import SNAPSHOT
 
 RECORDED = Path(__file__).parent / "recorded"
 FILES = sorted(RECORDED.glob("*.pickle.gz"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collector.sources.contract import TORCH_ERRORS, Unavailable
+from collector.core.source import TORCH_ERRORS, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

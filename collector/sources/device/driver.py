@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.source import Reader, Source, Unavailable
 from collector.format.columns import DEVICE_FREE, PINNED
-from collector.sources.contract import Reader, Source, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from collector.core.fork import ProcessLock
+from collector.core.source import TORCH_ERRORS
 from collector.format.columns import DEVICE_STATS
-from collector.sources.contract import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

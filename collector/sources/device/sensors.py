@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.source import Reader, Source, Unavailable
 from collector.format.columns import GPU
-from collector.sources.contract import Reader, Source, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from collector.core.source import Reader, Source
 from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
-from collector.sources.contract import Reader, Source
 from collector.sources.device.peak_wrapping import open_ledger, release_ledger
 from collector.sources.device.peaks import KEYS, picked
 

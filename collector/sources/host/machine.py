@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.source import Reader, Source, Unavailable
 from collector.format.columns import CPU, DISK, MEMORY, NETWORK, SWAP
-from collector.sources.contract import Reader, Source, Unavailable
 from collector.sources.host.control_group import find_group
 
 if TYPE_CHECKING:

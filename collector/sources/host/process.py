@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collector.core.source import Reader, Source, Unavailable
 from collector.format.columns import PROCESS, PROCESS_FULL
-from collector.sources.contract import Reader, Source, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

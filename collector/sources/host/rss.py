@@ -13,8 +13,8 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from collector.core.fork import watch
+from collector.core.source import Reader, Source, nothing
 from collector.format.columns import RSS
-from collector.sources.contract import Reader, Source, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

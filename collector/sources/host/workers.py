@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collector.core.source import Reader, Source, Unavailable
 from collector.format.columns import WORKERS
-from collector.sources.contract import Reader, Source, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from collector.core.compiling import traced_as
 from collector.core.guard import guarded
 from collector.core.plain import (
     MAX_ARGS,
@@ -13,7 +14,6 @@ from collector.core.plain import (
     plain_args,
     text_of,
 )
-from collector.hooks.compiling import traced_as
 from collector.steps.parts import INDEX
 from collector.steps.spans.log import SUMMED, states_mask
 from collector.steps.spans.span import (
@@ -31,7 +31,7 @@ from collector.steps.spans.span import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.core.session import Session
+    from collector.session import Session
 
     States: TypeAlias = str | Iterable[str] | None
 

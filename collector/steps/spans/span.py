@@ -21,7 +21,7 @@ Defined where one might wonder:
   it begins.
 - `start` of what is started and `stop` of what is not are errors of the program, and
   raise `SpanError`; nothing else here ever raises. Use one object for each stretch.
-- Code that torch.compile compiles has no spans in it, see `collector.hooks.compiling`.
+- Code that torch.compile compiles has no spans in it, see `collector.core.compiling`.
 - Of a generator the span lasts from the first item to the end, whoever runs in between.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.core.session import Session
+    from collector.session import Session
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.config.rules import NEEDED_BY_MEMORY
 from collector.core.guard import Block
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 from collector.torch_profiler.digest.events import read_events
 from collector.torch_profiler.digest.memory_timeline import (
     MAX_EVENTS,

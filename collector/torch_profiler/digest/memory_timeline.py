@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.core.guard import Block
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.calls import WHOLE_STEP
 from collector.format.records import Capture
-from collector.functions.contract import WHOLE_STEP
 from collector.steps.progress import TRAIN
 from collector.torch_profiler.digest.memory_timeline import timeline_table
 

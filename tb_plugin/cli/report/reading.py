@@ -14,6 +14,7 @@ from msgspec import Struct
 from tb_plugin.cache import Cache
 from tb_plugin.cli.opening import no_deadline, read_whole
 from tb_plugin.cli.report.traces import recorded_traces, trace_files
+from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.formats.recording.functions import FunctionsReader
 from tb_plugin.formats.recording.modules import ModulesReader
 from tb_plugin.jobs.histories import Histories
@@ -31,7 +32,6 @@ from tb_plugin.pages.overview.overview import overview
 from tb_plugin.pages.overview.runs import summary_of
 from tb_plugin.pages.steps.steps import StepsQuery, steps
 from tb_plugin.pages.timeline.selection import RanksQuery
-from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from tb_plugin.api.modules import ModulesResponse
     from tb_plugin.api.overview import OverviewResponse
     from tb_plugin.api.steps import StepsResponse, StragglersResponse
+    from tb_plugin.contract.routes import Q
     from tb_plugin.index.run import Run
     from tb_plugin.index.store import Store
     from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.server.routes import Q
 
 MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""

@@ -22,8 +22,8 @@ from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.cli.opening import no_deadline
 from tb_plugin.formats.recording.captures import read_capture, traces_of
 from tb_plugin.formats.traces import read_trace
-from tb_plugin.jobs.worker.errors import ImportFailedError
-from tb_plugin.jobs.worker.importer import MAX_WORKERS, Importer
+from tb_plugin.worker.errors import ImportFailedError
+from tb_plugin.worker.importer import MAX_WORKERS, Importer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

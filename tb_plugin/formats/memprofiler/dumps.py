@@ -27,7 +27,7 @@ from tb_plugin.formats.memprofiler.yaml_events import (
 )
 from tb_plugin.formats.snapshots.pickles.machine import Machine
 from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_plugin.analysis.series.functions import HOOK_PREFIX
 from tb_plugin.formats.memprofiler.names import parse_snap_key
-from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.names import SnapKey

@@ -21,7 +21,7 @@ from tb_plugin.formats.snapshots.pickles.stack import (
     StackNumber,
 )
 from tb_plugin.formats.snapshots.stacks import RawStacks
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ from collector.format.numeric import ABSENT
 from collector.format.snapshots.plain_text import plain_text
 from tb_plugin.formats.snapshots.pickles.extent import Extent, is_container
 from tb_plugin.formats.snapshots.pickles.packed import Packed
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

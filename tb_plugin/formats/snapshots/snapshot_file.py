@@ -14,7 +14,7 @@ from tb_plugin.formats.snapshots.held_events import Held
 from tb_plugin.formats.snapshots.pickles.extent import Extent
 from tb_plugin.formats.snapshots.pickles.machine import Machine
 from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

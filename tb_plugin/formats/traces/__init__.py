@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from tb_plugin.formats.traces.args import FileArgs
 from tb_plugin.formats.traces.bytes.stored import trace_of
-from tb_plugin.jobs.worker.importer import key_of
-from tb_plugin.jobs.worker.limits import TRACE
+from tb_plugin.worker.importer import key_of
+from tb_plugin.worker.limits import TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.jobs.worker.cache import FileKey
-    from tb_plugin.jobs.worker.importer import Importer
+    from tb_plugin.worker.cache import FileKey
+    from tb_plugin.worker.importer import Importer
 
 
 def read_trace(

@@ -16,8 +16,8 @@ from tb_plugin import storage
 from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.bytes.pieces import repairs, walk
 from tb_plugin.formats.traces.events import FAULTS, plain
-from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.cache import FileKey
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_plugin.formats.traces.events import FAULTS
 from tb_plugin.formats.traces.top_level import facts_of
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

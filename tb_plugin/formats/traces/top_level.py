@@ -11,7 +11,7 @@ from tb_plugin.analysis.findings.text import joined
 from tb_plugin.formats.traces.bytes.pieces import MAX_LEVELS, repairs
 from tb_plugin.formats.traces.details import clean
 from tb_plugin.formats.traces.events import plain
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from tb_plugin.formats.traces.bytes.chunks import Around

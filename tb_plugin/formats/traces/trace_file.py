@@ -18,7 +18,7 @@ from tb_plugin.formats.traces.top_level import (
     refuse_no_events,
     top_level,
 )
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,13 +21,13 @@ from tb_plugin.api.distributed import (
     DistributedResponse,
 )
 from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
+from tb_plugin.contract.parameters import Count, Pixels, Query
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.profiles import world_size_of
 from tb_plugin.pages.profile.asked import profiler_traces, profiles
 from tb_plugin.pages.timeline.heatmap import cells_response
 from tb_plugin.rank_set import RankSet
-from tb_plugin.server.parameters import Count, Pixels, Query
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

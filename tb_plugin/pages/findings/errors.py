@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
+from tb_plugin.contract.errors import NotFoundError, NotReadyError
 from tb_plugin.formats.recording.oom import (
     Ending,
     OomReport,
@@ -28,7 +29,6 @@ from tb_plugin.pages.findings.of_error import (
     of_snapshots,
     reported_error,
 )
-from tb_plugin.server.errors import NotFoundError, NotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

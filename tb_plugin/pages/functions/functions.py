@@ -27,6 +27,7 @@ from tb_plugin.api.functions import (
     FunctionStat,
 )
 from tb_plugin.api.overview import Recorded
+from tb_plugin.contract.parameters import Count, Text
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.formats.recording.functions import (
     KINDS,
@@ -42,7 +43,6 @@ from tb_plugin.pages.functions.captures import (
 )
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.timeline.selection import RanksQuery
-from tb_plugin.server.parameters import Count, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

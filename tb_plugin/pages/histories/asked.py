@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
 
 from msgspec import Meta
 
-from tb_plugin.jobs.history_list import default_of, history_of, listed
-from tb_plugin.server.errors import (
+from tb_plugin.contract.errors import (
     NotFoundError,
     NotReadyError,
     RequestError,
     UnreadableError,
 )
-from tb_plugin.server.parameters import Moment, Query, Text, Whole
-from tb_plugin.server.routes import Asked, route
+from tb_plugin.contract.parameters import Moment, Query, Text, Whole
+from tb_plugin.contract.routes import Asked, route
+from tb_plugin.jobs.history_list import default_of, history_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

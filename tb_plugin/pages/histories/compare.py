@@ -24,11 +24,11 @@ from tb_plugin.api.compare import (
     CompareTable,
     StackMatch,
 )
+from tb_plugin.contract.parameters import Moment, Text, Whole
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
 from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.server.parameters import Moment, Text, Whole
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

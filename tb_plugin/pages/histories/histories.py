@@ -19,12 +19,12 @@ from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
+from tb_plugin.contract.errors import NotReadyError
+from tb_plugin.contract.parameters import Query, Rank
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64
 from tb_plugin.jobs.history_list import default_of, listed, of_rank
 from tb_plugin.pages.histories.asked import HistoryQuery, find
-from tb_plugin.server.errors import NotReadyError
-from tb_plugin.server.parameters import Query, Rank
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,9 +21,9 @@ from tb_plugin.api.histories import (
     HistoryResponse,
     HistorySetting,
 )
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.lifetimes import Levels

@@ -26,10 +26,10 @@ from tb_plugin.api.allocations import (
     AllocationsResponse,
 )
 from tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
+from tb_plugin.contract.parameters import Number, Pixels, Whole
 from tb_plugin.contract.wire import f64, i32, u16
 from tb_plugin.pages.histories.asked import DeviceQuery, of_device
 from tb_plugin.pages.histories.history import marks_of_window
-from tb_plugin.server.parameters import Number, Pixels, Whole
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.groups import Groups

@@ -16,12 +16,12 @@ from tb_plugin.api.modules import ModuleFacts, ModuleWindow
 from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
+from tb_plugin.contract.parameters import Query, Rank, Text
 from tb_plugin.contract.wire import finite
 from tb_plugin.formats.recording.modules import KIND, ModulesError, ModulesReader
 from tb_plugin.formats.recording.series import TRAIN_PHASE
 from tb_plugin.index.catalogue import said_instead
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
-from tb_plugin.server.parameters import Query, Rank, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,6 +16,7 @@ from msgspec import Meta
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.api.modules import ModuleBaseline, ModuleSeries, ModuleState
 from tb_plugin.api.modules import ModuleTree as ApiModuleTree
+from tb_plugin.contract.parameters import Rank, Text
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
@@ -23,7 +24,6 @@ from tb_plugin.pages.modules.choice import (
     device_of,
     open_window,
 )
-from tb_plugin.server.parameters import Rank, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,6 +17,8 @@ from tb_plugin.api.modules import (
     ModuleState,
 )
 from tb_plugin.budget import Budget
+from tb_plugin.contract.errors import NotFoundError
+from tb_plugin.contract.parameters import Text
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.formats.recording.modules import KIND, ModulesError
 from tb_plugin.pages.modules.choice import (
@@ -30,8 +32,6 @@ from tb_plugin.pages.modules.choice import (
 )
 from tb_plugin.pages.modules.columns import in_order, module_series, spread
 from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.server.errors import NotFoundError
-from tb_plugin.server.parameters import Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

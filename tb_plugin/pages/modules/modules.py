@@ -22,6 +22,7 @@ from tb_plugin.api.modules import (
     ModuleTree,
     ModuleUnattributed,
 )
+from tb_plugin.contract.parameters import Number, Pixels
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
@@ -43,7 +44,6 @@ from tb_plugin.pages.modules.columns import (
     tree_columns,
 )
 from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.server.parameters import Number, Pixels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

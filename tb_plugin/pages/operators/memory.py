@@ -24,10 +24,10 @@ from tb_plugin.api.operators import (
     TraceMemoryHolders,
     TraceMemoryPeak,
 )
+from tb_plugin.contract.parameters import Pixels
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.operators.table import Number, Table
 from tb_plugin.pages.profile.asked import TableQuery, of_profile
-from tb_plugin.server.parameters import Pixels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

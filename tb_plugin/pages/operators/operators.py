@@ -16,10 +16,10 @@ from tb_plugin.api.operators import (
     OperatorTotals,
 )
 from tb_plugin.api.profile import ModuleTimesResponse
+from tb_plugin.contract.parameters import Text
 from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.operators.table import MAX_TEXT, Number, Table, text_of
 from tb_plugin.pages.profile.asked import SourceQuery, TableQuery, of_profile
-from tb_plugin.server.parameters import Text
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Ints

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from collector.format.names import started_ns_of
 from tb_plugin.analysis.ranks.attempts import Start, grouped
 from tb_plugin.api.base import RunsResponse, RunSummary
-from tb_plugin.server.parameters import Query
-from tb_plugin.server.routes import Asked, route
+from tb_plugin.contract.parameters import Query
+from tb_plugin.contract.routes import Asked, route
 
 if TYPE_CHECKING:
     from tb_plugin.formats.recording.series import SeriesReader

@@ -16,9 +16,9 @@ from tb_plugin.analysis.trace.build import EMPTY_TRACE
 from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.api.base import Problem
 from tb_plugin.api.profile import ProfileChoice, ProfiledTrace
+from tb_plugin.contract.parameters import Count, Query, SourceId, Text
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.formats.recording.profiles import Profiles
-from tb_plugin.server.parameters import Count, Query, SourceId, Text
-from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from tb_plugin.api.profile import (
     ProfilePart,
     ProfileResponse,
 )
+from tb_plugin.contract.parameters import Count
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.distributed.distributed import straggler
 from tb_plugin.pages.profile.asked import SourceQuery, profile_of, profiles, shown
-from tb_plugin.server.parameters import Count
-from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:

@@ -26,6 +26,8 @@ from tb_plugin.analysis.series.step_parts import (
 )
 from tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
 from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
+from tb_plugin.contract.errors import BadRequestError, NotFoundError
+from tb_plugin.contract.parameters import Count
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.pages.of_run import View, of_run
@@ -43,8 +45,6 @@ from tb_plugin.pages.timeline.selection import (
     visible_range,
     x_axis,
 )
-from tb_plugin.server.errors import BadRequestError, NotFoundError
-from tb_plugin.server.parameters import Count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.api.host import HostLine, HostResponse, HostTrack
+from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import View, of_run
@@ -22,7 +23,6 @@ from tb_plugin.pages.timeline.selection import (
     which_ranks,
     x_axis,
 )
-from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

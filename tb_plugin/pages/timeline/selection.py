@@ -9,6 +9,8 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.rows import Rows, on_steps, on_time
+from tb_plugin.contract.errors import NotFoundError
+from tb_plugin.contract.parameters import Number, Pixels, Query, Rank, Text
 from tb_plugin.formats.recording.series import (
     DEFAULT_COLUMNS,
     TRAIN_PHASE,
@@ -18,8 +20,6 @@ from tb_plugin.formats.recording.series import (
     schemas_of,
 )
 from tb_plugin.rank_set import RankSet
-from tb_plugin.server.errors import NotFoundError
-from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

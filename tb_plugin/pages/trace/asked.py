@@ -11,7 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.formats.traces.files.sources import TraceFiles
+from tb_plugin.contract.errors import BadRequestError, NotFoundError
+from tb_plugin.contract.parameters import Query, SourceId, Whole
+from tb_plugin.jobs.trace_files import TraceFiles
 from tb_plugin.jobs.trace_sources import TraceSources, span_sources
 from tb_plugin.pages.histories.asked import not_open
 from tb_plugin.pages.trace.axis import (
@@ -22,17 +24,15 @@ from tb_plugin.pages.trace.axis import (
     placed,
     run_clocks,
 )
-from tb_plugin.server.errors import BadRequestError, NotFoundError
-from tb_plugin.server.parameters import Query, SourceId, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tb_plugin.api.base import Problem, RunSummary
     from tb_plugin.budget import Budget
+    from tb_plugin.contract.routes import Asked
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.trace_sources import FoundSource, OpenSource
-    from tb_plugin.server.routes import Asked
     from tb_plugin.server.state import State
 
 PICTURE_SECONDS: Final = 3.0

@@ -10,9 +10,9 @@ from msgspec import Meta
 
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
 from tb_plugin.api.trace import TraceClock
+from tb_plugin.contract.errors import BadRequestError, NotFoundError
+from tb_plugin.contract.parameters import Query
 from tb_plugin.rank_set import RankSet
-from tb_plugin.server.errors import BadRequestError, NotFoundError
-from tb_plugin.server.parameters import Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -19,12 +19,12 @@ from tb_plugin.api.trace import (
     TraceSearchResponse,
     TraceSliceResponse,
 )
+from tb_plugin.contract.errors import BadRequestError, NotFoundError
+from tb_plugin.contract.parameters import Text
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8, u16
 from tb_plugin.pages.trace.asked import RowQuery, places_of, row_of
 from tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
-from tb_plugin.server.errors import BadRequestError, NotFoundError
-from tb_plugin.server.parameters import Text
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,6 +11,9 @@ from tb_plugin.analysis.trace.instants import marks
 from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
 from tb_plugin.api.trace import TraceInstants, TraceLane, TraceSlicesResponse
 from tb_plugin.budget import Budget
+from tb_plugin.contract.errors import NotFoundError
+from tb_plugin.contract.parameters import Pixels
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8, u16
 from tb_plugin.pages.trace.asked import places_of
 from tb_plugin.pages.trace.axis import (
@@ -22,9 +25,6 @@ from tb_plugin.pages.trace.axis import (
 )
 from tb_plugin.pages.trace.counters import RankCounters, trace_lines
 from tb_plugin.pages.trace.slice import kind_of
-from tb_plugin.server.errors import NotFoundError
-from tb_plugin.server.parameters import Pixels
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

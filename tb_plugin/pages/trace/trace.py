@@ -19,12 +19,12 @@ from tb_plugin.api.trace import (
     TraceSteps,
     TraceTrack,
 )
+from tb_plugin.contract.parameters import Whole
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.timeline.selection import OfRanksQuery
 from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
 from tb_plugin.pages.trace.counters import RankCounters
-from tb_plugin.server.parameters import Whole
-from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

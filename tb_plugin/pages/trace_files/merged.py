@@ -19,14 +19,14 @@ from werkzeug.wrappers import Response
 
 from collector.format.names import RANK_FILES_DIR
 from tb_plugin.budget import Budget
+from tb_plugin.contract.errors import BadRequestError, NotFoundError, RequestError
+from tb_plugin.contract.parameters import Query
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.index.run import Run
 from tb_plugin.merging.finding import inputs_of_files, inputs_of_run, traces_below
 from tb_plugin.merging.merged import merged
 from tb_plugin.merging.output import deflated
 from tb_plugin.rank_set import RankSet
-from tb_plugin.server.errors import BadRequestError, NotFoundError, RequestError
-from tb_plugin.server.parameters import Query
-from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:

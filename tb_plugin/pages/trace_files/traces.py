@@ -25,17 +25,17 @@ from tb_plugin.api.traces import (
     TraceReportsResponse,
     TracesResponse,
 )
+from tb_plugin.contract.errors import BadRequestError, NotFoundError, UnreadableError
+from tb_plugin.contract.parameters import Number, Pixels, Query, SourceId, Text
+from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.trace_reports import (
     TraceReports,
     device_shown,
     tables_of,
 )
-from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.pages.timeline.selection import OfRanksQuery
-from tb_plugin.server.errors import BadRequestError, NotFoundError, UnreadableError
-from tb_plugin.server.parameters import Number, Pixels, Query, SourceId, Text
-from tb_plugin.server.routes import Asked, route
+from tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request

@@ -186,7 +186,7 @@ def test_torch_is_not_loaded(tmp_path):
     code = (
         "import sys; from tb_plugin.cli.open import first_place\n"
         "import tb_plugin.cli.import_snapshots\n"
-        "from tb_plugin.index.logdirs import Given; from tb_plugin.server.standalone import Standalone\n"
+        "from tb_plugin.index.logdirs import Given; from tb_plugin.cli.standalone import Standalone\n"
         f"given = Given(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.state().store)\n"

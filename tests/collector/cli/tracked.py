@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from collector.config.sections import ModulesConfig
-from collector.functions.contract import Call
+from collector.core.calls import Call
 from collector.modules.kind import ModulesKind
 from tests.builders import RunBuilder
 from tests.collector.modules import oracle

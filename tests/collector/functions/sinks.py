@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.functions.contract import Call
+from collector.core.calls import Call
 
 if TYPE_CHECKING:
     from collector.format.records import Capture

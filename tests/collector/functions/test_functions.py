@@ -11,8 +11,8 @@ import pytest
 
 import collector
 from collector.core import lifecycle
+from collector.core.calls import WHOLE_STEP
 from collector.functions import functions
-from collector.functions.contract import WHOLE_STEP
 from collector.functions.functions import name_of
 from collector.steps.spans.log import SpanLog
 

@@ -11,11 +11,11 @@ import torch
 from torch import nn
 
 from collector.config.sections import HooksConfig
+from collector.core.source import Unavailable
 from collector.errors import ConfigError
 from collector.functions import module_watch
 from collector.functions.hooks_kind import NPP, RSS, HooksKind
 from collector.functions.module_watch import ModuleWatch
-from collector.sources.contract import Unavailable
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import KeptSink, call
 

@@ -13,9 +13,9 @@ from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
 from collector.config.values import unchanged
+from collector.core.source import Unavailable
 from collector.functions import saved_tensors
 from collector.hooks import saved_tensors as saved_hooks
-from collector.sources.contract import Unavailable
 from tests.collector.functions.counting import Counting, rows
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import call

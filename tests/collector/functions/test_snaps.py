@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from collector.core.source import Unavailable
 from collector.functions.snaps import MAX_SHAPES, SnapsKind, flat
-from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.device.used import DeviceSource
 from tests.collector.functions.sinks import KeptSink, call

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from collector.config.schedule import Cycles, Schedule
-from collector.core import retry
+from collector.core import guard
+from collector.core.calls import Gate
+from collector.core.source import SourceInfo, Unavailable
 from collector.core.warn_once import WarnOnce
-from collector.functions.contract import Gate
 from collector.functions.kinds import Slot
 from collector.functions.windows import MAX_FUNCTIONS, Windows
-from collector.sources.contract import SourceInfo, Unavailable
 from collector.steps.positions import Positions
 from collector.steps.progress import Progress
 from tests.collector.functions.sinks import KeptSink
@@ -424,7 +424,7 @@ def test_a_kind_that_raises_is_off_and_the_others_go_on(caplog):
 
 @pytest.mark.parametrize("where", ["open", "begin", "attach"])
 def test_a_kind_that_raised_is_tried_again_and_comes_back(where, monkeypatch, caplog):
-    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(guard, "FIRST_SECONDS", 0.0)
     setup = Setup(Cycles(warmup=0, active=0))
     broken = setup.kinds[0]
     broken.raises[where] = RuntimeError("broken")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from collector.core.source import Unavailable
 from collector.history.allocator import Allocator, find_allocator
-from collector.sources.contract import Unavailable
 from tests.collector.history.fakes import FakeTorch
 
 

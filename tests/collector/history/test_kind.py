@@ -7,10 +7,10 @@ import types
 import pytest
 
 from collector.config.sections import HistoryConfig
+from collector.core.calls import Call
 from collector.format.capture import decode_body, encode_body
 from collector.format.snapshots import rebuilt
 from collector.format.snapshots.tags import tag_data
-from collector.functions.contract import Call
 from collector.history import captures as keeping
 from collector.history import kind
 from collector.history.captures import keep_last, later_tables, num_events
@@ -266,7 +266,7 @@ def test_without_an_accelerator_the_kind_is_unavailable():
     if torch.accelerator.is_available():
         pytest.skip("there is an accelerator")
     from collector.config import load
-    from collector.sources.contract import Unavailable
+    from collector.core.source import Unavailable
 
     with pytest.raises(Unavailable):
         kind.open_kind(load(history={"enabled": True}), FakeSink())

@@ -354,7 +354,7 @@ def step_until(rec, condition, seconds=300.0) -> None:
 
 
 def test_a_recording_is_mirrored_as_it_goes(tmp_path, there, monkeypatch):
-    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.2)
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.2)
     run_dir = tmp_path / "exp1"
     config = {
         **ONLY_STEPS,
@@ -375,8 +375,8 @@ def test_a_rank_that_turns_out_to_be_another_leaves_one_recording(
 ):
     """As where `init_process_group` comes long after the recording's start."""
     known = [who(rank=0, world_size=1, settled=False)]
-    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.1)
-    monkeypatch.setattr("collector.core.engine.identify", lambda _config: known[0])
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.1)
+    monkeypatch.setattr("collector.engine.identify", lambda _config: known[0])
     run_dir = tmp_path / "exp1"
     config = {
         **ONLY_STEPS,
@@ -479,7 +479,7 @@ def test_what_its_package_lacks_is_said_before_training(tmp_path, monkeypatch):
 
 def test_nothing_of_fsspec_is_loaded_without_a_mirror():
     code = (
-        "import sys, collector.core.engine, collector.mirror.mirror;"
+        "import sys, collector.engine, collector.mirror.mirror;"
         "print([m for m in sys.modules if m.split('.')[0] in ('fsspec', 's3fs')])"
     )
     done = subprocess.run(

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def s3(monkeypatch):
-    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
     monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.5)
     server = S3()
     server.client().mkdir("bucket")
@@ -262,8 +262,8 @@ def test_two_ranks_share_one_mirror(s3, tmp_path):
 PROGRAM = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
-import collector, collector.core.engine
-collector.core.engine.SEGMENT_SECONDS = 0.3
+import collector, collector.engine
+collector.engine.SEGMENT_SECONDS = 0.3
 rec = collector.record(sys.argv[2], config=json.loads(sys.argv[3]))
 print("ready", flush=True)
 for step in range(int(sys.argv[4])):

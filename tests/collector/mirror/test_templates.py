@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.config import load
+from collector.config.templates import filled, key_of
 from collector.errors import ConfigError
-from collector.mirror.templates import filled, key_of
 
 VALUES = {"rank": 3, "name": "a.json", "path": "plugins/a.json", "epoch": None}
 

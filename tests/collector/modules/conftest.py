@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from collector.config.sections import ModulesConfig
-from collector.functions.contract import Call
+from collector.core.calls import Call
 from collector.modules.kind import ModulesKind
 
 

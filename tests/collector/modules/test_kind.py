@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from collector.config.sections import ModulesConfig
+from collector.core.calls import Call
+from collector.core.source import Unavailable
 from collector.errors import ConfigError
-from collector.functions.contract import Call
 from collector.modules.kind import INFO, ModulesKind
 from collector.modules.session import CUDA_ROUNDING_BYTES, rounding_bytes
 from collector.modules.tree import find_root
-from collector.sources.contract import Unavailable
 from tests.collector.modules import models, reduction
 
 

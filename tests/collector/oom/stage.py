@@ -12,7 +12,7 @@ import itertools
 from types import SimpleNamespace
 from typing import Any
 
-from collector.core import engine
+from collector import engine
 from collector.history import allocator as history_seam
 from collector.oom import device as oom_device
 from collector.oom.device import TorchSide

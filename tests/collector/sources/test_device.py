@@ -7,8 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from collector.core.source import Unavailable
 from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
-from collector.sources.contract import Unavailable
 from collector.sources.device import accelerator
 from collector.sources.device.accelerator import (
     Backend,

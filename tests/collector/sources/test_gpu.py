@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 from collector.sources.device import sensors as gpu
 from collector.sources.device.accelerator import Device
 from tests.collector.sources.conftest import opened as open_source

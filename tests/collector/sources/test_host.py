@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.host import machine
 from collector.sources.host.machine import Rates

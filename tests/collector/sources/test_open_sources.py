@@ -11,10 +11,10 @@ from msgspec.structs import fields
 
 from collector.config import RecordConfig, load
 from collector.config.sections import Pace
+from collector.core.source import Unavailable
 from collector.core.warn_once import WarnOnce
 from collector.format import columns
 from collector.sources import STEP, TIMED
-from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.sampling import open_sources
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.host import process, rss
 from tests.collector.recordings import wait_until

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from collector.sources.contract import Unavailable
+from collector.core.source import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.host import workers
 from tests import programs

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import collector
-from collector.core import retry
+from collector.core import guard
 from collector.torch_profiler import exporting, files, others
 from collector.torch_profiler.session import Session
 from tests.collector.recordings import wait_until
@@ -269,7 +269,7 @@ def test_a_profiler_that_failed_once_traces_a_later_cycle(
             raise RuntimeError("planted")
 
     monkeypatch.setattr(Session, name, failing)
-    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(guard, "FIRST_SECONDS", 0.0)
     train(tmp_path, 9)
     (trace,) = traces(tmp_path)
     assert trace.meta["problem"] == ""

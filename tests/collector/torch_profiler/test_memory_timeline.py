@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from collector.core.source import Unavailable
 from collector.format.memory import CATEGORIES as KNOWN
-from collector.sources.contract import Unavailable
 from collector.torch_profiler.digest import memory_timeline
 from collector.torch_profiler.digest.memory_timeline import (
     CATEGORIES,

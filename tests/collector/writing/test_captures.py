@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from collector.core.source import SourceInfo
 from collector.core.warn_once import WarnOnce
 from collector.format import capture as body_codec
 from collector.format.capture import PART_BYTES
 from collector.format.columns import AXES, Column
 from collector.format.framing import Damage, read_frames
 from collector.format.records import Capture
-from collector.sources.contract import SourceInfo
 from collector.writing.append import AppendFile
 from collector.writing.capture_queue import CaptureQueue
 from collector.writing.rank_file import RankFile

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_plugin.jobs.worker.cache import (
+from tb_plugin.worker.cache import (
     ColumnCache,
     FileKey,
     cache_home,
 )
-from tb_plugin.jobs.worker.columns import (
+from tb_plugin.worker.columns import (
     ColumnTables,
     NotColumnsError,
     write_columns,

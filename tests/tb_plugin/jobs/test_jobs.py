@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from collector.format.errors import CorruptError, TooNewError
+from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.jobs import job as module
 from tb_plugin.jobs.job import Job, Jobs
-from tb_plugin.jobs.worker.errors import FileError, LimitError
-from tb_plugin.server.errors import NotReadyError
+from tb_plugin.worker.errors import FileError, LimitError
 from tests.collector.recordings import wait_until
 from tests.traces_builder import MadeTrace
 

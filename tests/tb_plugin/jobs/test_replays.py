@@ -15,18 +15,18 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tb_plugin.contract.parameters import parse
+from tb_plugin.contract.routes import query_of
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from tb_plugin.jobs import replays as module
 from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from tb_plugin.jobs.open_history import OpenHistory
 from tb_plugin.jobs.replays import CACHED_AS, read_replays, write_replays
-from tb_plugin.jobs.worker.cache import ColumnCache, FileKey
-from tb_plugin.jobs.worker.columns import open_columns, write_columns
-from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.pages.histories.history import facts_of
-from tb_plugin.server.parameters import parse
-from tb_plugin.server.routes import query_of
+from tb_plugin.worker.cache import ColumnCache, FileKey
+from tb_plugin.worker.columns import open_columns, write_columns
+from tb_plugin.worker.importer import Importer
 from tests.simulate import Form, oom_case
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,

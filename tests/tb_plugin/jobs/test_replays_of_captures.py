@@ -18,8 +18,8 @@ from tb_plugin.jobs import replays as module
 from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.history_list import FoundHistory, OwnCapture, reference_of_file
 from tb_plugin.jobs.replays import key_of_content
-from tb_plugin.jobs.worker.cache import ColumnCache, FileKey
-from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.worker.cache import ColumnCache, FileKey
+from tb_plugin.worker.importer import Importer
 from tests.builders import RunBuilder
 from tests.simulate import Form
 from tests.tb_plugin.jobs.replay_results import results, same

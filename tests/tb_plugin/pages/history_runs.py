@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.format.snapshots import tables_of
-from tb_plugin.server.routes import ROUTES
+from tb_plugin.contract.routes import ROUTES
 from tests.simulate import trained_rank
 from tests.tb_plugin.client import Page, answered, refresh
 

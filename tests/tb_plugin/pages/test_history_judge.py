@@ -11,9 +11,9 @@ import pytest
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from tb_plugin.jobs.job import Job
-from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.pages.findings import judge as module
 from tb_plugin.pages.findings.judge import HistoryJudge, Judged
+from tb_plugin.worker.cache import FileKey
 
 RUN: Any = None
 HISTORY: Any = object()

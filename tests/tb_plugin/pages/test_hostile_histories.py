@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
+from tb_plugin.contract.errors import RequestError
+from tb_plugin.contract.parameters import parse
+from tb_plugin.contract.routes import query_of
 from tb_plugin.contract.wire import envelope
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from tb_plugin.jobs.open_history import OpenHistory
-from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.pages.findings.judge import judge
 from tb_plugin.pages.findings.of_error import Around, error_in_file
 from tb_plugin.pages.histories.compare import Compared, CompareQuery, compare
 from tb_plugin.pages.histories.histories import facts_of as rank_facts_of
 from tb_plugin.pages.histories.history import facts_of
-from tb_plugin.server.errors import RequestError
-from tb_plugin.server.parameters import parse
-from tb_plugin.server.routes import query_of
+from tb_plugin.worker.cache import FileKey
 from tests.simulate import Form
 from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
 

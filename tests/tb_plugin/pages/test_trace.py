@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.jobs.trace_sources import FoundSource
-from tb_plugin.jobs.worker.errors import FileError
+from tb_plugin.worker.errors import FileError
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.analysis.traces import trace_of
 from tests.tb_plugin.client import PATIENCE_SECONDS, Page, answered, refresh

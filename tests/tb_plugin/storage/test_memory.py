@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from tb_plugin import storage
-from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.jobs.worker.errors import FileError
-from tb_plugin.jobs.worker.importer import Importer
-from tb_plugin.jobs.worker.limits import SNAPSHOT
 from tb_plugin.storage.urls import parse_url
+from tb_plugin.worker.cache import FileKey
+from tb_plugin.worker.errors import FileError
+from tb_plugin.worker.importer import Importer
+from tb_plugin.worker.limits import SNAPSHOT
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.storage.stores import StorePage, fill, names, whats

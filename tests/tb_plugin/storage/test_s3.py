@@ -56,7 +56,7 @@ def test_all_that_lies_in_a_bucket_is_shown(s3, tmp_path):
 def test_a_mirror_is_followed_while_training_runs(s3, tmp_path, monkeypatch):
     # A store that takes seconds to list is listed that much more rarely.
     monkeypatch.setattr("tb_plugin.index.run.LIVE_SECONDS", 600.0)
-    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
     monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.5)
     config = {
         **ONLY_STEPS,

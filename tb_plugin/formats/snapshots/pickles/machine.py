@@ -19,7 +19,7 @@ from tb_plugin.formats.snapshots.pickles.values import (
     ValueMachine,
 )
 from tb_plugin.formats.snapshots.stacks import Stacks
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

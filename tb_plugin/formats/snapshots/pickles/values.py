@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from tb_plugin.formats.snapshots.pickles.stack import StackMachine
 from tb_plugin.formats.snapshots.window import MAX_TEXT
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

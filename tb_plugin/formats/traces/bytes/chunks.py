@@ -30,8 +30,8 @@ from tb_plugin.formats.traces.times import (
     needs_digits,
 )
 from tb_plugin.formats.traces.top_level import REMEDY, refused
-from tb_plugin.jobs.worker.errors import RefusedError
-from tb_plugin.jobs.worker.limits import ensure_room
+from tb_plugin.worker.errors import RefusedError
+from tb_plugin.worker.limits import ensure_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.trace.trace import ArgsSource
-    from tb_plugin.jobs.worker.columns import ColumnTables
+    from tb_plugin.worker.columns import ColumnTables
 
     Ints: TypeAlias = npt.NDArray[Any]
 

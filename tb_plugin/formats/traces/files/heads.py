@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from tb_plugin import storage
 from tb_plugin.formats.traces.files.names import is_trace
-from tb_plugin.jobs.worker.limits import GZIP
 from tb_plugin.rank_set import RankSet
+from tb_plugin.worker.limits import GZIP
 
 HEAD_BYTES: Final = 1 << 16
 _RANK: Final = re.compile(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from collector.format.snapshots import rebuilt
 from tb_plugin.formats.snapshots import snapshot_file as json_snapshot
 from tb_plugin.formats.snapshots.snapshot_file import read_tables
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, releases
 
 

@@ -19,7 +19,7 @@ from tb_plugin.formats.snapshots import window as window_module
 from tb_plugin.formats.snapshots.events import Events
 from tb_plugin.formats.snapshots.pickles import stack as machine_stack
 from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, pooled
 from tests.tb_plugin.readers.snapshots.pickled import (
     carried_out,

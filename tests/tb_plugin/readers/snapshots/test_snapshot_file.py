@@ -12,7 +12,7 @@ import pytest
 
 from collector.format.snapshots import rebuilt, tables_of
 from tb_plugin.formats.snapshots.snapshot_file import read_tables
-from tb_plugin.jobs.worker.errors import RefusedError
+from tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, read_snapshot, releases
 from tests.tb_plugin.readers.snapshots.test_machine import expected, real_files
 

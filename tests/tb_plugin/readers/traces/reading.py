@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tb_plugin.formats.traces.args import FileArgs
 from tb_plugin.formats.traces.bytes.stored import trace_of
 from tb_plugin.formats.traces.trace_file import imported
-from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.jobs.worker.columns import open_columns, write_columns
+from tb_plugin.worker.cache import FileKey
+from tb_plugin.worker.columns import open_columns, write_columns
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.trace import Trace

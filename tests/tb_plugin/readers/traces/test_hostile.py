@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tb_plugin.formats.traces import read_trace, trace_file
 from tb_plugin.formats.traces.bytes import inflated
-from tb_plugin.jobs.worker.cache import ColumnCache
-from tb_plugin.jobs.worker.errors import ImportFailedError, LimitError, RefusedError
-from tb_plugin.jobs.worker.importer import Importer
-from tb_plugin.jobs.worker.limits import Limits
+from tb_plugin.worker.cache import ColumnCache
+from tb_plugin.worker.errors import ImportFailedError, LimitError, RefusedError
+from tb_plugin.worker.importer import Importer
+from tb_plugin.worker.limits import Limits
 from tests.tb_plugin.readers.traces.reading import (
     document,
     event,

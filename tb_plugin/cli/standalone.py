@@ -13,9 +13,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from tb_plugin import PLUGIN_NAME
+from tb_plugin.contract.respond import guarded
 from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.server.access import WORD, Access, Hosts
-from tb_plugin.server.respond import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -24,8 +24,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import msgspec
 
-from tb_plugin.jobs.worker.columns import write_columns
-from tb_plugin.jobs.worker.errors import (
+from tb_plugin.worker.columns import write_columns
+from tb_plugin.worker.errors import (
     REPORT,
     FileError,
     ImportFailedError,
@@ -33,7 +33,7 @@ from tb_plugin.jobs.worker.errors import (
     ReaderError,
     error_of,
 )
-from tb_plugin.jobs.worker.limits import Kind, Limits, apply, cpu_seconds_of
+from tb_plugin.worker.limits import Kind, Limits, apply, cpu_seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ _REPORT_S: Final = 0.05
 _LOOK_S: Final = 0.1
 _MAX_LINE: Final = 1 << 16
 _FORKS: Final = sys.platform != "win32"
-_PRELOAD: Final = ("tb_plugin.jobs.worker.preload",)
+_PRELOAD: Final = ("tb_plugin.worker.preload",)
 _ENVIRONMENT: Final = {
     # Nothing is imported from where TensorBoard happens to be started (Python 3.11).
     "PYTHONSAFEPATH": "1",

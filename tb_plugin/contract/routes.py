@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from werkzeug.wrappers import Response
 
-from tb_plugin.server.respond import HeldError, data_answer, etag_of, is_held
+from tb_plugin.contract.respond import HeldError, data_answer, etag_of, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from werkzeug.wrappers import Request
 
-    from tb_plugin.server.parameters import Query
+    from tb_plugin.contract.parameters import Query
     from tb_plugin.server.state import State
 
 ROUTES: Final = {
@@ -128,8 +128,8 @@ def respond(state: State, name: str, request: Request) -> Response:
         RequestError: what was asked for is invalid, is not there, or is not open yet.
         HeldError: the client holds the answer already.
     """
+    from tb_plugin.contract.parameters import parse
     from tb_plugin.contract.wire import envelope
-    from tb_plugin.server.parameters import parse
 
     query, answer = _declared(name)
     asked = Asked(state, name, parse(query, request.args), request)

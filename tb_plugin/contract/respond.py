@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wrappers import Request, Response
 
-from tb_plugin.server.errors import MethodError, RequestError
+from tb_plugin.contract.errors import MethodError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from collector.config import RecordConfig
-    from collector.core.engine import Engine
+    from collector.engine import Engine
     from collector.format.records import How
     from collector.functions.windows import Windows
     from collector.history.kind import OnDemand
@@ -77,7 +77,7 @@ class Session:
         """Make all parts. Raises where recording cannot start; nothing is left then."""
         # Here and not above, so that `import collector` and a recorder that is switched
         # off stay light; and not on a thread, so that no fork meets a half import.
-        from collector.core.engine import Engine
+        from collector.engine import Engine
         from collector.functions import open_windows
         from collector.functions.functions import tell_missing
         from collector.oom.handler import OomHandler

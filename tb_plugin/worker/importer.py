@@ -20,17 +20,17 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from tb_plugin import storage
-from tb_plugin.jobs.worker.cache import ColumnCache, FileKey
-from tb_plugin.jobs.worker.columns import ColumnTables, NotColumnsError
-from tb_plugin.jobs.worker.errors import (
+from tb_plugin.storage.contract import FixedStatus
+from tb_plugin.worker.cache import ColumnCache, FileKey
+from tb_plugin.worker.columns import ColumnTables, NotColumnsError
+from tb_plugin.worker.errors import (
     REPORT,
     FileError,
     ImportFailedError,
     ReaderError,
 )
-from tb_plugin.jobs.worker.limits import GZIP, Kind, Limits, content_bytes
-from tb_plugin.jobs.worker.process import SetAsideError, WorkerProcess
-from tb_plugin.storage.contract import FixedStatus
+from tb_plugin.worker.limits import GZIP, Kind, Limits, content_bytes
+from tb_plugin.worker.process import SetAsideError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.jobs.worker.columns import (
+from tb_plugin.worker.columns import (
     ColumnTables,
     NotColumnsError,
     open_columns,

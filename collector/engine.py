@@ -17,10 +17,10 @@ from collector.clock.comparing import ClockComparing
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
 from collector.core import lifecycle
 from collector.core.rank import identify, is_distributed, new_attempt
+from collector.core.source import TORCH_ERRORS
 from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from collector.mirror.mirror import REMOTE, Mirror
 from collector.sources import STEP, TIMED
-from collector.sources.contract import TORCH_ERRORS
 from collector.sources.device.accelerator import DeviceIdentity, find_device
 from collector.sources.sampling import Sampler, open_sources
 from collector.steps.cycles import Cycles
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config import RecordConfig
+    from collector.config.templates import Kind as RemoteKind
     from collector.core.rank import Identity
+    from collector.core.source import Row, Source, SourceInfo
     from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
     from collector.format.records import Header, How
-    from collector.mirror.templates import Kind as RemoteKind
-    from collector.sources.contract import Row, Source, SourceInfo
     from collector.sources.sampling import Live
     from collector.steps.progress import Progress
 
@@ -190,7 +190,7 @@ class Engine:
         names = (column.name for column in self._columns)
         return dict(zip(names, self._last_row, strict=True))
 
-    # For kinds: see `collector.functions.contract.Sink`.
+    # For kinds: see `collector.core.calls.Sink`.
 
     def put_row(
         self,

@@ -19,7 +19,7 @@ from typing import (
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from tb_plugin.server.errors import BadRequestError
+from tb_plugin.contract.errors import BadRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from tb_plugin.formats.traces import read_trace
 from tb_plugin.formats.traces.files.listing import FoundTrace
 from tb_plugin.formats.traces.files.names import is_trace
 from tb_plugin.jobs.trace_sources import FoundSource
-from tb_plugin.jobs.worker.cache import FileKey
+from tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.trace_sources import TraceJob
-    from tb_plugin.jobs.worker.importer import Importer
+    from tb_plugin.worker.importer import Importer
 
 
 _MAX_PATH: Final = 1024
