@@ -33,7 +33,6 @@ from collector.core import lifecycle
 from collector.core.compiling import traced_as
 from collector.core.guard import guarded, say
 from collector.core.plain import described, number_of
-from collector.core.rank import mesh_coordinates
 from collector.errors import ConfigError
 from collector.session import NEVER_OPENED, Session
 from collector.steps import loader
@@ -337,6 +336,8 @@ class Recorder:
         return self._session is not NEVER_OPENED
 
     def _attach_mesh(self, mesh: Any) -> None:
+        from collector.core.rank import mesh_coordinates
+
         try:
             coordinates = mesh_coordinates(mesh)
         except ConfigError as error:

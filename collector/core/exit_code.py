@@ -12,7 +12,6 @@ ends with what its own function is left by, whatever it is.
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import sys
 import threading
@@ -153,5 +152,7 @@ def _without_objects(code: Any) -> SystemExit:
 
 
 def _has_returned(frame: FrameType) -> bool:
+    import dis  # before Python 3.12 alone
+
     last = frame.f_code.co_code[frame.f_lasti]
     return dis.opname[last].startswith("RETURN")

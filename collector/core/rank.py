@@ -19,7 +19,6 @@ torch is never imported here: what is not loaded cannot be initialised.
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import sys
 from dataclasses import dataclass
@@ -163,6 +162,8 @@ def job_key(environ: Mapping[str, str] = os.environ) -> str:
 
 def new_attempt(now_ns: int) -> str:
     """Name of one start: UTC to the millisecond and a random suffix, sorts by time."""
+    import secrets  # whoever only reads needs none
+
     seconds, rest = divmod(now_ns, 10**9)
     moment = datetime.fromtimestamp(seconds, timezone.utc)
     return f"{moment:%Y%m%dT%H%M%S}{rest // 10**6:03d}-{secrets.token_hex(4)}"

@@ -14,7 +14,6 @@ from collector.core.plain import (
     plain_args,
     text_of,
 )
-from collector.steps.parts import INDEX
 from collector.steps.spans.log import SUMMED, states_mask
 from collector.steps.spans.span import (
     PLAIN,
@@ -47,6 +46,8 @@ known_options: Final[dict[str, SpanOptions]] = {USER: PLAIN}
 
 def span_options(category: str, states: States, memory: bool) -> SpanOptions:
     """What `Recorder.span` was told; what makes no sense is told once and ignored."""
+    from collector.steps.parts import INDEX  # imports msgspec
+
     is_usual = states is None and not memory and type(category) is str
     category = text_of(category)
     options = SpanOptions(
