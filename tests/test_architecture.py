@@ -56,15 +56,14 @@ ALLOWED: dict[str, frozenset[str]] = {
             "collector",
         }
     ),
-    "tb_plugin.api": frozenset(
-        {"msgspec", "numpy", "tb_plugin.analysis.findings.finding"}
-    ),
+    "tb_plugin.api": frozenset({"msgspec", "numpy"}),
     # The words of module memory are those of the disk contract, and so are the text of
     # a snapshot's plain values and the tags of its allocations.
     "tb_plugin.analysis": frozenset(
         {
             "msgspec",
             "numpy",
+            "tb_plugin.api",
             "collector.format.columns",
             "collector.format.memory",
             "collector.format.errors",

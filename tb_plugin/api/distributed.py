@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.analysis.findings.finding import Finding
 from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
+from tb_plugin.api.findings import Finding
 from tb_plugin.api.timeline import HeatmapResponse
 
 DistributedPart: TypeAlias = Literal[

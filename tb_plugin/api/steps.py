@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.analysis.findings.finding import Finding
 from tb_plugin.api.base import (
     NO_F64,
     NO_I32,
@@ -15,6 +14,7 @@ from tb_plugin.api.base import (
     RunSummary,
     XKind,
 )
+from tb_plugin.api.findings import Finding
 from tb_plugin.api.timeline import HeatmapResponse, Mark
 
 StepsOf: TypeAlias = Literal["rank", "worst", "median"]

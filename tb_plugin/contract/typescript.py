@@ -23,7 +23,6 @@ import numpy as np
 from msgspec import Struct
 
 from tb_plugin import api
-from tb_plugin.analysis.findings import finding
 from tb_plugin.api.base import API_VERSION
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend/src/api/types.gen.ts"
@@ -104,7 +103,6 @@ def types_file() -> str:
     """The text of `types.gen.ts`."""
     names = [module.name for module in pkgutil.iter_modules(api.__path__)]
     modules = [import_module(f"{api.__name__}.{name}") for name in names]
-    modules.append(finding)
     aliases: dict[Any, str] = {}
     structs: dict[str, type[Struct]] = {}
     for module in modules:

@@ -24,6 +24,14 @@ export type StackMatch = "exact" | "function";
 
 export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
 
+export type Severity = "error" | "warning" | "info";
+
+export type Quantity = "bytes" | "count" | "percent" | "seconds";
+
+export type PageName = "overview" | "timeline" | "host" | "steps" | "allocations" | "trace" | "operators";
+
+export type OomOrigin = "oom" | "exception" | "signal" | "file";
+
 export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
 
 export type FunctionGroup = "device" | "process" | "hook";
@@ -69,14 +77,6 @@ export type TraceInstantKind = "oom" | "checkpoint" | "other";
 export type TraceReduced = "exact" | "highest" | "mean";
 
 export type TraceFileState = "found" | "opening" | "ready" | "failed";
-
-export type Severity = "error" | "warning" | "info";
-
-export type Quantity = "bytes" | "count" | "percent" | "seconds";
-
-export type PageName = "overview" | "timeline" | "host" | "steps" | "allocations" | "trace" | "operators";
-
-export type OomOrigin = "oom" | "exception" | "signal" | "file";
 
 /** Route `/stacks` (run, history): call stacks; the same for all devices. */
 export interface StacksResponse {
@@ -474,6 +474,99 @@ export interface DropResponse {
   readonly history: string;
   readonly name: string;
   readonly rank: number | null;
+}
+
+/** One number that a finding rests on. */
+export interface Evidence {
+  readonly key: string;
+  readonly label: string;
+  readonly value: number;
+  readonly unit: Quantity;
+  readonly scope: string;
+  readonly caveat: string;
+  readonly decisive: boolean;
+}
+
+/** Something to try, given only where evidence supports it. */
+export interface Advice {
+  readonly text: string;
+  readonly gain: number | null;
+  readonly unit: Quantity;
+  readonly because: readonly string[];
+  readonly setting: string;
+}
+
+/** Where to look: a page and what it is to show. */
+export interface Place {
+  readonly page: PageName;
+  readonly label: string;
+  readonly rank: number | null;
+  readonly step: number | null;
+  readonly source: string | null;
+  readonly history: string | null;
+  readonly device: number | null;
+  readonly moment: number | null;
+}
+
+/** Memory that was live at an error, by the line that allocated it. */
+export interface HeldBy {
+  readonly label: string;
+  readonly category: string | null;
+  readonly bytes: number;
+  readonly share: number;
+  readonly numBlocks: number;
+}
+
+/** Last known state of another rank. */
+export interface PeerState {
+  readonly rank: number;
+  readonly step: number | null;
+  readonly allocatedBytes: number | null;
+  readonly reservedBytes: number | null;
+  readonly peakBytes: number | null;
+  readonly ended: string;
+  readonly ranOut: boolean;
+}
+
+/** What was live when memory ran out, or when a process ended otherwise. */
+export interface MemoryState {
+  readonly origin: OomOrigin;
+  readonly isOutOfMemory: boolean;
+  readonly analysed: boolean;
+  readonly attempt: number;
+  readonly file: string;
+  readonly message: string;
+  readonly numEarlier: number;
+  readonly heldSentence: string;
+  readonly heldBy: readonly HeldBy[];
+  readonly stack: readonly string[];
+  readonly peers: readonly PeerState[];
+  readonly report: string;
+}
+
+/** One thing that is wrong, or worth knowing. */
+export interface Finding {
+  readonly id: string;
+  readonly key: string;
+  readonly severity: Severity;
+  readonly title: string;
+  readonly sentence: string;
+  readonly rank: number | null;
+  readonly device: number | null;
+  readonly step: number | null;
+  readonly timeMs: number | null;
+  readonly during: string;
+  readonly line: string;
+  readonly cost: number | null;
+  readonly unit: Quantity;
+  readonly also: readonly string[];
+  readonly evidence: readonly Evidence[];
+  readonly advice: readonly Advice[];
+  readonly place: Place | null;
+  readonly others: readonly string[];
+  readonly rule: string;
+  readonly notRecorded: readonly string[];
+  readonly state: MemoryState | null;
 }
 
 /** Route `/findings` (run, rank): all that was found, the worst first. */
@@ -1948,99 +2041,6 @@ export interface TraceReportResponse {
   readonly operators: TraceReportOperators;
   readonly memory: TraceReportMemory | null;
   readonly missing: readonly string[];
-}
-
-/** One number that a finding rests on. */
-export interface Evidence {
-  readonly key: string;
-  readonly label: string;
-  readonly value: number;
-  readonly unit: Quantity;
-  readonly scope: string;
-  readonly caveat: string;
-  readonly decisive: boolean;
-}
-
-/** Something to try, given only where evidence supports it. */
-export interface Advice {
-  readonly text: string;
-  readonly gain: number | null;
-  readonly unit: Quantity;
-  readonly because: readonly string[];
-  readonly setting: string;
-}
-
-/** Where to look: a page and what it is to show. */
-export interface Place {
-  readonly page: PageName;
-  readonly label: string;
-  readonly rank: number | null;
-  readonly step: number | null;
-  readonly source: string | null;
-  readonly history: string | null;
-  readonly device: number | null;
-  readonly moment: number | null;
-}
-
-/** Memory that was live at an error, by the line that allocated it. */
-export interface HeldBy {
-  readonly label: string;
-  readonly category: string | null;
-  readonly bytes: number;
-  readonly share: number;
-  readonly numBlocks: number;
-}
-
-/** Last known state of another rank. */
-export interface PeerState {
-  readonly rank: number;
-  readonly step: number | null;
-  readonly allocatedBytes: number | null;
-  readonly reservedBytes: number | null;
-  readonly peakBytes: number | null;
-  readonly ended: string;
-  readonly ranOut: boolean;
-}
-
-/** What was live when memory ran out, or when a process ended otherwise. */
-export interface MemoryState {
-  readonly origin: OomOrigin;
-  readonly isOutOfMemory: boolean;
-  readonly analysed: boolean;
-  readonly attempt: number;
-  readonly file: string;
-  readonly message: string;
-  readonly numEarlier: number;
-  readonly heldSentence: string;
-  readonly heldBy: readonly HeldBy[];
-  readonly stack: readonly string[];
-  readonly peers: readonly PeerState[];
-  readonly report: string;
-}
-
-/** One thing that is wrong, or worth knowing. */
-export interface Finding {
-  readonly id: string;
-  readonly key: string;
-  readonly severity: Severity;
-  readonly title: string;
-  readonly sentence: string;
-  readonly rank: number | null;
-  readonly device: number | null;
-  readonly step: number | null;
-  readonly timeMs: number | null;
-  readonly during: string;
-  readonly line: string;
-  readonly cost: number | null;
-  readonly unit: Quantity;
-  readonly also: readonly string[];
-  readonly evidence: readonly Evidence[];
-  readonly advice: readonly Advice[];
-  readonly place: Place | null;
-  readonly others: readonly string[];
-  readonly rule: string;
-  readonly notRecorded: readonly string[];
-  readonly state: MemoryState | null;
 }
 
 /** What each data route answers. */

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
-from tb_plugin.analysis.findings.finding import Advice, Finding
 from tb_plugin.analysis.findings.text import counted, joined, share_text, size_text
 from tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
+from tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

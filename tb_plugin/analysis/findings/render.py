@@ -12,7 +12,7 @@ from tb_plugin.analysis.findings.text import counted, quantity_text, share_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tb_plugin.analysis.findings.finding import (
+    from tb_plugin.api.findings import (
         Advice,
         Evidence,
         Finding,

@@ -12,10 +12,10 @@ import numpy as np
 
 from tb_plugin.analysis.findings.evidence import count, of_rank, percent
 from tb_plugin.analysis.findings.evidence import seconds as seconds_of
-from tb_plugin.analysis.findings.finding import Advice, Finding, Place
 from tb_plugin.analysis.findings.text import duration_text, share_text
 from tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
 from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
+from tb_plugin.api.findings import Advice, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

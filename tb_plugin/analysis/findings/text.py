@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.findings.finding import Quantity
+    from tb_plugin.api.findings import Quantity
 
 _LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")
 """A line as `analysis.categories.frames` writes it."""

@@ -18,17 +18,17 @@ from tb_plugin.analysis.findings.evidence import (
     percent,
     seconds,
 )
-from tb_plugin.analysis.findings.finding import Advice, Finding
 from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
 from tb_plugin.analysis.time.operators import is_eligible
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.trace.texts import texts_in
+from tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.analysis.findings.finding import Evidence
     from tb_plugin.analysis.trace.profile import TraceProfile
+    from tb_plugin.api.findings import Evidence
 
 _PEER: Final = "torch-tb-profiler 0.4.3"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.analysis.findings.finding import Advice
 from tb_plugin.analysis.oom.error import filled
+from tb_plugin.api.findings import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

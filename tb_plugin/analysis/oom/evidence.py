@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.finding import Evidence
 from tb_plugin.analysis.findings.text import counted, size_text
 from tb_plugin.analysis.oom.full import full_share, likely_card
 from tb_plugin.analysis.oom.taken import (
@@ -12,14 +11,15 @@ from tb_plugin.analysis.oom.taken import (
     above_peers_bytes,
     median_peer_bytes,
 )
+from tb_plugin.api.findings import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import TypeAlias
 
-    from tb_plugin.analysis.findings.finding import Quantity
     from tb_plugin.analysis.oom.case import Case
     from tb_plugin.analysis.oom.error import OomFacts, Place
+    from tb_plugin.api.findings import Quantity
 
     Row: TypeAlias = tuple[str, str, float | None, str, str]
     """Key, label, value, caveat, scope; no value: it is not known. No scope: the error."""

@@ -12,10 +12,10 @@ from tb_plugin.analysis.oom.live_advice import holding_advice, live_advice
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.findings.finding import Advice
     from tb_plugin.analysis.oom.case import Case
     from tb_plugin.analysis.oom.error import OomFacts
     from tb_plugin.analysis.oom.holders import Holder
+    from tb_plugin.api.findings import Advice
 
 FULL: Final = 0.8
 FULL_WITH: Final = 0.85

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.analysis.findings.finding import Advice, Evidence, HeldBy
 from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.oom import free, full, taken
 from tb_plugin.analysis.oom.case import NAMES
 from tb_plugin.analysis.oom.evidence import evidence_of
 from tb_plugin.analysis.oom.live_advice import category_of, live_advice
+from tb_plugin.api.findings import Advice, Evidence, HeldBy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,10 +15,10 @@ from tb_plugin.analysis.oom.case import advice_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from tb_plugin.analysis.findings.finding import Advice
     from tb_plugin.analysis.oom.case import Case
     from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.analysis.oom.holdings import Kind
+    from tb_plugin.api.findings import Advice
 
 ACTIVATIONS: Final = 0.25
 OPTIMIZER: Final = 0.15

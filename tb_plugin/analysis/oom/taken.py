@@ -17,9 +17,9 @@ from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, advice_of, w
 from tb_plugin.analysis.oom.live_advice import holding_advice
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.findings.finding import Advice
     from tb_plugin.analysis.oom.case import Case
     from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.api.findings import Advice
 
 GIANT: Final = 2.0
 SPARE: Final = 0.25

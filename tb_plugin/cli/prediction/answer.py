@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from collector.format.prediction import DeviceFigures, Fit, Judged, Prediction
     from collector.running.plan import Outcome, Place
-    from tb_plugin.analysis.findings.finding import Finding
+    from tb_plugin.api.findings import Finding
     from tb_plugin.cli.prediction.launch import Ran
     from tb_plugin.cli.prediction.request import Request
     from tb_plugin.cli.report.reading import RunReport

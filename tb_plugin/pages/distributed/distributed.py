@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.distributed import (
         CollectiveRow,
         ComparedRanks,
         GroupRow,
     )
     from tb_plugin.api.base import F64Column, RunSummary
+    from tb_plugin.api.findings import Finding
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import TraceJob
 

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.stragglers import Straggler
     from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.api.findings import Finding
     from tb_plugin.index.run import Run
 
 MAX_ROWS: Final = 64

@@ -33,9 +33,9 @@ from tb_plugin.pages.findings.of_error import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
     from tb_plugin.api.base import Problem
+    from tb_plugin.api.findings import Finding
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.formats.recording.rank_file import RankFile

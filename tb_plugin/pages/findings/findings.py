@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
-from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding, Place
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
-from tb_plugin.api.findings import FindingsResponse
+from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
@@ -28,7 +27,7 @@ from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.findings.finding import Severity
+    from tb_plugin.api.findings import Severity
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
     from tb_plugin.server.state import State

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
-from tb_plugin.analysis.findings.finding import Finding, MemoryState, PeerState, Place
 from tb_plugin.analysis.findings.render import markdown_lines
 from tb_plugin.analysis.oom.error import Growth
 from tb_plugin.analysis.oom.full import held_text
 from tb_plugin.analysis.oom.judge import held_by, judged, survived_text
+from tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.overview.facts import ALLOCATED, RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.findings.finding import OomOrigin
     from tb_plugin.analysis.oom.case import Case
     from tb_plugin.analysis.oom.errors import OomError
+    from tb_plugin.api.findings import OomOrigin
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.oom import OomReport
     from tb_plugin.formats.recording.rank_file import RankFile

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
-from tb_plugin.analysis.findings.finding import Place
 from tb_plugin.analysis.findings.trace import trace_findings
 from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.api.findings import Place
 from tb_plugin.api.profile import (
     ProfiledDevice,
     ProfileFact,
