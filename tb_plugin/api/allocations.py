@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
+from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column, U16Column
 from tb_plugin.api.histories import HistoryMarks
 from tb_plugin.api.modules import CategoryGroup
 
@@ -28,7 +28,7 @@ code. age: how long it lived, or has lived when the history ends: in time where 
 history has times, else in events."""
 
 
-class StacksResponse(Struct, frozen=True):
+class StacksResponse(Columns, frozen=True):
     """Route `/stacks` (run, history): call stacks; the same for all devices.
 
     Columns by frame: name, filename, line. By stack: user_frame, module, and (one more)
@@ -74,7 +74,7 @@ class AllocationGroup(Struct, frozen=True):
     """Live at the highest column of this answer."""
 
 
-class AllocationColumns(Struct, frozen=True):
+class AllocationColumns(Columns, frozen=True):
     """Pixel columns from left to right; all columns have this length but `edge`."""
 
     edge: F64Column
@@ -90,7 +90,7 @@ class AllocationColumns(Struct, frozen=True):
     at once it cannot be told."""
 
 
-class AllocationLives(Struct, frozen=True):
+class AllocationLives(Columns, frozen=True):
     """Allocations that have a run, each once; columns of equal length."""
 
     life: I32Column
@@ -111,7 +111,7 @@ class AllocationLives(Struct, frozen=True):
     """Index in `AllocationsResponse.bands`: what it is stacked with."""
 
 
-class AllocationRuns(Struct, frozen=True):
+class AllocationRuns(Columns, frozen=True):
     """An allocation at one height in its band over columns `first` to `last`, inclusive."""
 
     slot: I32Column
@@ -123,7 +123,7 @@ class AllocationRuns(Struct, frozen=True):
     column, so that a run does not end where another band grows."""
 
 
-class AllocationsResponse(Struct, frozen=True):
+class AllocationsResponse(Columns, frozen=True):
     """Route `/allocations`: live allocations as a picture, exact at every column.
 
     Parameters besides run, history and device::
@@ -165,7 +165,7 @@ class AllocationsResponse(Struct, frozen=True):
     """What has a name in this part; None where `HistoryDevice.marks` are all there are."""
 
 
-class AllocationHoldersResponse(Struct, frozen=True):
+class AllocationHoldersResponse(Columns, frozen=True):
     """Route `/allocation_holders` (as `/allocations`): who holds what in each column.
 
     A running sum over columns of a slot's changes is its live bytes; slots sum up to
@@ -206,7 +206,7 @@ class LedgerEntry(Struct, frozen=True):
 
     key: str
     """live, rounding, pending_free, inactive_split, free_segments, private_pools,
-    non_torch; see `tb_plugin.analysis.allocator.ledger`."""
+    non_torch; see `analysis.allocator.free_blocks.RESERVED_KEYS`."""
     bytes: float | None
     """None: nothing recorded it."""
     caveat: str
@@ -225,7 +225,7 @@ class AllocationLedger(Struct, frozen=True):
     """Used less all entries: what nobody accounts for."""
 
 
-class AllocationLiveResponse(Struct, frozen=True):
+class AllocationLiveResponse(Columns, frozen=True):
     """Route `/allocation_live` (run, history, device, moment, stream, pool): exact.
 
     Without `moment`: at the peak of active bytes.
@@ -311,7 +311,7 @@ class AllocationBlockResponse(Struct, frozen=True):
     segment_bytes: float | None
 
 
-class AllocationRangeResponse(Struct, frozen=True):
+class AllocationRangeResponse(Columns, frozen=True):
     """Route `/allocation_range` (run, history, device, e0, e1, stream, pool): by stack.
 
     Of allocations born in events e0 up to, without, e1: what of them was gone by then,

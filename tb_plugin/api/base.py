@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 API_VERSION: Final = 2
 """Raised whenever a response changes shape; the page asks for a reload on mismatch."""
@@ -37,6 +39,28 @@ I32Column: TypeAlias = npt.NDArray[np.int32]
 U16Column: TypeAlias = npt.NDArray[np.uint16]
 
 U8Column: TypeAlias = npt.NDArray[np.uint8]
+
+
+class Columns(Struct, frozen=True):
+    """A struct whose columns become what they are declared as: of that type, and flat."""
+
+    def __post_init__(self) -> None:
+        for name, kind in _kinds(type(self)):
+            values = getattr(self, name)
+            if values is not None:
+                force_setattr(self, name, np.ascontiguousarray(values, kind).ravel())
+
+
+@cache
+def _kinds(struct: type[Columns]) -> tuple[tuple[str, Any], ...]:
+    """The columns of a struct, and the types of their numbers."""
+    return tuple(
+        (name, np.dtype(get_args(get_args(one)[1])[0]).newbyteorder("<"))
+        for name, hint in get_type_hints(struct).items()
+        for one in (hint, *get_args(hint))
+        if get_origin(one) is np.ndarray
+    )
+
 
 NO_F64: Final[F64Column] = np.empty(0, np.float64)
 NO_I32: Final[I32Column] = np.empty(0, np.int32)

@@ -7,7 +7,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.api.allocations import AllocationMoment
-from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
+from tb_plugin.api.base import (
+    Columns,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+)
 from tb_plugin.api.functions import HistoryReference
 from tb_plugin.api.histories import HistoryOrigin, HistoryState
 from tb_plugin.api.modules import CategoryGroup
@@ -34,7 +41,7 @@ class CompareSide(Struct, frozen=True):
     num_blocks: int
 
 
-class CompareTable(Struct, frozen=True):
+class CompareTable(Columns, frozen=True):
     """Live bytes of both sides by something, the largest difference first.
 
     Columns of equal length. 0 blocks: only the other side has it.
@@ -49,7 +56,7 @@ class CompareTable(Struct, frozen=True):
     b_blocks: I32Column
 
 
-class CompareStacks(Struct, frozen=True):
+class CompareStacks(Columns, frozen=True):
     """Live bytes of both sides by stack, the largest difference first; at most 10,000."""
 
     strings: tuple[str, ...]
@@ -111,7 +118,7 @@ class RankHistory(Struct, frozen=True):
     num_ooms: int | None
 
 
-class RankHistoriesResponse(Struct, frozen=True):
+class RankHistoriesResponse(Columns, frozen=True):
     """Route `/rank_histories` (run, history): the same moment's histories of all ranks.
 
     Of every rank the history that belongs with the one asked for (same origin, call and

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
+from tb_plugin.api.base import Columns, F64Column, I32Column, Problem, RunSummary
 from tb_plugin.api.findings import Finding
 from tb_plugin.api.timeline import HeatmapResponse
 
@@ -16,7 +16,7 @@ DistributedPart: TypeAlias = Literal[
 """The step's time, or one of the parts that add up to it; communication is exposed."""
 
 
-class DistributedCollectives(Struct, frozen=True):
+class DistributedCollectives(Columns, frozen=True):
     """Collectives by rank, kind and process group; columns of equal length."""
 
     rank: I32Column
@@ -40,7 +40,7 @@ class DistributedCollectives(Struct, frozen=True):
     """Calls in which the others waited for this rank."""
 
 
-class DistributedGroups(Struct, frozen=True):
+class DistributedGroups(Columns, frozen=True):
     """Collectives that several ranks' traces show, by kind and process group.
 
     Columns of equal length, the longest waits in all first.
@@ -61,7 +61,7 @@ class DistributedGroups(Struct, frozen=True):
     """Of the collectives, in which it did; 0 to 1."""
 
 
-class DistributedResponse(Struct, frozen=True):
+class DistributedResponse(Columns, frozen=True):
     """Route `/distributed` (run, cycle, ranks, step): computation and communication."""
 
     run: RunSummary

@@ -6,7 +6,15 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column, Unit
+from tb_plugin.api.base import (
+    Columns,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+    Unit,
+)
 from tb_plugin.api.overview import Recorded
 
 FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
@@ -23,7 +31,7 @@ class CollectedFunction(Struct, frozen=True):
     num_ranks: int
 
 
-class FunctionCalls(Struct, frozen=True):
+class FunctionCalls(Columns, frozen=True):
     """Collected calls of one function on one rank, in order of time.
 
     All columns, and those of `FunctionStat`, have one value per call. The snap that
@@ -47,7 +55,7 @@ FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
 """What a stat is about; hook: what the root module's hooks left on it."""
 
 
-class FunctionStat(Struct, frozen=True):
+class FunctionStat(Columns, frozen=True):
     """One recorded number at the start and end of each call; NaN: not recorded."""
 
     name: str
@@ -60,7 +68,7 @@ class FunctionStat(Struct, frozen=True):
     """End less start."""
 
 
-class FunctionOverRanks(Struct, frozen=True):
+class FunctionOverRanks(Columns, frozen=True):
     """One stat of one call, rank by rank; ranks ascend."""
 
     stat: str
@@ -81,7 +89,7 @@ class ModuleNames(Struct, frozen=True):
     """Class names; as many as paths."""
 
 
-class HookAttribute(Struct, frozen=True):
+class HookAttribute(Columns, frozen=True):
     """What hooks set on modules under one name."""
 
     name: str
@@ -90,7 +98,7 @@ class HookAttribute(Struct, frozen=True):
     """One per row of `HookValues.module`; NaN where the module has none."""
 
 
-class HookValues(Struct, frozen=True):
+class HookValues(Columns, frozen=True):
     """What hooks said of every module in one call."""
 
     modules: ModuleNames
@@ -101,7 +109,7 @@ class HookValues(Struct, frozen=True):
     """The call ended in an error."""
 
 
-class SavedActivations(Struct, frozen=True):
+class SavedActivations(Columns, frozen=True):
     """Tensors that autograd saved for backward in one call, by module and dtype."""
 
     modules: ModuleNames
@@ -147,7 +155,7 @@ class HistoryReference(Struct, frozen=True):
     """Of a file beside the run's records, relative to the logdir; empty: recorded."""
 
 
-class FunctionsResponse(Struct, frozen=True):
+class FunctionsResponse(Columns, frozen=True):
     """Route `/functions` (run, rank, function, phase, attempt, iteration, stat).
 
     Memory around calls of functions: which functions, the calls of one of them on one

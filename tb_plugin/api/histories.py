@@ -11,7 +11,14 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
+from tb_plugin.api.base import (
+    Columns,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+)
 from tb_plugin.api.functions import HistoryReference
 from tb_plugin.api.overview import Recorded
 
@@ -73,7 +80,7 @@ class HistoryPeak(Struct, frozen=True):
     """The first event that reached it; -1: it was so before all of them."""
 
 
-class HistoryMarks(Struct, frozen=True):
+class HistoryMarks(Columns, frozen=True):
     """Events and spans that have names; columns of equal length, by `moment`."""
 
     kind: U8Column
@@ -99,7 +106,7 @@ class HistoryMarks(Struct, frozen=True):
     the longest."""
 
 
-class HistoryCurve(Struct, frozen=True):
+class HistoryCurve(Columns, frozen=True):
     """The whole history in at most 2,000 columns of equally many events."""
 
     event: I32Column

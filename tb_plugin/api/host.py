@@ -6,11 +6,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, RunSummary, Unit, XKind
+from tb_plugin.api.base import Columns, F64Column, RunSummary, Unit, XKind
 from tb_plugin.api.timeline import AbsentSeries, Mark
 
 
-class HostLine(Struct, frozen=True):
+class HostLine(Columns, frozen=True):
     """One line of a host track."""
 
     name: str

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
-
-from tb_plugin.api.base import F64Column, I32Column, RunSummary, U8Column
+from tb_plugin.api.base import Columns, F64Column, I32Column, RunSummary, U8Column
 from tb_plugin.api.profile import ProfileChoice
 
 
-class KernelsResponse(Struct, frozen=True):
+class KernelsResponse(Columns, frozen=True):
     """Route `/kernels` (run, source, by, sort, text, top): the table of kernels."""
 
     run: RunSummary

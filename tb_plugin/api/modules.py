@@ -10,6 +10,7 @@ from tb_plugin.api.base import (
     NO_F64,
     NO_I32,
     NO_U8,
+    Columns,
     F64Column,
     I32Column,
     Problem,
@@ -115,7 +116,7 @@ class ModuleBaseline(Struct, frozen=True):
     of_ranks: int
 
 
-class ModuleCategory(Struct, frozen=True):
+class ModuleCategory(Columns, frozen=True):
     """One category's column over the modules."""
 
     name: str
@@ -127,7 +128,7 @@ class ModuleCategory(Struct, frozen=True):
     """The same of what is compared with; NaN where that has no such module or state."""
 
 
-class ModuleTree(Struct, frozen=True, kw_only=True):
+class ModuleTree(Columns, frozen=True, kw_only=True):
     """The modules, parents before children; all columns have one value per module.
 
     A module's fqn is its parent's, a dot, and its name; a root's is its name.
@@ -168,7 +169,7 @@ class ModuleSplit(Struct, frozen=True):
     """The rest by category, in their fixed order."""
 
 
-class ModulesResponse(Struct, frozen=True):
+class ModulesResponse(Columns, frozen=True):
     """Route `/modules`: one rank's memory by module.
 
     Parameters: run, rank, window, state, call, device, measure, against, against_state,
@@ -225,7 +226,7 @@ class ModulesResponse(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class ModuleSeries(Struct, frozen=True):
+class ModuleSeries(Columns, frozen=True):
     """One category beside the sums `total_bytes` and `held_bytes` of what holds it."""
 
     name: str
@@ -234,7 +235,7 @@ class ModuleSeries(Struct, frozen=True):
     held_bytes: F64Column
 
 
-class ModuleOverWindows(Struct, frozen=True):
+class ModuleOverWindows(Columns, frozen=True):
     """One module at one state, on one rank, window by window; in order of time."""
 
     windows: tuple[str, ...]
@@ -249,7 +250,7 @@ class ModuleOverWindows(Struct, frozen=True):
     """All that this rank has; more than are listed where time did not allow all."""
 
 
-class ModuleOverRanks(Struct, frozen=True):
+class ModuleOverRanks(Columns, frozen=True):
     """One module at one state, in one window, rank by rank; ranks ascend."""
 
     rank: I32Column
@@ -260,7 +261,7 @@ class ModuleOverRanks(Struct, frozen=True):
     """All that have the window; more than are listed where time did not allow all."""
 
 
-class ModuleMoments(Struct, frozen=True):
+class ModuleMoments(Columns, frozen=True):
     """One module through one window on one rank: a row per state and call, by time."""
 
     state_names: tuple[ModuleState, ...]
@@ -300,7 +301,7 @@ class ModuleResponse(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class ModuleSpans(Struct, frozen=True, kw_only=True):
+class ModuleSpans(Columns, frozen=True, kw_only=True):
     """Forwards and backwards of modules on the x axis, outer ones first.
 
     Those narrower than about two pixels are left out, with all inside them.
@@ -328,7 +329,7 @@ class ModuleMark(Struct, frozen=True):
     x: float
 
 
-class ModuleTimelineResponse(Struct, frozen=True):
+class ModuleTimelineResponse(Columns, frozen=True):
     """Route `/module_timeline`: categories through one window.
 
     Parameters: run, rank, window, device, axis, x0, x1, px.

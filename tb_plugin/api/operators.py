@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, I32Column, RunSummary, U8Column
+from tb_plugin.api.base import Columns, F64Column, I32Column, RunSummary, U8Column
 from tb_plugin.api.modules import CategoryGroup
 from tb_plugin.api.profile import ProfileChoice
 
@@ -23,7 +23,7 @@ class OperatorTotals(Struct, frozen=True):
     num_calls: float
 
 
-class OperatorsResponse(Struct, frozen=True):
+class OperatorsResponse(Columns, frozen=True):
     """Route `/operators` (run, source, by, sort, text, top): the table of operators."""
 
     run: RunSummary
@@ -94,7 +94,7 @@ class TraceDevice(Struct, frozen=True):
     capacity_bytes: float | None
 
 
-class OperatorMemoryRows(Struct, frozen=True):
+class OperatorMemoryRows(Columns, frozen=True):
     """Memory by operator; columns of equal length."""
 
     name: tuple[str, ...]
@@ -108,7 +108,7 @@ class OperatorMemoryRows(Struct, frozen=True):
     self_allocated_bytes: F64Column
 
 
-class TraceMemoryCurve(Struct, frozen=True):
+class TraceMemoryCurve(Columns, frozen=True):
     """The allocator's totals over time; no peak of either is lost."""
 
     time_ms: F64Column
@@ -118,7 +118,7 @@ class TraceMemoryCurve(Struct, frozen=True):
     """NaN where the trace does not say it."""
 
 
-class TraceAllocations(Struct, frozen=True):
+class TraceAllocations(Columns, frozen=True):
     """Allocations of a trace, the largest first; columns of equal length."""
 
     operator: I32Column
@@ -147,7 +147,7 @@ class TraceMemoryCategory(Struct, frozen=True):
     group: CategoryGroup
 
 
-class TraceMemoryHolders(Struct, frozen=True):
+class TraceMemoryHolders(Columns, frozen=True):
     """What is alive at a moment, most bytes first; columns of equal length."""
 
     category: U8Column

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tb_plugin.api.base import (
     CapacityKind,
+    Columns,
     F64Column,
     I32Column,
     Problem,
@@ -61,7 +62,7 @@ class Attempt(Struct, frozen=True):
     """Two jobs wrote into this run at the same time."""
 
 
-class Headline(Struct, frozen=True):
+class Headline(Columns, frozen=True):
     """One of the six headline numbers."""
 
     key: HeadlineKey
@@ -79,7 +80,7 @@ class Headline(Struct, frozen=True):
     """Where the value is an end of an estimated range, the worse one: the other one."""
 
 
-class RankStrip(Struct, frozen=True):
+class RankStrip(Columns, frozen=True):
     """One entry per rank, in rank order; feeds the strip and the rank table."""
 
     peak_series: str

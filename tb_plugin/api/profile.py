@@ -9,6 +9,7 @@ from msgspec import Struct
 from tb_plugin.api.base import (
     NO_F64,
     NO_I32,
+    Columns,
     F64Column,
     I32Column,
     Problem,
@@ -61,7 +62,7 @@ class ProfileChoice(Struct, frozen=True, kw_only=True):
     """What was left out of the one that is open, or set right."""
 
 
-class ProfilePart(Struct, frozen=True):
+class ProfilePart(Columns, frozen=True):
     """Time of one role; a column of steps."""
 
     role: ProfileRole
@@ -100,7 +101,7 @@ class ProfileFact(Struct, frozen=True):
     value: str
 
 
-class ProfileResponse(Struct, frozen=True, kw_only=True):
+class ProfileResponse(Columns, frozen=True, kw_only=True):
     """Route `/profile` (run, source, step): step time by role, devices, findings."""
 
     run: RunSummary
@@ -133,7 +134,7 @@ why nothing does: no backward ran, its operators name none of forward, or those 
 name lie in no module."""
 
 
-class ModuleTimesResponse(Struct, frozen=True):
+class ModuleTimesResponse(Columns, frozen=True):
     """Route `/module_times` (run, source): modules of a trace, parents first."""
 
     run: RunSummary

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.api.allocations import AllocationMoment, AllocationsResponse
-from tb_plugin.api.base import F64Column, I32Column, U8Column
+from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column
 from tb_plugin.api.histories import HistoryOddity
 from tb_plugin.api.modules import CategoryGroup
 
@@ -36,7 +36,7 @@ AllocatorAction: TypeAlias = Literal[
 ]
 
 
-class SegmentRows(Struct, frozen=True):
+class SegmentRows(Columns, frozen=True):
     """Segments in the order that was asked for; columns of equal length."""
 
     address: F64Column
@@ -67,7 +67,7 @@ class SegmentRows(Struct, frozen=True):
     """0 where its blocks were left out."""
 
 
-class SegmentBlocks(Struct, frozen=True):
+class SegmentBlocks(Columns, frozen=True):
     """Blocks of the segments, by address within each; columns of equal length."""
 
     offset: F64Column
@@ -85,7 +85,7 @@ class SegmentBlocks(Struct, frozen=True):
     """Index in `SegmentsResponse.categories`; their number of free blocks."""
 
 
-class FreeSizes(Struct, frozen=True):
+class FreeSizes(Columns, frozen=True):
     """Free blocks by powers of two: from `from_bytes` up to below twice that."""
 
     from_bytes: F64Column
@@ -97,7 +97,7 @@ class FreeSizes(Struct, frozen=True):
     whole_bytes: F64Column
 
 
-class SegmentArenas(Struct, frozen=True):
+class SegmentArenas(Columns, frozen=True):
     """Memory by pool, stream and size class: no free block leaves its own."""
 
     pool: I32Column
@@ -138,7 +138,7 @@ class SegmentRequest(Struct, frozen=True):
     """None: not recorded."""
 
 
-class SegmentPins(Struct, frozen=True):
+class SegmentPins(Columns, frozen=True):
     """Partly free segments, most free first, with the stack that holds most in each."""
 
     segment_address: F64Column
@@ -149,7 +149,7 @@ class SegmentPins(Struct, frozen=True):
     stack_bytes: F64Column
 
 
-class SegmentPinners(Struct, frozen=True):
+class SegmentPinners(Columns, frozen=True):
     """By stack: free bytes that could go back to the device without its blocks."""
 
     stack: I32Column
@@ -212,7 +212,7 @@ class SegmentTimelineResponse(Struct, frozen=True):
     picture: AllocationsResponse
 
 
-class AllocatorEventsResponse(Struct, frozen=True):
+class AllocatorEventsResponse(Columns, frozen=True):
     """Route `/allocator_events` (run, history, device): events as a list.
 
     Rows e0 up to e0 + count (default 200, at most 2,000); columns of equal length. With

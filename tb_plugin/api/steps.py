@@ -9,6 +9,7 @@ from msgspec import Struct
 from tb_plugin.api.base import (
     NO_F64,
     NO_I32,
+    Columns,
     F64Column,
     I32Column,
     RunSummary,
@@ -22,7 +23,7 @@ StepsOf: TypeAlias = Literal["rank", "worst", "median"]
 there, or those of the rank in the middle there (of two the faster)."""
 
 
-class StepPart(Struct, frozen=True):
+class StepPart(Columns, frozen=True):
     """One part of the steps' time, in the order in which parts are stacked."""
 
     name: str
@@ -39,7 +40,7 @@ class AbsentPart(Struct, frozen=True):
     remedy: str
 
 
-class StepRate(Struct, frozen=True):
+class StepRate(Columns, frozen=True):
     """Throughput, one value per column: of one rank, and of all ranks together."""
 
     key: Literal["steps", "samples", "tokens", "flops", "mfu"]
@@ -67,7 +68,7 @@ class StepFlops(Struct, frozen=True, kw_only=True):
     """What has to be set for an MFU; empty: nothing is missing."""
 
 
-class StepsResponse(Struct, frozen=True, kw_only=True):
+class StepsResponse(Columns, frozen=True, kw_only=True):
     """Route `/steps` (run, rank, ranks, x, x0, x1, px, phase, of): the steps' time by part.
 
     A column holds `steps_per_column` steps and shows the slowest of them: none is ever
@@ -172,7 +173,7 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-class StepResponse(Struct, frozen=True):
+class StepResponse(Columns, frozen=True):
     """Route `/step` (run, rank, ranks, phase, step): one step on every rank.
 
     Columns have one value per rank, the slowest rank first; at most 1,024 ranks.

@@ -10,6 +10,7 @@ from tb_plugin.api.base import (
     NO_I32,
     NO_U16,
     CapacityKind,
+    Columns,
     F64Column,
     I32Column,
     Problem,
@@ -51,7 +52,7 @@ class Mark(Struct, frozen=True):
     label: str
 
 
-class RankLine(Struct, frozen=True):
+class RankLine(Columns, frozen=True):
     """One rank's line; x ascends; columns have equal length.
 
     Where rows were merged for the width, y is the highest value inside each merged
@@ -65,7 +66,7 @@ class RankLine(Struct, frozen=True):
     y_low: F64Column
 
 
-class RankBand(Struct, frozen=True):
+class RankBand(Columns, frozen=True):
     """Spread over ranks at each x: columns of equal length."""
 
     num_ranks: int
@@ -104,7 +105,7 @@ class TimelineResponse(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class HeatmapResponse(Struct, frozen=True, kw_only=True):
+class HeatmapResponse(Columns, frozen=True, kw_only=True):
     """Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step.
 
     `values` is row-major: `num_rows` rows of `num_columns` cells; 0 means nothing was

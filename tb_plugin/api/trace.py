@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.api.base import (
+    Columns,
     F64Column,
     I32Column,
     Problem,
@@ -115,7 +116,7 @@ class TraceTrack(Struct, frozen=True, kw_only=True):
     least: float | None = None
 
 
-class TraceSteps(Struct, frozen=True):
+class TraceSteps(Columns, frozen=True):
     """Training steps; columns of equal length, by start; of the lowest rank shown."""
 
     number: I32Column
@@ -172,7 +173,7 @@ class TraceLane(Struct, frozen=True):
     level: int
 
 
-class TraceLine(Struct, frozen=True):
+class TraceLine(Columns, frozen=True):
     """A counter in a tile: it has a value from one point to the next."""
 
     track: str
@@ -187,7 +188,7 @@ class TraceLine(Struct, frozen=True):
     time of each pixel; so are shares of time."""
 
 
-class TraceInstants(Struct, frozen=True):
+class TraceInstants(Columns, frozen=True):
     """Instants in a tile, by track and time; columns of equal length.
 
     Those that a few pixels cannot tell apart are one, of the first of them.
@@ -212,7 +213,7 @@ class TraceInstants(Struct, frozen=True):
     kinds: tuple[TraceInstantKind, ...]
 
 
-class TraceSlicesResponse(Struct, frozen=True):
+class TraceSlicesResponse(Columns, frozen=True):
     """Route `/trace_slices` (run, tracks, t0, t1, px): what is drawn in a window of time.
 
     A piece is a slice, or a block: short slices of one level that lie next to each
@@ -318,7 +319,7 @@ class TraceInstantResponse(Struct, frozen=True):
     are since the instant."""
 
 
-class TraceSearchResponse(Struct, frozen=True):
+class TraceSearchResponse(Columns, frozen=True):
     """Route `/trace_search` (run, tracks, text, only): what has a text in its name.
 
     Columns by hit, in order of time; at most 10,000. `only=instants` leaves slices out,
@@ -344,7 +345,7 @@ class TraceSearchResponse(Struct, frozen=True):
     duration_ns: F64Column
 
 
-class TraceRangeResponse(Struct, frozen=True):
+class TraceRangeResponse(Columns, frozen=True):
     """Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time.
 
     Columns by name, longest in all first; at most 20,000.

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, Problem, RunSummary
+from tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
 from tb_plugin.api.modules import ModuleCategory
 from tb_plugin.api.overview import Recorded
 
@@ -89,7 +89,7 @@ class TraceReportsResponse(Struct, frozen=True):
     """The run is still being read: there may be more."""
 
 
-class TraceReportOperators(Struct, frozen=True):
+class TraceReportOperators(Columns, frozen=True):
     """Sums by operator; columns of equal length, most time of its own first."""
 
     name: tuple[str, ...]
@@ -106,7 +106,7 @@ class TraceReportOperators(Struct, frozen=True):
     flops: F64Column
 
 
-class TraceReportMemory(Struct, frozen=True):
+class TraceReportMemory(Columns, frozen=True):
     """Memory by category of one device; x in microseconds since the trace began.
 
     Column c covers x0 + c * x_per_column and the following; its values are those at the

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct
 
 from tb_plugin import api
-from tb_plugin.api.base import API_VERSION
+from tb_plugin.api.base import API_VERSION, Columns
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend/src/api/types.gen.ts"
 
@@ -111,6 +111,7 @@ def types_file() -> str:
                 aliases[value] = name
             elif isinstance(value, type) and value.__module__ == module.__name__:
                 structs[name] = value
+    del structs[Columns.__name__]
     routes = [
         f"  readonly {route_of(name)}: {name};"
         for name in structs

@@ -22,7 +22,7 @@ import pytest
 import collector
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.ledger import RESERVED_KEYS, ledger
+from tb_plugin.analysis.allocator.free_blocks import RESERVED_KEYS, ledger
 from tb_plugin.analysis.allocator.lifetimes import SEGMENT_MAP
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.allocator.replay import Replay
@@ -116,7 +116,7 @@ def check(found: Worked) -> None:
         rows = live_rows(replay.lives, moment)
         assert int(replay.lives.size[rows].sum()) == sample["requested_bytes"]
         entries = ledger(replay, moment)
-        parts = [one.num_bytes for one in entries.entries if one.key in RESERVED_KEYS]
+        parts = [one.bytes for one in entries.entries if one.key in RESERVED_KEYS]
         assert sum(parts) == state.reserved_bytes
         assert dict(state.oddities) == {}
     assert replay.lives.num_lost == 0
@@ -154,7 +154,7 @@ def test_a_mem_pool_holds_what_was_allocated_in_it(tmp_path):
     assert len(found.pools) == 1
     assert private_bytes(found) >= 48 * MIB
     moment = found.samples[-1]["num_events"] - 1
-    entries = {one.key: one.num_bytes for one in ledger(found.replay, moment).entries}
+    entries = {one.key: one.bytes for one in ledger(found.replay, moment).entries}
     free = entries["private_pools"]
     assert free is not None
     assert free >= 16 * MIB
@@ -221,7 +221,7 @@ def test_ranks_on_one_device_are_outside_of_each_other(tmp_path):
             device_total=late["device_total_bytes"],
             device_free=late["device_free_bytes"],
         )
-        (outside,) = [e.num_bytes for e in result.entries if e.key == "non_torch"]
+        (outside,) = [e.bytes for e in result.entries if e.key == "non_torch"]
         assert outside is not None
         assert outside >= other.samples[-1]["reserved_bytes"]
     if GPU_OUT:

@@ -14,9 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.allocator.free_blocks import (
+    arenas,
+    fit,
+    free_sizes,
+    ledger,
+    pins,
+)
 from tb_plugin.analysis.allocator.holders import holders
-from tb_plugin.analysis.allocator.ledger import ledger
 from tb_plugin.analysis.allocator.live import by_stack, live_rows, range_sums
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.stacking import columns
@@ -80,8 +85,8 @@ def measure(path: Path) -> None:
     table.row("ledger", lambda: ledger(replay, next(moments)), NUM_MOMENTS)
     table.row("live by stack", lambda: by_stack(replay.lives, rows), NUM_MOMENTS)
     table.row("arenas", lambda: arenas(state), NUM_MOMENTS)
-    table.row("histogram of free blocks", lambda: free_histogram(state), NUM_MOMENTS)
-    table.row("pins", lambda: pins(state, replay.lives.stack), NUM_MOMENTS)
+    table.row("histogram of free blocks", lambda: free_sizes(state), NUM_MOMENTS)
+    table.row("pins", lambda: pins(state, replay.lives.stack, 200), NUM_MOMENTS)
     rounding = replay.segments.rounding
     table.row("fit", lambda: fit(state, rounding, 1 << 30), NUM_MOMENTS)
 

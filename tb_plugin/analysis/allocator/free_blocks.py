@@ -1,4 +1,4 @@
-"""What is free at a moment: how much, in which pieces, for whom, and who pins it.
+"""Memory of a moment: what is used and free, in which pieces, for whom, and who pins it.
 
 The allocator keeps free blocks apart by *arena*: a request finds only those of its own
 memory pool, stream and size class (small: up to 1 MiB). Free memory of another arena is
@@ -18,52 +18,19 @@ from tb_plugin.analysis.allocator.rounding import (
     SMALL_BYTES,
     SMALL_SEGMENT_BYTES,
 )
-from tb_plugin.analysis.arrays import NOTHING, Table, grouped, highest, numbered, sums
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
+from tb_plugin.analysis.arrays import NOTHING, grouped, highest, numbered, sums
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
+from tb_plugin.api.allocations import AllocationLedger, LedgerEntry
+from tb_plugin.api.segments import FreeSizes, SegmentArenas, SegmentPinners, SegmentPins
 
 if TYPE_CHECKING:
+    from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.allocator.rounding import Rounding
     from tb_plugin.analysis.allocator.segments import SegmentState
     from tb_plugin.analysis.arrays import Flags, Ints
 
 
 _FIRST_LOG2: Final = 9
-
-
-@dataclass(frozen=True, slots=True)
-class FreeHistogram:
-    """Free blocks by size: row r holds those from 512 << r up to below 512 << (r + 1)."""
-
-    split: Ints
-    """Number of those that share their segment with live blocks (inactive_split)."""
-    split_bytes: Ints
-    whole: Ints
-    """Number of those that fill their segment."""
-    whole_bytes: Ints
-
-    @property
-    def from_bytes(self) -> Ints:
-        """Where each row begins."""
-        begins: Ints = np.int64(1) << (np.arange(len(self.split)) + _FIRST_LOG2)
-        return begins
-
-
-@dataclass(frozen=True, slots=True)
-class Arenas(Table):
-    """Free memory by pool, stream and size class; of arenas that have segments."""
-
-    pool: Ints
-    """Row of `Snapshot.pools`; NOTHING: not recorded."""
-    stream: Ints
-    is_large: Flags
-    reserved_bytes: Ints
-    free_bytes: Ints
-    largest: Ints
-    """Largest free block; 0: none."""
-    num_blocks: Ints
-    """Free blocks."""
-    releasable_bytes: Ints
-    """What `empty_cache` would give back to the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,37 +62,8 @@ class Fit:
         return self.block != NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Pins:
-    """Segments that live blocks keep reserved although most of them is free."""
-
-    segment: Ints
-    """Row of `SegmentRows`; those with most free bytes first."""
-    free_bytes: Ints
-    live_bytes: Ints
-    num_live: Ints
-    stack: Ints
-    """Of the block that holds most in it."""
-    stack_bytes: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class Pinners:
-    """By stack: free bytes that would go back to the device without its blocks."""
-
-    stack: Ints
-    """Those that hold most alone first."""
-    alone_bytes: Ints
-    """In segments where no other stack has a live block."""
-    shared_bytes: Ints
-    """In segments that other stacks hold too."""
-    live_bytes: Ints
-    """Of its own blocks in these segments."""
-    num_segments: Ints
-
-
-def free_histogram(state: SegmentState) -> FreeHistogram:
-    """Free blocks by powers of two."""
+def free_sizes(state: SegmentState) -> FreeSizes:
+    """Free blocks by powers of two, from 512 bytes on."""
     rows = np.flatnonzero(state.blocks.state == INACTIVE)
     size = state.blocks.size[rows]
     is_whole = size == state.segments.total_size[state.blocks.segment[rows]]
@@ -135,11 +73,11 @@ def free_histogram(state: SegmentState) -> FreeHistogram:
     for chosen in (~is_whole, is_whole):
         own = bucket[chosen]
         columns += [np.bincount(own, minlength=num), sums(own, size[chosen], num)]
-    return FreeHistogram(*columns)
+    return FreeSizes(np.int64(1) << (np.arange(num) + _FIRST_LOG2), *columns)
 
 
-def arenas(state: SegmentState) -> Arenas:
-    """Free memory by arena, the one with most reserved first."""
+def arenas(state: SegmentState) -> SegmentArenas:
+    """Memory by arena, of those that have segments, the one with most reserved first."""
     segments = state.segments
     first, place = numbered(segments.pool, segments.stream, segments.is_large)
     num = len(first)
@@ -147,17 +85,18 @@ def arenas(state: SegmentState) -> Arenas:
     block_arena = place[state.blocks.segment[is_free]]
     size = state.blocks.size[is_free]
     reserved = sums(place, segments.total_size, num)
-    found = Arenas(
-        pool=segments.pool[first].astype(np.int64),
-        stream=segments.stream[first].astype(np.int64),
-        is_large=segments.is_large[first],
-        reserved_bytes=reserved,
-        free_bytes=sums(block_arena, size, num),
-        largest=highest(block_arena, size, num),
-        num_blocks=np.bincount(block_arena, minlength=num),
-        releasable_bytes=sums(place, releasable(state), num),
+    num_free: Ints = np.bincount(block_arena, minlength=num)
+    order = np.argsort(-reserved, kind="stable")
+    return SegmentArenas(
+        pool=segments.pool[first[order]],
+        stream=segments.stream[first[order]],
+        is_large=segments.is_large[first[order]].astype(np.uint8),
+        reserved_bytes=reserved[order],
+        free_bytes=sums(block_arena, size, num)[order],
+        largest_free_bytes=highest(block_arena, size, num)[order],
+        num_free=num_free[order],
+        releasable_bytes=sums(place, releasable(state), num)[order],
     )
-    return found.take(np.argsort(-reserved, kind="stable"))
 
 
 def releasable(state: SegmentState) -> Ints:
@@ -233,11 +172,12 @@ def fit(
 
 
 def pins(
-    state: SegmentState, life_stack: Ints, most: int = 200
-) -> tuple[Pins, Pinners]:
-    """Who keeps partly free segments reserved; `life_stack` is `Lifetimes.stack`.
+    state: SegmentState, life_stack: Ints, most: int
+) -> tuple[SegmentPins, SegmentPinners]:
+    """Who keeps partly free segments reserved, at most so many of both.
 
-    Of expandable segments too, although these give whole free pages back.
+    `life_stack` is `Lifetimes.stack`. Of expandable segments too, although these give
+    whole free pages back.
     """
     segments, blocks = state.segments, state.blocks
     held = (segments.free_size > 0) & (segments.num_active > 0)
@@ -251,21 +191,21 @@ def pins(
     pair_segment, pair_stack = segment[first], which[first]
     return (
         _pinned(state, pair_segment, stacks[pair_stack], pair_bytes, most),
-        _pinners(state, pair_segment, pair_stack, pair_bytes, stacks),
+        _pinners(state, pair_segment, pair_stack, pair_bytes, stacks, most),
     )
 
 
 def _pinned(
     state: SegmentState, segment: Ints, stack: Ints, num_bytes: Ints, most: int
-) -> Pins:
+) -> SegmentPins:
     segments = state.segments
     # The largest stack of each segment comes last of it.
     order = np.lexsort((num_bytes, segment))
     last = order[np.flatnonzero(np.diff(segment[order], append=NOTHING) != 0)]
     last = last[np.argsort(-segments.free_size[segment[last]], kind="stable")][:most]
     found = segment[last]
-    return Pins(
-        segment=found,
+    return SegmentPins(
+        segment_address=segments.address[found],
         free_bytes=segments.free_size[found],
         live_bytes=segments.total_size[found] - segments.free_size[found],
         num_live=segments.num_active[found],
@@ -275,19 +215,134 @@ def _pinned(
 
 
 def _pinners(
-    state: SegmentState, segment: Ints, which: Ints, num_bytes: Ints, stacks: Ints
-) -> Pinners:
+    state: SegmentState,
+    segment: Ints,
+    which: Ints,
+    num_bytes: Ints,
+    stacks: Ints,
+    most: int,
+) -> SegmentPinners:
     free = state.segments.free_size[segment]
     is_alone = np.bincount(segment, minlength=len(state.segments))[segment] == 1
     num = len(stacks)
     alone = sums(which[is_alone], free[is_alone], num)
     shared = sums(which[~is_alone], free[~is_alone], num)
-    live = sums(which, num_bytes, num)
-    order = np.lexsort((-shared, -alone))
-    return Pinners(
+    num_segments: Ints = np.bincount(which, minlength=num)
+    order = np.lexsort((-shared, -alone))[:most]
+    return SegmentPinners(
         stack=stacks[order],
         alone_bytes=alone[order],
         shared_bytes=shared[order],
-        live_bytes=live[order],
-        num_segments=np.bincount(which, minlength=len(stacks))[order],
+        live_bytes=sums(which, num_bytes, num)[order],
+        num_segments=num_segments[order],
     )
+
+
+RESERVED_KEYS: Final = (
+    "live",
+    "rounding",
+    "pending_free",
+    "inactive_split",
+    "free_segments",
+    "private_pools",
+)
+"""Entries that add up to reserved bytes: requests that live, what rounding adds to them,
+blocks that wait for another stream, free blocks beside live ones, segments without any,
+and free memory that only private pools may use."""
+
+NO_TOTAL: Final = "the size of the device was not recorded"
+NO_FREE: Final = "what the device had free was not recorded at this moment"
+LEFT_OVER: Final = "what the device's figures leave; not measured on its own"
+
+
+def ledger(
+    replay: Replay,
+    moment: int,
+    *,
+    device_total: int | None = None,
+    device_free: int | None = None,
+    outside: int | None = None,
+) -> AllocationLedger:
+    """Where a device's memory is just after an event: entries that add up to what is used.
+
+        device used = live + rounding + pending_free + inactive_split + free_segments
+                      + private_pools + non_torch + residual
+
+    All up to `private_pools` add up to reserved bytes exactly. `non_torch` is what no
+    allocator knows of: CUDA contexts, communication libraries, other processes. Measured
+    on its own, it leaves a residual; otherwise it is what the device's own figures leave
+    for it. What is not known is None, and says why.
+
+    Args:
+        replay: of the device.
+        moment: the event.
+        device_total: size of the device.
+        device_free: what it had free then; of an oom event the event itself says it.
+        outside: what was measured to be used by all but the allocator.
+    """
+    state = replay.at(moment)
+    if device_free is None and moment >= 0:
+        told = int(replay.device.events.device_free[moment])
+        device_free = None if told == NOTHING else told
+    entries = _reserved_entries(state)
+    reserved = state.reserved_bytes
+    used = residual = non_torch = None
+    caveat = NO_TOTAL if device_total is None else NO_FREE
+    if device_total is not None and device_free is not None:
+        used, caveat = device_total - device_free, LEFT_OVER
+        non_torch = used - reserved
+        if non_torch < 0:
+            caveat = "the device's figures and the allocator's contradict each other"
+    if outside is not None:
+        non_torch, caveat = outside, ""
+        residual = None if used is None else used - reserved - outside
+    entries.append(LedgerEntry("non_torch", _float(non_torch), caveat))
+    return AllocationLedger(
+        tuple(entries), float(reserved), _float(used), _float(residual)
+    )
+
+
+def _reserved_entries(state: SegmentState) -> list[LedgerEntry]:
+    segments, blocks = state.segments, state.blocks
+    live = blocks.state == ALLOCATED
+    free = blocks.state == INACTIVE
+    private = is_private(segments.pool)[blocks.segment]
+    is_whole = segments.num_active[blocks.segment] == 0
+    requested = int(blocks.requested_size[live].sum())
+    num_bytes = {
+        "live": requested,
+        "rounding": int(blocks.size[live].sum()) - requested,
+        "pending_free": int(blocks.size[blocks.state == PENDING_FREE].sum()),
+        "inactive_split": int(blocks.size[free & ~is_whole & ~private].sum()),
+        "free_segments": int(blocks.size[free & is_whole & ~private].sum()),
+        "private_pools": int(blocks.size[free & private].sum()),
+    }
+    caveats = _caveats(state)
+    return [
+        LedgerEntry(key, float(num_bytes[key]), caveats.get(key, ""))
+        for key in RESERVED_KEYS
+    ]
+
+
+def _float(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _caveats(state: SegmentState) -> dict[str, str]:
+    found = {}
+    missing = state.oddities.get("live blocks in no segment", 0)
+    if missing:
+        found["live"] = f"{missing} live blocks lie in no known segment: not counted"
+    assumed = state.oddities.get("rests of blocks from before that are not known", 0)
+    if assumed:
+        found["rounding"] = (
+            f"of {assumed} blocks from before the recording up to 1 MiB each may be"
+            " counted as free"
+        )
+    unknown = int(np.count_nonzero(state.segments.pool == NOTHING))
+    if unknown:
+        found["private_pools"] = (
+            f"the pool of {unknown} segment{'s' * (unknown != 1)} was not recorded:"
+            " counted as not private"
+        )
+    return found

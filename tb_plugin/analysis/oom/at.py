@@ -95,7 +95,7 @@ def _free(
     free = FreeBlocks(
         num_bytes=found.free,
         largest_bytes=found.largest,
-        num_blocks=int(by_place.num_blocks[here].sum()),
+        num_blocks=int(by_place.num_free[here].sum()),
     )
     kept: list[tuple[int, Place]] = [
         (found.other_stream_largest, "stream"),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.allocator.free_blocks import ledger
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.holders import holders
-from tb_plugin.analysis.allocator.ledger import ledger
 from tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
@@ -23,10 +23,8 @@ from tb_plugin.analysis.allocator.stacking import band_bytes, pending_bytes, see
 from tb_plugin.api.allocations import (
     AllocationCategory,
     AllocationHoldersResponse,
-    AllocationLedger,
     AllocationLiveResponse,
     AllocationRangeResponse,
-    LedgerEntry,
     StacksResponse,
 )
 from tb_plugin.contract.wire import f64, finite, i32, u8, u16
@@ -69,6 +67,7 @@ def allocation_live(
     is_all = shown.lives is None
     step, phase = device.step(moment)
     shown_stacks = stacks.stack[:MAX_STACKS]
+    capacity = device.history.capacity_of(device.number)
     return AllocationLiveResponse(
         device=device.number,
         moment=moment,
@@ -99,29 +98,13 @@ def allocation_live(
             categories.of_life,
             categories.of_life,
         ),
-        ledger=_ledger(device, moment) if is_all else None,
-    )
-
-
-def _ledger(device: OpenDevice, moment: int) -> AllocationLedger:
-    capacity = device.history.capacity_of(device.number)
-    found = ledger(
-        device.replay,
-        moment,
-        device_total=None if capacity is None else int(capacity),
-    )
-    return AllocationLedger(
-        entries=tuple(
-            LedgerEntry(
-                key=entry.key,
-                bytes=finite(entry.num_bytes),
-                caveat=entry.caveat,
-            )
-            for entry in found.entries
-        ),
-        reserved_bytes=float(found.reserved_bytes),
-        device_used_bytes=finite(found.device_used_bytes),
-        residual_bytes=finite(found.residual_bytes),
+        ledger=ledger(
+            device.replay,
+            moment,
+            device_total=None if capacity is None else int(capacity),
+        )
+        if is_all
+        else None,
     )
 
 

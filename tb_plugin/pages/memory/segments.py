@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_sizes, pins
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import stacks_by_line
 from tb_plugin.api.histories import HistoryOddity
 from tb_plugin.api.segments import (
-    FreeSizes,
-    SegmentArenas,
     SegmentBlocks,
-    SegmentPinners,
-    SegmentPins,
     SegmentRequest,
     SegmentSort,
     SegmentsResponse,
@@ -63,6 +59,9 @@ def segments(
     found = chosen[_order(of_all, chosen, query.sort)]
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
     action, num_bytes = _event(device, moment)
+    # Stacks of one line are one: the first of them stands for all.
+    of_line = np.append(stacks_by_line(device.history.user_frames), NOTHING)
+    pinned, pinners = pins(in_sight, of_line[device.lives.stack], MAX_PINS)
     return SegmentsResponse(
         device=device.number,
         moment=moment_words(device, moment),
@@ -76,10 +75,11 @@ def segments(
         requested_bytes=float(of_all.requested_size[chosen].sum()),
         **_drawn(device, state, found[:MAX_SEGMENTS]),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
-        free_sizes=_free_sizes(in_sight),
-        arenas=_arenas(state),
+        free_sizes=free_sizes(in_sight),
+        arenas=arenas(state),
         request=_request(device, state, query),
-        **_pins(device, in_sight),
+        pins=pinned,
+        pinners=pinners,
         oddities=tuple(
             HistoryOddity(what, count) for what, count in state.oddities.items()
         ),
@@ -158,31 +158,6 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     }
 
 
-def _free_sizes(state: SegmentState) -> FreeSizes:
-    found = free_histogram(state)
-    return FreeSizes(
-        from_bytes=f64(found.from_bytes),
-        num_split=i32(found.split),
-        split_bytes=f64(found.split_bytes),
-        num_whole=i32(found.whole),
-        whole_bytes=f64(found.whole_bytes),
-    )
-
-
-def _arenas(state: SegmentState) -> SegmentArenas:
-    found = arenas(state)
-    return SegmentArenas(
-        pool=i32(found.pool),
-        stream=i32(found.stream),
-        is_large=u8(found.is_large),
-        reserved_bytes=f64(found.reserved_bytes),
-        free_bytes=f64(found.free_bytes),
-        largest_free_bytes=f64(found.largest),
-        num_free=i32(found.num_blocks),
-        releasable_bytes=f64(found.releasable_bytes),
-    )
-
-
 def _request(
     device: OpenDevice, state: SegmentState, query: SegmentsQuery
 ) -> SegmentRequest | None:
@@ -218,26 +193,3 @@ def _request(
         new_segment_bytes=float(found.new_segment_bytes),
         device_free_bytes=free,
     )
-
-
-def _pins(device: OpenDevice, state: SegmentState) -> dict[str, Any]:
-    # Stacks of one line are one: the first of them stands for all.
-    of_line = np.append(stacks_by_line(device.history.user_frames), NOTHING)
-    pinned, pinners = pins(state, of_line[device.lives.stack], MAX_PINS)
-    return {
-        "pins": SegmentPins(
-            segment_address=f64(state.segments.address[pinned.segment]),
-            free_bytes=f64(pinned.free_bytes),
-            live_bytes=f64(pinned.live_bytes),
-            num_live=i32(pinned.num_live),
-            stack=i32(pinned.stack),
-            stack_bytes=f64(pinned.stack_bytes),
-        ),
-        "pinners": SegmentPinners(
-            stack=i32(pinners.stack[:MAX_PINS]),
-            alone_bytes=f64(pinners.alone_bytes[:MAX_PINS]),
-            shared_bytes=f64(pinners.shared_bytes[:MAX_PINS]),
-            live_bytes=f64(pinners.live_bytes[:MAX_PINS]),
-            num_segments=i32(pinners.num_segments[:MAX_PINS]),
-        ),
-    }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tb_plugin.analysis.allocator.free_blocks import (
     arenas,
     fit,
-    free_histogram,
+    free_sizes,
     pins,
     releasable,
 )
@@ -109,8 +109,8 @@ def test_arenas_are_the_lists_of_the_model(made):
             found.stream,
             found.is_large,
             found.free_bytes.tolist(),
-            found.largest.tolist(),
-            found.num_blocks.tolist(),
+            found.largest_free_bytes.tolist(),
+            found.num_free.tolist(),
             strict=True,
         )
         if num
@@ -135,13 +135,13 @@ def test_the_histogram_holds_every_free_block_once(made):
     if model.device is None:
         return
     _, state = at_end(model)
-    found = free_histogram(state)
+    found = free_sizes(state)
     free = state.blocks.size[state.blocks.state == INACTIVE]
     assert int(found.split_bytes.sum() + found.whole_bytes.sum()) == int(free.sum())
-    assert int(found.split.sum() + found.whole.sum()) == len(free)
+    assert int(found.num_split.sum() + found.num_whole.sum()) == len(free)
     for row, low in enumerate(found.from_bytes.tolist()):
         inside = np.count_nonzero((free >= low) & (free < 2 * low))
-        assert inside == found.split[row] + found.whole[row]
+        assert inside == found.num_split[row] + found.num_whole[row]
     whole = state.segments.total_size[state.segments.num_active == 0]
     assert int(found.whole_bytes.sum()) == int(whole.sum())
 
@@ -152,7 +152,7 @@ def test_pins_are_what_live_blocks_keep_reserved(made):
     if model.device is None:
         return
     replay, state = at_end(model)
-    pinned, pinners = pins(state, replay.lives.stack)
+    pinned, pinners = pins(state, replay.lives.stack, len(state.blocks))
     segments, blocks = state.segments, state.blocks
     holders = defaultdict(lambda: defaultdict(int))
     for row in range(len(blocks)):
@@ -160,9 +160,11 @@ def test_pins_are_what_live_blocks_keep_reserved(made):
             stack = int(replay.lives.stack[blocks.life[row]])
             holders[int(blocks.segment[row])][stack] += int(blocks.size[row])
     partly = {s for s in holders if segments.free_size[s] > 0}
-    assert set(pinned.segment.tolist()) == partly
+    segment_of = {float(at): row for row, at in enumerate(segments.address)}
+    found = [segment_of[at] for at in pinned.segment_address.tolist()]
+    assert set(found) == partly
     assert (np.diff(pinned.free_bytes) <= 0).all()
-    for row, segment in enumerate(pinned.segment.tolist()):
+    for row, segment in enumerate(found):
         held = holders[segment]
         assert pinned.live_bytes[row] == sum(held.values())
         assert pinned.stack_bytes[row] == max(held.values())

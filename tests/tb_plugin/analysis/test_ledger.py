@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator import ledger as ledgers
-from tb_plugin.analysis.allocator.ledger import KEYS, RESERVED_KEYS, ledger
+from tb_plugin.analysis.allocator import free_blocks as ledgers
+from tb_plugin.analysis.allocator.free_blocks import RESERVED_KEYS, ledger
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tests.tb_plugin.analysis.snapshots import (
@@ -21,7 +21,7 @@ GIB = 1 << 30
 
 
 def bytes_of(found) -> dict[str, int | None]:
-    return {entry.key: entry.num_bytes for entry in found.entries}
+    return {entry.key: entry.bytes for entry in found.entries}
 
 
 def non_torch(found):
@@ -39,7 +39,7 @@ def test_entries_add_up_to_what_is_reserved(made, outside):
         reserved = levels.after[moment] if moment >= 0 else levels.first
         found = ledger(replay, moment, device_total=80 * GIB, device_free=70 * GIB)
         amounts = bytes_of(found)
-        assert list(amounts) == list(KEYS)
+        assert list(amounts) == [*RESERVED_KEYS, "non_torch"]
         assert all(amounts[key] >= 0 for key in RESERVED_KEYS)
         assert sum(amounts[key] for key in RESERVED_KEYS) == reserved
         assert found.reserved_bytes == reserved
@@ -59,11 +59,11 @@ def test_what_is_not_recorded_is_unknown_and_says_why():
     model = Modelled([("allocate", 3 << 20, 0)])
     replay = Replay(model.snapshot, model.device)
     entry = non_torch(ledger(replay, 1))
-    assert (entry.num_bytes, entry.caveat) == (None, ledgers.NO_TOTAL)
+    assert (entry.bytes, entry.caveat) == (None, ledgers.NO_TOTAL)
     entry = non_torch(ledger(replay, 1, device_total=GIB))
-    assert (entry.num_bytes, entry.caveat) == (None, ledgers.NO_FREE)
+    assert (entry.bytes, entry.caveat) == (None, ledgers.NO_FREE)
     found = ledger(replay, 1, outside=7)
-    assert non_torch(found).num_bytes == 7
+    assert non_torch(found).bytes == 7
     assert found.device_used_bytes is None
     assert found.residual_bytes is None
     found = ledger(replay, 1, device_total=GIB, device_free=GIB)

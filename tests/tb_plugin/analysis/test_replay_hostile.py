@@ -6,9 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.allocator.free_blocks import (
+    RESERVED_KEYS,
+    arenas,
+    fit,
+    free_sizes,
+    ledger,
+    pins,
+)
 from tb_plugin.analysis.allocator.holders import holders
-from tb_plugin.analysis.allocator.ledger import RESERVED_KEYS, ledger
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import (
     by_stack,
@@ -65,13 +71,13 @@ def test_every_analysis_of_a_broken_history_adds_up(seed, text, how):
     for moment in {-1, 0, num // 2, num - 1}:
         state = replay.at(moment)
         told = ledger(replay, moment)
-        parts = [one.num_bytes for one in told.entries if one.key in RESERVED_KEYS]
+        parts = [one.bytes for one in told.entries if one.key in RESERVED_KEYS]
         assert sum(parts) == state.reserved_bytes
         assert int(arenas(state).free_bytes.sum()) == state.segments.free_size.sum()
-        histogram = free_histogram(state)
+        histogram = free_sizes(state)
         whole = histogram.split_bytes.sum() + histogram.whole_bytes.sum()
         assert int(whole) == state.segments.free_size.sum()
-        pins(state, lives.stack)
+        pins(state, lives.stack, 9)
         assert (
             fit(state, replay.segments.rounding, 1 << 20).free
             <= state.segments.free_size.sum()
