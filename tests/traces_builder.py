@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_plugin.analysis.trace.build import EMPTY_TRACE, place
-from tb_plugin.analysis.trace.details import (
-    DeviceWork,
-    Launches,
-)
+from tb_plugin.analysis.trace.details import DeviceWork, Launches, MemoryEvents
 from tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
@@ -83,6 +80,17 @@ class MadeTrace:
         if correlation:
             self.correlations.append((number, category, correlation))
         return number
+
+    def kernel(
+        self, launched: int, start: int, took: int, name: str = "gemm", device: int = 0
+    ) -> None:
+        """A kernel on stream 7 of a device, which the host launched at a time."""
+        number, stream = len(self.correlations) + 1, f"stream 7 of {device}"
+        self.slice(
+            "main", "cudaLaunchKernel", launched, 1, "cuda_runtime", None, number
+        )
+        self.track(stream, kind="device", device=device, stream=7)
+        self.slice(stream, name, start, took, "kernel", None, number)
 
     def instant(
         self,
@@ -207,6 +215,48 @@ class MadeTrace:
             num_bytes=none,
             bandwidth_gbps=nan,
         )
+
+
+def memory_events(rows: Any) -> MemoryEvents:
+    """Of (time, bytes, address, device type, device[, allocated[, reserved[, track]]])."""
+    padded = [(*row, *(-1, -1, 0)[len(row) - 5 :]) for row in rows]
+    time, num_bytes, address, kind, device, allocated, reserved, track = _columns(
+        padded, 8
+    )
+    return MemoryEvents(
+        time_ns=time,
+        track=track,
+        num_bytes=num_bytes,
+        address=address,
+        device_type=kind,
+        device=device,
+        allocated_bytes=allocated,
+        reserved_bytes=reserved,
+        args=np.full(len(padded), -1),
+    )
+
+
+def trace_of(
+    slices: Any,
+    *,
+    num_tracks: int = 1,
+    points: Any = (),
+    **more: Any,
+) -> Trace:
+    """A trace of slices (track, start, duration, name), and one counter's points."""
+    made = MadeTrace(rank=0)
+    for at in range(num_tracks):
+        made.track(f"thread {at}")
+    for track, start, took, name in slices:
+        made.slice(f"thread {track}", name, start, took)
+    for time_ns, value in points:
+        made.counter("memory", "bytes", time_ns, value)
+    return made.build(**more)
+
+
+def rest_ns(parts: Any) -> Any:
+    """Of each step, what is neither computation nor communication."""
+    return parts.parts_ns.sum(axis=1) - parts.computation_ns - parts.exposed_ns
 
 
 def _columns(rows: Any, num: int) -> list[np.ndarray]:

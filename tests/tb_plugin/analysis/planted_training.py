@@ -6,10 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
-from tb_plugin.analysis.trace.details import MemoryEvents
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, memory_events
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.trace import Trace
@@ -54,23 +51,12 @@ class Training(MadeTrace):
 
     def trace(self, before_bytes: int | None = None) -> Trace:
         """`before_bytes`: allocated before; None: the trace does not say totals."""
-        rows = sorted(self.events)
-        time, track, num_bytes, address = np.array(rows, np.int64).reshape(-1, 4).T
-        totals = np.full(len(rows), -1)
-        if before_bytes is not None:
-            totals = before_bytes + np.cumsum(num_bytes)
-        column = np.zeros(len(rows), np.int64)
-        memory = MemoryEvents(
-            time_ns=time,
-            track=track,
-            num_bytes=num_bytes,
-            address=address,
-            device_type=column + self.device[0],
-            device=column + self.device[1],
-            allocated_bytes=totals,
-            reserved_bytes=totals,
-            args=column - 1,
-        )
+        rows, total = [], before_bytes or 0
+        for time, track, num_bytes, address in sorted(self.events):
+            total += num_bytes
+            said = -1 if before_bytes is None else total
+            rows.append((time, num_bytes, address, *self.device, said, said, track))
+        memory = memory_events(rows)
         return replace(self.build(), memory=memory)
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.time.device_use import device_use
 from tb_plugin.analysis.time.intervals import total_ns
 from tb_plugin.analysis.time.profiled_steps import profiled_steps
@@ -20,20 +19,14 @@ from tb_plugin.analysis.trace.counters import (
     utilization_buckets,
     with_counters,
 )
-from tb_plugin.analysis.trace.details import MemoryEvents
-from tests.tb_plugin.analysis.traces import trace_of
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, memory_events, trace_of
 
 
 def kernels(*of: tuple[int, int, float]) -> MadeTrace:
     """Kernels of one device as (start, duration, blocks per SM)."""
     made = MadeTrace()
-    made.track("stream 7", kind="device", device=0, stream=7)
-    for at, (start, took, _) in enumerate(of):
-        made.slice(
-            "main", "cudaLaunchKernel", start, 1, "cuda_runtime", correlation=at + 1
-        )
-        made.slice("stream 7", "gemm", start, took, "kernel", correlation=at + 1)
+    for start, took, _ in of:
+        made.kernel(start, start, took)
     return made
 
 
@@ -126,30 +119,15 @@ def test_the_counters_say_over_time_what_the_summary_says_of_all(of):
     assert filled / use.span_ns == pytest.approx(use.sm_efficiency, abs=1e-6)
 
 
-def events(*rows: tuple[int, int, int, int, int]) -> MemoryEvents:
-    """Of (time, device type, device, allocated, reserved)."""
-    time, kind, device, allocated, reserved = np.array(rows, np.int64).T
-    none = np.zeros(len(rows), np.int64)
-    return MemoryEvents(
-        time_ns=time,
-        track=none,
-        num_bytes=none,
-        address=none,
-        device_type=kind,
-        device=device,
-        allocated_bytes=allocated,
-        reserved_bytes=reserved,
-        args=none,
-    )
-
-
 def test_each_device_has_a_counter_of_what_was_said():
     trace = trace_of([(0, 0, 100, "mm")], points=[(1, 5.0)])
-    memory = events(
-        (10, 1, 0, 100, 200),
-        (30, 1, 0, 50, 200),
-        (20, 0, -1, 7, 0),
-        (25, 1, 0, NOTHING, NOTHING),
+    memory = memory_events(
+        [
+            (10, 0, 0, 1, 0, 100, 200),
+            (30, 0, 0, 1, 0, 50, 200),
+            (20, 0, 0, 0, -1, 7, 0),
+            (25, 0, 0, 1, 0),
+        ]
     )
     found = with_counters(replace(trace, memory=memory))
     names = [track.name for track in found.tracks[-3:]]

@@ -38,20 +38,9 @@ def kernels(
 ) -> MadeTrace:
     """NCCL kernels 1,000 ns apart, each launched under a `record_param_comms`."""
     made = MadeTrace()
-    made.track("stream 7", kind="device", device=0, stream=7)
     for at, took in enumerate(durations):
         made.slice("main", "record_param_comms", at * 1000, 50)
-        made.slice(
-            "main",
-            "cudaLaunchKernel",
-            at * 1000 + 5,
-            2,
-            "cuda_runtime",
-            correlation=at + 1,
-        )
-        made.slice(
-            "stream 7", name, at * 1000 + 100, took, "kernel", correlation=at + 1
-        )
+        made.kernel(at * 1000 + 5, at * 1000 + 100, took, name)
     return made
 
 

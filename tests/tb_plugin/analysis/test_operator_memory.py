@@ -4,38 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.time.operator_times import operator_times
 from tb_plugin.analysis.time.slice_roles import slice_roles
-from tb_plugin.analysis.trace.details import MemoryEvents
 from tb_plugin.analysis.trace_memory.events import memory_devices, memory_pairs
 from tb_plugin.analysis.trace_memory.operators import event_operators, operator_memory
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, memory_events
 
 CPU, CUDA = (0, -1), (1, 0)
 
 
-def memory_of(events, track: int = 0) -> MemoryEvents:
+def memory_of(events):
     """Events as (time, bytes, address, device); sorted by time already."""
-    rows = [(t, track, n, a, *device) for t, n, a, device in events]
-    time, tracks, num_bytes, address, kind, device = (
-        np.array(rows, np.int64).reshape(-1, 6).T
-    )
-    none = np.full(len(rows), -1)
-    return MemoryEvents(
-        time_ns=time,
-        track=tracks,
-        num_bytes=num_bytes,
-        address=address,
-        device_type=kind,
-        device=device,
-        allocated_bytes=none,
-        reserved_bytes=none,
-        args=none,
-    )
+    return memory_events([(t, n, a, *device) for t, n, a, device in events])
 
 
 def table_of(made: MadeTrace, events, **options):

@@ -17,15 +17,6 @@ from tb_plugin.analysis.time.slice_tree import SliceTree
 from tests.traces_builder import MadeTrace
 
 
-def launched(made: MadeTrace, at: int, start: int, took: int, name="gemm") -> None:
-    correlation = len(made.correlations) + 1
-    made.slice(
-        "main", "cudaLaunchKernel", at, 2, "cuda_runtime", correlation=correlation
-    )
-    made.track("stream 7", kind="device", device=0, stream=7)
-    made.slice("stream 7", name, start, took, "kernel", correlation=correlation)
-
-
 def table_of(trace, **options):
     roles = slice_roles(trace)
     table = operator_table(operator_times(trace, roles), roles, **options)
@@ -44,12 +35,12 @@ def test_an_operators_own_time_is_without_what_is_in_it():
     made.slice("main", "aten::linear", 10, 100)
     made.slice("main", "nn.Module: Linear_0", 20, 80, "python_function")
     made.slice("main", "aten::addmm", 30, 50)
-    launched(made, 40, 100, 33)
-    launched(made, 90, 140, 7)  # by linear itself
+    made.kernel(40, 100, 33)
+    made.kernel(90, 140, 7)  # by linear itself
     table, at = table_of(made.build())
     assert sorted(at) == ["aten::addmm", "aten::linear"]
-    assert row(table, at["aten::linear"]) == (1, 100 - 50 - 2, 100, 7, 40)
-    assert row(table, at["aten::addmm"]) == (1, 50 - 2, 50, 33, 33)
+    assert row(table, at["aten::linear"]) == (1, 100 - 50 - 1, 100, 7, 40)
+    assert row(table, at["aten::addmm"]) == (1, 50 - 1, 50, 33, 33)
 
 
 def test_calls_of_one_name_are_one_row_and_shapes_keep_them_apart():
@@ -201,9 +192,9 @@ def test_a_name_thrice_inside_itself_is_one_call_with_all_it_launched():
     made = MadeTrace()
     for inside in range(3):
         made.slice("main", "aten::div", 10 * inside, 100 - 20 * inside)
-    launched(made, 40, 200, 9)
+    made.kernel(40, 200, 9)
     table, at = table_of(made.build())
-    assert row(table, at["aten::div"]) == (1, 98, 100, 9, 9)
+    assert row(table, at["aten::div"]) == (1, 99, 100, 9, 9)
 
 
 def test_one_launch_may_start_kernels_on_several_devices():
@@ -221,8 +212,8 @@ def test_one_launch_may_start_kernels_on_several_devices():
 def test_the_share_of_tensor_cores_is_of_kernels():
     made = MadeTrace()
     made.slice("main", "aten::mm", 0, 100)
-    launched(made, 10, 20, 30, "ampere_fp16_s16816gemm")
-    launched(made, 15, 60, 10, "add_kernel")
+    made.kernel(10, 20, 30, "ampere_fp16_s16816gemm")
+    made.kernel(15, 60, 10, "add_kernel")
     table, at = table_of(made.build())
     index = at["aten::mm"]
     assert int(table.tensor_core_self_ns[index]) == 30
@@ -249,10 +240,10 @@ def test_eligible_are_operators_with_matrix_products(name, eligible):
 def test_kernels_by_name_and_by_what_launched_them():
     made = MadeTrace()
     made.slice("main", "aten::mm", 0, 50)
-    launched(made, 10, 100, 30)
+    made.kernel(10, 100, 30)
     made.slice("main", "aten::bmm", 60, 50)
-    launched(made, 70, 200, 10)
-    launched(made, 80, 300, 20, "ncclDevKernel_AllReduce")
+    made.kernel(70, 200, 10)
+    made.kernel(80, 300, 20, "ncclDevKernel_AllReduce")
     trace = made.build()
     trace = replace(
         trace,

@@ -24,7 +24,7 @@ from tests.tb_plugin.analysis.test_profile_conformance import (
     peer_of,
     profile_of,
 )
-from tests.tb_plugin.analysis.traces import rest_ns
+from tests.traces_builder import rest_ns
 
 pytestmark = needs_real
 

@@ -22,7 +22,7 @@ from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.analysis.trace_memory.attribution import memory_holders
 from tb_plugin.formats.traces import read_trace
 from tb_plugin.worker.importer import Importer
-from tests.tb_plugin.analysis.traces import rest_ns
+from tests.traces_builder import rest_ns
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"
 needs_real = pytest.mark.skipif(

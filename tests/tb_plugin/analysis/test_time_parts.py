@@ -13,22 +13,11 @@ from tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL, device_use
 from tb_plugin.analysis.time.profiled_steps import profiled_steps
 from tb_plugin.analysis.time.slice_roles import Role, slice_roles
 from tb_plugin.analysis.time.time_parts import time_parts
-from tests.tb_plugin.analysis.traces import rest_ns
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, rest_ns
 
 
 def steps_of(made: MadeTrace):
     return profiled_steps(made.build())
-
-
-def kernel(made: MadeTrace, launched: int, start: int, took: int, name="gemm") -> None:
-    """A kernel on stream 7 that the host launched at a time."""
-    correlation = len(made.correlations) + 1
-    made.slice(
-        "main", "cudaLaunchKernel", launched, 1, "cuda_runtime", correlation=correlation
-    )
-    made.track("stream 7", kind="device", device=0, stream=7)
-    made.slice("stream 7", name, start, took, "kernel", correlation=correlation)
 
 
 def test_steps_are_their_annotations_in_order():
@@ -66,7 +55,7 @@ def test_a_step_lasts_as_long_as_what_was_launched_in_it():
     made = MadeTrace()
     for number in range(3):
         made.slice("main", f"ProfilerStep#{number}", number * 100, 90, "operator")
-        kernel(made, number * 100 + 10, number * 100 + 50, 70)
+        made.kernel(number * 100 + 10, number * 100 + 50, 70)
     steps = steps_of(made)
     assert steps.start_ns.tolist() == [0, 120, 220]
     assert steps.end_ns.tolist() == [120, 220, 320]
@@ -77,8 +66,8 @@ def test_a_step_lasts_as_long_as_what_was_launched_in_it():
 def test_work_of_before_the_first_step_moves_its_start():
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 100, 90, "user_annotation")
-    kernel(made, 50, 60, 70)  # of a step that was not profiled
-    kernel(made, 120, 130, 30)
+    made.kernel(50, 60, 70)  # of a step that was not profiled
+    made.kernel(120, 130, 30)
     assert steps_of(made).start_ns.tolist() == [130]
 
 
@@ -88,7 +77,7 @@ def test_steps_at_the_end_that_are_not_whole_are_left_out(last, kept):
     for number, count in enumerate((5, 5, last, 0)):
         made.slice("main", f"ProfilerStep#{number}", number * 100, 90, "operator")
         for at in range(count):
-            kernel(made, number * 100 + at, number * 100 + 10 + at * 5, 5)
+            made.kernel(number * 100 + at, number * 100 + 10 + at * 5, 5)
     assert len(steps_of(made)) == kept
 
 
@@ -136,8 +125,8 @@ def test_the_parts_of_a_step():
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
     made.slice("main", "enumerate(DataLoader)#It.__next__", 0, 20, "user_annotation")
     made.slice("main", "aten::mm", 20, 20)
-    kernel(made, 30, 40, 20)  # 40 to 60
-    kernel(made, 32, 50, 30, "ncclKernel_AllReduce")  # 50 to 80, of it 10 hidden
+    made.kernel(30, 40, 20)  # 40 to 60
+    made.kernel(32, 50, 30, "ncclKernel_AllReduce")  # 50 to 80, of it 10 hidden
     made.slice("main", "aten::add", 85, 5)
     trace = made.build()
     steps = profiled_steps(trace)
@@ -252,8 +241,8 @@ def use_of(trace):
 def test_device_use_is_what_its_formulas_say():
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
-    kernel(made, 5, 10, 20)
-    kernel(made, 15, 50, 30, "volta_s884gemm")
+    made.kernel(5, 10, 20)
+    made.kernel(15, 50, 30, "volta_s884gemm")
     trace = with_blocks(made, [64 / 80, 3.0], [25.0, 50.0])
     (use,) = use_of(trace)
     assert (use.device, use.num_kernels, use.busy_ns, use.span_ns) == (0, 2, 50, 100)
@@ -266,7 +255,7 @@ def test_device_use_is_what_its_formulas_say():
 def test_sixty_four_blocks_on_eighty_processors_are_four_fifths():
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
-    kernel(made, 0, 0, 100)
+    made.kernel(0, 0, 100)
     (use,) = use_of(with_blocks(made, [64 / 80], [100.0]))
     assert (use.utilization, use.sm_efficiency) == (1.0, pytest.approx(0.8))
 
@@ -274,7 +263,7 @@ def test_sixty_four_blocks_on_eighty_processors_are_four_fifths():
 def test_what_a_trace_does_not_say_is_not_zero():
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
-    kernel(made, 0, 0, 100)
+    made.kernel(0, 0, 100)
     (use,) = use_of(with_blocks(made, [float("nan")], [float("nan")]))
     assert (use.sm_efficiency, use.occupancy) == (None, None)
     assert use_of(MadeTrace().build()) == ()

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.findings import trace as findings
-from tb_plugin.analysis.trace.details import MemoryEvents
 from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.analysis.trace.trace import TraceFacts
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, memory_events
 
 V100 = {"id": 0, "computeMajor": 7, "computeMinor": 0, "totalGlobalMem": 1000}
 K80 = {"id": 0, "computeMajor": 3, "computeMinor": 0, "totalGlobalMem": 1000}
@@ -28,17 +27,6 @@ class Made(MadeTrace):
     def __init__(self) -> None:
         super().__init__()
         self.slice("main", "ProfilerStep#1", 0, 1_000_000, "user_annotation")
-
-    def kernel(
-        self, start: int, took: int, name: str = "gemm", device: int = 0
-    ) -> None:
-        correlation = len(self.correlations) + 1
-        self.slice(
-            "main", "cudaLaunchKernel", start, 1, "cuda_runtime", None, correlation
-        )
-        stream = f"stream {device}"
-        self.track(stream, kind="device", device=device, stream=7)
-        self.slice(stream, name, start, took, "kernel", None, correlation)
 
     def profile(self, *devices: dict, backend: str = "", blocks: float | None = None):
         trace = self.build(facts=TraceFacts(devices=devices, backend=backend))
@@ -68,7 +56,7 @@ def test_data_parallel_on_several_devices(name, devices, fires):
     made = Made()
     made.slice("main", name, 10, 500_000, "user_annotation")
     for device in range(devices):
-        made.kernel(100, 1000, device=device)
+        made.kernel(100, 100, 1000, device=device)
     found = numbers(findings.single_process, made.profile())
     assert found == ([devices] if fires else [])
 
@@ -86,7 +74,7 @@ def test_a_backend_of_the_host_beside_devices(device, backend, fires):
     made = Made()
     made.slice("main", "DistributedDataParallel.forward", 10, 900, "user_annotation")
     made.slice("worker", "gloo:all_reduce", 2000, 50, "user_annotation")
-    made.kernel(100, 1000)
+    made.kernel(100, 100, 1000)
     found = [*findings.no_nccl(made.profile(device, backend=backend))]
     assert ["through gloo" in one.sentence for one in found] == [True] * fires
 
@@ -99,12 +87,12 @@ def test_without_a_device_gloo_is_right():
 
 def test_exposed_communication_counts_and_hidden_does_not():
     made = Made()
-    made.kernel(0, 300_000)
-    made.kernel(200_000, 250_000, "ncclDevKernel_AllReduce", device=0)
+    made.kernel(0, 0, 300_000)
+    made.kernel(200_000, 200_000, 250_000, "ncclDevKernel_AllReduce", device=0)
     assert numbers(findings.communicating, made.profile()) == [15, 40]
     hidden = Made()
-    hidden.kernel(0, 500_000)
-    hidden.kernel(100_000, 250_000, "ncclDevKernel_AllReduce")
+    hidden.kernel(0, 0, 500_000)
+    hidden.kernel(100_000, 100_000, 250_000, "ncclDevKernel_AllReduce")
     assert numbers(findings.communicating, hidden.profile()) == []
     assert numbers(findings.communicating, Made().profile()) == []
 
@@ -112,7 +100,7 @@ def test_exposed_communication_counts_and_hidden_does_not():
 @pytest.mark.parametrize(("took", "fires"), [(400_000, True), (600_000, False)])
 def test_a_device_that_idles_more_than_half_the_time(took, fires):
     made = Made()
-    made.kernel(0, took)
+    made.kernel(0, 0, took)
     assert numbers(findings.idle, made.profile()) == ([40] if fires else [])
     assert numbers(findings.idle, Made().profile()) == []
 
@@ -129,8 +117,8 @@ def test_a_device_that_idles_more_than_half_the_time(took, fires):
 def test_matrix_products_without_tensor_cores(device, kernel, operator, fires):
     made = Made()
     made.slice("main", operator, 90, 100)
-    made.kernel(100, 600, kernel)
-    made.kernel(1000, 400, "copy")
+    made.kernel(100, 100, 600, kernel)
+    made.kernel(1000, 1000, 400, "copy")
     found = numbers(findings.no_tensor_cores, made.profile(device))
     assert found == ([60] if fires else [])
 
@@ -138,20 +126,9 @@ def test_matrix_products_without_tensor_cores(device, kernel, operator, fires):
 @pytest.mark.parametrize(("peak", "fires"), [(901, True), (900, False)])
 def test_a_device_that_is_nearly_full(peak, fires):
     made = Made()
-    made.kernel(0, 10)
+    made.kernel(0, 0, 10)
     profile = made.profile(V100)
-    column = np.array([0, 0])
-    memory = MemoryEvents(
-        time_ns=np.array([1, 2]),
-        track=column,
-        num_bytes=np.array([5, 5]),
-        address=column,
-        device_type=np.array([0, 1]),
-        device=np.array([-1, 0]),
-        allocated_bytes=np.array([99_999, peak]),
-        reserved_bytes=column,
-        args=column,
-    )
+    memory = memory_events([(1, 5, 0, 0, -1, 99_999, 0), (2, 5, 0, 1, 0, peak, 0)])
     profile = TraceProfile(replace(profile.trace, memory=memory))
     found = numbers(findings.near_capacity, profile)
     assert found == ([peak, 1000] if fires else [])
@@ -160,41 +137,41 @@ def test_a_device_that_is_nearly_full(peak, fires):
 def test_many_small_kernels_on_an_idle_device():
     made = Made()
     for at in range(40):
-        made.kernel(at * 20_000, 5_000)
+        made.kernel(at * 20_000, at * 20_000, 5_000)
     (found,) = findings.small_kernels(made.profile())
     assert found.sentence.startswith("40 kernels per step, 100 % of them")
     assert numbers(findings.small_kernels, made.profile()) == [100, 5e-6, 80]
     busy = Made()
-    busy.kernel(100_000, 800_000)
+    busy.kernel(100_000, 100_000, 800_000)
     for at in range(40):
-        busy.kernel(at * 20, 10)
+        busy.kernel(at * 20, at * 20, 10)
     assert numbers(findings.small_kernels, busy.profile()) == []
     few = Made()
-    few.kernel(0, 50_000)
+    few.kernel(0, 0, 50_000)
     assert numbers(findings.small_kernels, few.profile()) == []
 
 
 @pytest.mark.parametrize(("blocks", "fires"), [(0.3, True), (0.9, False), (5.0, False)])
 def test_kernels_that_leave_most_of_the_device_idle(blocks, fires):
     made = Made()
-    made.kernel(0, 900_000)
+    made.kernel(0, 0, 900_000)
     found = [*findings.empty_devices(made.profile(blocks=blocks))]
     assert (len(found) == 1) is fires
     talking = Made()
-    talking.kernel(0, 900_000, "ncclDevKernel_AllReduce")
+    talking.kernel(0, 0, 900_000, "ncclDevKernel_AllReduce")
     assert numbers(findings.empty_devices, talking.profile(blocks=0.1)) == []
 
 
 def test_a_device_that_waits_for_the_host():
     made = Made()
     made.slice("main", "aten::mm", 0, 500_000)
-    made.kernel(600_000, 400_000)
+    made.kernel(600_000, 600_000, 400_000)
     (found,) = findings.host_bound(made.profile())
     assert found.cost == pytest.approx(60)
     assert "mostly for operators on the host" in found.sentence
     busy = Made()
     busy.slice("main", "aten::mm", 0, 500_000)
-    busy.kernel(0, 900_000)
+    busy.kernel(0, 0, 900_000)
     assert numbers(findings.host_bound, busy.profile()) == []
     without = Made()
     without.slice("main", "aten::mm", 0, 500_000)

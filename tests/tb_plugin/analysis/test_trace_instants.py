@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tb_plugin.analysis.trace.instants import marks, slices_around
 from tb_plugin.analysis.trace.totals import found_rows
 from tb_plugin.analysis.trace.trace import Instants
-from tests.tb_plugin.analysis.traces import trace_of
+from tests.traces_builder import trace_of
 
 
 def with_instants(rows, slices=((0, 0, 100, "step"), (0, 10, 50, "forward"))):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb_plugin.analysis.trace import tiles as trace_tiles
 from tb_plugin.analysis.trace.tiles import Lane, TraceTiles, zoom_of
-from tests.tb_plugin.analysis.traces import trace_of
+from tests.traces_builder import trace_of
 
 slices = st.lists(
     st.tuples(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tb_plugin.analysis.time.profiled_steps import steps_of
 from tb_plugin.analysis.trace.families import family_of
 from tb_plugin.analysis.trace.totals import found_rows, matching, totals
-from tests.tb_plugin.analysis.traces import trace_of
+from tests.traces_builder import trace_of
 
 
 def by_name(trace, start, end, tracks=(0,)):

@@ -12,8 +12,8 @@ import pytest
 from tb_plugin.jobs.trace_sources import FoundSource
 from tb_plugin.worker.errors import FileError
 from tests.builders import GIB, START_NS, RunBuilder
-from tests.tb_plugin.analysis.traces import trace_of
 from tests.tb_plugin.client import PATIENCE_SECONDS, Page, answered, refresh
+from tests.traces_builder import trace_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import numpy as np
 from tb_plugin.analysis.trace.counters import DEVICE_USE
 from tb_plugin.analysis.trace.trace import Counters, Series, Track
 from tb_plugin.pages.trace.counters import trace_lines
-from tests.tb_plugin.analysis.traces import trace_of
+from tests.traces_builder import trace_of
 
 
 def with_counter(process, points):

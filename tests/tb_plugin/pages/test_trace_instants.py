@@ -12,7 +12,6 @@ import pytest
 from tb_plugin.analysis.trace.trace import Instants, Track
 from tb_plugin.jobs.trace_sources import FoundSource
 from tests.builders import GIB, START_NS, RunBuilder
-from tests.tb_plugin.analysis.traces import trace_of
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_trace import (
     MS,
@@ -23,6 +22,7 @@ from tests.tb_plugin.pages.test_trace import (
     spans_of,
     window,
 )
+from tests.traces_builder import trace_of
 
 if TYPE_CHECKING:
     from pathlib import Path
