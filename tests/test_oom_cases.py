@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import bisect
 import pickle
-from typing import Any
 
 import pytest
 
+from collector.format.snapshots import tables_of
+from tb_plugin.analysis.allocator.lifetimes import BEFORE
+from tb_plugin.analysis.allocator.oddities import oddities_of
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.oom_cases.cases import KINDS, make
 from tests.oom_cases.truth import said_cause
 from tests.perf.oom_independent import judged_case
@@ -45,85 +48,30 @@ RIGHT = set(SAMPLE) - {"eval_with_graph-2"}
 ONCE = [(kind, at % 4) for at, kind in enumerate(KINDS)]
 
 
-class Replay:
-    """Walks from the end of one device's events to their start."""
-
-    def __init__(self, snapshot: dict[str, Any], device: int) -> None:
-        own = [s for s in snapshot["segments"] if s["device"] == device]
-        self.segments = {s["address"]: s["total_size"] for s in own}
-        self.live = {
-            block["address"]: up(block["requested_size"])
-            for segment in own
-            for block in segment["blocks"]
-            if block["state"] != "inactive"
-        }
-        self.pending = {
-            block["address"]
-            for segment in own
-            for block in segment["blocks"]
-            if block["state"] == "active_pending_free"
-        }
-        self.addresses = sorted(self.live)
-        self.starts = sorted(self.segments)
-
-    def undo(self, event: dict[str, Any]) -> None:
-        address, size = event.get("addr"), event["size"]
-        match event["action"]:
-            case "free_completed":
-                self._put(address, up(size))
-                self.pending.add(address)
-            case "free_requested":
-                self.pending.remove(address)
-            case "alloc":
-                assert address not in self.pending
-                assert self.live.pop(address) == up(size)
-                self.addresses.remove(address)
-            case "segment_free":
-                assert address not in self.segments
-                self.segments[address] = size
-                bisect.insort(self.starts, address)
-            case "segment_alloc":
-                assert self.segments.pop(address) == size
-                self.starts.remove(address)
-                at = bisect.bisect_left(self.addresses, address)
-                assert at == len(self.addresses) or self.addresses[at] >= address + size
-
-    def _put(self, address: int, size: int) -> None:
-        at = bisect.bisect_left(self.addresses, address)
-        if at:
-            before = self.addresses[at - 1]
-            assert before + self.live[before] <= address
-        if at < len(self.addresses):
-            assert address + size <= self.addresses[at]
-        start = self.starts[bisect.bisect_right(self.starts, address) - 1]
-        assert start <= address
-        assert address + size <= start + self.segments[start]
-        self.live[address] = size
-        self.addresses.insert(at, address)
-
-
-def up(size: int) -> int:
-    return -(-max(size, 1) // 512) * 512
-
-
 @pytest.mark.parametrize(("kind", "seed"), ONCE)
-def test_events_lead_back_from_the_end_to_the_start(kind, seed):
-    snapshot = make(kind, seed).snapshot
-    for segment in snapshot["segments"]:
-        at = segment["address"]
-        for block in segment["blocks"]:
-            assert block["address"] == at
-            at += block["size"]
-        assert at == segment["address"] + segment["total_size"]
+def test_events_lead_to_the_segments_at_the_end(kind, seed):
+    dumped = make(kind, seed).snapshot
+    for segment in dumped["segments"]:
         active = [b for b in segment["blocks"] if b["state"] != "inactive"]
         assert segment["active_size"] == sum(b["size"] for b in active)
-    for device, events in enumerate(snapshot["device_traces"]):
+    for events in dumped["device_traces"]:
         times = [event["time_us"] for event in events]
         assert times == sorted(set(times))
+    snapshot = snapshot_of(tables_of(dumped))
+    assert snapshot.oddities == {}
+    for device in snapshot.devices:
         replay = Replay(snapshot, device)
-        for event in reversed(events):
-            replay.undo(event)
-        assert set(replay.live) == set(replay.addresses)
+        assert replay.lives.num_lost == 0
+        assert oddities_of(replay) == {}
+        assert replay.at(BEFORE).reserved_bytes == replay.reserved.levels.first
+        end = replay.at(replay.num_events - 1).segments
+        assert end.total_size.tolist() == device.segments.total_size.tolist()
+        ends = device.blocks.address + device.blocks.size
+        for row, address in enumerate(device.segments.address):
+            own = device.blocks.segment == row
+            starts = [*device.blocks.address[own].tolist(), ends[own][-1]]
+            assert starts == [address, *ends[own]]
+            assert ends[own][-1] == address + device.segments.total_size[row]
 
 
 @pytest.mark.parametrize("kind", ["pending", "fragmented", "one_of_several"])

@@ -13,11 +13,9 @@ from hypothesis import given
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
-from tb_plugin.analysis.allocator.live import by_stack, live_rows, live_totals
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.stacking import stacked
 from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.frames import stack_label, user_frames
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, Snapshot
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form, trained_rank
@@ -27,8 +25,6 @@ from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     Modelled,
     histories,
-    named,
-    needs_real,
     pickled,
     real,
     real_devices,
@@ -379,39 +375,3 @@ def test_the_active_timeline_of_modelled_histories_lies_so_too(made):
     ]
     for event, rows in Layout(trace, segments, 0).states(set(range(len(trace)))):
         assert drawn(replay, event) == rows
-
-
-# The real out-of-memory error.
-
-
-@needs_real
-def test_the_recorded_oom_shows_what_filled_the_device():
-    snapshot = real(named("Constructor-Sun"))
-    replay = Replay(snapshot, snapshot.device(1))
-    lives = replay.lives
-    assert ACTIONS[replay.device.events.action[421]] == "oom"
-    # At the end, where other viewers look, next to nothing is left.
-    end = live_rows(lives, replay.num_events - 1)
-    gib = 1 << 30
-    assert (
-        round(live_totals(lives, end, replay.num_events - 1).active_bytes / gib, 2)
-        == 0.38
-    )
-    rows = live_rows(lives, 421)
-    live = live_totals(lives, rows, 421).active_bytes
-    assert round(live / gib, 2) == 78.29
-    assert replay.active.peak[1] == 420
-    assert round(int(replay.active.after[421]) / gib, 2) == 78.29
-    assert round(int(replay.reserved.levels.after[421]) / gib, 2) == 78.42
-    user = user_frames(snapshot.stacks)
-    lines: Counter[str] = Counter()
-    sums = by_stack(lives, rows)
-    for stack, num_bytes in zip(
-        sums.stack.tolist(), sums.num_bytes.tolist(), strict=True
-    ):
-        lines[stack_label(snapshot.stacks, stack, int(user[stack]))] += num_bytes
-    first_four = lines.most_common(4)
-    # 94.75 %; the four shares as a table rounds them add up to 94.8.
-    share = sum(size for _, size in first_four) / live
-    assert share == pytest.approx(0.948, abs=0.001)
-    assert {line.split(":")[0] for line, _ in first_four} == {"models.py"}

@@ -1,10 +1,7 @@
-"""What lived from when to when: against recorded snapshots' figures and a small model."""
+"""What lived from when to when, against a small model."""
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,18 +18,6 @@ from tb_plugin.analysis.allocator.lifetimes import (
     levels,
     lifetimes,
 )
-from tests.tb_plugin.readers.snapshots.pickled import unpickled
-
-REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
-EXPECTED = (
-    json.loads((REAL / "expected.json").read_text())
-    if (REAL / "expected.json").is_file()
-    else {}
-)
-
-ONLY_COMPLETED = "Da1sypetals+SnapViewer__assets__memory.pickle"
-"""Knows free_completed alone. The figures count nothing as freed then; we take it for
-both, or allocated bytes would never fall."""
 
 
 def history_of(trace: list[dict[str, Any]]) -> History:
@@ -52,44 +37,6 @@ def blocks_of(blocks: list[tuple[int, int, bool]]) -> Blocks:
         is_allocated=np.array([whole for _, _, whole in blocks], np.bool_),
         stack=np.full(len(blocks), -1),
     )
-
-
-def active_blocks(segments: list[dict[str, Any]], device: int) -> Blocks:
-    found = []
-    for segment in segments:
-        at = segment["address"]
-        for block in segment["blocks"]:
-            if segment["device"] == device and block["state"].startswith("active"):
-                whole = block["state"] == "active_allocated"
-                found.append((block.get("address", at), block["size"], whole))
-            at += block["size"]
-    return blocks_of(found)
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_recorded_snapshots_have_the_figures_they_are_known_for(name):
-    snapshot = unpickled((REAL / name).read_bytes())
-    segments = snapshot["segments"] if isinstance(snapshot, dict) else snapshot
-    traces = snapshot.get("device_traces", []) if isinstance(snapshot, dict) else []
-    for device, figures in enumerate(EXPECTED[name]["devices"]):
-        history = history_of(traces[device] if device < len(traces) else [])
-        blocks = active_blocks(segments, device)
-        lives = lifetimes(history, blocks)
-        for kind in ("active", "allocated"):
-            if kind == "allocated" and name == ONLY_COMPLETED:
-                continue
-            found = levels(
-                lives, len(history), figures[f"{kind}_bytes"], active=kind == "active"
-            )
-            assert found.peak == (
-                figures[f"peak_{kind}_bytes"],
-                figures[f"peak_{kind}_event"],
-            )
-        assert lives.num_lost == 0
-        at_end = set(lives.addr[lives.gone == len(history)].tolist())
-        assert set(blocks.addr.tolist()) <= at_end
-        if name != "drisspg+transformer_nuggets__test__data__mini_snapshot.pickle":
-            assert set(blocks.addr.tolist()) == at_end
 
 
 class Model:

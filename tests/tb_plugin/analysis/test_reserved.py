@@ -23,17 +23,6 @@ from tests.tb_plugin.analysis.snapshots import (
 
 
 @given(histories)
-def test_reserved_is_what_the_model_had_reserved(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
-    found = reserved(model.device)
-    assert found.num_below_zero == 0
-    for moment, (segments, _) in model.states.items():
-        assert found.levels.after[moment] == sum(size for _, size, _, _ in segments)
-
-
-@given(histories)
 def test_pools_and_streams_add_up_to_the_whole(made):
     model = Modelled(*made)
     if model.device is None:
