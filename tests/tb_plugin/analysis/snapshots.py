@@ -13,6 +13,8 @@ import pytest
 from hypothesis import strategies as st
 
 from collector.format.snapshots import tables_of
+from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import OTHER, Attribution
 from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot
 from tb_plugin.analysis.snapshots.tables import snapshot_of
@@ -26,8 +28,9 @@ from tests.simulate.snapshots.events import snapshot
 from tests.simulate.snapshots.form import segments_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_plugin.analysis.allocator.holders import Holders
-    from tb_plugin.analysis.allocator.replay import Replay
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
 EXPECTED: dict[str, Any] = (
@@ -134,6 +137,7 @@ class Modelled:
         max_entries: int | None = None,
         torch: Any = "2.13",
     ) -> None:
+        self.text, self.torch = settings, torch
         parsed: AllocatorSettings = parse_settings(settings)
         self.sites = Sites()
         self.allocator = CachingAllocator(
@@ -205,3 +209,19 @@ def held_at(held: Holders, column: int) -> Any:
     found = np.zeros(len(held.group) + 1, np.int64)
     np.add.at(found, held.slot[until], held.delta[until])
     return found
+
+
+models = histories.map(lambda made: Modelled(*made)).filter(lambda made: made.device)
+"""Models that have recorded something."""
+
+
+def replay_of(model: Modelled) -> Replay:
+    """What the analyses make of a model's snapshot."""
+    return Replay(model.snapshot, model.device)
+
+
+def lives_of(rows: Sequence[tuple[int, ...]]) -> Lifetimes:
+    """Of (born, gone[, size[, stack[, freed]]]), in order of birth."""
+    padded = [(*row, *(1, -1, row[1])[len(row) - 2 :]) for row in rows]
+    born, gone, size, stack, freed = np.array(padded, np.int64).reshape(-1, 5).T
+    return Lifetimes(512 * np.arange(len(rows)), size, stack, born, freed, gone, 0)

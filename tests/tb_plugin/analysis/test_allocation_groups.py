@@ -8,17 +8,10 @@ from hypothesis import strategies as st
 
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.allocator import groups
-from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from tests.tb_plugin.analysis.snapshots import lives_of
 from tests.tb_plugin.analysis.test_forward_modules import forward, stacks_of
 
 NUM_EVENTS = 100
-
-
-def lives_of(rows) -> Lifetimes:
-    """Born, gone, size, stack of each, in order of birth."""
-    columns = [np.array([row[at] for row in rows], np.int64) for at in range(4)]
-    born, gone, size, stack = columns
-    return Lifetimes(np.arange(len(rows)), size, stack, born, gone, gone, 0)
 
 
 rows = st.lists(

@@ -23,11 +23,11 @@ from tests.simulate.allocator.settings import parse_settings
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,
-    Modelled,
-    histories,
+    models,
     pickled,
     real,
     real_devices,
+    replay_of,
 )
 
 ONLY_COMPLETED = "Da1sypetals+SnapViewer__assets__memory.pickle"
@@ -346,12 +346,9 @@ def test_the_active_timeline_lies_as_memory_viz_lays_it(name, place):
     assert num_states == len(wanted)
 
 
-@given(histories)
-def test_the_active_timeline_of_modelled_histories_lies_so_too(made):
-    model = Modelled(*made)
-    if model.device is None or not len(model.device.events):
-        return
-    replay = Replay(model.snapshot, model.device)
+@given(models)
+def test_the_active_timeline_of_modelled_histories_lies_so_too(model):
+    replay = replay_of(model)
     events = model.device.events
     trace = [
         {"action": ACTIONS[action], "addr": int(addr), "size": int(size)}

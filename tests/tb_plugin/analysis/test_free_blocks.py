@@ -17,7 +17,6 @@ from tb_plugin.analysis.allocator.free_blocks import (
     pins,
     releasable,
 )
-from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE
@@ -25,7 +24,7 @@ from tests.simulate.allocator.allocator import SimulatedOutOfMemoryError
 from tests.simulate.allocator.settings import MIB, parse_settings
 from tests.simulate.allocator.stats import LARGE, RESERVED
 from tests.simulate.history.history import SEGMENT_ALLOC, SEGMENT_MAP
-from tests.tb_plugin.analysis.snapshots import SETTINGS, Modelled, operations
+from tests.tb_plugin.analysis.snapshots import SETTINGS, Modelled, operations, replay_of
 
 endings = st.tuples(
     st.builds(operations, st.integers(0, 2**32), st.integers(1, 120)),
@@ -37,8 +36,11 @@ during a capture begins to wait with it."""
 SETTLED = [*NOTED, *(("synchronize", stream, 0) for stream in range(3)), *NOTED]
 
 
+ended = endings.map(lambda made: Modelled(*made)).filter(lambda made: made.device)
+
+
 def at_end(model: Modelled):
-    replay = Replay(model.snapshot, model.device)
+    replay = replay_of(model)
     return replay, replay.at(replay.num_events - 1)
 
 
@@ -94,11 +96,8 @@ def test_emptying_the_cache_gives_back_what_was_said(made):
     assert int(releasable(state).sum()) == before - stats.get(RESERVED)
 
 
-@given(endings)
-def test_arenas_are_the_lists_of_the_model(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
+@given(ended)
+def test_arenas_are_the_lists_of_the_model(model):
     _, state = at_end(model)
     found = arenas(state)
     pools, streams = model.snapshot.pools, model.snapshot.streams
@@ -129,11 +128,8 @@ def test_arenas_are_the_lists_of_the_model(made):
     assert (np.diff(found.reserved_bytes) <= 0).all()
 
 
-@given(endings)
-def test_the_histogram_holds_every_free_block_once(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
+@given(ended)
+def test_the_histogram_holds_every_free_block_once(model):
     _, state = at_end(model)
     found = free_sizes(state)
     free = state.blocks.size[state.blocks.state == INACTIVE]
@@ -146,11 +142,8 @@ def test_the_histogram_holds_every_free_block_once(made):
     assert int(found.whole_bytes.sum()) == int(whole.sum())
 
 
-@given(endings)
-def test_pins_are_what_live_blocks_keep_reserved(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
+@given(ended)
+def test_pins_are_what_live_blocks_keep_reserved(model):
     replay, state = at_end(model)
     pinned, pinners = pins(state, replay.lives.stack, len(state.blocks))
     segments, blocks = state.segments, state.blocks

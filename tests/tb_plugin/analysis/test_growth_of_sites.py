@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.growth_of_sites import MAX_LOOKS, growth_of_sites
-from tb_plugin.analysis.allocator.lifetimes import BEFORE, Lifetimes
+from tb_plugin.analysis.allocator.lifetimes import BEFORE
 from tb_plugin.analysis.allocator.rounds import rounds_by_memory, rounds_by_steps
+from tests.tb_plugin.analysis.snapshots import lives_of
 
 MIB = 1 << 20
 FOR_EVER = 1 << 40
@@ -48,13 +49,14 @@ class Training:
             self.free(row)
 
     @property
-    def lives(self) -> Lifetimes:
+    def lives(self):
         rows = sorted(self.rows, key=lambda row: row[2])
-        size, stack, born, gone = (
-            np.array(c, np.int64) for c in zip(*rows, strict=True)
+        return lives_of(
+            [
+                (born, min(gone, self.events), size, stack)
+                for size, stack, born, gone in rows
+            ]
         )
-        gone = np.minimum(gone, self.events)
-        return Lifetimes(np.arange(len(rows)), size, stack, born, gone, gone, 0)
 
     @property
     def moment(self) -> int:
@@ -236,13 +238,8 @@ def test_many_rounds_are_looked_at_now_and_then():
 )
 def test_any_lives_are_looked_through(rows, moment):
     """Ends before beginnings, moments past the end: nothing but numbers come out."""
-    rows.sort()
-    born = np.array([row[0] for row in rows], np.int64)
-    gone = np.array([row[1] for row in rows], np.int64)
-    size = np.array([row[2] for row in rows], np.int64)
-    stack = np.arange(len(rows)) % 3 - 1
-    lives = Lifetimes(size, size, stack, born, gone, gone, 0)
+    lives = lives_of([(*row, at % 3 - 1) for at, row in enumerate(sorted(rows))])
     found = rounds_by_memory(lives, moment)
     assert np.all(np.diff(found.start) >= 0)
-    grown = growth_of_sites(lives, stack, found, moment)
+    grown = growth_of_sites(lives, lives.stack, found, moment)
     assert np.all(grown.kept_bytes >= 0)

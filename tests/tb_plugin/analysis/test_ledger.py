@@ -11,10 +11,11 @@ from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tests.tb_plugin.analysis.snapshots import (
     Modelled,
-    histories,
+    models,
     named,
     needs_real,
     real,
+    replay_of,
 )
 
 GIB = 1 << 30
@@ -28,12 +29,9 @@ def non_torch(found):
     return next(entry for entry in found.entries if entry.key == "non_torch")
 
 
-@given(histories, st.integers(0, 1 << 31))
-def test_entries_add_up_to_what_is_reserved(made, outside):
-    model = Modelled(*made)
-    if model.device is None:
-        return
-    replay = Replay(model.snapshot, model.device)
+@given(models, st.integers(0, 1 << 31))
+def test_entries_add_up_to_what_is_reserved(model, outside):
+    replay = replay_of(model)
     for moment in range(-1, replay.num_events):
         levels = replay.reserved.levels
         reserved = levels.after[moment] if moment >= 0 else levels.first
@@ -57,7 +55,7 @@ def test_entries_add_up_to_what_is_reserved(made, outside):
 
 def test_what_is_not_recorded_is_unknown_and_says_why():
     model = Modelled([("allocate", 3 << 20, 0)])
-    replay = Replay(model.snapshot, model.device)
+    replay = replay_of(model)
     entry = non_torch(ledger(replay, 1))
     assert (entry.bytes, entry.caveat) == (None, ledgers.NO_TOTAL)
     entry = non_torch(ledger(replay, 1, device_total=GIB))
@@ -86,7 +84,7 @@ def test_each_kind_of_memory_has_its_entry():
             ("free", 2, 0),
         ]
     )
-    replay = Replay(model.snapshot, model.device)
+    replay = replay_of(model)
     amounts = bytes_of(ledger(replay, replay.num_events - 1))
     assert amounts == {
         "live": 34 * mib - 700,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator import holders as holding
 from tb_plugin.analysis.allocator.holders import holders
-from tb_plugin.analysis.allocator.lifetimes import Lifetimes
 from tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
@@ -21,13 +21,22 @@ from tb_plugin.analysis.allocator.live import (
     range_sums,
     siblings,
     summed,
+    versions,
 )
-from tests.tb_plugin.analysis.snapshots import held_at
+from tests.tb_plugin.analysis.snapshots import held_at, lives_of
 
 NUM_EVENTS = 30
 
+
+def row_of(born: int, until: int, after: int, size: int, stack: int) -> tuple[int, ...]:
+    """Of the events until it is freed, and from then until it is gone."""
+    freed = min(born + 1 + until, NUM_EVENTS)
+    return born, min(freed + after, NUM_EVENTS), size, stack, freed
+
+
 rows = st.lists(
-    st.tuples(
+    st.builds(
+        row_of,
         st.integers(-1, NUM_EVENTS - 1),
         st.integers(0, 20),
         st.integers(0, 6),
@@ -39,24 +48,7 @@ rows = st.lists(
 moments = st.integers(-1, NUM_EVENTS - 1)
 
 
-def lives_of(made) -> Lifetimes:
-    """Of (born, events until freed, until gone, size, stack)."""
-    born, until, after, size, stack = (
-        np.array([row[at] for row in made], np.int64) for at in range(5)
-    )
-    freed = np.minimum(born + 1 + until, NUM_EVENTS)
-    return Lifetimes(
-        addr=512 * np.arange(len(made)),
-        size=size,
-        stack=stack,
-        born=born,
-        freed=freed,
-        gone=np.minimum(freed + after, NUM_EVENTS),
-        num_lost=0,
-    )
-
-
-def alive(lives: Lifetimes, moment: int) -> list[int]:
+def alive(lives, moment: int) -> list[int]:
     return [
         row for row in range(len(lives)) if lives.born[row] <= moment < lives.gone[row]
     ]
@@ -157,7 +149,7 @@ def test_holders_add_up_to_what_lives_in_every_column(made, at, most):
 
 def test_of_too_many_groups_the_least_are_among_the_others(monkeypatch):
     monkeypatch.setattr(holding, "MAX_CELLS", 6)
-    lives = lives_of([(-1, 20, 0, size, size) for size in range(1, 10)])
+    lives = lives_of([(-1, 20, size, size) for size in range(1, 10)])
     found = holders(lives, lives.stack, 10, np.arange(2), 3)
     assert found.group.tolist() == [9, 8, 7]
     assert held_at(found, 1).tolist() == [9, 8, 7, 21]
@@ -168,3 +160,18 @@ def test_nothing_alive_is_held_by_nobody(most):
     found = holders(lives_of([]), np.empty(0, np.int64), 0, np.arange(3), most)
     assert found.total.tolist() == [0, 0, 0]
     assert held_at(found, 2).tolist() == [0]
+
+
+addresses = st.lists(
+    st.sampled_from([0, 512, -512, 2**63 - 512, -(2**63)]), max_size=40
+)
+
+
+@given(addresses, st.data())
+def test_each_row_counts_the_earlier_ones_at_its_address(addr, data):
+    rows = data.draw(st.lists(st.integers(0, max(0, len(addr) - 1)), max_size=10))
+    rows = rows if addr else []
+    lives = lives_of([(at, at + 1) for at in range(len(addr))])
+    lives = replace(lives, addr=np.array(addr, np.int64))
+    found = versions(lives, np.array(rows, np.int64))
+    assert found.tolist() == [addr[:row].count(addr[row]) for row in rows]

@@ -14,10 +14,10 @@ from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
-    Modelled,
-    histories,
+    models,
     real,
     real_devices,
+    replay_of,
 )
 
 BLOCK = {"address": 4096, "size": 512, "state": "active_allocated"}
@@ -49,11 +49,9 @@ def test_a_sound_history_has_none():
     assert oddities([("free_requested", 4608), ("free_completed", 4608)]) == {}
 
 
-@given(histories)
-def test_what_the_allocator_model_did_has_none(made):
-    model = Modelled(*made)
-    if model.device is not None:
-        assert dict(oddities_of(Replay(model.snapshot, model.device))) == {}
+@given(models)
+def test_what_the_allocator_model_did_has_none(model):
+    assert dict(oddities_of(replay_of(model))) == {}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from tb_plugin.analysis.allocator.live import (
     live_totals,
     range_sums,
 )
-from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tests.tb_plugin.analysis.snapshots import (
@@ -30,6 +29,7 @@ from tests.tb_plugin.analysis.snapshots import (
     Modelled,
     held_at,
     operations,
+    replay_of,
     unknown_share,
 )
 
@@ -58,7 +58,7 @@ def test_every_analysis_of_a_broken_history_adds_up(seed, text, how):
         events.size[:] = random.integers(0, 1 << 47, num)
         if events.time_us is not None:
             events.time_us[:] = random.integers(0, 1 << 62, num)
-    replay = Replay(model.snapshot, model.device)
+    replay = replay_of(model)
     lives = replay.lives
     found = attribution(replay)
     stack = lives.stack + 1

@@ -16,18 +16,16 @@ from tb_plugin.analysis.arrays import NOTHING
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     Modelled,
-    histories,
+    models,
     real,
     real_devices,
+    replay_of,
 )
 
 
-@given(histories)
-def test_pools_and_streams_add_up_to_the_whole(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
-    replay = Replay(model.snapshot, model.device)
+@given(models)
+def test_pools_and_streams_add_up_to_the_whole(model):
+    replay = replay_of(model)
     whole = np.concatenate(
         [[replay.reserved.levels.first], replay.reserved.levels.after]
     )
@@ -52,12 +50,9 @@ def test_pools_and_streams_add_up_to_the_whole(made):
             assert level == int(state.segments.total_size[own].sum())
 
 
-@given(histories)
-def test_every_life_knows_its_span_stream_and_pool(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
-    replay = Replay(model.snapshot, model.device)
+@given(models)
+def test_every_life_knows_its_span_stream_and_pool(model):
+    replay = replay_of(model)
     lives, spans, events = replay.lives, replay.spans, replay.device.events
     for row in range(len(lives)):
         span = replay.span[row]
@@ -71,11 +66,8 @@ def test_every_life_knows_its_span_stream_and_pool(made):
         assert replay.pool[row] in (NOTHING, *range(len(model.snapshot.pools)))
 
 
-@given(histories, st.data())
-def test_an_address_is_in_the_span_that_was_there(made, data):
-    model = Modelled(*made)
-    if model.device is None:
-        return
+@given(models, st.data())
+def test_an_address_is_in_the_span_that_was_there(model, data):
     num = len(model.device.events)
     spans = segment_spans(model.device)
     index = SpanIndex(spans, num)

@@ -17,7 +17,7 @@ from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,
     Modelled,
-    histories,
+    models,
     real,
     real_devices,
     state_rows,
@@ -29,13 +29,10 @@ def replay_of(snapshot, device) -> SegmentReplay:
     return SegmentReplay(device, lives, segment_spans(device), snapshot.settings)
 
 
-@given(histories)
-def test_a_moment_is_what_the_model_held(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
+@given(models)
+def test_a_moment_is_what_the_model_held(model):
     replay = replay_of(model.snapshot, model.device)
-    known = made[3] != "2.1"  # else settings that change sizes are not recorded
+    known = model.torch != "2.1"  # else settings that change sizes are not recorded
     if ACTIONS.index("free_requested") not in model.device.events.action:
         return  # what was requested before the ring cannot be known of
     for moment, truth in model.states.items():
@@ -43,7 +40,9 @@ def test_a_moment_is_what_the_model_held(made):
         segments, blocks = state_rows(state)
         assert segments == truth[0]
         assumed = state.oddities.get("rests of blocks from before that are not known")
-        if assumed is None and (known or made[1] in ("", "expandable_segments:True")):
+        if assumed is None and (
+            known or model.text in ("", "expandable_segments:True")
+        ):
             assert blocks == truth[1]
             assert not state.oddities
         else:
@@ -52,11 +51,8 @@ def test_a_moment_is_what_the_model_held(made):
             assert {row[0] for row in blocks if row[2]} == starts
 
 
-@given(histories)
-def test_blocks_fill_their_segments_at_every_moment(made):
-    model = Modelled(*made)
-    if model.device is None:
-        return
+@given(models)
+def test_blocks_fill_their_segments_at_every_moment(model):
     replay = replay_of(model.snapshot, model.device)
     levels = reserved(model.device).levels
     for moment in range(-1, len(model.device.events)):

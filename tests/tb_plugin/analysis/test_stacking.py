@@ -8,25 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator import stacking
-from tb_plugin.analysis.allocator.lifetimes import Lifetimes
 from tb_plugin.analysis.allocator.stacking import columns, seen, stacked, time_columns
-
-
-def lives_of(rows: list[tuple[int, int, int]]) -> Lifetimes:
-    """Born, gone and size of each, in order of birth."""
-    born, gone, size = (
-        np.array([row[at] for row in rows], np.int64) for at in range(3)
-    )
-    return Lifetimes(
-        addr=np.arange(len(rows)),
-        size=size,
-        stack=np.full(len(rows), -1),
-        born=born,
-        freed=gone,
-        gone=gone,
-        num_lost=0,
-    )
-
+from tests.tb_plugin.analysis.snapshots import lives_of
 
 NUM_EVENTS = 40
 rows = st.lists(
@@ -37,7 +20,7 @@ rows = st.lists(
 ).map(lambda made: sorted((b, max(g, b + 1), s) for b, g, s in made))
 
 
-def slow_levels(lives: Lifetimes) -> np.ndarray:
+def slow_levels(lives) -> np.ndarray:
     return np.array(
         [
             lives.size[(lives.born <= e) & (lives.gone > e)].sum()

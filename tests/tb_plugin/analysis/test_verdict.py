@@ -35,29 +35,59 @@ def grown(num_bytes: int) -> Growth:
     return Growth(num_bytes, num_bytes / 10, 10, "steps")
 
 
-def test_a_full_device_is_really_full():
-    found = verdict(Case(facts=FULL_DEVICE))
-    assert found.cause == "really_full"
-    assert found.also == ()
+SMALL = {
+    "requested_bytes": 10 * GIB,
+    "reserved_bytes": 40 * GIB,
+    "active_bytes": 39 * GIB,
+    "most_reserved_bytes": 40 * GIB,
+    "capacity_bytes": None,
+    "largest_before_bytes": 9 * GIB,
+    "growth": grown(2 * GIB),
+}
+BESIDE = {
+    "reserved_bytes": 66 * GIB,
+    "active_bytes": 65 * GIB,
+    "most_reserved_bytes": 66 * GIB,
+}
+LOST = {
+    "capacity_bytes": None,
+    "reserved_bytes": 50 * GIB,
+    "active_bytes": 49 * GIB,
+    "most_reserved_bytes": 70 * GIB,
+}
+LIMITED = {
+    "device_free_bytes": 60 * GIB,
+    "reserved_bytes": 15 * GIB,
+    "allocated_bytes": 14 * GIB,
+    "active_bytes": 14 * GIB,
+}
+TOTALS = {"free": None, "active_bytes": None, "allocated_bytes": 60 * GIB}
+SCATTERED = {"active_bytes": 72 * GIB, "free": FreeBlocks(6 * GIB, 512 * MIB, 300)}
+TOGETHER = {
+    "requested_bytes": 15 * GIB,
+    "device_free_bytes": 9 * GIB,
+    "reserved_bytes": 70 * GIB,
+    "active_bytes": 58 * GIB,
+    "free": FreeBlocks(12 * GIB, 6 * GIB, 9),
+    "largest_before_bytes": 15 * GIB,
+}
 
 
 @pytest.mark.parametrize(
-    ("cause", "changes"),
+    ("changes", "cause", "also"),
     [
+        ({}, "really_full", ()),
+        # Each cause.
         (
-            "fragmented",
-            {
-                "active_bytes": 60 * GIB,
-                "free": FreeBlocks(18 * GIB, GIB, 412),
-            },
+            {"active_bytes": 60 * GIB, "free": FreeBlocks(18 * GIB, GIB, 412)},
+            *("fragmented", ()),
         ),
         (
-            "fitting_block_free",
             {"active_bytes": 60 * GIB, "elsewhere": Elsewhere(17 * GIB, "stream")},
+            *("fitting_block_free", ()),
         ),
-        ("growth", {"growth": grown(20 * GIB)}),
+        ({"growth": grown(20 * GIB)}, "growth", ()),
         (
-            "single_giant",
             {
                 "requested_bytes": 60 * GIB,
                 "reserved_bytes": 30 * GIB,
@@ -66,207 +96,119 @@ def test_a_full_device_is_really_full():
                 "largest_before_bytes": GIB,
                 "free": FreeBlocks(GIB, GIB, 1),
             },
+            *("single_giant", ()),
         ),
-        ("imbalance", {"peers_peak_bytes": (50 * GIB, 51 * GIB, 52 * GIB)}),
-        (
-            "non_torch",
-            {"reserved_bytes": 50 * GIB, "active_bytes": 49 * GIB},
-        ),
-    ],
-)
-def test_each_cause_is_told(cause, changes):
-    assert verdict(Case(facts=replace(FULL_DEVICE, **changes))).cause == cause
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
+        ({"peers_peak_bytes": (50 * GIB, 51 * GIB, 52 * GIB)}, "imbalance", ()),
+        ({"reserved_bytes": 50 * GIB, "active_bytes": 49 * GIB}, "non_torch", ()),
         # Enough is free, and in one piece: nothing says why that did not serve.
-        {"free": FreeBlocks(3 * GIB, 3 * GIB, 1)},
+        ({"free": FreeBlocks(3 * GIB, 3 * GIB, 1)}, "really_full", ()),
         # The pieces do not add up to the request.
-        {"free": FreeBlocks(2 * GIB - 1, GIB, 9)},
+        ({"free": FreeBlocks(2 * GIB - 1, GIB, 9)}, "really_full", ()),
         # The block elsewhere is too small.
-        {"elsewhere": Elsewhere(2 * GIB - 1, "pool")},
+        ({"elsewhere": Elsewhere(2 * GIB - 1, "pool")}, "really_full", ()),
         # What grew would not have covered what the device lacked, and is little.
-        {"growth": grown(GIB - 1)},
+        ({"growth": grown(GIB - 1)}, "really_full", ()),
         # Peers hold nearly as much.
-        {"peers_peak_bytes": (65 * GIB, 66 * GIB)},
+        ({"peers_peak_bytes": (65 * GIB, 66 * GIB)}, "really_full", ()),
         # Requests of this size were served before.
-        {"requested_bytes": 3 * GIB},
+        ({"requested_bytes": 3 * GIB}, "really_full", ()),
         # Contexts and communicators take as much anywhere.
-        {"reserved_bytes": 77 * GIB, "active_bytes": 77 * GIB},
+        ({"reserved_bytes": 77 * GIB, "active_bytes": 77 * GIB}, "really_full", ()),
+        # Small troubles are named beside a full device.
+        ({"growth": grown(4 * GIB)}, "really_full", ("growth",)),
+        # The device lacked 9 GiB, and 2 GiB of growth made no difference.
+        (SMALL, "really_full", ("growth",)),
+        (
+            {
+                **SMALL,
+                "reserved_bytes": 20 * GIB,
+                "active_bytes": 10 * GIB,
+                "largest_before_bytes": None,
+                "most_reserved_bytes": 20 * GIB,
+            },
+            *("unsure", ("growth",)),
+        ),
+        # Of two causes the heaviest.
+        (
+            {
+                "active_bytes": 40 * GIB,
+                "free": FreeBlocks(30 * GIB, GIB, 90),
+                "growth": grown(12 * GIB),
+            },
+            *("fragmented", ("growth",)),
+        ),
+        # Growth explains why a rank is above its peers.
+        (
+            {"growth": grown(20 * GIB), "peers_peak_bytes": (45 * GIB, 45 * GIB)},
+            *("growth", ()),
+        ),
+        # Nothing fits.
+        (
+            {"active_bytes": 20 * GIB, "free": FreeBlocks(58 * GIB, 50 * GIB, 3)},
+            *("unsure", ()),
+        ),
+        # Other usage is judged by the peers where they tell.
+        (BESIDE, "non_torch", ()),
+        ({**BESIDE, "usual_non_torch_bytes": 13 * GIB}, "really_full", ()),
+        # Room that was lost is known without the device's size.
+        (LOST, "non_torch", ()),
+        ({**LOST, "most_reserved_bytes": 51 * GIB}, "really_full", ()),
+        # The device had plenty; `set_per_process_memory_fraction` refused the request.
+        (LIMITED, "process_limit", ()),
+        ({**LIMITED, "limit_bytes": 16 * GIB}, "process_limit", ()),
+        (
+            {**LIMITED, "limit_bytes": 16 * GIB, "growth": grown(8 * GIB)},
+            *("growth", ("process_limit",)),
+        ),
+        # 68 GiB were freed, and a side stream had not passed the events of the frees.
+        ({"allocated_bytes": 9 * GIB, "free": None}, "pending_free", ()),
+        ({"allocated_bytes": 76 * GIB}, "really_full", ("pending_free",)),
+        # A report has no free blocks: reserved and not in use is all it knows.
+        (TOTALS, "fragmented", ()),
+        ({**TOTALS, "allocated_bytes": 77 * GIB}, "really_full", ()),
+        # A few per cent of scattered free memory are in every healthy training.
+        (SCATTERED, "really_full", ("fragmented",)),
+        # Nothing as large was ever asked for, and the pieces would have served it.
+        ({**SCATTERED, "largest_before_bytes": GIB}, "fragmented", ()),
+        (
+            {
+                **SCATTERED,
+                "active_bytes": 62 * GIB,
+                "free": FreeBlocks(16 * GIB, GIB, 300),
+            },
+            *("fragmented", ()),
+        ),
+        # Live memory and the request together fill it.
+        (TOGETHER, "really_full", ()),
+        ({**TOGETHER, "active_bytes": 30 * GIB}, "unsure", ()),
     ],
 )
-def test_what_looks_like_another_cause_is_none(changes):
+def test_the_cause_and_what_is_named_beside_it(changes, cause, also):
     found = verdict(Case(facts=replace(FULL_DEVICE, **changes)))
-    assert found.cause == "really_full"
-    assert found.also == ()
+    assert found.cause == cause
+    assert found.also == also
 
 
-def test_small_troubles_are_named_beside_a_full_device():
-    facts = replace(FULL_DEVICE, growth=grown(4 * GIB))
-    found = verdict(Case(facts=facts))
-    assert found.cause == "really_full"
-    assert found.also == ("growth",)
-    assert [one.num_bytes for one in found.beside] == [4 * GIB]
-
-
-def test_growth_that_made_no_difference_is_named_but_is_not_the_cause():
-    """The device lacked 9 GiB, and 2 GiB of growth were in the way."""
-    small = replace(
-        FULL_DEVICE,
-        requested_bytes=10 * GIB,
-        reserved_bytes=40 * GIB,
-        active_bytes=39 * GIB,
-        most_reserved_bytes=40 * GIB,
-        capacity_bytes=None,
-        largest_before_bytes=9 * GIB,
-        growth=grown(2 * GIB),
-    )
-    assert verdict(Case(facts=small)).also == ("growth",)
-    assert verdict(Case(facts=small)).cause == "really_full"
-    spare = replace(
-        small, reserved_bytes=20 * GIB, active_bytes=10 * GIB, largest_before_bytes=None
-    )
-    assert (
-        verdict(Case(facts=replace(spare, most_reserved_bytes=20 * GIB))).cause
-        == "unsure"
-    )
-
-
-def test_the_heaviest_of_two_causes_is_the_verdict():
-    facts = replace(
-        FULL_DEVICE,
-        active_bytes=40 * GIB,
-        free=FreeBlocks(30 * GIB, GIB, 90),
-        growth=grown(12 * GIB),
-    )
-    found = verdict(Case(facts=facts))
-    assert (found.cause, found.also) == ("fragmented", ("growth",))
-
-
-def test_growth_explains_why_a_rank_is_above_its_peers():
-    facts = replace(
-        FULL_DEVICE, growth=grown(20 * GIB), peers_peak_bytes=(45 * GIB, 45 * GIB)
-    )
-    found = verdict(Case(facts=facts))
-    assert found.cause == "growth"
-    assert "imbalance" not in found.also
-
-
-def test_unsure_where_nothing_fits():
-    empty = replace(
-        FULL_DEVICE,
-        reserved_bytes=78 * GIB,
-        active_bytes=20 * GIB,
-        free=FreeBlocks(58 * GIB, 50 * GIB, 3),
-    )
-    assert verdict(Case(facts=empty)).cause == "unsure"
+def test_of_nothing_nothing_is_told():
     assert verdict(Case(facts=OomFacts())).cause == "unsure"
 
 
-def test_other_usage_is_judged_by_the_peers_where_they_tell():
-    facts = replace(
-        FULL_DEVICE,
-        reserved_bytes=66 * GIB,
-        active_bytes=65 * GIB,
-        most_reserved_bytes=66 * GIB,
-    )
-    assert facts.non_torch_bytes == 13 * GIB
-    assert verdict(Case(facts=facts)).cause == "non_torch"
-    usual = replace(facts, usual_non_torch_bytes=13 * GIB)
-    assert verdict(Case(facts=usual)).cause == "really_full"
+def test_what_numbers_follow_from_the_facts():
+    def facts(changes) -> OomFacts:
+        return replace(FULL_DEVICE, **changes)
 
-
-def test_room_that_was_lost_is_known_without_the_devices_size():
-    facts = replace(
-        FULL_DEVICE,
-        capacity_bytes=None,
-        reserved_bytes=50 * GIB,
-        active_bytes=49 * GIB,
-        most_reserved_bytes=70 * GIB,
-    )
-    assert facts.lost_room_bytes == 19 * GIB
-    assert verdict(Case(facts=facts)).cause == "non_torch"
-    assert (
-        verdict(Case(facts=replace(facts, most_reserved_bytes=51 * GIB))).cause
-        == "really_full"
-    )
-
-
-def test_a_limit_on_the_process_is_the_room():
-    """The device had plenty; `set_per_process_memory_fraction` refused the request."""
-    facts = replace(
-        FULL_DEVICE,
-        device_free_bytes=60 * GIB,
-        reserved_bytes=15 * GIB,
-        allocated_bytes=14 * GIB,
-        active_bytes=14 * GIB,
-    )
-    assert facts.is_limited
-    assert facts.room_bytes == 17 * GIB
-    assert verdict(Case(facts=facts)).cause == "process_limit"
-    known = replace(facts, limit_bytes=16 * GIB)
-    assert full_share(known) == 14 / 16
-    assert verdict(Case(facts=known)).cause == "process_limit"
-    leaking = replace(known, growth=grown(8 * GIB))
-    assert (verdict(Case(facts=leaking)).cause, verdict(Case(facts=leaking)).also) == (
-        "growth",
-        ("process_limit",),
-    )
-
-
-def test_what_waits_for_another_stream_is_neither_live_nor_unused():
-    """68 GiB were freed, and a side stream had not passed the events of the frees."""
-    facts = replace(FULL_DEVICE, allocated_bytes=9 * GIB, free=None)
-    assert facts.pending_bytes == 68 * GIB
-    assert facts.held_bytes == 9 * GIB
-    assert facts.unused_bytes == GIB
-    found = verdict(Case(facts=facts))
-    assert (found.cause, found.also) == ("pending_free", ())
-    assert found.leads.num_bytes == 68 * GIB
-    little = replace(FULL_DEVICE, allocated_bytes=76 * GIB)
-    assert verdict(Case(facts=little)).cause == "really_full"
-
-
-def test_of_totals_alone_what_was_unused_is_told():
-    """A report has no free blocks: reserved and not in use is all it knows."""
-    facts = replace(FULL_DEVICE, free=None, active_bytes=None, allocated_bytes=60 * GIB)
-    assert verdict(Case(facts=facts)).cause == "fragmented"
-    assert (
-        verdict(Case(facts=replace(facts, allocated_bytes=77 * GIB))).cause
-        == "really_full"
-    )
-
-
-def test_what_splitting_leaves_free_is_not_why_a_usual_request_failed():
-    """A few per cent of scattered free memory are in every healthy training."""
-    full = replace(
-        FULL_DEVICE,
-        active_bytes=72 * GIB,
-        free=FreeBlocks(6 * GIB, 512 * MIB, 300),
-    )
-    found = verdict(Case(facts=full))
-    assert (found.cause, found.also) == ("really_full", ("fragmented",))
-    # Nothing as large was ever asked for, and the pieces would have served it.
-    unusual = replace(full, largest_before_bytes=GIB)
-    assert verdict(Case(facts=unusual)).cause == "fragmented"
-    much = replace(full, active_bytes=62 * GIB, free=FreeBlocks(16 * GIB, GIB, 300))
-    assert verdict(Case(facts=much)).cause == "fragmented"
-
-
-def test_live_memory_and_the_request_together_fill_it():
-    facts = replace(
-        FULL_DEVICE,
-        requested_bytes=15 * GIB,
-        device_free_bytes=9 * GIB,
-        reserved_bytes=70 * GIB,
-        active_bytes=58 * GIB,
-        free=FreeBlocks(12 * GIB, 6 * GIB, 9),
-        largest_before_bytes=15 * GIB,
-    )
-    assert verdict(Case(facts=facts)).cause == "really_full"
-    assert verdict(Case(facts=replace(facts, active_bytes=30 * GIB))).cause == "unsure"
+    assert facts(BESIDE).non_torch_bytes == 13 * GIB
+    assert facts(LOST).lost_room_bytes == 19 * GIB
+    assert facts(LIMITED).is_limited
+    assert facts(LIMITED).room_bytes == 17 * GIB
+    assert full_share(facts({**LIMITED, "limit_bytes": 16 * GIB})) == 14 / 16
+    # What waits for another stream is neither live nor unused.
+    pending = facts({"allocated_bytes": 9 * GIB, "free": None})
+    assert (pending.pending_bytes, pending.held_bytes) == (68 * GIB, 9 * GIB)
+    assert pending.unused_bytes == GIB
+    assert verdict(Case(facts=pending)).leads.num_bytes == 68 * GIB
+    grew = verdict(Case(facts=facts({"growth": grown(4 * GIB)})))
+    assert [one.num_bytes for one in grew.beside] == [4 * GIB]
 
 
 def test_two_accounts_are_put_together():
