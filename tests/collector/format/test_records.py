@@ -20,6 +20,7 @@ from collector.format.records import (
     Header,
     Note,
     Schema,
+    Segment,
     decode_chunk,
     decode_chunk_ref,
     decode_record,
@@ -62,6 +63,13 @@ SCHEMA = Schema(
         SCHEMA,
         Note(kind="source", time_ns=2**62, step=None, data={"name": "gpu"}),
         Note(kind="invented later", time_ns=1, step=3),
+        Segment(
+            number=7,
+            base_offset=2**40,
+            digest_offset=2**39,
+            header=msgspec.structs.replace(HEADER, host="node"),
+            schemas=(SCHEMA,),
+        ),
         Close(time_ns=9, how="exception", message="x", digest_offset=1, num_dropped=0),
     ],
     ids=lambda record: type(record).__name__,
@@ -148,7 +156,7 @@ def decoded(kind, payload):
 
 
 @pytest.mark.parametrize(
-    "kind", ["header", "schema", "note", "close", "digest", "chunk"]
+    "kind", ["header", "segment", "schema", "note", "close", "digest", "chunk"]
 )
 @given(garbage=st.binary(max_size=200))
 def test_garbage_under_any_kind_is_a_format_error(kind, garbage):
@@ -158,7 +166,9 @@ def test_garbage_under_any_kind_is_a_format_error(kind, garbage):
         return
 
 
-@pytest.mark.parametrize("kind", ["header", "schema", "note", "close", "digest"])
+@pytest.mark.parametrize(
+    "kind", ["header", "segment", "schema", "note", "close", "digest"]
+)
 @pytest.mark.parametrize("text", ["[]", "{}", "null", "[" * 100_000, '{"rank":"x"}'])
 def test_json_of_the_wrong_shape_is_corrupt(kind, text):
     with pytest.raises(CorruptError):

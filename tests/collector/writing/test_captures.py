@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import random
-import signal
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from collector.core.source import SourceInfo
 from collector.core.warn_once import WarnOnce
@@ -21,61 +15,28 @@ from collector.format import capture as body_codec
 from collector.format.capture import PART_BYTES
 from collector.format.columns import AXES, Column
 from collector.format.framing import Damage, read_frames
-from collector.format.records import Capture
 from collector.writing.append import AppendFile
 from collector.writing.capture_queue import CaptureQueue
-from collector.writing.rank_file import RankFile
 from tb_plugin.budget import Budget
-from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.captures import captures_of
 from tests.collector.recordings import rank_files, read, record, wait_until
-from tests.collector.test_writer import (
+from tests.collector.writing.clockwork import (
     START_NS,
     STEP,
     Clockwork,
-    header,
+    attempt_path,
+    capture,
+    closed,
+    found_in,
     identity,
+    only_file,
+    put,
+    rank_file,
     row,
     the_only_recording,
     write_rows,
 )
-from tests.tb_plugin.readers.test_rank_file import opened
-
-ROOT = Path(__file__).parents[3]
-
-
-def capture(number, num_values=50, **fields):
-    """A capture that does not deflate and says its number."""
-    rng = np.random.default_rng(number)
-    tables = {
-        "values": {"x": rng.integers(0, 2**62, num_values)},
-        "names": {"name": (f"number {number}",)},
-    }
-    known = {"kind": "modules", "phase": "train", "function": "step"}
-    known |= {"time_ns": START_NS + number, "step": number, "iteration": number}
-    return Capture(**{**known, "tables": tables, **fields})
-
-
-def found_in(path, rank=0):
-    """Numbers of the captures that read back whole, and the file as the page sees it."""
-    file = opened(path, rank)
-    numbers = []
-    for entry in captures_of(file, Budget(30)):
-        back = read_capture(file, entry)
-        number = entry.iteration
-        expected = capture(number, len(back.tables["values"]["x"]))
-        assert np.array_equal(
-            back.tables["values"]["x"], expected.tables["values"]["x"]
-        )
-        assert back.tables["names"] == expected.tables["names"]
-        assert (back.step, back.time_ns) == (number, START_NS + number)
-        numbers.append(number)
-    return numbers, file
-
-
-def only_file(run_dir):
-    (path,) = rank_files(run_dir)
-    return path
-
+from tests.programs import Program
 
 # The queue.
 
@@ -105,32 +66,16 @@ def test_what_is_no_table_is_told_once_and_never_raised(caplog):
 # The file.
 
 
-def filled(path, max_bytes=0):
-    file = RankFile(max_bytes=max_bytes)
-    file.open(path, header())
-    file.add_schema(STEP)
-    return file
-
-
-def put(file, number, num_values=50):
-    one = capture(number, num_values)
-    return file.write_capture(one, body_codec.encode_body(one))
-
-
-def attempt_path(folder, rank=0):
-    return folder / f"rank{rank:05d}-20231114T221320001-00000000.events"
-
-
 def test_digests_list_the_captures_since_the_one_before(tmp_path):
     path = attempt_path(tmp_path)
-    file = filled(path)
+    file = rank_file(path)
     rng = np.random.default_rng(0)
     for number in range(60):
         rows = [row(number * 100 + s, rng.random()) for s in range(100)]
         write_rows(file, rows, per_flush=10)
         if number % 7 == 0:
             put(file, number)
-    file.close("closed", "", num_dropped=0, time_ns=START_NS)
+    closed(file)
     wrote = list(range(0, 60, 7))
     recording = read(path)
     listed = [c.iteration for d in recording.digests for c in d.captures]
@@ -140,15 +85,14 @@ def test_digests_list_the_captures_since_the_one_before(tmp_path):
     for digest, offset in zip(recording.digests, recording.digest_offsets, strict=True):
         assert digest.captures_before == before
         before = offset if digest.captures else before
-    numbers, reader = found_in(path)
+    numbers = found_in(path)
     assert numbers == wrote
-    assert reader.faults == []
     assert recording.steps() == list(range(6000))
 
 
 def test_a_large_capture_makes_a_digest_due(tmp_path):
     path = attempt_path(tmp_path)
-    file = filled(path)
+    file = rank_file(path)
     write_rows(file, [row(0)], 1)
     put(file, 1, PART_BYTES)
     write_rows(file, [row(1)], 1)
@@ -157,7 +101,7 @@ def test_a_large_capture_makes_a_digest_due(tmp_path):
 
 def test_captures_leave_a_part_of_the_disk_budget_to_rows(tmp_path):
     path, budget = attempt_path(tmp_path), 4 << 20
-    file = filled(path, budget)
+    file = rank_file(path, budget)
     taken = [put(file, number, 65_536) for number in range(20)]
     assert 0 < sum(taken) < 8
     assert taken == sorted(taken, reverse=True)
@@ -165,23 +109,18 @@ def test_captures_leave_a_part_of_the_disk_budget_to_rows(tmp_path):
     assert put(file, 30, 10)  # a small one still fits
     write_rows(file, [row(step) for step in range(1000)], 10)
     assert not file.is_full
-    file.close("closed", "", num_dropped=0, time_ns=START_NS)
-    assert found_in(path)[0] == [*range(sum(taken)), 30]
+    closed(file)
+    assert found_in(path) == [*range(sum(taken)), 30]
     assert len(read(path).steps()) == 1000
 
 
 def test_rows_that_are_not_rolled_up_are_kept_as_they_are(tmp_path):
     path = attempt_path(tmp_path)
-    file = RankFile(max_bytes=0)
-    file.open(path, header())
-    plain = STEP.__class__(
-        schema_id=0, table="function/f", phase="val", columns=STEP.columns,
-        rolled_up=False,
-    )  # fmt: skip
-    file.add_schema(plain)
+    plain = replace(STEP, table="function/f", phase="val", rolled_up=False)
+    file = rank_file(path, schema=plain)
     rng = np.random.default_rng(0)
     write_rows(file, [row(s, rng.random()) for s in range(5000)], 7)
-    file.close("closed", "", num_dropped=0, time_ns=START_NS)
+    closed(file)
     recording = read(path)
     assert recording.column("step", "function/f", "val") == list(range(5000))
     last = recording.digests[-1].tables[0]
@@ -201,24 +140,8 @@ def test_captures_and_rows_reach_the_disk_by_themselves(tmp_path):
         for number in range(1, 4):
             writer.put_row(0, row(number))
             assert writer.put_capture(capture(number, 20_000))
-        wait_until(lambda: writer.path and found_in(writer.path)[0] == [1, 2, 3])
+        wait_until(lambda: writer.path and found_in(writer.path) == [1, 2, 3])
     assert read(only_file(tmp_path)).close.num_dropped == 0
-
-
-def test_many_threads_may_put_captures(tmp_path):
-    with Clockwork(tmp_path) as writer:
-
-        def put_some(first):
-            for number in range(first, first + 20):
-                assert writer.put_capture(capture(number))
-
-        threads = [threading.Thread(target=put_some, args=(n,)) for n in (0, 100, 200)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    numbers, _ = found_in(only_file(tmp_path))
-    assert sorted(numbers) == [*range(20), *range(100, 120), *range(200, 220)]
 
 
 def test_a_capture_that_cannot_be_encoded_costs_itself_alone(tmp_path, caplog):
@@ -228,7 +151,7 @@ def test_a_capture_that_cannot_be_encoded_costs_itself_alone(tmp_path, caplog):
         assert writer.put_capture(capture(2, tables=uneven))
         writer.put_row(0, row(0))
         writer.put_capture(capture(3))
-    assert found_in(only_file(tmp_path))[0] == [1, 3]
+    assert found_in(only_file(tmp_path)) == [1, 3]
     recording = read(only_file(tmp_path))
     assert recording.steps() == [0]
     (dropped,) = recording.notes_of("dropped")
@@ -237,45 +160,9 @@ def test_a_capture_that_cannot_be_encoded_costs_itself_alone(tmp_path, caplog):
     assert "different lengths" in caplog.text
 
 
-def test_a_fault_of_ours_while_writing_one_costs_it_and_not_the_recording(
-    tmp_path, monkeypatch
-):
-    def broken(*_):
-        raise RuntimeError("a bug")
-
-    with Clockwork(tmp_path) as writer:
-        wait_until(lambda: writer.path is not None)
-        with monkeypatch.context() as patch:
-            patch.setattr(RankFile, "write_capture", broken)
-            for number in range(20):
-                writer.put_capture(capture(number))
-            wait_until(lambda: writer.num_dropped == 20)
-        writer.put_capture(capture(20))
-        writer.put_row(0, row(0))
-    assert found_in(only_file(tmp_path))[0] == [20]
-
-
-class Disk:
-    """Refuses appends above a size, like a disk that has that much room."""
-
-    def __init__(self, monkeypatch):
-        self.room = 10**12
-        self.refused = 0
-        append = AppendFile.append
-
-        def guarded(file, data):
-            if len(data) > self.room:
-                self.refused += 1
-                raise OSError(errno.ENOSPC, "no space left")
-            return append(file, data)
-
-        monkeypatch.setattr(AppendFile, "append", guarded)
-
-
 def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
-    tmp_path, monkeypatch
+    tmp_path, disk, monkeypatch
 ):
-    disk = Disk(monkeypatch)
     monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.05, 0.1))
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
@@ -285,8 +172,8 @@ def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
         for step in range(50):
             writer.put_row(0, row(step))
         wait_until(lambda: len(read(writer.path).steps()) == 50)
-        wait_until(lambda: found_in(writer.path)[0] == [2])
-        assert disk.refused == 3
+        wait_until(lambda: found_in(writer.path) == [2])
+        assert len(disk.refused) == 3
     recording = read(only_file(tmp_path))
     assert recording.close.how == "closed"
     assert recording.notes_of("dropped")[-1] == {
@@ -296,8 +183,7 @@ def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
     }
 
 
-def test_a_disk_that_recovers_gets_the_capture(tmp_path, monkeypatch):
-    disk = Disk(monkeypatch)
+def test_a_disk_that_recovers_gets_the_capture(tmp_path, disk, monkeypatch):
     monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
     monkeypatch.setattr("collector.writing.capture_queue._MAX_TRIES", 10**9)
@@ -307,15 +193,13 @@ def test_a_disk_that_recovers_gets_the_capture(tmp_path, monkeypatch):
         writer.put_capture(capture(1, 50_000))
         wait_until(lambda: disk.refused)
         disk.room = 10**12
-    assert found_in(only_file(tmp_path))[0] == [1]
+    assert found_in(only_file(tmp_path)) == [1]
 
 
 def test_a_disk_that_is_full_at_the_end_costs_captures_and_not_the_close(
-    tmp_path, monkeypatch
+    tmp_path, disk
 ):
-    disk = Disk(monkeypatch)
-    clockwork = Clockwork(tmp_path, flush_seconds=30)
-    with clockwork as writer:
+    with Clockwork(tmp_path, flush_seconds=30) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
         writer.put_row(0, row(0))
@@ -325,25 +209,25 @@ def test_a_disk_that_is_full_at_the_end_costs_captures_and_not_the_close(
     assert recording.steps() == [0]
     assert recording.close.how == "closed"
     assert recording.close.num_dropped == 1
-    assert found_in(only_file(tmp_path))[0] == [2]
+    assert found_in(only_file(tmp_path)) == [2]
 
 
 def test_a_file_that_is_deleted_gets_the_capture_when_it_is_started_anew(tmp_path):
     with Clockwork(tmp_path, flush_seconds=0.1) as writer:
         writer.put_capture(capture(1))
-        wait_until(lambda: writer.path and found_in(writer.path)[0] == [1])
+        wait_until(lambda: writer.path and found_in(writer.path) == [1])
         writer.path.unlink()
         writer.put_capture(capture(2))
-        wait_until(lambda: writer.path.exists() and found_in(writer.path)[0] == [2])
+        wait_until(lambda: writer.path.exists() and found_in(writer.path) == [2])
         writer.put_capture(capture(3))
-    assert found_in(only_file(tmp_path))[0] == [2, 3]
+    assert found_in(only_file(tmp_path)) == [2, 3]
 
 
 def test_captures_of_a_rank_that_came_out_later_are_all_its_own(tmp_path):
     clockwork = Clockwork(tmp_path, who=identity(settled=False))
     with clockwork as writer:
         writer.put_capture(capture(1))
-        wait_until(lambda: writer.path and found_in(writer.path)[0] == [1])
+        wait_until(lambda: writer.path and found_in(writer.path) == [1])
         clockwork.who = identity(2, 4)
         writer.put_capture(capture(2))
         wait_until(lambda: writer.path.name.startswith("rank00002-"))
@@ -386,7 +270,7 @@ def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch
         writer.put_capture(capture(number))
     writer.close("closed", "", 0.1)
     assert not writer._thread.is_alive()
-    assert found_in(only_file(tmp_path))[0] == [0, 1, 2]
+    assert found_in(only_file(tmp_path)) == [0, 1, 2]
     assert not writer.put_capture(capture(4)), "nothing is written any more"
 
 
@@ -398,7 +282,7 @@ def test_a_forked_child_forgets_what_waits(tmp_path):
     assert not rank_files(tmp_path)
 
 
-# The engine's side: `profiling.contract.Sink`.
+# The engine's side.
 
 COLUMNS = (
     *AXES,
@@ -440,18 +324,8 @@ def test_a_kind_writes_rows_captures_and_notes_through_the_engine(tmp_path):
         and recording.schemas[c.schema_id].phase == "train"
         for v in c.columns[1].tolist()
     ) == [0, 1, 2, 2, 3]
-    assert found_in(only_file(tmp_path))[0] == [1]
+    assert found_in(only_file(tmp_path)) == [1]
     assert recording.source("hooks")["remedy"] == "Call rec.attach(model)."
-
-
-@pytest.mark.parametrize("odd", [[1, 2], [1, 2, 3, 4, 5]])
-def test_a_row_that_does_not_fit_is_told_and_dropped(tmp_path, caplog, odd):
-    with record(tmp_path) as recorder:
-        engine_of(recorder).put_row("function/f", "train", COLUMNS, odd)
-        engine_of(recorder).put_row("function/f", "train", COLUMNS[1:], [1, 2, 3])
-        recorder.step(0)
-    assert "do not fit their columns" in caplog.text
-    assert read(only_file(tmp_path)).steps() == [0]
 
 
 def test_names_without_end_do_not_take_memory_without_end(tmp_path, caplog):
@@ -471,12 +345,10 @@ def test_names_without_end_do_not_take_memory_without_end(tmp_path, caplog):
 
 CHILD = """
 import sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from tests.collector.test_writer import Clockwork, row
-from tests.collector.writing.test_captures import capture
+from tests.collector.writing.clockwork import Clockwork, capture, row
 
-with Clockwork(Path(sys.argv[2]), flush_seconds=0.05, queue_rows=10_000) as writer:
+with Clockwork(Path(sys.argv[1]), flush_seconds=0.05, queue_rows=10_000) as writer:
     for number in range(10_000):
         writer.put_row(0, row(number))
         # Every tenth takes several parts: kills come inside of them too.
@@ -487,31 +359,18 @@ with Clockwork(Path(sys.argv[2]), flush_seconds=0.05, queue_rows=10_000) as writ
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_no_capture_that_was_flushed(tmp_path):
-    rng = random.Random(9)
-    for round_number in range(6):
-        run_dir = tmp_path / str(round_number)
-        command = [sys.executable, "-c", CHILD, str(ROOT), str(run_dir)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            flushed = [int(child.stdout.readline())]
-            time.sleep(rng.uniform(0.05, 0.6))
-            os.kill(child.pid, signal.SIGKILL)
-            flushed += [int(line) for line in child.stdout.read().split()]
-        path = only_file(run_dir)
-        numbers, file = found_in(path)
-        assert numbers == list(range(len(numbers)))
-        assert numbers[-1] >= flushed[-1]
-        assert read(path, last=False).steps()[: flushed[-1] + 1] == list(
-            range(flushed[-1] + 1)
-        )
-        assert file.faults == []
-        tail = list(read_frames(path.read_bytes()))
-        assert not any(isinstance(frame, Damage) for frame in tail)
-
-
-def test_writer_and_queue_count_alike(tmp_path):
-    writer = Clockwork(tmp_path).writer
-    writer._captures._max_bytes = 1000
-    assert not writer.put_capture(capture(0, 1000))
-    assert writer.num_dropped == 1
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.35, 0.5])
+def test_a_killed_process_loses_no_capture_that_was_flushed(tmp_path, seconds):
+    child = Program(CHILD, tmp_path)
+    flushed = [int(child.stdout.readline())]
+    time.sleep(seconds)
+    child.kill()
+    flushed += [int(line) for line in child.communicate()[0].split()]
+    path = only_file(tmp_path)
+    numbers = found_in(path)
+    assert numbers == list(range(len(numbers)))
+    assert numbers[-1] >= flushed[-1]
+    steps = read(path, last=False).steps()
+    assert steps[: flushed[-1] + 1] == list(range(flushed[-1] + 1))
+    tail = list(read_frames(path.read_bytes()))
+    assert not any(isinstance(frame, Damage) for frame in tail)

@@ -18,6 +18,14 @@ def noted(kind, number):
 
 def test_of_many_notes_the_newest_are_repeated():
     assert noted("device", 1000) == list(range(936, 1000))
+    assert noted("mark", 2000) == list(range(1488, 2000))
+    queue = NoteQueue()
+    for at in range(2000):
+        queue.add(Note(kind=f"kind{at}", time_ns=at, step=None))
+    assert queue.repeated() == []  # nothing is on disk yet
+    queue.commit()
+    assert len(queue) == 0
+    assert len(queue.repeated()) < 500
 
 
 def test_of_many_clock_notes_those_that_are_left_reach_from_start_to_end():

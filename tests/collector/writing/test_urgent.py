@@ -6,15 +6,15 @@ import threading
 import time
 
 from tests.collector.recordings import read, wait_until
-from tests.collector.test_writer import Clockwork, row
-from tests.collector.writing.test_captures import (
-    Disk,
+from tests.collector.writing.clockwork import (
+    Clockwork,
     attempt_path,
     capture,
-    filled,
     found_in,
     only_file,
     put,
+    rank_file,
+    row,
 )
 
 
@@ -25,25 +25,23 @@ def test_an_urgent_capture_is_on_the_disk_when_put_returns(tmp_path):
         for number in range(3):
             writer.put_capture(capture(number))
         assert writer.put_urgent(capture(9), 60)
-        assert found_in(only_file(tmp_path))[0][0] == 9  # before those that came first
-    assert sorted(found_in(only_file(tmp_path))[0]) == [0, 1, 2, 9]
+        assert found_in(only_file(tmp_path))[0] == 9  # before those that came first
+    assert sorted(found_in(only_file(tmp_path))) == [0, 1, 2, 9]
 
 
 def test_it_is_written_where_others_find_no_room(tmp_path):
     path, budget = attempt_path(tmp_path), 4 << 20
-    file = filled(path, budget)
+    file = rank_file(path, budget)
     while put(file, 1, 65_536):
         pass
-    from collector.format.capture import encode_body
-
-    one = capture(7)
-    assert file.write_capture(one, encode_body(one), urgent=True)
+    assert put(file, 7, urgent=True)
     file.release()
-    assert found_in(path)[0][-1] == 7
+    assert found_in(path)[-1] == 7
 
 
-def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(tmp_path, monkeypatch):
-    disk = Disk(monkeypatch)
+def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(
+    tmp_path, disk, monkeypatch
+):
     monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
     monkeypatch.setattr("collector.writing.capture_queue._MAX_TRIES", 10**9)
@@ -52,13 +50,12 @@ def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(tmp_path, monkey
         disk.room = 0
         assert not writer.put_urgent(capture(1), 0.2)
         disk.room = 10**12
-        wait_until(lambda: found_in(writer.path)[0] == [1])
+        wait_until(lambda: found_in(writer.path) == [1])
         writer.put_row(0, row(0))
     assert read(only_file(tmp_path)).steps() == [0]
 
 
-def test_a_disk_that_stays_full_costs_it_and_nothing_else(tmp_path, monkeypatch):
-    disk = Disk(monkeypatch)
+def test_a_disk_that_stays_full_costs_it_and_nothing_else(tmp_path, disk, monkeypatch):
     monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.02, 0.02))
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
@@ -68,11 +65,10 @@ def test_a_disk_that_stays_full_costs_it_and_nothing_else(tmp_path, monkeypatch)
         assert writer.num_dropped == 1
         disk.room = 10**12
         assert writer.put_urgent(capture(2), 60)
-    assert found_in(only_file(tmp_path))[0] == [2]
+    assert found_in(only_file(tmp_path)) == [2]
 
 
-def test_so_many_wait_and_no_more(tmp_path, monkeypatch):
-    disk = Disk(monkeypatch)
+def test_so_many_wait_and_no_more(tmp_path, disk):
     with Clockwork(tmp_path, flush_seconds=3600) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 0
@@ -105,4 +101,4 @@ def test_several_threads_may_put_urgent_ones(tmp_path):
         for thread in threads:
             thread.join()
         assert done == [True] * 8
-    assert sorted(found_in(only_file(tmp_path))[0]) == list(range(8))
+    assert sorted(found_in(only_file(tmp_path))) == list(range(8))
