@@ -127,12 +127,17 @@ def _around(
 
 
 class Block:
-    """A block of code from which no fault escapes: it is given to `failed`."""
+    """A block of code from which no fault escapes but `passes`: it goes to `failed`."""
 
-    __slots__ = ("_failed",)
+    __slots__ = ("_failed", "_passes")
 
-    def __init__(self, failed: Callable[[Exception], object]) -> None:
+    def __init__(
+        self,
+        failed: Callable[[Exception], object],
+        passes: tuple[type[Exception], ...] = (),
+    ) -> None:
         self._failed = failed
+        self._passes = passes
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +148,7 @@ class Block:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception) or isinstance(error, self._passes):
             return False
         with forgiving:
             self._failed(error)

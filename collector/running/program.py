@@ -78,11 +78,9 @@ def run(program: Program) -> None:
             _run_as_module(program)
         else:
             _run_script(program.target, code, main)
-    except SystemExit:
-        raise
-    except BaseException:
-        _hide_own_frames()
-        raise
+    finally:
+        if not isinstance(sys.exc_info()[1], (SystemExit, type(None))):
+            _hide_own_frames()
 
 
 def _run_as_module(program: Program) -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from collector.core.guard import Block
 from collector.format.capture import MAX_CAPTURE_BYTES, encode_body, size_of
 from collector.writing.append import DeletedError
 
@@ -126,6 +128,15 @@ class CaptureQueue:
         if not queue:
             return False
         first = queue[0]
+        # What is refused is dropped: else it would be at every round.
+        with Block(partial(self._refuse, first.capture), passes=(OSError,)):
+            self._write(first, file, closing=closing)
+        queue.popleft()
+        if isinstance(first, UrgentCapture):
+            first.is_settled.set()
+        return True
+
+    def _write(self, first: QueuedCapture, file: RankFile, *, closing: bool) -> None:
         try:
             if first.body is None:
                 first.body = encode_body(first.capture)
@@ -142,12 +153,6 @@ class CaptureQueue:
             if first.num_tries < _MAX_TRIES and not closing:
                 raise
             self.dropped[TOO_SLOW] += 1
-        except Exception as error:  # noqa: BLE001  # or it would fail at every round
-            self._refuse(first.capture, error)
-        queue.popleft()
-        if isinstance(first, UrgentCapture):
-            first.is_settled.set()
-        return True
 
     def end(self) -> None:
         """Nothing is written any more: drop what waits and take nothing."""
