@@ -20,10 +20,10 @@ import numpy as np
 from collector.format.capture import CAPTURE, decode_part, encode_body, split_body
 from collector.format.columns import AXES, STEP_TABLE, Column
 from collector.format.digest import DIGEST, TableRollup, encode_digest
-from collector.format.framing import frame_record, frame_version
+from collector.format.encoding.framing import frame_record, frame_version
+from collector.format.encoding.numeric import ABSENT
+from collector.format.encoding.payload import pack
 from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.numeric import ABSENT
-from collector.format.payload import pack
 from collector.format.records import (
     CHUNK,
     Capture,

@@ -9,7 +9,7 @@ import numpy as np
 
 from collector.format.capture import CAPTURE, decode_capture, decode_part
 from collector.format.digest import DIGEST, decode_digest
-from collector.format.framing import Damage, Framed, read_frames
+from collector.format.encoding.framing import Damage, Framed, read_frames
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from collector.format.records import (
     CHUNK,

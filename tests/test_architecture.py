@@ -80,7 +80,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tb_plugin.loader": frozenset({"tensorboard.plugins.base_plugin", "tb_plugin"}),
     # Errors of file systems are sorted alike where files are written and read.
     "tb_plugin.storage": frozenset(
-        {"fsspec", "collector.format", "collector.mirror.refusals", "tb_plugin"}
+        {
+            *("fsspec", "google_crc32c", "tb_plugin"),
+            *("collector.format", "collector.mirror.refusals"),
+        }
     ),
     "tb_plugin": frozenset(
         {

@@ -24,14 +24,13 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from collector.format.errors import CorruptError
-from collector.format.numeric import (
+from collector.format.encoding.numeric import (
     MAX_ROWS,
     block_num_rows,
     decode_block,
     encode_block,
 )
-from collector.format.payload import (
+from collector.format.encoding.payload import (
     Count,
     Text,
     cut,
@@ -39,13 +38,14 @@ from collector.format.payload import (
     pack,
     unpack,
 )
+from collector.format.errors import CorruptError
 from collector.format.records import Capture, CaptureEntry, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from collector.format.columns import Dtype
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import CaptureTable
 
 CAPTURE: Final = "capture"

@@ -17,14 +17,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from collector.format.errors import CorruptError
-from collector.format.numeric import (
+from collector.format.encoding.numeric import (
     ABSENT,
     block_num_rows,
     decode_block,
     encode_block,
 )
-from collector.format.payload import Count, cut, from_json, pack, to_json, unpack
+from collector.format.encoding.payload import (
+    Count,
+    cut,
+    from_json,
+    pack,
+    to_json,
+    unpack,
+)
+from collector.format.errors import CorruptError
 from collector.format.records import CaptureEntry, ChunkRef, Note, Record, Schema
 from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, rollup_names
 
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.columns import Dtype
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import IntArray
 
 DIGEST: Final = "digest"

@@ -22,8 +22,7 @@ Two writers in one directory lose data under both of TensorBoard's loaders.
 """
 
 RUN_INDEX: Final = "run.index"
-"""Beside rank files at a store: what opening them reads, in one object; see
-`collector.format.run_index`."""
+"""Beside rank files at a store: what opening them reads, in one object."""
 
 EXPORT_MARK: Final = "memboard_export.json"
 """Beside files that `memboard export` wrote: from which recording they are."""

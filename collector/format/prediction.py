@@ -41,7 +41,7 @@ _WORST_FIRST: Final[tuple[Fit, ...]] = (
     "too close to say",
     "fits",
 )
-# As in `collector.format.payload`, which imports numpy: too early for some programs.
+# As in `collector.format.encoding.payload`, which imports numpy: too early for some programs.
 _Size = Annotated[int, Meta(ge=0, le=2**62)]
 _Text = Annotated[str, Meta(max_length=10_000)]
 _Few = Meta(max_length=1000)

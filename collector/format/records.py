@@ -24,10 +24,10 @@ import msgspec
 from msgspec import Meta
 
 from collector.format.columns import AXES, Column
+from collector.format.encoding.numeric import decode_block, encode_block
+from collector.format.encoding.payload import Count, Int, Text, unpack
 from collector.format.errors import CorruptError, TooNewError
 from collector.format.names import FORMAT_VERSION
-from collector.format.numeric import decode_block, encode_block
-from collector.format.payload import Count, Int, Text, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.columns import Dtype
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
 
     IntArray: TypeAlias = npt.NDArray[np.int64]
     FloatArray: TypeAlias = npt.NDArray[np.float64]

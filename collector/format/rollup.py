@@ -4,6 +4,12 @@ A `Rollup` holds a bounded number of buckets of consecutive rows. When they are 
 neighbours merge and the buckets become twice as wide: the whole run stays covered at
 ever coarser grain, in bounded memory, and short runs are held row by row. Maxima and
 minima survive merging exactly: peaks never vanish.
+
+A digest repeats the rollups, so it must be small beside what it follows; and whoever
+opens a live file reads frame by frame what follows the last digest, so that must stay
+small too. `DigestPace` measures both in bytes, hence they hold at any pace of training:
+all digests together stay below about a seventh of the file, and what is behind the last
+one is at most the greater of six digests (a MiB or so) and an eighth of the file.
 """
 
 from __future__ import annotations
@@ -13,18 +19,33 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
 
 FINE_BUCKETS: Final = 1024
 """Headline columns: about one bucket per pixel of a wide screen."""
 
 COARSE_BUCKETS: Final = 128
 """All other columns: enough for a sparkline and a heatmap."""
+
+SHARE: Final = 6
+"""What precedes a digest is at least so many times its size."""
+
+_GROWTH: Final = 8
+"""In long files digests come when this part of the file is new, ..."""
+
+_MOST_BYTES: Final = 1 << 25
+"""... or this much."""
+
+_FIRST_BYTES: Final = 1 << 16
+"""No digest comes before; a reader is through that in a few milliseconds."""
+
+_FIRST_ROWS: Final = 1024
+_ROWS_GROWTH: Final = 1.25
 
 AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
 
@@ -103,3 +124,48 @@ def _as_floats(values: Values) -> npt.NDArray[np.float64]:
     if values.dtype == np.int64:
         floats[values == ABSENT] = np.nan
     return floats
+
+
+class DigestPace:
+    """Of one file; a digest that turns out too big waits for more rows."""
+
+    def __init__(self) -> None:
+        self._covered_bytes = 0
+        """Where in the file the last digest ended."""
+        self._due_bytes = _FIRST_BYTES
+        """How much behind that makes the next one worth encoding."""
+        self._unlisted_rows = 0
+        self._unlisted_due: float = _FIRST_ROWS
+        self._is_soon = False
+
+    def flush_soon(self) -> None:
+        """Make the next digest due now, whatever its size."""
+        self._is_soon = True
+
+    def roll_up(self, num_rows: int) -> None:
+        """So many rows are known to the rollup alone: no chunk has them."""
+        self._unlisted_rows += num_rows
+
+    def is_due(self, end: int) -> bool:
+        """Whether to encode a digest now; `end`: the size of the file."""
+        return (
+            self._is_soon
+            or end - self._covered_bytes >= self._due_bytes
+            or self._unlisted_rows >= self._unlisted_due
+        )
+
+    def admits(self, num_bytes: int, end: int) -> bool:
+        """Whether a digest of so many bytes is to be written; asked when one is due."""
+        long = min(end // _GROWTH, _MOST_BYTES)
+        self._due_bytes = max(_FIRST_BYTES, SHARE * num_bytes, long)
+        return (
+            self._is_soon
+            or end - self._covered_bytes >= SHARE * num_bytes
+            or self._unlisted_rows >= self._unlisted_due
+        )
+
+    def written(self, end: int) -> None:
+        """The digest that was admitted ends at `end`."""
+        self._is_soon = False
+        self._covered_bytes = end
+        self._unlisted_due = max(_FIRST_ROWS, self._unlisted_rows * _ROWS_GROWTH)

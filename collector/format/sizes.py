@@ -1,8 +1,54 @@
-"""Sizes and times as text, for sentences that a recording's readers share."""
+"""Sizes and times as text, and the sizes in the text of an out-of-memory error.
+
+torch's allocators tell of sizes in their messages alone, with two decimals of a unit. The
+wording changes from release to release and from backend to backend, so each number is
+looked for by itself, and what is not found is not known. A message is a text of anybody's:
+nothing here fails or takes long.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
+from typing import Final
+
+UNITS: Final = {
+    **dict.fromkeys(("bytes", "byte", "B"), 1),
+    **{f"{letter}iB": 1 << (10 * at) for at, letter in enumerate("KMGT", start=1)},
+    # MPS writes MB and means MiB.
+    **{f"{letter}B": 1 << (10 * at) for at, letter in enumerate("KMGT", start=1)},
+}
+_SIZE: Final = r"(\d{1,20}(?:\.\d{1,6})?) ?(bytes?|[KMGT]i?B|B)\b"
+
+MAX_TEXT: Final = 20_000
+MAX_BYTES: Final = 1 << 53
+"""What claims to be larger is no size: requests may be absurd, numbers stay exact."""
+
+_PATTERNS: Final = {
+    "requested_bytes": (
+        rf"[Tt]ried to allocate {_SIZE}",
+        rf"{_SIZE} asked for",  # our own note of an error whose text is not known
+    ),
+    "device_total_bytes": (
+        rf"total capacity of {_SIZE}",
+        rf"{_SIZE} total capacity",
+        rf"max allowed: {_SIZE}",  # MPS
+    ),
+    "device_free_bytes": (rf"of which {_SIZE} is free", rf"{_SIZE} free\b"),
+    "device_limit_bytes": (rf"{_SIZE} allowed\b",),
+    "allocated_bytes": (
+        rf"{_SIZE} is allocated by PyTorch",
+        rf"{_SIZE} already allocated",
+        rf"MPS allocated: {_SIZE}",
+    ),
+    "reserved_but_unallocated_bytes": (rf"{_SIZE} is reserved by PyTorch but",),
+    "reserved_bytes": (rf"{_SIZE} reserved in total",),
+}
+_COMPILED: Final = {
+    name: tuple(re.compile(pattern) for pattern in patterns)
+    for name, patterns in _PATTERNS.items()
+}
+_DEVICE: Final = re.compile(r"\bGPU (\d{1,5})\b|\b(?:cuda|xpu|npu):(\d{1,5})\b")
 
 
 def bytes_text(size: float | None) -> str:
@@ -29,3 +75,24 @@ def time_text(time_ms: float) -> str:
         # The file's clock may have said anything.
         return "at an unknown time"
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def sizes_in(text: str) -> dict[str, int]:
+    """Bytes by name, and `device`, as far as a message tells them."""
+    text = text[:MAX_TEXT]
+    found: dict[str, int] = {}
+    for name, patterns in _COMPILED.items():
+        for pattern in patterns:
+            match = pattern.search(text)
+            if match is not None:
+                size = round(float(match[1]) * UNITS[match[2]])
+                if size <= MAX_BYTES:
+                    found[name] = size
+                break
+    spare = found.pop("reserved_but_unallocated_bytes", None)
+    if spare is not None and "allocated_bytes" in found:
+        found.setdefault("reserved_bytes", found["allocated_bytes"] + spare)
+    device = _DEVICE.search(text)
+    if device is not None:
+        found["device"] = int(device[1] or device[2])
+    return found

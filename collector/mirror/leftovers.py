@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.format.framing import Framed, find_last_frame, read_frames
+from collector.format.encoding.framing import Framed, find_last_frame, read_frames
 from collector.format.names import (
     PLUGIN_NAME,
     RANK_FILES_DIR,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.core.guard import Guard
 from collector.core.source import SourceInfo
 from collector.format import oom
-from collector.format.oom_message import sizes_in
+from collector.format.sizes import sizes_in
 from collector.oom import facts, report
 from collector.oom.device import WatchedDevice
 from collector.oom.exit_hooks import exit_hooks

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.clock.process_clock import now_ns
 from collector.core.guard import Block
 from collector.format import oom
-from collector.format.oom_message import sizes_in
 from collector.format.records import Capture
+from collector.format.sizes import sizes_in
 from collector.history.tensors import TensorMap
 from collector.oom import facts
 from collector.oom.history import NO_HISTORY

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from collector.format import columns as catalogue
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from collector.simulate.device import GIB, MIB
 from collector.simulate.faults import RANKS_PER_HOST, WORKER_BYTES
 from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES

@@ -12,9 +12,8 @@ import numpy as np
 
 from collector.format.capture import CAPTURE, decode_part, split_body
 from collector.format.digest import DIGEST, encode_digest
-from collector.format.framing import frame_record, frame_version
-from collector.format.pace import DigestPace
-from collector.format.payload import pack
+from collector.format.encoding.framing import frame_record, frame_version
+from collector.format.encoding.payload import pack
 from collector.format.records import (
     CHUNK,
     NOTE,
@@ -23,6 +22,7 @@ from collector.format.records import (
     decode_chunk_ref,
     kind_of,
 )
+from collector.format.rollup import DigestPace
 from collector.writing.note_queue import NoteQueue
 from collector.writing.segments import SegmentedFile
 from collector.writing.tables import Table

@@ -20,9 +20,14 @@ from tensorboard.compat.proto import event_pb2, types_pb2
 
 from collector.core.guard import Retry
 from collector.core.warn_once import remedy_for
-from collector.format.framing import TAG_PREFIX, frame, frame_record, frame_version
+from collector.format.encoding.framing import (
+    TAG_PREFIX,
+    frame,
+    frame_record,
+    frame_version,
+)
+from collector.format.encoding.payload import pack
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR
-from collector.format.payload import pack
 from collector.format.records import HEADER
 from collector.writing.append import AppendFile, DeletedError
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from collector.format.digest import TableRollup
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from collector.format.records import encode_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.columns import Dtype
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import Schema
 
 Row: TypeAlias = "Sequence[int | float | None]"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure
 from collector.format.names import RANK_FILES_DIR, RUN_INDEX
-from collector.format.run_index import encode_index
 from tb_plugin import storage
 from tb_plugin.cli.opening import (
     await_end,
@@ -30,6 +29,7 @@ from tb_plugin.cli.opening import (
 )
 from tb_plugin.cli.options import add_run, add_wait
 from tb_plugin.index.run import Run
+from tb_plugin.storage.run_index import encode_index
 from tb_plugin.storage.urls import parse_url
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.formats.recording.captures import (
@@ -24,7 +24,7 @@ from tb_plugin.merging.inputs import EVER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import Capture, CaptureEntry, ChunkRef, Schema
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.merging.events import AnyEvent

@@ -16,10 +16,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from collector.format.errors import FormatError
 from collector.format.names import RUN_INDEX
-from collector.format.run_index import HEAD_BYTES, MAX_BYTES, decode_head, head_length
 from tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
 from tb_plugin.storage.contract import StorageError
 from tb_plugin.storage.copies import nameless_copy
+from tb_plugin.storage.run_index import HEAD_BYTES, MAX_BYTES, decode_head, head_length
 from tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:

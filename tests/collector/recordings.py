@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import collector
-from collector.format.framing import Damage
+from collector.format.encoding.framing import Damage
+from collector.format.encoding.numeric import ABSENT
 from collector.format.names import RANK_FILES_DIR
-from collector.format.numeric import ABSENT
 from collector.format.records import (
     Capture,
     Close,

@@ -19,9 +19,9 @@ from collector.core import guard
 from collector.core.rank import Identity, new_attempt
 from collector.core.warn_once import WarnOnce
 from collector.format.columns import AXES, RSS, TIMING
-from collector.format.framing import Damage, read_frames
+from collector.format.encoding.framing import Damage, read_frames
+from collector.format.encoding.numeric import ABSENT
 from collector.format.names import rank_file_name
-from collector.format.numeric import ABSENT
 from collector.format.records import Note, Schema, decode_chunk
 from collector.sources.device.accelerator import DeviceIdentity
 from collector.writing.append import AppendFile, DeletedError

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.format.framing import Damage, read_frames
+from collector.format.encoding.framing import Damage, read_frames
 from collector.format.names import RANK_FILES_DIR
 from collector.format.records import (
     CHUNK,

@@ -149,7 +149,7 @@ def write_peer(folder: Path, ranks: int, steps: int) -> float:
     from tensorboard.compat.proto import event_pb2
     from tensorboard.util import tensor_util
 
-    from collector.format.framing import frame, frame_version
+    from collector.format.encoding.framing import frame, frame_version
 
     start = time.perf_counter()
     rng = np.random.default_rng(0)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from collector.format.encoding.payload import inflate
 from collector.format.errors import CorruptError
-from collector.format.payload import inflate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

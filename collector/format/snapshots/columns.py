@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from collector.format.snapshots.interning import (
     MAX_KEYS,
     NotFramesError,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.encoding.numeric import ABSENT
 from collector.format.errors import CorruptError
-from collector.format.numeric import ABSENT
 from collector.format.snapshots.columns import NOTHING
 from collector.format.snapshots.encode import BLOCKS, FLAT, NESTED
 from collector.format.snapshots.interning import MAX_KEYS

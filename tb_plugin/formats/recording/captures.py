@@ -16,8 +16,8 @@ from collector.format.capture import (
     decode_capture,
     decode_part,
 )
+from collector.format.encoding.framing import Damage, Framed, read_frames
 from collector.format.errors import CorruptError, FormatError
-from collector.format.framing import Damage, Framed, read_frames
 from tb_plugin.budget import Budget
 from tb_plugin.formats.recording.frames.parts import PartsReader
 from tb_plugin.formats.recording.frames.scan import scan

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from collector.format.encoding.framing import Framed
+from collector.format.encoding.numeric import ABSENT
 from collector.format.errors import CorruptError, FormatError
-from collector.format.framing import Framed
-from collector.format.numeric import ABSENT
 from collector.format.records import CHUNK, ChunkRef, decode_chunk, decode_chunk_ref
 from tb_plugin.formats.recording.frames.parts import PartsReader
 from tb_plugin.formats.recording.frames.scan import scan
@@ -21,7 +21,7 @@ from tb_plugin.formats.recording.frames.scan import scan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import IntArray, Schema
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache

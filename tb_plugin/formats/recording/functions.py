@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from collector.format.columns import Column
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import CaptureEntry, ChunkRef, Schema
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.rank_file import RankFile

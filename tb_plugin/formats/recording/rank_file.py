@@ -13,8 +13,8 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from collector.format.digest import DIGEST, decode_digest
+from collector.format.encoding.framing import Damage, Framed, read_frames
 from collector.format.errors import CorruptError, FormatError, TooNewError
-from collector.format.framing import Damage, Framed, read_frames
 from collector.format.records import (
     CHUNK,
     HEADER,

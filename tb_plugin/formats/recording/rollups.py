@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.digest import RollupSpan
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import ChunkRef, Schema
     from tb_plugin.cache import Cache
     from tb_plugin.formats.recording.rank_file import RankFile

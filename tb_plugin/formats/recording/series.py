@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from collector.format.records import ChunkRef, Schema
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from collector.format.capture import CapturePart
-    from collector.format.framing import Framed
+    from collector.format.encoding.framing import Framed
     from collector.format.records import CaptureEntry, ChunkRef, Note
 
 MAX_CAPTURES: Final = 100_000

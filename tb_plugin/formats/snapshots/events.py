@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from collector.format.snapshots.plain_text import plain_text
 from tb_plugin.formats.snapshots.pickles.extent import Extent, is_container
 from tb_plugin.formats.snapshots.pickles.packed import Packed

@@ -24,7 +24,7 @@ from tb_plugin.pages.overview.facts import STEP_TIME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.format.numeric import Values
+    from collector.format.encoding.numeric import Values
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile

@@ -23,9 +23,9 @@ from collector.format.capture import (
     split_body,
 )
 from collector.format.digest import decode_digest, encode_digest
+from collector.format.encoding.numeric import encode_block
+from collector.format.encoding.payload import from_json, pack, to_json
 from collector.format.errors import CorruptError, FormatError
-from collector.format.numeric import encode_block
-from collector.format.payload import from_json, pack, to_json
 from collector.format.records import Capture, CaptureEntry
 
 ENTRY = CaptureEntry(

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from collector.format.pace import SHARE, DigestPace
+from collector.format.rollup import SHARE, DigestPace
 
 KIB, MIB = 1 << 10, 1 << 20
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from collector.format.columns import AXES, Column
 from collector.format.digest import TableRollup, decode_digest, encode_digest
+from collector.format.encoding.numeric import ABSENT
+from collector.format.encoding.payload import from_json, pack, to_json
 from collector.format.errors import CorruptError, FormatError, TooNewError
-from collector.format.numeric import ABSENT
-from collector.format.payload import from_json, pack, to_json
 from collector.format.records import (
     ChunkRef,
     ClockAnchor,

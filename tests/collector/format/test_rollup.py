@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from collector.format.rollup import Rollup, rollup_names
 
 

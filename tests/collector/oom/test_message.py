@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.oom_message import sizes_in
+from collector.format.sizes import sizes_in
 from collector.oom.message import (
     device_type_in,
     in_words,

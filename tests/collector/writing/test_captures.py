@@ -14,7 +14,7 @@ from collector.core.warn_once import WarnOnce
 from collector.format import capture as body_codec
 from collector.format.capture import PART_BYTES
 from collector.format.columns import AXES, Column
-from collector.format.framing import Damage, read_frames
+from collector.format.encoding.framing import Damage, read_frames
 from collector.writing.append import AppendFile
 from collector.writing.capture_queue import CaptureQueue
 from tb_plugin.budget import Budget

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from collector.format.numeric import ABSENT
+from collector.format.encoding.numeric import ABSENT
 from collector.format.records import Note, decode_chunk
 from collector.writing.append import AppendFile, DeletedError
 from collector.writing.rank_file import RankFile

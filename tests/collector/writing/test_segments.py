@@ -7,7 +7,7 @@ import errno
 import pytest
 from msgspec.structs import replace
 
-from collector.format.framing import Framed, read_frames
+from collector.format.encoding.framing import Framed, read_frames
 from collector.format.names import rank_file_name
 from collector.format.records import (
     SEGMENT,

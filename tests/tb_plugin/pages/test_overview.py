@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from collector.format.payload import pack
+from collector.format.encoding.payload import pack
 from tests.builders import GIB, START_NS, age
 from tests.tb_plugin.client import Page, refresh
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.format.digest import DIGEST
-from collector.format.payload import pack
+from collector.format.encoding.payload import pack
 from collector.format.records import CHUNK, SCHEMA
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache

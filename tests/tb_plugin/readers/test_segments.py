@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from collector.format.encoding.framing import read_frames
 from collector.format.errors import CorruptError
-from collector.format.framing import read_frames
 from collector.format.records import CHUNK, decode_chunk, decode_chunk_ref
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache

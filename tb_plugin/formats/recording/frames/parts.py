@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector.format.encoding.framing import Framed, read_frames
 from collector.format.errors import FormatError
-from collector.format.framing import Framed, read_frames
 from collector.format.records import SEGMENT, Segment, decode_record
 from tb_plugin import storage
 

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.capture import CAPTURE, decode_part
 from collector.format.digest import DIGEST
+from collector.format.encoding.framing import (
+    Damage,
+    Framed,
+    find_last_frame,
+    read_frames,
+)
 from collector.format.errors import CorruptError, FormatError
-from collector.format.framing import Damage, Framed, find_last_frame, read_frames
 from collector.format.records import (
     CHUNK,
     CLOSE,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.numeric import ABSENT, decode_block, encode_block
+from collector.format.encoding.numeric import ABSENT, decode_block, encode_block
 from collector.format.snapshots import rebuilt, tables_of
 from tests.made_snapshots import event, everything, frame, long_history, releases
 

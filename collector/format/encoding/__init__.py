@@ -1,0 +1,1 @@
+"""Bytes of the disk contract: frames, heads as JSON, columns of numbers."""
