@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pytest
 
 from collector import sources
 from collector.config import load
 from collector.sources.device import peak_wrapping
-from collector.sources.device.accelerator import DeviceIdentity, EntryPoint
+from collector.sources.device.accelerator import Device, DeviceIdentity, EntryPoint
+from collector.sources.device.used import DeviceSource
 
 BY_POOL = (
     "allocation",
@@ -100,6 +101,8 @@ class CFunctions:
 
 class FakeBackend:
     type = "cuda"
+    made: ClassVar[list[FakeBackend]] = []
+    """Those of the test."""
 
     def __init__(self, num_devices=1):
         self.devices = [Allocator() for _ in range(num_devices)]
@@ -108,6 +111,8 @@ class FakeBackend:
         self.current_index = 0
         self.originals = dict(vars(self.c))
         self.calls = []
+        self.sources = []
+        FakeBackend.made.append(self)
 
     def in_use(self):
         return self.initialized
@@ -151,6 +156,32 @@ class FakeBackend:
     def wrapped(self):
         return vars(self.c) != self.originals
 
+    def source(self, index=0, *, resets=True):
+        """Of a recorder; it is closed at the end of the test."""
+        made = DeviceSource(Device(self, index), resets=resets)
+        self.sources.append(made)
+        return made
+
+    def user_stats(self, index=0):
+        return self.c._cuda_memoryStats(index)
+
+    def user_peak(self, index=0):
+        return self.user_stats(index)["allocated_bytes"]["all"]["peak"]
+
+    def user_reset(self, index=0):
+        self.c._cuda_resetPeakMemoryStats(index)
+
+    def spike(self, size, index=0):
+        self.devices[index].move(size)
+        self.devices[index].move(-size)
+
+    def end(self):
+        for source in self.sources:
+            source.close()
+        if peak_wrapping._wrappings:  # a peak of the user is known here alone
+            for index in range(len(self.devices)):
+                self.user_reset(index)
+
 
 class Opened(NamedTuple):
     columns: tuple
@@ -171,8 +202,11 @@ def opened(name, device, **keywords):
 
 @pytest.fixture(autouse=True)
 def nothing_stays_wrapped():
-    """A wrapped function of one test must not outlive it."""
+    """Once recorders have ended and users have reset peaks, torch is as it was."""
     yield
+    for backend in FakeBackend.made:
+        backend.end()
+    FakeBackend.made.clear()
     left = dict(peak_wrapping._wrappings)
     peak_wrapping._wrappings.clear()
     assert left == {}

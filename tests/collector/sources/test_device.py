@@ -8,7 +8,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from collector.core.source import Unavailable
-from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
 from collector.sources.device import accelerator
 from collector.sources.device.accelerator import (
     Backend,
@@ -110,7 +109,7 @@ def test_it_moves_to_where_the_process_allocates(visible):
     assert device.identity().device_uuid == "uuid-1"
     source.close()
     for index in range(4):
-        backend.c._cuda_resetPeakMemoryStats(index)
+        backend.user_reset(index)
 
 
 def test_asking_where_the_process_allocates_gets_rare(visible):
@@ -121,35 +120,6 @@ def test_asking_where_the_process_allocates_gets_rare(visible):
         source.sample()
     assert backend.calls.count("stats") <= 1000 + 10 * 8
     source.close()
-
-
-def test_a_row_names_every_number_it_holds(fakes):
-    backend = fakes.Backend()
-    source = opened("device", Device(backend, 0))
-    allocator = backend.devices[0]
-    allocator.move(3 * 2**20)
-    allocator.move(1000)
-    allocator.move(-(3 * 2**20))
-    allocator.num_ooms = 2
-    row = source.row()
-    stats = allocator.stats()
-    assert row["num_ooms"] == 2
-    assert row["num_alloc_retries"] == 0
-    for stat in ("allocated", "active", "reserved", "inactive_split", "requested"):
-        for pool, infix in (
-            ("all", ""),
-            ("small_pool", "_small_pool"),
-            ("large_pool", "_large_pool"),
-        ):
-            current = stats[f"{stat}_bytes"][pool]["current"]
-            assert row[f"{stat}{infix}_bytes"] == current
-    assert row["allocated_large_pool_peak_bytes"] == 3 * 2**20
-    assert row["allocated_large_pool_bytes"] == 0
-    assert row["allocated_small_pool_peak_bytes"] == 1000
-    assert row["allocated_peak_bytes"] == 3 * 2**20 + 1000
-    assert tuple(source.columns) == (*device_byte_columns(), *DEVICE_COUNTERS)
-    source.close()
-    backend.c._cuda_resetPeakMemoryStats(0)
 
 
 def test_identity_is_complete_once_the_device_is_used(visible):
@@ -163,14 +133,6 @@ def test_identity_is_complete_once_the_device_is_used(visible):
     assert identity.device_total_bytes == 100
     backend.identity = None  # asked once, kept from then on
     assert device.identity() is identity
-
-
-def test_the_whole_device_is_read_once_it_is_in_use(visible):
-    backend = visible(2, initialized=False)
-    source = opened("device_free", find_device(1, local_rank=0))
-    assert tuple(source.sample()) == (None, None, None)
-    backend.initialized = True
-    assert tuple(source.sample()) == (31, 100, 69)
 
 
 def fake_torch(c, **modules):
@@ -190,39 +152,6 @@ class Recorded:
     def __call__(self, *arguments):
         self.arguments.append(arguments)
         return self.answer
-
-
-def test_cuda_is_asked_through_torchs_own_names(fakes):
-    stats = fakes.Allocator().stats()
-    c = SimpleNamespace(
-        _cuda_memoryStats=Recorded(stats), _cuda_resetPeakMemoryStats=Recorded()
-    )
-    properties = SimpleNamespace(name="Model 1", uuid="abc", total_memory=7)
-    cuda = SimpleNamespace(
-        is_initialized=Recorded(True),
-        device_count=Recorded(2),
-        current_device=Recorded(1),
-        mem_get_info=Recorded((3, 7)),
-        get_device_properties=Recorded(properties),
-    )
-    backend = CudaBackend(fake_torch(c, cuda=cuda))
-    assert (backend.in_use(), backend.count(), backend.current()) == (True, 2, 1)
-    assert backend.stats(1) is stats
-    backend.reset_peaks(1)
-    assert backend.memory_info(1) == (3, 7)
-    assert backend.identity(1) == accelerator.DeviceIdentity(
-        device_type="cuda",
-        device_index=1,
-        device_name="Model 1",
-        device_uuid="abc",
-        device_total_bytes=7,
-    )
-    assert c._cuda_memoryStats.arguments == [(1,)]
-    assert c._cuda_resetPeakMemoryStats.arguments == [(1,)]
-    assert [point.name for point in backend.entry_points()] == [
-        "_cuda_memoryStats",
-        "_cuda_resetPeakMemoryStats",
-    ]
 
 
 @pytest.mark.parametrize("gone", ["_cuda_memoryStats", "_cuda_resetPeakMemoryStats"])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from collector.sources.device.accelerator import Device
 from collector.sources.device.peaks import KEYS, PeakLedger, peaks_of, picked
-from collector.sources.device.used import DeviceSource
 from tests.collector.sources.conftest import opened
 
 SIZES = st.integers(1, 3 * 2**20)
@@ -52,7 +51,7 @@ def test_no_reset_falsifies_anybodys_peak(fakes, actions):
     """Steps, spans that nest and overlap, and the user see their own peaks, exactly."""
     backend = fakes.Backend()
     allocator = backend.devices[0]
-    source = DeviceSource(Device(backend, 0), resets=True)
+    source = backend.source()
     ledger = source._device.ledger
     oracle = Oracle(allocator)
     blocks, spans = [], []
@@ -76,14 +75,14 @@ def test_no_reset_falsifies_anybodys_peak(fakes, actions):
             scope, began = spans.pop(value % len(spans))
             assert ledger.close(scope).peaks == oracle.peak_since(began)
         elif action == "user_reset":
-            backend.c._cuda_resetPeakMemoryStats(0)
+            backend.user_reset()
             user_began = oracle.here()
         elif action == "user_read":
-            seen = peaks_of(backend.c._cuda_memoryStats(0))
+            seen = peaks_of(backend.user_stats())
             assert seen == oracle.peak_since(user_began)
     source.close()
-    assert peaks_of(backend.c._cuda_memoryStats(0)) == oracle.peak_since(user_began)
-    backend.c._cuda_resetPeakMemoryStats(0)
+    assert peaks_of(backend.user_stats()) == oracle.peak_since(user_began)
+    backend.user_reset()
     assert not backend.wrapped()
 
 
@@ -91,18 +90,15 @@ def test_counters_that_start_late_lose_nothing(fakes):
     """A span opened before the process first uses its device covers all of its use."""
     backend = fakes.Backend()
     backend.initialized = False
-    source = DeviceSource(Device(backend, 0), resets=True)
+    source = backend.source()
     span = source._device.ledger.open()
     assert set(source.sample()) == {None}
     assert source._device.ledger.close(source._device.ledger.open()) is None
     assert backend.calls == []
     backend.initialized = True
-    backend.devices[0].move(500)
-    backend.devices[0].move(-500)
+    backend.spike(500)
     assert source.sample()[1] == 500
     assert source._device.ledger.close(span).peaks[0] == 500
-    source.close()
-    backend.c._cuda_resetPeakMemoryStats(0)
 
 
 def test_without_resets_peaks_run_on_until_the_user_resets(fakes):
@@ -112,28 +108,21 @@ def test_without_resets_peaks_run_on_until_the_user_resets(fakes):
     kinds = {column.name: column.kind for column in source.columns}
     assert kinds["allocated_peak_bytes"] == "cumulative_peak"
     assert kinds["allocated_bytes"] == "gauge"
-    backend.devices[0].move(700)
-    backend.devices[0].move(-700)
+    backend.spike(700)
     assert [source.sample()[1], source.sample()[1]] == [700, 700]
-    backend.c._cuda_resetPeakMemoryStats(0)
+    backend.user_reset()
     assert source.sample()[1] == 0
     assert "reset" not in backend.calls
-    source.close()
-    assert not backend.wrapped()
 
 
 def test_a_recorder_without_resets_sees_the_users_peaks_beside_one_with(fakes):
     backend = fakes.Backend()
-    plain = DeviceSource(Device(backend, 0), resets=False)
-    stepping = DeviceSource(Device(backend, 0), resets=True)
-    backend.devices[0].move(700)
-    backend.devices[0].move(-700)
+    plain = backend.source(resets=False)
+    stepping = backend.source()
+    backend.spike(700)
     assert stepping.sample()[1] == 700
     assert stepping.sample()[1] == 0
     assert plain.sample()[1] == 700
-    stepping.close()
-    plain.close()
-    backend.c._cuda_resetPeakMemoryStats(0)
 
 
 def test_a_statistic_the_device_lacks_is_none_not_zero(fakes):
@@ -219,7 +208,7 @@ def test_a_full_scope_has_every_statistics_own_peak(fakes, actions):
     """Opened and closed anywhere, whoever resets meanwhile; of counts and pools too."""
     backend = fakes.Backend()
     allocator = backend.devices[0]
-    source = DeviceSource(Device(backend, 0), resets=True)
+    source = backend.source()
     ledger = source._device.ledger
     blocks, scopes = [], []
 
@@ -251,9 +240,8 @@ def test_a_full_scope_has_every_statistics_own_peak(fakes, actions):
             stats = ledger.close_full(scope)
             assert {k: stats[k[0]][k[1]]["peak"] for k in highest} == highest
         elif action == "user_reset":
-            backend.c._cuda_resetPeakMemoryStats(0)
+            backend.user_reset()
         note()
     for scope, _ in scopes:
         ledger.close_full(scope)
-    backend.c._cuda_resetPeakMemoryStats(0)
-    source.close()
+    backend.end()
