@@ -76,6 +76,14 @@ class Bench:
         return [job["path"] for job in listed]
 
 
+def files_in(folder) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.1)

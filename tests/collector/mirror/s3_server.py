@@ -38,8 +38,6 @@ class Proxy(ThreadingHTTPServer):
         self.may_pass = threading.Event()
         """Cleared: requests are taken, and answered once it is set again."""
         self.may_pass.set()
-        self.num_held = 0
-        """Requests that have come and wait for that, or did."""
         self.num_connected = 0
         self.lock = threading.Lock()
         """Guards all that is counted here: every connection has a thread of its own."""
@@ -89,10 +87,7 @@ class Passing(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         time.sleep(self.server.delay_seconds)
-        if not self.server.may_pass.is_set():
-            with self.server.lock:
-                self.server.num_held += 1
-            self.server.may_pass.wait(300)
+        self.server.may_pass.wait(300)
         if self.server.denies:
             self._answer(403, b"<Error><Code>AccessDenied</Code></Error>")
             return
