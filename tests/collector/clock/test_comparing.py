@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import multiprocessing
+import os
 import time
 
 import pytest
 
 from collector.clock.comparing import ClockComparing
 from collector.clock.process_clock import ProcessClock
-from collector.config.schedule import Action
 from collector.config.sections import ScheduleConfig
 from collector.core.warn_once import WarnOnce
 from collector.steps.cycles import Cycles
 from collector.steps.progress import Progress
+from tests.programs import Program
 
 SECOND = 10**9
 
@@ -33,11 +34,9 @@ class Notes:
 
 
 def comparing_of(notes, clock=None, method="auto"):
-    cycles = Cycles(RecordedSchedule, Progress(), WarnOnce())
+    schedule = ScheduleConfig(active=1, repeat=0)
+    cycles = Cycles(schedule, Progress(), WarnOnce())
     return ClockComparing(method, notes, cycles, WarnOnce(), clock or ProcessClock())
-
-
-RecordedSchedule = ScheduleConfig(active=1, repeat=0)
 
 
 def test_a_lone_process_says_how_far_its_wall_clock_may_be_off():
@@ -70,57 +69,38 @@ def test_switched_off_it_says_nothing_but_jumps(caplog):
     assert len(notes.of("clock_jump")) == 1
 
 
-def test_cycles_are_moments_to_compare_at():
-    notes = Notes()
-    compared = comparing_of(notes)
-    called = []
-    compared._compare_now = lambda: called.append(compared._cycles.cycle)
-    for cycle, action in (
-        (1, Action.WARMUP),
-        (1, Action.ACTIVE_AND_SAVE),
-        (2, Action.WARMUP),
-    ):
+RANK = """
+import json, sys, time
+import torch.distributed as dist
+from collector.clock.process_clock import ProcessClock
+from collector.config.schedule import Action
+from tests.collector.clock.test_comparing import SECOND, Notes, comparing_of
+rank, shift = int(sys.argv[1]), -5 * SECOND * int(sys.argv[1])
+clock = ProcessClock(lambda: time.monotonic_ns() + shift, time.monotonic_ns)
+dist.init_process_group("gloo", sys.argv[2], rank=rank, world_size=2)
+notes = Notes()
+compared = comparing_of(notes, clock, method="distributed")
+compared.start()
+for cycle in (1, 2):  # as each begins and ends
+    for action in (Action.WARMUP, Action.ACTIVE_AND_SAVE):
         compared._cycles.cycle, compared._cycles.action = cycle, action
         compared.begin(0)
         compared.end(0)
-    compared.cut("exception")
-    assert called == [1, 1, 2]
-
-
-def gloo_rank(rank, meeting, out):
-    """One of two ranks; rank 1's clock is 5 s behind."""
-    import torch.distributed as dist
-
-    shift = -5 * SECOND * rank
-    clock = ProcessClock(lambda: time.monotonic_ns() + shift, time.monotonic_ns)
-    dist.init_process_group("gloo", meeting, rank=rank, world_size=2)
-    notes = Notes()
-    compared = comparing_of(notes, clock, method="distributed")
-    compared.start()
-    for cycle in (1, 2):
-        compared._cycles.cycle, compared._cycles.action = cycle, Action.ACTIVE_AND_SAVE
-        compared.begin(0)
-        compared.end(0)
-    out.put((rank, notes.found))
-    dist.destroy_process_group()
+compared.cut("exception")
+dist.destroy_process_group()
+print(json.dumps(notes.found))
+"""
+"""One of two ranks; rank 1's clock is 5 s behind."""
 
 
 def test_through_torch_distributed_where_that_is_asked_for(tmp_path):
     pytest.importorskip("torch.distributed")
-    context = multiprocessing.get_context("spawn")
-    out = context.Queue()
     meeting = (tmp_path / "meeting").as_uri()  # a port may be taken by somebody else
-    ranks = [
-        context.Process(target=gloo_rank, args=(rank, meeting, out))
-        for rank in range(2)
-    ]
-    for one in ranks:
-        one.start()
-    found = dict(out.get(timeout=300) for _ in ranks)
-    for one in ranks:
-        one.join(60)
+    environ = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    ranks = [Program(RANK, rank, meeting, env=environ) for rank in range(2)]
+    found = [json.loads(one.communicate()[0]) for one in ranks]
     assert [kind for kind, _ in found[0]] == ["clock"]  # its own wall clock alone
-    compared = [data for kind, data in found[1] if data.get("reference_rank") == 0]
+    compared = [data for _, data in found[1] if data.get("reference_rank") == 0]
     assert len(compared) == 4
     for said in compared:
         assert said["method"] == "distributed"

@@ -13,12 +13,11 @@ from collector.format.snapshots import rebuilt
 from collector.format.snapshots.tags import tag_data
 from collector.history import captures as keeping
 from collector.history import kind
-from collector.history.captures import keep_last, later_tables, num_events
+from collector.history.captures import keep_last, later_tables
 from collector.history.kind import History
 from collector.history.recording import Recording
 from tb_plugin.cli.export.contents import pickle_name
 from tests.collector.history.fakes import FakeSink, FakeTorch
-from tests.made_snapshots import everything, long_history, releases
 
 
 def made(torch, sink=None, *, allocator=None, **settings):
@@ -33,28 +32,6 @@ def call(step=5, function="step", iteration=2, phase="train"):
 
 def snapshot_of(capture):
     return rebuilt(decode_body(encode_body(capture))[1])
-
-
-def test_a_call_is_captured_at_both_ends():
-    torch = FakeTorch()
-    history, sink = made(torch)
-    history.hold()
-    torch.alloc(100)
-    history.begin(call())
-    torch.alloc(200)
-    history.end(call(), None)
-    history.release()
-    start, end = sink.captures
-    for capture, context in ((start, "start"), (end, "end")):
-        assert (capture.kind, capture.context) == ("history", context)
-        assert (capture.function, capture.iteration, capture.step) == ("step", 2, 5)
-        assert capture.meta["recording"] == "ours"
-    assert [e["size"] for e in snapshot_of(start)["device_traces"][0]] == [100]
-    assert [e["size"] for e in snapshot_of(end)["device_traces"][0]] == [100, 200]
-    assert end.meta["num_events"] == 2
-    assert end.meta["num_blocks"] == 2
-    assert torch.enabled is None
-    assert torch.metadata == ""
 
 
 def test_events_are_tagged_with_their_step_phase_and_function():
@@ -205,14 +182,6 @@ def test_after_a_slow_snapshot_calls_begin_without_the_events(monkeypatch):
     history.close()
 
 
-def test_the_tables_are_made_when_they_are_asked_for():
-    later = later_tables(long_history(50))
-    assert later.size_bytes > 0
-    assert not later.is_made
-    assert later["events"]["addr"].size >= 50
-    assert later.is_made
-
-
 def test_the_caller_encodes_where_too_much_waits(monkeypatch):
     monkeypatch.setattr(keeping, "MAX_WAITING_ROWS", 5)
     torch = FakeTorch()
@@ -240,38 +209,6 @@ def test_names_hold_nothing_that_leads_elsewhere():
         assert len(name) < 150
 
 
-@pytest.mark.parametrize("name", releases())
-def test_recorded_structures_of_every_release_are_captured(name):
-    snapshot = releases()[name]
-    whole = snapshot if isinstance(snapshot, dict) else {"segments": snapshot}
-    allocator = FakeTorch().allocator(snapshot=lambda: snapshot)
-    history, sink = made(None, allocator=allocator)
-    assert history.take("x", step=None, phase="train")
-    assert snapshot_of(sink.captures[0]) == whole
-    assert sink.captures[0].meta["num_events"] == num_events(whole)
-
-
-def test_what_torch_raises_is_for_the_caller_to_handle():
-    def broken():
-        raise RuntimeError("allocator is gone")
-
-    history, _ = made(None, allocator=FakeTorch().allocator(snapshot=broken))
-    with pytest.raises(RuntimeError, match="gone"):
-        history.begin(call())
-    history.close()
-
-
-def test_without_an_accelerator_the_kind_is_unavailable():
-    torch = pytest.importorskip("torch")
-    if torch.accelerator.is_available():
-        pytest.skip("there is an accelerator")
-    from collector.config import load
-    from collector.core.source import Unavailable
-
-    with pytest.raises(Unavailable):
-        kind.open_kind(load(history={"enabled": True}), FakeSink())
-
-
 def test_a_history_that_is_on_is_recorded_from_the_opening_on(monkeypatch):
     """MemProfiler's has no bound, holds C++ stacks and is never stopped (A13)."""
     torch = FakeTorch()
@@ -285,12 +222,3 @@ def test_a_history_that_is_on_is_recorded_from_the_opening_on(monkeypatch):
     off = types.SimpleNamespace(device="auto", history=HistoryConfig())
     kind.open_kind(off, FakeSink())
     assert torch.enabled is None
-
-
-def test_meta_is_plain_data_also_of_the_fullest_snapshot():
-    history, sink = made(None, allocator=FakeTorch().allocator(snapshot=everything))
-    history.take("all", step=1, phase="train")
-    meta, tables = decode_body(encode_body(sink.captures[0]))
-    assert meta["num_events"] == 10
-    assert meta["num_blocks"] == 4
-    assert rebuilt(tables) == everything()

@@ -14,8 +14,20 @@ from tests.collector.history.fakes import FakeTorch
 OURS = {"max_entries": 100, "stacks": "python"}
 
 
-def test_it_is_on_while_somebody_holds_it():
-    torch = FakeTorch()
+@pytest.fixture
+def torch():
+    return FakeTorch()
+
+
+@pytest.fixture
+def ours(torch):
+    """A recording that one holder has turned on."""
+    recording = Recording(torch.allocator())
+    assert recording.hold("a", **OURS)
+    return recording
+
+
+def test_it_is_on_while_somebody_holds_it(torch):
     recording = Recording(torch.allocator())
     assert recording.hold("a", **OURS)
     assert recording.hold("b", max_entries=7, stacks="python")  # goes on as it is
@@ -28,8 +40,7 @@ def test_it_is_on_while_somebody_holds_it():
     assert len(torch.calls) == 2
 
 
-def test_the_most_demanding_holder_says_what_stacks_there_are():
-    torch = FakeTorch()
+def test_the_most_demanding_holder_says_what_stacks_there_are(torch):
     recording = Recording(torch.allocator())
     recording.hold("a", max_entries=100, stacks="python", context="alloc")
     recording.hold("b", max_entries=900, stacks="all")
@@ -48,8 +59,7 @@ def test_the_most_demanding_holder_says_what_stacks_there_are():
     assert torch.enabled is None
 
 
-def test_torchs_functions_are_put_back():
-    torch = FakeTorch()
+def test_torchs_functions_are_put_back(torch):
     before = vars(torch.c).copy()
     recording = Recording(torch.allocator())
     recording.hold("a", **OURS)
@@ -58,8 +68,7 @@ def test_torchs_functions_are_put_back():
     assert vars(torch.c) == before
 
 
-def test_the_programs_recording_is_neither_changed_nor_ended():
-    torch = FakeTorch()
+def test_the_programs_recording_is_neither_changed_nor_ended(torch):
     torch.record(max_entries=9)
     recording = Recording(torch.allocator())
     assert recording.hold("a", **OURS)
@@ -68,43 +77,33 @@ def test_the_programs_recording_is_neither_changed_nor_ended():
     assert torch.calls == [("all", "all", "all", 9)]
 
 
-def test_a_program_that_begins_while_ours_runs_takes_it_over():
-    torch = FakeTorch()
-    recording = Recording(torch.allocator())
-    recording.hold("a", **OURS)
+def test_a_program_that_begins_while_ours_runs_takes_it_over(torch, ours):
     torch.record(max_entries=9)  # an observer of out-of-memory errors, say
-    assert not recording.is_ours
-    recording.let_go("a")
+    assert not ours.is_ours
+    ours.let_go("a")
     assert torch.enabled == "all"
     assert torch.settings["max_entries"] == 9
 
 
-def test_after_a_program_has_ended_it_the_next_window_begins_anew():
-    torch = FakeTorch()
-    recording = Recording(torch.allocator())
-    recording.hold("a", **OURS)
+def test_after_a_program_has_ended_it_the_next_window_begins_anew(torch, ours):
     torch.record(None)
-    assert not recording.is_ours
-    assert recording.hold("a", **OURS)
-    assert recording.is_ours
+    assert not ours.is_ours
+    assert ours.hold("a", **OURS)
+    assert ours.is_ours
     assert torch.enabled == "all"
-    recording.let_go("a")
+    ours.let_go("a")
     assert torch.enabled is None
 
 
-def test_a_wrapper_over_ours_stays_and_does_no_harm():
-    torch = FakeTorch()
-    recording = Recording(torch.allocator())
-    recording.hold("a", **OURS)
-    ours = torch.c._cuda_record_memory_history
-    torch.c._cuda_record_memory_history = functools.partial(ours)
-    recording.let_go("a")
+def test_a_wrapper_over_ours_stays_and_does_no_harm(torch, ours):
+    before = torch.c._cuda_record_memory_history
+    torch.c._cuda_record_memory_history = functools.partial(before)
+    ours.let_go("a")
     torch.record(max_entries=5)
     assert torch.settings["max_entries"] == 5
 
 
-def test_a_device_that_is_not_in_use_is_not_started():
-    torch = FakeTorch()
+def test_a_device_that_is_not_in_use_is_not_started(torch):
     torch.in_use = False
     recording = Recording(torch.allocator())
     assert not recording.hold("a", **OURS)
@@ -115,8 +114,7 @@ def test_a_device_that_is_not_in_use_is_not_started():
     recording.let_go("a")
 
 
-def test_where_torch_does_not_say_whether_it_records_the_events_do():
-    torch = FakeTorch()
+def test_where_torch_does_not_say_whether_it_records_the_events_do(torch):
     torch.record(max_entries=9)
     torch.alloc()
     recording = Recording(torch.allocator(is_recording=None))
@@ -127,8 +125,7 @@ def test_where_torch_does_not_say_whether_it_records_the_events_do():
     assert torch.calls == [("all", "all", "all", 9)]
 
 
-def test_recorders_of_a_process_share_it():
-    torch = FakeTorch()
+def test_recorders_of_a_process_share_it(torch):
     one = shared(torch.allocator(device_type="test"))
     assert shared(FakeTorch().allocator(device_type="test")) is one
     assert shared(FakeTorch().allocator(device_type="other")) is not one
@@ -136,15 +133,12 @@ def test_recorders_of_a_process_share_it():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_leaves_it_to_its_parent():
-    torch = FakeTorch()
-    recording = Recording(torch.allocator())
-    recording.hold("a", **OURS)
-    recording._lock.now.acquire()
+def test_a_forked_child_leaves_it_to_its_parent(torch, ours):
+    ours._lock.now.acquire()
     child = os.fork()
     if child == 0:
-        recording.let_go("a")  # neither hangs nor turns anything off
+        ours.let_go("a")  # neither hangs nor turns anything off
         os._exit(0 if torch.enabled == "all" else 1)
     assert os.waitpid(child, 0)[1] == 0
-    recording._lock.now.release()
-    recording.let_go("a")
+    ours._lock.now.release()
+    ours.let_go("a")

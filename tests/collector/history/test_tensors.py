@@ -25,6 +25,12 @@ def small():
     return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8))
 
 
+def found_in(model, *optimizers, device_type="cpu"):
+    tensors = TensorMap(device_type)
+    tensors.attach(model, optimizers)
+    return tensors.found()
+
+
 def rows(found):
     return {
         address: (CATEGORIES[category], name, size)
@@ -37,9 +43,7 @@ def rows(found):
 def test_everything_a_training_holds_has_its_name():
     model = small()
     optimizer = trained(model)
-    tensors = TensorMap("cpu")
-    tensors.attach(model, [optimizer])
-    found = rows(tensors.found())
+    found = rows(found_in(model, optimizer))
     weight = model[0].weight
     states = optimizer.state[weight]
     assert found[weight.data_ptr()] == ("param", "0.weight", 256)
@@ -54,7 +58,7 @@ def test_everything_a_training_holds_has_its_name():
     expected |= {p.grad.data_ptr() for p in model.parameters()}
     expected |= {t.data_ptr() for s in optimizer.state.values() for t in s.values()}
     assert set(found) == expected
-    table = tensors.found().table()
+    table = found_in(model, optimizer).table()
     assert len({len(column) for column in table.values()}) == 1
 
 
@@ -62,9 +66,7 @@ def test_a_storage_is_listed_once_under_the_first_name():
     model = small()
     model.tied = torch.nn.Linear(8, 8)
     model.tied.weight = model[0].weight
-    tensors = TensorMap("cpu")
-    tensors.attach(model, [])
-    names = [name for name in tensors.found().name if "weight" in name]
+    names = [name for name in found_in(model).name if "weight" in name]
     assert names == ["0.weight", "1.weight"]
 
 
@@ -78,10 +80,8 @@ def test_members_have_the_names_that_torch_gives_them():
     model["b"].child = None
     model["a"].tied = torch.nn.Linear(8, 8, bias=False)
     model["a"].tied.weight = model["b"][0][0].weight
-    tensors = TensorMap("cpu")
-    tensors.attach(model, [])
     expected = [*model.named_parameters(), *model.named_buffers()]
-    found = tensors.found()
+    found = found_in(model)
     assert found.name == [name for name, _ in expected]
     assert found.address == [member.data_ptr() for _, member in expected]
 
@@ -96,10 +96,7 @@ def test_a_wrapper_that_names_better_has_its_names():
             for name, parameter in super().named_parameters(*args, **kwargs):
                 yield name.removeprefix("_wrapped."), parameter
 
-    tensors = TensorMap("cpu")
-    model = Wrapper(small())
-    tensors.attach(model, [])
-    names = tensors.found().name
+    names = found_in(Wrapper(small())).name
     assert names[:2] == ["0.weight", "0.bias"]
     assert "_wrapped.1.running_mean" in names
 
@@ -109,36 +106,28 @@ def test_views_of_one_storage_are_that_storage_under_the_first_name():
     model = torch.nn.Module()
     model.a = torch.nn.Parameter(flat[:40])
     model.b = torch.nn.Parameter(flat[40:])
-    tensors = TensorMap("cpu")
-    tensors.attach(model, [])
-    assert rows(tensors.found()) == {flat.data_ptr(): ("param", "a", 400)}
+    assert rows(found_in(model)) == {flat.data_ptr(): ("param", "a", 400)}
 
 
 def test_sums_by_category_count_each_storage_once():
     model = small()
-    tensors = TensorMap("cpu")
-    optimizer = trained(model)
-    tensors.attach(model, [optimizer])
-    sums = {CATEGORIES[c]: (size, many) for c, size, many in tensors.found().sums(None)}
+    found = found_in(model, trained(model))
+    sums = {CATEGORIES[c]: (size, many) for c, size, many in found.sums(None)}
     num_bytes = sum(p.nbytes for p in model.parameters())
     assert sums["param"] == (num_bytes, 4)
     assert sums["grad"] == (num_bytes, 4)
     assert sums["optimizer"][0] == 2 * num_bytes + 4 * 4  # and a step count each
-    assert tensors.found().sums(5) == []
+    assert found.sums(5) == []
 
 
 def test_tensors_elsewhere_are_none_of_the_devices():
     model = small()
-    tensors = TensorMap("cuda")
-    tensors.attach(model, [trained(model)])
-    assert tensors.found().address == []
+    assert found_in(model, trained(model), device_type="cuda").address == []
 
 
 def test_nothing_attached_is_nothing_known():
     assert TensorMap("cpu").found() is None
-    tensors = TensorMap("cpu")
-    tensors.attach(object(), [])  # no module
-    assert tensors.found() is None
+    assert found_in(object()) is None  # no module
 
 
 def test_nothing_is_kept_alive():
@@ -162,9 +151,7 @@ def test_odd_tensors_are_left_out_and_cost_no_other():
     model.register_buffer("meta", torch.empty(3, device="meta"))
     model.lazy = torch.nn.LazyLinear(3)
     model.register_buffer("last", torch.ones(3))
-    tensors = TensorMap("cpu")
-    tensors.attach(model, [])
-    names = tensors.found().name
+    names = found_in(model).name
     assert "last" in names
     assert "meta" not in names
     assert names.count("sparse") == 2  # its indices and its values
@@ -177,20 +164,16 @@ def test_a_model_that_refuses_to_be_walked_costs_only_itself():
 
     model = small()
     optimizer = trained(model)
-    tensors = TensorMap("cpu")
     broken = Broken()
-    tensors.attach(broken, [optimizer])
-    found = rows(tensors.found())
+    found = rows(found_in(broken, optimizer))
     assert {category for category, _, _ in found.values()} == {"optimizer"}
     assert {name for _, name, _ in found.values()} == {"step", "exp_avg", "exp_avg_sq"}
 
 
 def test_the_number_is_bounded_and_what_is_left_out_counted(monkeypatch):
     monkeypatch.setattr(module, "MAX_TENSORS", 3)
-    tensors = TensorMap("cpu")
     model = small()
-    tensors.attach(model, [])
-    found = tensors.found()
+    found = found_in(model)
     assert len(found.address) == 3
     assert found.num_dropped == 4
 
@@ -252,9 +235,7 @@ def test_shards_of_fsdp2_are_their_local_bytes(fsdp_on_cpu):
         optimizer = torch.optim.AdamW(model.parameters())
         model(torch.randn(4, 8)).sum().backward()
         optimizer.step()
-        tensors = TensorMap("cpu")
-        tensors.attach(model, [optimizer])
-        found = rows(tensors.found())
+        found = rows(found_in(model, optimizer))
         weight = model[0].weight
         local = weight.to_local()
         address = local.untyped_storage().data_ptr()
