@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import collector
 from tests import programs
 from tests.collector.recordings import ONLY_STEPS, rank_files, read, read_only_file
-
-ROOT = Path(__file__).parents[2]
 
 HEAD = """
 import sys, collector
@@ -128,9 +124,7 @@ def test_a_forked_process_of_multiprocessing_ends_its_own_recording(tmp_path):
         "    process.start(); process.join()\n"
         "    assert process.exitcode == {'exit': 3, 'error': 1, '': 0}[fail]\n"
     )
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=300
-    )
+    programs.run(code, tmp_path)
     (fails,) = rank_files(tmp_path / "fails")
     (raises,) = rank_files(tmp_path / "raises")
     assert read(raises).close.message == "ValueError: odd"

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import copy
 import itertools
+import os
+import textwrap
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import collector
 from collector import engine
 from collector.history import allocator as history_seam
 from collector.oom import device as oom_device
 from collector.oom.device import TorchSide
 from collector.sources.device.accelerator import Device, DeviceIdentity
+from tests.collector.recordings import ONLY_STEPS, rank_files, read
+from tests.conftest import with_patience
+from tests.programs import Program
 from tests.simulate import Form, oom_case
+
+ROOT = Path(__file__).parents[3]
 
 _numbers = itertools.count()
 
@@ -179,3 +188,51 @@ class Stage:
 def forget_observers(replace: Any) -> None:
     """Each test has a process of its own, as far as torch's observers go."""
     replace(oom_device, "_attached", set())
+
+
+def record(path: Any, **keywords: Any) -> collector.Recorder:
+    return collector.record(path, **{**ONLY_STEPS, **keywords})
+
+
+def of(recording: Any, kind: str) -> list[Any]:
+    return [one for one in recording.captures if one.kind == kind]
+
+
+def reports(path: Any) -> list[Any]:
+    return of(read(path), "oom")
+
+
+def histories(path: Any) -> list[Any]:
+    return of(read(path), "history")
+
+
+# In a process of its own.
+
+STAGED = """
+import os, select, signal, sys, threading, time
+import torch
+from tests.collector.oom.stage import Stage, record
+stage = Stage("really_full").install(setattr)
+"""
+
+
+def started(run_dir: Path, code: str) -> Program:
+    """A process that records into `run_dir`; its script sees the staged device."""
+    environment = {**os.environ, "PYTHONPATH": with_patience(str(ROOT))}
+    script = STAGED + textwrap.dedent(code).replace("RUN", repr(str(run_dir)))
+    return Program(script, env=environment)
+
+
+def ended(process: Program) -> tuple[int | None, str, str]:
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def ran(run_dir: Path, code: str) -> tuple[int | None, str, str]:
+    """Exit code and outputs of such a process."""
+    return ended(started(run_dir, code))
+
+
+def found(run_dir: Path) -> Any:
+    (path,) = rank_files(run_dir)
+    return read(path, last=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from contextlib import suppress
@@ -12,7 +11,7 @@ import pytest
 from collector.format import oom
 from collector.format.records import Close
 from collector.steps.progress import PhaseBlock, Progress
-from tests.collector.oom.test_exit_hooks import ended, found, of, started
+from tests.collector.oom.stage import ended, found, of, ran, started
 from tests.collector.recordings import rank_files, read
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -58,21 +57,6 @@ def test_sigterm_that_is_listened_to_ends_the_file(tmp_path):
     assert [c.meta["signal"] for c in of(recording, oom.KIND)] == ["SIGTERM"]
 
 
-def test_sigterm_kills_at_once_unless_it_is_listened_to(tmp_path):
-    code, _, _ = signalled(
-        tmp_path,
-        """
-    rec = record(RUN)
-    rec.step()
-    rec.flush(60)
-""",
-    )
-    assert code == -signal.SIGTERM
-    recording = found(tmp_path)
-    assert recording.close is None
-    assert recording.notes_of("signal") == []
-
-
 def test_every_recorder_of_the_process_is_ended(tmp_path):
     code, _, _ = signalled(
         tmp_path,
@@ -87,35 +71,16 @@ def test_every_recorder_of_the_process_is_ended(tmp_path):
         assert close_of(read(path))[:2] == ("signal", "SIGTERM")
 
 
-def test_a_handler_of_the_programs_own_decides_how_it_ends(tmp_path):
-    code, _, _ = signalled(
+def test_the_first_end_stands(tmp_path):
+    code, _, _ = ran(
         tmp_path,
         """
-    def own(number, frame):
-        raise SystemExit(7)
-    signal.signal(signal.SIGTERM, own)
-    rec = record(RUN, oom={"on_sigterm": True})
-    rec.__enter__()
-""",
-    )
-    assert code == 7
-    recording = found(tmp_path)
-    assert recording.close.how != "signal"
-    assert [n["signal"] for n in recording.notes_of("signal")] == ["SIGTERM"]
-
-
-def test_the_first_end_stands(tmp_path):
-    code, _, _ = ended(
-        started(
-            tmp_path,
-            """
             rec = record(RUN)
             rec.step()
             rec._session.end_by("SIGTERM")
             rec.step()
             rec.close()
             """,
-        )
     )
     assert code == 0
     assert close_of(found(tmp_path)) == ("signal", "SIGTERM", 1, "train")
@@ -149,10 +114,9 @@ def test_ctrl_c_is_an_exception_by_name(tmp_path):
 def test_an_exception_is_named_with_the_step_and_the_phase_it_came_from(
     tmp_path, raises, message
 ):
-    code, _, _ = ended(
-        started(
-            tmp_path,
-            f"""
+    code, _, _ = ran(
+        tmp_path,
+        f"""
             rec = record(RUN)
             for step in range(3):
                 rec.step(step)
@@ -160,7 +124,6 @@ def test_an_exception_is_named_with_the_step_and_the_phase_it_came_from(
                 with rec.phase("inner"):
                     {raises}
             """,
-        )
     )
     assert code == 1
     recording = found(tmp_path)
@@ -183,11 +146,3 @@ def test_the_phase_of_an_exception_that_was_caught_is_forgotten():
     assert progress.phase_of(None) == "train"
     progress.advance(None)
     assert progress.phase_of(error) == "train"
-
-
-def test_where_no_signal_is_sent_the_end_is_in_order(tmp_path):
-    code, _, _ = ended(
-        started(tmp_path, 'rec = record(RUN, oom={"on_sigterm": True})\nrec.step()')
-    )
-    assert code == os.EX_OK
-    assert close_of(found(tmp_path)) == ("closed", "", 1, "train")

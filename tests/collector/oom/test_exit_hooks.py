@@ -7,60 +7,26 @@ import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 from collector.format import oom
+from tests.collector.oom.stage import ROOT, STAGED, ended, found, of, ran, started
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.conftest import with_patience
-from tests.programs import Program
 
 pytest.importorskip("torch")
 
-ROOT = Path(__file__).parents[3]
-
-STAGED = """
-import os, select, signal, sys, threading, time
-import torch
-from tests.collector.oom.stage import Stage
-from tests.collector.oom.test_handler import record
-stage = Stage("really_full").install(setattr)
-"""
-
-
-def started(run_dir, code, **more):
-    """A process that records into `run_dir`; its script sees the staged device."""
-    environment = {**os.environ, "PYTHONPATH": with_patience(str(ROOT)), **more}
-    script = STAGED + textwrap.dedent(code).replace("RUN", repr(str(run_dir)))
-    return Program(script, env=environment)
-
-
-def ended(process):
-    out, err = process.communicate()
-    return process.returncode, out, err
-
-
-def found(run_dir):
-    (path,) = rank_files(run_dir)
-    return read(path, last=False)
-
-
-def of(recording, kind):
-    return [c for c in recording.captures if c.kind == kind]
-
 
 def test_an_uncaught_error_is_reported_and_said_as_python_says_it(tmp_path):
-    code, _, err = ended(
-        started(
-            tmp_path,
-            """
+    code, _, err = ran(
+        tmp_path,
+        """
             rec = record(RUN)
             rec.step()
             stage.fail()
             raise torch.OutOfMemoryError(stage.message())
             """,
-        )
     )
     assert code == 1
     assert err.rstrip().splitlines()[-1].startswith("torch.OutOfMemoryError: CUDA")
@@ -73,10 +39,9 @@ def test_an_uncaught_error_is_reported_and_said_as_python_says_it(tmp_path):
 
 
 def test_the_hook_that_was_there_is_called_and_comes_back(tmp_path):
-    code, out, _ = ended(
-        started(
-            tmp_path,
-            """
+    code, out, _ = ran(
+        tmp_path,
+        """
             def mine(kind, error, traceback):
                 print("mine:", error, flush=True)
             sys.excepthook = mine
@@ -85,16 +50,14 @@ def test_the_hook_that_was_there_is_called_and_comes_back(tmp_path):
             rec = record(RUN)
             raise ValueError("boom")
             """,
-        )
     )
     assert (code, out) == (1, "mine: boom\n")
 
 
 def test_a_threads_exception_is_reported_and_the_program_goes_on(tmp_path):
-    code, _, err = ended(
-        started(
-            tmp_path,
-            """
+    code, _, err = ran(
+        tmp_path,
+        """
             def fail():
                 raise ValueError("in a thread")
             with record(RUN) as rec:
@@ -104,7 +67,6 @@ def test_a_threads_exception_is_reported_and_the_program_goes_on(tmp_path):
                     thread.join()
                 rec.step()
             """,
-        )
     )
     assert code == 0
     assert err.count("ValueError: in a thread") == 5
@@ -118,10 +80,9 @@ def test_a_threads_exception_is_reported_and_the_program_goes_on(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_killed_right_after_the_report_it_can_be_read(tmp_path):
-    code, _, _ = ended(
-        started(
-            tmp_path,
-            """
+    code, _, _ = ran(
+        tmp_path,
+        """
             rec = record(RUN, flush_seconds=3600)
             rec.step()
             stage.failing = KeyboardInterrupt()  # the kill comes before the snapshot
@@ -130,7 +91,6 @@ def test_killed_right_after_the_report_it_can_be_read(tmp_path):
             except KeyboardInterrupt:
                 os.kill(os.getpid(), signal.SIGKILL)
             """,
-        )
     )
     assert code == -signal.SIGKILL
     recording = found(tmp_path)
@@ -178,15 +138,16 @@ def test_sigterm_is_reported_where_asked_and_goes_its_way(tmp_path, handler):
     assert [h.label for h in of(recording, "history")] == ["signal"]
     expected = {"": -signal.SIGTERM, "own": 7, "ignore": 0}
     assert code == expected[handler]
+    if handler == "own":  # what the program makes of it is how it ends
+        assert recording.close.how != "signal"
     assert out == (f"own {signal.SIGTERM:d}\n" if handler == "own" else "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_sigterm_is_left_alone_unless_asked_and_put_back_after(tmp_path):
-    code, _, err = ended(
-        started(
-            tmp_path,
-            """
+    code, _, err = ran(
+        tmp_path,
+        """
             import warnings
             # From 3.12 on Python warns of every fork beside threads.
             warnings.filterwarnings("ignore", ".* use of fork", DeprecationWarning)
@@ -200,16 +161,14 @@ def test_sigterm_is_left_alone_unless_asked_and_put_back_after(tmp_path):
                 assert os.wait()[1] == 0
             assert signal.getsignal(signal.SIGTERM) == before
             """,
-        )
     )
     assert (code, err) == (0, "")
 
 
 def test_off_the_main_thread_signals_cannot_be_had_and_that_is_said(tmp_path):
-    code, _, _ = ended(
-        started(
-            tmp_path,
-            """
+    code, _, _ = ran(
+        tmp_path,
+        """
             def run():
                 with record(RUN, oom={"on_sigterm": True}) as rec:
                     rec.step()
@@ -217,7 +176,6 @@ def test_off_the_main_thread_signals_cannot_be_had_and_that_is_said(tmp_path):
             thread.start()
             thread.join()
             """,
-        )
     )
     assert code == 0
     note = found(tmp_path).source("oom.on_sigterm")
@@ -248,8 +206,7 @@ def test_a_spawned_process_reports_by_itself(tmp_path):
     environment = {**os.environ, "PYTHONPATH": with_patience(str(ROOT))}
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
     paths = rank_files(tmp_path / "run")
-    found = [len(of(read(path), oom.KIND)) for path in paths]
-    assert found == [0, 1]
+    assert [len(of(read(path), oom.KIND)) for path in paths] == [0, 1]
 
 
 WITHOUT_TORCH = """

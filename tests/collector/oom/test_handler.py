@@ -1,41 +1,27 @@
 """Out-of-memory errors of a simulated device, from torch's observer to the file."""
 
-# ruff: noqa: PT012, TRY301  # what fails, and where, is what is tested
+# ruff: noqa: PT012  # what fails, and where, is what is tested
 
 from __future__ import annotations
 
 import itertools
-import os
 import sys
-import threading
 import time
 
 import pytest
 
-import collector
 from collector.core.warn_once import logger
 from collector.format import oom
-from collector.format.memory import CATEGORIES
 from collector.format.snapshots import rebuilt
+from collector.history.tensors import TensorMap
 from collector.oom import device as oom_device
 from collector.oom import facts
 from collector.oom import report as reporting
 from collector.oom.device import TorchSide
-from tests.collector.recordings import ONLY_STEPS, read, wait_until
+from tests.collector.oom.stage import histories, record, reports
+from tests.collector.recordings import read, wait_until
 
 torch = pytest.importorskip("torch")
-
-
-def record(path, **keywords):
-    return collector.record(path, **{**ONLY_STEPS, **keywords})
-
-
-def reports(path):
-    return [c for c in read(path).captures if c.kind == oom.KIND]
-
-
-def histories(path):
-    return [c for c in read(path).captures if c.kind == "history"]
 
 
 def test_an_error_that_ends_the_program_leaves_report_history_and_note(
@@ -260,25 +246,6 @@ def test_a_part_within_a_span_of_its_own_name_is_named_once(staged, tmp_path):
     assert report.meta["spans"] == ["all", "backward"]
 
 
-def test_an_autograd_thread_has_the_main_threads_stack_and_spans_too(staged, tmp_path):
-    stage = staged()
-    with record(tmp_path) as rec, rec.span("backward"):
-        thread = threading.Thread(target=stage.fail, name="autograd")
-        thread.start()
-        thread.join()
-    (report,) = reports(rec.path)
-    assert report.meta["thread"] == "autograd"
-    assert report.meta["spans"] == ["backward"]
-    stack = report.tables["stack"]
-    assert set(stack["thread"].tolist()) == {0, 1}
-    here = [
-        name
-        for name, thread in zip(stack["name"], stack["thread"], strict=True)
-        if thread == 1
-    ]
-    assert any("test_an_autograd_thread" in name for name in here)
-
-
 def test_tensors_are_named_in_the_history_and_summed_in_the_report(
     staged, tmp_path, monkeypatch
 ):
@@ -288,9 +255,7 @@ def test_tensors_are_named_in_the_history_and_summed_in_the_report(
     model(torch.randn(2, 64)).sum().backward()
     optimizer.step()
     # The device is simulated, its tensors lie on the host.
-    monkeypatch.setattr(
-        reporting, "TensorMap", lambda _: witness_tensor_map(device_type="cpu")
-    )
+    monkeypatch.setattr(reporting, "TensorMap", lambda _: TensorMap("cpu"))
     with record(tmp_path, model=model, optimizer=optimizer) as rec:
         stage.fail()
     (history,) = histories(rec.path)
@@ -301,12 +266,6 @@ def test_tensors_are_named_in_the_history_and_summed_in_the_report(
     moments = optimizer.state[model.weight]["exp_avg"]
     assert by_address[moments.data_ptr()] == "exp_avg of weight"
     assert rebuilt(history.tables) == stage.taken  # which does not mind the table
-
-
-def witness_tensor_map(device_type):
-    from collector.history.tensors import TensorMap
-
-    return TensorMap(device_type)
 
 
 def test_it_can_be_switched_off(staged, tmp_path):
@@ -337,199 +296,3 @@ def test_steps_are_tagged_while_history_is_ours(staged, tmp_path):
         stage.tag = ""
         rec.step()
     assert stage.tag == ""
-
-
-# Who else records.
-
-
-def test_a_recording_of_the_programs_own_stays_and_gives_its_segments(staged, tmp_path):
-    stage = staged()
-    stage.recording = ("all", "all", 2**63)
-    with record(tmp_path) as rec:
-        stage.fail()
-    assert stage.calls == []
-    assert stage.recording == ("all", "all", 2**63)
-    assert stage.num_snapshots == 0  # of unknown size: it might take minutes
-    (history,) = histories(rec.path)
-    assert "program" in history.meta["no_events"]
-    assert set(rebuilt(history.tables)) == {"segments"}
-    (report,) = reports(rec.path)
-    assert report.meta["history"]["recording"] == "program"
-    assert not report.meta["history"]["events"]
-    assert report.meta["holders"]["source"] == "segments"
-
-
-def test_without_history_the_snapshot_has_segments_alone(staged, tmp_path):
-    stage = staged()
-    with record(tmp_path, oom={"history": False}) as rec:
-        stage.fail()
-    assert stage.calls == []
-    (history,) = histories(rec.path)
-    assert "oom.history" in history.meta["no_events"]
-    assert len(history.tables["blocks"]["address"])
-    assert read(rec.path).source("oom.history")["status"] == "off"
-
-
-def test_events_that_would_take_too_long_are_left_out(staged, tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.oom.history.MAX_PCT", 100.0)
-    stage = staged()
-    stage.num_allocations = 10**7
-    history = {"enabled": False, "max_entries": 10**6}
-    with record(tmp_path, history=history) as rec:
-        stage.fail()
-    assert stage.num_snapshots == 0
-    (history,) = histories(rec.path)
-    assert "would hold the error up for about 7 s" in history.meta["no_events"]
-
-
-def test_stacks_are_given_up_where_allocations_come_too_often(staged, tmp_path):
-    stage = staged()
-    with record(tmp_path, flush_seconds=0.15) as rec:
-
-        def is_given_up():
-            stage.num_allocations += 20_000  # every 10 ms
-            return stage.calls[-1][1] is None
-
-        wait_until(is_given_up)
-        assert rec.flush(60)  # the round in which that happens is over
-        assert stage.recording == (None, "python", 100_000)
-        stage.fail()
-    note = read(rec.path).source("oom.stacks")
-    assert note["status"] == "off"
-    assert "allocations per second" in note["reason"]
-    assert "_record_memory_history" in note["remedy"]
-    (report,) = reports(rec.path)
-    assert report.meta["history"]["stacks"] == "off"
-    assert report.meta["history"]["events"]
-
-
-# Errors without an observer.
-
-
-def test_an_exception_alone_gives_what_its_text_says(tmp_path):
-    text = (
-        "CUDA out of memory. Tried to allocate 4.94 GiB. GPU 1 has a total capacity of"
-        " 79.14 GiB of which 91.69 MiB is free. Of the allocated memory 78.29 GiB is"
-        " allocated by PyTorch, and 135.40 MiB is reserved by PyTorch but unallocated."
-    )
-    with pytest.raises(torch.OutOfMemoryError), record(tmp_path, device="off") as rec:
-        raise torch.OutOfMemoryError(text)
-    (report,) = reports(rec.path)
-    meta = report.meta
-    assert (report.label, meta["origin"]) == ("exception", "exception")
-    assert meta["is_out_of_memory"]
-    assert (meta["device_type"], meta["device"]) == ("cuda", 1)
-    assert meta["requested_bytes"] == round(4.94 * 2**30)
-    assert meta["memory"]["allocated_bytes"] == round(78.29 * 2**30)
-    assert meta["exception"] == {
-        "type": "OutOfMemoryError",
-        "module": "torch",
-        "message": text,
-    }
-    assert set(meta["parsed"]) >= {"requested_bytes", "device_free_bytes"}
-    assert histories(rec.path) == []
-    (note,) = read(rec.path).notes_of("oom")
-    assert (note["message"], note["report"]) == (text, 1)
-
-
-def test_a_real_error_of_the_hosts_memory(tmp_path):
-    with (
-        pytest.raises(RuntimeError, match="allocate memory"),
-        record(tmp_path, device="off") as rec,
-        rec.span("forward"),
-    ):
-        torch.empty(10**15)
-    (report,) = reports(rec.path)  # seen at the span, and not again at the end
-    assert report.function == "forward"
-    assert report.meta["device_type"] == "cpu"
-    assert report.meta["device"] is None
-    assert report.meta["requested_bytes"] == 4 * 10**15
-    assert report.meta["host"]["rss_bytes"] > 0
-    assert report.tables["stack"]["name"][0].endswith(
-        "test_a_real_error_of_the_hosts_memory"
-    )
-
-
-def test_one_that_is_caught_outside_a_span_is_reported(tmp_path):
-    with record(tmp_path, device="off") as rec:
-        for _ in range(2):
-            try:
-                with rec.span("try"):
-                    raise MemoryError
-            except MemoryError:  # noqa: PERF203
-                pass
-
-        @collector.profiled
-        def retried():
-            raise MemoryError("again")
-
-        with pytest.raises(MemoryError):
-            retried()
-        rec.step()
-    found = [r.meta["exception"]["message"] for r in reports(rec.path)]
-    assert found[0] == ""
-    assert found[-1] == "again"
-    assert read(rec.path).close.how == "closed"
-
-
-def test_another_exception_is_reported_as_what_it_is(staged, tmp_path):
-    stage = staged()
-    with pytest.raises(ValueError, match="boom"), record(tmp_path / "a") as rec:
-        raise ValueError("boom" + "m" * 10_000)
-    (report,) = reports(rec.path)
-    assert not report.meta["is_out_of_memory"]
-    assert report.meta["exception"]["type"] == "ValueError"
-    assert len(report.meta["exception"]["message"]) == oom.MAX_MESSAGE
-    (history,) = histories(rec.path)
-    assert (history.label, history.meta["report"]) == ("exception", 1)
-    assert read(rec.path).notes_of("oom") == []
-    assert stage.num_snapshots == 1
-
-
-def test_an_exception_is_not_kept_alive(tmp_path):
-    import weakref
-
-    class Big:
-        pass
-
-    def fail():
-        big = Big()
-        held.append(weakref.ref(big))
-        raise MemoryError("gone")
-
-    held: list = []
-    with record(tmp_path, device="off") as rec:
-        try:
-            with rec.span("x"):
-                fail()
-        except MemoryError:
-            pass
-        assert held[0]() is None
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_reports_nothing_and_has_its_own_hooks(staged, tmp_path):
-    stage = staged()
-    before = sys.excepthook
-    with record(tmp_path) as rec:
-        assert sys.excepthook is not before
-        child = os.fork()
-        if child == 0:
-            stage.fail()
-            os._exit(0 if sys.excepthook is before else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        stage.fail()
-    assert len(reports(rec.path)) == 1
-
-
-def test_categories_are_those_of_the_format(tmp_path):
-    model = torch.nn.Linear(8, 8)
-    with pytest.raises(MemoryError), record(tmp_path, model=model, device="off") as rec:
-        raise MemoryError
-    (report,) = reports(rec.path)
-    table = report.tables["categories"]
-    names = [CATEGORIES[index] for index in table["category"].tolist()]
-    assert dict(zip(names, table["num_bytes"].tolist(), strict=True)) == {
-        "param": 4 * (64 + 8)
-    }
