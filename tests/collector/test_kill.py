@@ -15,13 +15,13 @@ from tests.perf.kill_nine import run
 @pytest.mark.parametrize("segments", [False, True])
 def test_a_killed_recording_stays_readable_and_loses_its_last_steps_alone(segments):
     rounds = run(
-        8,
+        5,
         longest_seconds=1.0,
         seed=9,
         segments=segments,
         bound_seconds=300.0,
         with_steps=True,
     )
-    assert len(rounds) == 8
+    assert len(rounds) == 5
     assert all(r.kept > 0 for r in rounds[1::2])
     assert any(r.kept < r.taken for r in rounds)  # the kills did come in between

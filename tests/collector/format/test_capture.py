@@ -22,7 +22,6 @@ from collector.format.capture import (
     size_of,
     split_body,
 )
-from collector.format.digest import decode_digest, encode_digest
 from collector.format.encoding.numeric import encode_block
 from collector.format.encoding.payload import from_json, pack, to_json
 from collector.format.errors import CorruptError, FormatError
@@ -76,31 +75,24 @@ def round_trip(given_capture, wanted=None):
     return decode_capture(parts, wanted)
 
 
-ints = hnp.arrays(np.int64, 60, elements=st.integers(-(2**63), 2**62))
-few_ints = hnp.arrays(np.int64, 60, elements=st.integers(-5, 5))
-floats = hnp.arrays(np.float64, 60)
-texts = st.lists(st.text(max_size=8), min_size=60, max_size=60).map(tuple)
+few_ints = hnp.arrays(np.int64, 20, elements=st.integers(-5, 5))
+floats = hnp.arrays(np.float64, 20)
+texts = st.lists(st.text(max_size=8), min_size=20, max_size=20).map(tuple)
 
 
 @given(
     st.dictionaries(
         st.text(max_size=5),
-        st.dictionaries(st.text(max_size=5), few_ints | floats | texts, max_size=5),
-        max_size=4,
+        st.dictionaries(st.text(max_size=5), few_ints | floats | texts, max_size=4),
+        max_size=3,
     ),
-    st.integers(0, 60),
+    st.integers(0, 20),
 )
 def test_any_tables_come_back(tables, num_rows):
     tables = {
         name: {column: values[:num_rows] for column, values in table.items()}
         for name, table in tables.items()
     }
-    assert_same(tables, round_trip(capture(tables=tables)).tables)
-
-
-@given(ints)
-def test_whole_range_integers_come_back(values):
-    tables = {"t": {"c": values}}
     assert_same(tables, round_trip(capture(tables=tables)).tables)
 
 
@@ -361,10 +353,3 @@ def test_entries_with_odd_fields_are_damage(change):
     assert from_json(to_json({**plain, "new": 1}), CaptureEntry) == ENTRY
     with pytest.raises(CorruptError):
         from_json(to_json({**plain, **change}), CaptureEntry)
-
-
-def test_digests_list_captures():
-    payload = encode_digest([], [], [], [ENTRY], previous_offset=5, captures_before=3)
-    digest = decode_digest(payload, 0, len(payload))
-    assert digest.captures() == [ENTRY]
-    assert (digest.previous_offset, digest.captures_before) == (5, 3)

@@ -99,11 +99,3 @@ def test_frames_are_found_behind_a_stretch_of_garbage(payloads, garbage):
     frame = next(iter(read_frames(whole[last:], last)))
     assert isinstance(frame, Framed)
     assert frame.payload == payloads[-1]
-
-
-def test_the_last_frame_of_a_tail_that_starts_inside_a_record_is_found():
-    data = file_of([b"x" * 500, b"y" * 20, b"z" * 30])
-    tail = data[300:]
-    at = find_last_frame(tail)
-    frame = next(iter(read_frames(tail[at:], 300 + at)))
-    assert frame.payload == b"z" * 30

@@ -44,15 +44,6 @@ def test_integers_and_floats_come_back_bit_for_bit(data, num_rows):
         assert expected.tobytes() == actual.tobytes()
 
 
-@given(st.data(), LENGTHS)
-def test_one_column_decodes_as_it_does_among_all(data, num_rows):
-    columns = data.draw(st.lists(int_columns(num_rows), min_size=3, max_size=3))
-    block = encode_block(columns, ["i8"] * 3)
-    picked = decode_block(block, [2, 0])
-    assert picked[0].tobytes() == columns[2].tobytes()
-    assert picked[1].tobytes() == columns[0].tobytes()
-
-
 @pytest.mark.parametrize("num_rows", [1, 2, 3, 4, 47, 48, 1000])
 def test_extremes_of_int64_survive(num_rows):
     lowest, highest = -(2**63) + 1, 2**63 - 1
@@ -113,7 +104,7 @@ def test_a_damaged_block_is_corrupt_or_has_the_promised_shape(data, num_rows):
 @pytest.mark.parametrize("num_rows", [2, 10])
 def test_a_deflate_bomb_is_refused_without_being_inflated(num_rows):
     honest = encode_block([np.arange(num_rows, dtype=np.int64)], ["i8"])
-    packed = zlib.compress(bytes(1 << 28), 9)
+    packed = zlib.compress(bytes(1 << 24), 9)
     bomb = honest[:6] + len(packed).to_bytes(4, "little") + packed
     with pytest.raises(CorruptError, match="longer than its header says"):
         decode_block(bomb)

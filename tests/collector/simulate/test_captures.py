@@ -13,7 +13,7 @@ from collector.simulate import SimulatedRun
 from collector.simulate.captures import CYCLE, cycle_starts
 from collector.simulate.device import OutOfMemory
 from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
-from collector.simulate.program import ROOT, Training
+from collector.simulate.program import ROOT
 from collector.simulate.replay import Replay
 from collector.simulate.series import rank_series, scenario_of
 
@@ -49,11 +49,6 @@ def test_the_step_table_says_what_the_program_does_to_a_device(num_ranks, num_st
             if series.num_rows < num_steps:
                 with pytest.raises(OutOfMemory):
                     replay.step()
-
-
-def test_activations_and_states_are_a_training_s():
-    sizes = [Training(n).num_parameters / 1e9 for n in (1, 8, 64, 4096)]
-    assert sizes == pytest.approx([1.35, 6.74, 13.0, 13.0], rel=0.01)
 
 
 def test_histories_are_of_some_ranks_and_of_those_with_a_fault(simulated, faults):
@@ -222,9 +217,3 @@ def test_some_ranks_have_their_spans_and_all_lie_within_their_steps(simulated):
         alone = recording.steps["forward_seconds"][start]
         within = recording.steps["communication_seconds"][start] / 2
         assert spans["duration_ns"][row] * 1e-9 == pytest.approx(alone + within, 1e-4)
-
-
-def test_a_short_run_has_no_cycle_it_has_no_room_for():
-    assert cycle_starts(3) == ()
-    assert cycle_starts(6) == (1,)
-    assert cycle_starts(8) == (2,)

@@ -328,6 +328,14 @@ def test_a_kind_writes_rows_captures_and_notes_through_the_engine(tmp_path):
     assert recording.source("hooks")["remedy"] == "Call rec.attach(model)."
 
 
+def test_a_row_that_does_not_fit_is_told_and_dropped(tmp_path, caplog):
+    with record(tmp_path) as recorder:
+        engine_of(recorder).put_row("function/f", "train", COLUMNS, [1, 2])
+        recorder.step(0)
+    assert "do not fit their columns" in caplog.text
+    assert read(only_file(tmp_path)).steps() == [0]
+
+
 def test_names_without_end_do_not_take_memory_without_end(tmp_path, caplog):
     with record(tmp_path) as recorder:
         sink = engine_of(recorder)

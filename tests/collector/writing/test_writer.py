@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 from collector.core import guard
-from collector.format.encoding.framing import Damage, read_frames
-from collector.format.names import rank_file_name
 from collector.writing.tables import Table
 from tests.collector.recordings import rank_files, read, read_only_file, wait_until
 from tests.collector.writing.clockwork import (
@@ -158,16 +155,3 @@ def test_clocks_are_noted_so_that_processes_can_be_aligned(tmp_path):
     (clock,) = [n for n in found.notes if n.kind == "clock"]
     assert abs(clock.data["monotonic_ns"] - time.monotonic_ns()) < 60e9
     assert abs(clock.time_ns - time.time_ns()) < 60e9
-
-
-def test_file_names_parse_and_no_byte_is_unframed(tmp_path):
-    with Clockwork(tmp_path) as writer:
-        writer.put_row(0, row(0))
-    (path,) = rank_files(tmp_path)
-    assert path.name == rank_file_name(0, writer.attempt)
-    frames = list(read_frames(path.read_bytes(), last=True))
-    assert not any(isinstance(frame, Damage) for frame in frames)
-    assert frames[0].offset == 0
-    assert frames[-1].end == path.stat().st_size
-    for frame, after in itertools.pairwise(frames):
-        assert frame.end == after.offset
