@@ -36,9 +36,10 @@ SNAPPED = {
 }
 
 
-def record(run_dir: Path, *asked: str, **settings: object) -> None:
+def record(run_dir: Path, *asked: str, rank: int = 5, **settings: object) -> None:
     """Steps with a function whose second call, and all after it, are snapped."""
-    with collector.record(run_dir, rank=5, **SNAPPED, dumps=asked, **settings) as rec:
+    settings = {**SNAPPED, **settings}
+    with collector.record(run_dir, rank=rank, dumps=asked, **settings) as rec:
         for _ in range(3):
             with rec.span("work", memory=True):
                 pass
@@ -90,13 +91,7 @@ def test_a_second_start_keeps_the_files_of_the_first(tmp_path):
 def test_what_was_dumped_is_mirrored_and_still_known_as_ours(tmp_path):
     there = tmp_path / "there"
     run_dir = tmp_path / "here" / "exp"
-    asked = "yaml"
-    config = {**SNAPPED, "remote": f"file://{there}/{{run_name}}"}
-    with collector.record(run_dir, rank=5, config=config, dumps=asked) as rec:
-        for _ in range(3):
-            with rec.span("work", memory=True):
-                pass
-            rec.step()
+    record(run_dir, "yaml", remote=f"file://{there}/{{run_name}}")
     wait_until(lambda: notes(run_dir)[0].status == "done")
     copied = there / "exp" / "memprofiler"
     assert names_in(copied) == {"rank_5_memory_stats.yaml"}
@@ -151,14 +146,7 @@ def test_what_was_asked_for_and_never_collected_is_said_in_the_report(tmp_path, 
 
 
 def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path):
-    asked = ["yaml", "history"]
-    with collector.record(
-        tmp_path / "exp", rank=5, **{**SNAPPED, "history": True}, dumps=asked
-    ) as rec:
-        for _ in range(3):
-            with rec.span("work", memory=True):
-                pass
-            rec.step()
+    record(tmp_path / "exp", "yaml", "history", history=True)
     (pending,) = written(tmp_path / "exp")
     assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_5_memory_stats.yaml"}
     assert "the recording holds nothing for --history (history: " in pending.problem
@@ -246,12 +234,9 @@ def test_a_directory_that_cannot_be_written_is_tried_again_and_then_given_up(tmp
 SCRIPT = """
     import os, signal, sys
     import collector
-    from tests.collector.test_dumps import SNAPPED
-    with collector.record(sys.argv[1], rank=5, **SNAPPED, dumps="yaml") as rec:
-        for _ in range(3):
-            with rec.span("work", memory=True):
-                pass
-            rec.step()
+    from pathlib import Path
+    from tests.collector.test_dumps import record
+    record(Path(sys.argv[1]), "yaml")
     print("closed", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """

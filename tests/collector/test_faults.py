@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import shutil
@@ -371,19 +370,3 @@ def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
     assert [f.header.world_size for f in found] == [2, 2]
     assert [f.steps() for f in found] == [[0, 1, 2], [0, 1, 2]]
     assert len(list((tmp_path / "run" / "memboard").iterdir())) == 1
-
-
-def test_the_file_is_readable_at_every_moment_of_a_live_recording(tmp_path):
-    """A tail of whole records, however often one looks."""
-    with record(tmp_path / "run", flush_seconds=0.05) as rec:
-        wait_until(lambda: rec.path is not None and rec.path.exists())
-        looks = last = 0
-        while looks < 100 or last <= 100:
-            looks += 1
-            for _ in range(50):
-                rec.step()
-            found = read(rec.path, last=False)
-            assert found.damages == []
-            assert len(found.steps()) >= last
-            last = len(found.steps())
-    assert json.dumps(dict(read(rec.path).header.config))

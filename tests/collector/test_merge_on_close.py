@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import collector
 from collector.afterwards import detached
 from tests.collector.recordings import wait_until
 from tests.conftest import with_patience
+from tests.programs import Program
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,13 +36,11 @@ def test_rank_0_has_all_ranks_merged_and_waits_for_nobody(tmp_path):
     run = tmp_path / "run"
     environ = {"PATH": "", "WORLD_SIZE": "2", "PYTHONPATH": with_patience(str(ROOT))}
     ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(run)],
-            env={**environ, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
+        Program(RANK, run, env={**environ, "RANK": str(rank), "LOCAL_RANK": str(rank)})
         for rank in range(2)
     ]
-    assert [rank.wait(300) for rank in ranks] == [0, 0]
+    assert [rank.communicate()[0] for rank in ranks] == ["", ""]
+    assert [rank.returncode for rank in ranks] == [0, 0]
     trace = ended(run / "merged_trace.json.gz")
     assert [one["rank"] for one in trace["metadata"]["ranks"]] == [0, 1]
     assert trace["metadata"]["problems"] == []

@@ -38,30 +38,38 @@ MPI = {
 
 def numbers(environ, **keywords):
     who = identify(load(None, **keywords), environ)
-    return who.rank, who.local_rank, who.world_size, who.local_world_size, who.node_rank
+    found = who.rank, who.local_rank, who.world_size, who.local_world_size
+    return *found, who.node_rank, who.settled
 
 
 @pytest.mark.parametrize(
     ("environ", "expected"),
     [
-        ({}, (0, 0, 1, None, None)),
-        (TORCHRUN, (5, 1, 8, 4, 1)),
-        (SLURM, (7, 3, 16, None, 1)),
-        (MPI, (2, 0, 4, 2, None)),
+        ({}, (0, 0, 1, None, None, False)),
+        (TORCHRUN, (5, 1, 8, 4, 1, True)),
+        (SLURM, (7, 3, 16, None, 1, False)),
+        (MPI, (2, 0, 4, 2, None, False)),
         (
             {"PMI_RANK": "3", "PMI_SIZE": "6", "MPI_LOCALRANKID": "1"},
-            (3, 1, 6, None, None),
+            (3, 1, 6, None, None, False),
         ),
-        ({**SLURM, "SLURM_STEP_NUM_TASKS": "12"}, (7, 3, 12, None, 1)),
+        ({**SLURM, "SLURM_STEP_NUM_TASKS": "12"}, (7, 3, 12, None, 1, False)),
         # torchrun inside srun, mpirun inside a SLURM job: the innermost launcher knows.
-        ({**SLURM, **TORCHRUN}, (5, 1, 8, 4, 1)),
-        ({**SLURM, **MPI}, (2, 0, 4, 2, None)),
+        ({**SLURM, **TORCHRUN}, (5, 1, 8, 4, 1, True)),
+        ({**SLURM, **MPI}, (2, 0, 4, 2, None, False)),
         # Lightning's launcher sets LOCAL_RANK alone.
-        ({"LOCAL_RANK": "3"}, (0, 3, 1, None, None)),
+        ({"LOCAL_RANK": "3"}, (0, 3, 1, None, None, False)),
+        ({"RANK": "1"}, (1, 1, 2, None, None, False)),
     ],
 )
 def test_each_launchers_variables_are_understood(environ, expected):
     assert numbers(environ) == expected
+
+
+def test_the_configuration_wins_over_every_launcher():
+    found = numbers(TORCHRUN, rank=2, local_rank=0, world_size=3)
+    assert found[:3] == (2, 0, 3)
+    assert numbers({}, rank=3)[-1], "that settles it"
 
 
 def test_a_rank_that_no_file_name_has_room_for_counts_as_not_set():
@@ -74,35 +82,12 @@ def test_a_rank_that_no_file_name_has_room_for_counts_as_not_set():
 
 
 def test_nonsense_in_the_environment_counts_as_not_set():
-    assert numbers({"RANK": "two", "WORLD_SIZE": "-1"}) == (0, 0, 1, None, None)
-    assert numbers({"RANK": "", "WORLD_SIZE": " 4 "}) == (0, 0, 4, None, None)
+    assert numbers({"RANK": "two", "WORLD_SIZE": "-1"})[:3] == (0, 0, 1)
+    assert numbers({"RANK": "", "WORLD_SIZE": " 4 "})[:3] == (0, 0, 4)
 
 
 def test_a_rank_beyond_the_world_widens_the_world():
     assert numbers({"RANK": "9", "WORLD_SIZE": "4"})[2] == 10
-
-
-def test_the_configuration_wins_over_every_launcher():
-    found = numbers(TORCHRUN, rank=2, local_rank=0, world_size=3)
-    assert found[:3] == (2, 0, 3)
-
-
-@pytest.mark.parametrize(
-    ("environ", "settled"),
-    [
-        ({}, False),
-        (TORCHRUN, True),
-        (SLURM, False),
-        (MPI, False),
-        ({"RANK": "1"}, False),
-    ],
-)
-def test_only_torchs_own_variables_settle_the_question(environ, settled):
-    assert identify(load(None), environ).settled is settled
-
-
-def test_a_configured_rank_settles_it():
-    assert identify(load(None, rank=3), {}).settled
 
 
 class Distributed:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +16,13 @@ from collector.format.columns import RSS, SWAP
 from collector.sources import STEP
 from collector.sources.device.accelerator import Device
 from collector.sources.sampling import Live, Sampler, next_due
+from tests import programs
 from tests.collector.recordings import (
     read,
     read_only_file,
     record,
     wait_until,
 )
-
-ROOT = Path(__file__).parents[2]
 
 
 def told(caplog, words):
@@ -258,26 +255,11 @@ rec.close()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
 def test_what_ran_out_of_files_once_comes_back(tmp_path):
-    subprocess.run(
-        [sys.executable, "-c", OUT_OF_FILES, str(tmp_path / "run")],
-        cwd=ROOT,
-        check=True,
-        timeout=300,
-    )
+    programs.run(OUT_OF_FILES, tmp_path / "run")
     found = read_only_file(tmp_path / "run")
     failed = [n for n in found.notes_of("source") if n["status"] == "failed"]
     assert {"process", "scalars"} <= {note["name"] for note in failed}
     assert all("open files" in note["remedy"] for note in failed)
-
-
-def test_a_timed_source_that_gives_the_wrong_number_of_values_is_switched_off():
-    odd = Fake("odd", SWAP)
-    odd.behave = lambda: (1, 2, 3)
-    timed = Timed(odd)
-    wait_until(lambda: len(timed.said) == 2)
-    timed.sampler.stop(60)
-    assert "3 values for 2 columns" in timed.said[1][2]
-    assert timed.rows == []
 
 
 def test_a_source_that_does_not_come_back_is_left_behind():

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-
 import pytest
-
-from collector.sources.device import peak_wrapping
 
 
 def test_the_users_whole_statistics_stay_what_they_would_be(fakes):
@@ -164,28 +158,3 @@ def test_a_driver_that_stops_answering_costs_the_source_and_not_the_user(fakes):
     with pytest.raises(RuntimeError, match="launch failure"):
         source.close()
     assert not backend.wrapped()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:This process .*is multi-threaded")
-def test_a_child_forked_while_a_thread_holds_the_locks_does_not_hang(fakes):
-    backend = fakes.Backend()
-    source = backend.source()
-    ledger = source._device.ledger
-    with ledger._lock.now, peak_wrapping._lock.now:
-        seen = []
-
-        def fork():
-            child = os.fork()
-            if child == 0:
-                signal.alarm(250)  # a child that hangs must not outlive the test
-                # Another thread of the parent holds both locks; it is not here.
-                source.sample()
-                source.close()
-                os._exit(0)
-            seen.append(os.waitpid(child, 0)[1])
-
-        thread = threading.Thread(target=fork, daemon=True)
-        thread.start()
-        thread.join(300)
-    assert seen == [0]

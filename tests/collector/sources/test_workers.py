@@ -119,9 +119,8 @@ def test_workers_are_counted_and_weighed():
     assert before == after == [0, 0, 0]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_children_are_none(method):
-    others, (count, *_) = alone(beside_others, method)
+def test_other_children_are_none():
+    others, (count, *_) = alone(beside_others, "fork")
     assert others == [0, 0, 0]
     assert count == 2
 
