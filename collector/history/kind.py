@@ -143,7 +143,8 @@ class History:
         brief = context == "start" and self._slow_seconds > SLOW_SECONDS
         allocator = self._allocator
         if brief and allocator.can_leave_out_traces:
-            snapshot, why = allocator.segments(), self._why_brief()
+            snapshot = allocator.segments()
+            why = f"the last snapshot took {self._slow_seconds:.1f} s"
         else:
             snapshot, why = allocator.snapshot(), ""
             self._slow_seconds = time.perf_counter() - began
@@ -161,9 +162,6 @@ class History:
             took_us=round((time.perf_counter() - began) * 1e6),
             **more,
         )
-
-    def _why_brief(self) -> str:
-        return f"the last snapshot took {self._slow_seconds:.1f} s"
 
     def _tag(self, call: Call) -> None:
         before = self._allocator.tag()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from collector.core import guard
 from collector.core.source import TORCH_ERRORS
 from collector.format.oom import HOST, LAST_STEP, MAX_FRAMES, MAX_HOLDERS, MEMORY
+from collector.writing import header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,19 +79,13 @@ def memory_info(device: Device, index: int | None) -> tuple[int | None, int | No
 def host_memory() -> dict[str, int | None]:
     """The process's and the host's memory by the keys of `HOST`."""
     found: dict[str, int | None] = dict.fromkeys(HOST)
-    with suppress(ImportError, OSError):
+    limit, total = header.host_memory()
+    found["memory_limit_bytes"], found["memory_total_bytes"] = limit, total
+    with suppress(OSError):
         import psutil
 
         found["rss_bytes"] = int(psutil.Process().memory_info().rss)
-        host = psutil.virtual_memory()
-        found["memory_available_bytes"] = int(host.available)
-        found["memory_total_bytes"] = int(host.total)
-    with suppress(OSError, ValueError):
-        from collector.sources.host.control_group import find_group
-
-        group = find_group()
-        if group is not None:
-            found["memory_limit_bytes"] = group.limit_bytes()
+        found["memory_available_bytes"] = int(psutil.virtual_memory().available)
     return found
 
 
