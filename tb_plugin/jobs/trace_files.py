@@ -39,20 +39,21 @@ _MAX_CYCLE: Final = 2**31 - 1
 def artifact(file: RankFile, said: object) -> PlainFile | None:
     """A trace that a recording names, as it lies there now.
 
-    None where it was deleted, or lies elsewhere.
+    None where it was deleted, or lies elsewhere: no link leads out of the folder beside
+    the recording, nor does the folder, or whoever wrote the recording could have any file
+    of this machine shown.
     """
     if not isinstance(said, str) or not 0 < len(said) <= _MAX_PATH or "\0" in said:
         return None
     beside = file.parts[0].path
     files = storage.at(beside)
-    folder = os.path.join(
-        os.path.dirname(beside), rank_file_stem(file.rank, file.attempt)
-    )
-    root, path = files.realpath(folder), os.path.join(folder, said)
-    if not storage.is_inside(files.realpath(os.path.dirname(path)), root):
+    folder = files.realpath(os.path.dirname(beside))
+    root = os.path.join(folder, rank_file_stem(file.rank, file.attempt))
+    path = files.realpath(os.path.join(root, said))
+    if not storage.is_inside(path, root):
         return None
     try:
-        found = plain_file(path, root, is_trace)
+        found = plain_file(path, None, is_trace)
     except OSError:
         return None
     return found if isinstance(found, PlainFile) else None

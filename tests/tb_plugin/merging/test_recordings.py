@@ -212,6 +212,28 @@ def test_traces_that_the_recording_names_are_put_on_the_clock(run):
     assert told == ["Rank 0 has no recording."] + ["The trace is not there."] * 2
 
 
+@pytest.mark.parametrize("linked", ["file", "folder within", "whole folder"])
+def test_no_trace_of_a_recording_is_read_outside_its_folder(run, tmp_path, linked):
+    """However the logdir links there: whoever wrote it may not read what we may."""
+    rank = run.rank(0, world_size=1)
+    outside = tmp_path / "outside" / "rank0.1.pt.trace.json"
+    torch_trace(outside, [slice_of("secret", 1.0)], rank=0)
+    artifacts = rank.path.with_suffix("")
+    if linked == "whole folder":
+        artifacts.symlink_to(outside.parent)
+        said = outside.name
+    else:
+        artifacts.mkdir()
+        (artifacts / "in").symlink_to(outside if linked == "file" else outside.parent)
+        said = "in" if linked == "file" else f"in/{outside.name}"
+    rank.capture("trace", meta={"path": said, "cycle": 1, "kept": True})
+    rank.close()
+    found = inputs(run)
+    assert not [e for e in events(merge(found), "X") if e["name"] == "secret"]
+    (problem,) = found.problems
+    assert (problem.path, problem.what) == (said, "The trace is not there.")
+
+
 def test_traces_that_lie_in_the_runs_directory_come_along_once(run):
     rank = run.rank(0, world_size=1)
     base_ns = START_NS // SECOND * SECOND
