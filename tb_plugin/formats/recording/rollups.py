@@ -52,7 +52,7 @@ class RollupReader:
         """The wanted columns, and how many rows the widest bucket holds.
 
         All wanted columns but the axes must be headlines, or none of them. Without
-        `keep`, what is decoded is not cached.
+        `keep`, only steps are cached of what is decoded.
         """
         rolled, width = self._rolled_up(file, schema, wanted, keep=keep)
         tail = file.tail.get(schema.schema_id)
@@ -94,7 +94,8 @@ class RollupReader:
             except (FormatError, OSError):
                 # `read_digest` has named the damage. Without the rollup nothing is left.
                 return _nothing(wanted), 1
-            for name in missing if keep else ():
+            # Steps are asked for again, and one array serves all ranks in step.
+            for name in missing if keep else set(STEP_AXIS) & set(missing):
                 self._cache.put((key, name), found[name], found[name].nbytes)
         return found, span.rows_per_bucket
 
