@@ -33,7 +33,7 @@ def hidden_by() -> str:
         found = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
         if not found or Path(found).resolve() == ours:
             return ""
-    except Exception:
+    except (ImportError, AttributeError, TypeError, ValueError, OSError):
         _logger.debug("what hides the package could not be found", exc_info=True)
         return ""
     return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins.base_plugin import TBLoader
@@ -17,6 +18,7 @@ from tb_plugin import PLUGIN_NAME
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 
 _logger = logging.getLogger("memboard")
@@ -33,7 +35,7 @@ class Loader(TBLoader):  # type: ignore[misc]
 
     def define_flags(self, parser: argparse.ArgumentParser) -> None:
         """Add our flags to TensorBoard's, in a group of their own."""
-        try:
+        with _harmless("MemBoard could not define its flags"):
             group = parser.add_argument_group("MemBoard plugin")
             group.add_argument(
                 "--memboard_keep_all_samples",
@@ -85,52 +87,52 @@ class Loader(TBLoader):  # type: ignore[misc]
                 " rather than at ui.perfetto.dev, where that cannot be reached. It runs"
                 " in your browser with TensorBoard's own rights. (default: none)",
             )
-        except Exception:
-            _logger.exception("MemBoard could not define its flags")
 
     def fix_flags(self, flags: argparse.Namespace) -> None:
         """Runs before TensorBoard starts its data server, which inherits the limit."""
-        try:
+        with _harmless("MemBoard could not adapt TensorBoard's flags"):
             if getattr(flags, "memboard_keep_all_samples", "true") == "true":
                 _keep_all_samples(flags)
             if getattr(flags, "memboard_raise_file_limit", "true") == "true":
                 _raise_file_limit()
-        except Exception:
-            _logger.exception("MemBoard could not adapt TensorBoard's flags")
 
     def load(self, context: Any) -> Any:
         """The plugin, or None (TensorBoard then starts without the tab)."""
-        try:
-            from tb_plugin.plugin import MemBoardPlugin
+        plugin: Any = None
+        with _harmless(
+            "MemBoard could not be loaded; TensorBoard goes on without it. Please"
+            " check the installation: pip install --force-reinstall memboard"
+        ):
+            try:
+                from tb_plugin.plugin import MemBoardPlugin
 
-            plugin = MemBoardPlugin(context)
-            if getattr(context.flags, "memboard_read_ahead", "false") == "true":
-                plugin.read_ahead()
-        except Exception:
-            hidden = _hidden()
-            if hidden is not None:
-                return hidden
-            _logger.exception(
-                "MemBoard could not be loaded; TensorBoard goes on without it. Please"
-                " check the installation: pip install --force-reinstall memboard"
-            )
-            return None
+                plugin = MemBoardPlugin(context)
+                if getattr(context.flags, "memboard_read_ahead", "false") == "true":
+                    plugin.read_ahead()
+            except Exception:
+                if (plugin := _hidden()) is None:
+                    raise
         return plugin
+
+
+@contextmanager
+def _harmless(failed: str) -> Iterator[None]:
+    """TensorBoard starts whatever goes wrong in here; the log says what `failed`."""
+    try:
+        yield
+    except Exception:
+        _logger.exception(failed)
 
 
 def _hidden() -> Any:
     """The tab that says what hides our package; None: nothing does."""
-    try:
-        from tb_plugin.hidden import HiddenPlugin, hidden_by
+    from tb_plugin.hidden import HiddenPlugin, hidden_by
 
-        sentence = hidden_by()
-        if not sentence:
-            return None
-        _logger.error("MemBoard could not be loaded. %s", sentence)
-        return HiddenPlugin(sentence)
-    except Exception:
-        _logger.exception("MemBoard could not say why it was not loaded")
+    sentence = hidden_by()
+    if not sentence:
         return None
+    _logger.error("MemBoard could not be loaded. %s", sentence)
+    return HiddenPlugin(sentence)
 
 
 def _keep_all_samples(flags: argparse.Namespace) -> None:

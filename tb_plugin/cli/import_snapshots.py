@@ -17,6 +17,7 @@ import os
 import secrets
 import shutil
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -231,7 +232,9 @@ def _write(path: Path, header: Header, snapshots: Sequence[Snapshot]) -> None:
     )
     file = RankFile(max_bytes=0)
     file.open(path, header)
-    try:
+    with ExitStack() as unless_whole:
+        unless_whole.callback(path.unlink, missing_ok=True)
+        unless_whole.callback(file.release)
         file.notes.add(_note(header, "history", "recorded", f"Imported from {names}."))
         file.notes.add(
             _note(
@@ -248,10 +251,7 @@ def _write(path: Path, header: Header, snapshots: Sequence[Snapshot]) -> None:
             file.write_capture(_capture(source, {}), body)
         ended = max(source.key.mtime_ns for source, _ in snapshots)
         file.close("closed", "", num_dropped=0, time_ns=ended)
-    except BaseException:
-        file.release()
-        path.unlink(missing_ok=True)
-        raise
+        unless_whole.pop_all()
 
 
 def _note(

@@ -267,9 +267,8 @@ class Jobs(Generic[Found, Result]):
         if result is not None and after is not None:
             try:
                 after(result)
-            except Exception:
-                _logger.exception("%s is open, but not prepared", job.found.shown_path)
-            self.tidy()
+            finally:
+                self.tidy()
 
 
 def problem_of(found: Shown, error: Exception) -> Problem:

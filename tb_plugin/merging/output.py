@@ -79,7 +79,6 @@ def write_file(path: Path, pieces: Generator[bytes, None, None]) -> int:
                 file.write(piece)
             size = file.tell()
         unfinished.replace(path)
-    except BaseException:
+    finally:
         unfinished.unlink(missing_ok=True)
-        raise
     return size

@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -161,14 +161,12 @@ class Drops:
             if shutil.disk_usage(folder).free < length + _SPARE_BYTES:
                 raise _no_room(folder)
             path = folder / f"{secrets.token_hex(16)}.snapshot"
-            try:
+            with ExitStack() as unless_taken:
+                unless_taken.callback(_removed, path)
                 with path.open("xb") as file:
                     num_bytes = _copy(request, file, length)
                 kind = _kind_of(path, name, num_bytes, length)
-            except BaseException:
-                with suppress(OSError):
-                    path.unlink()
-                raise
+                unless_taken.pop_all()
         except OSError as error:
             raise RequestError(
                 f"The dropped file cannot be kept: {error.strerror or error}.",
@@ -178,6 +176,11 @@ class Drops:
             ) from error
         identity = file_id(FORMATS[kind].listing.letter, path.name)
         return Dropped(kind, Candidate(str(path), name, id=identity))
+
+
+def _removed(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def check_origin(request: Request) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from tb_plugin.storage.contract import StorageError
@@ -29,18 +30,18 @@ def nameless_copy(num_bytes: int, fetch: Callable[[int, int], bytes]) -> IO[Any]
             f"There is no room for a copy of its {num_bytes:,} bytes",
             "Make room there, or point TMPDIR at another directory.",
         )
-    file = tempfile.TemporaryFile(prefix="memboard-", buffering=0)  # noqa: SIM115
-    try:
+    with ExitStack() as unless_whole:
+        file = unless_whole.enter_context(
+            tempfile.TemporaryFile(prefix="memboard-", buffering=0)
+        )
         for start in range(0, num_bytes, _PIECE):
             end = min(start + _PIECE, num_bytes)
             data = fetch(start, end)
             if len(data) < end - start:
-                raise changed()  # noqa: TRY301  # the file is to be closed
+                raise changed()
             file.write(data)
         file.seek(0)
-    except BaseException:
-        file.close()
-        raise
+        unless_whole.pop_all()
     return file
 
 

@@ -175,17 +175,17 @@ class Remote:
         del follow
         content = Content.of(path, status)
         try:
-            file = nameless_copy(
-                content.size_bytes,
-                lambda at, end: self._blocks.read(
-                    content, at, end - at, is_patient=True
-                ),
-            )
-            try:
+            with contextlib.ExitStack() as unless_same:
+                file = unless_same.enter_context(
+                    nameless_copy(
+                        content.size_bytes,
+                        lambda at, end: self._blocks.read(
+                            content, at, end - at, is_patient=True
+                        ),
+                    )
+                )
                 self._refuse_changed(content)
-            except BaseException:
-                file.close()
-                raise
+                unless_same.pop_all()
         except StorageError:
             self._folders.refresh(path.rpartition("/")[0])
             raise

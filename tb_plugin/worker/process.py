@@ -202,6 +202,7 @@ class WorkerProcess:
         began = last_sign = next_look = time.monotonic()
         before, stopped = 0.0, cast("Exception | None", None)
         ending: _Message | None = None
+        has_ended = False
         try:
             while line := _next(lines):
                 now = time.monotonic()
@@ -226,10 +227,10 @@ class WorkerProcess:
                     stopped = self._halted()
                 if stopped is not None:
                     self.kill()
-        except BaseException:
-            self.kill()
-            raise
+            has_ended = True
         finally:
+            if not has_ended:
+                self.kill()
             code = self._ended()
         # A worker that says so has written all, however it ended.
         if ending is None:

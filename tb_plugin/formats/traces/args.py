@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -74,16 +74,13 @@ class FileArgs:
         if self._stream is not None and self._position() <= offset:
             return self._skip_to(offset, length)
         self._close()
-        file = self._opened()
-        try:
+        with ExitStack() as unless_deflated:
+            file = unless_deflated.enter_context(self._opened())
             stream = Inflated(file)
             if not stream.is_deflated:
-                with file:
-                    file.seek(offset)
-                    return file.read(length)
-        except BaseException:
-            file.close()
-            raise
+                file.seek(offset)
+                return file.read(length)
+            unless_deflated.pop_all()
         # Of a circle of garbage the file could come first, with a warning.
         self._closing = weakref.finalize(self, file.close)
         self._stream = (file, stream, 0, b"")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -66,27 +66,20 @@ def trace_merged(asked: Asked[MergedQuery]) -> Response:
             "Wait until their downloads have ended, or run: memboard merge",
             HTTPStatus.SERVICE_UNAVAILABLE,
         )
-    try:
+    with ExitStack() as taken:
+        taken.callback(free.release)
         inputs = _inputs(run, query.ranks, query.cycle, query.attempt)
         _refuse_nothing(inputs, run.found.name)
         # Not passed through: werkzeug would not close it, and the place stays taken.
         response = Response(_body(inputs), content_type=CONTENT_TYPE)
-    except BaseException:
-        free.release()
-        raise
+        # Also where the client leaves before the first byte; once, however often.
+        response.call_on_close(taken.pop_all().close)
     name = _NOT_IN_NAMES.sub("_", run.found.name).strip("._") or "run"
     response.headers["Content-Disposition"] = (
         f'attachment; filename="{name[:80]}.merged_trace.json.gz"'
     )
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
-    held = [free]
-
-    def give_back() -> None:  # also where the client leaves before the first byte
-        while held:
-            held.pop().release()
-
-    response.call_on_close(give_back)
     return response
 
 
