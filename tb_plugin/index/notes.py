@@ -66,7 +66,7 @@ class RunNotes:
         lowest = min((rank for rank, _ in files), default=0)
         for key, file in files.items():
             offset = -1 if file.digest is None else file.digest.offset
-            stamp = (file.generation, offset, len(file.late_notes))
+            stamp = (file.generation, offset, len(file.behind.notes))
             known = self._by_file.get(key)
             if known is None or known.stamp != stamp:
                 kinds = _EVERY_RANK

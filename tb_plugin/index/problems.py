@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _WRITING_SECONDS: Final = 10.0
 """A file changed this recently may still be on its way to the disk."""
+_SKEW_SECONDS: Final = 5.0
+"""Clocks of hosts may differ by this without two attempts seeming to overlap."""
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
 
@@ -67,7 +69,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
         yield _problem(
             file,
             "The file ends in the middle of a record.",
-            where=f"byte {file.torn_at} of {file.end_offset}",
+            where=f"byte {file.torn_at} of {file.layout.size_bytes}",
             remedy="The process was killed, or the disk was full, while writing."
             " Everything before that is shown.",
         )
@@ -76,7 +78,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
         yield _problem(
             file,
             f"The file ends in the middle of {named(cut_off)}.",
-            where=f"byte {cut_off.offset} of {file.end_offset}",
+            where=f"byte {cut_off.offset} of {file.layout.size_bytes}",
             remedy="The process was killed, or the disk was full, while writing."
             " Everything before that is shown.",
         )
@@ -84,7 +86,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
         yield _problem(
             file,
             "The file has not been read to its end yet.",
-            where=f"byte {file.torn_at} of {file.end_offset}",
+            where=f"byte {file.torn_at} of {file.layout.size_bytes}",
             remedy="Wait a moment: each refresh of the page reads on.",
         )
 
@@ -93,6 +95,19 @@ def settled_at(file: RankFile) -> float:
     """When a file is no longer one that was created just now."""
     newest = max((part.mtime_ns for part in file.parts), default=0) / 1e9
     return newest + _FRESH_SECONDS
+
+
+def overlapping(
+    before: dict[int, RankFile], after: dict[int, RankFile]
+) -> tuple[RankFile, RankFile] | None:
+    """Two files of one rank that were written at the same time, if there are any."""
+    for rank, later in after.items():
+        earlier = before.get(rank)
+        if earlier is not None:
+            started = later.header.started.wall_ns
+            if earlier.newest_ns > started + _SKEW_SECONDS * 1e9:
+                return earlier, later
+    return None
 
 
 def overlap_problem(earlier: RankFile, later: RankFile) -> Problem:
@@ -134,7 +149,7 @@ def _salvaged(file: RankFile) -> str:
     rows = {}
     if file.digest is not None:
         rows = {key: table.num_rows for key, table in file.digest.tables.items()}
-    for key, refs in file.tail.items():
+    for key, refs in file.behind.chunks.items():
         rows[key] = rows.get(key, 0) + sum(ref.num_rows for ref in refs)
     total = sum(rows.values())
     return f"{total:,} rows" if total else "nothing"

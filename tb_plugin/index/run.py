@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.attempts import Start, grouped
 from tb_plugin.api.base import Problem
+from tb_plugin.formats.recording.rank_file import RankFile
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshots
 from tb_plugin.formats.traces.files.listing import FoundTraces
 from tb_plugin.index.catalogue import Catalogue
@@ -23,6 +24,7 @@ from tb_plugin.index.notes import RunNotes
 from tb_plugin.index.problems import (
     SnapshotFaults,
     overlap_problem,
+    overlapping,
     problems_of,
     settled_at,
 )
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.frames.parts import Part
-    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
     from tb_plugin.index.listing import FileKey, FoundRun, MadeOf
 
@@ -43,9 +44,6 @@ NO_TRACES: Final = FoundTraces()
 
 LIVE_SECONDS: Final = 30.0
 """A file that has not grown for longer is taken for abandoned."""
-
-SKEW_SECONDS: Final = 5.0
-"""Clocks of hosts may differ by this without two attempts seeming to overlap."""
 
 _CHECKED_BYTES: Final = 1 << 26
 """Runs up to this size are looked through for damage whole, a little at each poll."""
@@ -88,8 +86,12 @@ class Run:
         self._attempts: tuple[AttemptFiles, ...] | None = None
         self._catalogue: Catalogue | None = None
         self._problems: tuple[Problem, ...] | None = None
-        self.imported = None if found.imports is None else _imports()
+        self.imported: Imports | None = None
         """What another tool's files hold, where the run is made of them."""
+        if found.imports is not None:
+            from tb_plugin.formats.memprofiler.imports import Imports
+
+            self.imported = Imports()
         self.snapshots = FoundSnapshots()
         """Allocator snapshots in files of their own, of any tool; by id and by rank."""
         self.histories: Final = HistoryList()
@@ -301,9 +303,8 @@ class Run:
     ) -> bool:
         file = self.files.get(key)
         if file is None:
-            rank, attempt = key
             name = parts[0].path.replace("\\", "/").rpartition("/")[2]
-            file = _rank_file(rank, attempt, f"{self.found.shown_folder}/{name}")
+            file = RankFile(*key, f"{self.found.shown_folder}/{name}")
             self.files[key] = file
         if not file.update(parts, budget):
             return False
@@ -339,13 +340,8 @@ class Run:
         files = sorted(self.files.values(), key=lambda f: (f.attempt, f.rank))
         readable = [file for file in files if file.has_records]
         starts = [
-            Start(
-                file.rank,
-                file.header.started.wall_ns,
-                file.header.job,
-                file.header.world_size,
-            )
-            for file in readable
+            Start(f.rank, f.header.started.wall_ns, f.header.job, f.header.world_size)
+            for f in readable
         ]
         attempts: list[AttemptFiles] = []
         for index, members in enumerate(grouped(starts), start=1):
@@ -393,38 +389,8 @@ class Run:
         found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
         if len(found) > _MAX_PROBLEMS:
             left_out = len(found) - _MAX_PROBLEMS + 1
-            found = found[: _MAX_PROBLEMS - 1]
-            found.append(
-                Problem(
-                    "warning",
-                    self.found.shown_folder,
-                    f"{left_out} more problems are not listed.",
-                    remedy="Choose one rank to see its own.",
-                )
-            )
+            what = f"{left_out} more problems are not listed."
+            remedy = "Choose one rank to see its own."
+            last = Problem("warning", self.found.shown_folder, what, remedy=remedy)
+            found = [*found[: _MAX_PROBLEMS - 1], last]
         return tuple(found)
-
-
-def _rank_file(rank: int, attempt: str, shown_path: str) -> RankFile:
-    from tb_plugin.formats.recording.rank_file import RankFile
-
-    return RankFile(rank, attempt, shown_path)
-
-
-def _imports() -> Imports:
-    from tb_plugin.formats.memprofiler.imports import Imports
-
-    return Imports()
-
-
-def overlapping(
-    before: dict[int, RankFile], after: dict[int, RankFile]
-) -> tuple[RankFile, RankFile] | None:
-    """Two files of one rank that were written at the same time, if there are any."""
-    for rank, later in after.items():
-        earlier = before.get(rank)
-        if earlier is not None:
-            started = later.header.started.wall_ns
-            if earlier.newest_ns > started + SKEW_SECONDS * 1e9:
-                return earlier, later
-    return None

@@ -93,20 +93,12 @@ class OpenDevice:
         """Whoever uses a device holds its history."""
         self.replay = Replay(history.snapshot, device, known)
         self.lazy = LazyCache()
+        self.lives: Lifetimes = self.replay.lives
+        self.num_events: int = self.replay.num_events
         # Every picture needs them.
         self.active: Levels = self.replay.active
         self.allocated: Levels = self.replay.allocated
         self.reserved: Levels = self.replay.reserved.levels
-
-    @property
-    def lives(self) -> Lifetimes:
-        """Its allocations."""
-        return self.replay.lives
-
-    @property
-    def num_events(self) -> int:
-        """How many events it has."""
-        return self.replay.num_events
 
     @cached_property
     def has_oom(self) -> bool:

@@ -67,7 +67,7 @@ def test_files_that_all_grow_get_their_turns(run):
         found.list_files()
         following.update(Steps(3))
     newest = [
-        max(ref.last_step for refs in file.tail.values() for ref in refs)
+        max(ref.last_step for refs in file.behind.chunks.values() for ref in refs)
         for file in following.files.values()
     ]
     assert len(newest) == 6

@@ -52,7 +52,7 @@ def chunks_between(
     answer: they win on the step axis.
     """
     first = _FIRST[axis]
-    pieces = [_as_array(file.tail.get(schema_id, ()))]
+    pieces = [_as_array(file.behind.chunks.get(schema_id, ()))]
     offset = 0 if file.digest is None else file.digest.offset
     with PartsReader(file.layout) as reader:
         while offset and budget.allows():
@@ -85,7 +85,10 @@ def read_chunks(
     with PartsReader(file.layout) as reader:
         for ref in refs:
             try:
-                decoded = decode_chunk(file.read_chunk(reader, ref), indices)
+                payload = file.behind.held_chunk(ref.offset)
+                if payload is None:
+                    payload = file.read_record(reader, CHUNK, ref.offset, ref.end)
+                decoded = decode_chunk(payload, indices)
                 if any(len(values) != ref.num_rows for values in decoded):
                     raise CorruptError("a chunk has not the rows its directory says")
             except (FormatError, OSError) as error:

@@ -26,21 +26,20 @@ from collector.format.records import (
     Segment,
     decode_record,
 )
-from tb_plugin import storage
 from tb_plugin.formats.recording.frames.faults import Faults
 from tb_plugin.formats.recording.frames.headers import (
+    SegmentHeads,
+    first_record,
     header_by_name,
     with_device,
     with_schema,
 )
 from tb_plugin.formats.recording.frames.parts import (
-    HEAD_BYTES,
+    Compared,
     Layout,
     Part,
     PartsReader,
     continues,
-    lay_out,
-    written_head,
 )
 from tb_plugin.formats.recording.frames.scan import (
     end_of_frame,
@@ -52,12 +51,10 @@ from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from collector.format.digest import Digest
-    from collector.format.records import CaptureEntry, ChunkRef
+    from collector.format.records import CaptureEntry
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.frames.faults import Fault
 
-_COMPARED_BYTES: Final = 64
-"""Of what was read, to see whether it is still there when the file has grown."""
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
 
@@ -72,10 +69,7 @@ class RankFile:
         self.parts: tuple[Part, ...] = ()
         self.layout = Layout()
         """Where the parts lie in the file as it was written."""
-        self._bases: dict[Part, int | None] = {}
-        """Where segments say that they begin."""
-        self._newest_header: Header | None = None
-        """Of the newest segment: its rank may have come out after the first."""
+        self._segments = SegmentHeads()
         self.generation = 0
         """Raised when what was read before no longer holds."""
         self._forget()
@@ -104,8 +98,7 @@ class RankFile:
         self._scanned_to = 0
         self._expects_digest = False
         self._opened = False
-        self._compared: dict[int, bytes] = {}
-        """By offset: the first bytes, and the last that were read."""
+        self._compared = Compared()
         self._header: tuple[tuple[int, int, int], Header] | None = None
         """What it was made of, and the header with the device."""
 
@@ -115,16 +108,6 @@ class RankFile:
         first = self.parts[0] if self.parts else None
         inode = 0 if first is None else first.inode
         return (self.rank, self.attempt, inode, self.generation)
-
-    @property
-    def tail(self) -> dict[int, list[ChunkRef]]:
-        """Chunks behind the digest, by schema, in file order."""
-        return self.behind.chunks
-
-    @property
-    def late_notes(self) -> list[Note]:
-        """Notes behind the digest."""
-        return self.behind.notes
 
     @property
     def num_faults_said(self) -> int:
@@ -142,8 +125,8 @@ class RankFile:
 
         With the device that training came to use later, where it had none yet.
         """
-        written = self._newest_header or self.written_header
-        seen = (id(written), id(self.digest), len(self.late_notes))
+        written = self._segments.newest or self.written_header
+        seen = (id(written), id(self.digest), len(self.behind.notes))
         if self._header is None or self._header[0] != seen:
             header = written or header_by_name(self.rank, self.attempt)
             if header.device_name is None and header.device_type not in ("cpu", ""):
@@ -158,25 +141,20 @@ class RankFile:
         return sum(part.size_bytes for part in self.parts)
 
     @property
-    def end_offset(self) -> int:
-        """Where the file ends, missing segments counted."""
-        return self.layout.size_bytes
-
-    @property
     def is_torn(self) -> bool:
         """Whether the end holds bytes that are no whole record (yet)."""
         return (
             self._opened
             and not self.too_new
             and not self.unfinished
-            and self._scanned_to < self.end_offset
+            and self._scanned_to < self.layout.size_bytes
         )
 
     @property
     def has_records(self) -> bool:
         """Whether anything of ours was found."""
-        captures = self.behind.captures.found
-        return bool(self.written_header or self.schemas or self.late_notes or captures)
+        behind = self.behind.notes or self.behind.captures.found
+        return bool(self.written_header or self.schemas or behind)
 
     @property
     def torn_at(self) -> int:
@@ -191,7 +169,7 @@ class RankFile:
                 earlier = self.digest.notes()
             except CorruptError as error:
                 self.add_damage(self.digest.offset, self.digest.end, str(error))
-        return [*earlier, *self.late_notes]
+        return [*earlier, *self.behind.notes]
 
     @property
     def newest_ns(self) -> int:
@@ -212,20 +190,21 @@ class RankFile:
             return False
         if not continues(self.parts, parts):
             self._forget()
-            self._newest_header = None
+            self._segments = SegmentHeads()
         self.parts = parts
         if self.too_new:
             return True
         try:
-            self.layout = lay_out(parts, self._base_of)
+            self.layout = self._segments.lay_out(parts)
             with PartsReader(self.layout) as reader:
-                if self._is_another(reader):
+                if self._compared.differs(reader):
                     self._forget()
                 if not self._opened and not self._open(reader):
                     return True
-                self._name_missing()
+                if self.layout.gaps:
+                    self._faults.add_missing(self.layout, self.header.config)
                 self._follow(reader, budget)
-                self._keep_compared(reader)
+                self._compared.keep_last(reader, self._scanned_to)
         except StorageError:
             # The store is away, which is said of the logdir: what was read stays.
             if not self._opened:
@@ -241,18 +220,6 @@ class RankFile:
         """Give back the bytes of the digest and of the chunks just read."""
         self._digest_payload = None
         self.behind.drop_payloads()
-
-    def read_chunk(self, reader: PartsReader, ref: ChunkRef) -> bytes:
-        """The payload of a chunk.
-
-        Raises:
-            CorruptError: it is no longer there.
-            OSError: the file cannot be read.
-        """
-        held = self.behind.held_chunk(ref.offset)
-        if held is not None:
-            return held
-        return self.read_record(reader, CHUNK, ref.offset, ref.end)
 
     def read_digest(self) -> bytes:
         """The payload of the latest digest record.
@@ -330,8 +297,11 @@ class RankFile:
         """Read the header and find where to begin; False where there is nothing."""
         if reader.size_bytes == 0:
             return False
+        start, head, first = first_record(reader)
+        self._compared.keep_first(start, head)
         try:
-            self._read_header(reader)
+            if first is not None and first.kind in (HEADER, SEGMENT):
+                self._take(first)
         except TooNewError as error:
             self.too_new = True
             self._faults.add_too_new(str(error), "header")
@@ -339,64 +309,6 @@ class RankFile:
         self._opened = True
         self._start_at(latest_digest_offset(reader))
         return True
-
-    def _keep_compared(self, reader: PartsReader) -> None:
-        """Keep a little of what was read last, beside the first bytes."""
-        last = max(0, self._scanned_to - _COMPARED_BYTES)
-        kept = {last: reader.read(last, self._scanned_to - last)}
-        # At a store each place is a request of its own; files are replaced whole there.
-        if 0 in self._compared and not storage.is_remote(self.parts[0].path):
-            kept.setdefault(0, self._compared[0])
-        self._compared = kept
-
-    def _is_another(self, reader: PartsReader) -> bool:
-        """Whether what was read is no longer what is there, though the file has grown.
-
-        As where it was written over; the whole of it is not read again to see that.
-        """
-        return any(
-            reader.read(at, len(kept)) != kept for at, kept in self._compared.items()
-        )
-
-    def _read_header(self, reader: PartsReader) -> None:
-        gap = reader.layout.gap_at(0)
-        start = 0 if gap is None else gap.end
-        for reach in HEAD_BYTES:
-            head = reader.read(start, reach)
-            self._compared[start] = head[:_COMPARED_BYTES]
-            for item in read_frames(head):
-                if isinstance(item, Damage):
-                    return  # reading from the start will name it
-                if item.kind in (HEADER, SEGMENT):
-                    self._take(item)
-                if item.kind:
-                    return
-            if start + reach >= reader.size_bytes:
-                return
-
-    def _base_of(self, part: Part) -> int | None:
-        """Where a segment begins; a finished one is asked once."""
-        if part not in self._bases:
-            known = self._bases = {
-                p: b for p, b in self._bases.items() if p in self.parts
-            }
-            head = written_head(part)
-            known[part] = None if head is None else head.base_offset
-            if head is not None and part is self.parts[-1]:
-                self._newest_header = head.header
-        return self._bases[part]
-
-    def _name_missing(self) -> None:
-        """Say which segments are not here, and where they may be."""
-        if not self.layout.gaps:
-            return
-        mirror = self.header.config.get("remote")
-        url = mirror.get("url") if isinstance(mirror, dict) else None
-        self._faults.add_missing(
-            self.layout.missing_segments(),
-            sum(gap.end - gap.start for gap in self.layout.gaps),
-            str(url or ""),
-        )
 
     def _start_at(self, offset: int) -> None:
         self._scanned_from = self._scanned_to = offset
@@ -473,7 +385,7 @@ class RankFile:
         if self.written_header is not None:
             return
         self.written_header = header
-        rank = (self._newest_header or header).rank
+        rank = (self._segments.newest or header).rank
         if rank != self.rank:
             self._faults.add_renamed(self.rank, rank)
 

@@ -55,7 +55,7 @@ class RollupReader:
         `keep`, only steps are cached of what is decoded.
         """
         rolled, width = self._rolled_up(file, schema, wanted, keep=keep)
-        tail = file.tail.get(schema.schema_id)
+        tail = file.behind.chunks.get(schema.schema_id)
         if not tail:
             return rolled, width
         late = self._tail(file, schema, tail, wanted)
@@ -74,7 +74,7 @@ class RollupReader:
 
         `read` takes headlines and others apart; a chunk holds both.
         """
-        tail = file.tail.get(schema.schema_id)
+        tail = file.behind.chunks.get(schema.schema_id)
         if tail:
             self._tail(file, schema, tail, [f"{column}:max" for column in columns])
 

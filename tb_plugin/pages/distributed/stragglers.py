@@ -111,7 +111,7 @@ def _stamp(run: Run, rank: int) -> tuple[object, ...]:
         (
             file.identity,
             -1 if file.digest is None else file.digest.offset,
-            sum(map(len, file.tail.values())),
+            sum(map(len, file.behind.chunks.values())),
         )
         for _, file in run.rank_files(rank)
     )

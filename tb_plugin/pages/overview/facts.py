@@ -174,7 +174,7 @@ class FactsReader:
 
 def _stamp(file: RankFile) -> object:
     offset = -1 if file.digest is None else file.digest.offset
-    return file.identity, offset, sum(map(len, file.tail.values()))
+    return file.identity, offset, sum(map(len, file.behind.chunks.values()))
 
 
 def _is_empty(values: Floats) -> bool:

@@ -71,7 +71,7 @@ def test_a_finished_file_reads_back_whole(tmp_path):
     assert file.close.how == "closed"
     assert file.faults == []
     assert not file.is_torn
-    assert file.tail == {}, "a finished file needs nothing but its digest"
+    assert file.behind.chunks == {}, "a finished file needs nothing but its digest"
     assert rollup(file).high.tolist() == list(expected(500).values())
     assert values_by_step(file) == expected(500)
 
@@ -106,11 +106,11 @@ def test_a_digest_that_arrives_while_following_replaces_the_tail(tmp_path):
     rank = RunBuilder(tmp_path).rank()
     rank.steps(range(100), allocated_peak_bytes=peak_of(0, np.arange(100)))
     file = opened(rank.path)
-    assert sum(map(len, file.tail.values())) == 2
+    assert sum(map(len, file.behind.chunks.values())) == 2
     rank.digest()
     rank.steps(range(100, 130), allocated_peak_bytes=peak_of(0, np.arange(100, 130)))
     file.update(parts_of(rank.path), Budget(30))
-    assert sum(map(len, file.tail.values())) == 1
+    assert sum(map(len, file.behind.chunks.values())) == 1
     assert rollup(file).high.tolist() == list(expected(130).values())
     assert values_by_step(file) == expected(130)
 

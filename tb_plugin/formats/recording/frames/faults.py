@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.formats.recording.frames.parts import Layout
 
 _MAX_FAULTS: Final = 100
 _MAX_NAMED: Final = 20
@@ -93,14 +95,12 @@ class Faults:
             "Was the file renamed or copied over another? Give it its own name back.",
         )
 
-    def add_missing(
-        self, segments: Sequence[tuple[int, int]], num_bytes: int, url: str
-    ) -> None:
-        """Parts of it are not here.
-
-        `segments`: first and last of each stretch of them; none where one is shorter than
-        it was. `url`: where they may have been copied to; "" where nowhere.
-        """
+    def add_missing(self, layout: Layout, config: Mapping[str, Any]) -> None:
+        """Parts of it are not here; `config`: of the recording, which may name a copy."""
+        segments = layout.missing_segments()
+        num_bytes = sum(gap.end - gap.start for gap in layout.gaps)
+        mirror = config.get("remote")
+        url = mirror.get("url") if isinstance(mirror, dict) else None
         what = "A segment of this rank's file is shorter than it was"
         if segments:
             what = f"Segments of this rank's file are missing: {in_words(segments)}"

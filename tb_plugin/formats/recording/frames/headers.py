@@ -1,4 +1,4 @@
-"""Headers and schemas of rank files: what many share, and what stands in for a lost one."""
+"""First records of rank files: headers, what segments repeat, and shared schemas."""
 
 from __future__ import annotations
 
@@ -7,16 +7,96 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from collector.format.encoding.framing import Damage, read_frames
+from collector.format.errors import FormatError
 from collector.format.names import started_ns_of
-from collector.format.records import ClockAnchor, Header, LateDevice, Schema
+from collector.format.records import (
+    SEGMENT,
+    ClockAnchor,
+    Header,
+    LateDevice,
+    Schema,
+    Segment,
+    decode_record,
+)
+from tb_plugin import storage
+from tb_plugin.formats.recording.frames.parts import PartsReader, end_to_end, lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from collector.format.encoding.framing import Framed
+    from tb_plugin.formats.recording.frames.parts import Layout, Part
+
+_HEAD_BYTES: Final = (1 << 13, 1 << 20)
+"""What is read of a file's start; more where its first record is longer."""
+
 _MAX_SHARED: Final = 256
 
 _shared: dict[tuple[int, ...], dict[int, Schema]] = {}
+
+
+def first_record(reader: PartsReader) -> tuple[int, bytes, Framed | None]:
+    """Where the file begins, its first bytes, and its first record, if that is whole.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    gap = reader.layout.gap_at(0)
+    start, head = 0 if gap is None else gap.end, b""
+    for reach in _HEAD_BYTES:
+        head = reader.read(start, reach)
+        for item in read_frames(head):
+            if isinstance(item, Damage):  # reading from the start will name it
+                return start, head, None
+            if item.kind:
+                return start, head, item
+        if start + reach >= reader.size_bytes:
+            break
+    return start, head, None
+
+
+class SegmentHeads:
+    """What the segments of one file say of themselves; a finished one is read once."""
+
+    def __init__(self) -> None:
+        self.newest: Header | None = None
+        """Of the newest segment: its rank may have come out after the first."""
+        self._bases: dict[Part, int | None] = {}
+
+    def lay_out(self, parts: tuple[Part, ...]) -> Layout:
+        """Where parts lie that may not all be there.
+
+        Raises:
+            OSError: one cannot be read.
+        """
+        self._bases = {part: at for part, at in self._bases.items() if part in parts}
+
+        def base_of(part: Part) -> int | None:
+            if part not in self._bases:
+                head = _head_of(part)
+                self._bases[part] = None if head is None else head.base_offset
+                if head is not None and part is parts[-1]:
+                    self.newest = head.header
+            return self._bases[part]
+
+        return lay_out(parts, base_of)
+
+
+def _head_of(part: Part) -> Segment | None:
+    """What a segment says of itself; None where it does not say."""
+    if storage.at(part.path).stat(part.path).st_ino != part.inode:
+        return None
+    with PartsReader(end_to_end((part,))) as reader:
+        _, _, first = first_record(reader)
+    if first is None or first.kind != SEGMENT:
+        return None
+    try:
+        record = decode_record(first.kind, first.payload)
+    except FormatError:
+        return None
+    return record if isinstance(record, Segment) else None
 
 
 def header_by_name(rank: int, attempt: str) -> Header:

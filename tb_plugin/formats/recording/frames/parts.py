@@ -11,9 +11,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.encoding.framing import Framed, read_frames
-from collector.format.errors import FormatError
-from collector.format.records import SEGMENT, Segment, decode_record
 from tb_plugin import storage
 
 if TYPE_CHECKING:
@@ -22,8 +19,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.storage.contract import Ranges
 
-HEAD_BYTES: Final = (1 << 13, 1 << 20)
-"""What is read of a file's start; more where its first record is longer."""
+_COMPARED_BYTES: Final = 64
+"""Of what was read, to see whether it is still there when the file has grown."""
 
 
 class Part(NamedTuple):
@@ -123,7 +120,7 @@ def lay_out(parts: tuple[Part, ...], base_of: Callable[[Part], int | None]) -> L
 
     Args:
         parts: in the order of their numbers.
-        base_of: the offset at which a segment says that it begins; see `written_head`.
+        base_of: the offset at which a segment says that it begins; see `headers`.
     """
     simple = end_to_end(parts)
     if not parts or parts[-1].segment in (None, 0):
@@ -144,36 +141,6 @@ def lay_out(parts: tuple[Part, ...], base_of: Callable[[Part], int | None]) -> L
         at = start + part.size_bytes
         extents.append(Extent(part, start, at))
     return Layout(tuple(extents))
-
-
-def written_head(part: Part) -> Segment | None:
-    """What a segment says of itself; None where it does not say.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with storage.at(part.path).ranges(part.path) as file:
-        if file.status().st_ino != part.inode:
-            return None
-        for reach in HEAD_BYTES:
-            for item in read_frames(file.pread(reach, 0)):
-                if not isinstance(item, Framed):
-                    return None
-                if item.kind == SEGMENT:
-                    return _segment_in(item)
-                if item.kind:
-                    return None
-            if reach >= part.size_bytes:
-                break
-    return None
-
-
-def _segment_in(item: Framed) -> Segment | None:
-    try:
-        record = decode_record(item.kind, item.payload)
-    except FormatError:
-        return None
-    return record if isinstance(record, Segment) else None
 
 
 class PartsReader:
@@ -220,6 +187,35 @@ class PartsReader:
         if path not in self._open:
             self._open[path] = storage.at(path).ranges(path)
         return self._open[path]
+
+
+class Compared:
+    """A little of what was read: the first bytes, and the last before where it went on."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, bytes] = {}
+        """By offset."""
+
+    def keep_first(self, start: int, head: bytes) -> None:
+        """Keep the beginning of what begins at `start`."""
+        self._held[start] = head[:_COMPARED_BYTES]
+
+    def keep_last(self, reader: PartsReader, end: int) -> None:
+        """Keep what lies before `end`, beside the first bytes."""
+        last = max(0, end - _COMPARED_BYTES)
+        kept = {last: reader.read(last, end - last)}
+        # At a store each place is a request of its own; files are replaced whole there.
+        path = reader.layout.extents[0].part.path
+        if 0 in self._held and not storage.is_remote(path):
+            kept.setdefault(0, self._held[0])
+        self._held = kept
+
+    def differs(self, reader: PartsReader) -> bool:
+        """Whether it is no longer what is there, though the file has grown.
+
+        As where it was written over; the whole of it is not read again to see that.
+        """
+        return any(reader.read(at, len(b)) != b for at, b in self._held.items())
 
 
 def continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:
