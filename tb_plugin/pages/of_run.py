@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.contract.routes import Asked, Q, Q_co, route
 from tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
@@ -32,6 +33,27 @@ class View(Generic[Q_co]):
     summary: RunSummary
     query: Q_co
     budget: Budget
+
+
+def why_absent(
+    run: Run,
+    *sources: str,
+    reason: str = "",
+    remedy: str = "",
+    cost: str = "",
+) -> tuple[Recorded, ...]:
+    """What ranks say of sources that they did not record; else the `reason`, if any.
+
+    `sources`: with the parts of each; the first one is what is absent for that reason.
+    """
+    said = tuple(
+        one
+        for one in run.catalogue.recorded()
+        if one.source.partition(".")[0] in sources and one.status != "recorded"
+    )
+    if said or not reason:
+        return said
+    return (Recorded(sources[0], "off", len(run.ranks), reason, remedy, cost),)
 
 
 def whole() -> float:

@@ -123,18 +123,11 @@ def cycle_of(asked: Asked[CycleQuery]) -> tuple[RunSummary, Cycle]:
 
 
 @route("distributed", DistributedQuery)
-def answer(asked: Asked[DistributedQuery]) -> DistributedResponse:
+def distributed(asked: Asked[DistributedQuery]) -> DistributedResponse:
     """The ranks whose traces are open, beside each other."""
     run, cycle = cycle_of(asked)
     together = profiles(asked.state).compared(cycle.summaries)
-    return distributed(run, cycle, together, asked.query)
-
-
-def distributed(
-    run: RunSummary, cycle: Cycle, together: ComparedRanks, query: DistributedQuery
-) -> DistributedResponse:
-    """Answer `/distributed`; `together`: the collectives of the cycle's ranks."""
-    shown = cycle.ranks
+    query, shown = asked.query, cycle.ranks
     numbers = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
     steps = np.unique(numbers)
     step = query.step if query.step in steps else None
@@ -310,15 +303,11 @@ class DistributedHeatmapQuery(CycleQuery, frozen=True):
 
 
 @route("distributed_heatmap", DistributedHeatmapQuery)
-def answer_heatmap(asked: Asked[DistributedHeatmapQuery]) -> DistributedHeatmapResponse:
-    """The ranks whose traces are open."""
-    return distributed_heatmap(*cycle_of(asked), asked.query)
-
-
 def distributed_heatmap(
-    run: RunSummary, cycle: Cycle, query: DistributedHeatmapQuery
+    asked: Asked[DistributedHeatmapQuery],
 ) -> DistributedHeatmapResponse:
-    """Answer it, with the ranks whose traces are open."""
+    """One part of the steps of the ranks whose traces are open."""
+    (run, cycle), query = cycle_of(asked), asked.query
     return DistributedHeatmapResponse(
         part=query.part,
         cycle=cycle.number,

@@ -29,6 +29,7 @@ from tb_plugin.api.steps import StepPartMean, StragglerRow, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.of_run import View, of_run
+from tb_plugin.pages.overview.facts import stamp_of
 from tb_plugin.pages.steps.tables import StepTables
 from tb_plugin.pages.timeline.selection import (
     RankRows,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.ranks.stragglers import Straggler
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.api.findings import Finding
-    from tb_plugin.index.run import Run
 
 MAX_ROWS: Final = 64
 _STAMP: Final = "step times"
@@ -73,7 +73,8 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         if rows is None or not view.budget.allows():
             continue
         # Kept, so that a run of thousands of ranks comes to an end over a few polls.
-        key = (_STAMP, _stamp(run, rank), tables.key, low, high)
+        stamps = tuple(stamp_of(file) for _, file in run.rank_files(rank))
+        key = (_STAMP, stamps, tables.key, low, high)
         held = reader.derived(key, partial(_pooled, tables, rank, edges, coarse))
         if held is not None:
             read[rank] = held
@@ -102,18 +103,6 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         num_standing_out=len(standing_out),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
-    )
-
-
-def _stamp(run: Run, rank: int) -> tuple[object, ...]:
-    """Changes whenever a file of the rank holds something new."""
-    return tuple(
-        (
-            file.identity,
-            -1 if file.digest is None else file.digest.offset,
-            sum(map(len, file.behind.chunks.values())),
-        )
-        for _, file in run.rank_files(rank)
     )
 
 

@@ -41,7 +41,7 @@ from tb_plugin.pages.functions.captures import (
     hook_values,
     saved_activations,
 )
-from tb_plugin.pages.of_run import View, of_run
+from tb_plugin.pages.of_run import View, of_run, why_absent
 from tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.api.functions import FunctionGroup, HistoryReference
+    from tb_plugin.api.overview import Recorded
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry, Snaps
@@ -61,7 +62,7 @@ MAX_FUNCTIONS: Final = 1000
 
 _MAX_ITERATION: Final = 2**31 - 1
 _UNITS: Final = frozenset(get_args(Unit))
-_SOURCES: Final = frozenset({"functions", "hooks", "activations", "history"})
+_SOURCES: Final = ("functions", "hooks", "activations", "history")
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
 
@@ -364,21 +365,10 @@ def _absent(run: Run, *, found: bool) -> tuple[Recorded, ...]:
     """Why there is nothing, or what ranks without a kind say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
-    said = [
-        recorded
-        for recorded in run.catalogue.recorded()
-        if recorded.source.partition(".")[0] in _SOURCES
-        and recorded.status != "recorded"
-    ]
-    if not found and not said:
-        said.append(
-            Recorded(
-                source="functions",
-                status="off",
-                num_ranks=len(run.ranks),
-                reason="No call of a function was collected in this run.",
-                remedy="Mark one with `@collector.profiled`, or a part of the loop with"
-                ' `with rec.span("eval", memory=True):`.',
-            )
-        )
-    return tuple(said)
+    return why_absent(
+        run,
+        *_SOURCES,
+        reason="" if found else "No call of a function was collected in this run.",
+        remedy="Mark one with `@collector.profiled`, or a part of the loop with"
+        ' `with rec.span("eval", memory=True):`.',
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
-    from tb_plugin.api.base import RunSummary
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.compare import CompareBy
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice
     from tb_plugin.server.state import State
 
     Rows: TypeAlias = Iterator[tuple[str, int, int]]
@@ -48,29 +47,33 @@ MAX_ROWS: Final = 2_000
 _MAX_TEXT: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One side of the question, opened."""
-
-    summary: RunSummary
-    found: FoundHistory
-    history: OpenHistory
-    device: int | None
-    moment: int | None
-
-
 class _Live:
-    """What lives at the moment of one side."""
+    """What lives at the moment of one side.
 
-    def __init__(self, side: Compared) -> None:
-        self.side = side
-        self.device: OpenDevice = side.history.device(side.device)
-        self.moment = moment_of(self.device, side.moment, self.device.peak_moment)
-        self.rows = live_rows(self.device.lives, self.moment)
-        self.sums: StackSums = by_stack(self.device.lives, self.rows)
+    Raises:
+        NotFoundError: there is no such history, or no such device in it.
+    """
+
+    def __init__(
+        self, state: State, query: HistoryQuery, device: int | None, moment: int | None
+    ) -> None:
+        self.history = open_history(state, query)
+        with state.reading(query.run) as reading:
+            self.summary = state.summary(reading.run)
+            self.reference = find(reading, query).reference
+        self.device: OpenDevice = self.history.device(device)
+        self.moment = moment_of(self.device, moment, self.device.peak_moment)
+
+    @cached_property
+    def rows(self) -> Ints:
+        return live_rows(self.device.lives, self.moment)
+
+    @cached_property
+    def sums(self) -> StackSums:
+        return by_stack(self.device.lives, self.rows)
 
     def as_side(self) -> Side:
-        history = self.side.history
+        history = self.history
         return Side(
             stacks=history.snapshot.stacks,
             user_frame=history.user_frames,
@@ -90,8 +93,8 @@ class _Live:
     def described(self) -> CompareSide:
         totals = live_totals(self.device.lives, self.rows, self.moment)
         return CompareSide(
-            run=self.side.summary,
-            reference=self.side.found.reference,
+            run=self.summary,
+            reference=self.reference,
             device=self.device.number,
             moment=moment_words(self.device, self.moment),
             active_bytes=float(totals.active_bytes),
@@ -124,14 +127,14 @@ class _Live:
             yield str(1 << at), int(held.sum()), len(held)
 
     def _line(self, stack: int) -> str:
-        history = self.side.history
+        history = self.history
         if stack < 0:
             return NO_STACK
         user_frame = int(history.user_frames[stack])
         return stack_label(history.snapshot.stacks, stack, user_frame)
 
     def _module(self, stack: int) -> str:
-        modules = self.side.history.modules
+        modules = self.history.modules
         row = -1 if stack < 0 else int(modules.of_stack[stack])
         return OUTSIDE if row < 0 else modules.labels[row]
 
@@ -152,41 +155,22 @@ class CompareQuery(HistoryQuery, frozen=True):
 
 
 @route("compare", CompareQuery)
-def answer(asked: Asked[CompareQuery]) -> CompareResponse:
-    """Both sides, each opened first."""
+def compare(asked: Asked[CompareQuery]) -> CompareResponse:
+    """Two live sets, each opened first."""
     query = asked.query
     other = HistoryQuery(
         run=query.b_run or query.run, history=query.b_history, again=query.again
     )
-    a = _side(asked.state, query, query.device, query.moment)
-    b = _side(asked.state, other, query.b_device, query.b_moment)
+    a = _Live(asked.state, query, query.device, query.moment)
+    b = _Live(asked.state, other, query.b_device, query.b_moment)
     asked.decided_by(a.history.key, a.summary, b.history.key, b.summary)
-    return compare(a, b, query)
-
-
-def _side(
-    state: State, query: HistoryQuery, device: int | None, moment: int | None
-) -> Compared:
-    history = open_history(state, query)
-    with state.reading(query.run) as reading:
-        summary, found = state.summary(reading.run), find(reading, query)
-    return Compared(summary, found, history, device, moment)
-
-
-def compare(a: Compared, b: Compared, query: CompareQuery) -> CompareResponse:
-    """Two live sets.
-
-    Raises:
-        NotFoundError: one of the histories has no such device.
-    """
-    sides = _Live(a), _Live(b)
-    found = joined(sides[0].as_side(), sides[1].as_side(), lines=query.match == "exact")
+    found = joined(a.as_side(), b.as_side(), lines=query.match == "exact")
     return CompareResponse(
-        a=sides[0].described(),
-        b=sides[1].described(),
+        a=a.described(),
+        b=b.described(),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
         tables=tuple(
-            _table(what, *sides) for what in ("category", "line", "module", "size")
+            _table(what, a, b) for what in ("category", "line", "module", "size")
         ),
         stacks=_stacks(found),
     )

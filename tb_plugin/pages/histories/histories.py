@@ -17,7 +17,6 @@ from tb_plugin.analysis.allocator.live import by_stack, live_rows
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
 from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
-from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.contract.parameters import Query, Rank
@@ -25,6 +24,7 @@ from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64
 from tb_plugin.jobs.history_list import default_of, listed, of_rank
 from tb_plugin.pages.histories.asked import HistoryQuery, find
+from tb_plugin.pages.of_run import why_absent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 MAX_HISTORIES: Final = 1000
 
-_SOURCE: Final = "history"
 _COST: Final = "2 us per allocation, 7 us per event kept for each capture"
 _REMEDY: Final = (
     "Give `collector.record` history=True, call `rec.snapshot(name)`, or put what"
@@ -83,7 +82,17 @@ def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
             ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
             default=None if default is None else default.reference.id,
             still_reading=reading.goes_on,
-            absent=() if reading.goes_on else _absent(run, found),
+            absent=()
+            if reading.goes_on
+            else why_absent(
+                run,
+                "history",
+                reason=""
+                if found
+                else "No allocator history was recorded in this run.",
+                remedy=_REMEDY,
+                cost=_COST,
+            ),
             problems=run.problems,
         )
 
@@ -95,27 +104,6 @@ def _choice(found: FoundHistory, opening: HistoryJob | None) -> HistoryChoice:
         origin=found.origin,
         state="closed" if opening is None else opening.state,
         problem="" if problem is None else problem.what,
-    )
-
-
-def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[Recorded, ...]:
-    """What was said about the history; where nothing was, that it was not recorded."""
-    said = tuple(
-        one
-        for one in run.catalogue.recorded()
-        if one.source.partition(".")[0] == _SOURCE and one.status != "recorded"
-    )
-    if said or found:
-        return said
-    return (
-        Recorded(
-            source=_SOURCE,
-            status="off",
-            num_ranks=len(run.ranks),
-            reason="No allocator history was recorded in this run.",
-            remedy=_REMEDY,
-            cost=_COST,
-        ),
     )
 
 

@@ -21,6 +21,7 @@ from tb_plugin.contract.wire import finite
 from tb_plugin.formats.recording.modules import KIND, ModulesError, ModulesReader
 from tb_plugin.formats.recording.series import TRAIN_PHASE
 from tb_plugin.index.catalogue import said_instead
+from tb_plugin.pages.of_run import View, why_absent
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         Windows,
     )
     from tb_plugin.index.run import Run
-    from tb_plugin.pages.of_run import View
     from tb_plugin.server.state import State
 
 MAX_WINDOWS: Final = 1000
@@ -266,33 +266,19 @@ def absent_of(
     """Why there is no module memory, or what ranks without it say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
-    said = [
-        recorded
-        for recorded in run.catalogue.recorded()
-        if recorded.source == KIND and recorded.status != "recorded"
-    ]
     if choice is None and not reader.has_listed(run):
-        said.append(
-            Recorded(
-                source=KIND,
-                status="absent",
-                num_ranks=len(run.ranks),
-                reason="No memory of modules was found yet: files are still being read.",
-                remedy="Wait a moment: each refresh of the page reads on.",
-            )
-        )
-    elif choice is None and not said:
-        said.append(
-            Recorded(
-                source=KIND,
-                status="off",
-                num_ranks=len(run.ranks),
-                reason="This run was recorded without the memory of modules.",
-                remedy="Record with modules=True: a step that is tracked"
-                " takes longer, all others are as fast as before.",
-            )
-        )
-    return tuple(said)
+        reading = "No memory of modules was found yet: files are still being read."
+        wait = "Wait a moment: each refresh of the page reads on."
+        found = Recorded(KIND, "absent", len(run.ranks), reading, wait)
+        return (*why_absent(run, KIND), found)
+    without = "This run was recorded without the memory of modules."
+    return why_absent(
+        run,
+        KIND,
+        reason=without if choice is None else "",
+        remedy="Record with modules=True: a step that is tracked takes longer, all others"
+        " are as fast as before.",
+    )
 
 
 def _highest_first(view: View[WindowQuery], ranks: Sequence[int]) -> list[int]:

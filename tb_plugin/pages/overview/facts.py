@@ -117,7 +117,7 @@ class FactsReader:
     def of_file(self, file: RankFile) -> FileFacts:
         """The facts of a file as it is now."""
         known = self._known.get(file)
-        stamp = _stamp(file)
+        stamp = stamp_of(file)
         if known is None or known[0] != stamp:
             known = (stamp, _facts(self._columns(file)))
             self._known[file] = known
@@ -135,7 +135,7 @@ class FactsReader:
         Else what was known of the file when it was last looked at, if it was.
         """
         known = self._known.get(file)
-        if (known is None or known[0] != _stamp(file)) and budget.allows():
+        if (known is None or known[0] != stamp_of(file)) and budget.allows():
             return self.of_file(file)
         return None if known is None else known[1]
 
@@ -172,7 +172,8 @@ class FactsReader:
         return found
 
 
-def _stamp(file: RankFile) -> object:
+def stamp_of(file: RankFile) -> object:
+    """Changes whenever a file holds something new."""
     offset = -1 if file.digest is None else file.digest.offset
     return file.identity, offset, sum(map(len, file.behind.chunks.values()))
 

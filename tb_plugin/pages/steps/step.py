@@ -33,7 +33,7 @@ from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
 from tb_plugin.pages.steps.steps import memory_series
-from tb_plugin.pages.steps.tables import StepTables, absent_parts
+from tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
 from tb_plugin.pages.timeline.heatmap import cells_response, matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
@@ -100,7 +100,10 @@ def step(view: View[StepQuery]) -> StepResponse:
     names = [run.rank_files(rank)[-1][1].header.host for rank, _ in listed]
     hosts = tuple(dict.fromkeys(names))
     memory = memory_series(run, phase)
-    parts = _parts(listed)
+    parts: tuple[StepPart, ...] = ()
+    if listed:
+        stacked = np.stack([one.part_high[:, 0] for _, one in listed], axis=1)
+        parts = parts_of(seconds[order], stacked)
     return StepResponse(
         run=view.summary,
         step=number,
@@ -145,23 +148,6 @@ def _rows_at(
         if row is not None:
             found.append((rank, row))
     return found, num_unread
-
-
-def _parts(listed: Sequence[tuple[int, StepRows]]) -> tuple[StepPart, ...]:
-    if not listed:
-        return ()
-    stacked = np.stack([one.part_high[:, 0] for _, one in listed], axis=1)
-    seconds = np.array([one.high[0] for _, one in listed], np.float64)
-    known = {
-        name: values
-        for name, values in zip(PARTS, stacked, strict=True)
-        if not np.isnan(values).all()
-    }
-    if known:
-        known[OTHER] = other_part(seconds, stacked)
-    return tuple(
-        StepPart(name=name, seconds=f64(values)) for name, values in known.items()
-    )
 
 
 def _memory(

@@ -16,21 +16,19 @@ import numpy as np
 from tb_plugin.analysis.series.buckets import windows
 from tb_plugin.analysis.series.heatmap import step_edges
 from tb_plugin.analysis.series.step_parts import (
-    OTHER,
     PARTS,
     median_ranks,
-    other_part,
     slowest_in,
     slowest_parts,
     worst_ranks,
 )
-from tb_plugin.api.steps import StepPart, StepsOf, StepsResponse
+from tb_plugin.api.steps import StepsOf, StepsResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.steps.rates import Rates, as_rates, summed
-from tb_plugin.pages.steps.tables import StepTables, absent_parts
+from tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
 from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
@@ -116,7 +114,7 @@ def steps(view: View[StepsQuery]) -> StepsResponse:
     rates = Rates(reader, run, phase, edges)
     own_rates = rates.of_rank(ranks[0], Budget(_STEP_SECONDS, budget))
     num_summed, together = _together(run, rates, ranks, own_rates)
-    parts = _as_parts(shown)
+    parts = parts_of(shown.seconds, shown.parts)
     return StepsResponse(
         run=view.summary,
         x=query.x,
@@ -213,19 +211,6 @@ def _columns(
         shown_rank[columns] = rank
         exact &= held.width == 1
     return _Columns(step, shown_rank, seconds, parts, exact)
-
-
-def _as_parts(shown: _Columns) -> tuple[StepPart, ...]:
-    known = {
-        name: values
-        for name, values in zip(PARTS, shown.parts, strict=True)
-        if not np.isnan(values).all()
-    }
-    if known:
-        known[OTHER] = other_part(shown.seconds, shown.parts)
-    return tuple(
-        StepPart(name=name, seconds=f64(values)) for name, values in known.items()
-    )
 
 
 def _together(

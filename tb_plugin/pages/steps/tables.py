@@ -9,8 +9,9 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.rows import Rows, on_steps
-from tb_plugin.analysis.series.step_parts import PARTS, StepRows
-from tb_plugin.api.steps import AbsentPart
+from tb_plugin.analysis.series.step_parts import OTHER, PARTS, StepRows, other_part
+from tb_plugin.api.steps import AbsentPart, StepPart
+from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
 from tb_plugin.pages.overview.facts import STEP_TIME
 
@@ -199,6 +200,18 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
         end_x=np.maximum.accumulate(chosen.end_x),
         start_x=min(chosen.start_x, float(chosen.end_x[0])),
     )
+
+
+def parts_of(seconds: Floats, parts: Floats) -> tuple[StepPart, ...]:
+    """The parts of steps that are known, by (part, step), and what they leave."""
+    known = {
+        name: values
+        for name, values in zip(PARTS, parts, strict=True)
+        if not np.isnan(values).all()
+    }
+    if known:
+        known[OTHER] = other_part(seconds, parts)
+    return tuple(StepPart(name, f64(values)) for name, values in known.items())
 
 
 def absent_parts(

@@ -187,26 +187,14 @@ class SearchQuery(TracksQuery, frozen=True):
 
 
 @route("trace_search", SearchQuery)
-def answer_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
-    """Where a text stands."""
-    return trace_search(places_of(asked), asked.query)
-
-
-@route("trace_range", TracksQuery)
-def answer_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
-    """Sums of a window."""
-    return trace_range(places_of(asked), asked.query)
-
-
-def trace_search(
-    places: Mapping[str, Placed], query: SearchQuery
-) -> TraceSearchResponse:
+def trace_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
     """Where a text stands in names.
 
     Raises:
         BadRequestError: no text is given.
         NotFoundError: a track is not there.
     """
+    places, query = places_of(asked), asked.query
     if query.text is None and query.only is None:
         raise BadRequestError("A text must be given.", "text", "Type what to find.")
     parts, number, names = [], 0, 0
@@ -270,13 +258,15 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
     return np.stack((time_ns, none, track, none, rows.astype(np.int64), none + 1))
 
 
-def trace_range(places: Mapping[str, Placed], query: TracksQuery) -> TraceRangeResponse:
-    """Sums by name.
+@route("trace_range", TracksQuery)
+def trace_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
+    """Sums of a window by name.
 
     Raises:
         BadRequestError: no window is given.
         NotFoundError: a track is not there.
     """
+    places, query = places_of(asked), asked.query
     start, end = window_of(query)
     rows: dict[tuple[str, str], list[int]] = {}
     sources: list[str] = []

@@ -27,7 +27,7 @@ from tb_plugin.pages.trace.counters import RankCounters, trace_lines
 from tb_plugin.pages.trace.slice import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.tiles import Tile
@@ -54,13 +54,8 @@ class SlicesQuery(TracksQuery, frozen=True):
     px: Pixels = 1600
 
 
-@route("trace_slices", SlicesQuery)
-def answer(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
-    """One tile; the run's own numbers are read with its lock held."""
-    return trace_slices(places_of(asked), asked.query, _lines(asked))
-
-
-def _lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
+def _own_lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
+    """The run's own numbers, read with its lock held."""
     query = asked.query
     wanted = [one for one in query.tracks if one[0].startswith(COUNTERS)]
     if not wanted:
@@ -86,23 +81,21 @@ def _lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
     return lines
 
 
-def trace_slices(
-    places: Mapping[str, Placed],
-    query: SlicesQuery,
-    lines: Sequence[TraceLine] = (),
-) -> TraceSlicesResponse:
-    """One tile of the sources that the request names; `lines`: the run's own numbers.
+@route("trace_slices", SlicesQuery)
+def trace_slices(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
+    """One tile of the sources that the request names.
 
     Raises:
         NotFoundError: a track is not there.
         BadRequestError: no window is given.
     """
+    query, places = asked.query, places_of(asked)
+    lines = _own_lines(asked)
     start, end = window_of(query)
     zoom = zoom_of(end - start, query.px)
     chosen = list(chosen_tracks(query, places))
     lanes: list[TraceLane] = []
     tiles: list[tuple[Placed, Tile]] = []
-    lines = list(lines)
     left = MAX_PIECES
     for at, (place, tracks) in enumerate(chosen):
         own = [
@@ -129,23 +122,9 @@ def trace_slices(
                     place.own_ns(end),
                     query.px,
                 )
-    instants = _instants_in(chosen, start, end, zoom)
-    return _answer(start, tiles, lanes, lines, instants)
-
-
-def _answer(
-    start: int,
-    tiles: Sequence[tuple[Placed, Tile]],
-    lanes: Sequence[TraceLane],
-    lines: Sequence[TraceLine],
-    instants: TraceInstants,
-) -> TraceSlicesResponse:
-    begin = _joined(
-        [tile.pieces.start_ns + place.zero_ns - start for place, tile in tiles]
-    )
-    stop = _joined(
-        [tile.pieces.end_ns + place.zero_ns - start for place, tile in tiles]
-    )
+    shifted = [(tile.pieces, place.zero_ns - start) for place, tile in tiles]
+    begin = _joined([pieces.start_ns + shift for pieces, shift in shifted])
+    stop = _joined([pieces.end_ns + shift for pieces, shift in shifted])
     busy = _joined([tile.pieces.busy_ns for _, tile in tiles])
     unit = _unit(begin, stop)
     first = np.rint(begin / unit)
@@ -166,7 +145,7 @@ def _answer(
         names=names,
         families=FAMILIES,
         lines=tuple(lines),
-        instants=instants,
+        instants=_instants_in(chosen, start, end, zoom),
     )
 
 

@@ -34,6 +34,7 @@ from tb_plugin.formats.recording.trace_reports import (
     device_shown,
     tables_of,
 )
+from tb_plugin.pages.of_run import why_absent
 from tb_plugin.pages.timeline.selection import OfRanksQuery
 from tb_plugin.worker.cache import FileKey
 
@@ -53,7 +54,6 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 _MAX_NAME: Final = 200
 _TYPES: Final = {".gz": "application/gzip", ".html": "application/octet-stream"}
 
-SOURCE: Final = "torch_profiler"
 _MOST: Final = 2**62
 _MOST_FLOPS: Final = 1e30
 NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
@@ -191,10 +191,8 @@ def trace_reports(asked: Asked[OfRanksQuery]) -> TraceReportsResponse:
             reports=tuple(map(_report, found)),
             absent=tuple(
                 said
-                for said in run.catalogue.recorded()
-                if said.status != "recorded"
-                and said.source.partition(".")[0] == SOURCE
-                and not (said.status == "off" and found)
+                for said in why_absent(run, "torch_profiler")
+                if not (said.status == "off" and found)
             ),
             still_reading=reading.goes_on,
         )

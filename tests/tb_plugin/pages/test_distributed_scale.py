@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from tb_plugin.analysis.ranks.collectives import RankCollectives
-from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.analysis.series.heatmap import farthest_ranks
-from tb_plugin.api.base import RunSummary
-from tb_plugin.contract.wire import envelope
-from tb_plugin.formats.recording.profiles import RankSummary
-from tb_plugin.pages.distributed.distributed import (
-    Cycle,
-    DistributedHeatmapQuery,
-    DistributedQuery,
-    distributed,
-    distributed_heatmap,
-)
+from tb_plugin.formats.recording.profiles import Profiles, RankSummary
+from tests.kineto_files import trained
+from tests.tb_plugin.client import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 MOST_BYTES = 300_000
-RUN = RunSummary(
-    id="r",
-    name="run",
-    num_ranks=1024,
-    world_size=1024,
-    num_attempts=1,
-    first_ms=0.0,
-    last_ms=0.0,
-    last_step=None,
-    live=False,
-    virtual_gpu="",
-    simulated=False,
-    imported=True,
-    made_of="traces",
-    device_type="cuda",
-    num_problems=0,
-)
 
 
-def summary(rank: int, num_steps: int, num_calls: int, group: str) -> RankSummary:
+def summary(rank: int, num_steps: int, num_calls: int, group: str = "g") -> RankSummary:
     """Rank 700 comes last in every collective, and its step 30 takes four times as long."""
     kinds = ("all_gather", "reduce_scatter", "all_reduce")
     calls = np.arange(num_calls)
@@ -68,41 +48,51 @@ def summary(rank: int, num_steps: int, num_calls: int, group: str) -> RankSummar
     )
 
 
+@pytest.fixture
+def page_of(tmp_path, monkeypatch) -> Callable[[Sequence[RankSummary]], Page]:
+    """The page of a run whose traces hold these ranks."""
+    trained().write(tmp_path / "exp" / "host_0.1.pt.trace.json")
+
+    def page(ranks: Sequence[RankSummary]) -> Page:
+        monkeypatch.setattr(Profiles, "summaries", lambda *_: (ranks, ()))
+        return Page(tmp_path)
+
+    return page
+
+
+def small(page: Page, route: str, **query):
+    """The answer, which is not large."""
+    assert len(page.raw(route, run=page.run_id("exp"), **query).data) <= MOST_BYTES
+    return page.of_run(route, "exp", **query)
+
+
+def cells_of(page: Page, **query) -> tuple[np.ndarray, dict]:
+    cells = small(page, "/distributed_heatmap", **query)["cells"]
+    return cells["values"].reshape(cells["num_rows"], -1), cells
+
+
 @pytest.mark.parametrize(
     "group", ["", "a name that is far longer than any name is " * 6]
 )
-def test_the_answers_stay_small_and_name_the_rank_that_is_last(group):
-    summaries = [summary(rank, 60, 120, group) for rank in range(1024)]
-    cycle = Cycle((1,), 1, 1024, summaries, ())
-    together = compared({one.rank: one.collectives for one in summaries})
-    query = DistributedQuery(run="r")
-    answer = distributed(RUN, cycle, together, query)
-    assert len(envelope(answer)) <= MOST_BYTES
-    assert answer.num_collectives == 1024 * 12
-    assert answer.num_matched == 120
-    (finding,) = answer.findings
-    assert finding.sentence.startswith("Rank 700 comes last")
-    heatmap = distributed_heatmap(
-        RUN, cycle, DistributedHeatmapQuery(part="step", px=2000, rows=1024)
-    )
-    assert len(envelope(heatmap)) <= MOST_BYTES
-    cells = np.frombuffer(heatmap.cells.values.data, "<u2").reshape(1024, 60)
-    assert np.argwhere(cells > 60_000).tolist() == [[700, 30]]
+def test_the_answers_stay_small_and_name_the_rank_that_is_last(page_of, group):
+    page = page_of([summary(rank, 60, 120, group) for rank in range(1024)])
+    answer = small(page, "/distributed")
+    assert answer["num_collectives"] == 1024 * 12
+    assert answer["num_matched"] == 120
+    (finding,) = answer["findings"]
+    assert finding["sentence"].startswith("Rank 700 comes last")
+    values, _ = cells_of(page, part="step", px=2000, rows=1024)
+    assert values.shape == (1024, 60)
+    assert np.argwhere(values > 60_000).tolist() == [[700, 30]]
 
 
-def test_of_very_many_ranks_and_steps_the_worst_stay_in_sight():
-    summaries = [summary(rank, 4_000, 1, "") for rank in range(1024)]
-    cycle = Cycle((1,), 1, 1024, summaries, ())
-    query = DistributedHeatmapQuery(part="step", px=8000, rows=1024)
-    answer = distributed_heatmap(RUN, cycle, query)
-    assert len(envelope(answer)) <= MOST_BYTES
-    cells = answer.cells
-    values = np.frombuffer(cells.values.data, "<u2")
-    values = values.reshape(cells.num_rows, cells.num_columns)
+def test_of_very_many_ranks_and_steps_the_worst_stay_in_sight(page_of):
+    page = page_of([summary(rank, 4_000, 1) for rank in range(1024)])
+    values, cells = cells_of(page, part="step", px=8000, rows=1024)
     ((row, column),) = np.argwhere(values > 60_000).tolist()
-    first = np.frombuffer(cells.row_rank.data, "<i4")[row]
-    assert first <= 700 < first + cells.ranks_per_row
-    assert column == 30 // cells.steps_per_column
+    first = cells["row_rank"][row]
+    assert first <= 700 < first + cells["ranks_per_row"]
+    assert column == 30 // cells["steps_per_column"]
 
 
 def test_of_pooled_ranks_the_one_that_differs_most_is_shown():
@@ -115,16 +105,13 @@ def test_of_pooled_ranks_the_one_that_differs_most_is_shown():
     assert np.isnan(farthest_ranks(nothing, 2)).all()
 
 
-def test_who_waits_least_is_seen_among_a_thousand():
+def test_who_waits_least_is_seen_among_a_thousand(page_of):
     """In 300 rows for 1,024 ranks: the longest of four would hide it."""
-    ranks = tuple(summary(rank, 40, 3, "g") for rank in range(1024))
+    ranks = [summary(rank, 40, 3) for rank in range(1024)]
     ranks[700].communication_ns[:] = 1_000_000
     ranks[700].overlap_ns[:] = 0
-    cycle = Cycle((1,), 1, 1024, ranks, ())
-    query = DistributedHeatmapQuery(px=900, rows=300)
-    cells = distributed_heatmap(RUN, cycle, query).cells
-    shown = np.frombuffer(cells.values.data, "<u2").reshape(cells.num_rows, -1)
-    row = 700 // cells.ranks_per_row
-    assert cells.num_rows <= 300
-    assert (shown[row] == 1).all()
-    assert (np.delete(shown, row, axis=0) > 1).all()
+    values, cells = cells_of(page_of(ranks), px=900, rows=300)
+    row = 700 // cells["ranks_per_row"]
+    assert len(values) <= 300
+    assert (values[row] == 1).all()
+    assert (np.delete(values, row, axis=0) > 1).all()
