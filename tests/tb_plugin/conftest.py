@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,3 +71,12 @@ def _cache_of_its_own(tmp_path_factory):
 def run(tmp_path: Path) -> RunBuilder:
     """An empty run `exp` in the logdir `tmp_path`."""
     return RunBuilder(tmp_path / "exp")
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    """Where temporary files go while a test runs."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder

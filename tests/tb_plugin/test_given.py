@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 from werkzeug.test import Client
@@ -11,16 +10,12 @@ from tb_plugin.formats.found_files import file_id
 from tb_plugin.index.logdirs import Given, runs_of
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
-from tests.made_snapshots import long_history
 from tests.tb_plugin.client import decode
+from tests.tb_plugin.logdirs import write
 
-SMALL = pickle.dumps(long_history(20))
 
-
-def write(path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(SMALL)
-    return str(path)
+def named_file(path: Path) -> str:
+    return str(write(path))
 
 
 def runs_shown(given: Given) -> dict:
@@ -30,7 +25,7 @@ def runs_shown(given: Given) -> dict:
 
 
 def test_files_and_folders_are_shown_and_nothing_beside_them(tmp_path):
-    named = write(tmp_path / "a" / "memory_snapshot_rank3.pickle")
+    named = named_file(tmp_path / "a" / "memory_snapshot_rank3.pickle")
     write(tmp_path / "a" / "memory_snapshot_rank4.pickle")
     RunBuilder(tmp_path / "b" / "exp").simple(2, 3)
     RunBuilder(tmp_path / "c").simple(1, 3)
@@ -42,9 +37,9 @@ def test_files_and_folders_are_shown_and_nothing_beside_them(tmp_path):
 
 def test_files_of_one_layout_are_one_run_with_ids_that_stay(tmp_path):
     paths = [
-        write(tmp_path / "job" / "step_1" / "rank0_memory_snapshot.pickle"),
-        write(tmp_path / "job" / "step_2" / "rank1_memory_snapshot.pickle"),
-        write(tmp_path / "other" / "x.pickle"),
+        named_file(tmp_path / "job" / "step_1" / "rank0_memory_snapshot.pickle"),
+        named_file(tmp_path / "job" / "step_2" / "rank1_memory_snapshot.pickle"),
+        named_file(tmp_path / "other" / "x.pickle"),
     ]
     first, second = runs_of(paths), runs_of(reversed(paths))
     assert {run.id for run in first} == {run.id for run in second}
@@ -57,7 +52,7 @@ def test_files_of_one_layout_are_one_run_with_ids_that_stay(tmp_path):
 
 
 def test_folders_of_the_same_name_are_told_apart(tmp_path):
-    paths = [write(tmp_path / name / "out" / "s.pickle") for name in ("a", "b")]
+    paths = [named_file(tmp_path / name / "out" / "s.pickle") for name in ("a", "b")]
     assert [run.name for run in runs_of(paths)] == [
         str(tmp_path / "a" / "out"),
         str(tmp_path / "b" / "out"),
@@ -65,8 +60,8 @@ def test_folders_of_the_same_name_are_told_apart(tmp_path):
 
 
 def test_a_named_file_that_becomes_a_link_is_let_go(tmp_path):
-    path = write(tmp_path / "a" / "memory_snapshot.pickle")
-    secret = write(tmp_path / "secret.pickle")
+    path = named_file(tmp_path / "a" / "memory_snapshot.pickle")
+    secret = named_file(tmp_path / "secret.pickle")
     (run,) = runs_of([path])
     run.list_files()
     assert len(run.snapshots.found.files) == 1

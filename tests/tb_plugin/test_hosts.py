@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import pickle
 import socket
 import tempfile
 from types import SimpleNamespace
@@ -20,14 +19,12 @@ from werkzeug.test import Client
 from tb_plugin.loader import Loader
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
-from tests.made_snapshots import long_history
 from tests.tb_plugin.client import QUIET
+from tests.tb_plugin.logdirs import SMALL, dropped_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-SMALL = pickle.dumps(long_history(20))
 EVIL = "evil.example"
 
 
@@ -65,10 +62,6 @@ def launched(tmp_path, monkeypatch) -> Callable[..., Callable[..., tuple[int, by
     return launch
 
 
-def kept(tmp_path: Path) -> list[Path]:
-    return [p for p in tmp_path.rglob("*") if p.suffix == ".snapshot"]
-
-
 def test_tensorboard_answers_a_strange_name_nothing_and_takes_no_file(
     launched, tmp_path
 ):
@@ -89,14 +82,14 @@ def test_tensorboard_answers_a_strange_name_nothing_and_takes_no_file(
     ):
         assert ask("/drop", EVIL, **headers)[0] == 403
         assert ask("/runs", EVIL, **headers)[0] == 403
-    assert kept(tmp_path) == []
+    assert dropped_in(tmp_path) == []
     status, said = ask("/app.html", EVIL, Accept="text/html,*/*")
     assert status == 403
     assert said.startswith(b"MemBoard does not answer to the host name evil.example.\n")
     for own in ("localhost", "127.0.0.1"):
         assert ask("/runs", own)[0] == 200
         assert ask("/drop", own)[0] == 200
-    assert len(kept(tmp_path)) == 2
+    assert len(dropped_in(tmp_path)) == 2
 
 
 def test_a_proxys_name_is_given_by_a_flag(launched):
@@ -116,7 +109,7 @@ def test_where_the_network_reaches_it_files_come_under_own_names_alone(
     status, said = ask("/drop", EVIL)
     assert status == 403
     assert f"--memboard_hosts={EVIL}" in json.loads(said)["remedy"]
-    assert kept(tmp_path) == []
+    assert dropped_in(tmp_path) == []
     own = {"localhost", "10.1.2.3", socket.gethostname(), socket.getfqdn()}
     for name in own:
         assert ask("/drop", name)[0] == 200, name

@@ -14,16 +14,10 @@ from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
+from tests.tb_plugin.logdirs import index_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def index_of(logdir, clock=None) -> Index:
-    context = SimpleNamespace(logdir=str(logdir), flags=None)
-    index = Index(logdirs_of(context), clock or Ticking())
-    index.refresh()
-    return index
 
 
 def names(index: Index) -> list[str]:
@@ -37,15 +31,6 @@ def test_runs_are_named_as_tensorboard_names_them(tmp_path):
     assert names(index) == [".", "a", "deep/er/b"]
     for run in index.runs.values():
         assert sorted(rank for rank, _ in run.files) == [0, 1]
-
-
-def test_ids_are_stable_and_tell_runs_apart(tmp_path):
-    for name in ("a", "b"):
-        RunBuilder(tmp_path / name).simple(1, 1)
-    first, second = index_of(tmp_path), index_of(tmp_path)
-    assert set(first.runs) == set(second.runs)
-    assert len(first.runs) == 2
-    assert all(run_id.isalnum() for run_id in first.runs)
 
 
 def test_new_runs_ranks_and_rows_are_noticed_and_nothing_else_counts(tmp_path):

@@ -72,10 +72,6 @@ def test_only_so_many_are_made_at_once(page):
     assert page.raw("/trace_merged", run=run).status_code == 200
 
 
-def test_it_is_only_for_reading(page):
-    assert page.raw("/trace_merged", method="POST").status_code == 405
-
-
 def test_links_that_lead_out_are_not_followed(page, run, tmp_path_factory):
     outside = torch_trace(
         tmp_path_factory.mktemp("outside") / "rank0.json", [slice_of("secret", 1.0)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +15,10 @@ from tensorboard.plugins.core import core_plugin
 from werkzeug.test import Client
 
 from tb_plugin import plugin as plugin_module
-from tb_plugin.contract.routes import ROUTES, query_of
 from tb_plugin.loader import Loader
 from tb_plugin.server.assets import PAGE_POLICY, Assets
 from tests.builders import RunBuilder, age, flip_bit
-from tests.tb_plugin.client import QUIET, Page, decode, decode_envelope, refresh
+from tests.tb_plugin.client import QUIET, Page, decode, refresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,37 +77,6 @@ def test_answers_are_compressed_where_the_client_takes_it(page):
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.data) == plain.data
     assert packed.headers["Vary"] == "Accept-Encoding"
-
-
-def test_no_picture_is_larger_than_any_screen(page):
-    run_id = page.run_id("exp")
-    asked = [
-        (f"/{name}", word)
-        for name in ROUTES
-        for word in ("px", "rows")
-        if word in query_of(name).__struct_fields__
-    ]
-    assert len(asked) == 19
-    for route, word in asked:
-        for size in (8193, 999999999, 10**17):
-            answer = page.raw(route, run=run_id, **{word: size})
-            assert answer.status_code == 400, (route, word)
-            what = json.loads(answer.data)["what"]
-            assert (
-                what == f"The parameter {word} must be a whole number from 1 to 8,192."
-            ), route
-    for route in DATA_ROUTES:
-        page.get(route, run=run_id, px=8192, rows=8192)
-        page.get(route, run=run_id, px=0, rows=0)
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-@pytest.mark.parametrize("route", ["/runs", "/overview", "/index.js", "/app.html"])
-def test_only_get_is_answered(page, route, method):
-    response = page.raw(route, method=method)
-    assert response.status_code == 405
-    assert "GET" in response.headers["Allow"]
-    assert json.loads(response.data)["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -355,21 +322,6 @@ def test_a_spec_of_several_logdirs_works_inside_tensorboard(tmp_path):
         )
         found = decode(Client(app).get("/data/plugin/memboard/runs"))
     assert [r["name"] for r in found["runs"]] == ["first", "second"]
-
-
-@left_behind
-def test_a_launched_tensorboard_serves_the_data(run, tmp_path):
-    run.simple(2, 30)
-    board = program.TensorBoard(plugins=[core_plugin.CorePluginLoader, Loader])
-    arguments = ["--logdir", str(tmp_path), "--load_fast", "false", *QUIET]
-    board.configure([None, *arguments, "--port", "0", "--host", "127.0.0.1"])
-    url = board.launch()
-    with urllib.request.urlopen(
-        f"{url}data/plugin/memboard/runs", timeout=120
-    ) as answer:
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        (found,) = decode_envelope(answer.read())["runs"]
-    assert found["name"] == "exp"
 
 
 def test_the_tab_is_active_once_there_is_a_run(tmp_path):

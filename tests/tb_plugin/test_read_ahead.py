@@ -188,14 +188,6 @@ def test_the_flag_decides(monkeypatch, flag, started):
     assert len(calls) == started
 
 
-def test_the_plugin_reads_ahead_by_itself(tmp_path, monkeypatch):
-    begun = threading.Event()
-    monkeypatch.setattr(ReadAhead, "_read", lambda *_: begun.set())
-    flags = SimpleNamespace(memboard_read_ahead="true")
-    Loader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=flags))
-    assert begun.wait(SECONDS)
-
-
 @pytest.fixture
 def named(tmp_path, monkeypatch) -> Given:
     """Two files that were named; in one directory, so of one run."""

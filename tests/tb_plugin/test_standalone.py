@@ -75,6 +75,13 @@ def test_its_root_leads_to_the_page_and_all_else_to_nothing(server):
         assert ask(server, path).status == 404
 
 
+@pytest.fixture(scope="module")
+def behind_a_proxy():
+    hosts = "https://hub.example/user/ada"
+    with Standalone(Given(), "127.0.0.1", 0, hosts) as alone:
+        yield alone
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -91,20 +98,19 @@ def test_its_root_leads_to_the_page_and_all_else_to_nothing(server):
         ("", 403),
     ],
 )
-def test_a_strangers_name_for_this_machine_is_refused(tmp_path, host, status):
-    with Standalone(Given(), "127.0.0.1", 0, "https://hub.example/user/ada") as server:
-        seen = host.rpartition(":")[2]
-        name = f"memboard-{urlsplit(server.url).port}"
-        name += f"-{seen}" if seen.isdigit() else ""
-        token = parse_qs(urlsplit(server.link("")).query)["token"][0]
-        for path in (PAGE, f"{PREFIX}/runs", f"{PREFIX}/index.js", "/"):
-            answer = bare(server, path, Host=host, Cookie=f"{name}={token}")
-            refused = answer.status == 403
-            assert refused == (status == 403), (path, answer.read())
-            if refused and "evil" in host:
-                said = answer.read().decode()
-                assert "evil.example" in said
-                assert "--hosts=" in said
+def test_a_strangers_name_for_this_machine_is_refused(behind_a_proxy, host, status):
+    server, seen = behind_a_proxy, host.rpartition(":")[2]
+    name = f"memboard-{urlsplit(server.url).port}"
+    name += f"-{seen}" if seen.isdigit() else ""
+    token = parse_qs(urlsplit(server.link("")).query)["token"][0]
+    for path in (PAGE, f"{PREFIX}/runs", f"{PREFIX}/index.js", "/"):
+        answer = bare(server, path, Host=host, Cookie=f"{name}={token}")
+        refused = answer.status == 403
+        assert refused == (status == 403), (path, answer.read())
+        if refused and "evil" in host:
+            said = answer.read().decode()
+            assert "evil.example" in said
+            assert "--hosts=" in said
 
 
 def test_without_the_token_nothing_is_served(server):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
-from types import SimpleNamespace
 
 import pytest
 
-from tb_plugin.index.logdirs import logdirs_of
-from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder
-from tests.tb_plugin.client import Page, Ticking, answered, refresh
+from tests.tb_plugin import logdirs
+from tests.tb_plugin.client import Page, answered, refresh
 from tests.tb_plugin.readers.traces.reading import document, event
 
 TRACE = document([event("a", 1, 5, args={"x": 1})])
@@ -30,17 +28,7 @@ def logdir(tmp_path):
 
 
 def write(path, data=TRACE):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    os.utime(path, (1.7e9, 1.7e9))
-    return path
-
-
-def index_of(logdir) -> Index:
-    context = SimpleNamespace(logdir=str(logdir), flags=None)
-    index = Index(logdirs_of(context), Ticking())
-    index.refresh()
-    return index
+    return logdirs.write(path, data)
 
 
 def shown(index) -> dict[str, list[tuple]]:
@@ -63,7 +51,7 @@ def test_cycles_are_ordered_as_numbers(logdir):
     names = ("w.9", "w.10", "w.100", "w.1700000000001", "w.1700000000000500000")
     for name in names:
         write(logdir / "exp" / f"{name}.pt.trace.json")
-    found = shown(index_of(logdir))["exp"]
+    found = shown(logdirs.index_of(logdir))["exp"]
     in_order = ("w.9", "w.10", "w.100", "w.1700000000000500000", "w.1700000000001")
     assert [name.removesuffix(".pt.trace.json") for name, _, _ in found] == list(
         in_order
@@ -78,7 +66,7 @@ def test_the_rank_is_what_the_trace_says_before_what_its_name_says(logdir):
         logdir / "rank4.1.pt.trace.json.gz", gzip.compress(said.replace(b"12", b"13"))
     )
     write(logdir / "rank5.1.pt.trace.json")
-    ranks = [rank for _, rank, _ in shown(index_of(logdir))["."]]
+    ranks = [rank for _, rank, _ in shown(logdirs.index_of(logdir))["."]]
     assert ranks == [5, 12, 13]
 
 
@@ -87,7 +75,7 @@ def test_folders_of_ranks_and_iterations_are_one_run(logdir):
     write(logdir / "exp" / "rank_1" / "ep0-ba5-rank1.json")
     write(logdir / "exp" / "iteration_40" / "rank0_trace.json.gz", gzip.compress(TRACE))
     write(logdir / "exp" / "iteration_5" / "rank0_trace.json.gz", gzip.compress(TRACE))
-    assert shown(index_of(logdir)) == {
+    assert shown(logdirs.index_of(logdir)) == {
         "exp": [
             ("ep0-ba5-rank0.json", 0, 1),
             ("rank0_trace.json.gz", 0, 1),
@@ -120,21 +108,6 @@ def test_files_that_come_later_appear_and_those_that_go_do_not_stay(logdir):
     refresh(page)
     (file,) = page.of_run("/traces", "exp")["files"]
     assert file["name"] == "w.2.pt.trace.json"
-
-
-def test_a_bad_file_is_shown_as_bad_and_hides_nothing(logdir):
-    write(logdir / "exp" / "rank0.1.pt.trace.json")
-    write(logdir / "exp" / "rank1.1.pt.trace.json", b"nonsense")
-    page = Page(logdir)
-    run_id = page.run_id("exp")
-    by_rank = {source["rank"]: source for source in ready(page, run_id)["sources"]}
-    assert (by_rank[0]["state"], by_rank[0]["num_slices"]) == ("ready", 1)
-    assert by_rank[1]["state"] == "failed"
-    assert "not JSON" in by_rank[1]["problem"]["what"]
-    states = {
-        one["rank"]: one["state"] for one in page.get("/traces", run=run_id)["files"]
-    }
-    assert states == {0: "ready", 1: "failed"}
 
 
 def test_a_file_that_still_grows_is_opened_again(logdir):

@@ -12,10 +12,15 @@ import pytest
 
 from collector.format.sizes import bytes_text
 from tb_plugin.cli import main
-from tests.builders import GIB, RunBuilder, flip_bit, peak_of
-from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
-from tests.memprofiler_files import sizes_of, write_report, write_stats
+from tb_plugin.cli.report.sections import rate_text
+from tests.builders import GIB, RunBuilder, flip_bit
+from tests.collector.cli.recorded import KIB, add_modules
+from tests.errors_found import errors_in
+from tests.memprofiler_files import write_stats
+from tests.oom_reports import add_report
+from tests.simulate import oom_case
 from tests.tb_plugin.client import Page
+from tests.tb_plugin.step_runs import Story, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,50 +38,19 @@ def ask(capsys):
 
 
 @pytest.fixture
+def say(capsys):
+    """Runs the verb and gives what it printed."""
+
+    def said(*arguments: object) -> str:
+        assert main(["report", *map(str, arguments)]) == 0
+        return capsys.readouterr().out
+
+    return said
+
+
+@pytest.fixture
 def run(tmp_path) -> RunBuilder:
     return RunBuilder(tmp_path / "exp")
-
-
-def full(run: RunBuilder) -> None:
-    """Two ranks with everything."""
-    for number_ in range(2):
-        rank = run.rank(number_, world_size=2)
-        steps = np.arange(40)
-        rank.steps(steps, allocated_peak_bytes=peak_of(number_, steps))
-        add_snaps(rank, "training_step", [2, 3])
-        add_modules(rank, 2)
-        add_modules(rank, 3, scale=1 + number_)
-        add_history(rank, 3, "end")
-        rank.capture(
-            "hooks",
-            "training_step",
-            iteration=3,
-            tables={
-                "modules": {"path": ("", "layer"), "type": ("Net", "Linear")},
-                "values": {
-                    "module": np.array([0, 1]),
-                    "rss_diff": np.array([4096.0, np.nan]),
-                },
-            },
-        )
-        rank.capture(
-            "activations",
-            "training_step",
-            iteration=3,
-            meta={"bytes": 1536, "npp_compat_bytes": 4608},
-            tables={
-                "modules": {"path": ("", "0"), "type": ("Sequential", "Linear")},
-                "saved": {
-                    "module": np.array([1, -1]),
-                    "dtype": ("float32", "float32"),
-                    "num_tensors": np.array([2, 1]),
-                    "bytes": np.array([1024, 512]),
-                    "npp_compat_bytes": np.array([2560, 2048]),
-                },
-            },
-        )
-        rank.source("workers", "absent", "no workers", "Start some.")
-        rank.close()
 
 
 def as_json(answer: Any) -> Any:
@@ -91,7 +65,9 @@ def as_json(answer: Any) -> Any:
 
 
 def test_the_overview_is_the_pages(run, tmp_path, ask):
-    full(run)
+    for rank in run.simple(2, 40, close=False):
+        rank.source("workers", "absent", "no workers", "Start some.")
+        rank.close()
     (found,) = ask(tmp_path)["runs"]
     page = Page(tmp_path).of_run("/overview", "exp")
     assert found["run"]["name"] == "exp"
@@ -105,95 +81,7 @@ def test_the_overview_is_the_pages(run, tmp_path, ask):
     assert sources["workers"]["remedy"] == "Start some."
 
 
-def test_modules_are_those_of_the_highest_rank(run, tmp_path, ask):
-    full(run)
-    (found,) = ask(tmp_path)["runs"]
-    modules = found["modules"]
-    assert [w["iteration"] for w in modules["windows"]] == [2, 3]
-    assert modules["rank"] == 1
-    assert modules["state"] == "window_peak"
-    assert modules["facts"]["window_peak_bytes"] == (4 + 12 + 2) * KIB
-    tree = modules["tree"]
-    assert [tree["names"][at] for at in tree["name"]] == ["FSDPNet", "layer"]
-    assert tree["parent"] == [-1, 0]
-    assert modules["held_bytes"] == [18 * KIB, 2 * KIB]
-    assert modules["own_bytes"] == [16 * KIB, 2 * KIB]
-    assert {one["name"]: one["bytes"][0] for one in modules["categories"]} == {
-        "sharded_param": 4 * KIB,
-        "activation": 12 * KIB,
-        "all_gather": 2 * KIB,
-    }
-    assert modules["split"]["total_bytes"] == 18 * KIB
-    assert modules["split"]["unattributed_bytes"] == 0
-    assert ask(tmp_path, "--rank", 0)["runs"][0]["modules"]["rank"] == 0
-
-
-def test_functions_have_calls_hooks_activations_and_captures(run, tmp_path, ask):
-    full(run)
-    (found,) = ask(tmp_path, "--rank", 1)["runs"]
-    functions = {f["function"]: f for f in found["functions"]}
-    training = functions["training_step"]
-    assert training["ranks"] == [1]  # no other rank's file was read
-    assert training["rank"] == 1
-    assert training["calls"]["iteration"] == [2, 3]
-    stats = {one["name"]: one for one in training["stats"]}
-    start = 10**9 + 1000 + 30
-    rss = stats["rss_bytes"]
-    assert [rss[of][1] for of in ("start", "end", "difference")] == [
-        start,
-        start + 1,
-        1,
-    ]
-    assert stats["allocated_bytes.all.current"]["difference"][1] == 1
-    assert stats["num_ooms"]["difference"][1] == 1
-    assert stats["hook.rss_diff"]["end"][1] == 393_216
-    hooks = training["hooks"]
-    assert hooks["modules"]["types"] == ["Net", "Linear"]
-    assert [one["values"] for one in hooks["attributes"]] == [[4096, None]]
-    saved = training["activations"]
-    assert saved["total_bytes"] == 1536
-    assert saved["total_npp_compat_bytes"] == 4608
-    assert saved["module"] == [1, -1]
-    assert functions["step"]["module_window"] == "step/train/3"
-    (history,) = functions["step"]["histories"]
-    assert (history["function"], history["context"]) == ("step", "end")
-
-
-def test_imported_runs_are_reported_too(tmp_path, ask, capsys):
-    write_stats(tmp_path / "theirs", 0)
-    write_report(tmp_path / "theirs", 0, 2)
-    (found,) = ask(tmp_path)["runs"]
-    assert found["run"]["imported"]
-    assert found["modules"]["facts"]["source"] == "imported"
-    assert found["modules"]["total_bytes"] == [
-        sizes_of(0, 2, place)["Total"] for place in (1, 2)
-    ]
-    (training,) = found["functions"]
-    assert training["calls"]["iteration"] == [2, 3]
-    assert main(["report", str(tmp_path)]) == 0
-    assert "imported from MemProfiler's files" in capsys.readouterr().out
-
-
-def test_the_text_says_the_most_important_numbers(run, tmp_path, capsys):
-    full(run)
-    assert main(["report", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "peak allocated" in said
-    assert "rank 1" in said
-    assert "FSDPNet.layer" in said
-    assert "training_step (train): 2 calls on rank 0" in said
-    assert "captures of the allocator: 1 on rank " in said
-    assert "not recorded: workers (absent): no workers" in said
-
-
-def test_the_text_shows_torchs_statistics_of_imported_calls(tmp_path, capsys):
-    write_stats(tmp_path / "theirs", 0)
-    assert main(["report", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "call  allocated_bytes.all.current" in said
-
-
-def test_the_text_says_what_a_window_is_less_than_measured(run, tmp_path, capsys):
+def test_the_text_says_what_a_window_is_less_than_measured(run, tmp_path, say):
     rank = run.rank(0)
     rank.steps(range(3), rss_bytes=[1, 2, 3])
     reasons = ["the call ended with RuntimeError"]
@@ -206,14 +94,13 @@ def test_the_text_says_what_a_window_is_less_than_measured(run, tmp_path, capsys
         num_events_dropped=1,
     )
     rank.close()
-    assert main(["report", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said = say(tmp_path)
     assert "  eager estimate: what ran may differ\n" in said
     assert "  incomplete: the call ended with RuntimeError\n" in said
     assert "  1 event dropped\n" in said
 
 
-def test_a_window_that_an_error_cut_short_is_passed_over(run, tmp_path, ask, capsys):
+def test_a_window_that_an_error_cut_short_is_passed_over(run, tmp_path, ask, say):
     rank = run.rank(0)
     rank.steps(range(5), rss_bytes=[1] * 5)
     add_modules(rank, 2, scale=1)
@@ -227,8 +114,7 @@ def test_a_window_that_an_error_cut_short_is_passed_over(run, tmp_path, ask, cap
     assert found["passed_over"] == ["step/train/4", "forward/train/4"]
     assert modules["facts"]["window_peak_bytes"] == (4 + 12 + 2) * KIB
     assert len(modules["windows"]) == 4
-    assert main(["report", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said = say(tmp_path)
     assert "modules: step/train/3 on rank 0" in said
     assert "the last complete one: step/train/4 came after it and ended early" in said
 
@@ -245,30 +131,25 @@ def test_where_no_window_is_complete_the_last_one_is_shown_as_it_is(run, tmp_pat
     assert found["modules"]["facts"]["incomplete"] is True
 
 
-def test_names_from_files_cannot_steer_a_terminal(run, tmp_path, capsys):
+def test_names_from_files_cannot_steer_a_terminal(run, tmp_path, say):
     rank = run.rank(0)
     rank.source("workers", "absent", "\x1b[2Jgone", "")
     rank.steps(range(3), rss_bytes=[1, 2, 3])
     add_modules(rank, 2, function="\x1b]0;x\x07")
     rank.close()
-    assert main(["report", str(tmp_path)]) == 0
-    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in say(tmp_path)
 
 
-def test_damaged_files_are_listed_and_cost_nothing_else(run, tmp_path, ask, capsys):
-    full(run)
-    (path,) = run.files.glob("rank00001*")
+def test_damaged_files_are_listed_and_cost_nothing_else(run, tmp_path, ask, say):
+    path = run.simple(2, 40)[1].path
     flip_bit(path, path.stat().st_size // 2)
     (found,) = ask(tmp_path)["runs"]
-    # The bytes that are lost, and the capture that lay there.
-    problem, of_capture = found["problems"]
-    assert problem["where"] == of_capture["where"]
+    (problem,) = found["problems"]
     assert problem["rank"] == 1
     assert problem["what"]
     assert problem["remedy"]
     assert found["overview"]["strip"]["peak_bytes"][0] is not None
-    assert main(["report", str(tmp_path)]) == 0
-    assert "what to do" in capsys.readouterr().out
+    assert "what to do" in say(tmp_path)
 
 
 def test_one_run_and_one_rank(tmp_path, ask):
@@ -279,6 +160,8 @@ def test_one_run_and_one_rank(tmp_path, ask):
     (found,) = ask(tmp_path, "--rank", 2)["runs"]
     assert found["run"]["name"] == "a"
     assert found["overview"]["strip"]["rank"] == [2]
+    (read,) = {tuple(function["ranks"]) for function in found["functions"]}
+    assert set(read) <= {2}, "no other rank's file was read"
 
 
 def test_errors_say_what_where_and_what_to_do(tmp_path: Path, capsys):
@@ -315,16 +198,6 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
     assert "Exception ignored" not in said
 
 
-def test_a_recording_without_windows_says_why(run, tmp_path, ask):
-    rank = run.rank(0)
-    rank.source("modules", "off", "switched off", "Set modules: true.")
-    rank.steps(range(3), rss_bytes=[1, 2, 3])
-    rank.close()
-    (found,) = ask(tmp_path)["runs"]
-    assert found["modules"] is None
-    assert [one["function"] for one in found["functions"]] == [None]
-
-
 @pytest.mark.parametrize(
     ("size", "text"),
     [(0, "0 B"), (10**6, "976.56 KiB"), (2 << 20, "2.00 MiB"), (10**12, "931.32 GiB"),
@@ -332,3 +205,93 @@ def test_a_recording_without_windows_says_why(run, tmp_path, ask):
 )  # fmt: skip
 def test_sizes_for_people(size, text):
     assert bytes_text(size) == text
+
+
+def test_one_rank_alone_has_no_stragglers(tmp_path, ask):
+    told = Story(
+        8, 120, in_step=True, more=lambda r, s: {"dataloader": 38.0} if r == 5 else {}
+    ).tell()
+    write(tmp_path / "exp", told)
+    (run,) = ask("--rank", 5, tmp_path)["runs"]
+    assert run["steps"]["rank"] == 5
+    assert run["stragglers"]["rows"] == []
+    keys = [one["key"] for one in run["findings"]["findings"]]
+    assert "dataloader_bound" in keys
+    assert "straggler" not in keys
+
+
+def test_torchs_statistics_of_imported_calls_are_shown(tmp_path, say):
+    write_stats(tmp_path / "theirs", 0)
+    assert "call  allocated_bytes.all.current" in say(tmp_path)
+
+
+def test_snapshots_are_taken_by_name(tmp_path, say):
+    case = oom_case("imbalance", 10_006)
+    paths = case.write(tmp_path)
+    (run,) = json.loads(say(*paths, "--json"))["runs"]
+    (one,) = errors_in(run["findings"])
+    assert one["key"] == "imbalance"
+    assert one["rank"] == case.label.rank
+    alone: dict[str, Any] = json.loads(say(paths[case.label.rank], "--json"))
+    (one,) = errors_in(alone["runs"][0]["findings"])
+    assert one["key"] != "imbalance"
+    assert "# " in say(paths[case.label.rank], "--md")
+
+
+def test_a_run_without_errors_says_so(tmp_path, say):
+    rank = RunBuilder(tmp_path / "exp").rank(0)
+    rank.steps(np.arange(3), allocated_peak_bytes=np.full(3, 1.0 * GIB))
+    rank.close()
+    assert "No out-of-memory error was recorded." in say(tmp_path, "--md")
+    assert "Out of memory" not in say(tmp_path)
+
+
+def test_names_from_files_are_no_markup(tmp_path, say):
+    """A message or a function may hold anything: cells stay cells, fences stay shut."""
+    rank = RunBuilder(tmp_path / "exp").rank(0)
+    add_report(
+        rank,
+        exception={"type": "X", "message": "a | b ``` <script>\x1b[31m [x](y)"},
+        spans=["evil | span\x1b[2J"],
+    )
+    rank.close()
+    text = say(tmp_path, "--md")
+    assert "\x1b" not in text
+    assert "<script>" not in text.replace("\\<script>", "")
+    assert "evil \\| span" in text
+
+
+def test_text_and_markdown_exclude_each_other(tmp_path):
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path), "--md", "--json"])
+
+
+def test_how_ranks_ended_is_told_in_every_form(say, tmp_path):
+    run = RunBuilder(tmp_path / "run")
+    for number, (how, message) in enumerate(
+        [("exception", "ValueError: \x1b[31mboom"), ("lost", ""), ("lost", "")]
+    ):
+        rank = run.rank(number, world_size=3)
+        rank.steps(range(3), rss_bytes=[1 << 20] * 3)
+        if how != "lost":
+            rank.close(how, message, step=3, phase="val")
+    text = say(tmp_path)
+    said = "Rank 0 ended by an exception in step 3 (val): ValueError:  [31mboom."
+    assert f"  {said}\n" in text
+    assert text.count("without closing its recording:") == 2
+    assert text.count("MEMBOARD_OOM_ON_SIGTERM=1") == 1
+    (found,) = json.loads(say(tmp_path, "--json"))["runs"]
+    ends = [
+        one for one in found["findings"]["findings"] if one["key"].startswith("ended")
+    ]
+    assert [one["key"] for one in ends] == ["ended_exception", "ended_lost"]
+    assert len(ends[1]["others"]) == 1
+    assert "1 more rank stopped so too." in say(tmp_path, "--md")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(6.7931, "6.793"), (27823.4, "27,823"), (4.08e13, "40.8 T")],
+)
+def test_rates_are_short(value, text):
+    assert rate_text(value) == text

@@ -16,63 +16,6 @@ from tests.tb_plugin.analysis.test_conformance import ONLY_COMPLETED
 if TYPE_CHECKING:
     from pathlib import Path
 
-MIB = 1 << 20
-
-
-def trained(*, frames: bool = True) -> dict[str, Any]:
-    """Two lines allocate 6 and 4 MiB; the second one's are freed before the end."""
-
-    def event(number: int, action: str, addr: int, size: int, line: int) -> dict:
-        frame = {"filename": "/home/me/train.py", "line": line, "name": "forward"}
-        return {
-            "action": action,
-            "addr": addr,
-            "size": size,
-            "stream": 0,
-            "time_us": 1_700_000_000_000_000 + number,
-            "frames": [frame] if frames else [],
-        }
-
-    base = 0x7F00_0000_0000
-    events = [
-        event(0, "segment_alloc", base, 20 * MIB, 1),
-        event(1, "alloc", base, 6 * MIB, 7),
-        event(2, "alloc", base + 6 * MIB, 4 * MIB, 9),
-        event(3, "free_requested", base + 6 * MIB, 4 * MIB, 9),
-        event(4, "free_completed", base + 6 * MIB, 4 * MIB, 9),
-    ]
-    blocks = [
-        {
-            "address": base,
-            "size": 6 * MIB,
-            "requested_size": 6 * MIB,
-            "state": "active_allocated",
-            "frames": events[1]["frames"],
-        },
-        {
-            "address": base + 6 * MIB,
-            "size": 14 * MIB,
-            "requested_size": 0,
-            "state": "inactive",
-            "frames": [],
-        },
-    ]
-    segment = {
-        "device": 0,
-        "address": base,
-        "total_size": 20 * MIB,
-        "allocated_size": 6 * MIB,
-        "active_size": 6 * MIB,
-        "requested_size": 6 * MIB,
-        "stream": 0,
-        "segment_type": "large",
-        "segment_pool_id": (0, 0),
-        "is_expandable": False,
-        "frames": [],
-        "blocks": blocks,
-    }
-    return {"segments": [segment], "device_traces": [events], "allocator_settings": {}}
-
 
 @pytest.fixture
 def dump(tmp_path):
@@ -121,57 +64,16 @@ def test_every_known_figure_of_a_recorded_file(name, say):
     assert used == len(by_number)
 
 
-def test_a_file_without_an_error_has_its_figures_in_every_form(dump, say):
-    path = dump("snapshot.pickle", trained())
-    text, code = say(path)
-    assert code == 0
-    assert "peak: 10.00 MiB active, at event 3 of 5" in text
-    assert "reserved: 20.00 MiB in 1 segment, at most 20.00 MiB" in text
-    assert "allocated: 6.00 MiB" in text
-    assert "largest free block: 14.00 MiB" in text
-    assert "categories at the peak:" in text
-    assert "not recorded: The size of the device" in text
-    lines = [line.split() for line in text.splitlines() if "train.py" in line]
-    assert [line[:4] for line in lines] == [
-        ["train.py:7", "forward", "6.00", "MiB"],
-        ["train.py:9", "forward", "4.00", "MiB"],
-    ]
-    text, code = say(path, "--md")
-    assert code == 0
-    assert "- peak: 10.00 MiB active, at event 3 of 5 (2023-11-14" in text
-    assert "| train.py:7 forward | 6.00 MiB | 60.0% |" in text
-    (found,) = snapshots_of(say(path, "--json")[0])
-    (device,) = found["devices"]
-    assert device["peak_active_ms"] == 1_700_000_000_000.002
-    assert sum(device["categories_bytes"].values()) == 10 * MIB
-    assert device["capacity_bytes"] is None
-
-
-def test_what_a_file_lacks_is_said(dump, say):
-    bare = trained()
-    bare["device_traces"] = []
-    text, _ = say(dump("bare.pickle", bare))
-    assert "not recorded: The history: the peak is the state" in text
-    assert "earlier peaks are not recorded" in text
-    text, _ = say(dump("blind.pickle", trained(frames=False)))
+def test_stacks_that_a_file_lacks_are_said(dump, say):
+    blind = long_history(50)
+    for event in blind["device_traces"][0]:
+        event["frames"] = []
+    text, _ = say(dump("blind.pickle", blind))
     assert "not recorded: Stack traces of 100% of the peak" in text
 
 
-def test_captures_of_a_recording_have_figures_as_files_do(tmp_path, say):
-    from collector.format.snapshots import tables_of
-    from tests.builders import RunBuilder
-
-    rank = RunBuilder(tmp_path / "exp").rank(0)
-    rank.capture(kind="history", tables=tables_of(trained()), label="before eval")
-    rank.close()
-    text, _ = say(tmp_path)
-    assert "snapshot rank 0, before eval" in text
-    (found,) = snapshots_of(say(tmp_path, "--json")[0])
-    assert found["devices"][0]["peak_active_bytes"] == 10 * MIB
-
-
 def test_a_refused_file_is_named_in_every_form_beside_good_ones(dump, say, tmp_path):
-    good = dump("good_snapshot.pickle", trained())
+    good = dump("good_snapshot.pickle", long_history(50))
     random = tmp_path / "bad_snapshot.pickle"
     random.write_bytes(b"\x80\x04" + bytes(range(256)) * 8)
     gone = tmp_path / "gone_snapshot.pickle"
@@ -207,7 +109,7 @@ def test_where_all_are_refused_the_output_names_them_too(say, tmp_path):
 
 
 def test_a_run_that_is_the_logdir_itself_has_the_directorys_name(dump, say, tmp_path):
-    dump("snapshot.pickle", trained())
+    dump("snapshot.pickle", long_history(50))
     text, code = say(tmp_path)
     assert code == 0
     assert text.splitlines()[0].startswith(tmp_path.name)
