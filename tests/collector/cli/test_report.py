@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +21,6 @@ from tests.oom_reports import add_report
 from tests.simulate import oom_case
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.step_runs import Story, write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -164,7 +161,7 @@ def test_one_run_and_one_rank(tmp_path, ask):
     assert set(read) <= {2}, "no other rank's file was read"
 
 
-def test_errors_say_what_where_and_what_to_do(tmp_path: Path, capsys):
+def test_errors_say_what_where_and_what_to_do(tmp_path, capsys):
     def failing(*arguments: object) -> str:
         assert main(["report", *map(str, arguments)]) == 2
         said = capsys.readouterr().err

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.simulate import Form
-from tests.tb_plugin.pages.history_runs import Asked, Slow, asked_of, painted, trained
+from tests.tb_plugin.pages.history_runs import Slow, asked_of, painted, trained
 
 FORM = Form()
 
@@ -173,29 +173,6 @@ def test_groups_stay_the_same_wherever_one_looks(asked):
         for e0 in (0, 500, 2000)
     ]
     assert keys[0] == keys[1] == keys[2]
-
-
-def test_a_stream_and_a_pool_can_be_looked_at_alone(run):
-    asked = asked_of(run, trained(2000, graph_pool=True).snapshot(FORM))
-    facts = asked.opened()["facts"]
-    assert facts["pools"] == ["default", "(0, 1)"]
-    assert facts["streams"][0] == "default"
-    whole = asked.get("allocation_live", moment=1500)
-    by_pool = [asked.get("allocation_live", moment=1500, pool=p) for p in (0, 1)]
-    assert sum(one["active_bytes"] for one in by_pool) == whole["active_bytes"]
-    assert sum(one["reserved_bytes"] for one in by_pool) == whole["reserved_bytes"]
-    assert by_pool[1]["active_bytes"] > 0
-    assert by_pool[1]["ledger"] is None
-    tiles = [asked.get("allocations", px=9, e0=0, e1=9, pool=p) for p in (0, 1)]
-    both = asked.get("allocations", px=9, e0=0, e1=9)
-    total = tiles[0]["columns"]["active"] + tiles[1]["columns"]["active"]
-    assert (total == both["columns"]["active"]).all()
-    reserved = tiles[0]["columns"]["reserved"] + tiles[1]["columns"]["reserved"]
-    assert (reserved == both["columns"]["reserved"]).all()
-    neither = asked.get("allocation_live", moment=1500, pool=0, stream=0)
-    assert neither["reserved_bytes"] is None
-    held = asked.get("allocation_holders", px=9, e0=0, e1=9, pool=1)
-    assert held["change"][held["column"] == 0].sum() == tiles[1]["columns"]["active"][0]
 
 
 @pytest.mark.parametrize("window", [{}, {"e0": 700, "e1": 900}])
@@ -431,13 +408,3 @@ def test_several_devices_are_kept_apart(run):
     )
     assert facts["default_device"] == highest["device"]
     assert asked.get("allocation_live")["device"] == highest["device"]
-
-
-def test_asked_without_an_id_the_default_one_answers(run, snapshot):
-    asked = asked_of(run, snapshot)
-    by_default = asked.page.get("/allocations", run=asked.run, px=10)
-    by_id = asked.get("allocations", px=10)
-    assert (
-        by_default["columns"]["active"].tolist() == by_id["columns"]["active"].tolist()
-    )
-    assert isinstance(asked, Asked)

@@ -36,22 +36,34 @@ def test_a_run_that_ended_in_order_says_nothing(run, tmp_path):
     assert endings(tmp_path) == []
 
 
-def test_an_exception_is_told_with_step_and_phase(run, tmp_path):
-    ended(run, 0, "exception", "ValueError: boom.", step=1204, phase="val")
+@pytest.mark.parametrize(
+    ("how", "message", "known", "sentence", "place"),
+    [
+        ("exception", "ValueError: boom.", {"step": 1204, "phase": "val"},
+         "Rank 0 ended by an exception in step 1,204 (val): ValueError: boom.",
+         ("error", 1204, "val")),
+        ("exception", "ValueError", {},  # what older recordings have
+         "Rank 0 ended by an exception after step 4: ValueError.",
+         ("error", 4, "")),
+        ("exception", "KeyboardInterrupt", {"step": 5, "phase": "train"},
+         "Rank 0 was interrupted by Ctrl-C or SIGINT in step 5 (train).",
+         ("warning", 5, "train")),
+        ("signal", "SIGTERM", {"step": 5, "phase": "train"},
+         "Rank 0 was ended by SIGTERM in step 5 (train).",
+         ("warning", 5, "train")),
+    ],
+)  # fmt: skip
+def test_an_end_is_told_with_step_and_phase(
+    run, tmp_path, how, message, known, sentence, place
+):
+    ended(run, 0, how, message, **known)
     found = overview(tmp_path)
     (one,) = endings(tmp_path)
-    assert one["sentence"] == (
-        "Rank 0 ended by an exception in step 1,204 (val): ValueError: boom."
-    )
-    assert (one["key"], one["severity"]) == ("ended_exception", "error")
-    assert (one["step"], one["during"], one["advice"]) == (1204, "val", [])
-    assert found["attempts"][0]["ended"] == "exception"
-
-
-def test_older_recordings_name_the_last_step(run, tmp_path):
-    ended(run, 0, "exception", "ValueError")
-    (one,) = endings(tmp_path)
-    assert one["sentence"] == "Rank 0 ended by an exception after step 4: ValueError."
+    assert one["sentence"] == sentence
+    assert (one["severity"], one["step"], one["during"]) == place
+    assert (one["key"], one["advice"]) == (f"ended_{how}", [])
+    assert found["attempts"][0]["ended"] == how
+    assert found["strip"]["lost"].tolist() == [0]
 
 
 def test_what_the_host_had_no_memory_for_is_told_with_what_was_held(run, tmp_path):
@@ -65,26 +77,11 @@ def test_what_the_host_had_no_memory_for_is_told_with_what_was_held(run, tmp_pat
     assert [e["value"] for e in one["evidence"]] == [300 * MIB, 2 * GIB]
 
 
-def test_a_signal_is_told_by_name_and_is_not_lost(run, tmp_path):
-    ended(run, 0, "signal", "SIGTERM", step=5, phase="train")
-    found = overview(tmp_path)
-    (one,) = endings(tmp_path)
-    assert one["sentence"] == "Rank 0 was ended by SIGTERM in step 5 (train)."
-    assert found["attempts"][0]["ended"] == "signal"
-    assert found["strip"]["lost"].tolist() == [0]
-
-
-def test_ctrl_c_reads_as_what_it_is(run, tmp_path):
-    ended(run, 0, "exception", "KeyboardInterrupt", step=5, phase="train")
-    (one,) = endings(tmp_path)
-    assert one["sentence"] == (
-        "Rank 0 was interrupted by Ctrl-C or SIGINT in step 5 (train)."
-    )
-
-
-@pytest.mark.parametrize("listened", [False, True])
-def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, listened):
-    ended(run, 0, "lost", header={"config": {"oom": {"on_sigterm": listened}}})
+@pytest.mark.parametrize(
+    "oom", [{"on_sigterm": True}, {"on_sigterm": False}, None, [1]]
+)
+def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, oom):
+    ended(run, 0, "lost", header={"config": {"oom": oom}})
     found = overview(tmp_path)
     (one,) = endings(tmp_path)
     assert one["sentence"] == (
@@ -94,15 +91,8 @@ def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, listened):
     )
     assert (one["step"], one["key"]) == (4, "ended_lost")
     assert "dmesg" in advice(one)
-    assert ("on_sigterm" in advice(one)) is not listened
+    assert ("MEMBOARD_OOM_ON_SIGTERM=1" in advice(one)) == (oom != {"on_sigterm": True})
     assert found["attempts"][0]["ended"] == "lost"
-
-
-@pytest.mark.parametrize("config", [{}, {"oom": None}, {"oom": [1]}])
-def test_a_header_without_settings_is_no_trouble(run, tmp_path, config):
-    ended(run, 0, "lost", header={"config": config})
-    (one,) = endings(tmp_path)
-    assert "MEMBOARD_OOM_ON_SIGTERM=1" in advice(one)
 
 
 def test_a_full_control_group_is_where_to_look_first(run, tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from collector.format.columns import Column
-from collector.format.names import RANK_FILES_DIR
 from tests.builders import START_NS, RunBuilder, age, flip_bit
 from tests.tb_plugin.client import Page, refresh
 
@@ -135,33 +134,6 @@ def test_what_is_not_there_has_a_default(tmp_path, asked):
     found = Page(tmp_path).of_run("/functions", "exp", **asked)
     assert (found["function"], found["rank"], found["iteration"]) == ("step", 0, 3)
     assert found["over_ranks"]["stat"] == "rss_bytes"
-
-
-def test_a_run_without_any_says_why_and_what_to_do(tmp_path):
-    RunBuilder(tmp_path / "exp").simple(2, 10)
-    found = Page(tmp_path).of_run("/functions", "exp")
-    assert found["functions"] == []
-    assert (found["function"], found["rank"], found["iteration"]) == (None, None, None)
-    assert len(found["calls"]["iteration"]) == found["num_calls"] == 0
-    (absent,) = found["absent"]
-    assert absent["status"] == "off"
-    assert "collector.profiled" in absent["remedy"]
-
-
-def test_what_sources_say_is_passed_on(tmp_path):
-    rank = RunBuilder(tmp_path / "exp").rank()
-    rank.steps(range(3), rss_bytes=[1.0] * 3)
-    rank.source("functions", "off", "switched off", "Set functions.enabled.")
-    rank.source("functions.device", "absent", "no GPU", "Use one.")
-    rank.source("hooks", "failed", "a hook raised", "Mend it.")
-    rank.source("cpu", "absent", "nothing of this view")
-    found = Page(tmp_path).of_run("/functions", "exp")
-    said = [(a["source"], a["reason"]) for a in found["absent"]]
-    assert said == [
-        ("functions", "switched off"),
-        ("functions.device", "no GPU"),
-        ("hooks", "a hook raised"),
-    ]
 
 
 def test_a_call_that_never_ended_shows_its_start(tmp_path):
@@ -308,18 +280,11 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     assert (saved["total_bytes"], saved["total_npp_compat_bytes"]) == (5210, 7258)
     assert not saved["incomplete"]
     assert found["module_window"] == "step/train/3"
+    shown = [(h["function"], h["context"], h["label"]) for h in found["histories"]]
+    assert shown == [("", "", "mine"), ("step", "start", "")], "by time"
     found = page.of_run("/functions", "exp", iteration=2)
     assert (found["hooks"], found["activations"]) == (None, None)
     assert found["module_window"] is None
-
-
-def test_histories_are_references(tmp_path):
-    with_captures(tmp_path).close()
-    found = Page(tmp_path).of_run("/functions", "exp", function="eval")
-    shown = [(h["function"], h["context"], h["label"]) for h in found["histories"]]
-    assert sorted(shown) == [("", "", "mine"), ("step", "start", "")]
-    assert len({h["id"] for h in found["histories"]}) == 2
-    assert all(h["num_bytes"] > 0 and h["path"] == "" for h in found["histories"])
 
 
 def test_a_function_with_captures_alone_has_calls(tmp_path):
@@ -425,51 +390,3 @@ def test_snaps_are_in_no_other_view(tmp_path):
 
 
 # Reports of MemProfiler.
-
-
-def test_an_imported_run_answers_the_same_questions(tmp_path):
-    folder = tmp_path / "old"
-    folder.mkdir()
-    for rank in (0, 1):
-        text = "!!python/object/apply:collections.defaultdict\nargs: []\ndictitems:\n"
-        for key, value in ((f"{rank}.training_step.2.start", 100 + rank),
-                           (f"{rank}.training_step.2.end", 150)):  # fmt: skip
-            text += f"  {key}:\n    allocated_bytes.all.current: {value}\n    rss: 7\n"
-        (folder / f"rank_{rank}_memory_stats.yaml").write_text(text)
-    name = "cuda_alloc_rank_0.training_step.2.start.pickle"
-    (folder / name).write_bytes(b"not opened")
-    found = Page(tmp_path).of_run("/functions", "old", stat=ALLOCATED)
-    assert found["run"]["imported"]
-    assert found["source"] == "imported"
-    assert found["function"] == "training_step"
-    assert found["calls"]["iteration"].tolist() == [2]
-    assert np.isnan(found["calls"]["start_ms"]).all()
-    assert stats_of(found)[ALLOCATED]["difference"].tolist() == [50]
-    assert stats_of(found)["rss_bytes"]["unit"] == "bytes"
-    assert found["over_ranks"]["difference"].tolist() == [50, 49]
-    (history,) = found["histories"]
-    assert history["path"] == f"old/{name}"
-    assert (history["function"], history["context"]) == ("training_step", "start")
-    assert not (folder.joinpath(*RANK_FILES_DIR)).exists()
-
-
-def test_which_call_a_row_is_of_is_no_series_of_the_timeline(tmp_path):
-    """The table `activations` numbers its calls; a line of these would say nothing."""
-    columns = (
-        Column(name="iteration", unit="index", group="progress"),
-        Column(name="saved_bytes", unit="bytes", group="device", headline=True),
-    )
-    builder = RunBuilder(tmp_path / "exp")
-    rank = builder.rank(0)
-    rank.steps(range(3), rss_bytes=[1, 2, 3])
-    rank.rows(
-        "activations",
-        range(3),
-        extra=columns,
-        iteration=[1, 2, 3],
-        saved_bytes=[512, 512, 1536],
-    )
-    rank.close()
-    timeline = Page(tmp_path).of_run("/timeline", "exp")
-    keys = [series["key"] for series in timeline["available"]]
-    assert keys == ["step/rss_bytes", "activations/saved_bytes"]

@@ -9,7 +9,7 @@ from collector.format.snapshots import tables_of
 from collector.format.snapshots.tags import tag_text
 from tests.builders import START_NS, flip_bit
 from tests.simulate import Form, oom_case
-from tests.tb_plugin.client import Page, refresh
+from tests.tb_plugin.client import refresh
 from tests.tb_plugin.pages.history_runs import (
     Asked,
     Slow,
@@ -71,27 +71,6 @@ def test_captures_and_files_are_listed_by_time_with_what_took_them(run, snapshot
     one_rank = asked.histories(rank=0)
     assert [one["reference"]["rank"] for one in one_rank["histories"]] == [0]
     assert one_rank["ranks"] == [0, 2]
-
-
-def test_a_run_without_any_says_how_to_get_one(run):
-    run.simple(1, 10)
-    page = Page(run.folder.parent)
-    found = page.of_run("/histories", "exp")
-    assert found["histories"] == []
-    assert found["default"] is None
-    (absent,) = found["absent"]
-    assert absent["status"] == "off"
-    assert "history=True" in absent["remedy"]
-    response = page.raw("/history", run=page.run_id("exp"))
-    assert response.status_code == 404
-
-
-def test_what_the_recording_said_of_its_absence_is_shown(run):
-    rank = run.rank(0)
-    rank.source("history", "absent", "no accelerator", "Use one.")
-    rank.close()
-    (absent,) = Page(run.folder.parent).of_run("/histories", "exp")["absent"]
-    assert (absent["status"], absent["reason"]) == ("absent", "no accelerator")
 
 
 def test_what_an_open_history_says_is_what_the_snapshot_holds(run, snapshot):
@@ -262,28 +241,6 @@ def test_the_marks_of_many_steps_are_spread_and_a_tile_has_all_of_its_own(run, r
     whole = tile()
     assert len(whole["moment"]) == 600
     assert np.diff(whole["moment"], append=num_events).max() <= num_events / 50
-
-
-def test_a_tile_says_nothing_of_marks_where_the_history_said_all(run, snapshot):
-    asked = asked_of(run, snapshot)
-    assert asked.get("allocations", px=50)["marks"] is None
-
-
-def test_a_file_in_the_logdir_is_opened_by_the_importer(tmp_path, snapshot):
-    dropped(tmp_path / "job", "snapshot_rank3.pickle", snapshot)
-    asked = Asked(tmp_path, "job")
-    (choice,) = asked.histories()["histories"]
-    assert choice["origin"] == "file"
-    assert choice["reference"]["rank"] == 3
-    found = asked.opened()
-    assert found["state"] == "ready"
-    (device,) = found["facts"]["devices"]
-    assert device["capacity_bytes"] is None
-    tile = asked.get("allocations", px=50)
-    assert tile["columns"]["active"].max() == Slow(snapshot).level.max()
-    # From the cache it is there at once, in another process too.
-    again = Asked(tmp_path, "job")
-    assert again.opened()["state"] == "ready"
 
 
 @pytest.mark.parametrize("route", ["allocations", "stacks", "allocation_live"])

@@ -13,8 +13,6 @@ from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
 from tests.tb_plugin.client import Page, decode, refresh
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.builders import RunBuilder
 
 META = {
@@ -99,9 +97,7 @@ AFTER_FORWARD = {"state": "after_post_forward", "measure": "total"}
 """What torch's trackers print: the rank's total at a moment of each module's own."""
 
 
-def test_after_forward_each_row_has_a_moment_of_its_own(
-    run: RunBuilder, tmp_path: Path
-):
+def test_after_forward_each_row_has_a_moment_of_its_own(run, tmp_path):
     record(run, logs=(net(), net(batch=200)))
     got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
     assert [w["id"] for w in got["windows"]] == ["step/train/2", "step/train/3"]
@@ -134,19 +130,7 @@ def test_after_forward_each_row_has_a_moment_of_its_own(
     assert got["absent"] == []
 
 
-def test_facts_are_those_of_the_capture(run: RunBuilder, tmp_path: Path):
-    record(run, meta={"estimate": "eager estimate"})
-    facts = Page(tmp_path).of_run("/modules", "exp")["facts"]
-    assert facts["source"] == "recorded"
-    assert (facts["backend"], facts["world"]) == ("fsdp2", "shard 4")
-    assert facts["estimate"] == "eager estimate"
-    assert (facts["num_optimizers"], facts["rounding_bytes"]) == (1, 512)
-    assert facts["reasons"] == ["the tie of Net.head is listed once"]
-    assert (facts["num_events"], facts["has_held"]) == (9, True)
-    assert (facts["window_peak_bytes"], facts["window_peak_us"]) == (4800, 6)
-
-
-def test_held_bytes_by_category(run: RunBuilder, tmp_path: Path):
+def test_held_bytes_by_category(run, tmp_path):
     record(run)
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp", state="peak_forward")
@@ -158,7 +142,7 @@ def test_held_bytes_by_category(run: RunBuilder, tmp_path: Path):
     assert sums.tolist() == got["held_bytes"].tolist()
 
 
-def test_a_state_of_the_whole_window(run: RunBuilder, tmp_path: Path):
+def test_a_state_of_the_whole_window(run, tmp_path):
     record(run)
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp", state="after_optimizer")
@@ -172,7 +156,7 @@ def test_a_state_of_the_whole_window(run: RunBuilder, tmp_path: Path):
     )
 
 
-def test_delta_against_another_state(run: RunBuilder, tmp_path: Path):
+def test_delta_against_another_state(run, tmp_path):
     record(run)
     got = Page(tmp_path).of_run(
         "/modules",
@@ -187,9 +171,7 @@ def test_delta_against_another_state(run: RunBuilder, tmp_path: Path):
     assert columns(got, "baseline_bytes")["activation"] == [0, 0, 100]
 
 
-def test_delta_against_another_window_matches_modules_by_name(
-    run: RunBuilder, tmp_path: Path
-):
+def test_delta_against_another_window_matches_modules_by_name(run, tmp_path):
     before = net(batch=300)
     before.modules[2] = ("Net.z", 0)  # the model was changed in between
     record(run, logs=(before, net()))
@@ -208,7 +190,7 @@ def test_delta_against_another_window_matches_modules_by_name(
     assert np.isnan(columns(got, "baseline_bytes")["activation"][2])
 
 
-def test_delta_against_a_rank_and_the_median(run: RunBuilder, tmp_path: Path):
+def test_delta_against_a_rank_and_the_median(run, tmp_path):
     for rank, scale in enumerate((1, 2, 3, 10)):
         # Each rank calls its device by its own number.
         devices = [f"cuda:{rank}", "cpu"]
@@ -231,9 +213,7 @@ def test_delta_against_a_rank_and_the_median(run: RunBuilder, tmp_path: Path):
     assert columns(got, "baseline_bytes")["activation"] == [500, 250, 250]
 
 
-def test_the_rank_with_the_highest_recorded_peak_is_shown_first(
-    run: RunBuilder, tmp_path: Path
-):
+def test_the_rank_with_the_highest_recorded_peak_is_shown_first(run, tmp_path):
     record(run, 0, peak=5000)
     record(run, 1, peak=9000)
     record(run, 2, peak=7000, logs=())
@@ -244,7 +224,7 @@ def test_the_rank_with_the_highest_recorded_peak_is_shown_first(
     assert page.of_run("/modules", "exp", rank=2)["rank"] == 1
 
 
-def test_calls_of_a_module(run: RunBuilder, tmp_path: Path):
+def test_calls_of_a_module(run, tmp_path):
     built = random_log(3, 5, 3)
     record(run, logs=(built,))
     page = Page(tmp_path)
@@ -256,9 +236,7 @@ def test_calls_of_a_module(run: RunBuilder, tmp_path: Path):
         assert got["total_bytes"][0] == sum(replay.held(moment).values())
 
 
-def test_a_restarted_job_keeps_its_first_attempt_s_windows(
-    run: RunBuilder, tmp_path: Path
-):
+def test_a_restarted_job_keeps_its_first_attempt_s_windows(run, tmp_path):
     for attempt in (0, 1):
         file = run.rank(0, attempt=attempt)
         file.steps(range(3), allocated_peak_bytes=[1] * 3)
@@ -270,37 +248,7 @@ def test_a_restarted_job_keeps_its_first_attempt_s_windows(
     assert got["window"] == "step/train/2@2"
 
 
-def test_without_module_memory_the_answer_says_why(run: RunBuilder, tmp_path: Path):
-    file = run.rank(0)
-    file.steps(range(3), allocated_peak_bytes=[1] * 3)
-    file.close()
-    page = Page(tmp_path)
-    for route in ("/modules", "/module_timeline"):
-        got = page.of_run(route, "exp")
-        assert got["window"] is None
-        (absent,) = got["absent"]
-        assert (absent["source"], absent["status"]) == ("modules", "off")
-        assert "modules=True" in absent["remedy"]
-    answer = page.raw("/module", run=page.run_id("exp"), module="Net")
-    assert answer.status_code == 404
-    assert "modules=True" in answer.json["remedy"]
-
-
-def test_what_the_recorder_said_of_its_absence_is_repeated(
-    run: RunBuilder, tmp_path: Path
-):
-    file = run.rank(0)
-    file.steps(range(3), allocated_peak_bytes=[1] * 3)
-    file.source("modules", "absent", "the model is compiled", "compiled: estimate")
-    file.close()
-    (absent,) = Page(tmp_path).of_run("/modules", "exp")["absent"]
-    assert absent["reason"] == "the model is compiled"
-    assert absent["num_ranks"] == 1
-
-
-def test_what_was_not_listed_yet_is_not_called_missing(
-    run: RunBuilder, tmp_path: Path, monkeypatch
-):
+def test_what_was_not_listed_yet_is_not_called_missing(run, tmp_path, monkeypatch):
     record(run)
     monkeypatch.setattr(module_choice, "LISTING_SECONDS", -1)
     page = Page(tmp_path)
@@ -312,9 +260,7 @@ def test_what_was_not_listed_yet_is_not_called_missing(
     assert page.of_run("/modules", "exp")["window"] == "step/train/2"
 
 
-def test_a_damaged_capture_is_named_and_another_rank_is_shown(
-    run: RunBuilder, tmp_path: Path
-):
+def test_a_damaged_capture_is_named_and_another_rank_is_shown(run, tmp_path):
     record(run, 0)
     file = run.rank(1)
     file.steps(range(10), allocated_peak_bytes=[9000] * 10)
@@ -338,7 +284,7 @@ def test_a_damaged_capture_is_named_and_another_rank_is_shown(
     assert len(asked["total_bytes"]) == 0
 
 
-def test_a_log_without_its_columns_is_named(run: RunBuilder, tmp_path: Path):
+def test_a_log_without_its_columns_is_named(run, tmp_path):
     file = run.rank(0)
     tables = net().tables()
     tables["events"]["delta_bytes"] = tables["events"]["delta_bytes"] * 0.5
@@ -350,7 +296,7 @@ def test_a_log_without_its_columns_is_named(run: RunBuilder, tmp_path: Path):
     assert problem["rank"] == 0
 
 
-def test_nonsense_in_a_log_is_counted(run: RunBuilder, tmp_path: Path):
+def test_nonsense_in_a_log_is_counted(run, tmp_path):
     tables = net().tables()
     tables["events"]["category"][2] = 99
     tables["events"]["delta_bytes"][0] = -5000
@@ -368,7 +314,7 @@ def test_nonsense_in_a_log_is_counted(run: RunBuilder, tmp_path: Path):
     assert got["facts"]["torch_version"] == ""
 
 
-def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Path):
+def test_one_module_over_states_windows_and_ranks(run, tmp_path):
     for rank in range(3):
         record(run, rank, (net(rank + 1), net(rank + 1, batch=200)))
     got = Page(tmp_path).of_run(
@@ -399,9 +345,7 @@ def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Pat
     assert series["activation"]["held_bytes"].tolist() == [200, 400, 600]
 
 
-def test_one_module_over_many_ranks_comes_bit_by_bit(
-    run: RunBuilder, tmp_path: Path, monkeypatch
-):
+def test_one_module_over_many_ranks_comes_bit_by_bit(run, tmp_path, monkeypatch):
     for rank in range(6):
         record(run, rank, (net(rank + 1),))
     monkeypatch.setattr(module, "MODULE_SECONDS", 0)
@@ -421,9 +365,7 @@ def test_one_module_over_many_ranks_comes_bit_by_bit(
     assert decode(again)["over_ranks"]["rank"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_median_says_of_how_many_ranks_it_is(
-    run: RunBuilder, tmp_path: Path, monkeypatch
-):
+def test_the_median_says_of_how_many_ranks_it_is(run, tmp_path, monkeypatch):
     for rank in range(8):
         record(run, rank, (net(rank + 1),))
     monkeypatch.setattr(module_columns, "MAX_MEDIAN_BYTES", 400)
@@ -433,7 +375,7 @@ def test_the_median_says_of_how_many_ranks_it_is(
     assert got["baseline_total_bytes"][0] == 3 * 4800
 
 
-def test_an_unknown_module_is_not_found(run: RunBuilder, tmp_path: Path):
+def test_an_unknown_module_is_not_found(run, tmp_path):
     record(run)
     page = Page(tmp_path)
     answer = page.raw("/module", run=page.run_id("exp"), module="Net.<b>")
@@ -441,7 +383,7 @@ def test_an_unknown_module_is_not_found(run: RunBuilder, tmp_path: Path):
     assert "no such module" in answer.json["what"]
 
 
-def test_timeline_stacks_categories_and_names_calls(run: RunBuilder, tmp_path: Path):
+def test_timeline_stacks_categories_and_names_calls(run, tmp_path):
     record(run)
     page = Page(tmp_path)
     got = page.of_run("/module_timeline", "exp", px=13)
@@ -464,69 +406,10 @@ def test_timeline_stacks_categories_and_names_calls(run: RunBuilder, tmp_path: P
     assert part["x_high"] == 9
 
 
-def test_modules_named_otherwise_than_their_parent_stand_alone(
-    run: RunBuilder, tmp_path: Path
-):
+def test_modules_named_otherwise_than_their_parent_stand_alone(run, tmp_path):
     built = net()
     built.modules[1] = ("Elsewhere.<script>", 0)
     record(run, logs=(built,))
     tree = Page(tmp_path).of_run("/modules", "exp")["tree"]
     assert fqns(tree) == ["Net", "Elsewhere.<script>", "Net.b"]
     assert tree["parent"].tolist() == [-1, -1, 0]
-
-
-REPORT = """Iteration 2 training_step Peak FSDP memory stats:
-{rule}
-Device: cuda:0
-\tSharded Param: 100 B
-\tActivation: {batch} B
-\tTotal: {total} B
-{rule}
-Iteration 2 training_step Modulewise FSDP memory stats:
-{rule}
-Module:  Net
-After Post-Forward
-# 1:
-Device: cuda:0
-\tSharded Param: 100 B
-\tActivation: 30 B
-\tTotal: 130 B
-Module:  Net.layers.0
-After Post-Forward
-# 1:
-Device: cuda:0
-\tSharded Param: 100 B
-\tActivation: 20 B
-\tTotal: 120 B
-{rule}
-"""
-
-
-def test_an_imported_report_opens_in_the_same_view(tmp_path: Path):
-    folder = tmp_path / "mp"
-    folder.mkdir()
-    for rank, batch in enumerate((50, 70)):
-        text = REPORT.format(rule="-" * 80, batch=batch, total=100 + batch)
-        (folder / f"fsdp_mem_rank_{rank}_training_step_2.log").write_text(text)
-    page = Page(tmp_path)
-    got = page.of_run("/modules", "mp", rank=1)
-    assert [w["id"] for w in got["windows"]] == ["training_step/train/2"]
-    assert got["windows"][0]["num_ranks"] == 2
-    assert fqns(got["tree"]) == ["Net", "Net.layers.0"]
-    assert got["total_bytes"].tolist() == [130, 120]
-    assert np.isnan(got["held_bytes"]).all()
-    assert np.isnan(got["own_bytes"]).all()
-    assert (got["state"], got["split"]) == ("after_post_forward", None)
-    assert got["states"] == ["after_post_forward", "window_peak"]
-    assert columns(got)["activation"] == [30, 20]
-    facts = got["facts"]
-    assert (facts["source"], facts["has_held"]) == ("imported", False)
-    assert (facts["num_events"], facts["window_peak_bytes"]) == (None, 170)
-    # What such a report does not know is not made up.
-    assert page.of_run("/modules", "mp", measure="held")["measure"] == "total"
-    one = page.of_run("/module", "mp", module="Net.layers.0")
-    assert one["over_ranks"]["total_bytes"].tolist() == [120, 120]
-    assert np.isnan(one["moments"]["held_bytes"]).all()
-    timeline = page.of_run("/module_timeline", "mp")
-    assert timeline["facts"]["num_events"] is None
-    assert len(timeline["total_bytes"]) == 0

@@ -396,13 +396,6 @@ def test_dropped_rows_are_counted_once(run, tmp_path):
     assert facts["dropped_rows"] == "10"
 
 
-def test_simulated_runs_say_so_and_what_was_planted(run, tmp_path):
-    device_rank(run, 0, simulated=True, planted=("rank 0: a leak",)).close()
-    found = overview(tmp_path)
-    assert found["run"]["simulated"] is True
-    assert found["planted"] == ["rank 0: a leak"]
-
-
 def test_fields_of_other_types_do_not_break_a_page(run, tmp_path):
     rank = run.rank()
     odd = replace(

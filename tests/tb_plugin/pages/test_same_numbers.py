@@ -18,6 +18,8 @@ from collector.simulate import SimulatedRun, write_run
 from tb_plugin.cli import main
 from tests.errors_found import errors_in
 from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.pages.test_modules import fqns
+from tests.tb_plugin.pages.test_modules_sums import assert_adds_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,7 +189,7 @@ def test_a_history_s_and_a_tracked_step_s_peak_are_those_of_the_step_table(answe
     assert num_windows == 8
 
 
-def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated: Path, monkeypatch):
+def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated, monkeypatch):
     page = Page(simulated)
     within = page.plugin.state().facts.within
     routes = page.plugin.state()
@@ -206,7 +208,7 @@ def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated: Path, monke
         assert "1 of 8 ranks" in one["absent_reason"]
 
 
-def test_a_real_run_has_one_number_for_one_name(tmp_path: Path, capsys):
+def test_a_real_run_adds_up_and_has_one_number_for_one_name(tmp_path, capsys):
     torch = pytest.importorskip("torch")
     import collector
     from tests.collector.modules.models import Transformer
@@ -223,6 +225,15 @@ def test_a_real_run_has_one_number_for_one_name(tmp_path: Path, capsys):
             rec.step()
     page = Page(tmp_path)
     (name,) = (one["name"] for one in page.get("/runs")["runs"])
+    got = page.of_run("/modules", name)
+    assert got["state"] == "window_peak"
+    assert_adds_up(got)
+    row = fqns(got["tree"]).index("Transformer.layers")  # a list: it never runs
+    assert (got["own_bytes"][row], got["num_calls"][row]) == (0, 1)
+    params = got["tree"]["param_bytes"]
+    assert got["held_bytes"][row] > 3 * params[row + 1 :].max()
+    norm = fqns(got["tree"]).index("Transformer.norm")
+    assert got["held_bytes"][norm] < 0.1 * got["split"]["total_bytes"]
     places = collected(answers_of(page, name, capsys))
     assert {name for name, _, _ in places} >= {"peak_bytes", "window_peak_bytes"}
     for place, values in places.items():

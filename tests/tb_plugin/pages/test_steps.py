@@ -422,7 +422,7 @@ def test_rows_that_hold_anything_do_no_harm(tmp_path):
 
 
 def test_no_answer_is_ever_larger_than_300_kb(tmp_path):
-    told = Story(70, 1500).tell()
+    told = Story(8, 1200).tell()
     page = story(
         tmp_path,
         told,
