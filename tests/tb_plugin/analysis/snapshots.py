@@ -16,7 +16,7 @@ from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.lifetimes import Lifetimes
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import OTHER, Attribution
-from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot
+from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot, Stacks
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form
 from tests.simulate.allocator.allocator import CachingAllocator
@@ -225,3 +225,15 @@ def lives_of(rows: Sequence[tuple[int, ...]]) -> Lifetimes:
     padded = [(*row, *(1, -1, row[1])[len(row) - 2 :]) for row in rows]
     born, gone, size, stack, freed = np.array(padded, np.int64).reshape(-1, 5).T
     return Lifetimes(512 * np.arange(len(rows)), size, stack, born, freed, gone, 0)
+
+
+def stacks_of(*stacks: list[tuple[str, str, int]]) -> Stacks:
+    """Stacks of frames (function, file, line), innermost first; each frame once."""
+    frames = list(dict.fromkeys(frame for stack in stacks for frame in stack))
+    return Stacks(
+        name=[name for name, _, _ in frames],
+        filename=[file for _, file, _ in frames],
+        line=np.array([line for _, _, line in frames], np.int64),
+        start=np.cumsum([0, *map(len, stacks)]),
+        frame=np.array([frames.index(f) for s in stacks for f in s], np.int64),
+    )

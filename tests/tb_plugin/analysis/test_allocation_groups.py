@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.allocator import groups
-from tests.tb_plugin.analysis.snapshots import lives_of
-from tests.tb_plugin.analysis.test_forward_modules import forward, stacks_of
+from tests.tb_plugin.analysis.snapshots import lives_of, stacks_of
+from tests.tb_plugin.analysis.test_forward_modules import forward
 
 NUM_EVENTS = 100
 
@@ -47,7 +47,7 @@ def test_the_largest_at_the_peak_have_groups_of_their_own(made):
 
 def test_lines_are_one_group_whatever_led_there():
     stacks = stacks_of(
-        [
+        *[
             [forward(3), ("main", "/home/me/train.py", 1)],
             [forward(3), ("main", "/home/me/train.py", 2)],
             [forward(4)],

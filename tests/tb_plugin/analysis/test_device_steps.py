@@ -119,20 +119,6 @@ def test_steps_weighted_are_the_whole(kernels, cuts):
         assert mean(found.occupancy, found.kernel_ns) == about(whole.occupancy)
 
 
-def test_what_began_before_a_step_counts_as_far_as_it_lies_in_it():
-    trace = traced([(0, 100), (100, 100)], [(80, 60, 0.5, 25.0, True)])
-    found = by_step(trace)
-    first, second = found.at(0), found.at(1)
-    assert (first.num_kernels, second.num_kernels) == (1, 0)
-    assert (first.busy_ns, second.busy_ns) == (20, 40)
-    assert (first.utilization, second.utilization) == (0.2, 0.4)
-    assert (first.sm_efficiency, second.sm_efficiency) == (
-        pytest.approx(0.1),
-        pytest.approx(0.2),
-    )
-    assert (second.occupancy, second.tensor_core_share) == (0.25, 1.0)
-
-
 def test_a_step_in_which_nothing_ran_has_no_mean_of_kernels():
     nan = float("nan")
     trace = traced([(0, 100), (100, 100), (200, 0)], [(10, 20, nan, 50.0, False)])

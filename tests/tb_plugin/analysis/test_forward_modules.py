@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.categories.forward_modules import forward_modules
-from tb_plugin.analysis.snapshots.snapshot import Stacks
+from tests.tb_plugin.analysis.snapshots import stacks_of
 
 TORCH_NN = "/env/lib/python3.11/site-packages/torch/nn/modules/"
 CALL = ("_call_impl", TORCH_NN + "module.py", 1784)
 
 
-def stacks_of(made: list[list[tuple[str, str, int]]]) -> Stacks:
-    frames = list(dict.fromkeys(frame for stack in made for frame in stack))
-    row = {frame: place for place, frame in enumerate(frames)}
-    flat = [row[frame] for stack in made for frame in stack]
-    return Stacks(
-        name=tuple(name for name, _, _ in frames),
-        filename=tuple(file for _, file, _ in frames),
-        line=np.array([line for _, _, line in frames], np.int64),
-        start=np.cumsum([0, *map(len, made)]),
-        frame=np.array(flat, np.int64),
-    )
-
-
 def labels_of(made: list[list[tuple[str, str, int]]]) -> list[str | None]:
-    found = forward_modules(stacks_of(made))
+    found = forward_modules(stacks_of(*made))
     return [found.labels[row] if row >= 0 else None for row in found.of_stack.tolist()]
 
 

@@ -16,19 +16,13 @@ from tb_plugin.analysis.categories.frames import (
     stack_label,
     user_frames,
 )
-from tb_plugin.analysis.snapshots.snapshot import Stacks
-from tests.tb_plugin.analysis.snapshots import EXPECTED, named, needs_real, real
-
-
-def stacks_of(*stacks: list[tuple[str, str, int]]) -> Stacks:
-    frames = [frame for stack in stacks for frame in stack]
-    return Stacks(
-        name=[frame[0] for frame in frames],
-        filename=[frame[1] for frame in frames],
-        line=np.array([frame[2] for frame in frames], np.int64),
-        start=np.cumsum([0, *map(len, stacks)]),
-        frame=np.arange(len(frames)),
-    )
+from tests.tb_plugin.analysis.snapshots import (
+    EXPECTED,
+    named,
+    needs_real,
+    real,
+    stacks_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +78,7 @@ def test_the_user_frame_is_the_innermost_of_the_best_kind():
         [],
     )
     found = user_frames(stacks)
-    assert found.tolist() == [2, 6, 7, NOTHING, NOTHING]
+    assert found.tolist() == [2, 4, 1, NOTHING, NOTHING]
     labels = [stack_label(stacks, row, int(frame)) for row, frame in enumerate(found)]
     assert labels == [
         "a.py:7 g",

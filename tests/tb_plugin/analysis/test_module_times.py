@@ -36,40 +36,6 @@ def python(made: MadeTrace, name: str, start: int, took: int) -> None:
     made.slice("main", name, start, took, "python_function")
 
 
-def test_modules_are_a_tree_with_calls_and_operators():
-    made = MadeTrace()
-    for start in (0, 1000):
-        python(made, "nn.Module: Net_0", start, 500)
-        python(made, "net.py(7): forward", start + 1, 490)
-        python(made, "nn.Module: Linear_0", start + 10, 100)
-        made.slice("main", "aten::linear", start + 20, 60)
-        made.slice("main", "aten::addmm", start + 30, 40)
-        python(made, "nn.Module: Linear_1", start + 200, 100)
-        made.slice("main", "aten::relu", start + 400, 30)
-    found = modules_of(made)
-    assert sorted(found) == ["Net_0", "Net_0/Linear_0", "Net_0/Linear_1"]
-    net, first = found["Net_0"], found["Net_0/Linear_0"]
-    assert (net["num_calls"], net["num_operators"]) == (2, 2)
-    assert (net["host_ns"], net["host_self_ns"]) == (1000, 2 * (500 - 200 - 30))
-    assert (first["num_calls"], first["num_operators"]) == (2, 2)
-    assert (first["host_ns"], first["host_self_ns"]) == (200, 2 * (100 - 60))
-
-
-def test_a_module_in_two_places_is_two_rows():
-    made = MadeTrace()
-    for start, outer in ((0, "Encoder_0"), (100, "Decoder_0")):
-        python(made, f"nn.Module: {outer}", start, 50)
-        python(made, "nn.Module: Shared_0", start + 10, 20)
-    python(made, "nn.Module: Shared_0", 200, 7)
-    assert {path: row["host_ns"] for path, row in modules_of(made).items()} == {
-        "Encoder_0": 50,
-        "Encoder_0/Shared_0": 20,
-        "Decoder_0": 50,
-        "Decoder_0/Shared_0": 20,
-        "Shared_0": 7,
-    }
-
-
 def test_what_operators_launched_is_their_modules():
     made = MadeTrace()
     python(made, "nn.Module: Net_0", 0, 500)

@@ -65,13 +65,6 @@ def test_what_is_freed_is_charged_to_what_allocated_it():
     }
 
 
-def test_or_to_what_freed_it_as_the_peer_does():
-    made, events = forward_and_backward()
-    found = table_of(made, events, charge="freeing")
-    assert found[1, "AddmmBackward0"] == (1, 512, 512, 1, 1, 1024, 1024)
-    assert found[1, "aten::linear"] == (1, 576, 64, 2, 1, 576, 64)
-
-
 def test_an_operator_in_one_of_its_name_counts_an_event_once():
     made = MadeTrace()
     made.slice("main", "aten::to", 0, 100)

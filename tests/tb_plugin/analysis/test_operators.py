@@ -29,20 +29,6 @@ def row(table, at: int) -> tuple[int, ...]:
     return tuple(int(column[at]) for column in columns)
 
 
-def test_an_operators_own_time_is_without_what_is_in_it():
-    made = MadeTrace()
-    made.slice("main", "train.py(3): main", 0, 1000, "python_function")
-    made.slice("main", "aten::linear", 10, 100)
-    made.slice("main", "nn.Module: Linear_0", 20, 80, "python_function")
-    made.slice("main", "aten::addmm", 30, 50)
-    made.kernel(40, 100, 33)
-    made.kernel(90, 140, 7)  # by linear itself
-    table, at = table_of(made.build())
-    assert sorted(at) == ["aten::addmm", "aten::linear"]
-    assert row(table, at["aten::linear"]) == (1, 100 - 50 - 1, 100, 7, 40)
-    assert row(table, at["aten::addmm"]) == (1, 50 - 1, 50, 33, 33)
-
-
 def test_calls_of_one_name_are_one_row_and_shapes_keep_them_apart():
     made = MadeTrace()
     for at in (0, 100, 200):
@@ -178,25 +164,6 @@ def test_an_id_that_names_an_operator_elsewhere_is_not_believed():
     assert int(table.device_self_ns[at["aten::add"]]) == 0
 
 
-@pytest.mark.parametrize("start", [0, 30])
-def test_operators_that_begin_or_end_together_nest(start):
-    made = MadeTrace()
-    made.slice("main", "aten::linear", 0, 100)
-    made.slice("main", "aten::addmm", start, 70)
-    table, at = table_of(made.build())
-    assert row(table, at["aten::linear"])[1] == 30
-    assert row(table, at["aten::addmm"])[1] == 70
-
-
-def test_a_name_thrice_inside_itself_is_one_call_with_all_it_launched():
-    made = MadeTrace()
-    for inside in range(3):
-        made.slice("main", "aten::div", 10 * inside, 100 - 20 * inside)
-    made.kernel(40, 200, 9)
-    table, at = table_of(made.build())
-    assert row(table, at["aten::div"]) == (1, 99, 100, 9, 9)
-
-
 def test_one_launch_may_start_kernels_on_several_devices():
     made = MadeTrace()
     made.slice("main", "Broadcast", 0, 100)
@@ -207,17 +174,6 @@ def test_one_launch_may_start_kernels_on_several_devices():
         made.slice(f"stream {device}", "copy", 20, 30 + device, "kernel", correlation=4)
     table, at = table_of(made.build())
     assert row(table, at["Broadcast"])[3:] == (61, 61)
-
-
-def test_the_share_of_tensor_cores_is_of_kernels():
-    made = MadeTrace()
-    made.slice("main", "aten::mm", 0, 100)
-    made.kernel(10, 20, 30, "ampere_fp16_s16816gemm")
-    made.kernel(15, 60, 10, "add_kernel")
-    table, at = table_of(made.build())
-    index = at["aten::mm"]
-    assert int(table.tensor_core_self_ns[index]) == 30
-    assert int(table.kernel_self_ns[index]) == 40
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,6 @@ def test_on_time_axes_every_row_stays(times):
     assert merged.first.tolist() == sorted(times)
 
 
-def test_a_restart_from_a_checkpoint_replaces_the_steps_it_runs_again():
-    merged = on_steps(
-        [rows_of([0, 1, 2, 3, 4], [10] * 5), rows_of([3, 4, 5], [20] * 3)]
-    )
-    assert merged.first.tolist() == [0, 1, 2, 3, 4, 5]
-    assert merged.high.tolist() == [10, 10, 10, 20, 20, 20]
-
-
 def test_a_bucket_that_is_run_again_in_part_keeps_its_peak_and_its_other_part():
     before = Rows(
         np.array([0, 8]),
@@ -80,8 +72,3 @@ def test_rows_before_the_first_step_have_no_place_on_the_step_axis():
         5,
     )
     assert on_steps([bucket]).first.tolist() == [4, 5]
-
-
-def test_steps_that_ascend_are_not_copied():
-    rows = rows_of([0, 1, 5])
-    assert on_steps([rows]) is rows

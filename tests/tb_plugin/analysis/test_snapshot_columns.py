@@ -56,11 +56,6 @@ def test_a_column_that_says_nothing_takes_no_memory():
     assert num_wrong == 0
 
 
-def test_words_have_codes_and_others_none():
-    table = table_of({"action": np.array([1, 0, -1, 5], np.int8)}, {"action": "text"})
-    assert table.coded("action", ("oom", "free", "alloc")).tolist() == [0, 2, -1, -1]
-
-
 @pytest.mark.parametrize(
     "column",
     [np.zeros((2, 2), np.int64), np.zeros(2), ("a", "b"), np.zeros(3, np.int8)],

@@ -24,8 +24,7 @@ from tb_plugin.analysis.categories.marks import (
 from tb_plugin.analysis.categories.phases import PHASES, phases_of
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tests.tb_plugin.analysis.snapshots import named, needs_real, real
-from tests.tb_plugin.analysis.test_frames import stacks_of
+from tests.tb_plugin.analysis.snapshots import named, needs_real, real, stacks_of
 
 
 def event(time_us: int, **more):

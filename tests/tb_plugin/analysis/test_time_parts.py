@@ -252,14 +252,6 @@ def test_device_use_is_what_its_formulas_say():
     assert use.tensor_core_share == pytest.approx(0.6)
 
 
-def test_sixty_four_blocks_on_eighty_processors_are_four_fifths():
-    made = MadeTrace()
-    made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
-    made.kernel(0, 0, 100)
-    (use,) = use_of(with_blocks(made, [64 / 80], [100.0]))
-    assert (use.utilization, use.sm_efficiency) == (1.0, pytest.approx(0.8))
-
-
 def test_what_a_trace_does_not_say_is_not_zero():
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
