@@ -8,8 +8,7 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.allocator.oddities import oddities_of
-from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.replay import Replay, oddities_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.oom_cases.cases import KINDS, make
 from tests.oom_cases.truth import said_cause

@@ -15,8 +15,7 @@ import numpy as np
 
 from tb_plugin.analysis.allocator import groups
 from tb_plugin.analysis.allocator.lifetimes import OOM, levels
-from tb_plugin.analysis.allocator.oddities import oddities_of
-from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.replay import Replay, oddities_of
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.categories.forward_modules import forward_modules
 from tb_plugin.analysis.categories.frames import frame_kinds, user_frames

@@ -22,7 +22,7 @@ import numpy as np
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
 from tb_plugin.analysis.allocator.replay import VERSION, Replayed
-from tb_plugin.analysis.allocator.reserved import Reserved
+from tb_plugin.analysis.allocator.segment_spans import Reserved
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
 from tb_plugin.analysis.snapshots.marks import KINDS, Marks

@@ -21,8 +21,7 @@ from tb_plugin.analysis.allocator.free_blocks import (
     ledger,
     pins,
 )
-from tb_plugin.analysis.allocator.holders import holders
-from tb_plugin.analysis.allocator.live import by_stack, live_rows, range_sums
+from tb_plugin.analysis.allocator.live import by_stack, holders, live_rows, range_sums
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.stacking import columns
 from tb_plugin.analysis.categories.attribution import attribution

@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import levels, lifetimes
-from tb_plugin.analysis.allocator.reserved import Changes, reserved, reserved_by
-from tb_plugin.analysis.allocator.segment_spans import SpanIndex, segment_spans
+from tb_plugin.analysis.allocator.segment_spans import (
+    Changes,
+    SpanIndex,
+    reserved,
+    reserved_by,
+    segment_spans,
+)
 from tb_plugin.analysis.allocator.segments import SegmentReplay
-from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.arrays import NOTHING, distinct
 from tb_plugin.analysis.categories.marks import stack_marks
 from tb_plugin.analysis.categories.phases import phases_of
 from tb_plugin.analysis.categories.workspaces import workspaces
+from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from tb_plugin.analysis.allocator.reserved import Reserved
-    from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.allocator.segment_spans import Reserved, Spans
     from tb_plugin.analysis.allocator.segments import SegmentState
     from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.categories.attribution import Attribution
@@ -159,3 +164,51 @@ class Replayed:
     oddities: Mapping[str, int]
     attribution: Attribution | None
     """None: nobody asked for it."""
+
+
+def oddities_of(replay: Replay) -> Mapping[str, int]:
+    """What of a history contradicts itself, in words that go on "The file holds 3 ...".
+
+    By what it is: how often; only what there is. It is drawn as it comes out all the
+    same. What could not even be a number of its kind is counted in `Snapshot.oddities`.
+    """
+    found = {**dict(_of_end(replay.device)), **dict(_of_lives(replay))}
+    found["frees of segments, or parts of them, that were not there"] = (
+        replay.spans.num_lost
+    )
+    found["moments at which more was given back to the device than was reserved"] = (
+        replay.reserved.num_below_zero
+    )
+    found["moments at which more was freed than lived"] = _num(
+        replay.active.after < 0
+    ) + (replay.active.first < 0)
+    return {what: count for what, count in found.items() if count}
+
+
+def _of_end(device: DeviceSnapshot) -> Iterator[tuple[str, int]]:
+    """Of the segments and blocks at the end, which are in order of address."""
+    segments, blocks = device.segments, device.blocks
+    ends = segments.address + segments.total_size
+    yield "segments that overlap", _num(ends[:-1] > segments.address[1:])
+    begins, behind = blocks.address, blocks.address + blocks.size
+    same = blocks.segment[1:] == blocks.segment[:-1]
+    yield "blocks that overlap", _num(same & (behind[:-1] > begins[1:]))
+    outside = begins < segments.address[blocks.segment]
+    outside |= behind > ends[blocks.segment]
+    yield "blocks that reach out of their segment", _num(outside)
+
+
+def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
+    """Of allocations that no event ended."""
+    lives, blocks = replay.lives, replay.device.blocks
+    addr = lives.addr[lives.gone == replay.num_events]
+    places = distinct(addr)
+    yield "allocations at an address that was still in use", len(addr) - len(places)
+    if len(blocks):
+        shown = blocks.address[blocks.state != INACTIVE]
+        what = "allocations that nothing freed, and that no block at the end is of"
+        yield what, _num(~np.isin(places, shown))
+
+
+def _num(wrong: Ints) -> int:
+    return int(np.count_nonzero(wrong))

@@ -16,7 +16,7 @@ from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
-from tb_plugin.analysis.oom.error import (
+from tb_plugin.analysis.oom.case import (
     Elsewhere,
     FreeBlocks,
     OomFacts,

@@ -1,19 +1,203 @@
-"""One error with all that is known of it: what rules judge, and words are made of."""
+"""One out-of-memory error with all that is known of it: what rules judge and word.
+
+Every number may be missing, because reports and snapshots differ in what they could
+measure; None is never zero. `filled` puts two accounts of the same error together.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.analysis.oom.error import filled
+from tb_plugin.analysis.allocator.rounding import Rounding
 from tb_plugin.api.findings import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_plugin.analysis.oom.error import OomFacts
     from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.analysis.oom.holdings import Holding
+
+
+Place: TypeAlias = Literal["stream", "pool", "split"]
+
+
+@dataclass(frozen=True, slots=True)
+class FreeBlocks:
+    """Free blocks where the request belongs: its pool, its stream, its size class."""
+
+    num_bytes: int
+    largest_bytes: int
+    num_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The largest free block that the request's rules kept from it."""
+
+    largest_bytes: int
+    place: Place
+    """Of another stream; of another memory pool, e.g. of a CUDA graph; or where the
+    request belongs, but `max_split_size` keeps it whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFrees:
+    """Blocks that the program freed and another stream may still use (`record_stream`).
+
+    They serve nothing until that stream has passed an event recorded at the free.
+    """
+
+    num_bytes: int
+    num_blocks: int
+    streams: tuple[tuple[str, int], ...] = ()
+    """Streams they were allocated on and the bytes of each, the most first."""
+    lines: tuple[str, ...] = ()
+    """What allocated them, the most first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Memory kept from round to round."""
+
+    num_bytes: int
+    bytes_per_round: float
+    num_rounds: int
+    """Rounds it was seen to grow over."""
+    by: Literal["steps", "stacks", "memory", "series"]
+    """What told the rounds: steps; stacks that recur; memory that comes and goes;
+    recorded step peaks."""
+    before_bytes: int = 0
+    """Part of the bytes: from before the first event, of the same lines."""
+    lines: tuple[str, ...] = ()
+    """What keeps it, the most first."""
+    is_run_rate: bool = False
+    """`bytes_per_round` is of all recorded steps, not only of these rounds."""
+    late_bytes_per_round: float | None = None
+    """Of the last third of them, where it differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class OomFacts:
+    """One error. Bytes; peers are the other ranks of the job."""
+
+    requested_bytes: int | None = None
+    device_free_bytes: int | None = None
+    capacity_bytes: int | None = None
+    limit_bytes: int | None = None
+    """What this process may take, where less than the device was allowed."""
+    reserved_bytes: int | None = None
+    allocated_bytes: int | None = None
+    active_bytes: int | None = None
+    """Allocated, and freed blocks that another stream may still use."""
+    private_pool_bytes: int | None = None
+    """Reserved by memory pools other than the ordinary one."""
+    private_free_bytes: int | None = None
+    """Free in such pools, the request's own left out: it may not go there."""
+    num_private_pools: int = 0
+    pending: PendingFrees | None = None
+    """Known from a history; totals alone only say how much, see `pending_bytes`."""
+    free: FreeBlocks | None = None
+    elsewhere: Elsewhere | None = None
+    largest_before_bytes: int | None = None
+    """The largest request that was served before."""
+    largest_here_bytes: int | None = None
+    """The largest of the same line that was served before."""
+    most_reserved_bytes: int | None = None
+    """The most that was reserved at any time before."""
+    growth: Growth | None = None
+    usual_non_torch_bytes: int | None = None
+    """What is used beside torch on the other ranks, or was in earlier steps."""
+    peers_peak_bytes: tuple[int, ...] = ()
+    """The highest that each peer held so far."""
+    beginning_is_lost: bool = False
+    """Memory was allocated before the first event that is known."""
+
+    @property
+    def segment_bytes(self) -> int | None:
+        """What the device would have had to give for the request."""
+        asked = self.requested_bytes
+        return None if asked is None else Rounding().segment_size(asked)
+
+    @property
+    def is_limited(self) -> bool:
+        """The device had enough free: a limit on this process refused the request."""
+        free, needed = self.device_free_bytes, self.segment_bytes
+        return free is not None and needed is not None and free >= needed
+
+    @property
+    def room_bytes(self) -> int | None:
+        """What torch could have at most: reserved, and free for it on the device."""
+        free, needed = self.device_free_bytes, self.segment_bytes
+        if self.reserved_bytes is None or free is None:
+            known = (self.limit_bytes, self.capacity_bytes)
+            return min((one for one in known if one is not None), default=None)
+        if self.limit_bytes is not None:
+            return min(self.limit_bytes, self.reserved_bytes + free)
+        # Under a limit that is not known the request went just past it.
+        usable = min(free, needed) if self.is_limited and needed is not None else free
+        return self.reserved_bytes + usable
+
+    @property
+    def missing_bytes(self) -> int | None:
+        """What the device lacked for the request."""
+        free, needed = self.device_free_bytes, self.segment_bytes
+        if free is None or needed is None:
+            return None
+        return max(0, needed - free)
+
+    @property
+    def non_torch_bytes(self) -> int | None:
+        """Used on the device by anything but torch's allocator in this process."""
+        parts = (self.capacity_bytes, self.device_free_bytes, self.reserved_bytes)
+        capacity, free, reserved = parts
+        if capacity is None or free is None or reserved is None:
+            return None
+        return max(0, capacity - free - reserved)
+
+    @property
+    def lost_room_bytes(self) -> int | None:
+        """What torch once had reserved and could not have had any more.
+
+        A lower bound of what others took since, known without the device's size.
+        """
+        if self.most_reserved_bytes is None or self.room_bytes is None:
+            return None
+        return max(0, self.most_reserved_bytes - self.room_bytes)
+
+    @property
+    def held_bytes(self) -> int | None:
+        """What the program holds: allocated, and not freed while a stream uses it."""
+        if self.active_bytes is None:
+            return self.allocated_bytes
+        return self.active_bytes - (self.pending_bytes or 0)
+
+    @property
+    def pending_bytes(self) -> int | None:
+        """Freed, and not to be reused until another stream is done with it."""
+        if self.pending is not None:
+            return self.pending.num_bytes
+        if self.active_bytes is None or self.allocated_bytes is None:
+            return None
+        return max(0, self.active_bytes - self.allocated_bytes)
+
+    @property
+    def unused_bytes(self) -> int | None:
+        """Reserved and neither held nor pending."""
+        if self.reserved_bytes is None or self.held_bytes is None:
+            return None
+        used = self.held_bytes + (self.pending_bytes or 0)
+        return max(0, self.reserved_bytes - used)
+
+
+def filled(facts: OomFacts, more: OomFacts) -> OomFacts:
+    """The first account, with what only the second knows."""
+    missing = {
+        field.name: getattr(more, field.name)
+        for field in fields(OomFacts)
+        if getattr(facts, field.name) in (None, (), False)
+    }
+    return replace(facts, **missing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

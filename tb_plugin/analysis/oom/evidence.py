@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import TypeAlias
 
-    from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.error import OomFacts, Place
+    from tb_plugin.analysis.oom.case import Case, OomFacts, Place
     from tb_plugin.api.findings import Quantity
 
     Row: TypeAlias = tuple[str, str, float | None, str, str]

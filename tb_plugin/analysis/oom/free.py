@@ -18,8 +18,7 @@ from tb_plugin.analysis.oom.live_advice import holding_advice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.error import Elsewhere, Place
+    from tb_plugin.analysis.oom.case import Case, Elsewhere, Place
     from tb_plugin.api.findings import Advice
 
 _EXPANDABLE: Final = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"

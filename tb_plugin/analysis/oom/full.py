@@ -12,8 +12,7 @@ from tb_plugin.analysis.oom.live_advice import holding_advice, live_advice
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.case import Case, OomFacts
     from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.api.findings import Advice
 

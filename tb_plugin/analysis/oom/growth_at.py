@@ -1,21 +1,33 @@
-"""What a training kept from round to round until an out-of-memory error, by line."""
+"""The growth of memory from round to round until an out-of-memory error, by line.
+
+A line grows where its live bytes, looked at whenever a round begins, rise again and
+again and hardly ever fall: caches and optimizer state rise once, inputs fetched ahead
+rise and fall, a leak rises in every round. By chance a few batches in a row may also be
+longer each time, so a line has to hold memory from several rounds, and not only from
+the last ones, as a queue of batches does. One that makes a single block anew, larger each
+time, has to do so for `MIN_LARGER` rounds in which not everything else grew as well. All
+that such a line holds from before the round under way counts as kept; what is from before
+the first event counts only where it was still there when the snapshot was taken, because
+only then its stack is known.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.growth_of_sites import SiteGrowth, growth_of_sites
 from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
-from tb_plugin.analysis.allocator.loops import Allocations, loops
 from tb_plugin.analysis.allocator.rounds import (
     MIN_ROUNDS,
+    Allocations,
     Rounds,
+    loops,
     rounds_by_memory,
     rounds_by_steps,
 )
+from tb_plugin.analysis.arrays import NOTHING, changes, places_in, sums
 from tb_plugin.analysis.categories.marks import COPY, DATA, MODULE
 from tb_plugin.analysis.categories.passes import collected
 from tb_plugin.analysis.categories.phases import (
@@ -23,11 +35,12 @@ from tb_plugin.analysis.categories.phases import (
     FORWARD,
     OPTIMIZER_PHASE,
 )
-from tb_plugin.analysis.oom.error import Growth
+from tb_plugin.analysis.oom.case import Growth
 
 if TYPE_CHECKING:
+    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.oom.holders import Lines
 
 
@@ -131,3 +144,167 @@ def _outside_modules(replay: Replay, lines: Lines) -> Ints:
     events = replay.device.events
     inside = lines.has(MODULE)[events.stack]
     return np.flatnonzero((events.action == ALLOC) & ~inside)
+
+
+MIN_RISES: Final = 3
+"""Rounds in which a line's bytes rose, behind the first one."""
+
+RISING_SHARE: Final = 0.4
+"""Of all rounds behind the first, those in which it rose: leaks may skip rounds."""
+
+FOLLOWS: Final = 0.75
+"""Of the rounds in which a single block was larger than before, those in which more was
+allocated besides than in the round before."""
+
+LATE_SHARE: Final = 0.25
+"""Of what a line rose by, what came in the second half of the rounds, where it rose in
+fewer rounds: a cache that fills up stops."""
+
+MIN_LARGER: Final = 5
+"""Rounds in a row in which a line's only block was larger than before."""
+
+MAX_FALLS: Final = 0.2
+"""Bytes it fell by, as a share of those it rose by."""
+
+MAX_LOOKS: Final = 64
+"""Rounds that are looked at; of more, every so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGrowth:
+    """Lines that grew, the one that grew most first; bytes as asked for."""
+
+    group: Ints
+    """As they were given: stacks, or lines."""
+    kept_bytes: Ints
+    """Held at the moment from earlier rounds; or what a line's bytes rose by, where it
+    makes one larger block after the other."""
+    rise_bytes: Ints
+    """What its bytes rose by between the first look and the last, where they are still
+    held at the moment."""
+    before_bytes: Ints
+    """Held from before the first event; part of what was kept."""
+    num_rounds: int
+    """Rounds that were looked at."""
+    num_between: int
+    """Rounds between the first look that counts and the last."""
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return int(self.kept_bytes.sum())
+
+    @property
+    def bytes_per_round(self) -> float:
+        """Mean rise between the looks."""
+        return float(self.rise_bytes.sum()) / max(1, self.num_between)
+
+
+def growth_of_sites(
+    lives: Lifetimes, group: Ints, rounds: Rounds, moment: int
+) -> SiteGrowth:
+    """The groups of lives that grew over the rounds until a moment.
+
+    `group`: of each life, negative for those that are left out.
+    """
+    looks = rounds.start
+    if len(looks) > MAX_LOOKS:
+        looks = looks[np.linspace(0, len(looks) - 1, MAX_LOOKS).astype(np.int64)]
+    # Only what is live now can have grown.
+    live = np.flatnonzero((lives.born <= moment) & (lives.gone > moment) & (group >= 0))
+    found = np.unique(group[live])
+    if len(looks) < MIN_RISES or not len(found):
+        none = np.empty(0, np.int64)
+        return SiteGrowth(*(none,) * 4, num_rounds=len(looks), num_between=0)
+    held = _held(lives, group, found, looks)
+    first = 1 if len(looks) > MIN_RISES else 0
+    steps = np.diff(held[:, first:], axis=1)
+    rises = np.where(steps > 0, steps, 0).sum(axis=1)
+    falls = np.where(steps < 0, -steps, 0).sum(axis=1)
+    num_rises = np.count_nonzero(steps > 0, axis=1)
+    often = num_rises >= RISING_SHARE * steps.shape[1]
+    late = np.maximum(steps[:, steps.shape[1] // 2 :], 0).sum(axis=1)
+    often |= late >= LATE_SHARE * np.maximum(rises, 1)
+    keeps = _keeps(lives, group, found, looks, moment)
+    keeps &= num_rises >= min(MIN_RISES, steps.shape[1])
+    larger = num_rises >= max(MIN_LARGER, RISING_SHARE * steps.shape[1])
+    larger &= ~_follows(lives, group, found, looks, steps)
+    keeps |= larger
+    grows = np.flatnonzero(keeps & often & (falls <= MAX_FALLS * rises))
+    # What rose and was freed since the last look fills nothing.
+    still = _sums(lives, group, found, live)[grows]
+    rise = np.minimum(held[grows, -1] - held[grows, first], still)
+    earlier = live[lives.born[live] < looks[-1]]
+    kept = _sums(lives, group, found, earlier)[grows]
+    before = _sums(lives, group, found, live[lives.born[live] == BEFORE])[grows]
+    kept = np.maximum(kept, rise)
+    order = np.argsort(-kept, kind="stable")
+    return SiteGrowth(
+        group=found[grows[order]],
+        kept_bytes=kept[order],
+        rise_bytes=rise[order],
+        before_bytes=before[order],
+        num_rounds=len(looks),
+        num_between=len(rounds) - 1 - first,
+    )
+
+
+def _sums(lives: Lifetimes, group: Ints, found: Ints, rows: Ints) -> Ints:
+    """Bytes of some lives by found group."""
+    return sums(np.searchsorted(found, group[rows]), lives.size[rows], len(found))
+
+
+def _keeps(
+    lives: Lifetimes, group: Ints, found: Ints, looks: Ints, moment: int
+) -> Flags:
+    """By found group: whether it holds memory from `MIN_RISES` rounds, early ones too.
+
+    Early: of the rounds in which the group allocated, the first half.
+    """
+    rows = np.flatnonzero((lives.born <= moment) & np.isin(group, found))
+    width = len(looks) + 1
+    number = np.searchsorted(looks, lives.born[rows], "right")
+    key = np.searchsorted(found, group[rows]) * width + number
+    made = np.unique(key)
+    held = np.unique(key[lives.gone[rows] > moment])
+    num_made = np.bincount(made // width, minlength=len(found))
+    num_held = np.bincount(held // width, minlength=len(found))
+    # Of each group, the place of a round among those in which it allocated.
+    first = np.cumsum(num_made) - num_made
+    oldest = np.full(len(found), width)
+    np.minimum.at(oldest, held // width, np.searchsorted(made, held))
+    early: Flags = 2 * (oldest - first) <= num_made
+    return early & (num_held >= MIN_RISES)
+
+
+def _follows(
+    lives: Lifetimes, group: Ints, found: Ints, looks: Ints, steps: Ints
+) -> Flags:
+    """By found group: whether it rose when all else that was allocated rose as well.
+
+    Then batches were longer each time, and nothing was kept.
+    """
+    rows = np.flatnonzero((lives.born >= looks[0]) & (lives.born < looks[-1]))
+    number = np.searchsorted(looks, lives.born[rows], "right") - 1
+    width, size = len(looks) - 1, lives.size[rows].astype(np.float64)
+    place = places_in(found, group[rows])
+    own = np.flatnonzero(place != NOTHING)
+    asked = np.zeros((len(found), width), np.float64)
+    np.subtract.at(asked, (place[own], number[own]), size[own])
+    asked += np.bincount(number, size, width)
+    more = np.diff(asked, axis=1, prepend=0)[:, -steps.shape[1] :] > 0
+    together = np.count_nonzero((steps > 0) & more, axis=1)
+    num_rises = np.count_nonzero(steps > 0, axis=1)
+    follows: Flags = together >= FOLLOWS * np.maximum(1, num_rises)
+    return follows
+
+
+def _held(lives: Lifetimes, group: Ints, found: Ints, looks: Ints) -> Ints:
+    """(found groups, looks): live bytes of each group at each look."""
+    place = places_in(found, group)
+    rows = np.flatnonzero(place != NOTHING)
+    born, gone = (np.searchsorted(looks, at[rows]) for at in (lives.born, lives.gone))
+    size, width = lives.size[rows], len(looks)
+    came = changes(born, gone, size, width, place[rows], len(found))
+    held: Ints = np.cumsum(came, axis=1)
+    return held

@@ -22,8 +22,7 @@ from tb_plugin.api.findings import Advice, Evidence, HeldBy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.oom.case import Case, Cause, Suspect
-    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.case import Case, Cause, OomFacts, Suspect
 
 MAX_ADVICE: Final = 6
 

@@ -17,8 +17,7 @@ from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, advice_of, w
 from tb_plugin.analysis.oom.live_advice import holding_advice
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.case import Case, OomFacts
     from tb_plugin.api.findings import Advice
 
 GIANT: Final = 2.0

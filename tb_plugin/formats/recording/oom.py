@@ -22,8 +22,7 @@ from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import frame_label, kind_of
 from tb_plugin.analysis.categories.marks import python_marks
 from tb_plugin.analysis.categories.phases import asked_in
-from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.error import OomFacts, filled
+from tb_plugin.analysis.oom.case import Case, OomFacts, filled
 from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
 from tb_plugin.formats.recording.captures import captures_of, read_capture
 from tb_plugin.formats.recording.meta import MAX_COUNT, Meta

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from tb_plugin.analysis.findings.render import markdown_lines
-from tb_plugin.analysis.oom.error import Growth
+from tb_plugin.analysis.oom.case import Growth
 from tb_plugin.analysis.oom.full import held_text
 from tb_plugin.analysis.oom.judge import held_by, judged, survived_text
 from tb_plugin.api.findings import Finding, MemoryState, PeerState, Place

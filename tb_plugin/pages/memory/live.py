@@ -8,11 +8,11 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.free_blocks import ledger
 from tb_plugin.analysis.allocator.groups import FOLDED
-from tb_plugin.analysis.allocator.holders import holders
 from tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
     heaviest_groups,
+    holders,
     largest,
     live_rows,
     live_totals,

@@ -19,7 +19,7 @@ from tests.simulate import OOM_CAUSES, oom_case, second_causes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.case import OomFacts
     from tb_plugin.analysis.oom.judge import Verdict
     from tests.simulate import OomCase, OomCause, OomLabel
 

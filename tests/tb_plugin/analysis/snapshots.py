@@ -30,7 +30,7 @@ from tests.simulate.snapshots.form import segments_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.allocator.holders import Holders
+    from tb_plugin.analysis.allocator.live import Holders
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
 EXPECTED: dict[str, Any] = (

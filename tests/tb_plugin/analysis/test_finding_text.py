@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
-from tb_plugin.analysis.oom.case import NAMES, Case
-from tb_plugin.analysis.oom.error import FreeBlocks, Growth, OomFacts
+from tb_plugin.analysis.oom.case import NAMES, Case, FreeBlocks, Growth, OomFacts
 from tb_plugin.analysis.oom.judge import judged
 from tests.simulate import OOM_CAUSES
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator import holders as holding
-from tb_plugin.analysis.allocator.holders import holders
+from tb_plugin.analysis.allocator import live as holding
 from tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
+    holders,
     largest,
     live_rows,
     live_totals,

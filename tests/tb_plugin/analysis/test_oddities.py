@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.oddities import oddities_of
-from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.replay import Replay, oddities_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,

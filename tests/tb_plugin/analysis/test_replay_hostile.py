@@ -14,10 +14,10 @@ from tb_plugin.analysis.allocator.free_blocks import (
     ledger,
     pins,
 )
-from tb_plugin.analysis.allocator.holders import holders
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import (
     by_stack,
+    holders,
     live_rows,
     live_totals,
     range_sums,

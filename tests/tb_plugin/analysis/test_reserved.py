@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from tb_plugin.analysis.allocator import segment_spans as cutting
 from tb_plugin.analysis.allocator.live import live_rows, live_totals
 from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.allocator.reserved import reserved
-from tb_plugin.analysis.allocator.segment_spans import SpanIndex, segment_spans
+from tb_plugin.analysis.allocator.segment_spans import (
+    SpanIndex,
+    reserved,
+    segment_spans,
+)
 from tb_plugin.analysis.arrays import NOTHING
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
-from tb_plugin.analysis.allocator.reserved import reserved
-from tb_plugin.analysis.allocator.segment_spans import segment_spans
+from tb_plugin.analysis.allocator.segment_spans import reserved, segment_spans
 from tb_plugin.analysis.allocator.segments import SegmentReplay
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.snapshots.snapshot import STATES

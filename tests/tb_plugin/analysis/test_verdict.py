@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.oom.case import NAMES, Case
-from tb_plugin.analysis.oom.error import Elsewhere, FreeBlocks, Growth, OomFacts, filled
+from tb_plugin.analysis.oom.case import (
+    NAMES,
+    Case,
+    Elsewhere,
+    FreeBlocks,
+    Growth,
+    OomFacts,
+    filled,
+)
 from tb_plugin.analysis.oom.full import full_share, is_full
 from tb_plugin.analysis.oom.judge import verdict
 from tb_plugin.analysis.oom.taken import USUAL_NON_TORCH_BYTES
