@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column, U16Column
-from tb_plugin.api.histories import AllocationMoment, HistoryMarks
+from tb_plugin.api.histories import HistoryMarks
 from tb_plugin.api.modules import CategoryGroup
 
 AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]
@@ -254,6 +254,16 @@ class AllocationLiveResponse(Columns, frozen=True):
     """The largest 100; `group` and `band` are the index in `categories`."""
     ledger: AllocationLedger | None
     """None where only one stream or pool was asked for."""
+
+
+class AllocationMoment(Struct, frozen=True):
+    """Where an event lies, as people speak of it."""
+
+    moment: int
+    time_ms: float | None
+    """Since the epoch; None without times."""
+    step: int | None
+    phase: str
 
 
 class AllocationBlockResponse(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Words, columns, problems and runs, of which every response is made; and dropped files."""
+"""Words, columns, problems and runs: what every response is made of."""
 
 from __future__ import annotations
 
@@ -143,18 +143,3 @@ class RunsResponse(Struct, frozen=True):
     plugin_version: str
     drop_limit_bytes: int
     """The largest file that may be dropped onto the page; 0 where none may."""
-
-
-class DropResponse(Struct, frozen=True):
-    """Route `/drop` (POST; name): where a dropped file can be looked at now."""
-
-    run: str
-    """RunSummary.id of the run that dropped files make."""
-    view: Literal["allocations", "trace"]
-    """The page that shows it."""
-    history: str
-    """Names the file's allocator history in requests; empty for a trace."""
-    name: str
-    """As it was given, made fit to be shown; may hold any text."""
-    rank: int | None
-    """As its name says."""

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from tb_plugin.api.base import DropResponse
+from tb_plugin.api.drop import DropResponse
 from tb_plugin.contract.errors import BadRequestError, RequestError
 from tb_plugin.formats.found_files import Candidate, file_id
 from tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct, defstruct
 
 from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column, Unit
-from tb_plugin.api.timeline import StepsResponse
+from tb_plugin.api.steps import StepsResponse
 from tb_plugin.contract import typescript
 from tb_plugin.contract.typescript import ContractError, interface, types_file
 

@@ -14,6 +14,16 @@ export type Unit = "bytes" | "bytes_per_step" | "bytes_per_second" | "count" | "
 
 export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
 
+export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" | "file";
+
+export type HistoryState = "closed" | "opening" | "ready" | "failed";
+
+export type CompareBy = "category" | "line" | "module" | "size";
+
+export type StackMatch = "exact" | "function";
+
+export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
+
 export type Severity = "error" | "warning" | "info";
 
 export type Quantity = "bytes" | "count" | "percent" | "seconds";
@@ -22,17 +32,13 @@ export type PageName = "overview" | "timeline" | "host" | "steps" | "allocations
 
 export type OomOrigin = "oom" | "exception" | "signal" | "file";
 
-export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" | "file";
+export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
 
-export type HistoryState = "closed" | "opening" | "ready" | "failed";
+export type FunctionGroup = "device" | "process" | "hook";
 
 export type HistoryLevel = "active" | "allocated" | "reserved";
 
 export type HistoryMarkKind = "oom" | "snapshot" | "annotation" | "step" | "tag";
-
-export type CompareBy = "category" | "line" | "module" | "size";
-
-export type StackMatch = "exact" | "function";
 
 export type ModuleState = "before_pre_forward" | "after_pre_forward" | "before_post_forward" | "after_post_forward" | "peak_forward" | "before_pre_backward" | "after_pre_backward" | "before_post_backward" | "after_post_backward" | "peak_backward" | "pre_forward_ac" | "post_forward_ac" | "window_start" | "window_peak" | "before_optimizer" | "after_optimizer" | "window_end";
 
@@ -42,23 +48,15 @@ export type OperatorsBy = "name" | "shapes";
 
 export type OperatorCharge = "allocating" | "freeing";
 
-export type TraceFileState = "found" | "opening" | "ready" | "failed";
-
 export type HeadlineKey = "peak_allocated" | "peak_reserved" | "headroom" | "fragmentation" | "non_torch" | "growth" | "rss_peak" | "rss_headroom" | "rss_growth" | "step_time" | "cpu" | "workers_rss";
 
 export type HeadlineCaveat = "sampled" | "estimated" | "cumulative_peak" | "no_limit" | "few_steps" | "after_warmup" | "one_host";
-
-export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
-
-export type FunctionGroup = "device" | "process" | "hook";
 
 export type TraceState = "opening" | "ready" | "failed";
 
 export type ProfileRole = "kernel" | "memcpy" | "memset" | "communication" | "runtime" | "dataloader" | "cpu_exec" | "other";
 
 export type ModuleBackward = "arrows" | "sequence_numbers" | "not_run" | "not_linked" | "not_in_modules";
-
-export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
 
 export type SegmentSort = "address" | "size" | "free" | "largest_free" | "age";
 
@@ -77,6 +75,8 @@ export type TraceFamily = "kernel" | "operator" | "runtime" | "python" | "commun
 export type TraceInstantKind = "oom" | "checkpoint" | "other";
 
 export type TraceReduced = "exact" | "highest" | "mean";
+
+export type TraceFileState = "found" | "opening" | "ready" | "failed";
 
 /** Route `/stacks` (run, history): call stacks; the same for all devices. */
 export interface StacksResponse {
@@ -203,6 +203,14 @@ export interface AllocationLiveResponse {
   readonly ledger: AllocationLedger | null;
 }
 
+/** Where an event lies, as people speak of it. */
+export interface AllocationMoment {
+  readonly moment: number;
+  readonly timeMs: number | null;
+  readonly step: number | null;
+  readonly phase: string;
+}
+
 /** Route `/allocation_block` (run, history, device, life): one allocation's card. */
 export interface AllocationBlockResponse {
   readonly device: number;
@@ -310,6 +318,153 @@ export interface RunsResponse {
   readonly problems: readonly Problem[];
   readonly pluginVersion: string;
   readonly dropLimitBytes: number;
+}
+
+/** One of the two. */
+export interface CompareSide {
+  readonly run: RunSummary;
+  readonly reference: HistoryReference;
+  readonly device: number;
+  readonly moment: AllocationMoment;
+  readonly activeBytes: number;
+  readonly allocatedBytes: number;
+  readonly reservedBytes: number;
+  readonly numBlocks: number;
+}
+
+/** Live bytes of both sides by something, the largest difference first. */
+export interface CompareTable {
+  readonly by: CompareBy;
+  readonly labels: readonly string[];
+  readonly aBytes: Float64Array;
+  readonly bBytes: Float64Array;
+  readonly aBlocks: Int32Array;
+  readonly bBlocks: Int32Array;
+}
+
+/** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
+export interface CompareStacks {
+  readonly strings: readonly string[];
+  readonly name: Int32Array;
+  readonly filename: Int32Array;
+  readonly line: Int32Array;
+  readonly kind: Uint8Array;
+  readonly start: Int32Array;
+  readonly frame: Int32Array;
+  readonly userFrame: Int32Array;
+  readonly category: Uint8Array;
+  readonly aBytes: Float64Array;
+  readonly bBytes: Float64Array;
+  readonly aBlocks: Int32Array;
+  readonly bBlocks: Int32Array;
+  readonly numStacks: number;
+}
+
+/** Route `/compare`: what lives at a moment of one history, against another's. */
+export interface CompareResponse {
+  readonly a: CompareSide;
+  readonly b: CompareSide;
+  readonly categories: readonly CategoryGroup[];
+  readonly tables: readonly CompareTable[];
+  readonly stacks: CompareStacks;
+}
+
+/** One rank's history among those of all ranks. */
+export interface RankHistory {
+  readonly rank: number;
+  readonly reference: HistoryReference;
+  readonly origin: HistoryOrigin;
+  readonly state: HistoryState;
+  readonly problem: string;
+  readonly device: number | null;
+  readonly peakActiveBytes: number | null;
+  readonly peakMoment: number | null;
+  readonly reservedBytes: number | null;
+  readonly fragmentationBytes: number | null;
+  readonly topLabel: string;
+  readonly topBytes: number | null;
+  readonly numOoms: number | null;
+}
+
+/** Route `/rank_histories` (run, history): the same moment's histories of all ranks. */
+export interface RankHistoriesResponse {
+  readonly run: RunSummary;
+  readonly title: string;
+  readonly ranks: readonly RankHistory[];
+  readonly numRanks: number;
+  readonly numReady: number;
+  readonly medianHistoryPeakBytes: number | null;
+  readonly medianFragmentationBytes: number | null;
+  readonly lines: readonly string[];
+  readonly lineBytes: Float64Array;
+  readonly stillReading: boolean;
+  readonly problems: readonly Problem[];
+}
+
+/** Collectives by rank, kind and process group; columns of equal length. */
+export interface DistributedCollectives {
+  readonly rank: Int32Array;
+  readonly kind: readonly string[];
+  readonly group: readonly string[];
+  readonly groupSize: Int32Array;
+  readonly numCalls: Float64Array;
+  readonly numBytes: Float64Array;
+  readonly totalMs: Float64Array;
+  readonly numCompared: Float64Array;
+  readonly transferMs: Float64Array;
+  readonly busBytesPerSecond: Float64Array;
+  readonly numLast: Float64Array;
+}
+
+/** Collectives that several ranks' traces show, by kind and process group. */
+export interface DistributedGroups {
+  readonly kind: readonly string[];
+  readonly group: readonly string[];
+  readonly numRanks: Int32Array;
+  readonly numMatched: Int32Array;
+  readonly meanSkewMs: Float64Array;
+  readonly maxSkewMs: Float64Array;
+  readonly lastRank: Int32Array;
+  readonly lastShare: Float64Array;
+}
+
+/** Route `/distributed` (run, cycle, ranks, step): computation and communication. */
+export interface DistributedResponse {
+  readonly run: RunSummary;
+  readonly cycles: Int32Array;
+  readonly cycle: number | null;
+  readonly steps: Int32Array;
+  readonly step: number | null;
+  readonly rank: Int32Array;
+  readonly stepMs: Float64Array;
+  readonly computationMs: Float64Array;
+  readonly overlapMs: Float64Array;
+  readonly communicationMs: Float64Array;
+  readonly otherMs: Float64Array;
+  readonly transferMs: Float64Array;
+  readonly waitingMs: Float64Array;
+  readonly collectives: DistributedCollectives;
+  readonly numCollectives: number;
+  readonly groups: DistributedGroups;
+  readonly numGroups: number;
+  readonly numMatched: number;
+  readonly missing: Int32Array;
+  readonly numMissing: number;
+  readonly numTraces: number;
+  readonly numOpening: number;
+  readonly numFailed: number;
+  readonly findings: readonly Finding[];
+  readonly problems: readonly Problem[];
+}
+
+/** Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows). */
+export interface DistributedHeatmapResponse {
+  readonly part: DistributedPart;
+  readonly cycle: number | null;
+  readonly cells: HeatmapResponse;
+  readonly numTraces: number;
+  readonly numOpening: number;
+  readonly numFailed: number;
 }
 
 /** Route `/drop` (POST; name): where a dropped file can be looked at now. */
@@ -423,6 +578,119 @@ export interface FindingsResponse {
   readonly problems: readonly Problem[];
 }
 
+/** One profiled function in one phase, over all ranks and attempts. */
+export interface CollectedFunction {
+  readonly function: string;
+  readonly phase: string;
+  readonly kinds: readonly FunctionKind[];
+  readonly numRanks: number;
+}
+
+/** Collected calls of one function on one rank, in order of time. */
+export interface FunctionCalls {
+  readonly attempt: Int32Array;
+  readonly iteration: Int32Array;
+  readonly step: Float64Array;
+  readonly startMs: Float64Array;
+  readonly endMs: Float64Array;
+  readonly kinds: Uint8Array;
+}
+
+/** One recorded number at the start and end of each call; NaN: not recorded. */
+export interface FunctionStat {
+  readonly name: string;
+  readonly unit: Unit;
+  readonly group: FunctionGroup;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly difference: Float64Array;
+}
+
+/** One stat of one call, rank by rank; ranks ascend. */
+export interface FunctionOverRanks {
+  readonly stat: string;
+  readonly unit: Unit;
+  readonly rank: Int32Array;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly difference: Float64Array;
+  readonly ofRanks: number;
+}
+
+/** Modules of one capture, by their `named_modules()` path; the root's is empty. */
+export interface ModuleNames {
+  readonly paths: readonly string[];
+  readonly types: readonly string[];
+}
+
+/** What hooks set on modules under one name. */
+export interface HookAttribute {
+  readonly name: string;
+  readonly unit: Unit;
+  readonly values: Float64Array;
+}
+
+/** What hooks said of every module in one call. */
+export interface HookValues {
+  readonly modules: ModuleNames;
+  readonly module: Int32Array;
+  readonly attributes: readonly HookAttribute[];
+  readonly incomplete: boolean;
+}
+
+/** Tensors that autograd saved for backward in one call, by module and dtype. */
+export interface SavedActivations {
+  readonly modules: ModuleNames;
+  readonly module: Int32Array;
+  readonly dtypes: readonly string[];
+  readonly dtype: Int32Array;
+  readonly numTensors: Float64Array;
+  readonly bytes: Float64Array;
+  readonly nppCompatBytes: Float64Array;
+  readonly totalBytes: number;
+  readonly totalNppCompatBytes: number;
+  readonly incomplete: boolean;
+}
+
+/** A captured allocator history, or a file that holds one. */
+export interface HistoryReference {
+  readonly id: string;
+  readonly rank: number | null;
+  readonly attempt: number;
+  readonly function: string;
+  readonly phase: string;
+  readonly iteration: number;
+  readonly context: "start" | "end" | "";
+  readonly label: string;
+  readonly step: number | null;
+  readonly timeMs: number;
+  readonly numBytes: number;
+  readonly path: string;
+}
+
+/** Route `/functions` (run, rank, function, phase, attempt, iteration, stat). */
+export interface FunctionsResponse {
+  readonly run: RunSummary;
+  readonly source: "recorded" | "imported";
+  readonly functions: readonly CollectedFunction[];
+  readonly function: string | null;
+  readonly phase: string;
+  readonly ranks: Int32Array;
+  readonly rank: number | null;
+  readonly calls: FunctionCalls;
+  readonly numCalls: number;
+  readonly stats: readonly FunctionStat[];
+  readonly attempt: number | null;
+  readonly iteration: number | null;
+  readonly overRanks: FunctionOverRanks | null;
+  readonly hooks: HookValues | null;
+  readonly activations: SavedActivations | null;
+  readonly histories: readonly HistoryReference[];
+  readonly moduleWindow: string | null;
+  readonly absent: readonly Recorded[];
+  readonly problems: readonly Problem[];
+}
+
 /** One history of the list. */
 export interface HistoryChoice {
   readonly reference: HistoryReference;
@@ -531,93 +799,62 @@ export interface HistoryResponse {
   readonly problem: Problem | null;
 }
 
-/** Where an event lies, as people speak of it. */
-export interface AllocationMoment {
-  readonly moment: number;
-  readonly timeMs: number | null;
-  readonly step: number | null;
-  readonly phase: string;
-}
-
-/** One of the two. */
-export interface CompareSide {
-  readonly run: RunSummary;
-  readonly reference: HistoryReference;
-  readonly device: number;
-  readonly moment: AllocationMoment;
-  readonly activeBytes: number;
-  readonly allocatedBytes: number;
-  readonly reservedBytes: number;
-  readonly numBlocks: number;
-}
-
-/** Live bytes of both sides by something, the largest difference first. */
-export interface CompareTable {
-  readonly by: CompareBy;
-  readonly labels: readonly string[];
-  readonly aBytes: Float64Array;
-  readonly bBytes: Float64Array;
-  readonly aBlocks: Int32Array;
-  readonly bBlocks: Int32Array;
-}
-
-/** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
-export interface CompareStacks {
-  readonly strings: readonly string[];
-  readonly name: Int32Array;
-  readonly filename: Int32Array;
-  readonly line: Int32Array;
-  readonly kind: Uint8Array;
-  readonly start: Int32Array;
-  readonly frame: Int32Array;
-  readonly userFrame: Int32Array;
-  readonly category: Uint8Array;
-  readonly aBytes: Float64Array;
-  readonly bBytes: Float64Array;
-  readonly aBlocks: Int32Array;
-  readonly bBlocks: Int32Array;
-  readonly numStacks: number;
-}
-
-/** Route `/compare`: what lives at a moment of one history, against another's. */
-export interface CompareResponse {
-  readonly a: CompareSide;
-  readonly b: CompareSide;
-  readonly categories: readonly CategoryGroup[];
-  readonly tables: readonly CompareTable[];
-  readonly stacks: CompareStacks;
-}
-
-/** One rank's history among those of all ranks. */
-export interface RankHistory {
+/** One line of a host track. */
+export interface HostLine {
+  readonly name: string;
   readonly rank: number;
-  readonly reference: HistoryReference;
-  readonly origin: HistoryOrigin;
-  readonly state: HistoryState;
-  readonly problem: string;
-  readonly device: number | null;
-  readonly peakActiveBytes: number | null;
-  readonly peakMoment: number | null;
-  readonly reservedBytes: number | null;
-  readonly fragmentationBytes: number | null;
-  readonly topLabel: string;
-  readonly topBytes: number | null;
-  readonly numOoms: number | null;
+  readonly host: string;
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly yLow: Float64Array;
 }
 
-/** Route `/rank_histories` (run, history): the same moment's histories of all ranks. */
-export interface RankHistoriesResponse {
+/** One chart of the Host view. */
+export interface HostTrack {
+  readonly key: "cpu" | "memory" | "process_memory" | "swap" | "disk" | "network" | "gpu_utilization" | "gpu_memory" | "gpu_temperature" | "gpu_power";
+  readonly unit: Unit;
+  readonly limit: number | null;
+  readonly lines: readonly HostLine[];
+}
+
+/** Route `/host` (run, rank, x, x0, x1, px). */
+export interface HostResponse {
   readonly run: RunSummary;
-  readonly title: string;
-  readonly ranks: readonly RankHistory[];
-  readonly numRanks: number;
-  readonly numReady: number;
-  readonly medianHistoryPeakBytes: number | null;
-  readonly medianFragmentationBytes: number | null;
-  readonly lines: readonly string[];
-  readonly lineBytes: Float64Array;
-  readonly stillReading: boolean;
-  readonly problems: readonly Problem[];
+  readonly rank: number;
+  readonly hosts: readonly string[];
+  readonly numHosts: number;
+  readonly x: XKind;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly tracks: readonly HostTrack[];
+  readonly absent: readonly AbsentSeries[];
+  readonly marks: readonly Mark[];
+}
+
+/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
+export interface KernelsResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly by: "name" | "properties";
+  readonly name: readonly string[];
+  readonly operator: readonly string[];
+  readonly grid: readonly string[];
+  readonly block: readonly string[];
+  readonly registers: Int32Array;
+  readonly sharedMemoryBytes: Float64Array;
+  readonly numCalls: Float64Array;
+  readonly totalMs: Float64Array;
+  readonly minUs: Float64Array;
+  readonly meanUs: Float64Array;
+  readonly maxUs: Float64Array;
+  readonly blocksPerSm: Float64Array;
+  readonly occupancy: Float64Array;
+  readonly usesTensorCores: Uint8Array;
+  readonly isCommunication: Uint8Array;
+  readonly numRows: number;
+  readonly totalAllMs: number;
+  readonly tensorCoreMs: number;
+  readonly hasKernels: boolean;
 }
 
 /** One tracked call of a function, on however many ranks. */
@@ -968,94 +1205,6 @@ export interface OperatorMemoryResponse {
   readonly hasAddresses: boolean;
 }
 
-/** One file, whoever wrote it. */
-export interface TraceFile {
-  readonly id: string;
-  readonly name: string;
-  readonly path: string;
-  readonly worker: string;
-  readonly rank: number | null;
-  readonly cycle: number | null;
-  readonly numBytes: number;
-  readonly timeline: boolean;
-  readonly recorded: boolean;
-  readonly state: TraceFileState;
-  readonly problem: Problem | null;
-}
-
-/** Route `/traces` (run): the files of traces of a run, by rank, worker and cycle. */
-export interface TracesResponse {
-  readonly run: RunSummary;
-  readonly files: readonly TraceFile[];
-  readonly numFiles: number;
-  readonly problems: readonly Problem[];
-  readonly stillReading: boolean;
-}
-
-/** One trace, as the recorder saw it. */
-export interface TraceReport {
-  readonly id: string;
-  readonly rank: number;
-  readonly cycle: number | null;
-  readonly firstStep: number | null;
-  readonly lastStep: number | null;
-  readonly numSteps: number | null;
-  readonly path: string;
-  readonly numBytes: number;
-  readonly seconds: number | null;
-  readonly activities: readonly string[];
-  readonly options: readonly string[];
-  readonly flops: number | null;
-  readonly kept: boolean;
-  readonly remote: string;
-  readonly problem: string;
-}
-
-/** Route `/trace_reports` (run, rank, ranks): by rank and time. */
-export interface TraceReportsResponse {
-  readonly run: RunSummary;
-  readonly reports: readonly TraceReport[];
-  readonly absent: readonly Recorded[];
-  readonly stillReading: boolean;
-}
-
-/** Sums by operator; columns of equal length, most time of its own first. */
-export interface TraceReportOperators {
-  readonly name: readonly string[];
-  readonly calls: Float64Array;
-  readonly cpuNs: Float64Array;
-  readonly selfCpuNs: Float64Array;
-  readonly deviceNs: Float64Array;
-  readonly selfDeviceNs: Float64Array;
-  readonly cpuMemoryBytes: Float64Array;
-  readonly selfCpuMemoryBytes: Float64Array;
-  readonly deviceMemoryBytes: Float64Array;
-  readonly selfDeviceMemoryBytes: Float64Array;
-  readonly flops: Float64Array;
-}
-
-/** Memory by category of one device; x in microseconds since the trace began. */
-export interface TraceReportMemory {
-  readonly device: string;
-  readonly devices: readonly string[];
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly x0: number;
-  readonly xPerColumn: number;
-  readonly totalBytes: Float64Array;
-  readonly peakX: Float64Array;
-  readonly categories: readonly ModuleCategory[];
-}
-
-/** Route `/trace_report` (run, report, device, x0, x1, px): one report in full. */
-export interface TraceReportResponse {
-  readonly report: TraceReport;
-  readonly summary: string;
-  readonly operators: TraceReportOperators;
-  readonly memory: TraceReportMemory | null;
-  readonly missing: readonly string[];
-}
-
 /** One start of the job in the same logdir. */
 export interface Attempt {
   readonly index: number;
@@ -1163,119 +1312,6 @@ export interface OverviewResponse {
   readonly prediction: Prediction | null;
 }
 
-/** One profiled function in one phase, over all ranks and attempts. */
-export interface CollectedFunction {
-  readonly function: string;
-  readonly phase: string;
-  readonly kinds: readonly FunctionKind[];
-  readonly numRanks: number;
-}
-
-/** Collected calls of one function on one rank, in order of time. */
-export interface FunctionCalls {
-  readonly attempt: Int32Array;
-  readonly iteration: Int32Array;
-  readonly step: Float64Array;
-  readonly startMs: Float64Array;
-  readonly endMs: Float64Array;
-  readonly kinds: Uint8Array;
-}
-
-/** One recorded number at the start and end of each call; NaN: not recorded. */
-export interface FunctionStat {
-  readonly name: string;
-  readonly unit: Unit;
-  readonly group: FunctionGroup;
-  readonly start: Float64Array;
-  readonly end: Float64Array;
-  readonly difference: Float64Array;
-}
-
-/** One stat of one call, rank by rank; ranks ascend. */
-export interface FunctionOverRanks {
-  readonly stat: string;
-  readonly unit: Unit;
-  readonly rank: Int32Array;
-  readonly start: Float64Array;
-  readonly end: Float64Array;
-  readonly difference: Float64Array;
-  readonly ofRanks: number;
-}
-
-/** Modules of one capture, by their `named_modules()` path; the root's is empty. */
-export interface ModuleNames {
-  readonly paths: readonly string[];
-  readonly types: readonly string[];
-}
-
-/** What hooks set on modules under one name. */
-export interface HookAttribute {
-  readonly name: string;
-  readonly unit: Unit;
-  readonly values: Float64Array;
-}
-
-/** What hooks said of every module in one call. */
-export interface HookValues {
-  readonly modules: ModuleNames;
-  readonly module: Int32Array;
-  readonly attributes: readonly HookAttribute[];
-  readonly incomplete: boolean;
-}
-
-/** Tensors that autograd saved for backward in one call, by module and dtype. */
-export interface SavedActivations {
-  readonly modules: ModuleNames;
-  readonly module: Int32Array;
-  readonly dtypes: readonly string[];
-  readonly dtype: Int32Array;
-  readonly numTensors: Float64Array;
-  readonly bytes: Float64Array;
-  readonly nppCompatBytes: Float64Array;
-  readonly totalBytes: number;
-  readonly totalNppCompatBytes: number;
-  readonly incomplete: boolean;
-}
-
-/** A captured allocator history, or a file that holds one. */
-export interface HistoryReference {
-  readonly id: string;
-  readonly rank: number | null;
-  readonly attempt: number;
-  readonly function: string;
-  readonly phase: string;
-  readonly iteration: number;
-  readonly context: "start" | "end" | "";
-  readonly label: string;
-  readonly step: number | null;
-  readonly timeMs: number;
-  readonly numBytes: number;
-  readonly path: string;
-}
-
-/** Route `/functions` (run, rank, function, phase, attempt, iteration, stat). */
-export interface FunctionsResponse {
-  readonly run: RunSummary;
-  readonly source: "recorded" | "imported";
-  readonly functions: readonly CollectedFunction[];
-  readonly function: string | null;
-  readonly phase: string;
-  readonly ranks: Int32Array;
-  readonly rank: number | null;
-  readonly calls: FunctionCalls;
-  readonly numCalls: number;
-  readonly stats: readonly FunctionStat[];
-  readonly attempt: number | null;
-  readonly iteration: number | null;
-  readonly overRanks: FunctionOverRanks | null;
-  readonly hooks: HookValues | null;
-  readonly activations: SavedActivations | null;
-  readonly histories: readonly HistoryReference[];
-  readonly moduleWindow: string | null;
-  readonly absent: readonly Recorded[];
-  readonly problems: readonly Problem[];
-}
-
 /** A profiler's trace that may be chosen. */
 export interface ProfiledTrace {
   readonly id: string;
@@ -1367,98 +1403,6 @@ export interface ModuleTimesResponse {
   readonly hasDevices: boolean;
   readonly hasModules: boolean;
   readonly numModules: number;
-}
-
-/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
-export interface KernelsResponse {
-  readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly by: "name" | "properties";
-  readonly name: readonly string[];
-  readonly operator: readonly string[];
-  readonly grid: readonly string[];
-  readonly block: readonly string[];
-  readonly registers: Int32Array;
-  readonly sharedMemoryBytes: Float64Array;
-  readonly numCalls: Float64Array;
-  readonly totalMs: Float64Array;
-  readonly minUs: Float64Array;
-  readonly meanUs: Float64Array;
-  readonly maxUs: Float64Array;
-  readonly blocksPerSm: Float64Array;
-  readonly occupancy: Float64Array;
-  readonly usesTensorCores: Uint8Array;
-  readonly isCommunication: Uint8Array;
-  readonly numRows: number;
-  readonly totalAllMs: number;
-  readonly tensorCoreMs: number;
-  readonly hasKernels: boolean;
-}
-
-/** Collectives by rank, kind and process group; columns of equal length. */
-export interface DistributedCollectives {
-  readonly rank: Int32Array;
-  readonly kind: readonly string[];
-  readonly group: readonly string[];
-  readonly groupSize: Int32Array;
-  readonly numCalls: Float64Array;
-  readonly numBytes: Float64Array;
-  readonly totalMs: Float64Array;
-  readonly numCompared: Float64Array;
-  readonly transferMs: Float64Array;
-  readonly busBytesPerSecond: Float64Array;
-  readonly numLast: Float64Array;
-}
-
-/** Collectives that several ranks' traces show, by kind and process group. */
-export interface DistributedGroups {
-  readonly kind: readonly string[];
-  readonly group: readonly string[];
-  readonly numRanks: Int32Array;
-  readonly numMatched: Int32Array;
-  readonly meanSkewMs: Float64Array;
-  readonly maxSkewMs: Float64Array;
-  readonly lastRank: Int32Array;
-  readonly lastShare: Float64Array;
-}
-
-/** Route `/distributed` (run, cycle, ranks, step): computation and communication. */
-export interface DistributedResponse {
-  readonly run: RunSummary;
-  readonly cycles: Int32Array;
-  readonly cycle: number | null;
-  readonly steps: Int32Array;
-  readonly step: number | null;
-  readonly rank: Int32Array;
-  readonly stepMs: Float64Array;
-  readonly computationMs: Float64Array;
-  readonly overlapMs: Float64Array;
-  readonly communicationMs: Float64Array;
-  readonly otherMs: Float64Array;
-  readonly transferMs: Float64Array;
-  readonly waitingMs: Float64Array;
-  readonly collectives: DistributedCollectives;
-  readonly numCollectives: number;
-  readonly groups: DistributedGroups;
-  readonly numGroups: number;
-  readonly numMatched: number;
-  readonly missing: Int32Array;
-  readonly numMissing: number;
-  readonly numTraces: number;
-  readonly numOpening: number;
-  readonly numFailed: number;
-  readonly findings: readonly Finding[];
-  readonly problems: readonly Problem[];
-}
-
-/** Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows). */
-export interface DistributedHeatmapResponse {
-  readonly part: DistributedPart;
-  readonly cycle: number | null;
-  readonly cells: HeatmapResponse;
-  readonly numTraces: number;
-  readonly numOpening: number;
-  readonly numFailed: number;
 }
 
 /** Segments in the order that was asked for; columns of equal length. */
@@ -1600,124 +1544,6 @@ export interface AllocatorEventsResponse {
   readonly timeMs: Float64Array;
 }
 
-/** A recorded column that can be drawn. */
-export interface SeriesInfo {
-  readonly key: string;
-  readonly unit: Unit;
-  readonly group: "device" | "process" | "timing" | "host" | "sensor" | "progress";
-  readonly headline: boolean;
-  readonly numRanks: number;
-}
-
-/** A series some source would give, with the reason it is not there. */
-export interface AbsentSeries {
-  readonly group: "device" | "process" | "timing" | "host" | "sensor" | "progress";
-  readonly source: string;
-  readonly reason: string;
-  readonly remedy: string;
-}
-
-/** An instant on the x axis. */
-export interface Mark {
-  readonly kind: "attempt" | "epoch" | "phase" | "oom" | "retry" | "dropped" | "user";
-  readonly x: number;
-  readonly rank: number | null;
-  readonly label: string;
-}
-
-/** One rank's line; x ascends; columns have equal length. */
-export interface RankLine {
-  readonly rank: number;
-  readonly why: "selected" | "pinned" | "high" | "low" | "oom";
-  readonly x: Float64Array;
-  readonly y: Float64Array;
-  readonly yLow: Float64Array;
-}
-
-/** Spread over ranks at each x: columns of equal length. */
-export interface RankBand {
-  readonly numRanks: number;
-  readonly x: Float64Array;
-  readonly low: Float64Array;
-  readonly p5: Float64Array;
-  readonly median: Float64Array;
-  readonly p95: Float64Array;
-  readonly high: Float64Array;
-  readonly highRank: Int32Array;
-}
-
-/** Route `/timeline` (run, rank, ranks, pinned, series, x, x0, x1, px, phase). */
-export interface TimelineResponse {
-  readonly run: RunSummary;
-  readonly series: SeriesInfo | null;
-  readonly x: XKind;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly rowsPerPoint: number;
-  readonly lines: readonly RankLine[];
-  readonly band: RankBand | null;
-  readonly capacityBytes: number | null;
-  readonly capacityKind: CapacityKind;
-  readonly marks: readonly Mark[];
-  readonly available: readonly SeriesInfo[];
-  readonly absent: readonly AbsentSeries[];
-  readonly phases: readonly string[];
-  readonly problems: readonly Problem[];
-}
-
-/** Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step. */
-export interface HeatmapResponse {
-  readonly run: RunSummary;
-  readonly series: SeriesInfo | null;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly x0: number;
-  readonly stepsPerColumn: number;
-  readonly numRows: number;
-  readonly numColumns: number;
-  readonly ranksPerRow: number;
-  readonly rowRank: Int32Array;
-  readonly values: Uint16Array;
-  readonly valueLow: number;
-  readonly valueHigh: number;
-  readonly capacityBytes: number | null;
-  readonly exact: boolean;
-  readonly marks: readonly Mark[];
-  readonly absent: readonly AbsentSeries[];
-}
-
-/** One line of a host track. */
-export interface HostLine {
-  readonly name: string;
-  readonly rank: number;
-  readonly host: string;
-  readonly x: Float64Array;
-  readonly y: Float64Array;
-  readonly yLow: Float64Array;
-}
-
-/** One chart of the Host view. */
-export interface HostTrack {
-  readonly key: "cpu" | "memory" | "process_memory" | "swap" | "disk" | "network" | "gpu_utilization" | "gpu_memory" | "gpu_temperature" | "gpu_power";
-  readonly unit: Unit;
-  readonly limit: number | null;
-  readonly lines: readonly HostLine[];
-}
-
-/** Route `/host` (run, rank, x, x0, x1, px). */
-export interface HostResponse {
-  readonly run: RunSummary;
-  readonly rank: number;
-  readonly hosts: readonly string[];
-  readonly numHosts: number;
-  readonly x: XKind;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly tracks: readonly HostTrack[];
-  readonly absent: readonly AbsentSeries[];
-  readonly marks: readonly Mark[];
-}
-
 /** One part of the steps' time, in the order in which parts are stacked. */
 export interface StepPart {
   readonly name: string;
@@ -1830,6 +1656,92 @@ export interface StepResponse {
   readonly memorySeries: string | null;
   readonly memoryBytes: Float64Array;
   readonly absent: readonly AbsentPart[];
+}
+
+/** A recorded column that can be drawn. */
+export interface SeriesInfo {
+  readonly key: string;
+  readonly unit: Unit;
+  readonly group: "device" | "process" | "timing" | "host" | "sensor" | "progress";
+  readonly headline: boolean;
+  readonly numRanks: number;
+}
+
+/** A series some source would give, with the reason it is not there. */
+export interface AbsentSeries {
+  readonly group: "device" | "process" | "timing" | "host" | "sensor" | "progress";
+  readonly source: string;
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+/** An instant on the x axis. */
+export interface Mark {
+  readonly kind: "attempt" | "epoch" | "phase" | "oom" | "retry" | "dropped" | "user";
+  readonly x: number;
+  readonly rank: number | null;
+  readonly label: string;
+}
+
+/** One rank's line; x ascends; columns have equal length. */
+export interface RankLine {
+  readonly rank: number;
+  readonly why: "selected" | "pinned" | "high" | "low" | "oom";
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly yLow: Float64Array;
+}
+
+/** Spread over ranks at each x: columns of equal length. */
+export interface RankBand {
+  readonly numRanks: number;
+  readonly x: Float64Array;
+  readonly low: Float64Array;
+  readonly p5: Float64Array;
+  readonly median: Float64Array;
+  readonly p95: Float64Array;
+  readonly high: Float64Array;
+  readonly highRank: Int32Array;
+}
+
+/** Route `/timeline` (run, rank, ranks, pinned, series, x, x0, x1, px, phase). */
+export interface TimelineResponse {
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly x: XKind;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly rowsPerPoint: number;
+  readonly lines: readonly RankLine[];
+  readonly band: RankBand | null;
+  readonly capacityBytes: number | null;
+  readonly capacityKind: CapacityKind;
+  readonly marks: readonly Mark[];
+  readonly available: readonly SeriesInfo[];
+  readonly absent: readonly AbsentSeries[];
+  readonly phases: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+/** Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step. */
+export interface HeatmapResponse {
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly stepsPerColumn: number;
+  readonly numRows: number;
+  readonly numColumns: number;
+  readonly ranksPerRow: number;
+  readonly rowRank: Int32Array;
+  readonly values: Uint16Array;
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  readonly capacityBytes: number | null;
+  readonly exact: boolean;
+  readonly marks: readonly Mark[];
+  readonly absent: readonly AbsentSeries[];
 }
 
 /** How a source's clock was put on the common one. */
@@ -2043,6 +1955,94 @@ export interface TraceRangeResponse {
   readonly sources: readonly string[];
 }
 
+/** One file, whoever wrote it. */
+export interface TraceFile {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+  readonly worker: string;
+  readonly rank: number | null;
+  readonly cycle: number | null;
+  readonly numBytes: number;
+  readonly timeline: boolean;
+  readonly recorded: boolean;
+  readonly state: TraceFileState;
+  readonly problem: Problem | null;
+}
+
+/** Route `/traces` (run): the files of traces of a run, by rank, worker and cycle. */
+export interface TracesResponse {
+  readonly run: RunSummary;
+  readonly files: readonly TraceFile[];
+  readonly numFiles: number;
+  readonly problems: readonly Problem[];
+  readonly stillReading: boolean;
+}
+
+/** One trace, as the recorder saw it. */
+export interface TraceReport {
+  readonly id: string;
+  readonly rank: number;
+  readonly cycle: number | null;
+  readonly firstStep: number | null;
+  readonly lastStep: number | null;
+  readonly numSteps: number | null;
+  readonly path: string;
+  readonly numBytes: number;
+  readonly seconds: number | null;
+  readonly activities: readonly string[];
+  readonly options: readonly string[];
+  readonly flops: number | null;
+  readonly kept: boolean;
+  readonly remote: string;
+  readonly problem: string;
+}
+
+/** Route `/trace_reports` (run, rank, ranks): by rank and time. */
+export interface TraceReportsResponse {
+  readonly run: RunSummary;
+  readonly reports: readonly TraceReport[];
+  readonly absent: readonly Recorded[];
+  readonly stillReading: boolean;
+}
+
+/** Sums by operator; columns of equal length, most time of its own first. */
+export interface TraceReportOperators {
+  readonly name: readonly string[];
+  readonly calls: Float64Array;
+  readonly cpuNs: Float64Array;
+  readonly selfCpuNs: Float64Array;
+  readonly deviceNs: Float64Array;
+  readonly selfDeviceNs: Float64Array;
+  readonly cpuMemoryBytes: Float64Array;
+  readonly selfCpuMemoryBytes: Float64Array;
+  readonly deviceMemoryBytes: Float64Array;
+  readonly selfDeviceMemoryBytes: Float64Array;
+  readonly flops: Float64Array;
+}
+
+/** Memory by category of one device; x in microseconds since the trace began. */
+export interface TraceReportMemory {
+  readonly device: string;
+  readonly devices: readonly string[];
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly xPerColumn: number;
+  readonly totalBytes: Float64Array;
+  readonly peakX: Float64Array;
+  readonly categories: readonly ModuleCategory[];
+}
+
+/** Route `/trace_report` (run, report, device, x0, x1, px): one report in full. */
+export interface TraceReportResponse {
+  readonly report: TraceReport;
+  readonly summary: string;
+  readonly operators: TraceReportOperators;
+  readonly memory: TraceReportMemory | null;
+  readonly missing: readonly string[];
+}
+
 /** What each data route answers. */
 
 export interface Responses {
@@ -2053,42 +2053,42 @@ export interface Responses {
   readonly allocation_block: AllocationBlockResponse;
   readonly allocation_range: AllocationRangeResponse;
   readonly runs: RunsResponse;
-  readonly drop: DropResponse;
-  readonly findings: FindingsResponse;
-  readonly histories: HistoriesResponse;
-  readonly history: HistoryResponse;
   readonly compare: CompareResponse;
   readonly rank_histories: RankHistoriesResponse;
+  readonly distributed: DistributedResponse;
+  readonly distributed_heatmap: DistributedHeatmapResponse;
+  readonly drop: DropResponse;
+  readonly findings: FindingsResponse;
+  readonly functions: FunctionsResponse;
+  readonly histories: HistoriesResponse;
+  readonly history: HistoryResponse;
+  readonly host: HostResponse;
+  readonly kernels: KernelsResponse;
   readonly modules: ModulesResponse;
   readonly module: ModuleResponse;
   readonly module_timeline: ModuleTimelineResponse;
   readonly operators: OperatorsResponse;
   readonly operator: OperatorResponse;
   readonly operator_memory: OperatorMemoryResponse;
-  readonly traces: TracesResponse;
-  readonly trace_reports: TraceReportsResponse;
-  readonly trace_report: TraceReportResponse;
   readonly overview: OverviewResponse;
-  readonly functions: FunctionsResponse;
   readonly profile: ProfileResponse;
   readonly module_times: ModuleTimesResponse;
-  readonly kernels: KernelsResponse;
-  readonly distributed: DistributedResponse;
-  readonly distributed_heatmap: DistributedHeatmapResponse;
   readonly segments: SegmentsResponse;
   readonly segment_timeline: SegmentTimelineResponse;
   readonly allocator_events: AllocatorEventsResponse;
-  readonly timeline: TimelineResponse;
-  readonly heatmap: HeatmapResponse;
-  readonly host: HostResponse;
   readonly steps: StepsResponse;
   readonly step_heatmap: StepHeatmapResponse;
   readonly stragglers: StragglersResponse;
   readonly step: StepResponse;
+  readonly timeline: TimelineResponse;
+  readonly heatmap: HeatmapResponse;
   readonly trace: TraceResponse;
   readonly trace_slices: TraceSlicesResponse;
   readonly trace_slice: TraceSliceResponse;
   readonly trace_instant: TraceInstantResponse;
   readonly trace_search: TraceSearchResponse;
   readonly trace_range: TraceRangeResponse;
+  readonly traces: TracesResponse;
+  readonly trace_reports: TraceReportsResponse;
+  readonly trace_report: TraceReportResponse;
 }

@@ -12,7 +12,13 @@ from tb_plugin.analysis.findings.text import counted, quantity_text, share_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tb_plugin.api.findings import Advice, Evidence, Finding, MemoryState, Quantity
+    from tb_plugin.api.findings import (
+        Advice,
+        Evidence,
+        Finding,
+        MemoryState,
+        Quantity,
+    )
 
 _MAX_STACK: Final = 12
 _MAX_HELD_BY: Final = 8

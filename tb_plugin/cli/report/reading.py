@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 
     from tb_plugin.api.base import Problem, RunSummary
     from tb_plugin.api.findings import FindingsResponse
+    from tb_plugin.api.functions import FunctionsResponse, HistoryReference
     from tb_plugin.api.histories import HistoryOrigin
     from tb_plugin.api.modules import ModulesResponse
-    from tb_plugin.api.overview import (
-        FunctionsResponse,
-        HistoryReference,
-        OverviewResponse,
-    )
-    from tb_plugin.api.timeline import StepsResponse, StragglersResponse
+    from tb_plugin.api.overview import OverviewResponse
+    from tb_plugin.api.steps import StepsResponse, StragglersResponse
     from tb_plugin.contract.routes import Q
     from tb_plugin.index.run import Run
     from tb_plugin.index.store import Store

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tb_plugin.api.overview import Headline, Prediction, RankStrip
-    from tb_plugin.api.timeline import StepPartMean, StepRate
+    from tb_plugin.api.steps import StepPartMean, StepRate
     from tb_plugin.cli.report.reading import RunReport
 
 _MAX_STRAGGLERS: Final = 5

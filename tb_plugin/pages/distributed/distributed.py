@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tb_plugin.analysis.findings.ranks import last_in_collectives
 from tb_plugin.analysis.series.heatmap import farthest_ranks, size_of, step_edges
 from tb_plugin.api.base import Problem
-from tb_plugin.api.profile import (
+from tb_plugin.api.distributed import (
     DistributedCollectives,
     DistributedGroups,
     DistributedHeatmapResponse,

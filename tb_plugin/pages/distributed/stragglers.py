@@ -25,7 +25,7 @@ from tb_plugin.analysis.series.step_parts import (
     other_part,
     pooled_means,
 )
-from tb_plugin.api.timeline import StepPartMean, StragglerRow, StragglersResponse
+from tb_plugin.api.steps import StepPartMean, StragglerRow, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.of_run import View, of_run

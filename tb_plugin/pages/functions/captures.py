@@ -12,7 +12,7 @@ import numpy as np
 
 from collector.format.errors import FormatError
 from tb_plugin.analysis.series.functions import unit_of
-from tb_plugin.api.overview import (
+from tb_plugin.api.functions import (
     HookAttribute,
     HookValues,
     ModuleNames,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureTable
-    from tb_plugin.api.overview import HistoryReference
+    from tb_plugin.api.functions import HistoryReference
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry
     from tb_plugin.index.run import Run

@@ -19,14 +19,14 @@ from tb_plugin.analysis.series.functions import (
     with_captures,
 )
 from tb_plugin.api.base import Unit
-from tb_plugin.api.overview import (
+from tb_plugin.api.functions import (
     CollectedFunction,
     FunctionCalls,
     FunctionOverRanks,
     FunctionsResponse,
     FunctionStat,
-    Recorded,
 )
+from tb_plugin.api.overview import Recorded
 from tb_plugin.contract.parameters import Count, Text
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.formats.recording.functions import (
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.api.overview import FunctionGroup, HistoryReference, Recorded
+    from tb_plugin.api.functions import FunctionGroup, HistoryReference
+    from tb_plugin.api.overview import Recorded
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry, Snaps

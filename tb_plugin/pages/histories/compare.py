@@ -17,7 +17,7 @@ from tb_plugin.analysis.allocator.live import (
     summed,
 )
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
-from tb_plugin.api.histories import (
+from tb_plugin.api.compare import (
     CompareResponse,
     CompareSide,
     CompareStacks,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
     from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.api.histories import CompareBy
+    from tb_plugin.api.compare import CompareBy
     from tb_plugin.jobs.open_history import OpenDevice
     from tb_plugin.server.state import State
 

@@ -15,12 +15,8 @@ import numpy as np
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.live import by_stack, live_rows
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
-from tb_plugin.api.histories import (
-    HistoriesResponse,
-    HistoryChoice,
-    RankHistoriesResponse,
-    RankHistory,
-)
+from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
+from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.budget import Budget
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.contract.parameters import Query, Rank

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.api.profile import KernelsResponse
+from tb_plugin.api.kernels import KernelsResponse
 from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.operators.table import Number, Table
 from tb_plugin.pages.profile.asked import TableQuery, of_profile

@@ -15,7 +15,7 @@ import numpy as np
 from collector.format.columns import STEP_TABLE
 from collector.format.errors import FormatError
 from tb_plugin.analysis.series.growth import warmup_rows
-from tb_plugin.api.timeline import StepFlops, StepRate
+from tb_plugin.api.steps import StepFlops, StepRate
 from tb_plugin.contract.wire import f64, finite
 from tb_plugin.formats.recording.captures import captures_of, read_capture
 from tb_plugin.formats.recording.series import SeriesKey, schemas_of

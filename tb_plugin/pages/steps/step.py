@@ -24,13 +24,8 @@ from tb_plugin.analysis.series.step_parts import (
     other_part,
     relative_pct,
 )
-from tb_plugin.api.timeline import (
-    HeatmapResponse,
-    SeriesInfo,
-    StepHeatmapResponse,
-    StepPart,
-    StepResponse,
-)
+from tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
+from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
 from tb_plugin.contract.errors import BadRequestError, NotFoundError
 from tb_plugin.contract.parameters import Count
 from tb_plugin.contract.wire import f64, i32

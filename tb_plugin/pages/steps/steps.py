@@ -22,7 +22,7 @@ from tb_plugin.analysis.series.step_parts import (
     slowest_parts,
     worst_ranks,
 )
-from tb_plugin.api.timeline import StepsOf, StepsResponse
+from tb_plugin.api.steps import StepsOf, StepsResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import View, of_run

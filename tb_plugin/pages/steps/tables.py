@@ -10,7 +10,7 @@ import numpy as np
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.rows import Rows, on_steps
 from tb_plugin.analysis.series.step_parts import OTHER, PARTS, StepRows, other_part
-from tb_plugin.api.timeline import AbsentPart, StepPart
+from tb_plugin.api.steps import AbsentPart, StepPart
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
 from tb_plugin.pages.overview.facts import STEP_TIME

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_plugin.analysis.series.buckets import thinned, visible
-from tb_plugin.api.timeline import HostLine, HostResponse, HostTrack
+from tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import SeriesKey

@@ -16,7 +16,7 @@ from collector.format.memory import FOLDS_INTO
 from tb_plugin import storage
 from tb_plugin.analysis.trace_memory.pictures import memory_columns
 from tb_plugin.api.modules import ModuleCategory
-from tb_plugin.api.operators import (
+from tb_plugin.api.traces import (
     TraceFile,
     TraceReport,
     TraceReportMemory,

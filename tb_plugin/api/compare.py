@@ -1,0 +1,144 @@
+"""Responses that set histories against each other: two of them, or those of all ranks."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tb_plugin.api.allocations import AllocationMoment
+from tb_plugin.api.base import (
+    Columns,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+)
+from tb_plugin.api.functions import HistoryReference
+from tb_plugin.api.histories import HistoryOrigin, HistoryState
+from tb_plugin.api.modules import CategoryGroup
+
+CompareBy: TypeAlias = Literal["category", "line", "module", "size"]
+"""line: of the user's own code; size: powers of two."""
+
+StackMatch: TypeAlias = Literal["exact", "function"]
+"""exact: the same lines of the same files. function: the same functions of files of the
+same name, whatever the line and the folder: for two versions of the code."""
+
+
+class CompareSide(Struct, frozen=True):
+    """One of the two."""
+
+    run: RunSummary
+    reference: HistoryReference
+    device: int
+    moment: AllocationMoment
+    active_bytes: float
+    """As asked for; likewise the next."""
+    allocated_bytes: float
+    reserved_bytes: float
+    num_blocks: int
+
+
+class CompareTable(Columns, frozen=True):
+    """Live bytes of both sides by something, the largest difference first.
+
+    Columns of equal length. 0 blocks: only the other side has it.
+    """
+
+    by: CompareBy
+    labels: tuple[str, ...]
+    """May hold any text."""
+    a_bytes: F64Column
+    b_bytes: F64Column
+    a_blocks: I32Column
+    b_blocks: I32Column
+
+
+class CompareStacks(Columns, frozen=True):
+    """Live bytes of both sides by stack, the largest difference first; at most 10,000."""
+
+    strings: tuple[str, ...]
+    """Distinct texts, at most 1,000 characters each; may hold any text."""
+    name: I32Column
+    """By frame: index in `strings`."""
+    filename: I32Column
+    line: I32Column
+    """0: not known, or not compared."""
+    kind: U8Column
+    """By frame: 0 the user's own code, 1 a library's, 2 torch's, 3 native."""
+    start: I32Column
+    """Where each stack begins in `frame`; one more than stacks."""
+    frame: I32Column
+    """Innermost first."""
+    user_frame: I32Column
+    """-1: none."""
+    category: U8Column
+    """Index in `CompareResponse.categories`: of most of the bytes of the larger side."""
+    a_bytes: F64Column
+    b_bytes: F64Column
+    a_blocks: I32Column
+    b_blocks: I32Column
+    num_stacks: int
+    """All, of which those beyond the columns were left out."""
+
+
+class CompareResponse(Struct, frozen=True):
+    """Route `/compare`: what lives at a moment of one history, against another's."""
+
+    a: CompareSide
+    b: CompareSide
+    categories: tuple[CategoryGroup, ...]
+    tables: tuple[CompareTable, ...]
+    """One per `CompareBy`."""
+    stacks: CompareStacks
+
+
+class RankHistory(Struct, frozen=True):
+    """One rank's history among those of all ranks."""
+
+    rank: int
+    reference: HistoryReference
+    origin: HistoryOrigin
+    state: HistoryState
+    """The numbers below are known where it is `ready`."""
+    problem: str
+    """Why it cannot be opened; else empty."""
+    device: int | None
+    peak_active_bytes: float | None
+    peak_moment: int | None
+    reserved_bytes: float | None
+    """At the peak."""
+    fragmentation_bytes: float | None
+    """Reserved less active, at the peak."""
+    top_label: str
+    """The line that holds most at the peak; may hold any text."""
+    top_bytes: float | None
+    num_ooms: int | None
+
+
+class RankHistoriesResponse(Columns, frozen=True):
+    """Route `/rank_histories` (run, history): the same moment's histories of all ranks.
+
+    Of every rank the history that belongs with the one asked for (same origin, call and
+    label), or its newest; opened a few at a time, so ask again while `still_reading`.
+    """
+
+    run: RunSummary
+    title: str
+    """What they have in common, e.g. `oom` or `step 3, end`."""
+    ranks: tuple[RankHistory, ...]
+    """By rank; at most 4,096, spread evenly over all there are."""
+    num_ranks: int
+    num_ready: int
+    median_history_peak_bytes: float | None
+    """Of those that are ready; likewise the next. Histories show a few steps of a few
+    ranks: the median over all ranks' whole runs is `RankStrip.median_peak_bytes`."""
+    median_fragmentation_bytes: float | None
+    lines: tuple[str, ...]
+    """The 20 lines whose bytes at the peaks differ most between ranks, or are most."""
+    line_bytes: F64Column
+    """lines x ranks, row by row; NaN of ranks that are not ready."""
+    still_reading: bool
+    problems: tuple[Problem, ...]

@@ -1,0 +1,193 @@
+"""Responses about the calls of functions."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tb_plugin.api.base import (
+    Columns,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+    Unit,
+)
+from tb_plugin.api.overview import Recorded
+
+FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
+"""What was collected around a function's calls."""
+
+
+class CollectedFunction(Struct, frozen=True):
+    """One profiled function in one phase, over all ranks and attempts."""
+
+    function: str
+    """`step` for a whole step."""
+    phase: str
+    kinds: tuple[FunctionKind, ...]
+    num_ranks: int
+
+
+class FunctionCalls(Columns, frozen=True):
+    """Collected calls of one function on one rank, in order of time.
+
+    All columns, and those of `FunctionStat`, have one value per call. The snap that
+    MemProfiler calls `rank.function.iteration.start` is the start of that call.
+    """
+
+    attempt: I32Column
+    iteration: I32Column
+    """1-based; counted per function and phase, from 1 again in another attempt."""
+    step: F64Column
+    """The training step under way; NaN where unknown."""
+    start_ms: F64Column
+    """NaN where there is no snap of the start."""
+    end_ms: F64Column
+    """NaN where there is no snap of the end, e.g. because the process died inside."""
+    kinds: U8Column
+    """Bit 1: snaps, 2: hooks, 4: activations, 8: modules, 16: history."""
+
+
+FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
+"""What a stat is about; hook: what the root module's hooks left on it."""
+
+
+class FunctionStat(Columns, frozen=True):
+    """One recorded number at the start and end of each call; NaN: not recorded."""
+
+    name: str
+    """As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`."""
+    unit: Unit
+    group: FunctionGroup
+    start: F64Column
+    end: F64Column
+    difference: F64Column
+    """End less start."""
+
+
+class FunctionOverRanks(Columns, frozen=True):
+    """One stat of one call, rank by rank; ranks ascend."""
+
+    stat: str
+    unit: Unit
+    rank: I32Column
+    start: F64Column
+    end: F64Column
+    difference: F64Column
+    of_ranks: int
+    """All that may have the call; more than were read where time did not allow all."""
+
+
+class ModuleNames(Struct, frozen=True):
+    """Modules of one capture, by their `named_modules()` path; the root's is empty."""
+
+    paths: tuple[str, ...]
+    types: tuple[str, ...]
+    """Class names; as many as paths."""
+
+
+class HookAttribute(Columns, frozen=True):
+    """What hooks set on modules under one name."""
+
+    name: str
+    unit: Unit
+    values: F64Column
+    """One per row of `HookValues.module`; NaN where the module has none."""
+
+
+class HookValues(Columns, frozen=True):
+    """What hooks said of every module in one call."""
+
+    modules: ModuleNames
+    module: I32Column
+    """Index into `modules`, row by row."""
+    attributes: tuple[HookAttribute, ...]
+    incomplete: bool
+    """The call ended in an error."""
+
+
+class SavedActivations(Columns, frozen=True):
+    """Tensors that autograd saved for backward in one call, by module and dtype."""
+
+    modules: ModuleNames
+    module: I32Column
+    """Index into `modules`, row by row; -1: saved outside any module."""
+    dtypes: tuple[str, ...]
+    dtype: I32Column
+    """Index into `dtypes`."""
+    num_tensors: F64Column
+    bytes: F64Column
+    """Of distinct storages, without parameters and their views."""
+    npp_compat_bytes: F64Column
+    """The sum MemProfiler reports: every tensor that is not a parameter counts."""
+    total_bytes: float
+    total_npp_compat_bytes: float
+    incomplete: bool
+    """The call ended in an error."""
+
+
+class HistoryReference(Struct, frozen=True):
+    """A captured allocator history, or a file that holds one."""
+
+    id: str
+    """Names it in requests; stays the same while the run grows."""
+    rank: int | None
+    """None: a file whose name does not say."""
+    attempt: int
+    """1 of files."""
+    function: str
+    """Empty where it was not taken around a call."""
+    phase: str
+    iteration: int
+    """1-based; 0 where it was not taken around a call."""
+    context: Literal["start", "end", ""]
+    label: str
+    """The user's own name for it, or what a file's name says; may hold any text."""
+    step: int | None
+    time_ms: float
+    """When it was taken; of a file: when it was last written."""
+    num_bytes: int
+    """On disk."""
+    path: str
+    """Of a file beside the run's records, relative to the logdir; empty: recorded."""
+
+
+class FunctionsResponse(Columns, frozen=True):
+    """Route `/functions` (run, rank, function, phase, attempt, iteration, stat).
+
+    Memory around calls of functions: which functions, the calls of one of them on one
+    rank, and what was collected in one call. What is not asked for, or is not there,
+    has a default: the first function, the lowest rank that has it, the newest call, the
+    first stat. The answer says what it shows.
+    """
+
+    run: RunSummary
+    source: Literal["recorded", "imported"]
+    functions: tuple[CollectedFunction, ...]
+    """At most 1,000."""
+    function: str | None
+    """None where nothing was collected (then `absent` says why)."""
+    phase: str
+    ranks: I32Column
+    """Ranks that have the function in this phase."""
+    rank: int | None
+    calls: FunctionCalls
+    """The newest 1,000."""
+    num_calls: int
+    """All there are; about, where they are many."""
+    stats: tuple[FunctionStat, ...]
+    attempt: int | None
+    """With `iteration`: the call that the fields below are about."""
+    iteration: int | None
+    over_ranks: FunctionOverRanks | None
+    hooks: HookValues | None
+    activations: SavedActivations | None
+    histories: tuple[HistoryReference, ...]
+    """Of the rank: of every function and by hand, by time; the newest 1,000."""
+    module_window: str | None
+    """ModuleWindow.id of the call, where its modules were tracked."""
+    absent: tuple[Recorded, ...]
+    problems: tuple[Problem, ...]
