@@ -215,7 +215,7 @@ class Session:
         if self.is_live:
             self.num_batches += has_come
             if begun is not None and self.timing.automatic is not None:
-                self.timing.automatic.end(begun)
+                self.timing.automatic.end(begun, False)
 
     @guarded(_tell)
     def open_span(self, name: str, options: SpanOptions) -> Any:

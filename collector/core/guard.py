@@ -92,10 +92,11 @@ def _around(
 ) -> Callable[..., Any]:
     """`function` with the guard around it."""
     # To pack and unpack arguments costs more than all the rest, and the begin and end of
-    # a span happen thousands of times a step: these have a guard of their own shape.
-    shape = tuple(inspect.signature(function).parameters)
+    # a span happen thousands of times a step: what is called by position alone has a
+    # guard of its own shape.
+    given = inspect.signature(function).parameters.values()
 
-    def of_one(self: Any) -> Any:
+    def of_one(self: Any, /) -> Any:
         try:
             return function(self)
         except passes:
@@ -103,13 +104,21 @@ def _around(
         except Exception as error:  # noqa: BLE001  # the border to training
             return refused(error, self)
 
-    def of_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+    def of_three(self: Any, one: Any, two: Any, /) -> Any:
         try:
-            return function(self, kind, error, traceback)
+            return function(self, one, two)
         except passes:
             raise
-        except Exception as fault:  # noqa: BLE001  # the border to training
-            return refused(fault, self, kind, error, traceback)
+        except Exception as error:  # noqa: BLE001  # the border to training
+            return refused(error, self, one, two)
+
+    def of_four(self: Any, one: Any, two: Any, three: Any, /) -> Any:
+        try:
+            return function(self, one, two, three)
+        except passes:
+            raise
+        except Exception as error:  # noqa: BLE001  # the border to training
+            return refused(error, self, one, two, three)
 
     def of_any(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -119,11 +128,9 @@ def _around(
         except Exception as error:  # noqa: BLE001  # the border to training
             return refused(error, *args, **kwargs)
 
-    if shape == ("self",):
-        return of_one
-    if shape == ("self", "kind", "error", "traceback"):
-        return of_exit
-    return of_any
+    if any(one.name != "self" and one.kind is not one.POSITIONAL_ONLY for one in given):
+        return of_any
+    return {1: of_one, 3: of_three, 4: of_four}.get(len(given), of_any)
 
 
 class Block:

@@ -115,7 +115,7 @@ class ModuleHooks:
     # As a listener of calls: torch.jit.script compiles every hook it finds.
 
     @guarded(_failed, instead=lambda *_: ())
-    def begin(self, _part: str, _name: str, args: tuple[Any, ...]) -> Any:
+    def begin(self, _part: str, _name: str, args: tuple[Any, ...], /) -> Any:
         """Lift the hooks off the module that is being scripted."""
         modules = getattr(args[0], "modules", None) if args else None
         lifted = [
@@ -130,7 +130,7 @@ class ModuleHooks:
             hooks.pop(key, None)
         return lifted
 
-    def end(self, begun: Any, *, failed: bool) -> None:  # noqa: ARG002
+    def end(self, begun: Any, failed: bool, /) -> None:  # noqa: ARG002
         """Put them back."""
         for hooks, key, hook in begun:
             hooks[key] = hook

@@ -83,7 +83,7 @@ class Place:
 
     # As a listener of calls that refuse to run below hooks, and of their end.
 
-    def begin(self, part: str, _name: str, _args: Any) -> Any:
+    def begin(self, part: str, _name: str, _args: Any, /) -> Any:
         """Make room."""
         if not self.is_here():
             return None
@@ -91,7 +91,7 @@ class Place:
             self._aside = self._take_off()
         return part
 
-    def end(self, begun: Any, *, failed: bool) -> None:
+    def end(self, begun: Any, failed: bool, /) -> None:
         """Go back on top, where hooks are allowed."""
         if self._aside and failed == (begun == SAVED_HOOKS_OFF):
             self._aside = False

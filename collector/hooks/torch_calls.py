@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 class Listener(Protocol):
     """Is told of calls, on the thread that makes them. Never raises."""
 
-    def begin(self, part: str, name: str, args: tuple[Any, ...]) -> Any:
+    def begin(self, part: str, name: str, args: tuple[Any, ...], /) -> Any:
         """A call of the function `name` begins; None: its end is of no interest.
 
         Of an optimizer's step `args` is the optimizer alone.
         """
 
-    def end(self, begun: Any, *, failed: bool) -> None:
+    def end(self, begun: Any, failed: bool, /) -> None:
         """The call for which `begin` returned `begun` is over."""
 
     def after_fork(self) -> bool:
@@ -190,7 +190,7 @@ def _wrapper(point: _Point, before: Callable[..., Any]) -> Callable[..., Any]:
 def _end(begun: list[tuple[Listener, Any]], *, failed: bool) -> None:
     for listener, one in begun:
         if one is not None:
-            listener.end(one, failed=failed)
+            listener.end(one, failed)
 
 
 def _is_compiling() -> bool:

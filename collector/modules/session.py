@@ -146,13 +146,13 @@ class Session:
 
     # As a listener of torch's calls.
 
-    def begin(self, part: str, _name: str, args: tuple[Any, ...]) -> Any:
+    def begin(self, part: str, _name: str, args: tuple[Any, ...], /) -> Any:
         """An optimizer steps, or a storage is resized: so FSDP frees what it gathered."""
         if part == torch_calls.OPTIMIZER:
             self.stack.link.call(self.optimizers.begin, args[0])
         return part, args[0]
 
-    def end(self, begun: Any, *, failed: bool) -> None:
+    def end(self, begun: Any, failed: bool, /) -> None:
         """It is done."""
         part, subject = begun
         if part == torch_calls.OPTIMIZER:

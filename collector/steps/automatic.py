@@ -22,6 +22,7 @@ from collector.core.guard import guarded
 from collector.core.patches import Patches
 from collector.core.source import SourceInfo
 from collector.hooks import torch_calls
+from collector.hooks.torch_calls import COMMUNICATION
 from collector.steps.parts import INDEX, StepParts
 from collector.steps.progress import TRAIN
 from collector.steps.spans.log import ALL_STATES, clock_ns
@@ -45,7 +46,7 @@ PREFETCHED: Final = "dataloader/prefetched"
 """Counter: batches that were ready when the next one was asked for."""
 
 _ALWAYS_SEEN: Final = ("backward", "optimizer", "zero_grad", "checkpoint")
-_LISTENED: Final = (*_ALWAYS_SEEN, LOADING, torch_calls.COMMUNICATION)
+_LISTENED: Final = (*_ALWAYS_SEEN, LOADING, COMMUNICATION)
 _RARE: Final = frozenset({"checkpoint", EVAL})
 
 _FORWARD: Final = SourceInfo(
@@ -133,20 +134,20 @@ class Automatic:
     # As a listener of torch's calls. Within a part of the same kind one is not noted.
 
     @guarded(_give_up)
-    def begin(self, part: str, name: str, args: tuple[Any, ...]) -> Any:
+    def begin(self, part: str, name: str, args: tuple[Any, ...], /) -> Any:
         """A part begins."""
         if self.parts.innermost() == INDEX[part]:
             return None
         if part == LOADING:
             return self._span_of_loading(args[0]).begin()
-        title = name if part == torch_calls.COMMUNICATION else part
+        title = name if part == COMMUNICATION else part
         span = self._spans.get(title)
         if span is None:
             span = self._spans[title] = Span(title, self._sink, _options(part))
         return span.begin()
 
     @guarded(_give_up)
-    def end(self, begun: Any, *, failed: bool = False) -> None:  # noqa: ARG002
+    def end(self, begun: Any, failed: bool, /) -> None:  # noqa: ARG002
         """It has ended."""
         begun[SPAN].end(begun, None, clock_ns())
 
@@ -165,7 +166,7 @@ class Automatic:
     def _leave_eval(self) -> None:
         begun, self._eval = self._eval, None
         if begun is not None:
-            self.end(begun)
+            self.end(begun, False)
 
     def _span_of_loading(self, iterator: Any) -> Span:
         workers, ready = prefetched(iterator)
@@ -242,7 +243,7 @@ class Forwards:
                 return compiled(*args, **kwargs)
             finally:
                 if begun is not None:
-                    automatic.end(begun)
+                    automatic.end(begun, False)
 
         return untraced(timed)
 
@@ -261,7 +262,7 @@ class Forwards:
                 stack.pop()
             begun = stack.pop()[1]
             if begun is not None:
-                self._automatic.end(begun)
+                self._automatic.end(begun, False)
 
     def hook_failed(self, error: Exception) -> None:
         """Time nothing any more."""

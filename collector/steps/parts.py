@@ -31,6 +31,9 @@ class StepParts:
 
     def innermost(self) -> int:
         """The part under way on the calling thread, -1 where there is none."""
+        if not self._open:
+            return -1
+        # A slice, as the list may be another thread's from one moment to the next.
         innermost = self._open[-1:]
         is_here = innermost and threading.get_ident() == self.thread
         return innermost[0] if is_here else -1
@@ -69,7 +72,6 @@ class StepParts:
 
     def _pass(self, now_ns: int) -> None:
         """Time has passed: it belongs to the innermost part, where there is one."""
-        # A slice, as the list may be another thread's from one moment to the next.
         for part in self._open[-1:]:
             so_far = self._seconds[part] or 0.0
             self._seconds[part] = so_far + (now_ns - self._since_ns) * 1e-9

@@ -87,7 +87,7 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
 
         def block(number: int) -> None:
             for _ in range(number):
-                timed.end(timed.begin("optimizer", "step", ()))
+                timed.end(timed.begin("optimizer", "step", ()), False)
 
         return block
 

@@ -209,6 +209,7 @@ class Span:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
+        /,
     ) -> None:
         before = stack.get()
         if not before:
@@ -332,6 +333,7 @@ class NoSpan(Span):
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
+        /,
     ) -> None:
         return None
 
