@@ -12,7 +12,6 @@ from torch import nn
 
 from collector.config.sections import HooksConfig
 from collector.core.source import Unavailable
-from collector.errors import ConfigError
 from collector.functions import module_watch
 from collector.functions.hooks_kind import NPP, RSS, HooksKind
 from collector.functions.module_watch import ModuleWatch
@@ -85,13 +84,6 @@ def test_resident_memory_around_every_modules_forward():
         "rss_post_forward": 130,
         "rss_diff": 30,
     }
-
-
-def test_the_documented_difference():
-    model = nn.Linear(32, 2)
-    hooking = Hooking(model, resident=[2173583360, 2173976576])
-    hooking(lambda: model(batch()))
-    assert hooking.root["rss_diff"] == 393216
 
 
 def test_a_difference_adds_up_over_forwards_and_starts_anew_in_the_next_call():
@@ -323,36 +315,6 @@ def test_what_a_hook_returns_changes_nothing():
     assert torch.equal(found[0], expected)
 
 
-def test_a_hook_that_raises_is_off_and_the_others_go_on(caplog):
-    model = mlp()
-
-    def broken(module, inputs):
-        raise KeyError("mine")
-
-    hooking = Hooking(
-        model, pre_forward=(broken, count("num_calls")), save_attrs=("num_calls",)
-    )
-    capture = hooking(lambda: model(batch()))
-    assert values(capture, "num_calls") == [1, 1, 1, 1]
-    assert hooking.sink.status("hooks.pre_forward") == "failed"
-    (note,) = hooking.sink.notes
-    assert "broken: KeyError" in note[2]
-    assert "remove it from hooks.pre_forward" in note[3]
-    assert caplog.text.count("failed and is off from now on") == 1
-
-
-def test_any_hooks_may_be_missing():
-    """MemProfiler fails in the first collected step then (A10)."""
-    model = mlp()
-    capture = Hooking(model, pre_forward=(), post_forward=())(lambda: model(batch()))
-    assert list(capture.tables["values"]) == ["module", *RSS]
-
-
-def test_a_name_that_does_not_import_is_told_by_its_key():
-    with pytest.raises(ConfigError, match=r"'hooks\.reset' names no_such\.thing"):
-        Hooking(None, reset=("no_such.thing",))
-
-
 def test_a_forward_that_raises_leaves_what_was_there_before():
     model = mlp()
     before = fingerprint(model)
@@ -377,6 +339,3 @@ def test_without_a_model_nothing_is_captured():
     with pytest.raises(Unavailable):
         hooking.kind.begin(call())
     hooking.kind.close()
-
-
-# Backward.

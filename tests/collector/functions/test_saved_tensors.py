@@ -1,4 +1,4 @@
-"""Saved tensors: known numbers, nothing kept alive, and good manners on torch's stack."""
+"""Saved tensors: nothing kept alive, and good manners on torch's stack."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import weakref
 
 import pytest
 import torch
-from torch import nn
 from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
-from torch.utils.checkpoint import checkpoint
 
 from collector.config.values import unchanged
 from collector.core.source import Unavailable
 from collector.functions import saved_tensors
 from collector.hooks import saved_tensors as saved_hooks
-from tests.collector.functions.counting import Counting, rows
 from tests.collector.functions.models import batch, fingerprint, mlp
-from tests.collector.functions.sinks import call
+from tests.collector.functions.sinks import Counting, call
 
 c = torch._C._autograd
 PLAIN = (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable)
@@ -30,188 +27,6 @@ def nothing_stays_on_torch(countable_activations):
     assert saved_hooks.top() is None
     assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
     assert saved_hooks.places() == []
-
-
-# Numbers.
-
-
-def test_the_mlp_saves_1536_bytes_and_memprofiler_says_4608():
-    model = mlp()
-    x = batch()
-    capture = Counting(model)(lambda: model(x).sum())
-    assert capture.meta["bytes"] == 1536
-    assert capture.meta["npp_compat_bytes"] == 4608
-    assert sum(capture.tables["saved"]["tensor_bytes"].tolist()) == 2560
-    found = rows(capture, "num_tensors", "bytes", "tensor_bytes", "npp_compat_bytes")
-    assert found == {
-        ("0", "float32"): (1, 512, 512, 512),
-        ("1", "float32"): (1, 1024, 1024, 1024),
-        ("2", "float32"): (1, 0, 1024, 3072),
-    }
-    assert capture.tables["modules"] == {
-        "path": ("0", "1", "2"),
-        "type": ("Linear", "ReLU", "Linear"),
-    }
-
-
-def test_without_a_model_all_is_outside():
-    model = mlp()
-    capture = Counting()(lambda: model(batch()).sum())
-    ((key, (num_bytes,)),) = rows(capture, "bytes").items()
-    assert key == ("outside", "float32")
-    assert num_bytes == 1536  # a view of a parameter is told from its base
-
-
-def test_the_same_storage_counts_once_for_whoever_saved_it_first():
-    class Twice(nn.Module):
-        def forward(self, x):
-            return x.exp() * x.sin()  # x itself, and both results
-
-    model = nn.Sequential(Twice(), Twice())
-    x = torch.randn(1000, requires_grad=True)
-    capture = Counting(model)(lambda: model(x).sum())
-    # First: x (a leaf, no parameter), exp, sin. Second: its input, exp, sin.
-    assert rows(capture, "bytes") == {
-        ("0", "float32"): (3 * 4000,),
-        ("1", "float32"): (3 * 4000,),
-    }
-
-
-def test_dtypes_and_views():
-    x = torch.randn(64, 64, requires_grad=True)
-    half = x.detach().to(torch.bfloat16).requires_grad_()
-
-    def work():
-        (x[:1] * x[1:2]).sum()  # two views of one storage
-        (half * half).sum()
-
-    capture = Counting()(work)
-    assert rows(capture, "bytes", "num_tensors") == {
-        ("outside", "float32"): (64 * 64 * 4, 2),
-        ("outside", "bfloat16"): (64 * 64 * 2, 2),
-    }
-
-
-def test_nothing_is_saved_without_gradients():
-    model = mlp()
-
-    def work():
-        with torch.no_grad():
-            model(batch())
-
-    capture = Counting(model)(work)
-    assert capture.meta["bytes"] == capture.meta["npp_compat_bytes"] == 0
-
-
-def test_a_recomputed_block_saves_its_input_alone():
-    model = mlp()
-    x = batch().requires_grad_()
-    plain = Counting(model)(lambda: model(x).sum().backward())
-    spared = Counting(model)(
-        lambda: checkpoint(model, x, use_reentrant=False).sum().backward()
-    )
-    assert plain.meta["bytes"] == 1536
-    assert spared.meta["bytes"] == 512
-
-
-def test_storages_that_were_freed_are_not_taken_for_others():
-    def work():
-        for _ in range(50):
-            x = torch.randn(1000, requires_grad=True)
-            (x * x).sum()  # its graph goes at once, and its storage's place is reused
-
-    capture = Counting()(work)
-    assert capture.meta["bytes"] == 50 * 4000
-
-
-def test_gathered_parameters_are_no_activations(fsdp_on_cpu, gloo):
-    from torch.distributed.fsdp import fully_shard
-
-    model = mlp()
-    for layer in (model[0], model[2]):
-        fully_shard(layer)
-    fully_shard(model)
-    x = batch()
-    capture = Counting(model)(lambda: model(x).sum().backward())
-    assert capture.meta["bytes"] == 1536
-
-
-def test_sharded_tensors_count_what_is_local(gloo):
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor.parallel import (
-        ColwiseParallel,
-        RowwiseParallel,
-        parallelize_module,
-    )
-
-    model = mlp()
-    mesh = init_device_mesh("cpu", (1,))
-    parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
-    x = batch()
-    capture = Counting(model)(lambda: model(x).sum().backward())
-    assert capture.meta["bytes"] == 1536
-
-
-@pytest.fixture
-def gloo():
-    import torch.distributed as dist
-
-    store = dist.HashStore()
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
-
-
-def test_a_sparse_tensor_counts_for_what_it_stores():
-    sparse = torch.eye(8).to_sparse()
-    x = torch.ones(8, 2, requires_grad=True)
-
-    def work():
-        torch.sparse.mm(sparse, x).sum().backward()
-        (x * x).sum()
-
-    capture = Counting()(work)
-    assert x.grad.tolist() == [[1.0, 1.0]] * 8
-    # Two indices and a value for each element; then x.
-    assert capture.meta["bytes"] == 8 * (2 * 8 + 4) + 8 * 2 * 4
-
-
-def test_a_parameter_that_comes_later_is_one_too():
-    """It takes the place of another, or was never the model's."""
-    model = mlp()
-    x = batch()
-    counting = Counting(model)
-    this = call()
-    counting.kind.begin(this)
-    model(x).sum()
-    model[0].weight = nn.Parameter(torch.randn(64, 32))
-    own = nn.Parameter(torch.randn(4, 32))
-    (x * own).sum()
-    for _ in range(2):
-        torch.nn.functional.linear(x, model[0].weight.detach(), own.new_ones(64))
-        model(x).sum()
-    counting.kind.end(this, None)
-    counting.kind.release()
-    # The batch once; what is between the layers anew in each forward.
-    assert counting.sink.captures[0].meta["bytes"] == 512 + 3 * 1024
-
-
-def test_many_saved_tensors_are_added_up_meanwhile(monkeypatch):
-    monkeypatch.setattr(saved_tensors, "_FULL", 5 * 8)
-    model = mlp()
-    x = batch()
-    seen = []
-
-    def work():
-        for _ in range(20):
-            model(x).sum().backward()
-            seen.append(len(counting.kind._own.saved.entries))
-
-    counting = Counting(model)
-    capture = counting(work)
-    assert max(seen) < 5 * 8
-    assert capture.meta["bytes"] == 512 + 20 * 1024
-    assert capture.meta["npp_compat_bytes"] == 20 * 4608
 
 
 # Training is as it would have been.
@@ -252,20 +67,16 @@ def test_a_backward_after_the_call_works():
 def test_no_graph_is_kept_alive():
     """Also without a collection of cycles, and without a backward."""
     model = mlp()
-    counting = Counting(model)
-    alive = []
 
     def work():
+        alive = []
         for _ in range(12):
             output = model(batch()).exp()  # saved as its own node's output
             alive.append(weakref.ref(output.untyped_storage()))
+        del output
+        assert not any(reference() is not None for reference in alive)
 
-    this = call()
-    counting.kind.begin(this)
-    work()
-    assert not any(reference() is not None for reference in alive)
-    counting.kind.end(this, None)
-    counting.kind.release()
+    Counting(model)(work)
 
 
 # Good manners.
@@ -305,14 +116,9 @@ def test_forbidden_hooks_are_said():
 
 def test_ours_come_off_from_below_the_trainings():
     """The call ends inside the training's block, as a step may."""
-    counting = Counting()
-    this = call()
-    counting.kind.begin(this)
     packed = []
     theirs = saved_tensors_hooks(lambda x: packed.append(1) or x.detach(), lambda x: x)
-    theirs.__enter__()
-    counting.kind.end(this, None)
-    counting.kind.release()
+    Counting()(theirs.__enter__)
     torch.ones(1, requires_grad=True).exp()
     assert packed == [1]
     theirs.__exit__()
@@ -342,19 +148,15 @@ def _fail():
 
 def test_nested_calls_count_what_is_theirs():
     counting = Counting()
-    outer, inner = call("outer"), call("inner")
     x = torch.randn(10, requires_grad=True)
     y = torch.randn(20, requires_grad=True)
-    counting.kind.begin(outer)
-    (x * x).sum()
-    counting.kind.begin(inner)
-    (y * y).sum()
-    (x * x).sum()
-    counting.kind.end(inner, None)
-    counting.kind.end(outer, None)
+    with counting.call("outer"):
+        (x * x).sum()
+        with counting.call("inner"):
+            (y * y).sum()
+            (x * x).sum()
     counting.kind.release()
-    by_name = {c.function: c.meta["bytes"] for c in counting.sink.captures}
-    assert by_name == {"inner": 120, "outer": 120}
+    assert counting.saved == [("inner", 120), ("outer", 120)]
     assert sum(counting.sink.captures[0].tables["saved"]["bytes"]) == 120
     # The Timeline's row is the outermost call's.
     assert [(t, int(r["saved_bytes"])) for t, _, r in counting.sink.rows] == [
@@ -368,13 +170,11 @@ def test_two_threads_count_each_their_own():
     barrier = threading.Barrier(2)
 
     def work(name):
-        this = call(name)
-        counting.kind.begin(this)
-        barrier.wait(60)
-        x = torch.randn(sizes[name], requires_grad=True)
-        (x * x).sum()
-        barrier.wait(60)
-        counting.kind.end(this, None)
+        with counting.call(name):
+            barrier.wait(60)
+            x = torch.randn(sizes[name], requires_grad=True)
+            (x * x).sum()
+            barrier.wait(60)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in sizes]
     for thread in threads:
@@ -382,61 +182,54 @@ def test_two_threads_count_each_their_own():
     for thread in threads:
         thread.join()
     counting.kind.release()
-    by_name = {c.function: c.meta["bytes"] for c in counting.sink.captures}
-    assert by_name == {"a": 40, "b": 4000}
+    assert sorted(counting.saved) == [("a", 40), ("b", 4000)]
 
 
 def test_tasks_that_overlap_end_in_any_order():
     counting = Counting()
 
     async def work(name, first, second):
-        this = call(name)
-        counting.kind.begin(this)
-        await asyncio.sleep(first)
-        x = torch.randn(10, requires_grad=True)
-        (x * x).sum()
-        await asyncio.sleep(second)
-        counting.kind.end(this, None)
+        with counting.call(name):
+            await asyncio.sleep(first)
+            x = torch.randn(10, requires_grad=True)
+            (x * x).sum()
+            await asyncio.sleep(second)
 
     async def main():
         await asyncio.gather(work("a", 0, 0.02), work("b", 0.01, 0.03))
 
     asyncio.run(main())
     counting.kind.release()
-    by_name = {c.function: c.meta["bytes"] for c in counting.sink.captures}
-    assert by_name == {"a": 80, "b": 80}  # what happens counts for all under way
+    # What happens counts for all under way.
+    assert counting.saved == [("a", 80), ("b", 80)]
 
 
 def test_between_two_whole_steps_they_stay_and_count_nothing():
     counting = Counting()
     x = torch.randn(10, requires_grad=True)
-    first, second = call("step", iteration=2), call("step", iteration=3)
-    counting.kind.begin(first)
-    (x * x).sum()
-    counting.kind.end(first, None)
+    with counting.call("step", 2):
+        (x * x).sum()
     ours = saved_hooks.top()
     assert ours is not None
     torch.ones(5, requires_grad=True).exp().sum().backward()
-    counting.kind.begin(second)
-    assert saved_hooks.top() == ours
-    (x * x).sum()
-    counting.kind.end(second, None)
+    with counting.call("step", 3):
+        assert saved_hooks.top() == ours
+        (x * x).sum()
     counting.kind.release()
     assert saved_hooks.top() is None
-    assert [c.meta["bytes"] for c in counting.sink.captures] == [40, 40]
+    assert counting.saved == [("step", 40), ("step", 40)]
     assert [c.meta["npp_compat_bytes"] for c in counting.sink.captures] == [80, 80]
 
 
 def test_what_the_training_puts_above_them_between_two_steps_is_the_trainings():
     counting = Counting()
-    first, second = call("step", iteration=2), call("step", iteration=3)
-    counting.kind.begin(first)
-    counting.kind.end(first, None)
+    with counting.call("step", 2):
+        pass
     with (
         saved_tensors_hooks(lambda x: x.detach(), lambda x: x),
         pytest.raises(Unavailable, match="hooks of its own around"),
     ):
-        counting.kind.begin(second)
+        counting.kind.begin(call("step", 3))
     assert saved_hooks.top() is None
     counting.kind.release()
 
@@ -450,22 +243,18 @@ def test_a_call_that_ends_on_another_thread_is_counted_and_leaves_later():
     thread = threading.Thread(target=counting.kind.end, args=(this, None))
     thread.start()
     thread.join()
-    assert counting.sink.captures[0].meta["bytes"] == 40
+    assert counting.saved == [("f", 40)]
     assert saved_hooks.top() is not None  # this thread's stack is its own
     (x * x).sum()
-    again = call("again")
-    counting.kind.begin(again)
-    counting.kind.end(again, None)
-    counting.kind.release()
+    counting(lambda: None)
 
 
 def test_of_a_thread_that_has_ended_in_a_step_nothing_stays_on_torch():
     counting = Counting()
 
     def work():
-        this = call("step")  # after which the hooks stay: the next one begins at once
-        counting.kind.begin(this)
-        counting.kind.end(this, None)
+        with counting.call("step"):  # after it the hooks stay: the next begins at once
+            pass
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -2,132 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from collector.config.schedule import Cycles, Schedule
+from collector.config.schedule import Cycles
 from collector.core import guard
-from collector.core.calls import Gate
-from collector.core.source import SourceInfo, Unavailable
-from collector.core.warn_once import WarnOnce
-from collector.functions.kinds import Slot
-from collector.functions.windows import MAX_FUNCTIONS, Windows
-from collector.steps.positions import Positions
-from collector.steps.progress import Progress
-from tests.collector.functions.sinks import KeptSink
-
-
-def window(start=1, end=2):
-    """Calls from `start` to before `end`; 0: without an end."""
-    return Cycles(0, 0, start, end - start if end else 0, 1)
-
-
-class Kind:
-    """Remembers what it is asked; may be told to raise."""
-
-    def __init__(self, name, log):
-        self.name = name
-        self.info = SourceInfo(name=name, cost="")
-        self.log = log
-        self.raises = {}
-        self.held = False
-
-    def _do(self, what, *details):
-        self.log.append((self.name, what, *details))
-        if what in self.raises:
-            raise self.raises[what]
-
-    def begin(self, call):
-        self.held = True
-        self._do("begin", f"{call.function}.{call.iteration}", call.phase)
-
-    def end(self, call, error):
-        self._do("end", f"{call.function}.{call.iteration}", error)
-
-    def attach(self, model, optimizers):
-        self._do("attach", model, tuple(optimizers))
-
-    def release(self):
-        self.held = False
-        self._do("release")
-
-    def close(self):
-        self.held = False
-        self._do("close")
-
-
-class Setup:
-    """Windows over two kinds that remember."""
-
-    def __init__(
-        self,
-        pattern=None,
-        unit="call",
-        functions=(("*",), ("*",)),
-        *,
-        per_epoch=False,
-        resume=0,
-    ):
-        self.log = []
-        self.sink = KeptSink()
-        self.gate = Gate(self.sink)
-        self.kinds = [Kind(name, self.log) for name in ("first", "second")]
-        self.opened = []
-        warn_once = WarnOnce()
-        self.slots = [
-            Slot(kind.name, names, self.opener(kind), self.gate, warn_once)
-            for kind, names in zip(self.kinds, functions, strict=True)
-        ]
-        self.progress = Progress()
-        positions = Positions(
-            Schedule(pattern or Cycles(active=1), resume=resume),
-            self.progress,
-            warn_once,
-            unit=unit,
-            per_epoch=per_epoch,
-        )
-        self.windows = Windows(
-            positions=positions,
-            slots=self.slots,
-            gate=self.gate,
-            progress=self.progress,
-        )
-
-    def opener(self, kind):
-        def open_kind():
-            self.opened.append(kind.name)
-            if "open" in kind.raises:
-                raise kind.raises["open"]
-            return kind
-
-        return open_kind
-
-    def call(self, function, error=None, inside=lambda: None):
-        under_way = self.windows.begin(function)
-        inside()
-        if under_way is not None:
-            self.windows.end(under_way, error)
-        return under_way is not None
-
-    def step(self, error=None):
-        """What `rec.step()` does."""
-        self.windows.end_step()
-        self.progress.advance(None)
-        self.windows.begin_step()
-
-    def enter(self, phase):
-        """What `rec.phase()` does."""
-        self.windows.drop_step()
-        self.progress.enter(phase, 0)
-        self.windows.begin_step()
-
-    def begun(self, kind="first"):
-        return [e[2] for e in self.log if e[:2] == (kind, "begin")]
-
-    def did(self, what, kind="first"):
-        return [e for e in self.log if e[:2] == (kind, what)]
-
+from collector.core.source import Unavailable
+from collector.functions.windows import MAX_FUNCTIONS
+from tests.collector.functions.sinks import Setup
 
 # Numbers.
 
@@ -146,19 +27,6 @@ def test_each_function_and_phase_counts_its_own_calls():
     setup.call("train")
     setup.call("other")
     assert setup.begun()[3:] == ["other.2"]
-
-
-def test_a_finished_function_that_runs_again_beside_others_is_harmless():
-    """MemProfiler's counter is shared, and training dies (A1)."""
-    setup = Setup()
-    for _epoch in range(2):
-        for _ in range(4):
-            assert setup.call("training_step") in (True, False)
-        setup.progress.enter("val", 0)
-        for _ in range(2):
-            setup.call("validation_step")
-        setup.progress.enter("train", 0)
-    assert setup.begun() == ["training_step.2", "validation_step.2"]
 
 
 def test_kinds_begin_in_reverse_and_end_in_their_order():
@@ -180,22 +48,6 @@ def test_a_recursive_call_is_a_call_of_its_own():
     setup.call("f", inside=lambda: setup.call("f", inside=lambda: setup.call("f")))
     assert setup.begun() == ["f.1", "f.2", "f.3"]
     assert [e[2] for e in setup.did("end")] == ["f.3", "f.2", "f.1"]
-
-
-def test_calls_on_many_threads_have_each_number_once():
-    setup = Setup(Cycles(warmup=0, active=0))
-
-    def work():
-        for _ in range(50):
-            setup.call("f")
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(setup.begun()) == sorted(f"f.{n}" for n in range(1, 201))
-    assert len(setup.did("end")) == 200
 
 
 def test_calls_may_end_in_any_order_and_only_once():
@@ -251,15 +103,6 @@ def test_a_kind_learns_of_the_model_whenever_it_opens():
 # Whole steps.
 
 
-def test_a_step_is_what_lies_between_two_ends():
-    setup = Setup(Cycles(warmup=1, active=2))
-    setup.windows.begin_step()
-    for _ in range(5):
-        setup.step()
-    assert setup.begun() == ["step.2", "step.3"]
-    assert [e[2:] for e in setup.did("end")] == [("step.2", None), ("step.3", None)]
-
-
 def test_a_step_that_a_phase_interrupts_begins_anew_under_its_number():
     setup = Setup(Cycles(warmup=1, active=1))
     setup.windows.begin_step()
@@ -307,15 +150,6 @@ def test_what_follows_the_last_step_is_none():
     assert setup.windows.begin("f") is None
 
 
-def test_an_error_that_ends_the_recording_ends_the_step_with_it():
-    setup = Setup(Cycles(warmup=1, active=0))
-    setup.windows.begin_step()
-    setup.step()
-    error = RuntimeError("out of luck")
-    setup.windows.close(error)
-    assert setup.did("end") == [("first", "end", "step.2", error)]
-
-
 def test_a_function_called_step_is_not_the_whole_step():
     setup = Setup(Cycles(warmup=0, active=0))
     setup.call("step")
@@ -323,16 +157,6 @@ def test_a_function_called_step_is_not_the_whole_step():
 
 
 # When model and torch are left alone.
-
-
-def test_kinds_let_go_when_the_last_cycle_ends():
-    setup = Setup(Cycles(warmup=0, active=2))
-    setup.call("a")
-    assert setup.kinds[0].held  # one more is to come
-    setup.call("a")
-    assert not setup.kinds[0].held
-    setup.call("a")
-    assert len(setup.did("release")) == 1
 
 
 def test_between_cycles_nothing_is_held():
@@ -477,18 +301,6 @@ def test_a_kind_may_pass_on_one_call():
     assert [e[2] for e in setup.did("end")] == ["f.3"]
 
 
-def test_a_schedule_of_ones_own_that_raises_ends_collecting(caplog):
-    def choose(number):
-        if number == 1:
-            raise ValueError("mine")
-        return True
-
-    setup = Setup(choose)
-    assert [setup.call("f") for _ in range(4)] == [True, False, False, False]
-    assert "schedule.choose failed" in caplog.text
-    assert caplog.text.count("schedule.choose failed") == 1
-
-
 def test_a_hook_may_call_a_profiled_function():
     setup = Setup(Cycles(warmup=0, active=1))
     setup.kinds[0].begin = lambda call: (
@@ -510,12 +322,6 @@ def test_a_forked_child_does_nothing_more():
 # Epochs of their own.
 
 
-def collected(setup):
-    """Iterations that were collected, in their order."""
-    begun = [entry[2] for entry in setup.log if entry[:2] == ("first", "begin")]
-    return [int(name.rpartition(".")[2]) for name in begun]
-
-
 @pytest.mark.parametrize("unit", ["call", "step", "sample"])
 def test_each_epoch_has_its_own_cycles_and_resumes_once(unit):
     """Composer skips what an earlier start has seen in every epoch, not in the first."""
@@ -526,22 +332,9 @@ def test_each_epoch_has_its_own_cycles_and_resumes_once(unit):
         windows.epoch(None)
         for _ in range(8):
             progress.report(tokens=None, samples=1)
-            under_way = windows.begin("f")
-            if under_way is not None:
-                windows.end(under_way, None)
+            setup.call("f")
             progress.advance(None)
     # ....wAS. of the resumed one, then ..wAS... of each.
     offset = 1 if unit == "sample" else 0  # samples are counted when they are there
-    found = [number - 1 + offset for number in collected(setup)]
+    found = [int(name[2:]) - 1 + offset for name in setup.begun()]
     assert found == [5, 6, 8 + 3, 8 + 4, 16 + 3, 16 + 4]
-
-
-def test_without_epochs_of_their_own_cycles_go_on():
-    setup = Setup(Cycles(1, 1, 1, 2, 1))
-    for _ in range(3):
-        setup.windows.epoch(None)
-        for _ in range(8):
-            under_way = setup.windows.begin("f")
-            if under_way is not None:
-                setup.windows.end(under_way, None)
-    assert collected(setup) == [4, 5]
