@@ -156,24 +156,6 @@ def test_two_functions_of_one_name_are_two():
     assert name_of(step) != "step"  # which is the whole step's
 
 
-def test_a_coroutine_is_one_call_until_it_returns(active):
-    @collector.profiled
-    async def later(x):
-        active.events.append("before")
-        await asyncio.sleep(0)
-        active.events.append("after")
-        return x
-
-    assert inspect.iscoroutinefunction(later)
-    assert asyncio.run(later(5)) == 5
-    assert active.events == [
-        ("begin", "later"),
-        "before",
-        "after",
-        ("end", "later", None),
-    ]
-
-
 def test_a_cancelled_coroutine_ends_its_call(active):
     @collector.profiled
     async def never():
@@ -220,27 +202,6 @@ def test_a_generator_that_nobody_exhausts_ends_without_an_error(active):
         break
     gc.collect()
     assert active.events == [("begin", "endless"), ("end", "endless", None)]
-
-
-def test_an_async_generator_keeps_its_ways(active):
-    @collector.profiled
-    async def stream():
-        try:
-            got = yield 1
-            yield got
-        except ValueError:
-            yield "caught"
-
-    async def main():
-        one = stream()
-        assert await one.asend(None) == 1
-        assert await one.asend("sent") == "sent"
-        assert await one.athrow(ValueError) == "caught"
-        assert [item async for item in one] == []
-
-    assert inspect.isasyncgenfunction(stream)
-    asyncio.run(main())
-    assert active.events == [("begin", "stream"), ("end", "stream", None)]
 
 
 def test_a_span_with_memory_is_a_call_and_without_it_is_none(active):

@@ -187,18 +187,6 @@ def test_a_module_that_takes_but_one_is_left_without(monkeypatch):
     assert not model._forward_pre_hooks
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_hooked_model_can_be_scripted():
-    hook = Counting()
-    model, hooks = model_with(hook)
-    scripted = torch.jit.script(model)
-    assert scripted(torch.ones(1, 4)).shape == (1, 2)
-    assert hook.calls == 0
-    model(torch.ones(1, 4))
-    assert hook.calls == 2
-    hooks.remove()
-
-
 def test_a_listener_that_raises_hears_no_more_and_training_goes_on():
     hook = Counting()
     model, hooks = model_with(hook)

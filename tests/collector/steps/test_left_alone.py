@@ -21,26 +21,22 @@ from tests.collector.steps.test_span_log import ALWAYS, named, record
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_model_can_be_scripted_while_it_is_recorded(tmp_path):
+def test_a_model_is_copied_sent_and_scripted_as_if_it_were_not_recorded(tmp_path):
     model = nn.Sequential(nn.Linear(4, 2), nn.ReLU())
     x = torch.ones(3, 4)
-    with record(tmp_path / "run", model=model) as rec:
-        scripted = torch.jit.script(model)
-        assert torch.equal(scripted(x), model(x))
+    with record(tmp_path / "run", model=model, schedule=ALWAYS) as rec:
+        twin = copy.deepcopy(model)
+        sent = pickle.loads(pickle.dumps(model))
+        expected = model(x)
+        for other in (twin, sent, torch.jit.script(model)):
+            assert torch.equal(other(x), expected)
+        model(x)
         rec.step()
         assert len(model._forward_hooks) == len(model._forward_pre_hooks) == 1
+    assert len(named(read_only_file(tmp_path / "run"), "forward")) == 2
     assert not model._forward_hooks
     assert not model._forward_pre_hooks
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_copy_made_meanwhile_can_be_scripted_afterwards(tmp_path):
-    model = nn.Sequential(nn.Linear(4, 2), nn.ReLU())
-    with record(tmp_path / "run", model=model, schedule=ALWAYS):
-        model(torch.ones(3, 4))
-        twin = copy.deepcopy(model)
-    x = torch.ones(3, 4)
-    assert torch.equal(torch.jit.script(twin)(x), model(x))
+    assert torch.equal(torch.jit.script(twin)(x), expected)
 
 
 def test_functions_of_torch_are_pickled_while_they_are_wrapped(tmp_path):

@@ -37,15 +37,25 @@ def test_made_up_categories_are_not_kept_for_ever(monkeypatch):
     assert span_options(7, None, False).category == "7"
 
 
-def test_args_are_the_spans_own_and_bounded():
+def test_args_are_the_spans_own_plain_and_bounded():
     given = {"n": 1}
     one = collector.span("x", category="c", args=given)
     given["n"] = 2
     assert one._args == {"n": 1}
+    assert collector.span("x", args={})._args is None
     many = {f"{'k' * 200}{at}" if at == 3 else f"k{at}": at for at in range(100)}
     kept = collector.span("x", args=many)._args
     assert len(kept) <= 32
     assert max(map(len, kept)) <= 100
-    odd = collector.span("x", args={1: object(), "t": torch.ones(2), "s": "y" * 900})
-    tensor = "<Tensor on cpu, shape (2,)>"
-    assert odd._args == {"1": "<object>", "t": tensor, "s": "y" * 500}
+    odd = {
+        1: object(),
+        "list": [1, 2.5, None, True, {"a": [object()]}],
+        "t": torch.ones(2),
+        "s": "y" * 900,
+    }
+    assert collector.span("x", args=odd)._args == {
+        "1": "<object>",
+        "list": [1, 2.5, None, True, {"a": "<list>"}],
+        "t": "<Tensor on cpu, shape (2,)>",
+        "s": "y" * 500,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 import time
@@ -11,9 +10,10 @@ import numpy as np
 import pytest
 
 import collector
-from collector.core.plain import plain_args
+from collector.core.warn_once import WarnOnce
+from collector.steps.spans import calls
 from collector.steps.spans import captures as span_captures
-from collector.steps.spans.log import STATES, states_mask
+from collector.steps.spans.log import STATES
 from tests.collector import recordings
 from tests.collector.recordings import Recording, read_only_file
 
@@ -215,42 +215,6 @@ def test_spans_that_cross_and_end_on_another_thread(tmp_path):
     assert named(found, "second")[0]["thread"] == "helper"
 
 
-def test_coroutines_and_generators_are_spans_and_return_their_values(tmp_path):
-    took_ns = {}
-    with record(tmp_path / "run", schedule=ALWAYS) as rec:
-
-        @rec.span("coroutine")
-        async def later(seconds):
-            await asyncio.sleep(seconds)
-            return seconds
-
-        @rec.span("generator")
-        def count():
-            got = yield 1
-            return got
-
-        async def timed(seconds):
-            began = time.perf_counter_ns()
-            result = await later(seconds)
-            took_ns[seconds] = time.perf_counter_ns() - began
-            return result
-
-        async def both():
-            return await asyncio.gather(timed(0.03), timed(0.01))
-
-        assert asyncio.run(both()) == [0.03, 0.01]
-        numbers = count()
-        next(numbers)
-        with pytest.raises(StopIteration) as end:
-            numbers.send("sent")
-        assert end.value.value == "sent"
-    found = read_only_file(tmp_path / "run")
-    longer, shorter = (row["duration_ns"] for row in named(found, "coroutine"))
-    assert 10e6 <= shorter <= took_ns[0.01]
-    assert 30e6 <= longer <= took_ns[0.03]
-    assert len(named(found, "generator")) == 1
-
-
 # Instants and counters.
 
 
@@ -291,39 +255,18 @@ def test_instants_and_counters_are_kept_where_spans_are(tmp_path):
     ]
 
 
-def test_what_is_no_number_and_no_state_is_refused_with_a_word(tmp_path, caplog):
+def test_what_is_no_number_and_no_state_is_refused_with_a_word(
+    tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(calls, "warn_once", WarnOnce())
     with record(tmp_path / "run", schedule=ALWAYS) as rec:
         rec.log({"odd": "text"})
         with rec.span("x", states="sometimes"):
             pass
     assert len(named(read_only_file(tmp_path / "run"), "x")) == 1
     said = " ".join(caplog.messages)
-    assert "'sometimes' is no state" in said or "log takes numbers" in said
-
-
-def test_states_are_bits():
-    assert states_mask("skip") == 1
-    assert states_mask(["ACTIVE", "warmup"]) == 6
-    assert states_mask(()) == 0
-    with pytest.raises(ValueError, match=r"no state .* Use skip, warmup, active"):
-        states_mask("pause")
-
-
-def test_args_are_plain_and_bounded_and_hold_nothing_alive():
-    assert plain_args({}) is None
-    found = plain_args(
-        {
-            "text": "x" * 10_000,
-            "list": [1, 2.5, None, True, {"a": [object()]}],
-            "array": np.zeros(3),
-            **{f"key {number}": number for number in range(100)},
-        }
-    )
-    assert len(found) == 32
-    assert len(found["text"]) == 500
-    assert found["list"] == [1, 2.5, None, True, {"a": "<list>"}]
-    assert found["array"].startswith("<ndarray")
-    assert found["array"].endswith(", shape (3,)>")
+    assert "'sometimes' is no state of the schedule. Use skip, warmup, active" in said
+    assert "log takes numbers of 64 bits, got a str for odd" in said
 
 
 # Bounds.

@@ -204,17 +204,6 @@ def test_one_span_in_many_threads_and_tasks_keeps_each_ones_time(tmp_path):
     assert 340_000 <= spans["tasks"]["total_us"] <= sum(most_us[1:]) + 2
 
 
-def test_spans_without_a_recorder_call_straight_through():
-    @collector.span("free")
-    def free():
-        return "result"
-
-    assert collector.active() is None
-    assert free() == "result"
-    with collector.span("block"):
-        pass
-
-
 def test_spans_and_marks_are_bounded_per_flush_and_what_is_lost_is_counted(tmp_path):
     with record(tmp_path / "run", flush_seconds=60) as rec:
         rec.flush(60)
