@@ -59,6 +59,11 @@ def mlp(width=32):
     )
 
 
+def param_bytes(*modules):
+    """Bytes of all parameters of these modules."""
+    return sum(p.numel() * 4 for module in modules for p in module.parameters())
+
+
 def tokens(batch=4, length=64, vocabulary=1024):
     """A batch of token numbers."""
     return torch.randint(0, vocabulary, (batch, length))

@@ -139,7 +139,23 @@ class Log:
         )
 
 
-def ours(capture, *, fsdp, only_sharded=None):
+def bytes_by_owner(capture, category, *, at_start=False):
+    """Bytes of a category by module; `at_start`: of what was alive then, else at the end."""
+    events = capture.tables["events"]
+    chosen = events["category"] == CATEGORIES.index(category)
+    if at_start:
+        chosen &= events["time_us"] == 0
+    held = [0] * len(capture.tables["modules"]["fqn"])
+    for owner, delta in zip(
+        events["module"][chosen].tolist(),
+        events["delta_bytes"][chosen].tolist(),
+        strict=True,
+    ):
+        held[owner] += delta
+    return held
+
+
+def ours(capture, *, fsdp):
     """Our log at every state that torch's tracker knows."""
     log = Log(capture)
     log.check()
@@ -179,6 +195,12 @@ def our_peaks(capture, *, fsdp):
         for key, calls in found.items()
         if calls
     }
+
+
+def our_peak(capture, *, fsdp):
+    """{device: balance at its highest moment}, in torch's words."""
+    categories = FSDP_CATEGORIES if fsdp else PLAIN_CATEGORIES
+    return _translated(Log(capture).peak_snapshot(), categories)
 
 
 def _translated(balance, categories):

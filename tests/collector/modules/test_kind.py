@@ -8,27 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from collector.config.sections import ModulesConfig
 from collector.core.calls import Call
 from collector.core.source import Unavailable
 from collector.errors import ConfigError
-from collector.modules.kind import INFO, ModulesKind
 from collector.modules.session import CUDA_ROUNDING_BYTES, rounding_bytes
 from collector.modules.tree import find_root
 from tests.collector.modules import models, reduction
-
-
-def test_it_opens_from_the_recorders_configuration():
-    from collector.config import load
-
-    class Sink:
-        put_capture = put_row = note_kind = None
-
-    kind = ModulesKind(load().modules, Sink())
-    assert kind.info is INFO
-    kind.release()
-    kind.close()
-    kind.close()
 
 
 def test_a_capture_says_what_it_is(track):
@@ -56,19 +41,14 @@ def test_a_capture_says_what_it_is(track):
         "num_events_dropped": 0,
         "reasons": [],
     }
+    for table in capture.tables.values():
+        assert len({len(column) for column in table.values()}) == 1
     modules = capture.tables["modules"]
     assert modules["fqn"] == ("Sequential", *(f"Sequential.{i}" for i in range(4)))
     assert modules["path"] == ("", "0", "1", "2", "3")
     assert modules["type"] == ("Sequential", "Linear", "ReLU", "Linear", "ReLU")
     assert modules["parent"].tolist() == [-1, 0, 0, 0, 0]
     assert modules["param_bytes"].tolist() == [0, 33 * 64 * 4, 0, 65 * 32 * 4, 0]
-
-
-def test_every_column_has_its_tables_length(track):
-    model = models.Transformer()
-    capture = track(model).step(lambda: model(models.tokens()).sum().backward())
-    for table in capture.tables.values():
-        assert len({len(column) for column in table.values()}) == 1
 
 
 def test_without_a_model_nothing_is_tracked(track):
@@ -85,13 +65,15 @@ def test_a_model_is_not_kept_alive(track):
         tracking.begin()
 
 
-def test_a_root_that_does_not_exist_is_an_error_with_its_key():
+def test_a_root_that_does_not_exist_is_an_error_with_its_key(track):
     with pytest.raises(ConfigError, match=r"modules\.root .*'layers\.7'.*'7'.*0, 1"):
         find_root(models.Transformer(), "layers.7")
     with pytest.raises(ConfigError, match=r"has: layers, norm, out, places, tokens\."):
         find_root(models.Transformer(), "decoder")
     with pytest.raises(ConfigError, match=r"not a int"):
         find_root(3, "")
+    with pytest.raises(Unavailable, match=r"modules\.root"):
+        track(models.Transformer(), root="decoder")
 
 
 def test_it_is_one_where_recording_starts(tmp_path):
@@ -103,12 +85,6 @@ def test_it_is_one_where_recording_starts(tmp_path):
     settings["root"] = "1.layers"
     several = [models.mlp(), models.Transformer()]
     collector.record(tmp_path, model=several, modules=settings).close()
-
-
-def test_attaching_a_model_without_that_root_says_so_and_is_no_end(track):
-    model = models.Transformer()
-    with pytest.raises(Unavailable, match=r"modules\.root"):
-        track(model, root="decoder")
 
 
 def test_a_root_below_the_model(track):
@@ -214,10 +190,6 @@ def test_sizes_are_rounded_as_the_devices_allocator_does(monkeypatch):
     assert rounding_bytes("cpu") == rounding_bytes("xpu") == 1
     monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
     assert rounding_bytes("cuda") == 1
-
-
-def test_the_settings_are_the_sections():
-    assert ModulesConfig().enabled is False
 
 
 def test_several_models_are_children_of_one(track):

@@ -51,25 +51,26 @@ class Counting(TorchDispatchMode):
 
 @pytest.mark.usefixtures("no_garbage")
 def test_forwards_without_backward_leak_nothing(track):
+    """In windows of their own, and all in one."""
     model = Keeping()
     tracking = track(model)
-    for _ in range(12):
-        tracking.step(model, torch.ones(8, 32))
-        assert [ref() for ref in model.made] == [None] * len(model.made)
-    assert len(model.made) == 48
 
-
-@pytest.mark.usefixtures("no_garbage")
-def test_forwards_without_backward_inside_one_window_leak_nothing(track):
-    model = Keeping()
-    tracking = track(model)
-    call = tracking.begin()
-    for _ in range(12):
+    def forward():
         model(torch.ones(8, 32))
         assert [ref() for ref in model.made] == [None] * len(model.made)
+
+    for _ in range(12):
+        tracking.step(forward)
+    call = tracking.begin()
+    session = weakref.ref(tracking.kind._session)
+    for _ in range(12):
+        forward()
     log = reduction.Log(tracking.end(call))
     log.check()
     assert "activation" not in log.balances[-1]["cpu"]
+    assert len(model.made) == 2 * 48
+    gc.collect()
+    assert session() is None
 
 
 def test_a_graph_that_outlives_the_window_can_be_used_and_is_freed(track):
@@ -82,17 +83,6 @@ def test_a_graph_that_outlives_the_window_can_be_used_and_is_freed(track):
     loss.backward()
     assert model[0].weight.grad is not None
     assert len(capture.tables["boundaries"]["event"]) == num_bounds
-
-
-def test_nothing_of_a_window_stays_alive(track):
-    model = models.mlp()
-    tracking = track(model)
-    call = tracking.begin()
-    session = weakref.ref(tracking.kind._session)
-    model(torch.ones(4, 32)).sum().backward()
-    tracking.end(call)
-    gc.collect()
-    assert session() is None
 
 
 def test_a_tracked_model_can_be_copied_and_saved(track):

@@ -42,11 +42,7 @@ def recomputed():
 def assert_same(theirs, capture):
     assert reduction.ours(capture, fsdp=False) == oracle.states(theirs)
     assert reduction.our_peaks(capture, fsdp=False) == oracle.peaks(theirs)
-    names = reduction.PLAIN_CATEGORIES
-    assert {
-        device: {names[name]: size for name, size in sizes.items()}
-        for device, sizes in reduction.Log(capture).peak_snapshot().items()
-    } == oracle.peak_snapshot(theirs)
+    assert reduction.our_peak(capture, fsdp=False) == oracle.peak_snapshot(theirs)
     assert not capture.meta["incomplete"]
     assert capture.meta["reasons"] == []
 
@@ -102,13 +98,13 @@ def test_what_backward_allocates_belongs_to_the_module_it_is_for(track):
     assert {"Shared.gate", "Shared.inner"} <= owners
 
 
-def test_three_iterations_have_three_peaks(track):
+def test_each_iteration_has_its_own_peak(track):
     model, optimizer = models.started(
         models.Transformer, models.train_step, models.tokens()
     )
     tracking = track(model, optimizer)
     peaks, expected = [], []
-    for batch in (2, 8, 4):
+    for batch in (2, 8, 2):
         x = models.tokens(batch)
         theirs = oracle.plain_tracker(model, optimizer, (x,))
         with theirs:
@@ -117,21 +113,7 @@ def test_three_iterations_have_three_peaks(track):
         capture = tracking.step(models.train_step, model, optimizer, x)
         peaks.append(reduction.Log(capture).peak())
     assert peaks == expected
-    assert len(set(peaks)) == 3
-
-
-def test_batches_of_2_8_2_have_the_peaks_of_2_8_2(track):
-    model, optimizer = models.started(
-        models.Transformer, models.train_step, models.tokens()
-    )
-    tracking = track(model, optimizer)
-    small, large, again = (
-        reduction.Log(
-            tracking.step(models.train_step, model, optimizer, models.tokens(batch))
-        ).peak()
-        for batch in (2, 8, 2)
-    )
-    assert small == again < large
+    assert peaks[0] == peaks[2] < peaks[1]
 
 
 def test_all_optimizers_are_followed_not_the_first(track):
@@ -223,16 +205,7 @@ def test_inputs_made_inside_the_window_are_inputs(track):
 def test_gradients_belong_to_the_module_of_their_parameter(track):
     model = models.mlp()
     capture = track(model).step(lambda: model(torch.ones(4, 32)).sum().backward())
-    held = [0] * 5
-    for owner, category, delta in zip(
-        *(
-            capture.tables["events"][n].tolist()
-            for n in ("module", "category", "delta_bytes")
-        ),
-        strict=True,
-    ):
-        if reduction.CATEGORIES[category] == "grad":
-            held[owner] += delta
+    held = reduction.bytes_by_owner(capture, "grad")
     assert held == capture.tables["modules"]["param_bytes"].tolist()
 
 
