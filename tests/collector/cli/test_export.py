@@ -9,7 +9,6 @@ import pickletools
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,7 @@ from tb_plugin.cli import main
 from tb_plugin.formats.memprofiler.imports import Imports, Window
 from tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder, flip_bit
-from tests.collector.cli.recorded import (
-    KIB,
-    add_history,
-    add_modules,
-    add_snaps,
-)
+from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
 from tests.memprofiler_files import dumps_in, write_stats
 
 ALL = ("--yaml", "--modules", "--history", "--config")
@@ -40,6 +34,11 @@ def export(*arguments: object) -> int:
 
 def names_in(folder: Path) -> set[str]:
     return {p.name for p in folder.iterdir() if p.is_file()} - {EXPORT_MARK}
+
+
+def stats_in(folder: Path, kind: str = "memory") -> dict:
+    """Rank 0's snaps, or its windows (`fsdp_memory`), as any safe loader has them."""
+    return yaml.safe_load((folder / f"rank_0_{kind}_stats.yaml").read_text())
 
 
 def opened(folder: Path) -> Imports:
@@ -163,12 +162,12 @@ def test_only_what_several_phases_have_in_common_is_told_apart_by_them(run, tmp_
     rank.close()
     out = tmp_path / "out"
     assert export(tmp_path, *ALL, "-o", out) == 0
-    found = yaml.safe_load((out / "rank_0_memory_stats.yaml").read_text())
+    found = stats_in(out)
     assert found == expected
     assert {"0.validation_step.2.start", "0.step.3.end", "0.val.step.3.end"} <= set(
         found
     )
-    windows = yaml.safe_load((out / "rank_0_fsdp_memory_stats.yaml").read_text())
+    windows = stats_in(out, "fsdp_memory")
     assert set(windows) == {"0.validation_step.2", "0.val.step.3"}
     assert {row["function"] for row in module_table(out)} == {
         "validation_step",
@@ -188,24 +187,8 @@ def test_a_call_is_called_the_same_on_each_rank(run, tmp_path):
             add_snaps(rank, "check", [2])
         rank.close()
     assert export(tmp_path, "--yaml", "-o", tmp_path / "out") == 0
-    found = yaml.safe_load((tmp_path / "out" / "rank_0_memory_stats.yaml").read_text())
+    found = stats_in(tmp_path / "out")
     assert set(found) == {"0.val.check.2.start", "0.val.check.2.end"}
-
-
-def test_each_report_has_the_peak_of_its_own_iteration(run, tmp_path):
-    """A2: MemProfiler prints the last iteration's peak into all of them."""
-    rank = run.rank(0)
-    for iteration, batch in ((2, 2), (3, 8), (4, 2)):
-        add_modules(rank, iteration, scale=batch)
-    rank.close()
-    out = tmp_path / "out"
-    assert export(tmp_path, "--modules", "-o", out) == 0
-    peaks = {
-        row["iteration"]: int(row["bytes"])
-        for row in module_table(out)
-        if row["state"] == "Peak" and row["category"] == "Total"
-    }
-    assert peaks == {"2": 18 * KIB, "3": 54 * KIB, "4": 18 * KIB}
 
 
 def module_table(out: Path) -> list[dict[str, str]]:
@@ -227,9 +210,7 @@ def test_exact_bytes_stand_in_the_yaml_and_in_the_table(run, tmp_path):
     )
     assert size == 6 * KIB
     assert {row["depth"] for row in rows if row["module"] == "FSDPNet.layer"} == {"2"}
-    found = yaml.safe_load(
-        (tmp_path / "out" / "rank_0_fsdp_memory_stats.yaml").read_text()
-    )
+    found = stats_in(tmp_path / "out", "fsdp_memory")
     window = found["0.step.2"]
     assert window["peak"]["cuda:0"]["Total"] == 12 * KIB
     layer = window["modules"]["FSDPNet.layer"]
@@ -263,7 +244,7 @@ def test_a_job_that_was_killed_leaves_all_that_it_wrote(tmp_path):
         assert process.stdout.readline() == "written\n"
         os.kill(process.pid, signal.SIGKILL)
     assert export(tmp_path, "-o", tmp_path / "out") == 0
-    found = yaml.safe_load((tmp_path / "out" / "rank_0_memory_stats.yaml").read_text())
+    found = stats_in(tmp_path / "out")
     assert list(found) == [
         "0.training_step.2.start",
         "0.training_step.2.end",
@@ -281,32 +262,23 @@ def test_attempts_go_into_directories_of_their_own(run, tmp_path):
         rank.close()
     out = tmp_path / "out"
     assert export(tmp_path, "--yaml", "-o", out) == 0
-    newest = yaml.safe_load((out / "rank_0_memory_stats.yaml").read_text())
-    oldest = yaml.safe_load(
-        (out / "attempt_1" / "rank_0_memory_stats.yaml").read_text()
-    )
+    newest = stats_in(out)
+    oldest = stats_in(out / "attempt_1")
     assert list(newest) == ["0.step.3.start", "0.step.3.end"]
     assert list(oldest) == ["0.step.2.start", "0.step.2.end"]
     assert export(tmp_path, "--yaml", "--attempt", 1, "-o", tmp_path / "one") == 0
     assert names_in(tmp_path / "one") == {"rank_0_memory_stats.yaml"}
 
 
-def test_one_rank_alone(run, tmp_path):
+def test_one_rank_is_chosen_by_its_number_or_its_file(run, tmp_path):
     for number in range(4):
         rank = run.rank(number)
         add_snaps(rank, "step", [2])
         rank.close()
-    out = tmp_path / "out"
-    assert export(tmp_path, "--yaml", "--rank", 2, "-o", out) == 0
-    assert names_in(out) == {"rank_2_memory_stats.yaml"}
-
-
-def test_a_ranks_file_can_be_named_itself(run, tmp_path):
-    rank = run.rank(7)
-    add_snaps(rank, "step", [2])
-    rank.close()
+    assert export(tmp_path, "--yaml", "--rank", 2, "-o", tmp_path / "out") == 0
+    assert names_in(tmp_path / "out") == {"rank_2_memory_stats.yaml"}
     assert export(rank.path, "--yaml") == 0
-    assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_7_memory_stats.yaml"}
+    assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_3_memory_stats.yaml"}
 
 
 def test_nothing_is_overwritten_unless_forced(run, tmp_path, capsys):
@@ -329,6 +301,9 @@ def test_nothing_is_overwritten_unless_forced(run, tmp_path, capsys):
     assert export(tmp_path, "--yaml", "--config", "--force", "-o", out) == 0
     assert there.read_bytes() != b"mine"
     assert not [p for p in out.iterdir() if p.name.startswith(".")]
+    capsys.readouterr()
+    assert export(tmp_path, "--yaml", "-o", there / "out") == 2
+    assert f"where: {there / 'out'}" in capsys.readouterr().err
 
 
 def test_settings_come_back_as_they_were(run, tmp_path):
@@ -359,18 +334,22 @@ def test_functions_whose_names_hold_anything_stay_in_the_directory(run, tmp_path
     assert {p.name for p in tmp_path.iterdir()} == {"exp", "out"}
 
 
-def test_captures_by_hand_of_one_name_are_all_written(run, tmp_path):
+def test_captures_by_hand_of_one_name_are_all_written(run, tmp_path, capsys):
+    """And what was asked for beside them and is not there is told."""
     rank = run.rank(0)
     for step in (4, 4, 9):
         add_history(rank, 0, "", function="", label="leak", step=step)
     rank.close()
-    out = tmp_path / "out"
-    assert export(tmp_path, "--history", "-o", out) == 0
-    assert names_in(out) == {
+    assert export(tmp_path, *ALL, "-o", tmp_path / "out") == 0
+    assert names_in(tmp_path / "out") == {
         "cuda_alloc_rank_0.leak.4.pickle",
         "cuda_alloc_rank_0.leak-2.4.pickle",
         "cuda_alloc_rank_0.leak.9.pickle",
     }
+    said = capsys.readouterr().err
+    assert "nothing for --yaml" in said
+    assert "nothing for --modules" in said
+    assert "nothing for --history" not in said
 
 
 def test_damage_costs_one_file_and_is_told(run, tmp_path, capsys):
@@ -417,36 +396,3 @@ def test_errors_say_what_where_and_what_to_do(run, tmp_path, capsys):
     assert "exp, other" in said
     write_stats(tmp_path / "theirs", 0)
     assert "another tool's files" in failing(tmp_path, "--run", "theirs")
-
-
-def test_what_was_asked_for_and_is_not_there_is_told(run, tmp_path, capsys):
-    rank = run.rank(0)
-    add_snaps(rank, "step", [2])
-    rank.close()
-    assert export(tmp_path, *ALL, "-o", tmp_path / "out") == 0
-    said = capsys.readouterr().err
-    assert "nothing for --history" in said
-    assert "nothing for --modules" in said
-    assert "--yaml" not in said
-
-
-def test_a_directory_that_cannot_be_written_is_named(run, tmp_path, capsys):
-    rank = run.rank(0)
-    add_snaps(rank, "step", [2])
-    rank.close()
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    assert export(tmp_path, "--yaml", "-o", blocked / "out") == 2
-    assert f"where: {blocked / 'out'}" in capsys.readouterr().err
-
-
-def test_thousands_of_snaps_take_seconds(run, tmp_path):
-    rank = run.rank(0)
-    expected = add_snaps(rank, "step", list(range(1, 2001)))
-    rank.close()
-    before = time.monotonic()
-    assert export(tmp_path, "--yaml", "-o", tmp_path / "out") == 0
-    print(f"4,000 snaps: {time.monotonic() - before:.1f} s")
-    text = (tmp_path / "out" / "rank_0_memory_stats.yaml").read_text()
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    assert yaml.load(text, loader) == expected

@@ -10,9 +10,10 @@ import pytest
 
 import collector
 from collector.config import load, load_with_imports, settings
-from collector.config.memprofiler import KEYS, summary
+from collector.config.memprofiler import KEYS
 from collector.config.values import UNCHANGED, Setting, checked
 from collector.errors import ConfigError
+from tests.collector.config.conftest import error_of
 
 MEMPROFILER_DEFAULTS = {
     "functions.enabled": False,
@@ -44,12 +45,6 @@ def converted(cfg):
     config, (found,) = load_with_imports({"memprofiler_cfg": cfg})
     leaves = {path: config.leaf(path) for path in found.leaves}
     return leaves, {entry.key: entry for entry in found.entries}
-
-
-def error_of(config):
-    with pytest.raises(ConfigError) as raised:
-        load(config)
-    return str(raised.value)
 
 
 # Key by key.
@@ -245,13 +240,16 @@ def test_it_is_found_wherever_it_stands(wrap):
     assert load(wrap(cfg)).schedule.active == 6
 
 
-def test_a_trainers_file_may_use_our_words_for_its_own(tmp_path):
-    path = tmp_path / "trainer.yaml"
-    path.write_text(TRAINER)
+def test_a_trainers_file_may_use_our_words_for_its_own_and_is_a_layer(write):
+    path = write(TRAINER)
     config, (found,) = load_with_imports(path)
     assert config.schedule.active == 6
     assert config.process == load().process
     assert found.left_out == ("seed_everything", "process", "trainer", "model")
+    config = load([{"max_file_bytes": 64}, path, {"dumps": []}], modules=True)
+    assert (config.max_file_bytes, config.schedule.active) == (64, 6)
+    assert config.modules.enabled
+    assert not config.dumps
 
 
 def test_our_own_keys_beside_it_win():
@@ -266,15 +264,6 @@ def test_our_own_keys_beside_it_win():
     assert config.schedule.active == 4
     assert config.max_file_bytes == 64
     assert found.left_out == ("trainer.profiler",)
-
-
-def test_it_layers_like_any_file(tmp_path):
-    path = tmp_path / "trainer.yaml"
-    path.write_text(TRAINER)
-    config = load([{"max_file_bytes": 64}, path, {"dumps": []}], modules=True)
-    assert (config.max_file_bytes, config.schedule.active) == (64, 6)
-    assert config.modules.enabled
-    assert not config.dumps
 
 
 def test_settings_that_refer_to_themselves_end():
@@ -308,9 +297,8 @@ def test_callables_are_kept():
 # What is wrong with it.
 
 
-def test_several_of_them(tmp_path):
-    path = tmp_path / "two.yaml"
-    path.write_text("a:\n  memprofiler_cfg: {}\nb:\n  memprofiler_cfg: {}\n")
+def test_several_of_them(write):
+    path = write("a:\n  memprofiler_cfg: {}\nb:\n  memprofiler_cfg: {}\n")
     assert error_of(path) == (
         f"{path} holds 2 mappings of memprofiler_cfg: 'a.memprofiler_cfg' (line 2),"
         " 'b.memprofiler_cfg' (line 4). Keep the one that counts."
@@ -350,9 +338,8 @@ def test_several_of_them(tmp_path):
         ),
     ],
 )
-def test_errors_name_its_own_keys_and_lines(tmp_path, line, words):
-    path = tmp_path / "cfg.yaml"
-    path.write_text(f"# a comment\nmodel:\n  memprofiler_cfg:\n    {line}\n")
+def test_errors_name_its_own_keys_and_lines(write, line, words):
+    path = write(f"# a comment\nmodel:\n  memprofiler_cfg:\n    {line}\n")
     assert words.format(at=f"{path}, line 4") in error_of(path)
 
 
@@ -364,9 +351,8 @@ def test_a_file_named_in_its_place():
     )
 
 
-def test_a_key_twice_counts_only_in_its_part(tmp_path):
-    path = tmp_path / "cfg.yaml"
-    path.write_text("x: {a: 1, a: 2}\nmemprofiler_cfg: {enabled: true}\n")
+def test_a_key_twice_counts_only_in_its_part(write):
+    path = write("x: {a: 1, a: 2}\nmemprofiler_cfg: {enabled: true}\n")
     assert load(path).functions.enabled
     path.write_text("memprofiler_cfg:\n  enabled: true\n  enabled: false\n")
     assert "'memprofiler_cfg.enabled' stands twice in" in error_of(path)
@@ -376,10 +362,9 @@ def test_a_key_twice_counts_only_in_its_part(tmp_path):
 
 
 def test_record_takes_the_file_and_tells_once_what_became_of_it(
-    tmp_path, caplog, monkeypatch
+    tmp_path, write, caplog, monkeypatch
 ):
-    path = tmp_path / "cfg.yaml"
-    path.write_text(TRAINER)
+    path = write(TRAINER)
     for rank in ("0", "1"):
         monkeypatch.setenv("RANK", rank)
         monkeypatch.setenv("WORLD_SIZE", "2")
@@ -412,8 +397,3 @@ def test_an_error_in_our_words_follows_what_the_users_keys_became(tmp_path, capl
     (told,) = [r.getMessage() for r in caplog.records]
     assert "memory_hooks.post_forward_hooks: [no_such_package.hook] ->" in told
     assert not (tmp_path / "run").exists()
-
-
-def test_a_summary_says_that_it_is_off():
-    found = load_with_imports({"memprofiler_cfg": {}})[1][0]
-    assert "enabled: false -> functions.enabled: false" in summary(found)
