@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,8 @@ import torch
 
 import collector
 from collector.core import guard
-from collector.torch_profiler import exporting, files, others
+from collector.torch_profiler import exporting, others
 from collector.torch_profiler.session import Session
-from tests.collector.recordings import wait_until
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
@@ -24,10 +20,10 @@ from tests.collector.torch_profiler.training import (
     record,
     recording,
     step_names,
+    steps,
     traces,
     train,
 )
-from tests.programs import Program
 
 ROOT = Path(__file__).parents[3]
 METHODS = ("_prepare_trace", "__exit__")
@@ -57,17 +53,10 @@ def _torch_is_left_alone():
 
 
 def test_a_cycle_under_the_programs_profiler_is_left_out(tmp_path, caplog):
-    training = Training()
+    profile = own()
     with record(tmp_path) as recorder:
-        for number in range(9):
-            if number == 0:
-                profile = own()
-                profile.start()
-            if number == 4:
-                profile.stop()
-                assert num_profiled(profile) > 100
-            training.step()
-            recorder.step()
+        steps(recorder, 9, {0: profile.start, 4: profile.stop})
+    assert num_profiled(profile) > 100
     (capture,) = traces(tmp_path)
     assert capture.meta["first_step"] == 6
     assert caplog.text.count("cycle 1 is not traced: the program's own") == 1
@@ -75,15 +64,15 @@ def test_a_cycle_under_the_programs_profiler_is_left_out(tmp_path, caplog):
 
 
 def test_the_programs_profiler_takes_over_and_loses_nothing(tmp_path, caplog):
-    training = Training()
+    profile = own()
+
+    def profiled():
+        with profile:
+            Training().step()
+
     with record(tmp_path, schedule={"active": 4}) as recorder:
-        for number in range(7):
-            if number == 4:
-                with own() as profile:
-                    training.step()
-                assert num_profiled(profile) > 100
-            training.step()
-            recorder.step()
+        steps(recorder, 7, {4: profiled})
+    assert num_profiled(profile) > 100
     (capture,) = traces(tmp_path)
     assert capture.meta["problem"] == "the program's own torch profiler took over"
     assert (capture.meta["first_step"], capture.meta["num_steps"]) == (2, 2)
@@ -95,15 +84,8 @@ def test_the_programs_profiler_takes_over_and_loses_nothing(tmp_path, caplog):
 def test_a_profiler_that_was_made_ready_before_is_known(tmp_path, caplog):
     profile = own()
     profile.prepare_trace()
-    training = Training()
     with record(tmp_path) as recorder:
-        for number in range(9):
-            if number == 3:
-                profile.start_trace()
-            if number == 4:
-                profile.stop_trace()
-            training.step()
-            recorder.step()
+        steps(recorder, 9, {3: profile.start_trace, 4: profile.stop_trace})
     assert num_profiled(profile) > 100
     (capture,) = traces(tmp_path)
     assert capture.meta["first_step"] == 6
@@ -112,7 +94,6 @@ def test_a_profiler_that_was_made_ready_before_is_known(tmp_path, caplog):
 
 def test_a_profiler_on_another_thread_is_waited_for(tmp_path, caplog):
     """torch cannot be stopped from there: ours is lost, and nobody is hurt."""
-    training = Training()
     ready, go = threading.Event(), threading.Event()
 
     def profiled():
@@ -128,17 +109,18 @@ def test_a_profiler_on_another_thread_is_waited_for(tmp_path, caplog):
         go.wait(60)
         profile.stop()
 
+    thread = threading.Thread(target=profiled)
+
+    def begin():
+        thread.start()
+        ready.wait(60)
+
+    def end():
+        go.set()
+        thread.join()
+
     with record(tmp_path) as recorder:
-        for number in range(9):
-            if number == 3:
-                thread = threading.Thread(target=profiled)
-                thread.start()
-                ready.wait(60)
-            if number == 4:
-                go.set()
-                thread.join()
-            training.step()
-            recorder.step()
+        steps(recorder, 9, {3: begin, 4: end})
     (capture,) = traces(tmp_path)
     assert capture.meta["first_step"] == 6
     assert "this trace ends here" in caplog.text
@@ -148,16 +130,14 @@ def test_a_profiler_that_did_not_start_is_not_waited_for(tmp_path, monkeypatch):
     def failing(*_arguments, **_keywords):
         raise RuntimeError("planted")
 
-    training, profile = Training(), own()
+    def start():
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.autograd.profiler, "_prepare_profiler", failing)
+            with pytest.raises(RuntimeError, match="planted"):
+                own().start()
+
     with record(tmp_path) as recorder:
-        for number in range(9):
-            if number == 3:
-                with monkeypatch.context() as patch:
-                    patch.setattr(torch.autograd.profiler, "_prepare_profiler", failing)
-                    with pytest.raises(RuntimeError, match="planted"):
-                        profile.start()
-            training.step()
-            recorder.step()
+        steps(recorder, 9, {3: start})
     assert [c.meta["first_step"] for c in traces(tmp_path)][-1] == 6
 
 
@@ -199,11 +179,8 @@ def test_a_profiler_that_was_lost_holds_no_later_recording_up(tmp_path):
     again.stop()  # torch has one: this has ended the first, which does not know
     lost.itself = lost  # until the garbage is collected it can be found
     del lost
-    training = Training()
     with record(tmp_path) as recorder:
-        for _ in range(5):
-            training.step()
-            recorder.step()
+        steps(recorder, 5)
     assert len(traces(tmp_path)) == 1
 
 
@@ -218,33 +195,42 @@ def child_records(recorder, run_dir):
 
 
 def test_a_forked_child_leaves_the_trace_to_its_parent(tmp_path):
-    training = Training()
+    def fork():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if child_records(recorder, tmp_path / "child") else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
     with record(tmp_path / "parent") as recorder:
-        for number in range(5):
-            if number == 3:
-                child = os.fork()
-                if child == 0:
-                    os._exit(0 if child_records(recorder, tmp_path / "child") else 1)
-                assert os.waitpid(child, 0)[1] == 0
-            training.step()
-            recorder.step()
+        steps(recorder, 5, {3: fork})
     assert list(artifacts(tmp_path / "parent")) == ["rank0.4.pt.trace.json"]
 
 
 # torch raises.
 
 
-@pytest.mark.parametrize("name", ["prepare", "start", "stop"])
+@pytest.fixture(params=["prepare", "start", "stop"])
+def fails(request, monkeypatch):
+    """Has one of the profiler's calls fail so many times, after it has done its work."""
+    before = getattr(Session, request.param)
+
+    def fail(times):
+        left = [RuntimeError("planted")] * times
+
+        def failing(self):
+            before(self)
+            if left:
+                raise left.pop()
+
+        monkeypatch.setattr(Session, request.param, failing)
+
+    return fail
+
+
 def test_a_profiler_that_fails_is_switched_off_and_the_rest_goes_on(
-    tmp_path, monkeypatch, caplog, name
+    tmp_path, fails, caplog
 ):
-    before = getattr(Session, name)
-
-    def failing(self):
-        before(self)
-        raise RuntimeError("planted")
-
-    monkeypatch.setattr(Session, name, failing)
+    fails(100)
     train(tmp_path, 9)
     note = recording(tmp_path).source("torch_profiler")
     assert note["status"] == "failed"
@@ -255,29 +241,16 @@ def test_a_profiler_that_fails_is_switched_off_and_the_rest_goes_on(
     assert traces(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["prepare", "start", "stop"])
 def test_a_profiler_that_failed_once_traces_a_later_cycle(
-    tmp_path, monkeypatch, caplog, name
+    tmp_path, monkeypatch, fails, caplog
 ):
-    before, num_calls = getattr(Session, name), 0
-
-    def failing(self):
-        nonlocal num_calls
-        num_calls += 1
-        before(self)
-        if num_calls == 1:
-            raise RuntimeError("planted")
-
-    monkeypatch.setattr(Session, name, failing)
+    fails(1)
     monkeypatch.setattr(guard, "FIRST_SECONDS", 0.0)
     train(tmp_path, 9)
     (trace,) = traces(tmp_path)
     assert trace.meta["problem"] == ""
-    said = [
-        note["status"]
-        for note in recording(tmp_path).notes_of("source")
-        if note["name"] == "torch_profiler"
-    ]
+    notes = recording(tmp_path).notes_of("source")
+    said = [note["status"] for note in notes if note["name"] == "torch_profiler"]
     assert said == ["recorded", "failed", "recorded"]
     assert caplog.text.count("is off for now") == 1
 
@@ -358,99 +331,6 @@ def test_an_activity_that_is_not_there_is_absent_and_the_others_are_recorded(tmp
     assert capture.meta["activities"] == ["cpu"]
     note = recording(tmp_path).source("torch_profiler.cuda")
     assert note["status"] == "absent"
-
-
-# Disks.
-
-
-def test_traces_stop_at_their_budget(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(exporting, "MAX_BYTES", 2**16)
-    train(tmp_path, 9)
-    assert artifacts(tmp_path) == {}
-    first = traces(tmp_path)[0]
-    assert "OverBudgetError" in first.meta["problem"]
-    assert "the 65,536 that traces may take" in caplog.text
-    assert "num_traces_to_keep" in caplog.text
-
-
-def test_a_disk_that_is_nearly_full_is_left_to_the_recording(
-    tmp_path, monkeypatch, caplog
-):
-    monkeypatch.setattr(exporting, "_LEAST_FREE_BYTES", 2**62)
-    train(tmp_path, 4)
-    assert artifacts(tmp_path) == {}
-    (capture,) = traces(tmp_path)
-    assert capture.meta["problem"].startswith("not saved: NoRoomError")
-    assert "Free space there" in caplog.text
-
-
-def test_what_torch_wrote_in_part_gets_no_name(tmp_path):
-    class Broken:
-        def export_chrome_trace(self, path):
-            Path(path).write_text('{"traceEvents": [{"ph"')
-
-    with pytest.raises(OSError, match="break off"):
-        files.write_trace(Broken(), tmp_path / "a" / "t.json", compress=False)
-    assert list((tmp_path / "a").iterdir()) == []
-
-
-def run(script, *args, **popen):
-    code = textwrap.dedent(script)
-    return Program(code, *args, **popen)
-
-
-def test_a_file_that_may_grow_no_further_leaves_nothing_and_training_goes_on(tmp_path):
-    """As a full disk does, a limit on the size of files refuses torch's writing."""
-    process = run(
-        """
-        import resource, sys
-        from tests.collector.torch_profiler.training import train
-        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
-        train(sys.argv[1], 5)
-        """,
-        tmp_path,
-    )
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    assert "was not saved and nothing of it is left" in errors
-    assert artifacts(tmp_path) == {}
-    assert recording(tmp_path).steps() == list(range(5))
-
-
-def test_a_killed_process_leaves_whole_traces_only(tmp_path):
-    process = run(
-        """
-        import sys
-        from tests.collector.torch_profiler.training import train
-        train(sys.argv[1], 10**6, schedule={"wait": 0, "active": 20}, filename="{batch}.json.gz")
-        """,
-        tmp_path,
-    )
-    wait_until(lambda: list(tmp_path.rglob("*.json.gz*")), 300)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    found = [p for p in tmp_path.rglob("*") if p.name.endswith(".json.gz")]
-    for path in found:
-        assert len(step_names(path)) == 20
-    assert found or list(tmp_path.rglob("*.part*"))
-
-
-def test_the_end_of_the_program_saves_what_waits(tmp_path):
-    process = run(
-        """
-        import sys
-        from tests.collector.torch_profiler.training import Training, record
-        training, recorder = Training(), record(sys.argv[1])
-        for _ in range(5):
-            training.step()
-            recorder.step()
-        """,
-        tmp_path,
-    )
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    assert list(artifacts(tmp_path)) == ["rank0.4.pt.trace.json"]
 
 
 def test_nothing_is_watched_where_it_is_off(tmp_path):

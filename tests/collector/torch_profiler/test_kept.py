@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import signal
+import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
 from collector.core.rank import Identity
 from collector.steps.progress import Progress
-from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
+from collector.torch_profiler import exporting
+from collector.torch_profiler.files import free_name, place_of, write_trace
 from collector.torch_profiler.kept import Kept
 from collector.torch_profiler.moments import Moments, identity_values
+from tests.collector.recordings import wait_until
+from tests.collector.torch_profiler.training import (
+    artifacts,
+    recording,
+    step_names,
+    traces,
+    train,
+)
+from tests.programs import Program
 
 
 class Mirror:
@@ -188,19 +201,14 @@ def test_a_trace_has_its_name_only_when_it_is_whole(tmp_path, compress):
         assert file.read() == profile.text
 
 
-def test_a_file_that_is_there_stays_where_another_fails(tmp_path):
+@pytest.mark.parametrize("part", ["", '{"traceEvents": [{"ph"'])
+def test_a_file_that_is_there_stays_where_another_fails(tmp_path, part):
     path = tmp_path / "t.json"
     path.write_text("before")
     with pytest.raises(OSError, match="break off"):
-        write_trace(Profile(""), path, compress=False)
+        write_trace(Profile(part), path, compress=False)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_text_may_be_compressed(tmp_path):
-    write_text("a;b 3\n", tmp_path / "s.gz", compress=True)
-    with gzip.open(tmp_path / "s.gz", "rt") as file:
-        assert file.read() == "a;b 3\n"
 
 
 # Moments.
@@ -253,3 +261,83 @@ def test_a_process_that_knows_little_counts_as_one():
         "local_world_size": 1,
         "node_rank": 0,
     }
+
+
+# Disks.
+
+
+def test_traces_stop_at_their_budget(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(exporting, "MAX_BYTES", 2**16)
+    train(tmp_path, 9)
+    assert artifacts(tmp_path) == {}
+    first = traces(tmp_path)[0]
+    assert "OverBudgetError" in first.meta["problem"]
+    assert "the 65,536 that traces may take" in caplog.text
+    assert "num_traces_to_keep" in caplog.text
+
+
+def test_a_disk_that_is_nearly_full_is_left_to_the_recording(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(exporting, "_LEAST_FREE_BYTES", 2**62)
+    train(tmp_path, 4)
+    assert artifacts(tmp_path) == {}
+    (capture,) = traces(tmp_path)
+    assert capture.meta["problem"].startswith("not saved: NoRoomError")
+    assert "Free space there" in caplog.text
+
+
+def run(script, *args, **popen):
+    code = textwrap.dedent(script)
+    return Program(code, *args, **popen)
+
+
+def test_a_file_that_may_grow_no_further_leaves_nothing_and_training_goes_on(tmp_path):
+    """As a full disk does, a limit on the size of files refuses torch's writing."""
+    process = run(
+        """
+        import resource, sys
+        from tests.collector.torch_profiler.training import train
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+        train(sys.argv[1], 5)
+        """,
+        tmp_path,
+    )
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert "was not saved and nothing of it is left" in errors
+    assert artifacts(tmp_path) == {}
+    assert recording(tmp_path).steps() == list(range(5))
+
+
+def test_a_killed_process_leaves_whole_traces_only(tmp_path):
+    process = run(
+        """
+        import sys
+        from tests.collector.torch_profiler.training import train
+        train(sys.argv[1], 10**6, schedule={"wait": 0, "active": 20}, filename="{batch}.json.gz")
+        """,
+        tmp_path,
+    )
+    wait_until(lambda: list(tmp_path.rglob("*.json.gz*")), 300)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    found = [p for p in tmp_path.rglob("*") if p.name.endswith(".json.gz")]
+    for path in found:
+        assert len(step_names(path)) == 20
+    assert found or list(tmp_path.rglob("*.part*"))
+
+
+def test_the_end_of_the_program_saves_what_waits(tmp_path):
+    process = run(
+        """
+        import sys
+        from tests.collector.torch_profiler.training import record, steps
+        steps(record(sys.argv[1]), 5)
+        """,
+        tmp_path,
+    )
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert list(artifacts(tmp_path)) == ["rank0.4.pt.trace.json"]

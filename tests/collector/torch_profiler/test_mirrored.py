@@ -8,11 +8,10 @@ import pytest
 
 import collector
 from tests.collector.recordings import read
-from tests.collector.torch_profiler.training import CYCLES, Training
+from tests.collector.torch_profiler.training import CYCLES, steps
 
 
-def train(run_dir, store, steps=9, traces_to="{path}", **settings):
-    training = Training()
+def train(run_dir, store, number=9, traces_to="{path}", **settings):
     with collector.record(
         run_dir,
         scalars=False,
@@ -20,9 +19,7 @@ def train(run_dir, store, steps=9, traces_to="{path}", **settings):
         torch_profiler={"enabled": True, **settings},
         remote={"url": f"file://{store}/{{run_name}}", "traces": traces_to},
     ) as recorder:
-        for _ in range(steps):
-            training.step()
-            recorder.step(samples=8)
+        steps(recorder, number)
     return recorder
 
 
@@ -58,7 +55,7 @@ def test_the_capture_says_where_it_is(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     run_dir = tmp_path / "exp"
-    train(run_dir, store, steps=4)
+    train(run_dir, store, number=4)
     files = sorted(run_dir.rglob("rank*.events"))
     found = [c for path in files for c in read(path).captures if c.kind == "trace"]
     capture, digested = found

@@ -13,9 +13,9 @@ from tests import programs
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.collector.torch_profiler.training import (
     CYCLES,
-    Training,
     artifacts,
     record,
+    steps,
     traces,
 )
 from tests.tb_plugin.client import Page
@@ -35,13 +35,6 @@ def reading(monkeypatch):
     monkeypatch.setattr(exporting, "digest_of", slow)
     yield go
     go.set()
-
-
-def steps(recorder, number):
-    training = Training()
-    for _ in range(number):
-        training.step()
-        recorder.step(samples=8)
 
 
 def test_a_trace_is_known_and_copied_while_it_is_still_being_read(tmp_path, reading):

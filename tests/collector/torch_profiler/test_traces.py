@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 
 import numpy as np
 import pytest
+import torch
 
 import collector
 from collector.recorder import inert_recorder
@@ -16,6 +18,7 @@ from tests.collector.torch_profiler.training import (
     needs_python_calls,
     record,
     step_names,
+    steps,
     traces,
     train,
 )
@@ -51,7 +54,7 @@ def test_each_cycle_leaves_a_trace_of_its_active_steps(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cycle", "steps", "length", "traced"),
+    ("cycle", "number", "length", "traced"),
     [
         ((0, 0, 1, 4, 1), 12, None, [(1, 4)]),
         ((1, 1, 1, 2, 1), 12, None, [(3, 4)]),
@@ -62,15 +65,12 @@ def test_each_cycle_leaves_a_trace_of_its_active_steps(tmp_path):
     ],
 )
 def test_traces_are_of_the_steps_that_composers_schedules_name(
-    tmp_path, cycle, steps, length, traced
+    tmp_path, cycle, number, length, traced
 ):
     names = ("skip_first", "wait", "warmup", "active", "repeat")
-    training = Training()
     with record(tmp_path, schedule=dict(zip(names, cycle, strict=True))) as recorder:
         recorder.epoch(0, length=length)
-        for _ in range(steps):
-            training.step()
-            recorder.step()
+        steps(recorder, number)
     metas = [capture.meta for capture in traces(tmp_path)]
     assert [(m["first_step"], m["last_step"]) for m in metas] == traced
     assert all(m["complete"] for m in metas)
@@ -151,14 +151,11 @@ def test_every_variable_stands_in_a_name(tmp_path):
         "-{epoch}-{batch}-{batch_in_epoch}-{sample}-{sample_in_epoch}"
         "-{token}-{token_in_epoch}-{total_wct:.0f}-{epoch_wct:.0f}-{batch_wct:.0f}"
     )
-    training = Training()
     run_dir = tmp_path / "exp"
     with record(run_dir, filename="a/{rank:03d}/" + name) as recorder:
         for epoch in range(2):
             recorder.epoch(epoch, length=5)
-            for _ in range(5):
-                training.step()
-                recorder.step(samples=8, tokens=100)
+            steps(recorder, 5, tokens=100)
     found = artifacts(run_dir)
     assert {p.parent.name for p in found.values()} == {"000"}
     counts = [tuple(map(int, name.split("-")[6:13])) for name in found]
@@ -170,30 +167,25 @@ def test_every_variable_stands_in_a_name(tmp_path):
 
 
 def test_the_end_of_an_epoch_saves_whether_its_length_was_said_or_not(tmp_path):
-    training = Training()
     with record(tmp_path, schedule={"per_epoch": True}) as recorder:
         for epoch, length in enumerate([3, None]):
             recorder.epoch(epoch, length=length)
-            for _ in range(3):
-                training.step()
-                recorder.step()
+            steps(recorder, 3)
         recorder.epoch(2)
     first, second = traces(tmp_path)
-    for capture, steps in ((first, (2, 2)), (second, (5, 5))):
+    for capture, step in ((first, 2), (second, 5)):
         meta = capture.meta
-        assert (meta["first_step"], meta["last_step"]) == steps
+        assert (meta["first_step"], meta["last_step"]) == (step, step)
         assert meta["complete"]
 
 
 def test_another_phase_is_not_traced(tmp_path):
-    training = Training()
+    def validate():
+        with recorder.phase("val"), torch.profiler.record_function("in val"):
+            Training().step()
+
     with record(tmp_path, schedule={"active": 4}) as recorder:
-        for number in range(6):
-            training.step()
-            recorder.step()
-            if number == 3:
-                with recorder.phase("val"), torch_record("in val"):
-                    training.step()
+        steps(recorder, 6, {4: validate})
     first, second = traces(tmp_path)
     assert first.meta["problem"] == "another phase began before the cycle had ended"
     assert (first.meta["first_step"], first.meta["last_step"]) == (2, 3)
@@ -203,25 +195,13 @@ def test_another_phase_is_not_traced(tmp_path):
         assert not any(e.get("name") == "in val" for e in load(path)["traceEvents"])
 
 
-def torch_record(name):
-    from torch.profiler import record_function
-
-    return record_function(name)
-
-
 def test_an_exception_in_a_cycle_leaves_its_trace_marked(tmp_path):
-    training = Training()
+    def fail():
+        Training().step()
+        raise ZeroDivisionError
 
-    def failing():
-        with record(tmp_path) as recorder:
-            for number in range(4):
-                training.step()
-                if number == 3:
-                    raise ZeroDivisionError
-                recorder.step()
-
-    with pytest.raises(ZeroDivisionError):
-        failing()
+    with pytest.raises(ZeroDivisionError), record(tmp_path) as recorder:
+        steps(recorder, 4, {3: fail})
     (capture,) = traces(tmp_path)
     assert capture.meta["problem"] == "an exception ended the cycle"
     assert not capture.meta["complete"]
@@ -284,6 +264,8 @@ def test_stacks_and_memory_lie_beside_the_trace_and_go_with_it(tmp_path):
         "rank0.4.stacks.gz",
         "rank0.4.memory.csv",
     ]
+    with gzip.open(saved.paths[1], "rt") as file:
+        assert ";aten::addmm " in file.read()
     (capture,) = traces(tmp_path)
     assert capture.meta["beside"] == [
         "torch_traces/rank0.4.stacks.gz",

@@ -36,13 +36,20 @@ class Training:
         self.optimizer.step()
 
 
-def train(run_dir, steps, schedule=None, samples=8, **settings):
-    """Record so many steps; the recorder, closed."""
+def steps(recorder, number, before=None, samples=8, **reported):
+    """Train so many steps; `before`: what happens before which of them."""
     training = Training()
+    for at in range(number):
+        if before is not None and at in before:
+            before[at]()
+        training.step()
+        recorder.step(samples=samples, **reported)
+
+
+def train(run_dir, num_steps, schedule=None, **settings):
+    """Record so many steps; the recorder, closed."""
     with record(run_dir, schedule=schedule, **settings) as recorder:
-        for _ in range(steps):
-            training.step()
-            recorder.step(samples=samples)
+        steps(recorder, num_steps)
     return recorder
 
 
