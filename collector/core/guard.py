@@ -198,20 +198,34 @@ class Retry:
     goes from filling a recording with notes and a log with lines.
     """
 
-    __slots__ = ("_due", "_num_failures")
+    __slots__ = ("_due", "_first", "_longest", "num_failures")
 
-    def __init__(self) -> None:
-        self._num_failures = 0
+    def __init__(
+        self, first: float | None = None, longest: float | None = None
+    ) -> None:
+        """Its first and its longest pause, in seconds."""
+        self._first = FIRST_SECONDS if first is None else first
+        self._longest = LONGEST_SECONDS if longest is None else longest
+        self.num_failures = 0
+        """Since it worked last."""
         self._due = 0.0
 
     def failed(self) -> float:
         """It has failed, once more perhaps: the pause from now, in seconds."""
         # Past this many doublings the longest pause holds anyway.
-        doublings = min(self._num_failures, 30)
-        pause = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0**doublings)
-        self._num_failures += 1
+        doublings = min(self.num_failures, 30)
+        pause = min(self._longest, self._first * 2.0**doublings)
+        self.num_failures += 1
         self._due = time.monotonic() + pause
         return pause
+
+    def works(self) -> None:
+        """It has worked: the next pause is the first one again."""
+        self.num_failures = 0
+
+    def make_due(self) -> None:
+        """It may be tried at once."""
+        self._due = 0.0
 
     def is_due(self) -> bool:
         """Whether it may be tried now."""

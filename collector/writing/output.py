@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from collector.core.guard import Retry
 from collector.core.plain import forgiving
 from collector.core.rank import new_attempt
 from collector.core.warn_once import remedy_for, warn
@@ -91,8 +92,7 @@ class Output:
         self.identity = identity
         self.attempt = attempt
         self.file = RankFile(max_bytes=plan.max_file_bytes, segments=plan.segments)
-        self.num_failures = 0
-        """Rounds that the disk refused, in a row."""
+        self._retry = Retry(*_RETRY_SECONDS)
         self._plan = plan
         self._queue = queue
         self._captures = captures
@@ -100,7 +100,6 @@ class Output:
         self._scalars = Scalars(plan.run_dir, self._header, self._note_scalars)
         self._num_rows_lost = 0
         self._noted_drops: dict[tuple[str, str], int] = {}
-        self._retry_at = 0.0
         self._next_clock = 0.0
         self._next_dropped = 0.0
 
@@ -126,7 +125,12 @@ class Output:
 
     def retry_soon(self) -> None:
         """Try a disk that refused again at once. Any thread."""
-        self._retry_at = 0.0
+        self._retry.make_due()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the disk refused the last round. Any thread."""
+        return self._retry.num_failures > 0
 
     def release(self) -> None:
         """In a forked child: touch no file."""
@@ -148,7 +152,7 @@ class Output:
     def write(self, end: End | None) -> None:
         """A round: write what waits, and end the files with `end`."""
         now = time.monotonic()
-        if end is None and now < self._retry_at:
+        if end is None and not self._retry.is_due():
             return
         try:
             try:
@@ -166,7 +170,7 @@ class Output:
         except OSError as error:
             self._fail(error, closing=end is not None)
         else:
-            self.num_failures = 0
+            self._retry.works()
         if self.file.is_full:
             self._warn_once(
                 "full",
@@ -243,10 +247,7 @@ class Output:
         return self._plan.identify().rank == 0
 
     def _fail(self, error: OSError, *, closing: bool) -> None:
-        first, longest = _RETRY_SECONDS
-        pause = min(longest, first * 2**self.num_failures)
-        self.num_failures += 1
-        self._retry_at = time.monotonic() + pause
+        self._retry.failed()
         where = self.file.path or self._plan.run_dir
         self._warn_once(
             "disk",

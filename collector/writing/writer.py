@@ -150,7 +150,7 @@ class Writer:
                     return False
                 self._wake.set()
                 self._flushed.wait(min(rest, _FLUSH_POLL_SECONDS))
-        return self._output.num_failures == 0 and not self._is_off
+        return not (self._output.is_refused or self._is_off)
 
     def close(
         self,
@@ -185,7 +185,7 @@ class Writer:
         waiting = len(self._captures)
         if not waiting:
             return
-        while self._thread.is_alive() and not self._output.num_failures:
+        while self._thread.is_alive() and not self._output.is_refused:
             now = time.monotonic()
             if now - last > next_seconds or now - started > all_seconds:
                 return
