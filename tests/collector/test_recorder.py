@@ -189,18 +189,6 @@ def test_the_header_says_who_and_how(tmp_path):
     assert abs(header.started.wall_ns - time.time_ns()) < 60e9
 
 
-def test_sources_say_whether_they_record_and_why_not(tmp_path):
-    with record(tmp_path / "run") as rec:
-        rec.step()
-        wait_until(lambda: rec.flush(60) and b"network" in rec.path.read_bytes())
-    found = read_only_file(tmp_path / "run")
-    assert found.source("rss")["status"] == "recorded"
-    network = found.source("network")
-    assert network["status"] == "off"
-    assert network["reason"]
-    assert {n["name"] for n in found.notes_of("source")} >= {"device", "cpu", "gpu"}
-
-
 def test_timed_sources_record_at_their_own_pace(tmp_path):
     only = {name: off for name, off in ONLY_STEPS.items() if off is False}
     config = {**only, "host": 0.05, "process": 0.2, "flush_seconds": 0.1}

@@ -5,21 +5,18 @@ from __future__ import annotations
 import errno
 
 import pytest
-from msgspec.structs import replace
 
 from collector.format.encoding.framing import Framed, read_frames
 from collector.format.names import rank_file_name
 from collector.format.records import (
     SEGMENT,
     Segment,
-    decode_chunk,
-    decode_chunk_ref,
     decode_record,
 )
 from collector.writing.append import AppendFile, DeletedError
 from collector.writing.segments import SegmentedFile, SegmentPlan
 from tests.builders import START_NS, make_header
-from tests.segmented import ATTEMPT, HOST, STEP, Written, value_of
+from tests.segmented import ATTEMPT, HOST, STEP, Written
 
 HEADER = make_header(3, ATTEMPT, START_NS, job="", world_size=8)
 
@@ -164,23 +161,3 @@ def test_segments_hold_what_one_file_holds_and_say_where_they_begin(tmp_path):
         assert head.schemas[0] == STEP
         at += path.stat().st_size
     assert HOST in head_of(cut.paths[-1]).schemas
-
-
-def test_another_rank_goes_on_with_the_next_segment(tmp_path):
-    run = Written(tmp_path, segment_bytes=8000).steps(1000)
-    num_before = len(run.paths)
-    assert num_before > 1
-    run.file.go_on(run.folder / rank_file_name(5, ATTEMPT), replace(HEADER, rank=5))
-    run.steps(1000).close()
-    assert run.finished == run.paths
-    names = [path.name for path in run.paths]
-    numbers = range(num_before, len(names))
-    assert names[num_before:] == [rank_file_name(5, ATTEMPT, n) for n in numbers]
-    chunks = [payload for kind, payload in payloads(run.paths) if kind == "chunk"]
-    steps = [
-        (step, rss)
-        for payload in chunks
-        if decode_chunk_ref(payload, 0, 0)[0].schema_id == 0
-        for step, rss in zip(*decode_chunk(payload, [1, 2]), strict=True)
-    ]
-    assert steps == [(step, value_of(step)) for step in range(2000)]
