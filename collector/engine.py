@@ -31,8 +31,8 @@ from collector.writing.header import (
     host_memory,
     make_header,
 )
-from collector.writing.schemas import Schemas
 from collector.writing.segments import SegmentPlan
+from collector.writing.tables import Schemas
 from collector.writing.writer import Writer, WriterPlan
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 - `process_clock` stamps records: wall time at its start, carried on by the monotonic clock,
   so that it never goes back whatever happens to the wall clock.
-- `system` says which host a process is on, and how far off its wall clock may be;
-  `distributed` makes round trips with rank 0.
-- `comparing` ties them to a recording: notes of kind `clock` and `clock_jump`.
+- `distributed` makes round trips with rank 0.
+- `comparing` ties them to a recording, with the host's own bound: notes of kind `clock`
+  and `clock_jump`.
 """

@@ -88,7 +88,7 @@ class ClockComparing:
             jumped / 1e9,
         )
 
-    # For `loop.cycles`, on the thread that trains.
+    # For the cycles of the schedule, on the thread that trains.
 
     def begin(self, step: int) -> None:  # noqa: ARG002  # see `StepListener`
         """A cycle's first step is a moment to compare at."""

@@ -83,17 +83,17 @@ class Child:
 
     def _prepare_ranks(self) -> None:
         """Of a job of several ranks: what does not travel through a virtual device."""
-        from collector.running import lone_rank
-        from collector.running.calls import Absences, Files
-        from collector.running.lone_store import Stores
-        from collector.running.objects import InStore, Objects
+        from collector.running.lone import rank
+        from collector.running.lone.calls import Absences, Files
+        from collector.running.lone.objects import InStore, Objects
+        from collector.running.lone.store import Stores
 
         c10d: Any = sys.modules[_C10D]
         tell_sizes(c10d)
         absences = Absences(self._outcome.absent)
         if self._plan.ranks == "lone":
             mail = Files(self._plan.messages)
-            lone_rank.prepare(Stores(c10d, mail, absences))
+            rank.prepare(Stores(c10d, mail, absences))
             Objects(c10d, mail, absences).install()
         else:
             Objects(c10d, InStore(c10d), absences).install(

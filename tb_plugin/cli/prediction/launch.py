@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Final
 from collector.cli.failure import Failure
 from collector.config import variable
 from collector.format.prediction import Estimate
-from collector.running.calls import Calls
+from collector.running.lone.calls import Calls
 from collector.running.plan import Outcome, Plan
 from collector.virtual.books import read_books
 from collector.virtual.environment import VirtualGpuUnavailable, environment

@@ -3,7 +3,7 @@
 torch's own process groups, meshes and sharding run as ever, NCCL's on the virtual GPU. What
 would wait for another process is answered here:
 
-- stores are of this process alone (`lone_store.py`), whether a rendezvous gives them or the
+- stores are of this process alone (`store.py`), whether a rendezvous gives them or the
   program makes them;
 - gloo's groups are torch's `fake` ones, which hand each rank's slot one's own data;
 - objects come from ranks that ran before or that run for it (`objects.py`, `calls.py`), or
@@ -26,7 +26,7 @@ from collector.running.imports import after_import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.running.lone_store import Stores
+    from collector.running.lone.store import Stores
 
 _SCHEMES: Final = ("env", "tcp", "file")
 _PLANNER: Final = "torch.distributed.checkpoint.default_planner"
