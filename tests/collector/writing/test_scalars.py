@@ -70,10 +70,6 @@ def points(run_dir):
     return found
 
 
-def cpu_row(time_ns, step, seconds, rss):
-    return [time_ns, step, seconds, None, None, None, rss]
-
-
 def write(run_dir, rows, schema=CPU):
     file = ScalarsFile(run_dir, header(), schema)
     for index, row in enumerate(rows):
@@ -84,62 +80,50 @@ def write(run_dir, rows, schema=CPU):
     return points(run_dir)
 
 
-def test_slow_steps_are_all_kept(tmp_path):
-    start = time.time_ns()
+def written(run_dir, steps, ms=200):
+    """Points of steps, seconds and resident bytes, one after so many milliseconds."""
+    start = time.time_ns() - 10**15
     rows = [
-        cpu_row(start + s * 2 * 10**8, s, 0.5 + s, (s + 1) * 2**29) for s in range(30)
+        [start + at * ms * 10**6, step, seconds, None, None, None, rss]
+        for at, (step, seconds, rss) in enumerate(steps)
     ]
-    found = write(tmp_path, rows)
+    return write(run_dir, rows)
+
+
+def test_slow_steps_are_all_kept(tmp_path):
+    found = written(tmp_path, [(s, 0.5 + s, (s + 1) * 2**29) for s in range(30)])
     assert found[RSS_TAG] == [(s, (s + 1) / 2) for s in range(30)]
     assert found[TIME_TAG] == [(s, 0.5 + s) for s in range(30)]
 
 
 def test_fast_steps_are_thinned_and_every_maximum_stays_at_its_step(tmp_path):
-    start = time.time_ns() - 10**12
-    rows = []
-    for step in range(5000):  # 1,000 steps a second for 5 s
-        spike = step == 2345
-        rss = 2**33 if spike else 2**30 + (step % 50) * 2**20
-        rows.append(cpu_row(start + step * 10**6, step, 9.0 if spike else 0.001, rss))
-    found = write(tmp_path, rows)
+    steps = [(s, 0.001, 2**30 + (s % 50) * 2**20) for s in range(5000)]
+    steps[2345] = 2345, 9.0, 2**33
+    found = written(tmp_path, steps, ms=1)
     for tag, high in ((RSS_TAG, 8.0), (TIME_TAG, 9.0)):
-        steps = [step for step, _ in found[tag]]
-        assert 40 <= len(steps) <= 60
-        assert steps == sorted(set(steps))
+        kept = [step for step, _ in found[tag]]
+        assert 40 <= len(kept) <= 60
+        assert kept == sorted(set(kept))
         assert (2345, high) in found[tag]
 
 
 def test_windows_widen_so_that_a_long_run_stays_small(tmp_path, monkeypatch):
     monkeypatch.setattr("collector.writing.scalars._WINDOWS_PER_DOUBLING", 1000)
-    start = time.time_ns() - 10**15
-    rows = [
-        cpu_row(start + step * 10**8, step, 0.1, 2**30 + step) for step in range(7000)
-    ]
+    found = written(tmp_path, [(s, 0.1, 2**30 + s) for s in range(7000)], ms=100)
     # Windows of 0.1, 0.2 and 0.4 s, 1,000 each: 7,000 steps of 0.1 s.
-    assert 2900 < len(write(tmp_path, rows)[RSS_TAG]) < 3100
+    assert 2900 < len(found[RSS_TAG]) < 3100
     (path,) = scalar_files(tmp_path)
     assert path.stat().st_size < 600_000
 
 
 def test_steps_that_go_back_are_left_out_so_that_nothing_is_purged(tmp_path):
-    start = time.time_ns()
-    order = [5, 6, 7, 3, 4, 7, 8]
-    rows = [
-        cpu_row(start + index * 2 * 10**8, step, 1.0, 2**30)
-        for index, step in enumerate(order)
-    ]
-    found = write(tmp_path, rows)
+    found = written(tmp_path, [(s, 1.0, 2**30) for s in (5, 6, 7, 3, 4, 7, 8)])
     assert [step for step, _ in found[RSS_TAG]] == [5, 6, 7, 8]
 
 
 def test_what_is_absent_or_not_finite_is_no_point(tmp_path):
-    start = time.time_ns()
     seconds = [None, math.nan, math.inf, 2.0]
-    rows = [
-        cpu_row(start + step * 2 * 10**8, step, value, 2**30)
-        for step, value in enumerate(seconds)
-    ]
-    found = write(tmp_path, rows)
+    found = written(tmp_path, [(at, value, 2**30) for at, value in enumerate(seconds)])
     assert found[TIME_TAG] == [(3, 2.0)]
     assert len(found[RSS_TAG]) == 4
 
