@@ -174,7 +174,6 @@ class MadeTrace:
             slices.track[start],
             slices.track[stop],
             slices.start_ns[start],
-            slices.start_ns[stop],
         )
         order = np.argsort(flows.from_ns, kind="stable")
         return Flows(*(getattr(flows, name)[order] for name in Flows.__slots__))
@@ -203,17 +202,12 @@ class MadeTrace:
             stream=np.array([track.stream for track in tracks], np.int64),
             correlation=correlation,
             external_id=none,
-            context=none,
-            graph=none,
             grid=none * 0,
             block=none * 0,
             registers=none,
             shared_memory_bytes=none,
             blocks_per_sm=nan,
-            warps_per_sm=nan,
             occupancy_pct=nan,
-            num_bytes=none,
-            bandwidth_gbps=nan,
         )
 
 

@@ -76,7 +76,7 @@ SNAPSHOT: Final = Kind(
 TRACE: Final = Kind(
     name="trace",
     module="tb_plugin.formats.traces.trace_file",
-    version=2,
+    version=3,
     memory_bytes=512 * MIB,
     memory_per_byte=0.75,
     most_memory_bytes=4096 * MIB,
@@ -87,7 +87,7 @@ TRACE: Final = Kind(
     " profile fewer steps, or without stacks and shapes.",
     sample=b"""{"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1.5, "dur": 4,
- "args": {"External id": 1, "Input Dims": [[1]], "Concrete Inputs": ["1"]}},
+ "args": {"External id": 1, "Input Dims": [[1]]}},
 {"ph": "X", "cat": "cuda_runtime", "name": "b", "pid": 1, "tid": 1, "ts": 2, "dur": 1,
  "args": {"correlation": 1}},
 {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 3, "dur": 1,

@@ -21,7 +21,6 @@ from tb_plugin.analysis.trace.details import (
     Launches,
     MemoryEvents,
     Operators,
-    PythonCalls,
 )
 from tb_plugin.analysis.trace.trace import Counters, Flows, Instants, Slices, Trace
 
@@ -258,7 +257,6 @@ EMPTY_TRACE: Final = Trace(
     counters=no_rows(Counters),
     flows=no_rows(Flows),
     operators=no_rows(Operators),
-    python=no_rows(PythonCalls),
     launches=no_rows(Launches),
     device_work=no_rows(DeviceWork),
     collectives=no_rows(Collectives),

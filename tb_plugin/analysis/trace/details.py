@@ -27,21 +27,10 @@ class Operators(Table):
     forward_thread: Ints
     """`Fwd thread id`."""
     input_dims: Ints
-    """JSON as written, as rows of `Trace.strings`; likewise the next two."""
+    """JSON as written, as rows of `Trace.strings`; likewise the next."""
     input_types: Ints
-    concrete_inputs: Ints
     call_stack: Ints
     """`Call stack`, of traces older than torch 1.13; likewise."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PythonCalls(Table):
-    """Slices of category `python_function`."""
-
-    row: Ints
-    python_id: Ints
-    parent_id: Ints
-    module_id: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +51,6 @@ class DeviceWork(Table):
     stream: Ints
     correlation: Ints
     external_id: Ints
-    context: Ints
-    graph: Ints
     grid: Ints
     """JSON as written, `[x, y, z]`, as rows of `Trace.strings`."""
     block: Ints
@@ -72,13 +59,8 @@ class DeviceWork(Table):
     shared_memory_bytes: Ints
     blocks_per_sm: Floats
     """May be infinite in the source; NaN here then."""
-    warps_per_sm: Floats
     occupancy_pct: Floats
     """`est. achieved occupancy %`."""
-    num_bytes: Ints
-    """Of copies and fills."""
-    bandwidth_gbps: Floats
-    """`memory bandwidth (GB/s)`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,18 +73,10 @@ class Collectives(Table):
     dtype: Ints
     group: Ints
     """`Process Group Name`."""
-    group_description: Ints
-    group_ranks: Ints
-    """JSON or Python text as written, cut by the profiler where it is long."""
     in_elements: Ints
     out_elements: Ints
-    in_splits: Ints
-    out_splits: Ints
     group_size: Ints
     sequence: Ints
-    rank: Ints
-    source_rank: Ints
-    destination_rank: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Launches,
         MemoryEvents,
         Operators,
-        PythonCalls,
     )
 
 
@@ -155,7 +154,6 @@ class Flows(Table):
     from_track: Ints
     to_track: Ints
     from_ns: Ints
-    to_ns: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +215,6 @@ class Trace:
     counters: Counters
     flows: Flows
     operators: Operators
-    python: PythonCalls
     launches: Launches
     device_work: DeviceWork
     collectives: Collectives

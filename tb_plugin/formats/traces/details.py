@@ -115,17 +115,7 @@ def operators(args: Sequence[Args], raw: RawTexts) -> Columns:
         "forward_thread": whole([one.forward_thread for one in args]),
         "input_dims": raw.column([one.input_dims for one in args], num),
         "input_types": raw.column([one.input_types for one in args], num),
-        "concrete_inputs": raw.column([one.concrete_inputs for one in args], num),
         "call_stack": raw.column([one.call_stack for one in args], num),
-    }
-
-
-def python_calls(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: ARG001  # one signature
-    """Of `python_function` events."""
-    return {
-        "python_id": whole([one.python_id for one in args]),
-        "parent_id": whole([one.python_parent_id for one in args]),
-        "module_id": whole([one.python_module_id for one in args]),
     }
 
 
@@ -145,17 +135,12 @@ def device_work(args: Sequence[Args], raw: RawTexts) -> Columns:
         "stream": whole([one.stream for one in args]),
         "correlation": whole([one.correlation for one in args]),
         "external_id": external_ids(args),
-        "context": whole([one.context for one in args]),
-        "graph": whole([one.graph for one in args]),
         "grid": raw.column([one.grid for one in args], num),
         "block": raw.column([one.block for one in args], num),
         "registers": whole([one.registers for one in args]),
         "shared_memory_bytes": whole([one.shared_memory for one in args]),
         "blocks_per_sm": floats([one.blocks_per_sm for one in args]),
-        "warps_per_sm": floats([one.warps_per_sm for one in args]),
         "occupancy_pct": floats([one.occupancy for one in args]),
-        "num_bytes": whole([one.num_bytes for one in args]),
-        "bandwidth_gbps": floats([one.bandwidth for one in args]),
     }
 
 
@@ -166,17 +151,10 @@ def collectives(args: Sequence[Args], raw: RawTexts) -> Columns:
         "name": raw.column([one.collective for one in args], num),
         "dtype": raw.column([one.dtype for one in args], num),
         "group": raw.column([one.group for one in args], num),
-        "group_description": raw.column([one.group_description for one in args], num),
-        "group_ranks": raw.column([one.group_ranks for one in args], num),
         "in_elements": whole([one.in_elements for one in args]),
         "out_elements": whole([one.out_elements for one in args]),
-        "in_splits": raw.column([one.in_splits for one in args], num),
-        "out_splits": raw.column([one.out_splits for one in args], num),
         "group_size": whole([one.group_size for one in args]),
         "sequence": whole([one.collective_sequence for one in args]),
-        "rank": whole([one.rank for one in args]),
-        "source_rank": whole([one.source_rank for one in args]),
-        "destination_rank": whole([one.destination_rank for one in args]),
     }
 
 

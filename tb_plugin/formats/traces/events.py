@@ -22,32 +22,17 @@ _NAMES: Final = {
     "forward_thread": "Fwd thread id",
     "input_dims": "Input Dims",
     "input_types": "Input type",
-    "concrete_inputs": "Concrete Inputs",
     "call_stack": "Call stack",
-    "python_id": "Python id",
-    "python_parent_id": "Python parent id",
-    "python_module_id": "Python module id",
-    "graph": "graph id",
     "registers": "registers per thread",
     "shared_memory": "shared memory",
     "blocks_per_sm": "blocks per SM",
-    "warps_per_sm": "warps per SM",
     "occupancy": "est. achieved occupancy %",
-    "num_bytes": "bytes",
-    "bandwidth": "memory bandwidth (GB/s)",
     "collective": "Collective name",
     "in_elements": "In msg nelems",
     "out_elements": "Out msg nelems",
     "group_size": "Group size",
-    "in_splits": "In split size",
-    "out_splits": "Out split size",
     "group": "Process Group Name",
-    "group_description": "Process Group Description",
-    "group_ranks": "Process Group Ranks",
     "collective_sequence": "Seq",
-    "rank": "Rank",
-    "source_rank": "Src Rank",
-    "destination_rank": "Dst Rank",
     "memory_bytes": "Bytes",
     "address": "Addr",
     "device_type": "Device Type",
@@ -66,39 +51,23 @@ class Args(msgspec.Struct, gc=False, rename=_NAMES):
     forward_thread: Number = -1
     input_dims: Raw = NO_RAW
     input_types: Raw = NO_RAW
-    concrete_inputs: Raw = NO_RAW
     call_stack: Raw = NO_RAW
-    python_id: Number = -1
-    python_parent_id: Number = -1
-    python_module_id: Number = -1
     device: Number = -1
     stream: Number = -1
     correlation: Number = -1
-    context: Number = -1
-    graph: Number = -1
     grid: Raw = NO_RAW
     block: Raw = NO_RAW
     registers: Number = -1
     shared_memory: Number = -1
     blocks_per_sm: Number = None
-    warps_per_sm: Number = None
     occupancy: Number = None
-    num_bytes: Number = -1
-    bandwidth: Number = None
     collective: Raw = NO_RAW
     dtype: Raw = NO_RAW
     in_elements: Number = -1
     out_elements: Number = -1
     group_size: Number = -1
-    in_splits: Raw = NO_RAW
-    out_splits: Raw = NO_RAW
     group: Raw = NO_RAW
-    group_description: Raw = NO_RAW
-    group_ranks: Raw = NO_RAW
     collective_sequence: Number = -1
-    rank: Number = -1
-    source_rank: Number = -1
-    destination_rank: Number = -1
     memory_bytes: Number = 0
     address: Number = 0
     device_type: Number = -1

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _TABLES: Final[Mapping[str, Callable[[Sequence[Args], RawTexts], Columns]]] = {
     "operators": details.operators,
-    "python": details.python_calls,
     "launches": details.launches,
     "device_work": details.device_work,
 }
@@ -48,7 +47,6 @@ _TABLE_OF: Final = {
     "cpu_op": "operators",
     "operator": "operators",
     "user_annotation": "operators",
-    "python_function": "python",
     "kernel": "device_work",
     "memcpy": "device_work",
     "memset": "device_work",

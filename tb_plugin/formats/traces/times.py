@@ -240,7 +240,6 @@ def arrows_of(flows: Growing, track_of: Ints, placed: Placed) -> dict[str, Ints]
         "from_track": track[start],
         "to_track": track[stop],
         "from_ns": columns["time_ns"][start],
-        "to_ns": columns["time_ns"][stop],
     }
     order = np.argsort(made["from_ns"], kind="stable")
     return {name: column[order] for name, column in made.items()}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.time.operators import callees, is_eligible
+from tb_plugin.analysis.trace.texts import are
 from tb_plugin.api.operators import (
     OperatorResponse,
     OperatorsBy,
@@ -22,8 +24,9 @@ from tb_plugin.pages.operators.table import MAX_TEXT, Number, Table, text_of
 from tb_plugin.pages.profile.asked import SourceQuery, TableQuery, of_profile
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.trace.profile import TraceProfile
+    from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
 
@@ -34,6 +37,7 @@ MAX_STACKS: Final = 100
 MAX_CALLEES: Final = 300
 """Paths below an operator that are sent: the longest."""
 _MAX_FRAMES: Final = 200
+_PYTHON: Final = re.compile("python_function", re.IGNORECASE)
 _MAX_NAME: Final = 200
 _OPERATORS: Final = Table(
     texts=("name", "shapes"),
@@ -171,9 +175,14 @@ def _calls(profile: TraceProfile, query: OperatorQuery) -> Ints:
     return np.flatnonzero(np.isin(table.group_of, wanted))
 
 
+def _is_python(trace: Trace) -> Flags:
+    """By slice: whether it is a frame of Python."""
+    return are(trace.strings, trace.slices.category, _PYTHON.fullmatch)
+
+
 def _has_stacks(profile: TraceProfile) -> bool:
     trace = profile.trace
-    if len(trace.python.row):
+    if _is_python(trace).any():
         return True
     written = trace.operators.call_stack
     known = np.unique(written[written >= 0])
@@ -183,8 +192,7 @@ def _has_stacks(profile: TraceProfile) -> bool:
 def _stacks(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
     """Python frames around calls, and what the calls of each stack took."""
     trace = profile.trace
-    is_python = np.zeros(len(trace.slices), dtype=bool)
-    is_python[trace.python.row] = True
+    is_python = _is_python(trace)
     written = _written_stacks(profile, calls)
     sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     device_ns = profile.times.device_total_ns

@@ -42,7 +42,7 @@ class Numbered:
         found = sorted((int(self.made.rows[row]), *rest) for row, *rest in self._of)
         row, number, thread = np.array(found, np.int64).reshape(-1, 3).T
         none = np.full(len(row), -1)
-        operators = Operators(row, none, number, thread, none, none, none, none)
+        operators = Operators(row, none, number, thread, none, none, none)
         return replace(trace, operators=operators)
 
     def links(self) -> tuple[dict[str, str], str]:

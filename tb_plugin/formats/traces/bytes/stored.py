@@ -15,7 +15,6 @@ from tb_plugin.analysis.trace.details import (
     Launches,
     MemoryEvents,
     Operators,
-    PythonCalls,
 )
 from tb_plugin.analysis.trace.trace import (
     Counters,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     Ints: TypeAlias = npt.NDArray[Any]
 
 Table = TypeVar("Table")
-_WIDE: Final = frozenset({"start_ns", "duration_ns", "time_ns", "from_ns", "to_ns"})
+_WIDE: Final = frozenset({"start_ns", "duration_ns", "time_ns", "from_ns"})
 """Columns that are added to each other: 64 bits, whatever they hold."""
 
 
@@ -68,7 +67,6 @@ def trace_of(tables: ColumnTables, args: ArgsSource | None = None) -> Trace:
         counters=_table(tables, "points", Counters),
         flows=_table(tables, "flows", Flows),
         operators=_table(tables, "operators", Operators),
-        python=_table(tables, "python", PythonCalls),
         launches=_table(tables, "launches", Launches),
         device_work=_table(tables, "device_work", DeviceWork),
         collectives=_table(tables, "collectives", Collectives),
