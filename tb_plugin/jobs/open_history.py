@@ -18,7 +18,6 @@ from tb_plugin.analysis.allocator.lifetimes import OOM, levels
 from tb_plugin.analysis.allocator.replay import Replay, oddities_of
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.categories.forward_modules import forward_modules
-from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
 from tb_plugin.analysis.snapshots.marks import marks_of
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
@@ -271,7 +270,7 @@ class OpenDevice:
             )
         if colour == "stack":
             stacks = history.snapshot.stacks
-            return groups.by_stack(lives, stacks, history.user_frames, peak, num_events)
+            return groups.by_stack(lives, stacks, peak, num_events)
         if colour == "age":
             return groups.by_age(lives, self.clock_us, num_events)
         if colour == "stream":
@@ -352,19 +351,9 @@ class OpenHistory:
         return self.lazy.get(name, make)
 
     @lazy
-    def frame_kinds(self) -> Ints:
-        """By frame: whose it is."""
-        return frame_kinds(self.snapshot.stacks)
-
-    @lazy
-    def user_frames(self) -> Ints:
-        """By stack: the frame that stands for it."""
-        return user_frames(self.snapshot.stacks, self.frame_kinds)
-
-    @lazy
     def modules(self) -> ForwardModules:
         """By stack: whose forward it was in."""
-        return forward_modules(self.snapshot.stacks, self.frame_kinds)
+        return forward_modules(self.snapshot.stacks)
 
     @property
     def stream_labels(self) -> tuple[str, ...]:

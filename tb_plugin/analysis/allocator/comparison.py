@@ -32,10 +32,6 @@ class Side:
     """What lives on one side, by stack of its history."""
 
     stacks: Stacks
-    user_frame: Ints
-    """By stack of the history."""
-    kinds: Ints
-    """By frame of the history."""
     stack: Ints
     """Those that occur; NOTHING: without one."""
     num_bytes: Ints
@@ -104,7 +100,7 @@ class _FrameNumbers:
         return tuple(map(self._number, self._side.stacks.of(stack).tolist()))
 
     def user_frame(self, stack: int) -> int:
-        frame = NOTHING if stack < 0 else int(self._side.user_frame[stack])
+        frame = NOTHING if stack < 0 else int(self._side.stacks.user_frame[stack])
         return NOTHING if frame < 0 else self._number(frame)
 
     def _number(self, frame: int) -> int:
@@ -120,7 +116,7 @@ class _FrameNumbers:
                 key = (key[0], _FOLDER.sub("", key[1]), 0)
             number = into.frames.setdefault(key, len(into.frames))
             if number == len(into.kinds):
-                into.kinds.append(int(self._side.kinds[frame]))
+                into.kinds.append(int(stacks.kinds[frame]))
             self._numbers[frame] = number
         return number
 

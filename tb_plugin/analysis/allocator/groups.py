@@ -91,20 +91,18 @@ def one_group(num_lives: int) -> Groups:
     return Groups(np.zeros(num_lives, np.uint16), (Group("all", "all allocations"),))
 
 
-def by_stack(
-    lives: Lifetimes, stacks: Stacks, user_frame: Ints, peak: int, num_events: int
-) -> Groups:
+def by_stack(lives: Lifetimes, stacks: Stacks, peak: int, num_events: int) -> Groups:
     """By the line that stands for the stack."""
     line: dict[str, int] = {}
     of_stack = np.empty(len(stacks) + 1, np.int64)
     example: list[int] = []
     for stack in range(len(stacks)):
-        key = _line_key(stacks, stack, int(user_frame[stack]))
+        key = _line_key(stacks, stack)
         number = of_stack[stack] = line.setdefault(key, len(line))
         if number == len(example):
             example.append(stack)
     names = [
-        Group(key, stack_label(stacks, stack, int(user_frame[stack])), stack=stack)
+        Group(key, stack_label(stacks, stack), stack=stack)
         for key, stack in zip(line, example, strict=True)
     ]
     of_stack[-1] = line.setdefault(NO_STACK, len(line))
@@ -155,9 +153,10 @@ def by_age(lives: Lifetimes, time_us: Ints | None, num_events: int) -> Groups:
     return Groups(of_life, tuple(groups))
 
 
-def _line_key(stacks: Stacks, stack: int, frame: int) -> str:
+def _line_key(stacks: Stacks, stack: int) -> str:
+    frame = int(stacks.user_frame[stack])
     if frame == NOTHING:
-        return stack_label(stacks, stack, frame)
+        return stack_label(stacks, stack)
     return f"{stacks.filename[frame]}:{int(stacks.line[frame])} {stacks.name[frame]}"
 
 

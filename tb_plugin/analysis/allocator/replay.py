@@ -21,7 +21,6 @@ from tb_plugin.analysis.allocator.segment_spans import (
 )
 from tb_plugin.analysis.allocator.segments import SegmentReplay
 from tb_plugin.analysis.arrays import NOTHING, distinct
-from tb_plugin.analysis.categories.marks import stack_marks
 from tb_plugin.analysis.categories.phases import phases_of
 from tb_plugin.analysis.categories.workspaces import workspaces
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE
@@ -110,19 +109,14 @@ class Replay:
         return self._told(self.device.events.pool, self.spans.pool)
 
     @cached_property
-    def marks(self) -> Ints:
-        """By stack; see `stack_marks`."""
-        return stack_marks(self.snapshot.stacks)
-
-    @cached_property
     def phases(self) -> Phases:
         """Forwards, backwards and optimizers."""
-        return phases_of(self, self.marks)
+        return phases_of(self)
 
     @cached_property
     def workspaces(self) -> Flags:
         """By life: whether it is a library's workspace."""
-        return workspaces(self, self.marks)
+        return workspaces(self)
 
     def reserved_by_pool(self) -> Changes:
         """Reserved bytes by row of `Snapshot.pools`."""

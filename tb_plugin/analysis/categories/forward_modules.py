@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.arrays import NOTHING, picked
-from tb_plugin.analysis.categories.frames import LIBRARY, TORCH, frame_kinds
+from tb_plugin.analysis.categories.frames import LIBRARY, TORCH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +46,11 @@ class ForwardModules:
     """`model.py:31-40 forward`, or `torch.nn linear`."""
 
 
-def forward_modules(stacks: Stacks, kinds: Ints | None = None) -> ForwardModules:
+def forward_modules(stacks: Stacks) -> ForwardModules:
     """The innermost module of each stack; the user's own and libraries' before torch's."""
     if not len(stacks) or not len(stacks.frame):
         return ForwardModules(np.full(len(stacks), NOTHING), ())
-    kinds = frame_kinds(stacks) if kinds is None else kinds
+    kinds = stacks.kinds
     is_forward = np.array([name == _FORWARD for name in stacks.name], np.bool_)
     families = [_TORCH_MODULE.search(name) for name in stacks.filename]
     is_family = np.array([found is not None for found in families], np.bool_)

@@ -88,21 +88,18 @@ def kind_of(filename: str) -> int:
     return LIBRARY if is_library else USER
 
 
-def user_frames(stacks: Stacks, kinds: Ints | None = None) -> Ints:
+def user_frames(stacks: Stacks) -> Ints:
     """By stack: its user frame; NOTHING where it has no frame of Python's."""
-    of_frame = frame_kinds(stacks) if kinds is None else kinds
     found = np.full(len(stacks), NOTHING)
     for kind in (TORCH, LIBRARY, USER):
-        place = stacks.first(of_frame[stacks.frame] == kind)
+        place = stacks.first(stacks.kinds[stacks.frame] == kind)
         found = np.where(place < 0, found, picked(stacks.frame, place))
     return found
 
 
-def stacks_by_line(user_frame: Ints) -> Ints:
-    """By stack: the first one whose line is the same; `user_frame` from `user_frames`.
-
-    A stack without a line of the user's own stands for itself.
-    """
+def stacks_by_line(stacks: Stacks) -> Ints:
+    """By stack: the first one whose line is the same; without a line it is itself."""
+    user_frame = stacks.user_frame
     _, first, line = np.unique(user_frame, return_index=True, return_inverse=True)
     own = np.arange(len(user_frame))
     return np.where(user_frame == NOTHING, own, first[line.reshape(-1)])
@@ -128,13 +125,17 @@ def native_label(name: str) -> str:
     return plain.rsplit("::", 1)[-1] or name
 
 
-def stack_label(stacks: Stacks, stack: int, user_frame: int) -> str:
-    """A stack in short: its user frame, else the operator or node it was made by.
-
-    `user_frame`: of this stack, from `user_frames`.
-    """
+def stack_label(stacks: Stacks, stack: int) -> str:
+    """A stack in short: its user frame, else the operator or node it was made by."""
+    if stack < 0:
+        return NO_STACK
+    user_frame = int(stacks.user_frame[stack])
     if user_frame != NOTHING:
-        return _label(stacks, user_frame)
+        return frame_label(
+            stacks.name[user_frame],
+            stacks.filename[user_frame],
+            int(stacks.line[user_frame]),
+        )
     frames = stacks.of(stack).tolist()
     names = [stacks.name[frame] for frame in frames]
     for pattern in (_NODE, _OPERATOR, _ENGINE):
@@ -143,9 +144,3 @@ def stack_label(stacks: Stacks, stack: int, user_frame: int) -> str:
             if found is not None:
                 return found.group(1)
     return native_label(names[0]) if names else NO_STACK
-
-
-def _label(stacks: Stacks, frame: int) -> str:
-    return frame_label(
-        stacks.name[frame], stacks.filename[frame], int(stacks.line[frame])
-    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.arrays import picked
-from tb_plugin.analysis.categories.frames import NATIVE, USER, frame_kinds, user_frames
+from tb_plugin.analysis.categories.frames import NATIVE, USER
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Ints
@@ -111,15 +111,14 @@ def stack_marks(stacks: Stacks) -> Ints:
     num = len(stacks)
     if not num:
         return np.empty(0, np.int64)
-    kinds = frame_kinds(stacks)
+    kinds = stacks.kinds
     marks = _frame_marks(stacks, kinds)
-    user = user_frames(stacks, kinds)
     found = np.zeros(num, np.int64)
     np.bitwise_or.at(found, stacks.owner, marks[stacks.frame])
     if not np.any(kinds == NATIVE):
         found[np.diff(stacks.start) == 0] |= NO_PYTHON
     is_init = np.array([name == _MADE_HERE for name in stacks.name], np.bool_)
-    found[picked((kinds == USER) & is_init, user, False)] |= MAKE
+    found[picked((kinds == USER) & is_init, stacks.user_frame, False)] |= MAKE
     return found
 
 

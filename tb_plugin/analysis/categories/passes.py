@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
-from tb_plugin.analysis.categories.frames import LIBRARY, NATIVE, USER, frame_kinds
+from tb_plugin.analysis.categories.frames import LIBRARY, NATIVE, USER
 from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     BACKWARD,
@@ -72,7 +72,7 @@ def collected(replay: Replay, lines: Lines, event: int) -> Ints:
     none = np.empty(0, np.int64)
     if had_backward(replay, lines, event):
         return none
-    caches = np.zeros(len(lines.marks) + 1, np.bool_)
+    caches = np.zeros(len(lines.stacks) + 1, np.bool_)
     if keeps_graph(replay, lines, event, caches):
         return none
     stack, made, kept = _kept(replay, lines, event, caches)
@@ -110,7 +110,7 @@ def by_other_ways(replay: Replay, lines: Lines, last: int, event: int) -> bool:
 
 def _ways(lines: Lines) -> Ints:
     """By stack: a number for the functions by which the model was called; -1: it was not."""
-    stacks, kinds = lines.stacks, frame_kinds(lines.stacks)
+    stacks, kinds = lines.stacks, lines.stacks.kinds
     in_model = [
         kind != NATIVE and bool(python_marks(name, filename) & MODULE)
         for kind, name, filename in zip(

@@ -56,9 +56,9 @@ def asked_in(marks: int) -> str:
     return ""
 
 
-def phases_of(replay: Replay, marks: Ints) -> Phases:
-    """Instances over the events of a device; `marks` are those of the stacks."""
-    events = replay.device.events
+def phases_of(replay: Replay) -> Phases:
+    """Instances over the events of a device."""
+    events, marks = replay.device.events, replay.snapshot.stacks.marks
     of_stack = np.full(len(marks) + 1, NONE, np.int8)  # the last one is for no stack
     of_stack[:-1][(marks & MODULE) != 0] = FORWARD
     of_stack[:-1][(marks & OPTIMIZER) != 0] = OPTIMIZER_PHASE

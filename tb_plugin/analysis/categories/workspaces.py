@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.categories.frames import NATIVE, frame_kinds
+from tb_plugin.analysis.categories.frames import NATIVE
 from tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from tb_plugin.analysis.arrays import Flags
+    from tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 DEFAULT_BYTES: Final = (2 * 4096 + 8 * 16) << 10
@@ -42,9 +43,9 @@ _OF_TORCH: Final = re.compile(
 )
 
 
-def workspaces(replay: Replay, marks: Ints) -> Flags:
-    """By life: whether it is a workspace; `marks`: of the stacks, see `stack_marks`."""
-    lives = replay.lives
+def workspaces(replay: Replay) -> Flags:
+    """By life: whether it is a workspace."""
+    lives, marks = replay.lives, replay.snapshot.stacks.marks
     of_life = np.append(marks, 0)[lives.stack]
     kept = lives.freed >= replay.num_events
     found: Flags = (of_life & WORKSPACE) != 0
@@ -53,7 +54,7 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
     found = kept & (lives.size == DEFAULT_BYTES)
     newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
     if len(newer):
-        multiplies, is_told = _multiplies(replay, marks)
+        multiplies, is_told = _multiplies(replay.snapshot.stacks)
         newer = newer[np.append(multiplies, True)[lives.stack[newer]]]
         single = newer[~np.append(is_told, False)[lives.stack[newer]]]
         # Autograd's thread has a handle of its own, and a stack without Python: none at
@@ -73,11 +74,10 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
     return found
 
 
-def _multiplies(replay: Replay, marks: Ints) -> tuple[Flags, Flags]:
+def _multiplies(stacks: Stacks) -> tuple[Flags, Flags]:
     """By stack: whether its innermost Python multiplies, or may; and whether C++ is told."""
-    stacks = replay.snapshot.stacks
-    kinds = frame_kinds(stacks)
-    found: Flags = (marks & (NO_PYTHON | BACKWARD)) != 0
+    kinds = stacks.kinds
+    found: Flags = (stacks.marks & (NO_PYTHON | BACKWARD)) != 0
     is_told = np.zeros(len(stacks), np.bool_)
     for stack in np.flatnonzero(np.diff(stacks.start)).tolist():
         frames = stacks.of(stack)

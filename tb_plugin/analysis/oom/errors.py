@@ -80,7 +80,7 @@ class HistoryErrors:
 
 def errors_of(snapshot: Snapshot, devices: Iterable[Device]) -> HistoryErrors:
     """Every error of a snapshot, judged by the state at its own event."""
-    lines = Lines.of(snapshot.stacks)
+    lines = Lines(snapshot.stacks)
     found: list[OomError] = []
     num_errors, peaks = 0, {}
     for device in devices:
@@ -132,7 +132,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
             by_category=_by_category(category[rows], lives.size[rows]),
             stack=_frames(snapshot, stack),
             asked_at=lines.label(stack),
-            asked_in=asked_in(int(lines.marks[stack]) if stack >= 0 else 0),
+            asked_in=asked_in(int(snapshot.stacks.marks[stack]) if stack >= 0 else 0),
             holdings=holdings(replay, lines, event, step),
             trains=trains(replay, lines, event),
             makes_model=makes_model(replay, lines, event),

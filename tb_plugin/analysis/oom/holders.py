@@ -9,8 +9,7 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.live import held_rows
 from tb_plugin.analysis.arrays import NOTHING, largest_groups
-from tb_plugin.analysis.categories.frames import NO_STACK, stack_label, user_frames
-from tb_plugin.analysis.categories.marks import stack_marks
+from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
 
 if TYPE_CHECKING:
     import re
@@ -54,20 +53,11 @@ class Lines:
     """Source lines of stacks."""
 
     stacks: Stacks
-    user_frame: Ints
-    """By stack, see `frames.user_frames`."""
-    marks: Ints
-    """By stack, see `stack_marks`."""
     _matched: dict[tuple[Pattern, Pattern], Flags] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, stacks: Stacks) -> Lines:
-        """The lines of a snapshot."""
-        return cls(stacks, user_frames(stacks), stack_marks(stacks))
 
     def has(self, marks: int) -> Flags:
         """By stack, and last for no stack: whether it bears one of these marks."""
-        return np.append((self.marks & marks) != 0, np.False_)
+        return np.append((self.stacks.marks & marks) != 0, np.False_)
 
     def calls(self, name: str) -> Flags:
         """By stack, and last for no stack: whether a function of this name is in it."""
@@ -104,18 +94,16 @@ class Lines:
 
         Stacks that have no line are each one of their own; no stack is -1.
         """
-        if not len(self.user_frame):
+        if not len(self.stacks):
             return np.full(len(stack), _NO_STACK, np.int64)
-        frame = self.user_frame[np.maximum(stack, 0)]
+        frame = self.stacks.user_frame[np.maximum(stack, 0)]
         alone = len(self.stacks.name) + stack
         group = np.where(frame == NOTHING, alone, frame)
         return np.where(stack < 0, _NO_STACK, group)
 
     def label(self, stack: int) -> str:
         """The line of a stack in short; empty where there is none."""
-        if stack < 0:
-            return ""
-        label = stack_label(self.stacks, stack, int(self.user_frame[stack]))
+        label = stack_label(self.stacks, stack)
         return "" if label == NO_STACK else label
 
     def largest(self, stack: Ints, size: Ints, most: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.allocator.live import held_rows
-from tb_plugin.analysis.categories.frames import USER, frame_kinds
+from tb_plugin.analysis.categories.frames import USER
 from tb_plugin.analysis.categories.marks import (
     ALL_GATHER,
     BACKWARD,
@@ -227,7 +227,7 @@ class _Look:
 
         NOTHING where that is in a class's own `__init__`: layers of one model are alike.
         """
-        stacks, kinds = self.lines.stacks, frame_kinds(self.lines.stacks)
+        stacks, kinds = self.lines.stacks, self.lines.stacks.kinds
         chains = {}
         for stack in np.unique(self.stack[self._has(_MODEL)]).tolist():
             frames = [row for row in stacks.of(stack).tolist() if kinds[row] == USER]

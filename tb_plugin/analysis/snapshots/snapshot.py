@@ -10,12 +10,15 @@ A *moment* is the index of an event of one device and means the state just after
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import Blocks, History
 from tb_plugin.analysis.arrays import NOTHING, Table
+from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
+from tb_plugin.analysis.categories.marks import stack_marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,9 +40,12 @@ PENDING_FREE: Final = 2
 DEFAULT_POOL: Final = (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stacks:
-    """Distinct stacks and their frames, innermost frame first."""
+    """Distinct stacks and their frames, innermost frame first.
+
+    What follows from them alone is made when it is first asked for.
+    """
 
     name: Sequence[str]
     """Function, by frame."""
@@ -62,6 +68,21 @@ class Stacks:
     def owner(self) -> Ints:
         """By place in `frame`: whose frame it is."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    @cached_property
+    def kinds(self) -> Ints:
+        """By frame: whose it is, see `frame_kinds`."""
+        return frame_kinds(self)
+
+    @cached_property
+    def user_frame(self) -> Ints:
+        """By stack: the line that stands for it, see `user_frames`."""
+        return user_frames(self)
+
+    @cached_property
+    def marks(self) -> Ints:
+        """By stack: what it says about where a training was, see `stack_marks`."""
+        return stack_marks(self)
 
     def first(self, wanted: Flags, since: Ints | None = None) -> Ints:
         """By stack: its first frame that is wanted, as a place in `frame`, or NOTHING.

@@ -154,7 +154,7 @@ def judge(history: OpenHistory) -> Judged:
     if not found.errors and number is not None:
         device: Any = history.devices[number]
         if device.num_events:
-            lines = Lines.of(history.snapshot.stacks)
+            lines = Lines(history.snapshot.stacks)
             last = device.num_events - 1
             at_end = state_at(history.snapshot, device, lines, last)
     return Judged(found, at_end)

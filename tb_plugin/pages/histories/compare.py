@@ -16,7 +16,7 @@ from tb_plugin.analysis.allocator.live import (
     live_totals,
     summed,
 )
-from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from tb_plugin.analysis.categories.frames import stack_label
 from tb_plugin.api.compare import (
     CompareResponse,
     CompareSide,
@@ -76,8 +76,6 @@ class _Live:
         history = self.history
         return Side(
             stacks=history.snapshot.stacks,
-            user_frame=history.user_frames,
-            kinds=history.frame_kinds,
             stack=self.sums.stack,
             num_bytes=self.sums.num_bytes,
             num=self.sums.num,
@@ -127,11 +125,7 @@ class _Live:
             yield str(1 << at), int(held.sum()), len(held)
 
     def _line(self, stack: int) -> str:
-        history = self.history
-        if stack < 0:
-            return NO_STACK
-        user_frame = int(history.user_frames[stack])
-        return stack_label(history.snapshot.stacks, stack, user_frame)
+        return stack_label(self.history.snapshot.stacks, stack)
 
     def _module(self, stack: int) -> str:
         modules = self.history.modules

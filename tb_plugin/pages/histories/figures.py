@@ -93,7 +93,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
     reserved_bytes, reserved_event = device.reserved.peak
     found = holders(
         device.lives,
-        Lines.of(history.snapshot.stacks),
+        Lines(history.snapshot.stacks),
         moment,
         device.categories.of_life,
     )

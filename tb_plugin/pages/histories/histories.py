@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.live import by_stack, live_rows
-from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from tb_plugin.analysis.categories.frames import stack_label
 from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.budget import Budget
@@ -127,15 +127,13 @@ def facts_of(history: OpenHistory) -> RankFacts | None:
         return None
     device = history.device(number)
     peak_bytes, moment = device.active.peak
-    stacks, user_frames = history.snapshot.stacks, history.user_frames
+    stacks = history.snapshot.stacks
     sums = by_stack(device.lives, live_rows(device.lives, moment))
     lines: dict[str, int] = {}
     for stack, num_bytes in zip(
         sums.stack.tolist(), sums.num_bytes.tolist(), strict=True
     ):
-        label = NO_STACK
-        if stack >= 0:
-            label = stack_label(stacks, stack, int(user_frames[stack]))
+        label = stack_label(stacks, stack)
         lines[label] = lines.get(label, 0) + num_bytes
     largest = sorted(lines.items(), key=lambda line: -line[1])[:_KEPT_LINES]
     return RankFacts(

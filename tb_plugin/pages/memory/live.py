@@ -226,10 +226,10 @@ def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
         name=i32(names),
         filename=i32(files),
         line=i32(found.line),
-        kind=u8(history.frame_kinds),
+        kind=u8(found.kinds),
         start=i32(found.start[: num_stacks + 1]),
         frame=i32(found.frame[:num_frames]),
-        user_frame=i32(history.user_frames[:num_stacks]),
+        user_frame=i32(found.user_frame[:num_stacks]),
         module=i32(of_label[modules.of_stack[:num_stacks]]),
         num_stacks=len(found),
     )

@@ -60,7 +60,7 @@ def segments(
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
     action, num_bytes = _event(device, moment)
     # Stacks of one line are one: the first of them stands for all.
-    of_line = np.append(stacks_by_line(device.history.user_frames), NOTHING)
+    of_line = np.append(stacks_by_line(device.history.snapshot.stacks), NOTHING)
     pinned, pinners = pins(in_sight, of_line[device.lives.stack], MAX_PINS)
     return SegmentsResponse(
         device=device.number,

@@ -52,7 +52,7 @@ def judged(case: OomCase) -> Judged:
     replay = replayed(case)
     event = int(replay.device.events.of_action(OOM)[-1])
     step = steps_of(replay.snapshot, replay.device).step
-    facts = facts_at(replay, event, Lines.of(replay.snapshot.stacks), step)
+    facts = facts_at(replay, event, Lines(replay.snapshot.stacks), step)
     peers = [
         replayed(case, rank).active.peak[0]
         for rank in range(len(case.ranks))

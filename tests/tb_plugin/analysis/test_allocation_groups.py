@@ -57,8 +57,7 @@ def test_lines_are_one_group_whatever_led_there():
     lives = lives_of(
         [(0, 9, 5, 0), (1, 9, 5, 1), (2, 9, 7, 2), (3, 9, 1, 3), (4, 9, 2, -1)]
     )
-    user = np.array([0, 0, stacks.of(2)[0], -1])
-    found = groups.by_stack(lives, stacks, user, 5, NUM_EVENTS)
+    found = groups.by_stack(lives, stacks, 5, NUM_EVENTS)
     labels = [found.groups[group].label for group in found.of_life]
     assert labels == [
         "model.py:3 forward",

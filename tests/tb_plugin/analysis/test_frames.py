@@ -9,12 +9,10 @@ from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import (
     KINDS,
     NO_STACK,
-    frame_kinds,
     frame_label,
     kind_of,
     native_label,
     stack_label,
-    user_frames,
 )
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
@@ -77,9 +75,9 @@ def test_the_user_frame_is_the_innermost_of_the_best_kind():
         [("at::_ops::mm::call(at::Tensor)", "??", 0)],
         [],
     )
-    found = user_frames(stacks)
+    found = stacks.user_frame
     assert found.tolist() == [2, 4, 1, NOTHING, NOTHING]
-    labels = [stack_label(stacks, row, int(frame)) for row, frame in enumerate(found)]
+    labels = [stack_label(stacks, row) for row in range(len(found))]
     assert labels == [
         "a.py:7 g",
         "einops.py:9 einsum",
@@ -87,8 +85,8 @@ def test_the_user_frame_is_the_innermost_of_the_best_kind():
         "mm",
         NO_STACK,
     ]
-    assert user_frames(stacks_of()).tolist() == []
-    assert user_frames(stacks_of([], [])).tolist() == [NOTHING, NOTHING]
+    assert stacks_of().user_frame.tolist() == []
+    assert stacks_of([], []).user_frame.tolist() == [NOTHING, NOTHING]
 
 
 @pytest.mark.parametrize(
@@ -117,13 +115,13 @@ def test_a_free_without_python_is_the_engines():
             ("torch::autograd::Engine::evaluate_function(std::shared_ptr<>&)", "", 0),
         ]
     )
-    assert stack_label(stacks, 0, NOTHING) == "torch::autograd::Engine"
+    assert stack_label(stacks, 0) == "torch::autograd::Engine"
 
 
 @needs_real
 def test_the_lines_of_a_recorded_training_are_its_own():
     snapshot = real(named("Constructor-Sun"))
-    kinds = frame_kinds(snapshot.stacks)
+    kinds = snapshot.stacks.kinds
     own = {
         snapshot.stacks.filename[frame].rsplit("/", 1)[-1]
         for frame in np.flatnonzero(kinds == KINDS.index("user")).tolist()
@@ -134,12 +132,12 @@ def test_the_lines_of_a_recorded_training_are_its_own():
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_recorded_stack_with_python_has_a_user_frame(name):
     stacks = real(name).stacks
-    kinds = frame_kinds(stacks)
-    for stack, frame in enumerate(user_frames(stacks, kinds).tolist()):
+    kinds = stacks.kinds
+    for stack, frame in enumerate(stacks.user_frame.tolist()):
         frames = stacks.of(stack)
         best = kinds[frames].min(initial=KINDS.index("native"))
         if best == KINDS.index("native"):
             assert frame == NOTHING
         else:
             assert frame == frames[np.argmax(kinds[frames] == best)]
-        assert stack_label(stacks, stack, frame)
+        assert stack_label(stacks, stack)

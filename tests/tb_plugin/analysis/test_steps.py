@@ -19,7 +19,6 @@ from tb_plugin.analysis.categories.marks import (
     NO_PYTHON,
     OPTIMIZER,
     OPTIMIZER_STATE,
-    stack_marks,
 )
 from tb_plugin.analysis.categories.phases import PHASES, phases_of
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
@@ -164,14 +163,14 @@ TORCH = "/v/site-packages/torch/"
 )
 def test_marks_of_a_stack(frames, marks):
     others = [("f", "??", 0)]  # so that the history has frames of C++
-    assert stack_marks(stacks_of(frames, others)).tolist() == [marks, 0]
+    assert stacks_of(frames, others).marks.tolist() == [marks, 0]
 
 
 def test_an_empty_stack_is_a_thread_without_python_where_c_frames_are_not_recorded():
     python = [("main", "/me/m.py", 1)]
-    assert stack_marks(stacks_of([], python)).tolist() == [NO_PYTHON, 0]
-    assert stack_marks(stacks_of([], [("f", "??", 0)])).tolist() == [0, 0]
-    assert stack_marks(stacks_of()).tolist() == []
+    assert stacks_of([], python).marks.tolist() == [NO_PYTHON, 0]
+    assert stacks_of([], [("f", "??", 0)]).marks.tolist() == [0, 0]
+    assert stacks_of().marks.tolist() == []
 
 
 def test_events_without_marks_go_on_with_the_phase_before():
@@ -184,7 +183,7 @@ def test_events_without_marks_go_on_with_the_phase_before():
     loop = of("main", "/me/train.py")
     order = [loop, forward, loop, forward, backward, loop, optimizer, loop, forward, {}]
     made = snapshot([event(at, **frames) for at, frames in enumerate(order)])
-    found = phases_of(Replay(made, made.devices[0]), stack_marks(made.stacks))
+    found = phases_of(Replay(made, made.devices[0]))
     assert [PHASES[kind] for kind in found.kind] == [
         "",
         "forward",
@@ -213,7 +212,7 @@ def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
         event(4, **{**grad, "addr": 8192}),
     ]
     made = snapshot(events)
-    found = phases_of(Replay(made, made.devices[0]), stack_marks(made.stacks))
+    found = phases_of(Replay(made, made.devices[0]))
     assert [PHASES[kind] for kind in found.kind] == ["", "forward", "backward"]
     # One that bears its own is in the phase that it names.
     events[2:4] = [
@@ -221,7 +220,7 @@ def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
         event(3, action="free_requested", **{**grad, **forward}),
     ]
     made = snapshot(events)
-    found = phases_of(Replay(made, made.devices[0]), stack_marks(made.stacks))
+    found = phases_of(Replay(made, made.devices[0]))
     assert [PHASES[kind] for kind in found.kind][-2:] == ["forward", "backward"]
 
 
@@ -229,7 +228,7 @@ def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
 def test_phases_of_a_recorded_training():
     snapshot = real(named("NiuHuangxiaozi"))
     device = snapshot.devices[0]
-    found = phases_of(Replay(snapshot, device), stack_marks(snapshot.stacks))
+    found = phases_of(Replay(snapshot, device))
     assert found.kind.tolist() == [0, 1, 2, 3, 1, 2, 3, 1, 2, 3]
     assert steps_of(snapshot, device).by == "optimizer"
     ends = np.flatnonzero(np.diff(steps_of(snapshot, device).step))
