@@ -130,7 +130,8 @@ def _around(
 
     if any(one.name != "self" and one.kind is not one.POSITIONAL_ONLY for one in given):
         return of_any
-    return {1: of_one, 3: of_three, 4: of_four}.get(len(given), of_any)
+    shapes: dict[int, Callable[..., Any]] = {1: of_one, 3: of_three, 4: of_four}
+    return shapes.get(len(given), of_any)
 
 
 class Block:
