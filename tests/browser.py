@@ -10,13 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Playwright
+    from playwright.sync_api import Browser
 
 FLAGS = [
     "--no-sandbox",
@@ -30,11 +32,64 @@ FLAGS = [
 """Headless, without a GPU, and without calls home."""
 
 
-def launch(playwright: Playwright) -> Browser:
-    """Start Chromium."""
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """A Chromium, closed with the block."""
+    from playwright.sync_api import sync_playwright
+
     path = shutil.which("chromium") or shutil.which("google-chrome")
     assert path, "Chromium is missing: bash tests/run.sh installs it"
-    return playwright.chromium.launch(executable_path=path, args=FLAGS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs, and when it was started."""
+
+    url: str
+    log: Path
+    pid: int
+    began: float
+
+    def get(self, path: str) -> bytes:
+        with urllib.request.urlopen(self.url + path, timeout=120) as response:
+            return response.read()
+
+
+@contextlib.contextmanager
+def server(
+    command: Sequence[str | Path],
+    log: Path,
+    says: str = r"at (http://\S+/) \(Press",
+    **environment: str,
+) -> Iterator[Server]:
+    """A server that prints its URL, which `says` finds; ended with the block.
+
+    `log` takes what it prints. It runs in the log's folder and without PYTHONPATH, so
+    that only what is installed is found.
+    """
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    with log.open("w") as sink:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            cwd=log.parent,
+            env=inherited | environment,
+            start_new_session=True,
+        )
+    try:
+        yield Server(_url(log, process, says), log, process.pid, began)
+    finally:
+        ended = process.poll()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(120)
+        assert ended is None, f"{command} ended with {ended}:\n{log.read_text()}"
 
 
 @contextlib.contextmanager
@@ -42,38 +97,20 @@ def tensorboard(
     arguments: Sequence[str | Path],
     log: Path,
     command: Sequence[str | Path] = (sys.executable, "-m", "tensorboard.main"),
-) -> Iterator[str]:
-    """A TensorBoard on a free port, its URL; ended with the block.
-
-    `log` takes what it prints. It runs in the log's folder and without PYTHONPATH, so
-    that only what is installed is found.
-    """
-    words = [*command, *arguments, "--port", "0", "--host", "127.0.0.1"]
-    with log.open("w") as sink:
-        process = subprocess.Popen(
-            [str(word) for word in words],
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            cwd=log.parent,
-            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-            start_new_session=True,
-        )
-    try:
-        yield _url(log, process)
-    finally:
-        ended = process.poll()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait(120)
-        assert ended is None, f"tensorboard ended with {ended}:\n{log.read_text()}"
+    **environment: str,
+) -> Iterator[Server]:
+    """A TensorBoard on a free port."""
+    flags = ("--port", "0", "--host", "127.0.0.1")
+    with server([*command, *arguments, *flags], log, **environment) as running:
+        yield running
 
 
-def _url(log: Path, process: subprocess.Popen, seconds: float = 240) -> str:
+def _url(log: Path, process: subprocess.Popen, says: str, seconds: float = 240) -> str:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         text = log.read_text()
-        if found := re.search(r"at (http://\S+/) \(Press", text):
+        if found := re.search(says, text):
             return found[1]
-        assert process.poll() is None, f"tensorboard ended:\n{text}"
-        time.sleep(0.05)
-    raise AssertionError(f"tensorboard printed no URL:\n{log.read_text()}")
+        assert process.poll() is None, f"the server ended:\n{text}"
+        time.sleep(0.02)
+    raise AssertionError(f"the server printed no URL:\n{log.read_text()}")

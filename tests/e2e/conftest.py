@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import launch
+from tests.browser import chromium
 from tests.browser import tensorboard as running
 from tests.e2e.looking import PATIENCE_MS
 
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page
+
+    from tests.browser import Server
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -85,18 +85,6 @@ def simulated(tmp_path_factory) -> Path:
     return logdir
 
 
-@dataclass(frozen=True)
-class Board:
-    """A running TensorBoard."""
-
-    url: str
-    log: Path
-
-    def get(self, path: str) -> bytes:
-        with urllib.request.urlopen(self.url + path, timeout=120) as response:
-            return response.read()
-
-
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch) -> None:
     """Nothing of snapshots that were imported before, and nothing left behind."""
@@ -104,11 +92,11 @@ def _own_cache(tmp_path, monkeypatch) -> None:
 
 
 @pytest.fixture
-def tensorboard(viewer, tmp_path) -> Iterator[Callable[..., Board]]:
+def tensorboard(viewer, tmp_path) -> Iterator[Callable[..., Server]]:
     """Start `tensorboard` from the viewer's environment; stopped with the test."""
     with contextlib.ExitStack() as stack:
 
-        def start(*arguments: str | Path) -> Board:
+        def start(*arguments: str | Path) -> Server:
             command = [viewer / "tensorboard"]
             return stack.enter_context(serving(command, tmp_path, arguments))
 
@@ -116,12 +104,12 @@ def tensorboard(viewer, tmp_path) -> Iterator[Callable[..., Board]]:
 
 
 @pytest.fixture(scope="module")
-def board_of(viewer, tmp_path_factory) -> Iterator[Callable[[Path], Board]]:
+def board_of(viewer, tmp_path_factory) -> Iterator[Callable[[Path], Server]]:
     """A TensorBoard on a logdir that tests only look at: one for all of a module."""
-    boards: dict[Path, Board] = {}
+    boards: dict[Path, Server] = {}
     with contextlib.ExitStack() as stack:
 
-        def board(logdir: Path) -> Board:
+        def board(logdir: Path) -> Server:
             if logdir not in boards:
                 folder = tmp_path_factory.mktemp("board")
                 serves = serving([viewer / "tensorboard"], folder, ("--logdir", logdir))
@@ -136,8 +124,8 @@ def board_of(viewer, tmp_path_factory) -> Iterator[Callable[[Path], Board]]:
 @contextlib.contextmanager
 def serving(command: list[str | Path], folder: Path, arguments: tuple[str | Path, ...]):
     log = folder / f"tensorboard{len(list(folder.glob('*.log')))}.log"
-    with running(arguments, log, command) as url:
-        yield Board(url=url, log=log)
+    with running(arguments, log, command) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -147,12 +135,8 @@ def browser() -> Iterator[Browser]:
     As long as Playwright is there an event loop runs in this thread, and no test that
     comes next in the same process could run one of its own.
     """
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import FrameLocator, Locator, Page
 
-    from tests.e2e.conftest import Board
+    from tests.browser import Server
 
 PATIENCE_MS = 120_000
 """What a page shows comes by and by, on a loaded machine late: it is waited for."""
@@ -60,7 +60,7 @@ def see(scope: FrameLocator | Locator | Page, text: str) -> None:
 
 
 def opened(
-    board: Board, open_page: Callable[..., Page], view: str, *words: str, **options
+    board: Server, open_page: Callable[..., Page], view: str, *words: str, **options
 ) -> Page:
     """A view with words of ours in its address: `rank=19`."""
     state = "&".join(f"p.memboard.{word}" for word in (f"view={view}", *words))

@@ -14,14 +14,13 @@ import json
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.browser import launch, tensorboard  # noqa: E402
+from tests.browser import Server, chromium, tensorboard  # noqa: E402
 
 HERE = ROOT / "frontend" / "screenshots"
 
@@ -63,10 +62,9 @@ def record(logdir: Path, ranks: int) -> None:
     subprocess.run([*demo, "--simulate", str(ranks), *out], cwd=ROOT, check=True)
 
 
-def run_ids(url: str) -> dict[str, str]:
+def run_ids(server: Server) -> dict[str, str]:
     """Our run ids by kind of run."""
-    with urllib.request.urlopen(f"{url}data/plugin/memboard/runs") as response:
-        body = response.read()
+    body = server.get("data/plugin/memboard/runs")
     length = int.from_bytes(body[:4], "little")
     runs = json.loads(body[4 : 4 + length])["data"]["runs"]
     return {"simulated" if r["simulated"] else "demo": r["id"] for r in runs}
@@ -105,21 +103,18 @@ def main() -> None:
                 (*histories, "compare-ranks"), ("light", "dark"), (1280, 1920)
             )
         ]
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
         logdir = Path(temporary) / "runs"
         record(logdir, options.simulate)
         log = Path(temporary) / "tensorboard.log"
-        with tensorboard(["--logdir", logdir], log) as url:
-            browser = launch(playwright)
-            ids = run_ids(url)
+        with tensorboard(["--logdir", logdir], log) as server:
+            ids = run_ids(server)
             for name, run, page, theme, width in wanted:
                 shot = browser.new_page(viewport={"width": width, "height": 900})
                 state = f"p.memboard.run={ids[run]}&p.memboard.view={page}"
                 state += "".join(WORDS[end] for end in WORDS if name.endswith(end))
                 dark = str(theme == "dark").lower()
-                shot.goto(f"{url}?darkMode={dark}#memboard&{state}")
+                shot.goto(f"{server.url}?darkMode={dark}#memboard&{state}")
                 frame = shot.frame_locator("iframe")
                 frame.locator("#run-picker").wait_for(timeout=60_000)
                 shot.wait_for_load_state("networkidle", timeout=120_000)
@@ -130,7 +125,6 @@ def main() -> None:
                         shot.wait_for_timeout(500)
                 shot.screenshot(path=folder / f"{name}-{theme}-{width}.png")
                 shot.close()
-            browser.close()
     print(*sorted(folder.glob("*.png")), sep="\n")
 
 

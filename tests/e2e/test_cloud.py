@@ -12,13 +12,15 @@ pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
 from tests.collector.mirror.s3_server import S3, SECRET
 from tests.collector.recordings import wait_until
-from tests.e2e.conftest import Board, fresh_environment, serving
+from tests.e2e.conftest import fresh_environment, serving
 from tests.e2e.looking import PATIENCE_MS, enter, painted, see, tab
 from tests.made_snapshots import long_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.browser import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,7 +48,7 @@ def s3(monkeypatch):
 
 
 @pytest.fixture
-def cloud_board(cloud_viewer, s3, tmp_path) -> Iterator[Board]:
+def cloud_board(cloud_viewer, s3, tmp_path) -> Iterator[Server]:
     """TensorBoard on a folder of the bucket."""
     command = [cloud_viewer / "python", "-m", "tensorboard.main"]
     with serving(command, tmp_path, ("--logdir", "s3://bucket/jobs")) as board:

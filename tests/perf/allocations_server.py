@@ -1,6 +1,6 @@
-"""What the server needs for the Allocations view, from a file to its pictures.
+"""Costs of the Allocations view on the server, from a file to its pictures.
 
-Run: python -m tests.perf.allocations_server [--events 100000 1000000 5000000] [--keep DIR]
+    python -m tests.perf.allocations_server [--events 100000 1000000 5000000] [--keep DIR]
 
 For each size a training is simulated and its snapshot written as torch's pickle, and up
 to 2 million events also as a capture of our own. Then a fresh process opens each: the
@@ -8,202 +8,111 @@ pickle with an empty cache ("cold"), again with what that left there ("cached"),
 capture ("own"). Opening is all from loading the plugin to `/history` saying ready; "first
 tile" is the category picture of everything, which also attributes every allocation. After
 that all is warm: the median of a few pictures, each of another window, deflated as
-browsers take them. The last column compares with opening it cold.
+browsers take them.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import json
-import os
-import subprocess
-import sys
 import tempfile
+import time
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.perf import bench
+
 MOST_OWN = 2_000_000
 
-OPEN = r"""
-import gzip, json, resource, statistics, sys, time
-start = time.perf_counter()
-from werkzeug.test import Client
-from tensorboard.plugins import base_plugin
-from tb_plugin.loader import Loader
-plugin = Loader().load(base_plugin.TBContext(logdir=sys.argv[1], flags=None))
-routes = plugin.get_plugin_apps()
-def get(path, **query):
-    begin = time.perf_counter()
-    response = Client(routes[path]).get(
-        path, query_string=query, headers={"Accept-Encoding": "gzip"}
-    )
-    seconds = time.perf_counter() - begin
-    assert response.status_code == 200, (path, response.data[:500])
-    return response.data, seconds
-def data(body):
-    body = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
-    length = int.from_bytes(body[:4], "little")
-    return json.loads(body[4:4 + length])
-loaded = time.perf_counter()
-(run,) = data(get("/runs")[0])["data"]["runs"]
-history = data(get("/histories", run=run["id"])[0])["data"]["default"]
-query = {"run": run["id"], "history": history, "px": 1200, "rows": 800}
-while True:
-    found = data(get("/history", **query)[0])["data"]
-    assert found["state"] != "failed", found["problem"]
-    if found["state"] == "ready":
-        break
-open_s = time.perf_counter() - loaded
-num = found["facts"]["devices"][0]["num_events"]
-first, first_s = get("/allocations", **query)
-def picture(share, path="/allocations", **more):
-    windows = []
-    for place in range(7):
-        width = max(1, int(num * share))
-        e0 = int((num - width) * place / 6)
-        window = {"e0": e0, "e1": e0 + width} if share < 1 else {}
-        windows.append(get(path, **{**query, **window, "rows": 801 + place, **more}))
-    body = statistics.median(len(body) for body, _ in windows)
-    return statistics.median(seconds for _, seconds in windows), body
-def again(path, **more):
-    return statistics.median(get(path, **{**query, **more})[1] for _ in range(5))
-whole = picture(1.0)
-pushed = picture(1.0, order="allocation")
-tenth, hundredth = picture(0.1), picture(0.01)
-get("/allocation_holders", **query)
-found = {
-    "num": num,
-    "load_s": loaded - start,
-    "open_s": open_s,
-    "first_s": first_s,
-    "whole_s": whole[0], "whole_bytes": whole[1],
-    "pushed_s": pushed[0],
-    "tenth_s": tenth[0], "tenth_bytes": tenth[1],
-    "hundredth_s": hundredth[0], "hundredth_bytes": hundredth[1],
-    "holders_s": picture(1.0, "/allocation_holders")[0],
-    "holders_tenth_s": picture(0.1, "/allocation_holders")[0],
-    "live_s": again("/allocation_live"),
-    "block_s": again("/allocation_block", life=num // 10),
-    "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-}
-print(json.dumps(found))
-"""
 
-
-def write(folder: Path, num_events: int) -> None:
-    """The snapshot as a pickle and, where it is not too large, as a capture."""
+def write_pickle(path: Path, num_events: int) -> Path:
+    """A simulated training's snapshot; made where it is not there yet."""
     from tests.simulate import Form, trained_rank
 
-    rank = trained_rank(num_events)
-    pickles = folder / "pickle" / "job"
-    pickles.mkdir(parents=True)
-    rank.write(pickles / "snapshot_rank0.pickle", Form())
-    if len(rank.history) <= MOST_OWN:
+    path = Path(path)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        trained_rank(num_events).write(part, Form())
+        part.rename(path)
+    return path
+
+
+def write_capture(logdir: Path, num_events: int) -> Path | None:
+    """A recording with the same history; None: too large to make it here."""
+    if num_events > MOST_OWN:
+        return None
+    if not logdir.is_dir():
         from collector.format.snapshots import tables_of
         from tests.builders import RunBuilder
+        from tests.simulate import Form, trained_rank
 
-        made = RunBuilder(folder / "own" / "job").rank(0, world_size=1)
-        made.capture(
-            "history", "", iteration=0, tables=tables_of(rank.snapshot(Form()))
-        )
+        tables = tables_of(trained_rank(num_events).snapshot(Form()))
+        made = RunBuilder(logdir / "job").rank(0, world_size=1)
+        made.capture("history", "", iteration=0, tables=tables)
         made.close()
+    return logdir
 
 
-def measured(logdir: Path, cache: Path) -> dict[str, float]:
-    """One fresh process."""
-    ran = subprocess.run(
-        [sys.executable, "-c", OPEN, str(logdir)],
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "MEMBOARD_CACHE_DIR": str(cache)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    found: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+def open_logdir(logdir: str) -> dict[str, float]:
+    """The cells of a row, in a process that has read nothing."""
+    from tests.perf.plugin import Plugin, rss_mb
 
+    began = time.perf_counter()
+    plugin = Plugin(logdir)
+    (run,) = plugin.ask("runs").data["runs"]
+    history = plugin.ask("histories", run=run["id"]).data["default"]
+    query = {"run": run["id"], "history": history, "px": 1200, "rows": 800}
+    while (found := plugin.ask("history", **query).data)["state"] != "ready":
+        assert found["state"] != "failed", found["problem"]
+    cells = {"open ms": (time.perf_counter() - began) * 1e3}
+    num = found["facts"]["devices"][0]["num_events"]
+    cells["first tile"] = plugin.ask("allocations", **query).wall * 1e3
 
-def rows_of(folder: Path, cache: Path) -> list[tuple[str, dict[str, float]]]:
-    """How each form of one snapshot opens; `cache` is empty."""
-    rows = [(kind, measured(folder / "pickle", cache)) for kind in ("cold", "cached")]
-    if (folder / "own").is_dir():
-        rows.append(("own", measured(folder / "own", cache)))
-    return rows
+    def picture(name: str, share: float, route: str = "allocations", **more: Any):
+        taken = []
+        for place in range(7):
+            width = max(1, int(num * share))
+            e0 = int((num - width) * place / 6)
+            window = {"e0": e0, "e1": e0 + width} if share < 1 else {}
+            asked = {**query, **window, "rows": 801 + place, **more}
+            taken.append(plugin.ask(route, **asked))
+        cells[name] = median(answer.wall for answer in taken) * 1e3
+        return median(len(answer.sent) for answer in taken) / 1e3
 
+    def again(name: str, route: str, **more: Any) -> None:
+        taken = [plugin.ask(route, **query, **more).wall for _ in range(5)]
+        cells[name] = median(taken) * 1e3
 
-HEADINGS = (
-    ("events", 10),
-    ("form", 7),
-    ("open", 8),
-    ("1st tile", 9),
-    ("whole", 8),
-    ("pushed", 8),
-    ("1/10", 8),
-    ("1/100", 8),
-    ("holders", 9),
-    ("live", 7),
-    ("block", 7),
-    ("KB whole", 9),
-    ("KB 1/10", 8),
-    ("RSS MB", 8),
-    ("open cold/this", 15),
-)
-
-
-def printed(kind: str, found: dict[str, float], cold: dict[str, float]) -> str:
-    """One line of the table."""
-    milliseconds = [
-        f"{found[key] * 1e3:,.0f}"
-        for key in (
-            "open_s",
-            "first_s",
-            "whole_s",
-            "pushed_s",
-            "tenth_s",
-            "hundredth_s",
-            "holders_s",
-            "live_s",
-            "block_s",
-        )
-    ]
-    cells = [
-        f"{found['num']:,.0f}",
-        kind,
-        *milliseconds,
-        f"{found['whole_bytes'] / 1e3:,.0f}",
-        f"{found['tenth_bytes'] / 1e3:,.0f}",
-        f"{found['rss']:,.0f}",
-        f"{cold['open_s'] / found['open_s']:.1f}x",
-    ]
-    return "".join(
-        cell.rjust(width) for cell, (_, width) in zip(cells, HEADINGS, strict=True)
-    )
+    whole = picture("whole", 1.0)
+    picture("pushed", 1.0, order="allocation")
+    tenth = picture("1/10", 0.1)
+    picture("1/100", 0.01)
+    plugin.ask("allocation_holders", **query)
+    picture("holders", 1.0, "allocation_holders")
+    again("live", "allocation_live")
+    again("block", "allocation_block", life=num // 10)
+    return {
+        "events": num, **cells, "KB whole": whole, "KB 1/10": tenth, "RSS MB": rss_mb()
+    }  # fmt: skip
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--events", type=int, nargs="+", default=[100_000, 1_000_000, 5_000_000]
-    )
-    parser.add_argument(
-        "--keep", type=Path, help="write the snapshots here, and reuse them"
-    )
-    options = parser.parse_args()
-    print("milliseconds; pictures are 1,200 columns wide, medians of seven windows")
-    print("".join(name.rjust(width) for name, width in HEADINGS))
-    for num_events in options.events:
-        with contextlib.ExitStack() as stack:
-            folder = options.keep
-            if folder is None:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            folder = folder / str(num_events)
-            if not folder.is_dir():
-                write(folder, num_events)
+    given = bench.options(__doc__, events=[100_000, 1_000_000, 5_000_000], keep=Path)
+    print("milliseconds; pictures are 1,200 columns wide, medians of seven windows\n")
+    row = None
+    with bench.folder(given.keep) as base:
+        for num_events in given.events:
+            folder = base / str(num_events)
+            pickles = folder / "pickle"
+            write_pickle(pickles / "job" / "snapshot_rank0.pickle", num_events)
+            forms = {"cold": pickles, "cached": pickles}
+            if own := write_capture(folder / "own", num_events):
+                forms["own"] = own
             with tempfile.TemporaryDirectory() as cache:
-                rows = rows_of(folder, Path(cache))
-            for kind, found in rows:
-                print(printed(kind, found, rows[0][1]), flush=True)
+                for form, logdir in forms.items():
+                    found = bench.fresh(open_logdir, logdir, MEMBOARD_CACHE_DIR=cache)
+                    row = row or bench.table("form", *found)
+                    row(form, *found.values())
 
 
 if __name__ == "__main__":

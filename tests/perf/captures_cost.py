@@ -1,4 +1,4 @@
-"""What captures and snaps cost: to queue, to encode, to list, to show.
+"""Costs of captures and snaps: to queue, to encode, to list, to show.
 
     python -m tests.perf.captures_cost
 
@@ -9,7 +9,6 @@ first paint is that of a server that has read nothing, over real HTTP decoding.
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from collector.format.columns import Column
 from collector.format.records import Capture
 from collector.writing.capture_queue import CaptureQueue
 from tests.builders import START_NS, RunBuilder
+from tests.perf import bench
 from tests.tb_plugin.client import Page
 
 if TYPE_CHECKING:
@@ -34,12 +34,7 @@ MS = 10**6
 
 def best(call: Callable[[], object], rounds: int = 5) -> float:
     """Milliseconds of the fastest round."""
-    times = []
-    for _ in range(rounds):
-        before = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - before)
-    return min(times) * 1e3
+    return min(bench.seconds(call) for _ in range(rounds)) * 1e3
 
 
 def events(number: int) -> Capture:
@@ -151,8 +146,9 @@ def main() -> None:
         f"/functions: {NUM_RANKS} ranks x {NUM_CALLS} calls x {NUM_STATS} stats x 2",
         "functions; with a capture at each of 20 calls",
     )
-    for what, value, unit in rows:
-        print(f"{what:<62} {value:>10.2f} {unit}")
+    row = bench.table("what", "", "unit")
+    for cells in rows:
+        row(*cells)
 
 
 if __name__ == "__main__":

@@ -5,28 +5,23 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import os
+import json
 import re
 import shutil
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import sync_playwright
-
-from tests.browser import launch
+from tests.browser import chromium, server, tensorboard
+from tests.perf import bench
 from tests.perf.watched_page import TabCrashedError, WatchedPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
 IDLE_S = 4.0
 BROWSER_S = 2.0
 """A browser has come to rest after this."""
@@ -43,14 +38,33 @@ NOTCHES = 12
 @contextlib.contextmanager
 def viewer() -> Iterator[WatchedPage]:
     """A page of a browser that has been started and does nothing."""
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        try:
-            page = WatchedPage(browser)
-            time.sleep(BROWSER_S)
-            yield page
-        finally:
-            browser.close()
+    with chromium() as browser:
+        page = WatchedPage(browser)
+        time.sleep(BROWSER_S)
+        yield page
+
+
+def _memory_viz_page(folder: Path) -> str:
+    """memory_viz's page, with d3 from `folder` and not from the network."""
+    imports = {}
+    for manifest in sorted(folder.glob("node_modules/*/package.json")):
+        told = json.loads(manifest.read_text())
+        entry = told.get("module") or told.get("main") or "index.js"
+        imports[told["name"]] = f"/{manifest.parent.relative_to(folder)}/{entry}"
+    script = (folder / "MemoryViz.js").read_text()
+    for url, name in re.findall(r'"(https://[^"]*?/(d3[a-z-]*)@[^"]*)"', script):
+        imports[url] = imports[name]
+    return (
+        "<!DOCTYPE html><html><head>"
+        f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
+        '</head><body><script type="module" src="/MemoryViz.js"></script></body></html>'
+    )
+
+
+def memory_viz_page(folder: Path) -> contextlib.AbstractContextManager[str]:
+    """memory_viz's page served from `folder`, which has it and what it takes; its URL."""
+    page = "text/html", _memory_viz_page(folder).encode()
+    return bench.served(lambda path: page if path == "/" else None, folder)
 
 
 def memory_viz(url: str, file: Path) -> dict[str, float]:
@@ -112,58 +126,39 @@ def floors(empty: Path, cache: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def opened(path: Path, cache: Path) -> contextlib.AbstractContextManager[str]:
+@contextlib.contextmanager
+def opened(path: Path, cache: Path) -> Iterator[str]:
     """`memboard open PATH`; the URL of the picture."""
-    command = ["tb_plugin.cli", "open", path, "--no-browser"]
-    return _started(command, r"Serving (http\S+)", cache)
+    command = [sys.executable, "-m", "tb_plugin.cli", "open", path, "--no-browser"]
+    with (
+        bench.folder() as place,
+        server(command, place / "log", r"Serving (http\S+)", **_here(cache)) as started,
+    ):
+        yield started.url
 
 
 @contextlib.contextmanager
 def running(logdir: Path, cache: Path) -> Iterator[str]:
     """A TensorBoard that has been up for a while; the URL of the picture."""
-    command = ["tensorboard.main", "--logdir", logdir, "--port", "0"]
-    with _started(command, r"at (http\S+/) \(Press", cache) as url:
+    with (
+        bench.folder() as place,
+        tensorboard(["--logdir", logdir], place / "log", **_here(cache)) as started,
+    ):
         time.sleep(IDLE_S)
-        yield f"{url}#memboard&p.memboard.view=allocations"
+        yield f"{started.url}#memboard&p.memboard.view=allocations"
 
 
-@contextlib.contextmanager
-def _started(command: list[str | Path], said: str, cache: Path) -> Iterator[str]:
-    """A server that prints its URL; `said` finds it. What lies here runs, nothing installed.
+def _here(cache: Path) -> dict[str, str]:
+    """Variables of a server: what lies here runs, nothing installed.
 
     As an installed one it finds itself compiled, but for the first time.
     """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
+    return {
+        "PYTHONPATH": str(bench.ROOT),
         "PYTHONPYCACHEPREFIX": _compiled(),
+        "PYTHONDONTWRITEBYTECODE": "",
         "MEMBOARD_CACHE_DIR": str(cache),
     }
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.Popen(
-        [sys.executable, "-m", *map(str, command)],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    lines: list[str] = []
-    try:
-        for line in process.stdout:
-            lines.append(line)
-            if found := re.search(said, line):
-                break
-        else:
-            raise SystemExit(f"{command} ended:\n{''.join(lines)}")
-        threading.Thread(target=process.stdout.read, daemon=True).start()
-        yield found[1]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait(30)
 
 
 @functools.cache

@@ -1,6 +1,6 @@
-"""How fast the rank x step heatmap paints and pans, in Chromium without a GPU.
+"""Paints and pans of the rank x step heatmap, in Chromium without a GPU.
 
-Run: python -m tests.perf.heatmap_pan --logdir DIR     (starts TensorBoard on it)
+     python -m tests.perf.heatmap_pan --logdir DIR     (starts TensorBoard on it)
      python -m tests.perf.heatmap_pan --url URL        (a TensorBoard that runs)
      python -m tests.perf.heatmap_pan --synthetic RxS  (the page alone, made-up answers)
 
@@ -12,23 +12,17 @@ moves it at every animation frame, so each interval between frames is one figure
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import http.server
 import json
-import mimetypes
 import os
 import re
 import statistics
-import tempfile
-import threading
 import time
 import urllib.parse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from playwright.sync_api import sync_playwright
 
 from tb_plugin.api.base import RunsResponse, RunSummary
 from tb_plugin.api.timeline import (
@@ -38,14 +32,13 @@ from tb_plugin.api.timeline import (
     TimelineResponse,
 )
 from tb_plugin.contract import wire
-from tests.browser import launch, tensorboard
+from tests.browser import chromium, tensorboard
+from tests.perf import bench
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Frame, Page
 
-ROOT = Path(__file__).parent.parent.parent
+STATIC = bench.ROOT / "tb_plugin" / "static"
 FRAMES = 300
 GIB = 2**30
 
@@ -194,45 +187,20 @@ def _bounds(ranks: str, num_ranks: int) -> tuple[int, int]:
     return (min(numbers), max(numbers)) if numbers else (0, num_ranks - 1)
 
 
-@contextlib.contextmanager
-def synthetic_page(size: str) -> Iterator[str]:
+def synthetic_page(size: str) -> contextlib.AbstractContextManager[str]:
     """The built page over made-up answers; its URL."""
     answers = Synthetic(*(int(part) for part in size.split("x")))
-    static = ROOT / "tb_plugin" / "static"
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(path: str) -> tuple[str, bytes] | None:
+        url = urllib.parse.urlsplit(path)
+        name = url.path.strip("/")
+        query = dict(urllib.parse.parse_qsl(url.query))
+        made = getattr(answers, name, None)
+        if callable(made):
+            return wire.CONTENT_TYPE, wire.envelope(made(query))
+        return None if (STATIC / name).is_file() else ("application/json", b"{}")
 
-        def log_message(self, *_: object) -> None:
-            """Requests are not worth a line each."""
-
-        def do_GET(self) -> None:
-            url = urllib.parse.urlsplit(self.path)
-            name = url.path.strip("/") or "app.html"
-            answer = getattr(answers, name, None)
-            file = static / name
-            if callable(answer):
-                kind = wire.CONTENT_TYPE
-                query = dict(urllib.parse.parse_qsl(url.query))
-                body = wire.envelope(answer(query))
-            elif file.is_file():
-                kind = mimetypes.guess_type(name)[0] or wire.CONTENT_TYPE
-                body = file.read_bytes()
-            else:
-                kind, body = "application/json", b"{}"
-            self.send_response(200 if body != b"{}" else 404)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            with contextlib.suppress(BrokenPipeError):  # the page asked for another
-                self.wfile.write(body)
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/app.html"
-    finally:
-        server.shutdown()
+    return bench.served(answer, STATIC)
 
 
 def heatmap_frame(page: Page) -> Frame:
@@ -249,8 +217,7 @@ def heatmap_frame(page: Page) -> Frame:
 
 def measure(url: str, width: int, height: int) -> dict[str, float]:
     """First paint in s; frame intervals of the pan in ms."""
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": width, "height": height})
         start = time.perf_counter()
         page.goto(url, wait_until="commit")
@@ -275,7 +242,6 @@ def measure(url: str, width: int, height: int) -> dict[str, float]:
         page.wait_for_timeout(1000)
         if page.url == before:
             raise SystemExit("the page did not follow the pan: nothing was measured")
-        browser.close()
     return {
         "first_paint_s": round(first_paint_s, 2),
         "draw_ms": round(draw_ms, 1),
@@ -287,33 +253,23 @@ def measure(url: str, width: int, height: int) -> dict[str, float]:
     }
 
 
-@contextlib.contextmanager
-def served(logdir: str) -> Iterator[str]:
-    """A TensorBoard on `logdir`, just started; its URL."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "tensorboard.log"
-        with tensorboard(["--logdir", Path(logdir).resolve()], log) as url:
-            yield url
-
-
 def main() -> None:
     """Measure and print one line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--logdir")
-    source.add_argument("--url")
-    source.add_argument("--synthetic", metavar="RANKSxSTEPS")
-    parser.add_argument("--width", type=int, default=1280)
-    parser.add_argument("--height", type=int, default=1400)
-    options = parser.parse_args()
+    given = bench.options(
+        __doc__, logdir=Path, url=str, synthetic=str, width=1280, height=1400
+    )
+    tab = "#memboard&p.memboard.view=timeline"
     with contextlib.ExitStack() as stack:
-        if options.synthetic:
-            url = stack.enter_context(synthetic_page(options.synthetic))
-            url += "#view=timeline"
+        if given.synthetic:
+            base = stack.enter_context(synthetic_page(given.synthetic))
+            url = f"{base}app.html#view=timeline"
+        elif given.logdir:
+            log = stack.enter_context(bench.folder()) / "tensorboard.log"
+            flags = ["--logdir", given.logdir.resolve()]
+            url = stack.enter_context(tensorboard(flags, log)).url + tab
         else:
-            url = options.url or stack.enter_context(served(options.logdir))
-            url = f"{url.rstrip('/')}/#memboard&p.memboard.view=timeline"
-        print(json.dumps(measure(url, options.width, options.height)))
+            url = f"{given.url.rstrip('/')}/{tab}"
+        print(json.dumps(measure(url, given.width, given.height)))
 
 
 if __name__ == "__main__":

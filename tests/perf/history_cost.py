@@ -1,12 +1,17 @@
-"""What a snapshot of the allocator costs to keep: time and bytes per event.
+"""Costs of keeping a snapshot of the allocator: time, memory and bytes per event.
 
-    python -m tests.perf.history_cost [EVENTS ...]
+    python -m tests.perf.history_cost [--events 100000 1000000]
 
-Made histories of a training loop (200 stacks), with Python stacks of 6 frames and with
-mixed ones of 32, as tables against torch's own pickle: both are encoded in the same run,
-turns taken. First, what it takes to find which address belongs to what: per 10,000
-tensors, of a model with AdamW in float32. `stall` is the longest that another thread had to wait for the interpreter
-while the writer's thread encoded. With MEMBOARD_REAL_DATA, recorded snapshots follow.
+Simulated trainings, with Python stacks and with mixed ones, and, with MEMBOARD_REAL_DATA,
+recorded snapshots: as tables against torch's own pickle. torch's `_dump_snapshot` is
+`_snapshot()` and a `pickle.dump` of what it returns; without a GPU only the second half
+can be had, so the ratio is harder than against the whole. All are encoded in turn in the
+same run, in CPU time. `disk` is encoding for the file, which is the writer's thread's;
+`back` the snapshot from its tables; `stall` the longest that another thread had to wait
+for the interpreter meanwhile. Memory is what each allocates at most on top.
+
+First, what it takes to find which address belongs to what: per 10,000 tensors, of a model
+with AdamW in float32.
 """
 
 from __future__ import annotations
@@ -14,11 +19,13 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import sys
 import threading
 import time
+import tracemalloc
+from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -26,7 +33,11 @@ from collector.format.capture import encode_body
 from collector.format.records import Capture
 from collector.format.snapshots import rebuilt, tables_of
 from collector.history.tensors import TensorMap
-from tests.made_snapshots import long_history
+from tests.perf import bench
+from tests.simulate import Form, trained_rank
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROUNDS = 3
 
@@ -37,19 +48,11 @@ class PlainUnpickler(pickle.Unpickler):
 
 
 def body(tables) -> bytes:
-    capture = Capture(
-        kind="history",
-        time_ns=0,
-        step=0,
-        phase="train",
-        function="step",
-        iteration=1,
-        tables=tables,
-    )
-    return encode_body(capture)
+    where = {"phase": "train", "function": "step", "iteration": 1, "step": 0}
+    return encode_body(Capture(kind="history", time_ns=0, tables=tables, **where))
 
 
-def stall(work) -> float:
+def stall(work: Callable[[], object]) -> float:
     """Seconds that a thread which only wants to run was kept waiting, at worst."""
     worker = threading.Thread(target=work)
     worst, last = 0.0, time.perf_counter()
@@ -60,43 +63,45 @@ def stall(work) -> float:
     return worst
 
 
-def measured(snapshot) -> dict[str, float]:
-    times: dict[str, list[float]] = {
-        "columns": [],
-        "disk": [],
-        "pickle": [],
-        "back": [],
+def peak_mib(work: Callable[[], object]) -> float:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def cpu(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def cells(snapshot: Any, num_events: int) -> list[object]:
+    """Of a row."""
+    tables = tables_of(snapshot)
+    works = {
+        "columns": partial(tables_of, snapshot),
+        "disk": partial(body, tables),
+        "pickle": partial(pickle.dumps, snapshot, protocol=4),
+        "back": partial(rebuilt, tables),
     }
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        tables = tables_of(snapshot)
-        made = time.process_time()
-        encoded = body(tables)
-        written = time.process_time()
-        pickled = pickle.dumps(snapshot, protocol=4)
-        dumped = time.process_time()
-        rebuilt(tables)
-        times["back"].append(time.process_time() - dumped)
-        times["columns"].append(made - began)
-        times["disk"].append(written - made)
-        times["pickle"].append(dumped - written)
-    seconds = {name: median(found) for name, found in times.items()}
-    sizes = {"bytes": len(encoded), "pickle_bytes": len(pickled)}
-    return {**seconds, **sizes, "stall": stall(lambda: body(tables_of(snapshot)))}
+    found = bench.turns({k: partial(cpu, work) for k, work in works.items()}, ROUNDS)
+    us = {name: median(times) / num_events * 1e6 for name, times in found.items()}
+    sizes = [len(works[name]()) / num_events for name in ("disk", "pickle")]
+    return [
+        num_events,
+        *us.values(),
+        (us["columns"] + us["disk"]) / us["pickle"],
+        *sizes,
+        sizes[1] / sizes[0],
+        stall(lambda: body(tables_of(snapshot))) * 1e3,
+        *(peak_mib(works[name]) for name in ("columns", "pickle")),
+    ]
 
 
-def show(name: str, num_events: int, found: dict[str, float]) -> None:
-    us = {key: found[key] / num_events * 1e6 for key in ("columns", "disk", "pickle")}
-    ratio = (us["columns"] + us["disk"]) / us["pickle"]
-    print(
-        f"{name:<26}{num_events:>9}{us['columns']:>9.2f}{us['disk']:>7.2f}"
-        f"{us['pickle']:>8.2f}{ratio:>7.1f}x{found['back'] / num_events * 1e6:>7.2f}"
-        f"{found['bytes'] / num_events:>8.1f}{found['pickle_bytes'] / num_events:>9.1f}"
-        f"{found['pickle_bytes'] / found['bytes']:>7.0f}x{found['stall'] * 1e3:>9.1f}"
-    )
-
-
-def show_tensors(num_parameters: int) -> None:
+def tensors_found(num_parameters: int) -> list[object]:
     """Five tensors each: parameter, gradient, two states and a step count."""
     model = torch.nn.ModuleList(
         torch.nn.ModuleList(torch.nn.Linear(8, 8, bias=False) for _ in range(10))
@@ -108,38 +113,35 @@ def show_tensors(num_parameters: int) -> None:
     optimizer.step()
     tensors = TensorMap("cpu")
     tensors.attach(model, [optimizer])
-    found = tensors.found()
-    times = []
-    for _ in range(20):
-        began = time.perf_counter()
-        tensors.found()
-        times.append(time.perf_counter() - began)
-    num = len(found.address)
-    best, middle = (1e7 * seconds / num for seconds in (min(times), median(times)))
-    print(f"{num:,} tensors by name: {best:.1f} ms per 10,000 (median {middle:.1f})")
+    num = len(tensors.found().address)
+    times = [bench.seconds(tensors.found) for _ in range(20)]
+    return [num, *(1e7 * seconds / num for seconds in (min(times), median(times)))]
 
 
-def main(counts: list[int]) -> None:
-    show_tensors(2_000)
-    show_tensors(20_000)
-    print(
-        f"{'':<26}{'events':>9}{'columns':>9}{'disk':>7}{'pickle':>8}{'ratio':>8}"
-        f"{'back':>7}{'bytes':>8}{'pickle':>9}{'ratio':>8}{'stall':>9}"
-    )
-    print(f"{'':<35}{'us per event, CPU':>39}{'per event':>17}{'ms':>17}")
-    for num_events in counts:
-        for depth in (6, 32):
-            snapshot = long_history(num_events, depth=depth)
-            events = len(snapshot["device_traces"][0])
-            show(f"made, {depth} frames", events, measured(snapshot))
+def main() -> None:
+    given = bench.options(__doc__, events=[100_000, 1_000_000])
+    row = bench.table("tensors by name", "ms per 10,000", "median")
+    for num in (2_000, 20_000):
+        row(*tensors_found(num))
+    print()
+    row = bench.table(
+        "us per event of a processor", "events", "columns", "disk", "pickle", "back",
+        "ratio", "bytes/event", "pickle bytes/event", "ratio", "stall ms",
+        "columns MiB", "pickle MiB",
+    )  # fmt: skip
+    for num_events in given.events:
+        for stacks in ("python", "all"):
+            rank = trained_rank(num_events, stacks=stacks)
+            snapshot = rank.snapshot(Form("2.13", "alloc"))
+            events = sum(map(len, snapshot["device_traces"]))
+            row(f"simulated, {stacks} stacks", *cells(snapshot, events))
     folder = Path(os.environ.get("MEMBOARD_REAL_DATA", ""), "snapshots")
     for path in sorted(folder.glob("*.p*")):
         snapshot = PlainUnpickler(io.BytesIO(path.read_bytes())).load()
         traces = snapshot["device_traces"] if isinstance(snapshot, dict) else []
-        events = sum(map(len, traces))
-        if events > 5000:
-            show(path.name[:24], events, measured(snapshot))
+        if (events := sum(map(len, traces))) > 5000:
+            row(path.name[:24], *cells(snapshot, events))
 
 
 if __name__ == "__main__":
-    main([int(text) for text in sys.argv[1:]] or [100_000, 1_000_000])
+    main()

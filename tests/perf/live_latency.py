@@ -1,6 +1,6 @@
-"""How long a step takes to show in the open tab: recorder -> disk -> plugin -> pixel.
+"""Delay of a step in the open tab: recorder -> disk -> plugin -> pixel.
 
-Run: python -m tests.perf.live_latency [--steps 60]
+    python -m tests.perf.live_latency [--steps 60]
 
 A training ends a step every 500 ms and prints when; a Chromium page that is open on it
 through TensorBoard notes when each step number appears in the rail. The figure is the
@@ -9,17 +9,14 @@ delay per step: the recorder's flush (2 s at most), the page's poll and the draw
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
-from tests.browser import launch, tensorboard
+from tests.browser import chromium, tensorboard
+from tests.perf import bench
 
-ROOT = Path(__file__).parent.parent.parent
 TRAINING = """
 import sys, time, collector
 with collector.record(sys.argv[1] + "/live") as rec:
@@ -43,25 +40,19 @@ WATCH = """() => {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=60)
-    steps = parser.parse_args().steps
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        logdir = Path(folder) / "runs"
+    steps = bench.options(__doc__, steps=60).steps
+    with bench.folder() as folder, chromium() as browser:
+        logdir = folder / "runs"
         logdir.mkdir()
-        log = Path(folder) / "tensorboard.log"
-        with tensorboard(["--logdir", logdir], log) as url:
-            browser = launch(playwright)
+        with tensorboard(["--logdir", logdir], folder / "tensorboard.log") as board:
             page = browser.new_page()
-            page.goto(f"{url}#memboard&p.memboard.view=timeline")
+            page.goto(f"{board.url}#memboard&p.memboard.view=timeline")
             frame = page.frame_locator("iframe")
             frame.get_by_text("No memory data yet").wait_for(timeout=60_000)
             frame.locator("body").evaluate(WATCH)
             training = subprocess.Popen(
                 [sys.executable, "-c", TRAINING, str(logdir), str(steps)],
-                cwd=ROOT,
+                cwd=bench.ROOT,
                 stdout=subprocess.PIPE,
                 text=True,
             )
@@ -69,7 +60,6 @@ def main() -> None:
             ended = dict(line.split() for line in training.stdout)
             time.sleep(4)
             seen = frame.locator("body").evaluate("() => window.seen")
-            browser.close()
     # A step that shares its flush with later ones is visible when the last of them is.
     delays = []
     for step, at in ended.items():
@@ -77,10 +67,9 @@ def main() -> None:
         if shown:
             delays.append(min(shown) - float(at))
     assert len(delays) == len(ended), "some steps never showed"
-    delays.sort()
-    p95 = delays[int(len(delays) * 0.95) - 1]
-    print(f"{len(delays)} steps: median {statistics.median(delays):.2f} s,"
-          f" p95 {p95:.2f} s, longest {delays[-1]:.2f} s")  # fmt: skip
+    cuts = statistics.quantiles(delays, n=20, method="inclusive")
+    row = bench.table("steps", "median s", "p95 s", "longest s")
+    row(len(delays), statistics.median(delays), cuts[-1], max(delays))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How fast MemBoard and memory_viz show the same snapshot, in one Chromium without a GPU.
+"""Speed of MemBoard and memory_viz with the same snapshot, in one Chromium without a GPU.
 
-Run: python -m tests.perf.memory_viz FOLDER [--events 100000 1000000 5000000] [--rounds 3]
+    python -m tests.perf.memory_viz FOLDER [--events 100000 1000000 5000000] [--rounds 3]
 
 FOLDER has `MemoryViz.js` and `process_alloc_data.js` from pytorch's `torch/utils/viz`
 and what `npm install d3@7` leaves there; neither comes with MemBoard. Each size is one
@@ -32,153 +32,56 @@ first start of all.
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import functools
-import os
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from tests.perf import bench
+from tests.perf.allocations_server import write_capture, write_pickle
 from tests.perf.first_pictures import (
     command_opens,
     floors,
     memory_viz,
+    memory_viz_page,
     page_opens,
 )
-from tests.perf.rival_page import memory_viz_page
 
-MOST_OWN = 2_000_000
-MB = 1e6
-
-
-def written(folder: Path, num_events: int) -> Path:
-    """The pickle of that many events; made where it is not there yet."""
-    from tests.simulate import Form, trained_rank
-
-    file = folder / f"simulated_{num_events}.pickle"
-    if not file.exists():
-        part = file.with_suffix(".part")
-        trained_rank(num_events).write(part, Form())
-        part.rename(file)
-    return file
-
-
-def captured(folder: Path, num_events: int) -> Path | None:
-    """A recording with the same history; None: too large to make it here."""
-    if num_events > MOST_OWN:
-        return None
-    logdir = folder / f"own_{num_events}"
-    if not logdir.is_dir():
-        from collector.format.snapshots import tables_of
-        from tests.builders import RunBuilder
-        from tests.simulate import Form, trained_rank
-
-        snapshot = trained_rank(num_events).snapshot(Form())
-        made = RunBuilder(logdir / "job").rank(0, world_size=1)
-        made.capture("history", "", iteration=0, tables=tables_of(snapshot))
-        made.close()
-    return logdir
-
-
-ROWS = (
-    "memory_viz",
-    "memboard open, cold",
-    "memboard open, cached",
-    "page, cold",
-    "page, cached",
-    "page, own capture",
-    "page, open already",
-)
-
-# -- the table ------------------------------------------------------------------------
-
-HEADINGS = (
-    "events (file)",
-    "viewer",
-    "first picture",
-    "of it start + TensorBoard + page",
-    "memory_viz takes",
-    "allocations drawn",
-    "hover median / max",
-    "zoom median / max",
-    "renderer: private / RSS",
-)
-
-
-def _median(rows: list[dict[str, float]], key: str) -> float:
-    values = [row[key] for row in rows if key in row]
-    return statistics.median(values) if values else float("nan")
-
-
-def _spread(rows: list[dict[str, float]], key: str, scale: float = 1.0) -> str:
-    values = [row[key] * scale for row in rows if key in row]
-    if not values:
-        return ""
-    middle = f"{statistics.median(values):.2f} s"
-    if len(values) == 1:
-        return middle
-    return f"{middle} ({min(values):.2f}-{max(values):.2f})"
-
-
-def _line(title: str, name: str, rows: list[dict[str, float]], rival: float) -> str:
-    if any("crashed" in row for row in rows):
-        cells = [title, name, "the tab crashes", *[""] * 6]
-        return f"| {' | '.join(cells)} |"
-    middle = functools.partial(_median, rows)
-    cells = [
-        title,
-        name,
-        _spread(rows, "total"),
-        " + ".join(
-            f"{middle(part):.2f}"
-            for part in ("start", "host", "ours")
-            if any(part in row for row in rows)
-        ),
-        f"{rival / middle('total'):.1f}x as long"
-        if name != "memory_viz" and any("total" in row for row in rows)
-        else "",
-        f"{middle('drawn'):,.0f} of {middle('known'):,.0f}"
-        if any("known" in row for row in rows)
-        else "",
-        f"{middle('hover'):.0f} / {middle('hover_max'):.0f} ms"
-        if any("hover" in row for row in rows)
-        else "",
-        f"{middle('zoom'):.0f} / {middle('zoom_max'):.0f} ms"
-        if any("zoom" in row for row in rows)
-        else "",
-        f"{middle('private_mb'):,.0f} / {middle('mb'):,.0f} MB"
-        if any("mb" in row for row in rows)
-        else "",
-    ]
-    return f"| {' | '.join(cells)} |"
+FIGURES = {
+    "start s": "start",
+    "TensorBoard s": "host",
+    "page s": "ours",
+    "allocations drawn": "drawn",
+    "of": "known",
+    "hover ms": "hover",
+    "max": "hover_max",
+    "zoom ms": "zoom",
+    "max ": "zoom_max",
+    "renderer MB: private": "private_mb",
+    "RSS": "mb",
+}
 
 
 def measured(
-    url: str, folder: Path, num_events: int, options: argparse.Namespace
+    url: str, folder: Path, num_events: int, rounds: int, patience: float
 ) -> dict[str, list[dict[str, float]]]:
-    """Figures of one size by row; everything takes turns."""
-    file = written(folder, num_events)
+    """Figures of one size by viewer; everything takes turns."""
+    file = write_pickle(folder / f"simulated_{num_events}.pickle", num_events)
     logdir = folder / f"logdir_{num_events}"
     logdir.joinpath("job").mkdir(parents=True, exist_ok=True)
     link = logdir / "job" / file.name
     if not link.exists():
         link.hardlink_to(file)
-    own = captured(folder, num_events)
-    rows: dict[str, list[dict[str, float]]] = {name: [] for name in ROWS}
+    own = write_capture(folder / f"own_{num_events}", num_events)
+    rows: dict[str, list[dict[str, float]]] = {}
 
     def took(name: str, figures: dict[str, float]) -> None:
-        rows[name].append(figures)
-        brief = {key: round(value, 3) for key, value in figures.items()}
-        load = round(os.getloadavg()[0], 1)
-        print(f"{num_events} {name} {brief} load {load}", file=sys.stderr, flush=True)
-        quiet(options.patience)
+        rows.setdefault(name, []).append(figures)
+        quiet(patience)
 
-    quiet(options.patience)
-    for _ in range(options.rounds):
-        if not any("crashed" in row for row in rows["memory_viz"]):
+    quiet(patience)
+    for _ in range(rounds):
+        if not any("crashed" in row for row in rows.get("memory_viz", ())):
             took("memory_viz", memory_viz(url, file))
         with tempfile.TemporaryDirectory() as cache:
             took("memboard open, cold", command_opens(file, Path(cache)))
@@ -186,7 +89,7 @@ def measured(
         with tempfile.TemporaryDirectory() as cache:
             took("page, cold", page_opens(logdir, Path(cache))[0])
             first, again = page_opens(logdir, Path(cache))
-            rows["page, cached"].append(first)
+            rows.setdefault("page, cached", []).append(first)
             took("page, open already", again)
             if own is not None:
                 took("page, own capture", page_opens(own, Path(cache))[0])
@@ -213,46 +116,44 @@ def _cpu() -> tuple[int, int]:
 
 
 def main() -> None:
-    """Measure and print a table in Markdown."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, help="with memory_viz's page and d3")
-    parser.add_argument(
-        "--events", type=int, nargs="+", default=[100_000, 1_000_000, 5_000_000]
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--keep", type=Path, help="write the snapshots here, and reuse them"
-    )
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=0,
-        metavar="S",
-        help="wait so long before each opening for the machine to be idle",
-    )
-    options = parser.parse_args()
-    print(f"| {' | '.join(HEADINGS)} |\n|{'-|' * len(HEADINGS)}", flush=True)
-    with tempfile.TemporaryDirectory() as cache:
-        empty = Path(cache) / "empty"
-        empty.mkdir()
-        for name, figures in floors(empty, Path(cache) / "cache").items():
-            print(_line("", name, [figures], float("nan")), flush=True)
-    with contextlib.ExitStack() as stack:
-        url = stack.enter_context(memory_viz_page(options.folder.resolve()))
-        keep = options.keep
-        if keep is None:
-            keep = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        keep.mkdir(parents=True, exist_ok=True)
-        for num_events in options.events:
-            rows = measured(url, keep.resolve(), num_events, options)
+    given = bench.options(
+        __doc__, "folder", events=[100_000, 1_000_000, 5_000_000], rounds=3,
+        keep=Path, patience=0.0,
+    )  # fmt: skip
+    row = bench.table(
+        "events (file)", "viewer", "first picture s", "lowest", "highest",
+        "memory_viz takes", *FIGURES,
+    )  # fmt: skip
+
+    def show(title: str, name: str, rounds: list[dict[str, float]], rival: float):
+        """A row of medians; returns that of the first picture."""
+
+        def median(key: str) -> float | None:
+            values = [one[key] for one in rounds if key in one]
+            return statistics.median(values) if values else None
+
+        if any("crashed" in one for one in rounds):
+            row(title, name, "the tab crashes")
+            return float("nan")
+        times = [one["total"] for one in rounds if "total" in one]
+        total = median("total")
+        cells = (total, min(times), max(times)) if times else [None] * 3
+        ratio = rival / total if times and name != "memory_viz" else None
+        row(title, name, *cells, ratio, *map(median, FIGURES.values()))
+        return total
+
+    (folder,) = given.folder
+    with bench.folder() as empty, bench.folder() as cache:
+        for name, figures in floors(empty, cache).items():
+            show("", name, [figures], float("nan"))
+    with memory_viz_page(folder.resolve()) as url, bench.folder(given.keep) as keep:
+        for num_events in given.events:
+            found = measured(url, keep, num_events, given.rounds, given.patience)
             size = (keep / f"simulated_{num_events}.pickle").stat().st_size
-            title = f"{num_events:,} ({size / MB:,.0f} MB)"
-            rival = _median(rows["memory_viz"], "total")
-            for name, figures in rows.items():
-                if figures:
-                    print(_line(title, name, figures, rival), flush=True)
+            title, rival = f"{num_events:,} ({size / 1e6:,.0f} MB)", float("nan")
+            for name, rounds in found.items():
+                total = show(title, name, rounds, rival)
+                rival = total if name == "memory_viz" else rival
 
 
 if __name__ == "__main__":

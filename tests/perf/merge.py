@@ -1,6 +1,6 @@
-"""How fast `memboard merge` merges traces, and Composer's merger the same files.
+"""Speed of `memboard merge`, and of Composer's merger on the same files.
 
-Run: python -m tests.perf.merge [--composer PYTHON] [--mib 42] [--rounds 3]
+    python -m tests.perf.merge [--composer PYTHON] [--mib 42] [--rounds 3]
 
 PYTHON is an interpreter of an environment that has Composer, without its dependencies:
 
@@ -18,17 +18,18 @@ second table merges 1 to 16 ranks of a size to show that memory stays.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.perf import bench
+
 MIB = 1 << 20
 RECORDED_MIB_S = 3.6
 EPOCH_US = 1_790_900_000_000_000
@@ -75,7 +76,7 @@ def write_rank(path: Path, rank: int, num_bytes: int) -> None:
 def timed(command: list[str]) -> tuple[float, float]:
     """Seconds, and the most MiB that the process had."""
     began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=bench.ROOT, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, command
@@ -99,54 +100,41 @@ def composers(python: str, paths: list[Path], out: Path) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--composer", metavar="PYTHON")
-    parser.add_argument("--mib", type=float, default=42.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        share = int(options.mib * MIB / 4)
+    given = bench.options(__doc__, composer=str, mib=42.0, rounds=3)
+    with bench.folder() as folder:
+        share = int(given.mib * MIB / 4)
         paths = [folder / f"ep0-ba9-rank{rank}.json" for rank in range(4)]
         for rank, path in enumerate(paths):
             write_rank(path, rank, share)
         size = sum(path.stat().st_size for path in paths) / MIB
-        mergers = {
+        commands = {
             "memboard, .json": ours(paths, folder / "ours.json"),
             "memboard, .json.gz": ours(paths, folder / "ours.json.gz"),
         }
-        if options.composer:
+        if given.composer:
             out = folder / "composers.json"
-            mergers["composer, .json"] = composers(options.composer, paths, out)
-        best: dict[str, tuple[float, float]] = {}
-        for _ in range(options.rounds):
-            for merger, command in mergers.items():
-                seconds, rss = timed(command)
-                known = best.get(merger, (seconds, rss))
-                best[merger] = min(seconds, known[0]), max(rss, known[1])
+            commands["composer, .json"] = composers(given.composer, paths, out)
+        ways = {name: partial(timed, command) for name, command in commands.items()}
+        found = bench.turns(ways, given.rounds)
         against = RECORDED_MIB_S
-        if options.composer:
-            against = size / best["composer, .json"][0]
-        print(f"4 ranks, {size:.1f} MiB in all")
-        print(f"{'merger':<22}{'s':>8}{'MiB/s':>9}{'RSS MiB':>9}{'ratio':>8}")
-        for merger, (seconds, rss) in best.items():
-            rate = size / seconds
-            print(
-                f"{merger:<22}{seconds:>8.2f}{rate:>9.1f}{rss:>9.0f}{rate / against:>8.1f}"
-            )
-        if not options.composer:
+        if given.composer:
+            against = size / min(found["composer, .json"])[0]
+        else:
             print(f"ratio: against {RECORDED_MIB_S} MiB/s, which was recorded before")
-        print(f"\n{'ranks':<8}{'MiB':>8}{'s':>8}{'RSS MiB':>9}")
-        links = []
-        for rank in range(16):  # the same size each, without writing it each time
-            link = folder / f"ep0-ba1-rank{rank}.json"
-            text = paths[rank % 4].read_text()
-            link.write_text(text)
-            links.append(link)
+        head = f"4 ranks, {size:.1f} MiB in all"
+        row = bench.table(head, "s", "MiB/s", "RSS MiB", "ratio")
+        for merger, rounds in found.items():
+            rate = size / min(rounds)[0]
+            rss = max(one[1] for one in rounds)
+            row(merger, min(rounds)[0], rate, rss, rate / against)
+        copies = []  # of the same size each
+        for rank in range(16):
+            copy = folder / f"ep0-ba1-rank{rank}.json"
+            copies.append(shutil.copyfile(paths[rank % 4], copy))
+        row = bench.table("ranks", "MiB", "s", "RSS MiB")
         for number in (1, 4, 16):
-            seconds, rss = timed(ours(links[:number], folder / "many.json.gz"))
-            amount = sum(link.stat().st_size for link in links[:number]) / MIB
-            print(f"{number:<8}{amount:>8.1f}{seconds:>8.2f}{rss:>9.0f}")
+            amount = sum(path.stat().st_size for path in copies[:number]) / MIB
+            row(number, amount, *timed(ours(copies[:number], folder / "many.json.gz")))
 
 
 if __name__ == "__main__":

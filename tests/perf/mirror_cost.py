@@ -1,4 +1,4 @@
-"""What a mirror costs training: `rec.step()` without one, with one, with a slow one.
+"""Costs of a mirror for training: `rec.step()` without one, with one, with a slow one.
 
     python -m tests.perf.mirror_cost [steps]
 
@@ -14,13 +14,15 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import collector
 from collector import engine
 from tests.collector.mirror.s3_server import S3
+from tests.perf import bench
 
-OFF = dict.fromkeys(("process_full", "disk", "network", "functions"), False)
+OFF = dict.fromkeys(("process", "host", "functions"), False)
 STEP_SECONDS = 0.005
 NUM_PUTS = 200
 
@@ -29,36 +31,29 @@ engine.SEGMENT_SECONDS = 0.1
 
 def trained(run_dir: Path, remote: dict, num_steps: int) -> dict[str, float]:
     """Microseconds that `rec.step()` takes, and what the end took, in seconds."""
-    config = {
-        **OFF,
-        "flush_seconds": 0.5,
-    }
-    rec = collector.record(run_dir, config={**config, "remote": remote})
+    config = {**OFF, "flush_seconds": 0.5, "remote": remote}
+    rec = collector.record(run_dir, config=config)
     taken = []
     for _ in range(num_steps):
         time.sleep(STEP_SECONDS)
-        began = time.perf_counter_ns()
-        rec.step()
-        taken.append((time.perf_counter_ns() - began) / 1e3)
+        taken.append(bench.seconds(rec.step) * 1e6)
     puts = []
     mirror = rec._session.engine.remote
     if remote:
         path = run_dir / "trace.json"
+        run_dir.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 1000)
-        for _ in range(NUM_PUTS):
-            began = time.perf_counter_ns()
-            mirror.put("traces", path)
-            puts.append((time.perf_counter_ns() - began) / 1e3)
+        put = partial(mirror.put, "traces", path)
+        puts = [bench.seconds(put) * 1e6 for _ in range(NUM_PUTS)]
         path.unlink()
-    began = time.perf_counter()
-    rec.close()
+    end_s = bench.seconds(rec.close)
     taken.sort()
     return {
         "median us": statistics.median(taken),
         "99 % us": taken[int(len(taken) * 0.99)],
         "highest us": taken[-1],
         "put us": statistics.median(puts) if puts else 0.0,
-        "end s": time.perf_counter() - began,
+        "end s": end_s,
     }
 
 
@@ -77,11 +72,10 @@ def main() -> None:
             rows[name] = trained(Path(folder) / name.replace(" ", ""), asked, num_steps)
     server.proxy.delay_seconds = 0.0
     print(f"{num_steps} steps of {STEP_SECONDS * 1e3:g} ms, a segment every flush")
-    print(f"{'':14}" + "".join(f"{key:>14}" for key in rows["mirror"]) + "   ratio")
+    print_row = bench.table("", *rows["mirror"], "ratio")
     plain = rows["no mirror"]["median us"]
     for name, row in rows.items():
-        values = "".join(f"{value:>14.1f}" for value in row.values())
-        print(f"{name:14}{values}{row['median us'] / plain:>8.2f}")
+        print_row(name, *row.values(), row["median us"] / plain)
     server.close()
 
 

@@ -1,6 +1,6 @@
-"""How fast the Modules page paints 50,000 modules on 64 ranks, in Chromium without a GPU.
+"""Paints of the Modules page: 50,000 modules on 64 ranks, in Chromium without a GPU.
 
-Run: python -m tests.perf.modules_page [--layers 5000] [--ranks 64] [--rounds 5]
+    python -m tests.perf.modules_page [--layers 5000] [--ranks 64] [--rounds 5]
 
 Writes the run of `modules_scale.py`, starts TensorBoard on it and opens the Overview;
 then the Modules page is opened by its key. "rows" is from that key to the first rows of
@@ -12,15 +12,11 @@ end, each from the action to the frame that shows it.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import sync_playwright
-
-from tests.browser import launch, tensorboard
+from tests.browser import chromium, tensorboard
+from tests.perf import bench
 from tests.perf.modules_scale import write
 
 if TYPE_CHECKING:
@@ -91,34 +87,22 @@ def actions(frame: Frame) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--layers", type=int, default=5000)
-    parser.add_argument("--ranks", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
-        folder = Path(temporary)
-        write(folder / "runs" / "scale", options.ranks, options.layers)
-        rounds: list[dict[str, float]] = []
-        with tensorboard(["--logdir", folder / "runs"], folder / "log.txt") as url:
-            browser = launch(playwright)
-            for _ in range(options.rounds):
-                frame = opened(browser, url)
+    given = bench.options(__doc__, layers=5000, ranks=64, rounds=5)
+    rounds: list[dict[str, float]] = []
+    with bench.folder() as folder, chromium() as browser:
+        write(folder / "runs" / "scale", given.ranks, given.layers)
+        with tensorboard(["--logdir", folder / "runs"], folder / "log.txt") as board:
+            for _ in range(given.rounds):
+                frame = opened(browser, board.url)
                 rounds.append(frame.evaluate(OPEN) | actions(frame))
                 frame.page.close()
-            browser.close()
-    print(f"{options.layers * 10 + 5:,} modules x {options.ranks} ranks, milliseconds")
-    print(
-        f"{'':>20s} {'first':>8s} {'median':>8s} {'highest':>8s}  of the rows (median)"
-    )
+    head = f"{given.layers * 10 + 5:,} modules x {given.ranks} ranks, ms"
+    row = bench.table(head, "first", "median", "highest", "of the rows (median)")
     rows = statistics.median(one["rows"] for one in rounds)
     for name in rounds[0]:
         values = [one[name] for one in rounds]
         middle = statistics.median(values)
-        print(
-            f"{name:>20s} {values[0]:8.0f} {middle:8.0f} {max(values):8.0f}"
-            f"  {middle / rows:.2f}"
-        )
+        row(name, values[0], middle, max(values), middle / rows)
 
 
 if __name__ == "__main__":

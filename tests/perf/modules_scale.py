@@ -1,6 +1,6 @@
-"""How the Modules view's answers grow: 50,000 modules on 64 ranks, read cold.
+"""Growth of the Modules view's answers: 50,000 modules on 64 ranks, read cold.
 
-Run: python -m tests.perf.modules_scale [--ranks 64] [--layers 30 5000] [--keep DIR]
+    python -m tests.perf.modules_scale [--ranks 64] [--layers 30 5000] [--keep DIR]
 
 Every layer of the simulated transformer is ten modules. For each number of layers a run
 is written in which each rank tracked one step; then a fresh process that has read nothing
@@ -12,93 +12,74 @@ paint; "decode" is the part of it that brings the capture to arrays.
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import json
-import subprocess
-import sys
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from collector.format.capture import encode_body
-from collector.format.columns import AXES, STEP_TABLE, Column
-from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, ClockAnchor, Header, Schema
-from collector.simulate.captures import module_tables
-from collector.simulate.device import Device
-from collector.simulate.program import ROOT, Training
-from collector.writing.rank_file import RankFile
+from tests.perf import bench
 
-ROOT_FOLDER = Path(__file__).parent.parent.parent
 STARTED_NS = 1_780_000_000 * 10**9
 TOKENS = 2048
 
-OPEN = r"""
-import gzip, json, resource, sys, time
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-from werkzeug.test import Client
-from tensorboard.plugins import base_plugin
-from tb_plugin.loader import Loader
-import tb_plugin.server.state
-import tb_plugin.formats.recording.modules as modules_reader
-decode = [0.0]
-reads = modules_reader.read_capture
-def timed(*arguments):
-    begin = time.perf_counter()
-    try:
-        return reads(*arguments)
-    finally:
-        decode[0] += time.perf_counter() - begin
-modules_reader.read_capture = timed
-context = base_plugin.TBContext(logdir=sys.argv[1], flags=None)
-plugin = Loader().load(context)
-routes = plugin.get_plugin_apps()
-found = {}
-def get(name, path, query=""):
-    begin = time.perf_counter()
-    response = Client(routes[path]).get(path + query, headers={"Accept-Encoding": "gzip"})
-    took = time.perf_counter() - begin
-    assert response.status_code == 200, (path, response.status_code, response.data)
-    body = response.data
-    if response.headers.get("Content-Encoding") == "gzip":
-        body = gzip.decompress(body)
-    length = int.from_bytes(body[:4], "little")
-    data = json.loads(body[4:4 + length])["data"]
-    found[name] = [took, len(response.data)]
-    return data
-(run,) = get("runs", "/runs")["runs"]
-of = f"?run={run['id']}"
-first = get("first", "/modules", of)
-found["decode"] = [decode[0], 0]
-get("another state", "/modules", of + "&state=peak_backward")
-get("rank totals", "/modules", of + "&measure=total")
-get("against a state", "/modules", of + "&against=state&against_state=before_pre_forward")
-get("against a rank", "/modules", of + f"&against=rank&against_rank={run['num_ranks'] - 1}")
-median = get("against the median", "/modules", of + "&against=median")["baseline"]
-module = get("one module", "/module", of + "&module=Transformer.layers.1.feed_forward")
-timeline = get("timeline", "/module_timeline", of + "&px=1600")
-part = get("timeline, a hundredth", "/module_timeline",
-           of + f"&px=1600&x0={timeline['x_high'] * .3}&x1={timeline['x_high'] * .31}")
-rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps(dict(
-    found=found, median=[median["num_ranks"], median["of_ranks"]],
-    modules=first["facts"]["num_events"], process_mb=rss / 1e3)))
-"""
+
+def open_modules(logdir: str) -> dict[str, Any]:
+    """Seconds and bytes by answer, and what they are of."""
+    import tb_plugin.formats.recording.modules as reader
+    from tests.perf.plugin import Plugin, rss_mb
+
+    decode, read_capture = [0.0], reader.read_capture
+
+    def timed(*arguments: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return read_capture(*arguments)
+        finally:
+            decode[0] += time.perf_counter() - began
+
+    reader.read_capture = timed
+    plugin, found = Plugin(logdir), {}
+
+    def ask(name: str, route: str, **query: Any) -> Any:
+        answer = plugin.ask(route, **query)
+        found[name] = answer.wall, len(answer.sent)
+        return answer.data
+
+    (run,) = ask("runs", "runs")["runs"]
+    of = {"run": run["id"]}
+    first = ask("first", "modules", **of)
+    found["decode"] = decode[0], 0
+    ask("another state", "modules", state="peak_backward", **of)
+    ask("rank totals", "modules", measure="total", **of)
+    before = {"against": "state", "against_state": "before_pre_forward"}
+    ask("against a state", "modules", **before, **of)
+    last = {"against": "rank", "against_rank": run["num_ranks"] - 1}
+    ask("against a rank", "modules", **last, **of)
+    median = ask("against the median", "modules", against="median", **of)["baseline"]
+    ask("one module", "module", module="Transformer.layers.1.feed_forward", **of)
+    timeline = ask("timeline", "module_timeline", px=1600, **of)
+    high = timeline["x_high"]
+    part = {"px": 1600, "x0": high * 0.3, "x1": high * 0.31}
+    ask("timeline, a hundredth", "module_timeline", **part, **of)
+    return {
+        "found": found,
+        "median": f"{median['num_ranks']} of {median['of_ranks']} ranks",
+        "modules": first["facts"]["num_events"],
+        "process_mb": rss_mb(),
+    }
 
 
-def drop_page_cache() -> bool:
-    """Ask the kernel to forget file contents; False where it may not be asked."""
-    subprocess.run(["sync"], check=False)
-    with contextlib.suppress(OSError):
-        Path("/proc/sys/vm/drop_caches").write_text("1")
-        return True
-    return False
+def write(folder: Path, num_ranks: int, num_layers: int) -> dict[str, int]:
+    """A run whose ranks all have the same capture, encoded once; rows of its tables."""
+    from collector.format.capture import encode_body
+    from collector.format.columns import AXES, STEP_TABLE, Column
+    from collector.format.names import RANK_FILES_DIR, rank_file_name
+    from collector.format.records import Capture, ClockAnchor, Header, Schema
+    from collector.simulate.captures import module_tables
+    from collector.simulate.device import Device
+    from collector.simulate.program import ROOT, Training
+    from collector.writing.rank_file import RankFile
 
-
-def write(folder: Path, num_ranks: int, num_layers: int) -> Capture:
-    """A run whose ranks all have the same capture; it is encoded once."""
     training = Training(num_ranks, (num_layers, 256, 688))
     device = Device(1 << 62)
     training.begin(device)
@@ -147,53 +128,28 @@ def write(folder: Path, num_ranks: int, num_layers: int) -> Capture:
             file.add_row(0, (time_ns, number, 10**9 + rank % 7))
         file.write_capture(capture, body)
         file.close("closed", "", num_dropped=0, time_ns=capture.time_ns)
-    return capture
-
-
-def in_fresh_process(folder: Path) -> dict:
-    done = subprocess.run(
-        [sys.executable, "-c", OPEN, str(folder)],
-        cwd=ROOT_FOLDER,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+    return {
+        name: len(table["fqn" if name == "modules" else "time_us"])
+        for name, table in capture.tables.items()
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, default=64)
-    parser.add_argument("--layers", type=int, nargs="*", default=[30, 5000])
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    with contextlib.ExitStack() as stack:
-        base = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        for num_layers in options.layers:
-            folder = base / f"{num_layers}x{options.ranks}"
-            begin = time.perf_counter()
-            capture = write(folder, options.ranks, num_layers)
-            sizes = {name: len(t["time_us" if name != "modules" else "fqn"])
-                     for name, t in capture.tables.items()}  # fmt: skip
-            files = [p.stat().st_size for p in folder.rglob("*") if p.is_file()]
-            print(
-                f"\n{sizes['modules']:,} modules, {sizes['events']:,} events,"
-                f" {sizes['boundaries']:,} boundaries x {options.ranks} ranks:"
-                f" {max(files) / 1e6:.1f} MB a rank,"
-                f" written in {time.perf_counter() - begin:.1f} s"
-            )
-            cold = "cold" if drop_page_cache() else "page cache kept"
-            figures = in_fresh_process(folder)
-            first = sum(figures["found"][name][0] for name in ("runs", "first"))
-            print(f"{'answer':>24s}        ms     KB   of the first picture ({cold})")
-            for name, (took, size) in figures["found"].items():
-                ratio = took / first
-                print(f"{name:>24s} {took * 1e3:9.1f} {size / 1e3:6.0f} {ratio:9.2f}")
-            read, of = figures["median"]
-            print(f"{'first picture':>24s} {first * 1e3:9.1f}")
-            print(f"median over {read} of {of} ranks; {figures['process_mb']:.0f} MB")
+    given = bench.options(__doc__, ranks=64, layers=[30, 5000], keep=Path)
+    with bench.folder(given.keep) as base:
+        for num_layers in given.layers:
+            folder = base / f"{num_layers}x{given.ranks}"
+            sizes = write(folder, given.ranks, num_layers)
+            cold = "cold" if bench.drop_page_cache() else "page cache kept"
+            figures = bench.fresh(open_modules, folder)
+            found = figures["found"]
+            first = found["runs"][0] + found["first"][0]
+            print(f"\n{sizes} x {given.ranks} ranks\n")
+            row = bench.table("answer", "ms", "KB", f"of the first picture ({cold})")
+            for name, (took, size) in found.items():
+                row(name, took * 1e3, size / 1e3, took / first)
+            row("first picture", first * 1e3)
+            print(f"median over {figures['median']}; {figures['process_mb']:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,15 @@
 """Verdicts against cases of an independent generator: `tests/oom_cases`.
 
-Each snapshot is given to the command line, and its report is judged from the outside::
+Each snapshot is given to the command line, and its report is judged from the outside:
 
     python -m tests.perf.oom_independent --seeds 0-3 --kinds pending,giant
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -19,21 +17,17 @@ from tb_plugin.cli import main as main_of_memboard
 from tests.oom_cases import dump
 from tests.oom_cases.cases import KINDS, make
 from tests.oom_cases.truth import Judgement, judge
+from tests.perf import bench
 
 
 def main() -> None:
     """Print the matrix, then what is wrong with each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="0-3", help="such as 0-3")
-    parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--keep", type=Path, help="a folder for the snapshots")
-    parser.add_argument("--quiet", action="store_true", help="the matrix alone")
-    given = parser.parse_args()
+    given = bench.options(
+        __doc__, seeds="0-3", kinds=",".join(KINDS), keep=Path, quiet=False
+    )
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
-    with tempfile.TemporaryDirectory() as made:
-        folder = given.keep or Path(made)
-        folder.mkdir(parents=True, exist_ok=True)
+    with bench.folder(given.keep) as folder:
         judged = [
             judged_case(kind, seed, folder)
             for kind in given.kinds.split(",")
@@ -50,7 +44,7 @@ def judged_case(kind: str, seed: int, folder: Path) -> Judgement:
     case = make(kind, seed)
     path = folder / f"{case.name}.pickle"
     dump.write(case.snapshot, path)
-    capacity = case.truth.capacity if knows_capacity() else None
+    capacity = case.truth.capacity
     return judge(case, *reported(path, capacity), told=capacity is not None)
 
 
@@ -78,29 +72,20 @@ def memboard(*arguments: str) -> str:
     return out.getvalue() or err.getvalue()
 
 
-def knows_capacity(known: list[bool] = []) -> bool:  # noqa: B006
-    """Whether this release's report can be told the device's size."""
-    if not known:
-        known.append("--capacity" in memboard("report", "--help"))
-    return known[0]
-
-
 def print_kinds(judged: list[Judgement]) -> None:
     """One row for each kind: how many are right, and what was said instead."""
-    print(f"{'kind':22}{'n':>3}{'right':>7}{'cause':>7}  said instead")
-    for kind in dict.fromkeys(one.kind for one in judged):
-        own = [one for one in judged if one.kind == kind]
+    row = bench.table("kind", "cases", "right", "cause right", "said instead")
+
+    def counted(kind: str, own: list[Judgement]) -> None:
         said = Counter(one.said for one in own if not one.cause_right)
         instead = ", ".join(f"{cause} {n}" for cause, n in said.most_common())
-        right, causes = (
-            sum(map(bool, x))
-            for x in zip(*((o.right, o.cause_right) for o in own), strict=True)
-        )
-        print(f"{kind:22}{len(own):>3}{right:>7}{causes:>7}  {instead}")
-    print(
-        f"{'all':22}{len(judged):>3}{sum(o.right for o in judged):>7}"
-        f"{sum(o.cause_right for o in judged):>7}\n"
-    )
+        causes = sum(bool(one.cause_right) for one in own)
+        row(kind, len(own), sum(bool(one.right) for one in own), causes, instead)
+
+    for kind in dict.fromkeys(one.kind for one in judged):
+        counted(kind, [one for one in judged if one.kind == kind])
+    counted("all", judged)
+    print()
 
 
 def print_causes(judged: list[Judgement]) -> None:
@@ -109,14 +94,12 @@ def print_causes(judged: list[Judgement]) -> None:
     Of the verdicts that said it, the share for which it is accepted; of the cases whose
     truest cause it is, the share of which an accepted one was said.
     """
-    print(f"{'cause':14}{'true':>5}{'said':>5}{'precision':>11}{'recall':>8}")
+    row = bench.table("cause", "true", "said", "precision", "recall")
     for cause in sorted({one.cause for one in judged} | {one.said for one in judged}):
         true = [one.cause_right for one in judged if one.cause == cause]
         said = [one.cause_right for one in judged if one.said == cause]
-        precision, recall = (
-            f"{sum(own) / len(own):.2f}" if own else "-" for own in (said, true)
-        )
-        print(f"{cause:14}{len(true):>5}{len(said):>5}{precision:>11}{recall:>8}")
+        shares = (sum(own) / len(own) if own else None for own in (said, true))
+        row(cause, len(true), len(said), *shares)
     print()
 
 

@@ -1,4 +1,4 @@
-"""The verdict on simulated out-of-memory errors whose cause is known: the matrix.
+"""Verdicts on simulated out-of-memory errors whose cause is known: the matrix.
 
     python -m tests.perf.oom_verdicts [--first-seed 10000] [--per-cause 30]
 
@@ -11,13 +11,13 @@ device's size, as our own recordings have it, and from the pickles alone.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from tb_plugin.analysis.oom.case import NAMES, Case
 from tb_plugin.analysis.oom.judge import verdict
+from tests.perf import bench
 from tests.simulate import OOM_CAUSES
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, without_size
 
@@ -30,15 +30,12 @@ MOST_UNSURE = 0.1
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--first-seed", type=int, default=HELD_BACK)
-    parser.add_argument("--per-cause", type=int, default=30)
-    options = parser.parse_args()
+    given = bench.options(__doc__, first_seed=HELD_BACK, per_cause=30)
     sized: Counter[tuple[str, str]] = Counter()
     alone: Counter[tuple[str, str]] = Counter()
     beside: Counter[str] = Counter()
     seconds = 0.0
-    for case in cases(options.first_seed, options.per_cause):
+    for case in cases(given.first_seed, given.per_cause):
         started = time.perf_counter()
         found = judged(case)
         seconds += time.perf_counter() - started
@@ -49,28 +46,25 @@ def main() -> None:
         beside["named"] += len({*found.verdict.also} & {*found.label.also})
         beside["more"] += len({*found.verdict.also} - {*found.label.also})
     total = sum(sized.values())
-    print(f"{total} cases, seeds {options.first_seed} and up, {seconds:.1f} s to judge")
+    print(f"{total} cases, seeds {given.first_seed} and up, {seconds:.1f} s to judge")
     print_matrix("with the device's size", sized)
     print_goal(sized)
     print_matrix(
         "from the pickles alone, which do not say how large the device is", alone
     )
     print(
-        f"\nsmaller warn_once planted beside {beside['planted']}, of them named"
+        f"\nsmaller troubles planted beside {beside['planted']}, of them named"
         f" {beside['named']}; others named {beside['more']}"
     )
 
 
 def print_matrix(title: str, counts: Mapping[tuple[str, str], int]) -> None:
     """The matrix with precision and recall of each cause."""
-    print(f"\n{title}")
-    print("| truth | " + " | ".join(NAMES) + " | recall | precision |")
-    print("|-|" + "-|" * (len(NAMES) + 2))
+    print(f"\n{title}\n")
+    row = bench.table("truth", *NAMES, "recall", "precision")
     for cause in OOM_CAUSES:
-        row = [counts.get((cause, told), 0) for told in NAMES]
-        recall, precision = rates(counts, cause)
-        cells = [str(count or ".") for count in row]
-        print(f"| {cause} | {' | '.join(cells)} | {recall:.2f} | {precision:.2f} |")
+        cells = (counts.get((cause, told)) for told in NAMES)
+        row(cause, *cells, *rates(counts, cause))
 
 
 def rates(counts: Mapping[tuple[str, str], int], cause: str) -> tuple[float, float]:

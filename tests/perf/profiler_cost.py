@@ -1,27 +1,28 @@
-"""What a traced cycle costs training, against bare torch.profiler over the same steps.
+"""Costs of a traced cycle for training, against bare torch.profiler over the same steps.
 
     python -m tests.perf.profiler_cost [--rounds 5] [--layers 12] [--steps 10]
 
 Each round trains the same steps in turn: without a profiler; with torch's own, stopped and
 exported on the training thread as its users do; recorded by MemBoard with `torch_profiler`,
 alone and with all else that is collected in active steps by default (saved tensors, spans).
-Medians over the rounds; ratios to torch's own. "longest step" is what training waits for
+Medians over the rounds, then their ratios to torch's own. "longest step" is what training waits for
 torch to end its trace.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import statistics
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 import collector
+from tests.perf import bench
 
 
 class Cost(NamedTuple):
@@ -77,13 +78,8 @@ def torchs_own(training: Training, steps: int, folder: Path) -> Cost:
     return timed(training, steps, profile.step, profile.stop)
 
 
-def alone(training: Training, steps: int, folder: Path) -> Cost:
-    """The same through a recording that collects nothing else in these steps."""
-    return ours(training, steps, folder, functions=False, spans=False)
-
-
 def ours(training: Training, steps: int, folder: Path, **settings: object) -> Cost:
-    """The same with all that a recording collects in active steps by default."""
+    """The same through a recording, with all that it collects there by default."""
     recorder = collector.record(
         folder / "run",
         scalars=False,
@@ -109,38 +105,37 @@ def timed(training: Training, steps: int, step: object, close: object) -> Cost:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=10)
-    options = parser.parse_args()
+    given = bench.options(__doc__, rounds=5, layers=12, steps=10)
     torch.set_num_threads(1)
-    training = Training(options.layers)
-    ways = {"no profiler": bare, "torch.profiler": torchs_own, "memboard, alone": alone}
-    ways["memboard"] = ours
-    found: dict[str, list[Cost]] = {name: [] for name in ways}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.rounds + 1):
-            for name, way in ways.items():
-                place = Path(folder, f"{name} {number}")
-                place.mkdir()
-                cost = way(training, options.steps, place)
-                if number:  # the first round warms up
-                    found[name].append(cost)
-    own = [
-        statistics.median(values)
-        for values in zip(*found["torch.profiler"], strict=True)
-    ]
-    print(
-        f"{options.steps} traced steps of {options.layers} layers, {options.rounds} rounds"
+    training = Training(given.layers)
+
+    def in_folder(way) -> Cost:
+        with tempfile.TemporaryDirectory() as folder:
+            return way(training, given.steps, Path(folder))
+
+    ways = {
+        "no profiler": bare,
+        "torch.profiler": torchs_own,
+        "memboard, alone": partial(ours, functions=False, spans=False),
+        "memboard": ours,
+    }
+    turns = {name: partial(in_folder, way) for name, way in ways.items()}
+    found = {
+        name: [statistics.median(values) for values in zip(*costs, strict=True)]
+        for name, costs in bench.turns(turns, given.rounds, warm=1).items()
+    }
+    own = found["torch.profiler"]
+    head = f"{given.steps} traced steps of {given.layers} layers"
+    row = bench.table(
+        head,
+        "traced steps ms",
+        "longest step ms",
+        "all, and closing ms",
+        *["/ torch's"] * 3,
     )
-    print(f"{'':16}{'traced steps':>22}{'longest step':>22}{'all, and closing':>22}")
     for name, costs in found.items():
-        cells = ""
-        for values, base in zip(zip(*costs, strict=True), own, strict=True):
-            value = statistics.median(values)
-            cells += f"{value * 1000:12.1f} ms {value / base:5.2f}x"
-        print(f"{name:16}{cells}")
+        ratios = (value / base for value, base in zip(costs, own, strict=True))
+        row(name, *(value * 1e3 for value in costs), *ratios)
 
 
 if __name__ == "__main__":

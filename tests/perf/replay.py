@@ -1,15 +1,12 @@
-"""What a replayed history costs: to prepare it, and then to look at any moment of it.
+"""Costs of a replayed history: to prepare it, and then to look at any moment of it.
 
-Run: python -m tests.perf.replay [--events 1000000] [--file snapshot.pickle]
+    python -m tests.perf.replay [--events 1000000] [--file snapshot.pickle]
 
 Wall time of one process; the last column is the ratio to the first row of its table.
 """
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +25,7 @@ from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.steps import steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.made_snapshots import read_snapshot
+from tests.perf import bench
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.settings import parse_settings
 
@@ -36,20 +34,20 @@ WIDTH = 1200
 
 
 class Table:
-    """Rows of seconds, printed as they come."""
+    """Rows of milliseconds, printed as they come."""
 
     def __init__(self, title: str) -> None:
-        print(f"\n{title}")
+        print()
+        self.print = bench.table(title, "ms", "of the first")
         self.first = 0.0
 
     def row(self, name: str, call, times: int = 1):
-        start = time.perf_counter()
-        for _ in range(times):
-            found = call()
-        seconds = (time.perf_counter() - start) / times
-        self.first = self.first or seconds
-        print(f"  {name:<46}{seconds * 1e3:>12.2f} ms{seconds / self.first:>10.3f}")
-        return found
+        found = []
+        ms = sum(bench.seconds(lambda: found.append(call())) for _ in range(times))
+        ms *= 1e3 / times
+        self.first = self.first or ms
+        self.print(name, ms, ms / self.first)
+        return found[-1]
 
 
 def simulated(num_events: int, text: str, folder: Path) -> Path:
@@ -65,7 +63,10 @@ def measure(path: Path) -> None:
     snapshot = table.row("columns with types", lambda: snapshot_of(tables))
     device = max(snapshot.devices, key=lambda one: len(one.events))
     replay = table.row("lifetimes", lambda: Replay(snapshot, device))
-    table.row("active, allocated and reserved levels", lambda: levels(replay))
+    table.row(
+        "active, allocated and reserved levels",
+        lambda: (replay.active, replay.allocated, replay.reserved),
+    )
     table.row("segments", lambda: replay.segments)
     table.row("stream and pool of every life", lambda: (replay.stream, replay.pool))
     table.row("category of every life", lambda: attribution(replay))
@@ -104,19 +105,10 @@ def measure(path: Path) -> None:
     )
 
 
-def levels(replay: Replay) -> object:
-    return replay.active, replay.allocated, replay.reserved
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--settings", default="")
-    parser.add_argument("--file", type=Path)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        made = asked.file or simulated(asked.events, asked.settings, Path(folder))
-        measure(made)
+    given = bench.options(__doc__, events=1_000_000, settings="", file=Path)
+    with bench.folder() as folder:
+        measure(given.file or simulated(given.events, given.settings, folder))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a span costs: its begin and end, by how it is recorded.
+"""Costs of a span's begin and end, by how it is recorded.
 
     python -m tests.perf.span_cost
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import collector
 from collector.steps.spans import captures
+from tests.perf import bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,9 +126,9 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
     off = collector.record("unused", enabled=False)
     add("switched off: rec.span", inside(off))
     add("switched off: the same, category, args", with_args(off))
-    print("\nA span's begin and end, both together")
-    for name, value in rows:
-        print(f"  {name:<40} {value:>28}")
+    row = bench.table("a span's begin and end, both together", "")
+    for cells in rows:
+        row(*cells)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,22 @@
-"""What MemBoard adds to starts: `import collector`, and TensorBoard with the plugin.
+"""Costs of starts: `import collector`, and TensorBoard with the plugin.
 
-Run: python -m tests.perf.startup [--rounds 15]
+    python -m tests.perf.startup [--rounds 15]
 
-Each round starts fresh interpreters, with and without, in turn, so that a drift of the
-machine hits both sides; the figures are medians over the rounds.
+Each round starts fresh interpreters in turn, so that a drift of the machine hits all
+sides; the figures are medians over the rounds.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import subprocess
-import sys
-import time
-from pathlib import Path
+from functools import partial
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.perf import bench
 
 # What `tensorboard` itself does until it could serve, with and without our entry point:
 # every plugin is found, loaded and put into the application.
 TENSORBOARD = """
-import time
+import json, sys, time
 start = time.perf_counter()
 from tensorboard import default, program
 plugins = [p for p in default.get_plugins() if {keep} or "tb_plugin" not in repr(p)]
@@ -32,67 +28,33 @@ app = application.TensorBoardWSGIApp(
     board.flags, board.plugin_loaders, ingester.data_provider, board.assets_zip_provider
 )
 seconds = time.perf_counter() - start
-import sys
-print(seconds, int("tb_plugin.plugin" in sys.modules))
+assert ("tb_plugin.plugin" in sys.modules) is {keep}
+print(json.dumps(seconds * 1e3))
 """
 
 IMPORT = """
-import time
+import json, time
 start = time.perf_counter()
-import collector
-print(time.perf_counter() - start, 1)
+import {module}
+print(json.dumps((time.perf_counter() - start) * 1e3))
 """
-
-RECORD = """
-import time
-start = time.perf_counter()
-import collector
-collector.record
-print(time.perf_counter() - start, 1)
-"""
-
-
-def seconds(code: str) -> tuple[float, float, int]:
-    """(inside the interpreter, whole process, what the code counted)."""
-    start = time.perf_counter()
-    output = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    whole = time.perf_counter() - start
-    inside, count = output.split()
-    return float(inside), whole, int(count)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
-    figures: dict[str, list[float]] = {}
-    for _ in range(rounds):
-        for name, code, count in (
-            ("import collector", IMPORT, 1),
-            ("import collector; collector.record", RECORD, 1),
-            ("tensorboard without", TENSORBOARD.format(keep=False), 0),
-            ("tensorboard with", TENSORBOARD.format(keep=True), 1),
-        ):
-            inside, _, counted = seconds(code)
-            assert counted == count, f"{name}: {counted} plugins loaded"
-            figures.setdefault(name, []).append(inside * 1e3)
-    for name, values in figures.items():
-        low, high = min(values), max(values)
-        print(
-            f"{name:36s} median {statistics.median(values):7.1f} ms"
-            f"  (min {low:.1f}, max {high:.1f})"
-        )
-    pairs = zip(
-        figures["tensorboard with"], figures["tensorboard without"], strict=True
-    )
-    added = [a - b for a, b in pairs]
-    print(f"{'the plugin adds':36s} median {statistics.median(added):7.1f} ms")
+    given = bench.options(__doc__, rounds=15)
+    codes = {
+        f"import {module}": IMPORT.format(module=module)
+        for module in ("collector", "collector.recorder", "torch")
+    }
+    for name, keep in (("tensorboard without", False), ("tensorboard with", True)):
+        codes[name] = TENSORBOARD.format(keep=keep)
+    ways = {name: partial(bench.printed, code) for name, code in codes.items()}
+    found = bench.turns(ways, given.rounds)
+    pairs = zip(found["tensorboard with"], found["tensorboard without"], strict=True)
+    found["the plugin adds"] = [a - b for a, b in pairs]
+    row = bench.table("fresh interpreter, ms", "median", "lowest", "highest")
+    for name, values in found.items():
+        row(name, statistics.median(values), min(values), max(values))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What recording costs: time per step, training-thread overhead, profiling, bytes ...
+"""Costs of recording: time per step, training-thread overhead, profiling, bytes ...
 
-    python -m tests.perf.step_cost [step|overhead|profiling|bytes|values|import ...]
+    python -m tests.perf.step_cost [step|overhead|profiling|bytes|values ...]
 
 Each part prints a table and stands alone; without arguments all run. Ratios come from
 one run on one machine, with the two sides taking turns.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,20 +28,17 @@ from collector.format.records import Schema
 from collector.sources.device.accelerator import DeviceIdentity
 from collector.writing.header import make_header
 from collector.writing.rank_file import RankFile
+from tests.perf import bench
 
-ROOT = Path(__file__).parents[2]
 STEP_SECONDS = 0.020
 NUM_METRICS = 60
 
 
 def table(title: str, rows: list[tuple[str, str]]) -> None:
-    print(f"\n{title}")
-    for name, value in rows:
-        print(f"  {name:<52} {value:>16}")
-
-
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+    row = bench.table(title, "")
+    for cells in rows:
+        row(*cells)
+    print()
 
 
 @contextlib.contextmanager
@@ -78,9 +74,8 @@ def step() -> None:
     nothing = (clock() - before) / 1e5 / 1e3
     rows = []
     for name, values in (("between 1 ms pauses", waited), ("back to back", tight)):
-        rows.append((f"{name}: p10", f"{percentile(values, 0.1):.1f} us"))
-        rows.append((f"{name}: p50", f"{percentile(values, 0.5):.1f} us"))
-        rows.append((f"{name}: p99", f"{percentile(values, 0.99):.1f} us"))
+        cuts = statistics.quantiles(values, n=100)
+        rows += [(f"{name}: p{p}", f"{cuts[p - 1]:.1f} us") for p in (10, 50, 99)]
     rows.append(("switched off", f"{nothing:.3f} us"))
     table("rec.step() with the default sources", rows)
 
@@ -107,46 +102,38 @@ class Work:
 def overhead(num_rounds: int = 15, num_steps: int = 40) -> None:
     """CPU time of the training thread, with and without a recording, taking turns."""
     work = Work()
-    sides: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-    inside = total = 0.0
-    for number in range(2 * num_rounds):
-        on = number % 2 == 1
-        with contextlib.ExitStack() as stack:
-            if on:
-                rec = stack.enter_context(recording())
-            else:
-                rec = collector.record("unused", enabled=False)
-            cpu, wall = time.thread_time(), time.perf_counter()
-            for _ in range(num_steps):
-                work()
-                before = time.thread_time()
-                rec.step()
-                if on:
-                    inside += time.thread_time() - before
-            cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
-            total += cpu if on else 0.0
-        sides[on].append((cpu / num_steps, wall / num_steps))
+
+    def trained(rec) -> tuple[float, float, float]:
+        """Seconds per step: of the thread, of the clock, of the thread in `rec.step()`."""
+        inside = 0.0
+        cpu, wall = time.thread_time(), time.perf_counter()
+        for _ in range(num_steps):
+            work()
+            before = time.thread_time()
+            rec.step()
+            inside += time.thread_time() - before
+        cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+        return cpu / num_steps, wall / num_steps, inside / num_steps
+
+    def recorded() -> tuple[float, float, float]:
+        with recording() as rec:
+            return trained(rec)
+
+    idle = collector.record("unused", enabled=False)
+    sides = bench.turns({"off": lambda: trained(idle), "on": recorded}, num_rounds)
     rows = []
     for index, name in enumerate(("thread CPU", "wall")):
-        off, on_ = (
-            statistics.median(s[index] for s in sides[k]) for k in (False, True)
-        )
-        pairs = [
-            b[index] / a[index] - 1
-            for a, b in zip(sides[False], sides[True], strict=True)
+        off, on = ([one[index] for one in sides[side]] for side in ("off", "on"))
+        rows += [
+            (f"{name} per step, off", f"{statistics.median(off) * 1e3:.3f} ms"),
+            (f"{name} per step, on", f"{statistics.median(on) * 1e3:.3f} ms"),
         ]
-        spread = statistics.quantiles(pairs, n=4)
-        rows.append((f"{name} per step, off", f"{off * 1e3:.3f} ms"))
-        rows.append((f"{name} per step, on", f"{on_ * 1e3:.3f} ms"))
-        rows.append(
-            (
-                f"{name}: median of {num_rounds} paired ratios (quartiles)",
-                f"{statistics.median(pairs):+.2%} ({spread[0]:+.2%} {spread[2]:+.2%})",
-            )
-        )
-    rows.append(
-        ("thread CPU inside rec.step(), of the thread's total", f"{inside / total:.3%}")
-    )
+        pairs = [b / a - 1 for a, b in zip(off, on, strict=True)]
+        low, middle, high = statistics.quantiles(pairs, n=4)
+        title = f"{name}: median of {num_rounds} paired ratios (quartiles)"
+        rows.append((title, f"{middle:+.2%} ({low:+.2%} {high:+.2%})"))
+    cpu, _, inside = (sum(values) for values in zip(*sides["on"], strict=True))
+    rows.append(("inside rec.step(), of the thread's CPU", f"{inside / cpu:.3%}"))
     table(f"Overhead on a {STEP_SECONDS * 1e3:.0f} ms CPU step", rows)
 
 
@@ -449,64 +436,35 @@ def bytes_per_step() -> None:
 
 def values() -> None:
     """CPU per value: ours, and SummaryWriter.add_scalar, taking turns."""
-    num_rows = 2000
-    rows = synthetic(num_rows)
-    ours, theirs = [], []
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        SummaryWriter = None  # noqa: N806
-    for _ in range(5):
+    rows = synthetic(2000)
+
+    def ours() -> float:
         with tempfile.TemporaryDirectory() as folder:
             _, seconds = write(Path(folder) / "a.events", rows, 75)
-            ours.append(seconds / num_rows / NUM_METRICS * 1e6)
-        if SummaryWriter is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                before = time.process_time()
-                writer = SummaryWriter(folder)
-                for number in range(50):
-                    for metric in range(NUM_METRICS):
-                        writer.add_scalar(
-                            f"metric{metric}", rows[number][metric], number
-                        )
-                writer.close()
-                spent = time.process_time() - before
-                theirs.append(spent / 50 / NUM_METRICS * 1e6)
-    mine = statistics.median(ours)
-    lines = [("ours, encoding, checksum and write", f"{mine:.2f} us")]
-    if theirs:
-        other = statistics.median(theirs)
-        lines.append(("torch.utils.tensorboard add_scalar", f"{other:.1f} us"))
-        lines.append(("ratio", f"{other / mine:.0f}x"))
-    else:
-        lines.append(("torch.utils.tensorboard", "not installed"))
-    table("CPU per value, all threads, 60 metrics a step", lines)
+        return seconds / len(rows) / NUM_METRICS * 1e6
 
+    def theirs() -> float:
+        from torch.utils.tensorboard import SummaryWriter
 
-def imports() -> None:
-    """`import collector` in a fresh interpreter."""
-    code = (
-        "import time; t = time.perf_counter(); import {0};"
-        "print(time.perf_counter() - t)"
+        with tempfile.TemporaryDirectory() as folder:
+            before = time.process_time()
+            writer = SummaryWriter(folder)
+            for number, row in enumerate(rows[:50]):
+                for metric in range(NUM_METRICS):
+                    writer.add_scalar(f"metric{metric}", row[metric], number)
+            writer.close()
+            return (time.process_time() - before) / 50 / NUM_METRICS * 1e6
+
+    found = bench.turns({"ours": ours, "theirs": theirs}, 5)
+    mine, other = (statistics.median(found[name]) for name in ("ours", "theirs"))
+    table(
+        "CPU per value, all threads, 60 metrics a step",
+        [
+            ("ours, encoding, checksum and write", f"{mine:.2f} us"),
+            ("torch.utils.tensorboard add_scalar", f"{other:.1f} us"),
+            ("ratio", f"{other / mine:.0f}x"),
+        ],
     )
-    rows = []
-    for module in ("collector", "collector.recorder", "torch"):
-        found = [
-            float(
-                subprocess.run(
-                    [sys.executable, "-c", code.format(module)],
-                    cwd=ROOT,
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                ).stdout
-            )
-            for _ in range(3 if module == "torch" else 9)
-        ]
-        rows.append(
-            (f"import {module}: median", f"{statistics.median(found) * 1e3:.1f} ms")
-        )
-    table("Import, fresh interpreter", rows)
 
 
 PARTS = {
@@ -515,7 +473,6 @@ PARTS = {
     "profiling": profiling,
     "bytes": bytes_per_step,
     "values": values,
-    "import": imports,
 }
 
 

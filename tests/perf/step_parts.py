@@ -1,4 +1,4 @@
-"""Which part of `rec.step()` costs what, at the default sources.
+"""Costs of the parts of `rec.step()`, at the default sources.
 
     python -m tests.perf.step_parts
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import collector
 from collector.core.rank import is_distributed
+from tests.perf import bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +41,10 @@ def main() -> None:
     ):
         rec.step()
         time.sleep(0.5)  # NVML, psutil and the rest are open now
-        timing, cycles, windows = (
-            rec._session.timing,
-            rec._session.cycles,
-            rec._session.windows,
-        )
+        session = rec._session
+        timing, cycles, windows = session.timing, session.cycles, session.windows
         parts = {
-            "sources": rec._session.engine._reads[0],
+            "sources": session.engine._reads[0],
             "parts of the step's time, its span": (
                 lambda: timing.end_step(5, 1, 2, None, None)
             ),
@@ -57,20 +55,18 @@ def main() -> None:
             ),
             "collected calls": lambda: (windows.end_step(), windows.begin_step()),
             "is torch.distributed there": is_distributed,
-            "number of the step": lambda: rec._session.progress.advance(None),
-            "what later spans belong to": timing.turn,
-            "errors": rec._session.oom.stepped,
+            "number of the step": lambda: session.progress.advance(None),
+            "what later spans belong to": timing.begin_step,
+            "errors": session.oom.stepped,
         }
         nothing = least_us(lambda: None)
         found = {name: least_us(part) - nothing for name, part in parts.items()}
         whole = least_us(rec.step)
-    print("\nrec.step() by part, least of many rounds")
+    row = bench.table("rec.step() by part", "us, least of many rounds")
     for name, spent in found.items():
-        print(f"  {name:<40} {spent:>8.2f} us")
-    print(
-        f"  {'the rest: locks, row, queue':<40} {whole - sum(found.values()):>8.2f} us"
-    )
-    print(f"  {'all of it':<40} {whole:>8.2f} us")
+        row(name, spent)
+    row("the rest: locks, row, queue", whole - sum(found.values()))
+    row("all of it", whole)
 
 
 if __name__ == "__main__":

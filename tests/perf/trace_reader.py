@@ -1,4 +1,4 @@
-"""What reading a trace costs, against `json.load` and two peers: time and peak memory.
+"""Costs of reading a trace, against `json.load` and two peers: time and peak memory.
 
     MEMBOARD_REAL_DATA=... python -m tests.perf.trace_reader [--megabytes 42 638]
         [--trace kineto/.../x.pt.trace.json.gz] [--file TRACE ...] [--ranks 64]
@@ -21,41 +21,19 @@ processes together.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.perf import bench
 from tests.perf.process_tree import Watch
 
-ROOT = Path(__file__).parents[2]
-
-
-def replicate(recorded: Path, target: Path, num_bytes: int) -> None:
-    """In a process of its own: peaks of memory go on to the processes started later."""
-    script = Path(__file__).with_name("trace_replicator.py")
-    size = f"--megabytes={num_bytes / 1e6}"
-    command = [sys.executable, str(script), str(recorded), str(target), size]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
-IMPORT = """
-from tb_plugin.worker import process
-from tb_plugin.worker.limits import TRACE, Limits
-process._FORKS = False  # a child of this process: what it takes is known
-with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
-    size = os.fstat(file.fileno()).st_size
-    worker = process.WorkerProcess(file, columns, TRACE, Limits.of(size, TRACE))
-    worker.follow(lambda _: None, lambda _: True)
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    taken = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
-"""
+RECORDED = "kineto/tb_sample_resnet50_workers0/worker0.1623143089861.pt.trace.json.gz"
+SMALL = "kineto/torch213_ddp_gloo_2ranks/host_0.1795177296147695360.pt.trace.json.gz"
 JSON = """
 import json
 with open(sys.argv[1], "rb") as file:
@@ -84,33 +62,15 @@ from hta.common.trace import parse_trace_file
 logging.disable(logging.CRITICAL)
 parse_trace_file(sys.argv[1])
 """
-AROUND = """
-import json, os, resource, sys, time
-began = time.perf_counter()
-taken = None
-{code}
-if taken is None:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    taken = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
-print(json.dumps([time.perf_counter() - began, *taken]))
-sys.stdout.flush()
-os._exit(0)
-"""
 
 
-def taken(code: str, *args: str, python: str = sys.executable) -> tuple[float, ...]:
-    """Seconds of the clock and of the processor, and MB."""
-    done = subprocess.run(
-        [python, "-c", AROUND.format(code=code), *args],
-        cwd=ROOT if python == sys.executable else None,
-        capture_output=True,
-        text=True,
-        check=False,
+def replicate(recorded: Path, target: Path, num_bytes: int) -> None:
+    """In a process of its own: peaks of memory go on to the processes started later."""
+    command = [sys.executable, "-m", "tests.perf.trace_replicator", recorded, target]
+    command += ["--megabytes", f"{num_bytes / 1e6}"]
+    subprocess.run(
+        list(map(str, command)), cwd=bench.ROOT, check=True, stdout=subprocess.DEVNULL
     )
-    if done.returncode:
-        raise SystemExit(f"{python}:\n{done.stderr[-4000:]}")
-    wall, cpu, kib = json.loads(done.stdout.splitlines()[-1])
-    return wall, cpu, kib / 1024
 
 
 def of_ranks(source: Path, folder: Path, num: int) -> None:
@@ -145,62 +105,50 @@ def of_ranks(source: Path, folder: Path, num: int) -> None:
     )
 
 
-def compare(target: Path, columns: Path, options: argparse.Namespace) -> None:
+def compare(target: Path, columns: Path, given) -> None:
     """Read one file each way, and print the table."""
-    files = str(target), str(columns)
-    base = taken(JSON, *files)
     size = target.stat().st_size / 1e6
-    ways = [("json", JSON, sys.executable), ("import", IMPORT, sys.executable)]
-    ways.append(("cached", CACHED, sys.executable))
-    peers = (("peer", PEER, options.peer), ("HTA", HTA, options.hta))
-    ways += [one for one in peers if one[2] and size <= options.peers_up_to]
-    print(f"{size:.0f} MB   seconds  processor     MB   processor, memory / json.load")
+    ways = [
+        ("json", JSON, sys.executable),
+        ("import", bench.IMPORT.format(job="TRACE"), sys.executable),
+        ("cached", CACHED, sys.executable),
+        ("peer", PEER, given.peer),
+        ("HTA", HTA, given.hta),
+    ]
+    head = f"{target.name}, {size:.0f} MB"
+    beside = "/ json.load"
+    row = bench.table(
+        head, "seconds", "processor", "MB", f"processor {beside}", f"MB {beside}"
+    )
+    base = None
     for name, code, python in ways:
-        wall, cpu, mb = base if name == "json" else taken(code, *files, python=python)
-        print(
-            f"{name:8} {wall:8.2f} {cpu:10.2f} {mb:6.0f}"
-            f"   {cpu / base[1]:.2f} x, {mb / base[2]:.2f} x",
-            flush=True,
-        )
-    for name, _, python in peers:
-        if not python:
-            print(f"{name:8} not asked for: no Python with it was named")
-    print(f"columns  {columns.stat().st_size / 1e6:.1f} MB")
+        is_peer = python != sys.executable
+        if is_peer and (not python or size > given.peers_up_to):
+            row(name, "not asked for" if not python else "too large")
+            continue
+        wall, cpu, mb = bench.cost(code, target, columns, python=python)
+        base = base or (cpu, mb)
+        row(name, wall, cpu, mb, cpu / base[0], mb / base[1])
+    print(f"columns  {columns.stat().st_size / 1e6:.1f} MB\n")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--megabytes", type=float, nargs="*", default=[42])
-    parser.add_argument(
-        "--trace",
-        default="kineto/tb_sample_resnet50_workers0/worker0.1623143089861.pt.trace.json.gz",
-    )
-    parser.add_argument(
-        "--small",
-        default="kineto/torch213_ddp_gloo_2ranks/host_0.1795177296147695360.pt.trace.json.gz",
-    )
-    parser.add_argument("--file", type=Path, nargs="*", default=[])
-    parser.add_argument("--ranks", type=int, default=64)
-    parser.add_argument("--peer", help="Python with torch-tb-profiler")
-    parser.add_argument("--hta", help="Python with HolisticTraceAnalysis")
-    parser.add_argument("--peers-up-to", type=float, default=200, metavar="MEGABYTES")
-    parser.add_argument("--folder", type=Path)
-    options = parser.parse_args()
+    given = bench.options(
+        __doc__, megabytes=[42.0], trace=RECORDED, small=SMALL, file=[], ranks=64,
+        peer=str, hta=str, peers_up_to=200.0, folder=Path,
+    )  # fmt: skip
     real = Path(os.environ.get("MEMBOARD_REAL_DATA", "."))
-    with tempfile.TemporaryDirectory() as made:
-        folder = options.folder or Path(made)
-        folder.mkdir(parents=True, exist_ok=True)
+    with bench.folder(given.folder) as folder:
         columns = folder / "trace.columns"
-        for given in options.file:
-            print(given.name)
-            compare(given, columns, options)
-        for megabytes in options.megabytes:
+        for file in given.file:
+            compare(Path(file), columns, given)
+        for megabytes in given.megabytes:
             target = folder / "trace.json"
-            replicate(real / options.trace, target, int(megabytes * 1e6))
-            compare(target, columns, options)
+            replicate(real / given.trace, target, int(megabytes * 1e6))
+            compare(target, columns, given)
             target.unlink()
-        if options.ranks:
-            of_ranks(real / options.small, folder, options.ranks)
+        if given.ranks:
+            of_ranks(real / given.small, folder, given.ranks)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every view of a profiler's trace costs: bytes of its answers, and time once it is open.
+"""Costs of every view of a profiler's trace: bytes of its answers, time once it is open.
 
     python -m tests.perf.trace_views TRACE|FOLDER [...] [--all]
 
@@ -14,115 +14,96 @@ every answer. The budgets: at most 300 KB and 100 ms.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import shutil
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).parents[2]
+from tests.perf import bench
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MOST_KB = 300
 MOST_MS = 100
 
-ASK = r"""
-import gzip, json, sys, time
-from urllib.parse import urlencode
-from werkzeug.test import Client
-from tensorboard.plugins import base_plugin
-from tb_plugin.loader import Loader
-plugin = Loader().load(base_plugin.TBContext(logdir=sys.argv[1], flags=None))
-routes = plugin.get_plugin_apps()
-found = []
 
-def decoded(response):
-    body = response.data
-    if response.headers.get("Content-Encoding") == "gzip":
-        body = gzip.decompress(body)
-    length = int.from_bytes(body[:4], "little")
-    return json.loads(body[4 : 4 + length])["data"], len(body)
+def ask_all(logdir: str) -> list[list[Any]] | str:
+    """Label, KB sent and unpacked, ms first, warm, and of the processor, of each answer.
 
-def asked(route, **query):
-    text = urlencode({name: value for name, value in query.items() if value is not None})
-    begun, used = time.perf_counter(), time.process_time()
-    response = Client(routes["/" + route]).get(
-        f"/{route}?{text}", headers={"Accept-Encoding": "gzip"}
-    )
-    taken = time.perf_counter() - begun, time.process_time() - used
-    assert response.status_code == 200, (route, query, response.data)
-    return response, taken
+    Or why the trace is not opened.
+    """
+    from tests.perf.plugin import Plugin
 
-def measure(label, route, **query):
-    response, first = asked(route, **query)
-    warm = [asked(route, **query)[1] for _ in range(3)]
-    data, raw = decoded(response)
-    found.append(dict(
-        label=label, sent=len(response.data), raw=raw, first=first,
-        warm=[min(one[at] for one in warm) for at in (0, 1)]))
-    return data
+    plugin = Plugin(logdir)
+    found: list[list[Any]] = []
 
-run = decoded(asked("runs")[0])[0]["runs"][0]["id"]
-while True:
-    data = decoded(asked("profile", run=run)[0])[0]
-    state = data["choice"]["state"]
-    if state != "opening":
-        break
-if state != "ready":
-    print(json.dumps(data["choice"]["problem"]["what"]))
-    raise SystemExit
-source = data["choice"]["source"]
-here = dict(run=run, source=source)
-measure("runs", "runs")
-measure("traces", "traces", run=run)
-measure("overview", "overview", run=run, px=1200)
-measure("profile", "profile", **here)
-for by in ("name", "shapes"):
-    table = measure(f"operators by {by}", "operators", by=by, top=500, **here)
-    names = table["name"]
-    for name in names[:2]:
-        measure(f"operator, {by}", "operator", name=name,
-                shapes=table["shapes"][0] if by == "shapes" else None, **here)
-measure("operators, 2,000 with a text", "operators", by="shapes", text="e", top=2000, **here)
-for by in ("name", "properties"):
-    measure(f"kernels by {by}", "kernels", by=by, top=2000, **here)
-measure("module_times", "module_times", **here)
-memory = measure("operator_memory", "operator_memory", **here)
-length = memory["duration_ms"]
-for device in memory["devices"]:
-    for charge in ("allocating", "freeing"):
-        measure(f"operator_memory, {charge}", "operator_memory", device=device["key"],
-                charge=charge, top=2000, **here)
-    measure("operator_memory of a third", "operator_memory", device=device["key"],
-            t0=length / 3, t1=length / 1.5, px=1600, **here)
-cycle = data["choice"]["traces"][0]["cycle"]
-while decoded(asked("distributed", run=run, cycle=cycle)[0])[0]["num_opening"]:
-    pass
-measure("distributed", "distributed", run=run, cycle=cycle)
-measure("distributed_heatmap", "distributed_heatmap", run=run, cycle=cycle)
-trace = measure("trace", "trace", run=run)
-while any(one["state"] == "opening" for one in trace["sources"]):
-    trace = decoded(asked("trace", run=run)[0])[0]
-base, end = int(trace["base_ns"]), int(trace["end_ns"])
-tracks = [(trace["sources"][one["source"]]["id"], one["index"]) for one in trace["tracks"]]
-of = ";".join(f"{one}:{index}" for one, index in tracks[:400])
-for label, low, high in (
-    ("all", 0, end), ("a tenth", end * 4 // 10, end // 2),
-    ("a hundredth", end // 2, end // 2 + end // 100),
-):
-    window = dict(run=run, tracks=of, t0=base + low, t1=base + high, px=1600)
-    measure(f"trace_slices of {label}", "trace_slices", **window)
-    measure(f"trace_range of {label}", "trace_range", **window)
-measure("trace_search", "trace_search", run=run, tracks=of, t0=base, t1=base + end, text="a")
-if any(one["num_slices"] for one in trace["sources"]):
-    measure("trace_slice", "trace_slice", run=run, source=source, row=0)
-print(json.dumps(found))
-"""
+    def measure(label: str, route: str = "", **query: Any) -> Any:
+        route = route or label
+        first = plugin.ask(route, **query)
+        warm = [plugin.ask(route, **query) for _ in range(3)]
+        wall, cpu = min(one.wall for one in warm), min(one.cpu for one in warm)
+        kb = len(first.sent) / 1e3, len(first.raw) / 1e3
+        found.append([label, *kb, first.wall * 1e3, wall * 1e3, cpu * 1e3])
+        return first.data
+
+    run = plugin.ask("runs").data["runs"][0]["id"]
+    while True:
+        choice = plugin.ask("profile", run=run).data["choice"]
+        if choice["state"] != "opening":
+            break
+    if choice["state"] != "ready":
+        return choice["problem"]["what"]
+    here = {"run": run, "source": choice["source"]}
+    measure("runs")
+    measure("traces", run=run)
+    measure("overview", run=run, px=1200)
+    measure("profile", **here)
+    for by in ("name", "shapes"):
+        rows = measure(f"operators by {by}", "operators", by=by, top=500, **here)
+        shapes = rows["shapes"][0] if by == "shapes" else None
+        for name in rows["name"][:2]:
+            measure(f"operator, {by}", "operator", name=name, shapes=shapes, **here)
+    text = {"by": "shapes", "text": "e", "top": 2000}
+    measure("operators, 2,000 with a text", "operators", **text, **here)
+    for by in ("name", "properties"):
+        measure(f"kernels by {by}", "kernels", by=by, top=2000, **here)
+    measure("module_times", **here)
+    memory = measure("operator_memory", **here)
+    third = {"t0": memory["duration_ms"] / 3, "t1": memory["duration_ms"] / 1.5}
+    for device in memory["devices"]:
+        of = {"route": "operator_memory", "device": device["key"], **here}
+        for charge in ("allocating", "freeing"):
+            measure(f"operator_memory, {charge}", charge=charge, top=2000, **of)
+        measure("operator_memory of a third", px=1600, **third, **of)
+    cycle = {"run": run, "cycle": choice["traces"][0]["cycle"]}
+    while plugin.ask("distributed", **cycle).data["num_opening"]:
+        pass
+    measure("distributed", **cycle)
+    measure("distributed_heatmap", **cycle)
+    trace = measure("trace", run=run)
+    while any(one["state"] == "opening" for one in trace["sources"]):
+        trace = plugin.ask("trace", run=run).data
+    base, end = int(trace["base_ns"]), int(trace["end_ns"])
+    tracks = [
+        f"{trace['sources'][one['source']]['id']}:{one['index']}"
+        for one in trace["tracks"][:400]
+    ]
+    of = {"run": run, "tracks": ";".join(tracks)}
+    for label, low, high in (
+        ("all", 0, end),
+        ("a tenth", end * 4 // 10, end // 2),
+        ("a hundredth", end // 2, end // 2 + end // 100),
+    ):
+        for route in ("trace_slices", "trace_range"):
+            window = {"t0": base + low, "t1": base + high, "px": 1600}
+            measure(f"{route} of {label}", route, **window, **of)
+    measure("trace_search", t0=base, t1=base + end, text="a", **of)
+    if any(one["num_slices"] for one in trace["sources"]):
+        measure("trace_slice", row=0, **here)
+    return found
 
 
-def answers(trace: Path, folder: Path) -> list[dict] | str:
-    """What each answer cost, in a logdir with this trace alone; or why there are none."""
+def answers(trace: Path, folder: Path) -> list[list[Any]] | str:
+    """`ask_all` in a logdir with this trace alone."""
     logdir = folder / "logdir"
     shutil.rmtree(logdir, ignore_errors=True)
     logdir.mkdir()
@@ -131,48 +112,28 @@ def answers(trace: Path, folder: Path) -> list[dict] | str:
         if ".pt.trace.json" not in name:
             name = f"worker.pt.trace.json{'.gz' if path.suffix == '.gz' else ''}"
         shutil.copyfile(path, logdir / name)
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, str(logdir)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "MEMBOARD_CACHE_DIR": str(folder / "cache")},
-    )
-    if done.returncode:
-        raise SystemExit(f"{trace}:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def label_of(trace: Path) -> str:
-    """Its folder and name, the ends of both."""
-    return f"{trace.parent.name[-24:]}/{trace.name[:19]}"
+    return bench.fresh(ask_all, logdir, MEMBOARD_CACHE_DIR=folder / "cache")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("traces", type=Path, nargs="+")
-    parser.add_argument("--all", action="store_true", help="print every answer")
-    options = parser.parse_args()
-    print(f"{'trace':44s} {'answer':30s} KB sent  unpacked  first ms  warm ms     CPU")
+    given = bench.options(__doc__, "traces", all=False)
+    row = bench.table(
+        "trace", "answer", "KB sent", "unpacked", "first ms", "warm ms", "CPU ms"
+    )
     over = 0
-    with tempfile.TemporaryDirectory() as made:
-        for trace in options.traces:
-            found = answers(trace, Path(made))
+    with bench.folder() as folder:
+        for trace in given.traces:
+            label = f"{trace.parent.name[-24:]}/{trace.name[:19]}"
+            found = answers(trace, folder)
             if isinstance(found, str):
-                print(f"{label_of(trace):44s} is not opened: {found}")
+                row(label, f"not opened: {found}", *[None] * 5)
                 continue
-            largest = max(found, key=lambda one: one["sent"])
-            slowest = max(found, key=lambda one: one["warm"][1])
-            for one in found:
-                over += one["sent"] > MOST_KB * 1e3 or one["warm"][1] > MOST_MS / 1e3
-                if options.all or one is largest or one is slowest:
-                    print(
-                        f"{label_of(trace):44s} {one['label']:30s}"
-                        f" {one['sent'] / 1e3:7.0f} {one['raw'] / 1e3:9.0f}"
-                        f" {one['first'][0] * 1e3:9.0f} {one['warm'][0] * 1e3:8.0f}"
-                        f" {one['warm'][1] * 1e3:7.0f}"
-                    )
+            largest = max(found, key=lambda cells: cells[1])
+            slowest = max(found, key=lambda cells: cells[-1])
+            for cells in found:
+                over += cells[1] > MOST_KB or cells[-1] > MOST_MS
+                if given.all or cells is largest or cells is slowest:
+                    row(label, *cells)
     print(f"{over} answers above {MOST_KB} KB or {MOST_MS} ms of a processor")
 
 

@@ -1,10 +1,10 @@
-"""What tracking module memory costs: whole training steps, in one run, taking turns.
+"""Costs of tracking module memory: whole training steps, in one run, taking turns.
 
-    python -m tests.perf.tracker_cost [--rounds N] [--no-torch] [layers ...]
+    python -m tests.perf.tracker_cost [--rounds N] [--no-torch] [--layers 2 32 96]
 
 A transformer of 6 + 9 modules per layer trains on the CPU, narrow, so that Python's part
 of a step is what counts: bare, below a dispatch mode that does nothing, below our
-tracker, and below torch's MemTracker. Each round runs every variant once; the table
+tracker, and, apart, below torch's MemTracker. Each round runs every variant once; the table
 quotes medians, and the median of each round's own ratio.
 
 Opening and closing the window (naming what is alive, making the capture) is once per
@@ -13,7 +13,6 @@ collected call, and has a table of its own.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import statistics
 import time
@@ -25,6 +24,7 @@ from collector.config.settings import ModulesConfig
 from collector.core.calls import Call
 from collector.modules.kind import ModulesKind
 from tests.collector.modules import models
+from tests.perf import bench
 
 LAYERS = (2, 32, 96)
 TARGET = 1.5
@@ -93,18 +93,10 @@ def measure(layers, rounds, with_torch):
             return timed(step)
 
     variants = {"bare": bare, "no-op mode": nothing, "ours": ours}
+    seconds = bench.turns(variants, rounds, warm=1)
     if with_torch:
-        variants["torch's MemTracker"] = torchs
-    for work in (bare, nothing, ours):
-        work()
-    seconds = {name: [] for name in variants}
-    for number in range(rounds):
-        for name, work in variants.items():
-            if name.startswith("torch") and number >= max(
-                1, min(rounds, 200 // layers)
-            ):
-                continue
-            seconds[name].append(work())
+        few = max(1, min(rounds, 200 // layers))
+        seconds |= bench.turns({"torch's MemTracker": torchs}, few)
     num_modules = sum(1 for _ in model.modules())
     return num_modules, sink.capture, seconds, edges
 
@@ -115,41 +107,30 @@ def ratio(seconds, name, floor, index):
     return statistics.median(a[index] / b[index] for a, b in pairs)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--no-torch", action="store_true")
-    parser.add_argument("layers", nargs="*", type=int, default=LAYERS)
-    options = parser.parse_args()
+def main() -> None:
+    given = bench.options(__doc__, rounds=15, no_torch=False, layers=list(LAYERS))
     torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, {options.rounds} rounds, one thread\n")
-    print("| modules | variant | step | to bare | to the no-op mode (wall, CPU) |")
-    print("|---|---|---|---|---|")
-    met, footnotes = True, []
-    for layers in options.layers:
-        num, capture, seconds, edges = measure(
-            layers, options.rounds, not options.no_torch
-        )
+    print(f"torch {torch.__version__}, {given.rounds} rounds, one thread\n")
+    row = bench.table(
+        "modules", "variant", "step ms", "to bare", "to the no-op mode: wall", "CPU"
+    )
+    met, edges_of = True, []
+    for layers in given.layers:
+        num, capture, seconds, edges = measure(layers, given.rounds, not given.no_torch)
         for name, found in seconds.items():
             wall = statistics.median(pair[0] for pair in found)
             floor = [ratio(seconds, name, "no-op mode", index) for index in (0, 1)]
-            print(
-                f"| {num} | {name} | {wall * 1e3:.1f} ms"
-                f" | {ratio(seconds, name, 'bare', 0):.2f}x"
-                f" | {floor[0]:.2f}x, {floor[1]:.2f}x |"
-            )
+            row(num, name, wall * 1e3, ratio(seconds, name, "bare", 0), *floor)
             met &= name != "ours" or floor[0] <= TARGET
-        events = len(capture.tables["events"]["time_us"])
-        bounds = len(capture.tables["boundaries"]["time_us"])
-        begin, end = (statistics.median(edges[name]) * 1e3 for name in ("begin", "end"))
-        footnotes.append(
-            f"| {num} | {begin:.1f} ms | {end:.1f} ms | {events} | {bounds} |"
-        )
-    print("\n| modules | begin | end | events | boundaries |\n|---|---|---|---|---|")
-    print("\n".join(footnotes))
-    print(
-        f"\nTarget: ours at most {TARGET}x the no-op mode: {'met' if met else 'MISSED'}"
-    )
+        sizes = (len(capture.tables[t]["time_us"]) for t in ("events", "boundaries"))
+        ms = (statistics.median(edges[name]) * 1e3 for name in ("begin", "end"))
+        edges_of.append((num, *ms, *sizes))
+    print()
+    row = bench.table("modules", "begin ms", "end ms", "events", "boundaries")
+    for cells in edges_of:
+        row(*cells)
+    verdict = "met" if met else "MISSED"
+    print(f"\nTarget: ours at most {TARGET}x the no-op mode: {verdict}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How much of a device's peak no category could be told of: the ledger's unknown share.
+"""Share of a device's peak that the ledger has no category for.
 
     python -m tests.perf.unknown_share [--ranks 64]
 
@@ -12,7 +12,6 @@ stack and does not count.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.collector.recordings import rank_files, read
+from tests.perf import bench
 from tests.simulate import Form, trained_rank
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
@@ -49,13 +49,15 @@ LEAST_EVENTS = 1000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, default=64)
-    options = parser.parse_args()
-    own = list(captures(options.ranks))
+    given = bench.options(__doc__, ranks=64)
+    own = list(captures(given.ranks))
     bare = [replace(snapshot, tensors=None) for snapshot in own]
-    print("| history | devices | unknown of the peak, median | worst |")
-    print("|-|-|-|-|")
+    row = bench.table("history", "devices", "unknown of the peak, median %", "worst %")
+
+    def show(name: str, snapshots: Sequence[Snapshot], *, known: bool = False) -> None:
+        if found := shares(snapshots, known=known):
+            row(name, len(found), 100 * median(found), 100 * max(found))
+
     show("own captures, healthy ranks", [s for s in own if not keeps(s)])
     show("the same without the tensors", [s for s in bare if not keeps(s)])
     show("own captures with a planted leak or cache", [s for s in own if keeps(s)])
@@ -111,16 +113,6 @@ def share(snapshot: Snapshot, device: DeviceSnapshot, *, known: bool) -> float:
     if known:
         rows = rows[replay.lives.born[rows] >= 0]
     return unknown_share(attribution(replay), replay, rows)
-
-
-def show(name: str, snapshots: Sequence[Snapshot], *, known: bool = False) -> None:
-    """A row of the table."""
-    found = shares(snapshots, known=known)
-    if found:
-        print(
-            f"| {name} | {len(found)} | {100 * median(found):.2f} %"
-            f" | {100 * max(found):.2f} % |"
-        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the virtual GPU costs: its start, a training step of 1.4 B parameters, its memory.
+"""Costs of the virtual GPU: its start, a training step of 1.4 B parameters, its memory.
 
     python -m tests.perf.virtual_gpu --python .venv-virtual/bin/python [--rounds 5]
 
@@ -11,19 +11,14 @@ core is kept busy.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-import subprocess
-import tempfile
-import time
-from pathlib import Path
+from functools import partial
 
 from collector.virtual.devices import parse_device
 from collector.virtual.environment import environment
+from tests.perf import bench
 
-ROOT = Path(__file__).parents[2]
-START = "import torch; torch.zeros(1, device={device!r})"
+START = "import torch; print(len(torch.zeros(1, device={device!r})))"
 
 STEP = """
 import json, resource, time
@@ -59,56 +54,36 @@ print(json.dumps({
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    given = bench.options(__doc__, python=str, rounds=5)
     device = parse_device("h100")
-    with tempfile.TemporaryDirectory() as cache:
-        fresh = {"MEMBOARD_CACHE_DIR": cache}
-        first = seconds(lambda: environment(device, python=options.python, base=fresh))
-    again = statistics.median(
-        seconds(lambda: environment(device, python=options.python))
-        for _ in range(options.rounds)
+    find = partial(environment, device, python=given.python)
+    with bench.folder() as cache:
+        fresh = {"MEMBOARD_CACHE_DIR": str(cache)}
+        first = bench.seconds(partial(find, base=fresh))
+    again = statistics.median(bench.seconds(find) for _ in range(given.rounds))
+    variables = {**find(), "PYTHONPATH": str(bench.ROOT)}
+    run = partial(bench.printed, python=given.python, **variables)
+    starts = bench.turns(
+        {
+            where: partial(bench.seconds, partial(run, START.format(device=where)))
+            for where in ("cuda", "cpu")
+        },
+        given.rounds,
     )
-    variables = environment(device, python=options.python)
-    variables["PYTHONPATH"] = str(ROOT)
-
-    def run(code: str) -> str:
-        done = subprocess.run(
-            [options.python, "-c", code],
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    starts: dict[str, list[float]] = {"cuda": [], "cpu": []}
-    for _ in range(options.rounds):
-        for where, taken in starts.items():
-            taken.append(seconds(lambda at=where: run(START.format(device=at))))
-    found = json.loads(run(STEP))
+    found = run(STEP)
     on, off = (statistics.median(starts[where]) for where in ("cuda", "cpu"))
-    print(f"stubs: built {first:.1f} s, once; found again {again * 1e3:.0f} ms")
-    print(
-        f"start: {on:.2f} s, {on - off:+.2f} s beside the same torch on the processor"
-    )
-    print(
-        f"step of {found['parameters'] / 1e9:.2f} B parameters: {found['step']:.2f} s,"
-        f" {found['busy']:.2f} s of a processor; idle {found['idle']:.1%}"
-    )
-    print(
-        f"memory: {found['resident'] / 1e6:.0f} MB of the host"
-        f" ({found['imported'] / 1e6:.0f} after the import), peak"
-        f" {found['peak'] / 2**30:.1f} GiB of the virtual device"
-    )
-
-
-def seconds(work) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+    row = bench.table("virtual GPU", "")
+    row("stubs built, once, s", first)
+    row("stubs found again, ms", again * 1e3)
+    row("start, s", on)
+    row("the same torch on the processor, s", off)
+    row("parameters of the step, B", found["parameters"] / 1e9)
+    row("step, s", found["step"])
+    row("step, s of a processor", found["busy"])
+    row("processor while idle", f"{found['idle']:.1%}")
+    row("memory of the host, MB", found["resident"] / 1e6)
+    row("memory after the import, MB", found["imported"] / 1e6)
+    row("peak of the virtual device, GiB", found["peak"] / 2**30)
 
 
 if __name__ == "__main__":
