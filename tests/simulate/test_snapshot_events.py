@@ -1,10 +1,7 @@
-"""Snapshots of the model have torch's structure, in memory and as a pickle."""
+"""Snapshots of the model have torch's structure."""
 
 from __future__ import annotations
 
-import io
-import pickle
-import pickletools
 from itertools import pairwise
 
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from collector.format.snapshots import rebuilt, tables_of
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.allocator import CachingAllocator
-from tests.simulate.allocator.blocks import NO_SITE
 from tests.simulate.allocator.settings import GIB, MIB, parse_settings
 from tests.simulate.allocator.stats import (
     ACTIVE,
@@ -25,7 +21,6 @@ from tests.simulate.allocator.stats import (
 from tests.simulate.history.history import History
 from tests.simulate.history.sites import Frame, Site, Sites
 from tests.simulate.snapshots.events import snapshot
-from tests.simulate.snapshots.pickles import write_snapshot
 from tests.simulate.snapshots.stacks import TrainingSites, site_names
 
 VERSIONS = ("2.1", "2.6", "2.11", "2.13")
@@ -42,61 +37,6 @@ def rank(request):
         stacks="python" if request.param == "ring" else "all",
         graph_pool=True,
     )
-
-
-def pickled(allocators, sites, form: Form, protocol: int = 4) -> bytes:
-    file = io.BytesIO()
-    write_snapshot(file, allocators, sites, form, protocol=protocol)
-    return file.getvalue()
-
-
-def shared(snapshot: dict) -> list[int]:
-    """Which lists of frames are one object, in the order of first sight."""
-    seen: dict[int, int] = {}
-    segments = snapshot["segments"]
-    rows = [block for segment in segments for block in (segment, *segment["blocks"])]
-    rows += [event for trace in snapshot["device_traces"] for event in trace]
-    return [seen.setdefault(id(r["frames"]), len(seen)) for r in rows if "frames" in r]
-
-
-def frame_dicts(snapshot: dict) -> int:
-    events = [e for trace in snapshot["device_traces"] for e in trace]
-    return len({id(frame) for event in events for frame in event.get("frames", ())})
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_pickle_is_the_snapshot(rank, version):
-    form = Form(version)
-    # Taking a snapshot is recorded, so the ring must not have moved in between.
-    histories = [rank.history.num_recorded]
-    written = pickled([rank.allocator], rank.sites, form)
-    histories.append(rank.history.num_recorded)
-    assert histories[1] == histories[0] + 1
-    found = pickle.loads(written)
-    made = rank.snapshot(form)
-    last = made["device_traces"][0].pop()
-    assert last["action"] == "snapshot"
-    assert last["size"] == rank.allocator.stats.get(ACTIVE)
-    assert "frames" not in last
-    missing = len(found["device_traces"][0]) - len(made["device_traces"][0])
-    assert missing in (0, 1)  # the ring dropped one for the note of the other snapshot
-    found["device_traces"][0] = found["device_traces"][0][missing:]
-    assert found == made
-    assert shared(found) == shared(made)
-    assert frame_dicts(found) == frame_dicts(made)
-
-
-def test_the_opcodes_are_those_of_the_standard_library(rank):
-    form = Form("2.13")
-    written = pickled([rank.allocator], rank.sites, form, protocol=5)
-    opcodes = {op.name for op, _, _ in pickletools.genops(written)}
-    again = pickle.dumps(pickle.loads(written), protocol=5)
-    assert opcodes == {op.name for op, _, _ in pickletools.genops(again)}
-    assert written[:2] == b"\x80\x05"
-    # Frames of at least 64 KiB, but for the last; none is much larger.
-    sizes = [arg for op, arg, _ in pickletools.genops(written) if op.name == "FRAME"]
-    assert all(65536 <= size < 140_000 for size in sizes[:-1])
-    assert 0.8 < len(written) / len(again) < 1.25
 
 
 KEYS = {
@@ -214,10 +154,6 @@ def test_several_devices_streams_and_pending_blocks():
         history.annotate("START", f"step of {place}")
     allocators.append(CachingAllocator(GIB))  # a device without a history
     found = snapshot(allocators, sites)
-    assert (
-        pickle.loads(pickled(allocators, sites, Form()))["segments"]
-        == (found["segments"])
-    )
     assert [len(trace) for trace in found["device_traces"]] == [3, 3, 0]
     for place, segment in enumerate(found["segments"]):
         (block,) = segment["blocks"]
@@ -241,7 +177,6 @@ def test_contexts_decide_which_events_have_frames():
         assert all(b["frames"] for s in found["segments"] for b in s["blocks"]) is False
         live = [b for s in found["segments"] for b in s["blocks"]]
         assert all(b["frames"] for b in live if b["state"] == "active_allocated")
-        assert pickle.loads(pickled([rank.allocator], rank.sites, Form("2.6", context)))
     frees = {"free_requested", "free_completed"}
     assert with_frames["all"] == frees | {"alloc", "segment_alloc"}
     assert with_frames["alloc"] == {"alloc", "segment_alloc"}
@@ -257,8 +192,6 @@ def test_an_oom_has_the_free_bytes_instead_of_an_address():
     assert event["device_free"] == 100 * MIB
     assert event["size"] == 100 * MIB + 512
     assert "addr" not in event
-    written = pickle.loads(pickled([allocator], sites, Form("2.6")))
-    assert written["device_traces"][0][0] == event
 
 
 def test_the_columnar_form_keeps_all_of_it(rank):
@@ -286,18 +219,3 @@ def test_stacks_tell_the_lines_apart(stacks):
     # The engine's thread has no Python but for the sharding's hooks.
     assert bool(frames["gradient"]) == (stacks == "all")
     assert frames["reduce"]
-
-
-def test_only_protocols_that_torch_writes():
-    with pytest.raises(ValueError, match="4 or 5"):
-        pickled([CachingAllocator(GIB)], Sites(), Form(), protocol=3)
-
-
-def test_no_site_is_no_frames():
-    sites = Sites()
-    allocator = CachingAllocator(GIB, history=History())
-    assert allocator.history is not None
-    assert allocator.history.site == NO_SITE
-    allocator.free(allocator.allocate(100))
-    found = snapshot([allocator], sites)
-    assert all("frames" not in event for event in found["device_traces"][0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -82,7 +80,6 @@ def test_the_label_is_what_the_snapshot_shows(cases, cause, also, seed):
     if also is not None:
         assert 0 < label.planted_bytes[also] < 0.08 * label.device_total_bytes
         assert label.planted_bytes[also] < label.planted_bytes.get(cause, held) / 2
-    assert json.loads(json.dumps(label.to_json()))["cause"] == cause
 
 
 @pytest.mark.parametrize(("cause", "also", "seed"), CASES)
@@ -143,26 +140,6 @@ def test_peers_did_not_fail(cases):
         num_ooms = sum(event["action"] == "oom" for event in trace)
         assert num_ooms == (rank == case.label.rank)
     assert len(case.label.peers_peak_bytes) == len(case.ranks) - 1
-
-
-def test_written_files_are_the_snapshots(tmp_path):
-    case = oom_case("imbalance", 1)
-    paths = case.write(tmp_path)
-    assert [path.name for path in paths] == [
-        f"rank{rank}.pickle" for rank in range(len(case.ranks))
-    ]
-    again = oom_case("imbalance", 1)
-    for rank, path in enumerate(paths):
-        assert pickle.loads(path.read_bytes()) == again.snapshot(rank)
-
-
-def test_impossible_wishes_are_refused():
-    with pytest.raises(ValueError, match="give one of really_full"):
-        oom_case("bad luck", 0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="beside 'growth'"):
-        oom_case("growth", 0, also="growth")
-    with pytest.raises(ValueError, match="beside 'really_full'"):
-        oom_case("really_full", 0, also="fragmented")
 
 
 @pytest.mark.parametrize("cause", ["really_full", "growth", "non_torch", "imbalance"])

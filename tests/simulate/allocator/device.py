@@ -33,7 +33,6 @@ class DeviceMemory:
         *,
         non_torch_bytes: int = 0,
         memory_fraction: float | None = None,
-        base_address: int = _BASE_ADDRESS,
     ) -> None:
         """`memory_fraction`: as given to `set_per_process_memory_fraction`; None: not."""
         self.total_bytes = total_bytes
@@ -45,7 +44,7 @@ class DeviceMemory:
         self.reserved_bytes = 0
         self.num_device_alloc = 0
         self.num_device_free = 0
-        self._next_address = base_address
+        self._next_address = _BASE_ADDRESS
         self._vacant: dict[int, list[int]] = {}
 
     @property

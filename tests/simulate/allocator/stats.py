@@ -16,9 +16,6 @@ TOTAL: Final = 0
 SMALL: Final = 1
 LARGE: Final = 2
 
-POOL_INFIXES: Final = ("", "_small_pool", "_large_pool")
-"""As they stand in the column names of `collector.format.columns`."""
-
 _NUM_STATS: Final = len(DEVICE_STATS)
 
 
@@ -88,29 +85,10 @@ class ByteStats:
                 current[base + INACTIVE_SPLIT] = value
                 peak[base + INACTIVE_SPLIT] = max(peak[base + INACTIVE_SPLIT], value)
 
-    def reset_peaks(self) -> None:
-        """Peaks start again from the current values, as at the start of a step."""
-        self.peak = self.current.copy()
-
     def get(self, stat: int, pool: int = TOTAL) -> int:
         """Current bytes."""
         return self.current[pool * _NUM_STATS + stat]
 
     def get_peak(self, stat: int, pool: int = TOTAL) -> int:
-        """Highest bytes since the peaks were reset."""
+        """Highest bytes so far."""
         return self.peak[pool * _NUM_STATS + stat]
-
-    def row(self) -> list[int]:
-        """Current and peak of each statistic, in the order of `row_names`."""
-        pairs = zip(self.current, self.peak, strict=True)
-        return [value for pair in pairs for value in pair]
-
-
-def row_names() -> list[str]:
-    """Column names of `ByteStats.row`: `allocated_bytes`, `allocated_peak_bytes` ..."""
-    return [
-        f"{stat}{infix}_{suffix}"
-        for infix in POOL_INFIXES
-        for stat in DEVICE_STATS
-        for suffix in ("bytes", "peak_bytes")
-    ]

@@ -2,7 +2,7 @@
 
 An entry is eight integers in one flat array, so that millions fit. What torch would call
 its frames is a **site**: a number that whoever drives the allocator sets before each
-call (see `history_sites`); one call of the allocator's is one **capture**, whose entries
+call (see `sites`); one call of the allocator's is one **capture**, whose entries
 share one list of frames.
 """
 
@@ -50,23 +50,6 @@ _WIDTH: Final = 8
 _CHUNK_ENTRIES: Final = 1 << 14
 
 
-class Entry(NamedTuple):
-    """One thing the allocator did."""
-
-    action: int
-    address: int
-    """Of an OOM: the bytes the device had left."""
-    size_bytes: int
-    stream: int
-    time_us: int
-    """Since the Unix epoch; no two entries have the same."""
-    capture: int
-    """Entries of one call of the allocator's have one number, from 1 on; 0: none."""
-    site: int
-    pool: int
-    """Index into `History.pool_ids`."""
-
-
 class Annotation(NamedTuple):
     """A range of the program began or ended: an entry of `external_annotations`."""
 
@@ -86,12 +69,10 @@ class History:
         annotations: ranges of the program, in the order of time.
     """
 
-    def __init__(
-        self, max_entries: int | None = None, *, started_us: int = STARTED_US
-    ) -> None:
+    def __init__(self, max_entries: int | None = None) -> None:
         """`max_entries`: None keeps all."""
         self.max_entries = max_entries
-        self.now_us = started_us
+        self.now_us = STARTED_US
         self.site = NO_SITE
         self.captured = 0
         self.num_recorded = 0
@@ -135,16 +116,17 @@ class History:
         self.annotations.append(Annotation(stage, name, self.now_us))
 
     def rows(self) -> Iterator[Sequence[int]]:
-        """The kept entries, oldest first, as plain numbers in the order of `Entry`."""
+        """The kept entries, oldest first, as plain numbers.
+
+        Action, address (of an OOM: the bytes the device had left), bytes, stream,
+        microseconds since the Unix epoch, of which no two have the same, capture (from 1
+        on; 0: none), site, and index into `pool_ids`.
+        """
         skip = self._num_held() - len(self)
         for chunk in (*self._old, self._rows):
             numbers = iter(chunk[skip * _WIDTH :])
             yield from zip(*[numbers] * _WIDTH, strict=True)
             skip = max(0, skip - len(chunk) // _WIDTH)
-
-    def entries(self) -> Iterator[Entry]:
-        """The same with names."""
-        return map(Entry._make, self.rows())
 
     def _append(
         self,

@@ -88,7 +88,7 @@ def _events(
 def event_of(
     row: Sequence[int], history: History, sites: Sites, form: Form
 ) -> dict[str, Any]:
-    """One event without its frames; `row` in the order of `history.Entry`."""
+    """One event without its frames; `row` as `History.rows` gives it."""
     action, address, size, stream, time_us, _, number, pool = row
     event: dict[str, Any] = {
         "action": ACTIONS[action],
@@ -100,10 +100,11 @@ def event_of(
         event["time_us"] = time_us
     if form.has_metadata:
         site = sites[number]
-        event["compile_context"] = site.compile_context
+        # A text and a pair of its own for each event, as torch makes them.
+        event["compile_context"] = site.compile_context.encode().decode()
         event["user_metadata"] = site.user_metadata
     if form.has_pool_ids:
-        event["pool_id"] = history.pool_ids[pool]
+        event["pool_id"] = (*history.pool_ids[pool],)
     return event
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -59,10 +59,6 @@ class OomLabel:
     """Live bytes, as requested, by what allocated them; largest first."""
     unwound: bool
     """The snapshot was taken after the exception had freed what the step held."""
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        return asdict(self)
 
 
 def is_clear(label: OomLabel) -> bool:

@@ -55,15 +55,11 @@ class OomCase:
         """The snapshot of a rank; None: of the one that ran out of memory."""
         return self.ranks[self.label.rank if rank is None else rank].snapshot(self.form)
 
-    def write(self, directory: Path, *, protocol: int = 4) -> list[Path]:
-        """Write `rank<N>.pickle` of every rank; returns the paths in order of rank.
-
-        Raises:
-            OSError: the directory cannot be written.
-        """
+    def write(self, directory: Path) -> list[Path]:
+        """Write `rank<N>.pickle` of every rank; returns the paths in order of rank."""
         paths = [directory / f"rank{rank}.pickle" for rank in range(len(self.ranks))]
         for path, rank in zip(paths, self.ranks, strict=True):
-            rank.write(path, self.form, protocol=protocol)
+            rank.write(path, self.form)
         return paths
 
 
@@ -81,16 +77,8 @@ def oom_case(
     also: OomCause | None = None,
     torch: TorchVersion | None = None,
 ) -> OomCase:
-    """A case of `cause`; `also`: a second trouble, smaller; `torch`: None draws one.
-
-    Raises:
-        ValueError: the cause is unknown, or `also` cannot be planted beside it.
-    """
-    if cause not in OOM_CAUSES:
-        raise ValueError(f"cause {cause!r}: give one of {', '.join(OOM_CAUSES)}")
-    if also is not None and also not in second_causes(cause):
-        allowed = ", ".join(second_causes(cause))
-        raise ValueError(f"{also!r} beside {cause!r}: give one of {allowed}")
+    """A case of `cause`; `also`: one of `second_causes`; `torch`: None draws one."""
+    assert also is None or also in second_causes(cause), f"{also} beside {cause}"
     random = np.random.default_rng([seed, OOM_CAUSES.index(cause)])
     plan = Plan.draw(cause, also, random)
     versions: tuple[TorchVersion, ...] = ("2.1", "2.6", "2.11", "2.13")

@@ -6,6 +6,7 @@ through the allocator, so the history shows them as a real one would.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,10 +23,9 @@ from tests.simulate.allocator.settings import (
     AllocatorSettings,
 )
 from tests.simulate.allocator.stats import ACTIVE
-from tests.simulate.history.history import STARTED_US, History
+from tests.simulate.history.history import History
 from tests.simulate.history.sites import Sites
 from tests.simulate.snapshots.events import snapshot
-from tests.simulate.snapshots.pickles import write_snapshot
 from tests.simulate.snapshots.training import TracedTraining, training_shape_for
 
 if TYPE_CHECKING:
@@ -84,15 +84,14 @@ class SimulatedRank:
         seed: int,
         *,
         tag: Callable[[int], str] | None = None,
-        started_us: int = STARTED_US,
     ) -> None:
-        """`tag`: user metadata of a step's allocations. `started_us`: the clock."""
+        """`tag`: user metadata of a step's allocations."""
         self.machine = machine
         self.random = np.random.default_rng(seed)
         self.device = DeviceMemory(
             machine.total_bytes, non_torch_bytes=machine.context_bytes
         )
-        self.history = History(machine.max_entries, started_us=started_us)
+        self.history = History(machine.max_entries)
         self.sites = Sites()
         self.allocator = CachingAllocator(
             machine.total_bytes,
@@ -235,13 +234,9 @@ class SimulatedRank:
         return snapshot([self.allocator], self.sites, form)
 
     def write(self, path: Path, form: Form, *, protocol: int = 4) -> None:
-        """Write its snapshot as a pickle.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Write its snapshot as `torch.cuda.memory._dump_snapshot` does."""
         with path.open("wb") as file:
-            write_snapshot(file, [self.allocator], self.sites, form, protocol=protocol)
+            pickle.dump(self.snapshot(form), file, protocol)
 
 
 def trained_rank(

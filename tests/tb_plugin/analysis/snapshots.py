@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,11 @@ from tb_plugin.analysis.categories.attribution import OTHER, Attribution
 from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot, Stacks
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form
-from tests.simulate.allocator.allocator import CachingAllocator
+from tests.simulate.allocator.allocator import (
+    CachingAllocator,
+    SimulatedOutOfMemoryError,
+)
 from tests.simulate.allocator.settings import MIB, AllocatorSettings, parse_settings
-from tests.simulate.allocator_checks import apply
 from tests.simulate.history.history import History
 from tests.simulate.history.sites import Frame, Site, Sites
 from tests.simulate.snapshots.events import snapshot
@@ -89,6 +92,26 @@ SETTINGS = (
     "roundup_power2_divisions:4",
     "roundup_power2_divisions:[1:2,4:8,>:1],max_split_size_mb:32",
 )
+
+
+def apply(
+    allocator: CachingAllocator, live: list, operation: tuple[str, int, int]
+) -> None:
+    """Perform one operation; `live` are the blocks that can be freed."""
+    name, number, stream = operation
+    if name == "allocate":
+        with suppress(SimulatedOutOfMemoryError):
+            live.append(allocator.allocate(number, stream))
+    elif name == "free" and live:
+        allocator.free(live.pop(number % len(live)))
+    elif name == "record_stream" and live:
+        allocator.record_stream(live[number % len(live)], stream)
+    elif name == "synchronize":
+        allocator.synchronize(number)
+    elif name == "empty_cache":
+        allocator.empty_cache()
+    elif name == "use_pool":
+        allocator.use_pool((0, number) if number else None)
 
 
 def operations(seed: int, num: int) -> list[tuple[str, int, int]]:
