@@ -321,7 +321,7 @@ def test_a_long_history_says_how_far_it_is(tensorboard, open_page, tmp_path):
     folder = tmp_path / "runs" / "long"
     folder.mkdir(parents=True)
     path = folder / "snapshot.pickle"
-    trained_rank(600_000, seed=6).write(path, Form())
+    trained_rank(200_000, seed=6).write(path, Form())
     with its_worker_held(path):
         board = tensorboard("--logdir", tmp_path / "runs")
         page = opened(board, open_page, "allocations")

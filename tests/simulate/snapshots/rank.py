@@ -6,6 +6,7 @@ through the allocator, so the history shows them as a real one would.
 
 from __future__ import annotations
 
+import gc
 import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -235,8 +236,12 @@ class SimulatedRank:
 
     def write(self, path: Path, form: Form, *, protocol: int = 4) -> None:
         """Write its snapshot as `torch.cuda.memory._dump_snapshot` does."""
-        with path.open("wb") as file:
-            pickle.dump(self.snapshot(form), file, protocol)
+        gc.disable()  # it would walk millions of events again and again
+        try:
+            with path.open("wb") as file:
+                pickle.dump(self.snapshot(form), file, protocol)
+        finally:
+            gc.enable()
 
 
 def trained_rank(
