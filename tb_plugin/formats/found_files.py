@@ -238,7 +238,6 @@ class Listing(ABC, Generic[File, Files]):
         file, key = self._known.get(candidate), FileKey.of(found.status)
         if file is None or (file.path, file.key) != (found.path, key):
             identity = candidate.id or file_id(self.letter, shown)
-            rank = self.rank_of(candidate)
-            plain = FoundFile(identity, found.path, shown, key, rank)
+            plain = FoundFile(identity, found.path, shown, key)
             file = self._file(candidate, plain)
         return self._looked_into(candidate, file)

@@ -32,13 +32,9 @@ class DumpListing(Listing[FoundDump, FoundFiles[FoundDump]]):
         return _said(candidate).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundDump:
+        said = _said(candidate)
         return FoundDump(
-            id=file.id,
-            path=file.path,
-            shown_path=file.shown_path,
-            key=file.key,
-            rank=file.rank,
-            said=_said(candidate),
+            file.id, file.path, file.shown_path, file.key, said.rank, said=said
         )
 
     @staticmethod

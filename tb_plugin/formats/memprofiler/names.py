@@ -23,6 +23,7 @@ _REPORT = re.compile(r"fsdp_mem_rank_(\d{1,7})_(.+)_(\d{1,12})\.log")
 _HISTORY = re.compile(
     r"cuda_alloc_rank_(\d{1,7})\.(.+)\.(\d{1,12})(?:\.(start|end))?\.pickle"
 )
+_BEGINNINGS: Final = ("rank_", "fsdp_mem_rank_", "cuda_alloc_rank_")
 _SNAP = re.compile(r"(\d{1,7})\.(.+)\.(\d{1,12})\.(start|end)", re.DOTALL)
 
 
@@ -69,6 +70,8 @@ class FileName:
 
 def parse_file_name(name: str) -> FileName | None:
     """The parts of a base name; None where MemProfiler writes no such file."""
+    if not name.startswith(_BEGINNINGS):  # one of thousands, elsewhere
+        return None
     if len(name) > MAX_NAME or not name.isprintable():
         return None
     match = _STATS.fullmatch(name)

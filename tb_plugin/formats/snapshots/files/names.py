@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
@@ -162,9 +163,9 @@ def parse_names(name: str, folders: Sequence[str] = ()) -> SnapshotName:
     """
     found = _memprofilers(name) or _parse((stem_of(name) or name)[:MAX_NAME])
     for folder in reversed(folders):
-        if not is_layout(folder):
+        outer = _of_folder(folder)
+        if outer is None:
             continue
-        outer = _parse(folder)
         found = replace(
             found,
             rank=outer.rank if found.rank is None else found.rank,
@@ -190,6 +191,12 @@ def _memprofilers(name: str) -> SnapshotName | None:
         iteration=said.iteration,
         context=context,
     )
+
+
+@lru_cache(maxsize=256)
+def _of_folder(name: str) -> SnapshotName | None:
+    """What a layout's folder says: of all the files in it."""
+    return _parse(name) if is_layout(name) else None
 
 
 def _parse(stem: str) -> SnapshotName:

@@ -126,7 +126,7 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
             file.path,
             file.shown_path,
             file.key,
-            file.rank,
+            said.rank,
             worker=said.worker,
             order=said.order,
             is_timeline=said.is_timeline,
