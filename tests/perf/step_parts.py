@@ -39,7 +39,8 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         collector.record(Path(folder) / "run") as rec,
     ):
-        rec.step()
+        for _ in range(10):  # past the first steps, of which one is collected
+            rec.step()
         time.sleep(0.5)  # NVML, psutil and the rest are open now
         session = rec._session
         timing, cycles, windows = session.timing, session.cycles, session.windows
