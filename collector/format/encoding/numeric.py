@@ -39,6 +39,8 @@ _HEAD: Final = struct.Struct("<IH")
 _LENGTH: Final = struct.Struct("<I")
 _GROUP_BYTES: Final = 1 << 15
 """Of columns in memory: what is inflated at least to read one."""
+_WIDTHS: Final = (0, 1, 2, 4, 8)
+"""Bytes of a difference: those of numbers. What is too wide deflates to nothing."""
 _DTYPES: Final[tuple[Dtype, ...]] = ("i8", "f4", "f8")
 
 
@@ -109,7 +111,8 @@ def _encode_group(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
     values[:, 1:] -= values[:, :-1].copy()  # wraps around, as the sum will
     codes = ((values << 1) ^ (values >> 63)).view(np.uint64)  # small if near zero
     differences = codes[:, 1:]
-    width = (int(differences.max(initial=0)).bit_length() + 7) // 8
+    highest = int(differences.max(initial=0)).bit_length()
+    width = next(one for one in _WIDTHS if highest <= 8 * one)
     raw = b"".join(
         (
             bytes(map(_DTYPES.index, dtypes)),
@@ -131,7 +134,11 @@ def _decode_group(
     num_rest = max(0, num_rows - 1)
     middle = at + 8 * num_columns * (num_rows - num_rest)
     end = middle + width * num_columns * num_rest
-    if width > 8 or end != len(raw) or any(d >= len(_DTYPES) for d in dtypes):
+    if (
+        width not in _WIDTHS
+        or end != len(raw)
+        or any(d >= len(_DTYPES) for d in dtypes)
+    ):
         raise CorruptError("the columns of a block have the wrong length or type")
     if not num_rows:
         codes_of_none = np.empty((len(places), 0), np.int64)
@@ -139,15 +146,21 @@ def _decode_group(
     first = np.frombuffer(raw, np.uint8, middle - at, at).reshape(8, num_columns)
     rest = np.frombuffer(raw, np.uint8, end - middle, middle)
     rest = rest.reshape(width, num_columns, num_rest)
-    as_bytes = np.zeros((len(places), num_rows, 8), np.uint8)
-    as_bytes[:, 0] = first[:, places].T
-    as_bytes[:, 1:, :width] = rest[:, places].transpose(1, 2, 0)
-    codes = as_bytes.view(np.uint64)[:, :, 0]
-    values = ((codes >> np.uint64(1)) ^ (~(codes & np.uint64(1)) + np.uint64(1))).view(
-        np.int64
-    )
+    codes = np.zeros((len(places), num_rows), np.uint64)
+    codes[:, :1] = np.ascontiguousarray(first[:, places].T).view(np.uint64)
+    if width and num_rest:
+        as_bytes = np.empty((len(places), num_rest, width), np.uint8)
+        for place, bytes_of_all in enumerate(rest[:, places]):
+            as_bytes[:, :, place] = bytes_of_all
+        codes[:, 1:] = as_bytes.view(f"<u{width}")[:, :, 0]
+    values = codes.view(np.int64)
+    is_negative = values & 1
+    codes >>= np.uint64(1)
+    values ^= np.negative(is_negative, out=is_negative)
     np.cumsum(values, axis=1, out=values)
-    return [_as_values(row, dtypes[p]) for row, p in zip(values, places, strict=True)]
+    # Columns that were decoded together need not be kept together.
+    rows = [row.copy() for row in values] if len(values) > 1 else values
+    return [_as_values(row, dtypes[p]) for row, p in zip(rows, places, strict=True)]
 
 
 def _as_integers(values: Values, dtype: Dtype) -> npt.NDArray[np.int64]:
@@ -159,13 +172,9 @@ def _as_integers(values: Values, dtype: Dtype) -> npt.NDArray[np.int64]:
 
 
 def _as_values(integers: npt.NDArray[np.int64], dtype: int) -> Values:
-    """A copy: columns that were decoded together need not be kept together."""
-    values: Values = integers.copy()
     if _DTYPES[dtype] == "f4":
-        values = integers.astype("<i4").view("<f4").astype(np.float64)
-    elif _DTYPES[dtype] == "f8":
-        values = integers.copy().view(np.float64)
-    return values
+        return integers.astype("<i4").view("<f4").astype(np.float64)
+    return integers.view(np.float64) if _DTYPES[dtype] == "f8" else integers
 
 
 def _shuffled(codes: Any, width: int) -> bytes:
