@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from types import SimpleNamespace
@@ -18,29 +19,19 @@ class NvmlError(Exception):
     pass
 
 
-class NotSupportedError(NvmlError):
-    pass
-
-
-class NoPermissionError(NvmlError):
-    pass
-
-
-class NotFoundError(NvmlError):
-    pass
-
-
-class GpuIsLostError(NvmlError):
-    pass
+NAMES = ("NotSupported", "NoPermission", "NotFound", "GpuIsLost")
+NotSupported, NoPermission, NotFound, GpuIsLost = (
+    type(name, (NvmlError,), {}) for name in NAMES
+)
 
 
 class Nvml:
     """The part of pynvml that is used; devices by uuid."""
 
     NVMLError = NvmlError
-    NVMLError_NotSupported = NotSupportedError
-    NVMLError_NoPermission = NoPermissionError
-    NVMLError_NotFound = NotFoundError
+    NVMLError_NotSupported = NotSupported
+    NVMLError_NoPermission = NoPermission
+    NVMLError_NotFound = NotFound
     NVML_TEMPERATURE_GPU = 0
 
     def __init__(self, *uuids):
@@ -48,6 +39,16 @@ class Nvml:
         self.users = 0
         self.processes = []
         self.missing = set()
+        for name, answer in {
+            "UtilizationRates": lambda _: SimpleNamespace(gpu=87, memory=40),
+            "Temperature": lambda _handle, _sensor: 61,
+            "PowerUsage": lambda _: 412_500,
+            "MemoryInfo": lambda handle: SimpleNamespace(used=len(handle)),
+            "ComputeRunningProcesses": lambda _: self.processes,
+            "HandleByUUID": self.found,
+        }.items():
+            asked = functools.partial(self.ask, name, answer)
+            setattr(self, f"nvmlDeviceGet{name}", asked)
 
     def nvmlInit(self):  # noqa: N802
         self.users += 1
@@ -55,30 +56,15 @@ class Nvml:
     def nvmlShutdown(self):  # noqa: N802
         self.users -= 1
 
-    def nvmlDeviceGetHandleByUUID(self, uuid):  # noqa: N802
+    def found(self, uuid):
         if uuid not in self.uuids:
-            raise NotFoundError
+            raise NotFound
         return uuid
 
-    def answer(self, name, value):
+    def ask(self, name, answer, *given):
         if name in self.missing:
-            raise NotSupportedError
-        return value
-
-    def nvmlDeviceGetUtilizationRates(self, handle):  # noqa: N802
-        return self.answer("load", SimpleNamespace(gpu=87, memory=40))
-
-    def nvmlDeviceGetTemperature(self, handle, sensor):  # noqa: N802
-        return self.answer("temperature", 61)
-
-    def nvmlDeviceGetPowerUsage(self, handle):  # noqa: N802
-        return self.answer("power", 412_500)
-
-    def nvmlDeviceGetMemoryInfo(self, handle):  # noqa: N802
-        return self.answer("memory", SimpleNamespace(used=len(handle)))
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle):  # noqa: N802
-        return self.answer("processes", self.processes)
+            raise NotSupported
+        return answer(*given)
 
 
 def process(pid, used):
@@ -125,7 +111,7 @@ def test_nothing_is_asked_before_training_uses_the_device(opened):
 
 def test_a_slice_is_found_and_what_it_lacks_is_none(opened):
     nvml = Nvml("MIG-uuid-1")
-    nvml.missing = {"load", "power", "processes"}
+    nvml.missing = {"UtilizationRates", "PowerUsage", "ComputeRunningProcesses"}
     source, _ = opened(nvml)
     values = source.row()
     assert values["gpu_utilization_pct"] is None
@@ -167,11 +153,11 @@ def test_a_fault_of_the_gpu_is_the_recorders_business(opened):
     nvml = Nvml("GPU-uuid-1")
 
     def lost(handle):
-        raise GpuIsLostError
+        raise GpuIsLost
 
     nvml.nvmlDeviceGetPowerUsage = lost
     source, _ = opened(nvml)
-    with pytest.raises(GpuIsLostError):
+    with pytest.raises(GpuIsLost):
         source.sample()
 
 
@@ -200,6 +186,6 @@ def test_absence_has_its_reason(fakes, monkeypatch):
 
 def test_the_model_uses_names_that_pynvml_has():
     pynvml = pytest.importorskip("pynvml")
-    names = [name for name in dir(Nvml) if name.startswith(("nvml", "NVML"))]
+    names = [name for name in dir(Nvml()) if name.startswith(("nvml", "NVML"))]
     assert len(names) > 10
     assert [name for name in names if not hasattr(pynvml, name)] == []
