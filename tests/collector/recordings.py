@@ -143,9 +143,6 @@ def wait_until(condition: Any, seconds: float = 300.0) -> None:
         time.sleep(0.01)
 
 
-TIMED = ("device_free", "gpu", "pinned", "process", "process_full", "workers")
-TIMED += ("cpu", "memory", "swap", "disk", "network")
-
 ONLY_STEPS = {
     **dict.fromkeys(("gpu", "process", "host", "functions", "spans"), False),
     "flush_seconds": 0.1,

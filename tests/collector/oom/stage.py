@@ -15,13 +15,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import collector
 from collector import engine
 from collector.history import allocator as history_seam
 from collector.oom import device as oom_device
 from collector.oom.device import TorchSide
 from collector.sources.device.accelerator import Device, DeviceIdentity
-from tests.collector.recordings import ONLY_STEPS, rank_files, read
+from tests.collector.recordings import rank_files, read
 from tests.conftest import with_patience
 from tests.programs import Program
 from tests.simulate import Form, oom_case
@@ -190,10 +189,6 @@ def forget_observers(replace: Any) -> None:
     replace(oom_device, "_attached", set())
 
 
-def record(path: Any, **keywords: Any) -> collector.Recorder:
-    return collector.record(path, **{**ONLY_STEPS, **keywords})
-
-
 def of(recording: Any, kind: str) -> list[Any]:
     return [one for one in recording.captures if one.kind == kind]
 
@@ -211,7 +206,8 @@ def histories(path: Any) -> list[Any]:
 STAGED = """
 import os, select, signal, sys, threading, time
 import torch
-from tests.collector.oom.stage import Stage, record
+from tests.collector.oom.stage import Stage
+from tests.collector.recordings import record
 stage = Stage("really_full").install(setattr)
 """
 

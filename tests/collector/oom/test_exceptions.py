@@ -12,8 +12,8 @@ import pytest
 import collector
 from collector.format import oom
 from collector.format.memory import CATEGORIES
-from tests.collector.oom.stage import histories, record, reports
-from tests.collector.recordings import read
+from tests.collector.oom.stage import histories, reports
+from tests.collector.recordings import read, record
 
 torch = pytest.importorskip("torch")
 

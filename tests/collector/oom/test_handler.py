@@ -18,8 +18,8 @@ from collector.oom import device as oom_device
 from collector.oom import facts
 from collector.oom import report as reporting
 from collector.oom.device import TorchSide
-from tests.collector.oom.stage import histories, record, reports
-from tests.collector.recordings import read, wait_until
+from tests.collector.oom.stage import histories, reports
+from tests.collector.recordings import read, record, wait_until
 
 torch = pytest.importorskip("torch")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from collector.format.snapshots import rebuilt
-from tests.collector.oom.stage import histories, record, reports
-from tests.collector.recordings import read, wait_until
+from tests.collector.oom.stage import histories, reports
+from tests.collector.recordings import read, record, wait_until
 
 torch = pytest.importorskip("torch")
 
