@@ -46,6 +46,7 @@ class Replay:
     ) -> None:
         """`known`: what it came to before; nothing of that is made again."""
         self.snapshot = snapshot
+        self.stacks = snapshot.stacks
         self.device = device
         self.num_events = len(device.events)
         self.known = known

@@ -118,7 +118,7 @@ def _follow_stack(
 ) -> None:
     """Give undecided lives what nearly all of their stack, that may speak, have."""
     lives = replay.lives
-    num_stacks = len(replay.snapshot.stacks)
+    num_stacks = len(replay.stacks)
     with_stack = (lives.stack >= 0) & (lives.born != BEFORE)
     voices = np.flatnonzero(speaks & with_stack)
     if not len(voices):

@@ -28,7 +28,7 @@ from tb_plugin.analysis.categories.marks import (
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.oom.holders import Lines
+    from tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 KEEPS: Final = 0.5
@@ -48,34 +48,34 @@ TRAINING: Final = BACKWARD | ACCUMULATE | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHO
 _OTHER: Final = TRAINING | MAKE | MOVE
 
 
-def had_backward(replay: Replay, lines: Lines, event: int) -> bool:
+def had_backward(replay: Replay, event: int) -> bool:
     """Whether a backward or an optimizer allocated until an event."""
     events = replay.device.events
     made = events.action[: event + 1] == ALLOC
     stacks = events.stack[: event + 1][made]
-    return bool(lines.has(TRAINING)[stacks].any())
+    return bool(replay.stacks.has(TRAINING)[stacks].any())
 
 
-def keeps_graph(replay: Replay, lines: Lines, event: int, caches: Flags) -> bool:
+def keeps_graph(replay: Replay, event: int, caches: Flags) -> bool:
     """Whether most of a forward's stacks keep what they make; `caches`: by stack."""
-    stack, made, kept = _kept(replay, lines, event, caches)
+    stack, made, kept = _kept(replay, event, caches)
     num_keep = int(np.count_nonzero(kept >= KEEPS * made))
     return num_keep >= max(1.0, KEEPS * len(stack))
 
 
-def collected(replay: Replay, lines: Lines, event: int) -> Ints:
+def collected(replay: Replay, event: int) -> Ints:
     """Where the stack that keeps all its many blocks makes them, where no graph is kept.
 
     The outputs of an evaluation: every pass adds one, and lets go of all the rest. Empty:
     nothing of the kind, or a backward was seen.
     """
     none = np.empty(0, np.int64)
-    if had_backward(replay, lines, event):
+    if had_backward(replay, event):
         return none
-    caches = np.zeros(len(lines.stacks) + 1, np.bool_)
-    if keeps_graph(replay, lines, event, caches):
+    caches = np.zeros(len(replay.stacks) + 1, np.bool_)
+    if keeps_graph(replay, event, caches):
         return none
-    stack, made, kept = _kept(replay, lines, event, caches)
+    stack, made, kept = _kept(replay, event, caches)
     chosen = np.flatnonzero((made >= OFTEN) & (kept >= ALWAYS * made))
     if not len(chosen):
         return none
@@ -87,7 +87,7 @@ def collected(replay: Replay, lines: Lines, event: int) -> Ints:
     return np.flatnonzero(at)
 
 
-def by_other_ways(replay: Replay, lines: Lines, last: int, event: int) -> bool:
+def by_other_ways(replay: Replay, last: int, event: int) -> bool:
     """Whether all passes since the last backward came by functions that none followed.
 
     A training calls its model by the same functions in every step; an evaluation by
@@ -95,22 +95,22 @@ def by_other_ways(replay: Replay, lines: Lines, last: int, event: int) -> bool:
     the last backward or optimizer.
     """
     events = replay.device.events
-    made = (events.action == ALLOC) & lines.has(MODULE)[events.stack]
-    ways = np.append(_ways(lines), -1)[events.stack]
+    made = (events.action == ALLOC) & replay.stacks.has(MODULE)[events.stack]
+    ways = np.append(_ways(replay.stacks), -1)[events.stack]
     passing, trained = ways[last + 1 : event + 1], ways[: last + 1]
     passing, trained = passing[made[last + 1 : event + 1]], trained[made[: last + 1]]
     if not len(passing) or (passing < 0).any():
         return False
-    backward = lines.has(BACKWARD | NO_PYTHON)[events.stack[: last + 1]]
+    backward = replay.stacks.has(BACKWARD | NO_PYTHON)[events.stack[: last + 1]]
     backward &= events.action[: last + 1] == ALLOC  # a free may bear another's stack
     begins = np.flatnonzero(made[: last + 1] | backward)
     num = np.count_nonzero(np.diff(backward[begins].astype(np.int8)) > 0)
     return bool(num >= FEWEST and not np.isin(passing, trained).any())
 
 
-def _ways(lines: Lines) -> Ints:
+def _ways(stacks: Stacks) -> Ints:
     """By stack: a number for the functions by which the model was called; -1: it was not."""
-    stacks, kinds = lines.stacks, lines.stacks.kinds
+    kinds = stacks.kinds
     in_model = [
         kind != NATIVE and bool(python_marks(name, filename) & MODULE)
         for kind, name, filename in zip(
@@ -119,7 +119,7 @@ def _ways(lines: Lines) -> Ints:
     ]
     found = np.full(len(stacks), -1, np.int64)
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
-    for stack in np.flatnonzero(lines.has(MODULE)[:-1]).tolist():
+    for stack in np.flatnonzero(stacks.has(MODULE)[:-1]).tolist():
         frames = stacks.of(stack).tolist()
         outermost = max(at for at, row in enumerate(frames) if in_model[row])
         way = tuple(
@@ -132,12 +132,10 @@ def _ways(lines: Lines) -> Ints:
     return found
 
 
-def _kept(
-    replay: Replay, lines: Lines, event: int, left_out: Flags
-) -> tuple[Ints, Ints, Ints]:
+def _kept(replay: Replay, event: int, left_out: Flags) -> tuple[Ints, Ints, Ints]:
     """Of each stack of a forward: the blocks it made, and those that are live."""
     lives = replay.lives
-    of_pass = lines.has(MODULE) & ~lines.has(_OTHER) & ~left_out
+    of_pass = replay.stacks.has(MODULE) & ~replay.stacks.has(_OTHER) & ~left_out
     rows = (lives.born != BEFORE) & (lives.born <= event) & of_pass[lives.stack]
     stack, place = np.unique(lives.stack[rows], return_inverse=True)
     live = lives.freed[rows] > event

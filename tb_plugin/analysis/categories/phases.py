@@ -58,7 +58,7 @@ def asked_in(marks: int) -> str:
 
 def phases_of(replay: Replay) -> Phases:
     """Instances over the events of a device."""
-    events, marks = replay.device.events, replay.snapshot.stacks.marks
+    events, marks = replay.device.events, replay.stacks.marks
     of_stack = np.full(len(marks) + 1, NONE, np.int8)  # the last one is for no stack
     of_stack[:-1][(marks & MODULE) != 0] = FORWARD
     of_stack[:-1][(marks & OPTIMIZER) != 0] = OPTIMIZER_PHASE

@@ -134,7 +134,7 @@ def facts_of(replay: Replay) -> LifeFacts:
     """Those of the lives of a recorded history."""
     lives, phases = replay.lives, replay.phases
     # The last one is for no stack; what is from before has no stack of its own.
-    of_life = np.append(replay.snapshot.stacks.marks, 0)[lives.stack]
+    of_life = np.append(replay.stacks.marks, 0)[lives.stack]
     of_life = np.where(lives.born == BEFORE, of_life & ~NO_PYTHON, of_life)
     born_in = np.append(phases.of_event, 0)[lives.born]
     of_event = np.append(phases.of_event, len(phases))

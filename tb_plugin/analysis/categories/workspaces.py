@@ -45,7 +45,7 @@ _OF_TORCH: Final = re.compile(
 
 def workspaces(replay: Replay) -> Flags:
     """By life: whether it is a workspace."""
-    lives, marks = replay.lives, replay.snapshot.stacks.marks
+    lives, marks = replay.lives, replay.stacks.marks
     of_life = np.append(marks, 0)[lives.stack]
     kept = lives.freed >= replay.num_events
     found: Flags = (of_life & WORKSPACE) != 0
@@ -54,12 +54,12 @@ def workspaces(replay: Replay) -> Flags:
     found = kept & (lives.size == DEFAULT_BYTES)
     newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
     if len(newer):
-        multiplies, is_told = _multiplies(replay.snapshot.stacks)
+        multiplies, is_told = _multiplies(replay.stacks)
         newer = newer[np.append(multiplies, True)[lives.stack[newer]]]
         single = newer[~np.append(is_told, False)[lives.stack[newer]]]
         # Autograd's thread has a handle of its own, and a stack without Python: none at
         # all, or an empty one.
-        has_frames = np.append(np.diff(replay.snapshot.stacks.start) > 0, False)
+        has_frames = np.append(np.diff(replay.stacks.start) > 0, False)
         has_stack = has_frames[lives.stack[single]]
         keys = np.stack([replay.stream[single], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.allocator.segments import SegmentState
     from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.oom.holders import Lines
 
 
 MAX_NAMED: Final = 3
@@ -40,9 +39,7 @@ LOST: Final = 0.05
 """Memory from before the first event is worth a word from this share of the live on."""
 
 
-def facts_at(
-    replay: Replay, event: int, lines: Lines, step: Ints | None = None
-) -> OomFacts:
+def facts_at(replay: Replay, event: int, step: Ints | None = None) -> OomFacts:
     """The facts at an oom event of a device.
 
     `step`: of each event, negative where it is not known; None: of none.
@@ -68,16 +65,16 @@ def facts_at(
         private_pool_bytes=int(segments.total_size[private].sum()),
         private_free_bytes=int(segments.free_size[others].sum()),
         num_private_pools=len(np.unique(segments.pool[others])),
-        pending=_pending(replay, event, lines),
+        pending=_pending(replay, event),
         free=blocks,
         elsewhere=elsewhere,
         largest_before_bytes=_largest_before(replay, event),
-        largest_here_bytes=_largest_here(replay, event, lines),
+        largest_here_bytes=_largest_here(replay, event),
         most_reserved_bytes=max(
             replay.reserved.levels.first,
             int(replay.reserved.levels.after[: event + 1].max()),
         ),
-        growth=growth_at(replay, event, lines, step),
+        growth=growth_at(replay, event, step),
         beginning_is_lost=int(lives.size[before].sum()) > LOST * max(1, active),
     )
 
@@ -107,7 +104,7 @@ def _free(
     return free, Elsewhere(largest, place) if largest else None
 
 
-def _pending(replay: Replay, event: int, lines: Lines) -> PendingFrees:
+def _pending(replay: Replay, event: int) -> PendingFrees:
     """What was freed and still waits for another stream."""
     lives = replay.lives
     rows = live_rows(lives, event)
@@ -119,7 +116,7 @@ def _pending(replay: Replay, event: int, lines: Lines) -> PendingFrees:
         num_bytes=int(size.sum()),
         num_blocks=len(rows),
         streams=tuple((_stream(replay, one), held) for one, held in streams),
-        lines=lines.largest(lives.stack[rows], size, MAX_NAMED),
+        lines=replay.stacks.largest(lives.stack[rows], size, MAX_NAMED),
     )
 
 
@@ -140,7 +137,7 @@ def _largest_before(replay: Replay, event: int) -> int | None:
     return max(sizes, default=None)
 
 
-def _largest_here(replay: Replay, event: int, lines: Lines) -> int | None:
+def _largest_here(replay: Replay, event: int) -> int | None:
     """The largest request that the same stack made before; None where it made none.
 
     Before the last backward or optimizer: each layer of the forward under way asks for
@@ -152,7 +149,8 @@ def _largest_here(replay: Replay, event: int, lines: Lines) -> int | None:
         return None
     same = (events.action[:event] == ALLOC) & (events.stack[:event] == stack)
     trained = np.flatnonzero(
-        lines.has(TRAINING)[events.stack[:event]] & (events.action[:event] == ALLOC)
+        replay.stacks.has(TRAINING)[events.stack[:event]]
+        & (events.action[:event] == ALLOC)
     )
     same[int(trained[-1]) if len(trained) else 0 :] = False
     return int(events.size[:event][same].max()) if same.any() else None

@@ -15,7 +15,7 @@ from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
 from tb_plugin.analysis.categories.phases import PHASES, asked_in
 from tb_plugin.analysis.oom.at import facts_at
 from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.holders import Lines, holders
+from tb_plugin.analysis.oom.holders import holders
 from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.categories.attribution import Attribution
-    from tb_plugin.analysis.snapshots.snapshot import Snapshot
+    from tb_plugin.analysis.snapshots.snapshot import Stacks
     from tb_plugin.analysis.snapshots.steps import Steps
 
 
@@ -78,9 +78,8 @@ class HistoryErrors:
     """By device."""
 
 
-def errors_of(snapshot: Snapshot, devices: Iterable[Device]) -> HistoryErrors:
-    """Every error of a snapshot, judged by the state at its own event."""
-    lines = Lines(snapshot.stacks)
+def errors_of(devices: Iterable[Device]) -> HistoryErrors:
+    """Every error of a snapshot's devices, judged by the state at its own event."""
     found: list[OomError] = []
     num_errors, peaks = 0, {}
     for device in devices:
@@ -88,9 +87,7 @@ def errors_of(snapshot: Snapshot, devices: Iterable[Device]) -> HistoryErrors:
         peaks[replay.device.device] = replay.active.peak[0]
         events = replay.device.events.of_action(OOM)
         num_errors += len(events)
-        found += [
-            state_at(snapshot, device, lines, event) for event in _ends(events).tolist()
-        ]
+        found += [state_at(device, event) for event in _ends(events).tolist()]
     found.sort(key=lambda one: (one.time_us or 0, one.device, one.event))
     return HistoryErrors(
         errors=tuple(found),
@@ -106,7 +103,7 @@ def _ends(events: Ints) -> Ints:
     return np.concatenate([events[:half], events[-half:]])
 
 
-def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> OomError:
+def state_at(device: Device, event: int) -> OomError:
     """What is known of the moment of an event."""
     replay = device.replay
     events, lives = replay.device.events, replay.lives
@@ -115,7 +112,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     rows = held_rows(lives, event)
     stack = int(events.stack[event])
     phases = replay.phases
-    expandable = snapshot.settings.get("expandable_segments")
+    expandable = replay.snapshot.settings.get("expandable_segments")
     if not isinstance(expandable, bool):
         # Older snapshots do not say it, but show it.
         expandable = bool(replay.device.segments.is_expandable.any()) or None
@@ -123,19 +120,19 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
         device=replay.device.device,
         event=event,
         case=Case(
-            facts=facts_at(replay, event, lines, step),
+            facts=facts_at(replay, event, step),
             device=replay.device.device,
             replayed=True,
             expandable=expandable,
-            holders=tuple(holders(lives, lines, event, category)),
+            holders=tuple(holders(lives, replay.stacks, event, category)),
             live_bytes=int(lives.size[rows].sum()),
             by_category=_by_category(category[rows], lives.size[rows]),
-            stack=_frames(snapshot, stack),
-            asked_at=lines.label(stack),
-            asked_in=asked_in(int(snapshot.stacks.marks[stack]) if stack >= 0 else 0),
-            holdings=holdings(replay, lines, event, step),
-            trains=trains(replay, lines, event),
-            makes_model=makes_model(replay, lines, event),
+            stack=_frames(replay.stacks, stack),
+            asked_at=replay.stacks.label(stack),
+            asked_in=asked_in(int(replay.stacks.marks[stack]) if stack >= 0 else 0),
+            holdings=holdings(replay, event, step),
+            trains=trains(replay, event),
+            makes_model=makes_model(replay, event),
         ),
         step=int(step[event]) if step[event] >= 0 else None,
         phase=PHASES[int(phases.kind[int(phases.of_event[event])])],
@@ -154,9 +151,8 @@ def _by_category(category: Ints, size: Ints) -> dict[str, int]:
     return found
 
 
-def _frames(snapshot: Snapshot, stack: int) -> tuple[str, ...]:
+def _frames(stacks: Stacks, stack: int) -> tuple[str, ...]:
     """A stack's frames in short: Python's where it has any."""
-    stacks = snapshot.stacks
     rows = stacks.of(stack).tolist()
     python = [row for row in rows if kind_of(stacks.filename[row]) != NATIVE]
     return tuple(

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.oom.holders import Lines
 
 
 _MAX_LINES: Final = 3
@@ -57,22 +56,20 @@ _LONG: Final = 2
 evaluation behind the last marked step, or a generation within it."""
 
 
-def growth_at(
-    replay: Replay, event: int, lines: Lines, step: Ints | None = None
-) -> Growth | None:
+def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | None:
     """What was kept from round to round; None where nothing was, or rounds are not known.
 
     `step`: of each event, negative where it is not known; None: of none.
     """
     # What was freed and waits for another stream is not kept by the program.
     lives = replace(replay.lives, gone=replay.lives.freed)
-    group = lines.groups(lives.stack)
+    group = replay.stacks.lines(lives.stack)
     # Autograd's threads have no Python, and may keep memory all the same.
     unknown = (group < 0) & (lives.born != BEFORE)
     group = np.where(unknown, group.max(initial=0) + 1, group)
     grown: SiteGrowth | None = None
     by: Rounds | None = None
-    for found in rounds_at(replay, event, lines, step):
+    for found in rounds_at(replay, event, step):
         of_rounds = growth_of_sites(lives, group, found, event)
         if grown is None or of_rounds.total_bytes > grown.total_bytes:
             grown, by = of_rounds, found
@@ -83,7 +80,7 @@ def growth_at(
     for place in kept.tolist():
         of_line = np.flatnonzero(group == grown.group[place])
         stack = int(lives.stack[of_line[-1]])
-        labels.append(lines.label(stack))
+        labels.append(replay.stacks.label(stack))
     return Growth(
         num_bytes=grown.total_bytes,
         bytes_per_round=grown.bytes_per_round,
@@ -94,9 +91,7 @@ def growth_at(
     )
 
 
-def rounds_at(
-    replay: Replay, event: int, lines: Lines, step: Ints | None
-) -> list[Rounds]:
+def rounds_at(replay: Replay, event: int, step: Ints | None) -> list[Rounds]:
     """The rounds that can be told until an event, the surest first."""
     found, since = [], 0
     if step is not None:
@@ -106,7 +101,7 @@ def rounds_at(
             if event - since <= _LONG * int(np.diff(steps.start).max()):
                 return found
     told = _allocations(replay, event).since(since)
-    may_begin = ~lines.has(~_MAY_BEGIN) & ~lines.calls("__init__")
+    may_begin = ~replay.stacks.has(~_MAY_BEGIN) & ~replay.stacks.calls("__init__")
     may_begin[-1] = False
     found += [Rounds(start, "stacks") for start in loops(told, may_begin)]
     if found:
@@ -114,17 +109,17 @@ def rounds_at(
     phases = _by_phases(replay, event)
     if len(phases) >= MIN_ROUNDS:
         return [Rounds(phases, "stacks")]
-    by_memory = rounds_by_memory(replay.lives, event, _outside_modules(replay, lines))
+    by_memory = rounds_by_memory(replay.lives, event, _outside_modules(replay))
     if len(by_memory):
         return [by_memory]
-    made = collected(replay, lines, event)
+    made = collected(replay, event)
     return [Rounds(made, "stacks")] if len(made) else []
 
 
 def _allocations(replay: Replay, event: int) -> Allocations:
     events = replay.device.events
     at = np.flatnonzero(events.action[: event + 1] == ALLOC)
-    num = len(replay.snapshot.stacks)
+    num = len(replay.stacks)
     stack = events.stack[at].astype(np.int64)
     return Allocations(at, np.where(stack < 0, num, stack), replay.active.after[at])
 
@@ -139,10 +134,10 @@ def _by_phases(replay: Replay, event: int) -> Ints:
     return first[first <= event]
 
 
-def _outside_modules(replay: Replay, lines: Lines) -> Ints:
+def _outside_modules(replay: Replay) -> Ints:
     """Events that allocated outside any module's call."""
     events = replay.device.events
-    inside = lines.has(MODULE)[events.stack]
+    inside = replay.stacks.has(MODULE)[events.stack]
     return np.flatnonzero((events.action == ALLOC) & ~inside)
 
 

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.oom.holders import Lines
 
 
 Kind: TypeAlias = Literal[
@@ -113,36 +112,37 @@ class Holding:
     """What allocated most of it."""
 
 
-def trains(replay: Replay, lines: Lines, event: int) -> bool:
+def trains(replay: Replay, event: int) -> bool:
     """Whether a training made the request: it had a backward, or keeps a graph for one."""
-    if had_backward(replay, lines, event):
+    if had_backward(replay, event):
         return True
-    is_cache = lines.matching(_KV_NAME, _KV_FILE)
-    return keeps_graph(replay, lines, event, is_cache)
+    is_cache = replay.stacks.matching(_KV_NAME, _KV_FILE)
+    return keeps_graph(replay, event, is_cache)
 
 
-def makes_model(replay: Replay, lines: Lines, event: int) -> bool:
+def makes_model(replay: Replay, event: int) -> bool:
     """Whether the request came of making or loading a model."""
     stack = int(replay.device.events.stack[event])
-    loads = lines.matching(None, _LOAD_FILE)
-    return bool(loads[stack] or (lines.has(_MODEL) & ~lines.has(_NO_MODEL))[stack])
+    loads = replay.stacks.matching(None, _LOAD_FILE)
+    return bool(
+        loads[stack]
+        or (replay.stacks.has(_MODEL) & ~replay.stacks.has(_NO_MODEL))[stack]
+    )
 
 
 def holdings(
-    replay: Replay, lines: Lines, event: int, step: Ints | None = None
+    replay: Replay, event: int, step: Ints | None = None
 ) -> tuple[Holding, ...]:
     """What is worth being told at an event, the largest first."""
-    found = _Look(replay, lines, event, step).all()
+    found = _Look(replay, event, step).all()
     return tuple(sorted(found, key=lambda one: -one.num_bytes))
 
 
 class _Look:
     """What lives at one event."""
 
-    def __init__(
-        self, replay: Replay, lines: Lines, event: int, step: Ints | None
-    ) -> None:
-        self.replay, self.lines, self.event, self.step = replay, lines, event, step
+    def __init__(self, replay: Replay, event: int, step: Ints | None) -> None:
+        self.replay, self.event, self.step = replay, event, step
         self.rows = held_rows(replay.lives, event)
         self.stack = replay.lives.stack[self.rows]
         self.size = replay.lives.size[self.rows]
@@ -176,17 +176,17 @@ class _Look:
             kind=kind,
             num_bytes=int(size.sum()),
             num=int(np.count_nonzero(chosen)),
-            lines=self.lines.largest(stack, size, _MAX_LINES),
+            lines=self.replay.stacks.largest(stack, size, _MAX_LINES),
         )
 
     def _has(self, marks: int) -> Flags:
-        return self.lines.has(marks)[self.stack]
+        return self.replay.stacks.has(marks)[self.stack]
 
     def _of(
         self, name: re.Pattern[str] | None, filename: re.Pattern[str] | None
     ) -> Flags:
         """Rows with a frame of such a name or file."""
-        return self.lines.matching(name, filename)[self.stack]
+        return self.replay.stacks.matching(name, filename)[self.stack]
 
     def _pools(self) -> Holding:
         """What private pools reserved: nothing else may use what is free in them."""
@@ -211,7 +211,7 @@ class _Look:
         other = outside & ~of_model & ~copied & (self.stack >= 0)
         groups = [
             *_grouped(self._made_at(), of_model),
-            *_grouped(self.lines.groups(self.stack), other),
+            *_grouped(self.replay.stacks.lines(self.stack), other),
         ]
         seen: list[Counter[int]] = []
         for rows in groups:
@@ -227,7 +227,7 @@ class _Look:
 
         NOTHING where that is in a class's own `__init__`: layers of one model are alike.
         """
-        stacks, kinds = self.lines.stacks, self.lines.stacks.kinds
+        stacks, kinds = self.replay.stacks, self.replay.stacks.kinds
         chains = {}
         for stack in np.unique(self.stack[self._has(_MODEL)]).tolist():
             frames = [row for row in stacks.of(stack).tolist() if kinds[row] == USER]
@@ -259,7 +259,7 @@ class _Look:
         held = self._has(MODULE) & ~self._has(_NO_PASS) & ~told & (born > last)
         if self.size[held].sum() < max(1, least):
             return None
-        starts = rounds_at(self.replay, self.event, self.lines, self.step)
+        starts = rounds_at(self.replay, self.event, self.step)
         passes = max(
             (int(np.count_nonzero(one.start > last)) for one in starts), default=0
         )
@@ -275,17 +275,17 @@ class _Look:
 
     def _evaluates(self, last: int) -> bool:
         """Whether the failed request came of an evaluation that may record a graph."""
-        stacks = self.lines.stacks
+        stacks = self.replay.stacks
         frames = stacks.of(int(self.replay.device.events.stack[self.event])).tolist()
         if any(_NO_GRAD_FILE.search(stacks.filename[row]) for row in frames):
             return False
         if any(_EVALUATES.search(stacks.name[row]) for row in frames):
             return True
-        return by_other_ways(self.replay, self.lines, last, self.event)
+        return by_other_ways(self.replay, last, self.event)
 
     def _retains(self, since: int) -> bool:
         lives = self.replay.lives
-        of_pass = self.lines.has(MODULE)[lives.stack]
+        of_pass = self.replay.stacks.has(MODULE)[lives.stack]
         of_pass &= (lives.born > since) & (lives.born <= self.event)
         asked = int(lives.size[of_pass].sum())
         held = int(lives.size[of_pass & (lives.gone > self.event)].sum())

@@ -9,22 +9,30 @@ A *moment* is the index of an event of one device and means the state just after
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import Blocks, History
-from tb_plugin.analysis.arrays import NOTHING, Table
-from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
+from tb_plugin.analysis.arrays import NOTHING, Table, largest_groups
+from tb_plugin.analysis.categories.frames import (
+    NO_STACK,
+    frame_kinds,
+    stack_label,
+    user_frames,
+)
 from tb_plugin.analysis.categories.marks import stack_marks
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.extras import Annotations, Tensors
+
+    Pattern: TypeAlias = re.Pattern[str] | None
 
 
 MAX_BYTES: Final = 1 << 48
@@ -38,6 +46,13 @@ ALLOCATED: Final = 1
 PENDING_FREE: Final = 2
 
 DEFAULT_POOL: Final = (0, 0)
+
+
+def _texts_with(pattern: Pattern, texts: Sequence[str]) -> set[str]:
+    """Those in which the pattern is found; many frames have one name, and one file."""
+    if pattern is None:
+        return set()
+    return {text for text in set(texts) if pattern.search(text)}
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,7 @@ class Stacks:
     start: Ints
     """(stacks + 1,): where each begins in `frame`."""
     frame: Ints
+    _matched: dict[tuple[Pattern, Pattern], Flags] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -68,6 +84,60 @@ class Stacks:
     def owner(self) -> Ints:
         """By place in `frame`: whose frame it is."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def has(self, marks: int) -> Flags:
+        """By stack, and last for no stack: whether it bears one of these marks."""
+        return np.append((self.marks & marks) != 0, np.False_)
+
+    def calls(self, name: str) -> Flags:
+        """By stack, and last for no stack: whether a function of this name is in it."""
+        return self._of_frames([one == name for one in self.name])
+
+    def matching(self, name: Pattern, filename: Pattern) -> Flags:
+        """By stack, and last for no stack: whether a frame has such a name or file.
+
+        Asked for each error of a history, looked for once.
+        """
+        found = self._matched.get((name, filename))
+        if found is None:
+            names = _texts_with(name, self.name)
+            files = _texts_with(filename, self.filename)
+            chosen = [
+                one in names or file in files
+                for one, file in zip(self.name, self.filename, strict=True)
+            ]
+            found = self._matched[name, filename] = self._of_frames(chosen)
+        return found
+
+    def _of_frames(self, chosen: Sequence[bool]) -> Flags:
+        """By stack, and last for no stack: whether one of its frames is chosen."""
+        found = np.zeros(len(self) + 1, np.bool_)
+        found[self.owner[np.array(chosen, np.bool_)[self.frame]]] = True
+        return found
+
+    def lines(self, stack: Ints) -> Ints:
+        """A number for each line, by column of stacks.
+
+        Stacks that have no line are each one of their own; no stack is -1.
+        """
+        if not len(self):
+            return np.full(len(stack), NOTHING, np.int64)
+        frame = self.user_frame[np.maximum(stack, 0)]
+        alone = len(self.name) + stack
+        group = np.where(frame == NOTHING, alone, frame)
+        return np.where(stack < 0, NOTHING, group)
+
+    def label(self, stack: int) -> str:
+        """The line of a stack in short; empty where there is none."""
+        label = stack_label(self, stack)
+        return "" if label == NO_STACK else label
+
+    def largest(self, stack: Ints, size: Ints, most: int) -> tuple[str, ...]:
+        """The lines of some stacks that have most bytes."""
+        place = largest_groups(self.lines(stack), size, most)[2]
+        firsts = np.unique(place, return_index=True)[1][:most]
+        labels = [self.label(one) for one in stack[firsts].tolist()]
+        return tuple(label for label in labels if label)
 
     @cached_property
     def kinds(self) -> Ints:

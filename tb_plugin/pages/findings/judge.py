@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_plugin.analysis.oom.errors import HistoryErrors, OomError, errors_of, state_at
-from tb_plugin.analysis.oom.holders import Lines
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 
 if TYPE_CHECKING:
@@ -148,15 +147,14 @@ class HistoryJudge:
 def judge(history: OpenHistory) -> Judged:
     """What an open history says."""
     devices: Any = history.devices.values()
-    found = errors_of(history.snapshot, devices)
+    found = errors_of(devices)
     at_end = None
     number = history.default_device
     if not found.errors and number is not None:
         device: Any = history.devices[number]
         if device.num_events:
-            lines = Lines(history.snapshot.stacks)
             last = device.num_events - 1
-            at_end = state_at(history.snapshot, device, lines, last)
+            at_end = state_at(device, last)
     return Judged(found, at_end)
 
 

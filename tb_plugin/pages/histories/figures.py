@@ -10,7 +10,7 @@ import numpy as np
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.allocator.live import live_rows, summed
 from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.oom.holders import Lines, holders
+from tb_plugin.analysis.oom.holders import holders
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
     reserved_bytes, reserved_event = device.reserved.peak
     found = holders(
         device.lives,
-        Lines(history.snapshot.stacks),
+        history.snapshot.stacks,
         moment,
         device.categories.of_life,
     )

@@ -166,7 +166,7 @@ def judged(snapshot: dict[str, Any]) -> tuple[OomError, ...]:
     read = snapshot_of(tables_of(snapshot))
     devices = [_Device(Replay(read, device)) for device in read.devices]
     assert any(len(one.replay.device.events.of_action(OOM)) for one in devices)
-    return errors_of(read, devices).errors
+    return errors_of(devices).errors
 
 
 class Training(Program):

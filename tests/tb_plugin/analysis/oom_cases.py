@@ -10,7 +10,6 @@ from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.oom.at import facts_at
 from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.holders import Lines
 from tb_plugin.analysis.oom.judge import verdict
 from tb_plugin.analysis.snapshots.steps import steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
@@ -52,7 +51,7 @@ def judged(case: OomCase) -> Judged:
     replay = replayed(case)
     event = int(replay.device.events.of_action(OOM)[-1])
     step = steps_of(replay.snapshot, replay.device).step
-    facts = facts_at(replay, event, Lines(replay.snapshot.stacks), step)
+    facts = facts_at(replay, event, step)
     peers = [
         replayed(case, rank).active.peak[0]
         for rank in range(len(case.ranks))

@@ -14,7 +14,7 @@ from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.oom.at import facts_at
 from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.holders import Lines, holders
+from tb_plugin.analysis.oom.holders import holders
 from tb_plugin.analysis.oom.judge import verdict
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.made_snapshots import read_snapshot
@@ -86,7 +86,7 @@ def test_holders_are_the_planted_ones():
     case = oom_case("growth", 3)
     replay = replayed(case)
     event = int(replay.device.events.of_action(OOM)[-1])
-    held = holders(replay.lives, Lines(replay.snapshot.stacks), event)
+    held = holders(replay.lives, replay.stacks, event)
     (kept,) = [size for name, size in case.label.holders.items() if "kept" in name]
     assert held[0].label == "evaluate.py:52 append"
     # The ring of events began later than the training.
@@ -104,8 +104,7 @@ def test_two_errors_of_one_history_have_their_own_state():
     read = snapshot_of(tables_of(snapshot))
     replay = Replay(read, read.devices[0])
     first, last = replay.device.events.of_action(OOM).tolist()
-    lines = Lines(read.stacks)
-    before, after = facts_at(replay, first, lines), facts_at(replay, last, lines)
+    before, after = facts_at(replay, first), facts_at(replay, last)
     assert before.active_bytes < after.active_bytes
     assert before.requested_bytes == 1024
 
@@ -123,22 +122,22 @@ def test_a_history_that_contradicts_itself_has_facts_all_the_same():
     read = snapshot_of(tables_of({"segments": [], "device_traces": [trace]}))
     replay = Replay(read, read.devices[0])
     (event,) = replay.device.events.of_action(OOM).tolist()
-    facts = facts_at(replay, event, Lines(read.stacks))
+    facts = facts_at(replay, event)
     assert facts.requested_bytes == 2 * MIB
     assert facts.device_free_bytes is None
     assert verdict(Case(facts=facts)).cause
-    assert holders(replay.lives, Lines(read.stacks), event)
+    assert holders(replay.lives, replay.stacks, event)
 
 
 def test_a_history_of_an_error_alone():
     trace = [{"action": "oom", "device_free": 1024, "size": 2 * MIB, "stream": 0}]
     read = snapshot_of(tables_of({"segments": [], "device_traces": [trace]}))
     replay = Replay(read, read.devices[0])
-    facts = facts_at(replay, 0, Lines(read.stacks))
+    facts = facts_at(replay, 0)
     assert facts.active_bytes == 0
     assert facts.largest_before_bytes is None
     assert verdict(Case(facts=facts)).cause == "unsure"
-    assert holders(replay.lives, Lines(read.stacks), 0) == []
+    assert holders(replay.lives, replay.stacks, 0) == []
 
 
 @pytest.mark.skipif(not CRASH.is_file(), reason="the recorded snapshots are not here")
@@ -148,14 +147,13 @@ def test_a_real_crash_is_judged_by_the_moment_it_happened():
     replay = Replay(snapshot, snapshot.device(1))
     (event,) = replay.device.events.of_action(OOM).tolist()
     assert event == 421
-    lines = Lines(snapshot.stacks)
-    facts = facts_at(replay, event, lines)
+    facts = facts_at(replay, event)
     assert facts.requested_bytes == 5_308_694_528
     assert facts.device_free_bytes == 95_682_560
     assert facts.active_bytes / GIB == pytest.approx(78.29, abs=0.01)
     assert verdict(Case(facts=facts)).cause == "really_full"
     assert verdict(Case(facts=facts)).also == ()
-    held = holders(replay.lives, lines, event)
+    held = holders(replay.lives, replay.stacks, event)
     assert [one.label for one in held[:4]] == [
         f"models.py:{line} update_nodes" for line in (174, 181, 176, 178)
     ]
