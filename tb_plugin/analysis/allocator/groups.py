@@ -1,4 +1,4 @@
-"""What allocations are coloured and stacked by: one group for each of them.
+"""Groups by which allocations are coloured and stacked: one for each of them.
 
 Groups are of the whole history of a device, so that they stay the same wherever one
 looks. Of many (lines, modules, streams, pools) the `MAX_NAMED` that hold most when most

@@ -1,4 +1,4 @@
-"""What lives at a moment, over a range of events or in pixel columns, by whatever one asks for.
+"""Sums of live memory at a moment, over a range of events or in pixel columns.
 
 Sizes are as asked for (of blocks from before the recording: as rounded), so sums here
 and the heights of the picture (`stacking`) are the same numbers. What is freed but not

@@ -1,1 +1,1 @@
-"""What an allocation was: parameter, gradient, activation, optimizer state ..."""
+"""Categories of allocations: parameter, gradient, activation, optimizer state ..."""

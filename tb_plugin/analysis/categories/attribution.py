@@ -1,4 +1,4 @@
-"""What each allocation was: parameter, gradient, activation ... and how that is known.
+"""The category of each allocation (parameter, gradient, activation ...), with evidence.
 
 First by what the training recorded: the tensors it knew at the end, and other
 allocations of their stacks. Then, as for snapshots of others, by rules about stacks and

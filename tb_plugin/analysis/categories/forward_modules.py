@@ -1,4 +1,4 @@
-"""Which module's forward a stack was in, told from the lines of the frames alone.
+"""The module whose forward a stack was in, by the lines of its frames alone.
 
 A frame names a function and a line, but no class, and the source may not be at hand. So
 this is a rule: lines of functions `forward` in one file are of one module where they

@@ -1,4 +1,4 @@
-"""What stacks say about where a training was: marks, found in names of their frames.
+"""Marks of stacks: where a training was, by the names of their frames.
 
 Each mark has a rule about one frame: a function's name, and where it matters the file it
 is in. A stack bears the marks of all its frames. Frames are Python's or C++'s; a history

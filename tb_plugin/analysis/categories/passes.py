@@ -1,4 +1,4 @@
-"""Whether a program trains, told by its history: by a backward, or by a graph it keeps.
+"""Trainings are told from evaluations by a backward, or by a graph that is kept.
 
 A training that dies in its first forward had no backward yet, as an evaluation has none.
 But a forward that records a graph keeps what most of its lines allocate, and one without

@@ -1,4 +1,4 @@
-"""What a rank held at module states: the one shape that event logs and reports share.
+"""A rank's memory at module states, in the one shape that event logs and reports share.
 
 `ModuleStates` is a table of states as an imported report has it; `log.ModuleLog` computes
 the states asked for from a recorded event log. Both answer the same questions.

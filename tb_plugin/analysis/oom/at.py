@@ -1,4 +1,4 @@
-"""What a replayed history says of an out-of-memory error: the state at that event.
+"""The state of a replayed history at an out-of-memory error.
 
 The end of a snapshot says nothing of it: by then the exception has let go of whatever
 the step held. The allocator gave back all it could before it gave up, so what is free

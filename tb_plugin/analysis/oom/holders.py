@@ -1,4 +1,4 @@
-"""What held the memory at a moment, by source line."""
+"""Holders of memory at a moment, by source line."""
 
 from __future__ import annotations
 

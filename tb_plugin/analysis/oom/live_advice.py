@@ -1,4 +1,4 @@
-"""What to try so that less is live: for the largest holders first, by their names.
+"""Advice that makes less live: for the largest holders first, by their names.
 
 Every setting is one that torch documents (notes/cuda, torch.utils.checkpoint,
 torch.distributed.fsdp, Optimizer.zero_grad).

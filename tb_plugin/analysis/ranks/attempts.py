@@ -1,4 +1,4 @@
-"""Which files belong to the same start of the job.
+"""Files are grouped by attempts: starts of the job.
 
 Files whose headers carry the same job text do. Where the environment told the writer
 nothing, starts are swept in order of time, and a rank that is seen again (or a world

@@ -1,4 +1,4 @@
-"""How far one clock was from another over time, from comparisons with error bounds.
+"""The offset of one clock from another over time, from comparisons with error bounds.
 
 Between two comparisons the offset is interpolated: clocks drift evenly over minutes. Its
 bound grows with the distance from the nearest comparison, by how far a clock may wander

@@ -1,4 +1,4 @@
-"""Which ranks make the others wait, and what they spend the time on.
+"""Stragglers: ranks that the others wait for, and the part of the step they are late in.
 
 Ranks that train together end a step together: who is late is waited for, in
 communication or in a backward that holds it. A late rank may therefore show in the

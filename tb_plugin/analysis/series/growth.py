@@ -1,4 +1,4 @@
-"""How fast memory grows, against noise, spikes and the warm-up.
+"""The growth of memory per step, robust to noise, spikes and the warm-up.
 
 The first tenth of the rows, and at least five of them, is left out: allocator caches
 and optimizer state fill there. The rest is reduced to at most `GROUPS` groups of equal

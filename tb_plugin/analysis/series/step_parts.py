@@ -1,4 +1,4 @@
-"""What the time of a step went to, and which rank of many a step waited for.
+"""The parts of a step's time, and the ranks that a step waited for.
 
 Matrices have the shape (ranks, columns): a column is one step, or some that follow each
 other. NaN is "not recorded". Times are seconds. Parts are exclusive times, so that what

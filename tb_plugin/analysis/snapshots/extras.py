@@ -1,4 +1,4 @@
-"""What a snapshot says beside its events and blocks: annotations, settings, tensors."""
+"""Annotations, settings and tensors of a snapshot, beside its events and blocks."""
 
 from __future__ import annotations
 

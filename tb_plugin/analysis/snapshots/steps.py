@@ -1,4 +1,4 @@
-"""Which training step each event belongs to, from whatever the snapshot says of steps.
+"""The training step of each event, from whatever the snapshot says of steps.
 
 In this order: the tags that a recording of ours puts on allocations; `ProfilerStep#N`
 ranges of the profiler; ends of `Optimizer.step` ranges, which are counted from 0 because

@@ -1,4 +1,4 @@
-"""What else happened to a recording beside its spans: a track of instants of its own.
+"""Events of a recording beside its spans, as a track of instants of its own.
 
 Errors of memory, marks, epochs and phases are notes of the rank's file; that a checkpoint
 was written is a span, whose end is an instant here, so that one can go from one to the

@@ -1,1 +1,1 @@
-"""Where the time of profiled steps went: operators, kernels, devices, idleness."""
+"""The time of profiled steps: operators, kernels, devices, idleness."""

@@ -1,4 +1,4 @@
-"""How well each device was used while it was profiled; formulas of torch-tb-profiler.
+"""The use of each device while it was profiled, by torch-tb-profiler's formulas.
 
 Over the span from the first step's start to the last step's end:
 

@@ -1,4 +1,4 @@
-"""Where the time of each profiled step went, and how much communication is hidden.
+"""The parts of each profiled step's time, and how much communication is hidden.
 
 Each moment of a step counts for one role: of those under way then the first one of
 `slice_roles.Role` (a kernel before a copy, both before what the host does meanwhile).

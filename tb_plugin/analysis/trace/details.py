@@ -1,4 +1,4 @@
-"""What only some slices of a trace have: operators, launches, kernels, collectives.
+"""Details of operators, launches, kernels and collectives, which only some slices have.
 
 Each class is a table of columns of equal length, sorted by `row`, which is a row of
 `trace.Slices`. Where the source says nothing a whole number is -1, a float is NaN and a

@@ -1,4 +1,4 @@
-"""What kind of work a slice is, from what its source calls it: the page's colours."""
+"""Families of slices, by category and name: they give the page's colours."""
 
 from __future__ import annotations
 

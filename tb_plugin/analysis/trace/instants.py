@@ -1,4 +1,4 @@
-"""What happened at one time in a trace: thinned to what can be told apart."""
+"""Instants of a trace, thinned to what can be told apart."""
 
 from __future__ import annotations
 

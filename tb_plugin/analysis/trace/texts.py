@@ -1,4 +1,4 @@
-"""What the texts of a trace say: each is looked at once, however many slices have it.
+"""Properties of slices by their texts: each text is looked at once.
 
 Columns of names and categories are rows of `Trace.strings`, of which a trace has far
 fewer than slices.

@@ -1,4 +1,4 @@
-"""Which slices of a trace are drawn at which zoom; the rest is summed up, never lost.
+"""Tiles of a trace: slices drawn at a zoom; the rest is summed up, never lost.
 
 At zoom `k` a pixel is about 2^k nanoseconds. A slice of at least 2^k ns is drawn by
 itself. Shorter ones become one *block* with their neighbours of the same level, where

@@ -1,4 +1,4 @@
-"""What each allocation of a trace was: parameter, gradient, activation ... and for whom.
+"""The category of each allocation of a trace, and the module and phase it was for.
 
 By the rules of recorded histories (`attribution_rules`: where it was made, when it went,
 first one that fits), on what the slices around its events say (`trace_marks`) instead of

@@ -1,4 +1,4 @@
-"""What allocations are coloured by: everyone has a group, and the largest their own."""
+"""Groups of allocations: everyone has one, and the largest their own."""
 
 from __future__ import annotations
 

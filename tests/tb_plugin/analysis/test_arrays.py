@@ -1,4 +1,4 @@
-"""What is done with columns of numbers: as numpy, or a loop, has it."""
+"""Operations on columns of numbers, against numpy or a loop."""
 
 from __future__ import annotations
 

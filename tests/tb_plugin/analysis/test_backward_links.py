@@ -1,4 +1,4 @@
-"""Which forward operator each operator of backward undoes, by arrows and by numbers."""
+"""Operators of backward and the forward ones they undo, by arrows and by numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which module a stack was in, told from lines."""
+"""Modules of stacks, by their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose frames are, and what they are called in short."""
+"""Kinds of frames, and their labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is free and for whom, against what the allocator model then really does."""
+"""Free memory and who may use it, against what the allocator model then really does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lived from when to when, against a small model."""
+"""Lifetimes of allocations, against a small model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lives and who holds it, against sums one by one."""
+"""Live memory and its holders, against sums one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contradicts itself is counted; what is sound, even without its beginning, is not."""
+"""Contradictions are counted; a sound history has none, even without its beginning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chosen calls call, of traces made by hand."""
+"""Callees of chosen calls, of traces made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What those inputs of the peer's unit suite are about that nobody recorded.
+"""The subjects of those inputs of the peer's unit suite that nobody recorded.
 
 Files of our own of the same kinds, through the whole reader, with answers that are known
 when they are made. `tests/README.md` says which test stands for which of the peer's.

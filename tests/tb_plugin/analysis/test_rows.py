@@ -1,4 +1,4 @@
-"""Which rows stay where steps were run twice."""
+"""Rows that stay where steps were run twice."""
 
 from __future__ import annotations
 

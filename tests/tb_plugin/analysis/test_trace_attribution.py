@@ -1,4 +1,4 @@
-"""What allocations of a trace are for: planted trainings, and what cannot be known."""
+"""Categories of a trace's allocations: planted trainings, and what cannot be known."""
 
 from __future__ import annotations
 
