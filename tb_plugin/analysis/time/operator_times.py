@@ -23,7 +23,7 @@ import numpy as np
 from tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
 from tb_plugin.analysis.time.device_use import uses_tensor_cores
 from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.time.slice_tree import SliceTree
+from tb_plugin.analysis.time.slice_tree import SliceTree, innermost
 from tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
@@ -49,6 +49,18 @@ class OperatorTimes:
     """Of operators alone."""
     owner: Ints
     """(device work,): the slice that launched each, an operator; or NOTHING."""
+
+    @cached_property
+    def memory_slices(self) -> Ints:
+        """(memory events,): the innermost slice around each on its thread, or NOTHING."""
+        memory = self.trace.memory
+        return innermost(self.trace, memory.track, memory.time_ns)
+
+    @cached_property
+    def memory_operators(self) -> Ints:
+        """(memory events,): the operator that each belongs to, or NOTHING."""
+        node = self.nodes.around(self.memory_slices)
+        return np.where(picked(self.is_operator, node, False), node, NOTHING)
 
     @cached_property
     def host_self_ns(self) -> Ints:

@@ -20,7 +20,6 @@ from tb_plugin.analysis.time.operator_times import OperatorTimes, operator_times
 from tb_plugin.analysis.time.operators import OperatorTable, operator_table
 from tb_plugin.analysis.time.profiled_steps import ProfiledSteps, profiled_steps
 from tb_plugin.analysis.time.slice_roles import slice_roles
-from tb_plugin.analysis.time.slice_tree import innermost
 from tb_plugin.analysis.time.time_parts import TimeParts, time_parts
 from tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
 from tb_plugin.analysis.trace_memory.events import (
@@ -32,7 +31,6 @@ from tb_plugin.analysis.trace_memory.events import (
 from tb_plugin.analysis.trace_memory.operators import (
     Charge,
     OperatorMemory,
-    event_operators,
     operator_memory,
 )
 
@@ -131,17 +129,6 @@ class TraceProfile:
         """Allocations with what they are for."""
         return trace_lives(self.times, self.memory_pairs, self.steps)
 
-    @cached_property
-    def memory_slices(self) -> Ints:
-        """(memory events,): the innermost slice around each on its thread, or NOTHING."""
-        memory = self.trace.memory
-        return innermost(self.trace, memory.track, memory.time_ns)
-
-    @cached_property
-    def memory_operators(self) -> Ints:
-        """(memory events,): the operator that each belongs to, or NOTHING."""
-        return event_operators(self.times)
-
     def operator_memory(
         self, charge: Charge, range_ns: tuple[int, int] | None = None
     ) -> OperatorMemory:
@@ -152,7 +139,6 @@ class TraceProfile:
                 self.times,
                 self.memory_pairs,
                 self.memory_devices,
-                self.memory_operators,
                 range_ns=range_ns,
                 charge=charge,
             )

@@ -20,7 +20,6 @@ from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import COPY, DATA, OPTIMIZER, OPTIMIZER_STATE
 from tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
 from tb_plugin.analysis.time.module_times import arrows, module_names
-from tb_plugin.analysis.time.slice_tree import innermost
 from tb_plugin.analysis.trace.texts import texts_in
 from tb_plugin.analysis.trace_memory.marks import ZERO_GRAD, trace_marks, trace_phases
 
@@ -36,11 +35,9 @@ class EventPlaces:
     def __init__(self, times: OperatorTimes) -> None:
         self.times, self.trace = times, times.trace
         self._marks = trace_marks(times)
-        memory = self.trace.memory
-        self.slice = innermost(self.trace, memory.track, memory.time_ns)
-        self._rows, self._of_event = np.unique(self.slice, return_inverse=True)
+        self._rows, self._of_event = np.unique(times.memory_slices, return_inverse=True)
         self.phases, self.phase_begins_ns = trace_phases(
-            self.trace, self._marks, memory.time_ns
+            self.trace, self._marks, self.trace.memory.time_ns
         )
         self._sharding = sharding_names(self.trace)
         self._modules = module_names(self.trace)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, grouped, picked, sums
-from tb_plugin.analysis.time.slice_tree import innermost
+from tb_plugin.analysis.arrays import NOTHING, Table, grouped, sums
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Flags, Ints
@@ -46,32 +45,20 @@ class OperatorMemory(Table):
     self_allocated_bytes: Ints
 
 
-def event_operators(times: OperatorTimes) -> Ints:
-    """(events,): the operator that each memory event belongs to, or NOTHING."""
-    trace = times.trace
-    nearest = innermost(trace, trace.memory.track, trace.memory.time_ns)
-    node = times.nodes.around(nearest)
-    return np.where(picked(times.is_operator, node, False), node, NOTHING)
-
-
 def operator_memory(
     times: OperatorTimes,
     pairs: MemoryPairs,
     devices: MemoryDevices,
-    operators: Ints,
     *,
     range_ns: tuple[int, int] | None = None,
     charge: Charge = "allocating",
 ) -> OperatorMemory:
-    """The table of a trace, of events and calls within a range of time.
-
-    `operators`: see `event_operators`.
-    """
+    """The table of a trace, of events and calls within a range of time."""
     trace, memory = times.trace, times.trace.memory
-    owner = operators.copy()
+    owner = times.memory_operators.copy()
     if charge == "allocating":
         paired = pairs.allocation != NOTHING
-        owner[paired] = operators[pairs.allocation[paired]]
+        owner[paired] = times.memory_operators[pairs.allocation[paired]]
     counted = owner != NOTHING
     called = times.is_operator.copy()
     if range_ns is not None:

@@ -296,8 +296,8 @@ def _owners(profile: TraceProfile, events: Ints) -> Ints:
     It is the operator, else the annotation or the frame of Python around it.
     """
     slices, strings = profile.trace.slices, profile.trace.strings
-    owners = profile.memory_operators[events]
-    owners = np.where(owners == NOTHING, profile.memory_slices[events], owners)
+    owners = profile.times.memory_operators[events]
+    owners = np.where(owners == NOTHING, profile.times.memory_slices[events], owners)
     if not len(slices):
         return np.full(len(events), NOTHING)
     names = np.where(owners == NOTHING, NOTHING, slices.name[np.maximum(owners, 0)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tb_plugin.analysis.time.operator_times import operator_times
 from tb_plugin.analysis.time.slice_roles import slice_roles
 from tb_plugin.analysis.trace_memory.events import memory_devices, memory_pairs
-from tb_plugin.analysis.trace_memory.operators import event_operators, operator_memory
+from tb_plugin.analysis.trace_memory.operators import operator_memory
 from tests.traces_builder import MadeTrace, memory_events
 
 CPU, CUDA = (0, -1), (1, 0)
@@ -29,7 +29,6 @@ def table_of(made: MadeTrace, events, **options):
         times,
         memory_pairs(memory),
         memory_devices(memory),
-        event_operators(times),
         **options,
     )
     names = ("num_calls", "increase_bytes", "self_increase_bytes", "num_allocations")
@@ -134,7 +133,7 @@ def test_no_byte_is_lost_or_counted_twice(slices, events):
         made.slice("main", name, start, took)
     trace = replace(made.build(), memory=memory_of(events))
     times = operator_times(trace, slice_roles(trace))
-    owners = event_operators(times)
+    owners = times.memory_operators
     found = table_of(made, events, charge="freeing")
     owned = sum(
         event[1] for event, owner in zip(events, owners, strict=True) if owner >= 0
