@@ -9,16 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.device_use import device_use
 from tb_plugin.analysis.time.intervals import total_ns
-from tb_plugin.analysis.time.profiled_steps import profiled_steps
-from tb_plugin.analysis.time.slice_roles import slice_roles
 from tb_plugin.analysis.trace.counters import (
     DEVICE_USE,
     MAX_BUCKETS,
     utilization_buckets,
     with_counters,
 )
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace, memory_events, trace_of
 
 
@@ -109,12 +107,12 @@ def test_the_counters_say_over_time_what_the_summary_says_of_all(of):
     busy_ns = float((share * np.diff(edges)).sum())
     assert busy_ns == pytest.approx(total_ns(ranges), abs=1e-3)
     assert ((share >= 0) & (share <= 1)).all()
-    (use,) = device_use(trace, slice_roles(trace), profiled_steps(trace))
+    (use,) = TraceProfile(trace).devices
     if use.sm_efficiency is None:
         return
     line = lines_of(with_counters(trace))["GPU 0 est. SM efficiency"]
     times, levels = np.array(line).T
-    inside = np.clip(times, *profiled_steps(trace).span_ns)
+    inside = np.clip(times, *TraceProfile(trace).steps.span_ns)
     filled = float((levels[:-1] / 100 * np.diff(inside)).sum())
     assert filled / use.span_ns == pytest.approx(use.sm_efficiency, abs=1e-6)
 

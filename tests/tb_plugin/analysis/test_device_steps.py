@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.device_use import DeviceSteps, device_steps, device_use
-from tb_plugin.analysis.time.profiled_steps import profiled_steps
-from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 KERNELS = st.lists(
@@ -54,8 +52,8 @@ def traced(steps, kernels):
     )
 
 
-def by_step(trace) -> DeviceSteps:
-    (found,) = device_steps(trace, slice_roles(trace), profiled_steps(trace))
+def by_step(trace):
+    (found,) = TraceProfile(trace).device_steps
     return found
 
 
@@ -99,7 +97,7 @@ def test_steps_weighted_are_the_whole(kernels, cuts):
     steps = [(a, b - a) for a, b in pairwise(edges)]
     trace = traced(steps, kernels)
     found = by_step(trace)
-    (whole,) = device_use(trace, slice_roles(trace), profiled_steps(trace))
+    (whole,) = TraceProfile(trace).devices
     assert found.num_kernels.sum() == whole.num_kernels
     assert found.kernel_ns.sum() == whole.kernel_ns
     assert found.busy_ns.sum() == whole.busy_ns

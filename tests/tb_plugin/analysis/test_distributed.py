@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.ranks.collectives import item_bytes, kind_of, rank_collectives
+from tb_plugin.analysis.ranks.collectives import item_bytes, kind_of
 from tb_plugin.analysis.ranks.distributed import compared
-from tb_plugin.analysis.time.slice_roles import slice_roles
 from tb_plugin.analysis.trace.details import Collectives
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 
@@ -63,7 +63,7 @@ def test_metadata_of_the_launching_call_describes_the_kernel():
         group_size=[4, 4],
         sequence=[7, 8],
     )
-    found = rank_collectives(trace, slice_roles(trace))
+    found = TraceProfile(trace).collectives
     assert found.kind == ("reduce_scatter",) * 2, "metadata wins over the kernel's name"
     assert found.group == ("1", "1")
     assert found.num_bytes.tolist() == [2000, 2000]
@@ -74,7 +74,7 @@ def test_metadata_of_the_launching_call_describes_the_kernel():
 
 def test_without_metadata_the_kernels_name_says_what_it_is():
     trace = kernels(10).build()
-    found = rank_collectives(trace, slice_roles(trace))
+    found = TraceProfile(trace).collectives
     assert (found.kind, found.group) == (("all_gather",), ("",))
     assert found.num_bytes.tolist() == [-1]
 
@@ -95,7 +95,7 @@ def test_a_backend_of_the_host_is_its_own_slices():
             input_types=np.full(2, len(strings) - 1),
         ),
     )
-    found = rank_collectives(trace, slice_roles(trace))
+    found = TraceProfile(trace).collectives
     assert (found.kind, found.duration_ns.tolist()) == (("all_reduce",), [90])
     assert found.num_bytes.tolist() == [(12 + 5) * 4]
 
@@ -145,7 +145,7 @@ def ranks_of(*durations: tuple[int, ...], group_size=None, **numbers):
             group_size=[group_size or len(durations)] * len(took),
             **{name: values[rank] for name, values in numbers.items()},
         )
-        found[rank] = rank_collectives(trace, slice_roles(trace))
+        found[rank] = TraceProfile(trace).collectives
     return found
 
 

@@ -6,15 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.module_times import ModuleTimes, module_times
-from tb_plugin.analysis.time.operator_times import operator_times
-from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 
-def table_of(made: MadeTrace) -> ModuleTimes:
-    trace = made.build()
-    return module_times(operator_times(trace, slice_roles(trace)))
+def table_of(made: MadeTrace):
+    return TraceProfile(made.build()).modules
 
 
 def modules_of(made: MadeTrace) -> dict[str, dict[str, int]]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from tb_plugin.analysis.time import operators
-from tb_plugin.analysis.time.operator_times import operator_times
 from tb_plugin.analysis.time.operators import callees
-from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 
 def found(made: MadeTrace, name: str, most: int = 100):
     trace = made.build()
-    times = operator_times(trace, slice_roles(trace))
+    times = TraceProfile(trace).times
     chosen = [
         row for row in np.flatnonzero(times.is_operator) if trace.name_of(row) == name
     ]

@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.operator_times import operator_times
-from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.analysis.trace_memory.events import memory_devices, memory_pairs
 from tb_plugin.analysis.trace_memory.operators import operator_memory
 from tests.traces_builder import MadeTrace, memory_events
@@ -23,7 +22,7 @@ def memory_of(events):
 
 def table_of(made: MadeTrace, events, **options):
     trace = replace(made.build(), memory=memory_of(events))
-    times = operator_times(trace, slice_roles(trace))
+    times = TraceProfile(trace).times
     memory = trace.memory
     table = operator_memory(
         times,
@@ -132,7 +131,7 @@ def test_no_byte_is_lost_or_counted_twice(slices, events):
     for start, took, name in slices:
         made.slice("main", name, start, took)
     trace = replace(made.build(), memory=memory_of(events))
-    times = operator_times(trace, slice_roles(trace))
+    times = TraceProfile(trace).times
     owners = times.memory_operators
     found = table_of(made, events, charge="freeing")
     owned = sum(

@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.kernels import kernel_table
-from tb_plugin.analysis.time.operator_times import operator_times
-from tb_plugin.analysis.time.operators import is_eligible, operator_table
-from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.time.operators import is_eligible
 from tb_plugin.analysis.time.slice_tree import SliceTree
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 
-def table_of(trace, **options):
-    roles = slice_roles(trace)
-    table = operator_table(operator_times(trace, roles), roles, **options)
+def table_of(trace, *, by_shapes: bool = False):
+    profile = TraceProfile(trace)
+    table = profile.operators_by_shapes if by_shapes else profile.operators
     return table, {trace.strings[int(name)]: at for at, name in enumerate(table.name)}
 
 
@@ -207,9 +205,8 @@ def test_kernels_by_name_and_by_what_launched_them():
             trace.device_work, blocks_per_sm=np.array([1.0, 3.0, np.nan])
         ),
     )
-    roles = slice_roles(trace)
-    times = operator_times(trace, roles)
-    table = kernel_table(times, roles)
+    profile = TraceProfile(trace)
+    table = profile.kernels
     found = {trace.strings[int(n)]: i for i, n in enumerate(table.name)}
     gemm = found["gemm"]
     assert int(table.num_calls[gemm]) == 2
@@ -217,7 +214,7 @@ def test_kernels_by_name_and_by_what_launched_them():
     assert float(table.mean_ns[gemm]) == 20
     assert float(table.blocks_per_sm[gemm]) == pytest.approx((30 * 1 + 10 * 3) / 40)
     assert np.isnan(table.blocks_per_sm[found["ncclDevKernel_AllReduce"]])
-    apart = kernel_table(times, roles, by_properties=True)
+    apart = profile.kernels_by_properties
     pairs = {
         (trace.strings[int(n)], trace.strings[int(o)]): int(total)
         for n, o, total in zip(apart.name, apart.operator, apart.total_ns, strict=True)
@@ -230,12 +227,10 @@ def test_kernels_by_name_and_by_what_launched_them():
 
 
 def test_tables_of_a_trace_without_anything_are_empty():
-    trace = MadeTrace().build()
-    roles = slice_roles(trace)
-    times = operator_times(trace, roles)
-    assert len(operator_table(times, roles)) == 0
-    assert len(kernel_table(times, roles)) == 0
-    assert len(kernel_table(times, roles, by_properties=True)) == 0
+    profile = TraceProfile(MadeTrace().build())
+    assert len(profile.operators) == 0
+    assert len(profile.kernels) == 0
+    assert len(profile.kernels_by_properties) == 0
 
 
 SLICES = st.lists(

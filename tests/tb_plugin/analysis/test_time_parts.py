@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL, device_use
-from tb_plugin.analysis.time.profiled_steps import profiled_steps
-from tb_plugin.analysis.time.slice_roles import Role, slice_roles
-from tb_plugin.analysis.time.time_parts import time_parts
+from tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace, rest_ns
 
 
 def steps_of(made: MadeTrace):
-    return profiled_steps(made.build())
+    return TraceProfile(made.build()).steps
 
 
 def test_steps_are_their_annotations_in_order():
@@ -106,7 +105,7 @@ def test_roles_are_of_what_ran():
     for at, (name, category) in enumerate(said):
         made.slice("main", name, at * 10, 5, category, correlation=at + 1)
     trace = made.build()
-    found = slice_roles(trace)
+    found = TraceProfile(trace).roles
     by_name = {
         (trace.name_of(row), trace.category_of(row)): Role(int(found[row]))
         for row in range(len(trace.slices))
@@ -117,7 +116,7 @@ def test_roles_are_of_what_ran():
 def test_without_a_device_the_hosts_collective_is_the_communication():
     made = MadeTrace()
     made.slice("main", "nccl:all_reduce", 0, 5, "user_annotation")
-    assert slice_roles(made.build()).tolist() == [Role.COMMUNICATION]
+    assert TraceProfile(made.build()).roles.tolist() == [Role.COMMUNICATION]
 
 
 def test_the_parts_of_a_step():
@@ -128,9 +127,7 @@ def test_the_parts_of_a_step():
     made.kernel(30, 40, 20)  # 40 to 60
     made.kernel(32, 50, 30, "ncclKernel_AllReduce")  # 50 to 80, of it 10 hidden
     made.slice("main", "aten::add", 85, 5)
-    trace = made.build()
-    steps = profiled_steps(trace)
-    parts = time_parts(trace, slice_roles(trace), steps)
+    parts = TraceProfile(made.build()).parts
     found = dict(zip(Role, parts.parts_ns[0].tolist(), strict=True))
     assert found == {
         Role.KERNEL: 20,
@@ -170,9 +167,8 @@ def test_the_parts_add_up_to_the_step(slices, num_steps):
         made.slice("main", f"ProfilerStep#{number}", number * 50, 50, "user_annotation")
     for at, (category, name, start, took) in enumerate(slices):
         made.slice(category, name, start, took, category, correlation=at + 1)
-    trace = made.build()
-    steps = profiled_steps(trace)
-    parts = time_parts(trace, slice_roles(trace), steps)
+    profile = TraceProfile(made.build())
+    parts, steps = profile.parts, profile.steps
     assert (parts.parts_ns >= 0).all()
     lengths = steps.end_ns - steps.start_ns
     assert parts.parts_ns.sum(axis=1).tolist() == lengths.tolist()
@@ -212,8 +208,7 @@ def test_on_the_host_what_waits_for_a_collective_hides_nothing_of_it(around, ove
     made.slice("main", "c10d::barrier", 330, 10)
     made.slice("worker", "gloo:all_reduce", 300, 100, "user_annotation")
     made.slice("worker", "aten::div_", 310, 50)
-    trace = made.build()
-    parts = time_parts(trace, slice_roles(trace), profiled_steps(trace))
+    parts = TraceProfile(made.build()).parts
     waits = 10 if overlap == 100 else 0
     assert parts.communication_ns.tolist() == [100]
     assert parts.overlap_ns.tolist() == [overlap - waits]
@@ -228,14 +223,13 @@ def test_another_thread_may_compute_while_one_waits():
     made.slice("main", "FSDP::all_gather (0)", 100, 400, "user_annotation")
     made.slice("autograd", "aten::mm", 200, 100)
     made.slice("worker", "gloo:all_gather", 150, 300, "user_annotation")
-    trace = made.build()
-    parts = time_parts(trace, slice_roles(trace), profiled_steps(trace))
+    parts = TraceProfile(made.build()).parts
     assert (parts.computation_ns.tolist(), parts.overlap_ns.tolist()) == ([100], [100])
     assert parts.exposed_ns.tolist() == [200]
 
 
 def use_of(trace):
-    return device_use(trace, slice_roles(trace), profiled_steps(trace))
+    return TraceProfile(trace).devices
 
 
 def test_device_use_is_what_its_formulas_say():
