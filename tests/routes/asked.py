@@ -1,4 +1,4 @@
-"""Which routes there are, and what a page asks of each: the one place to change.
+"""The questions that a page asks of every route: the one place to change.
 
 A word in braces is one that an earlier answer gave (`learn`); a question whose words
 nothing gave is not asked, as no page asks it.

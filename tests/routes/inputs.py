@@ -1,4 +1,4 @@
-"""What the plugin is given: each input is made the same again, in any folder."""
+"""Inputs of the plugin: each is made the same again, in any folder."""
 
 from __future__ import annotations
 

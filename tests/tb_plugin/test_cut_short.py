@@ -1,4 +1,4 @@
-"""What was drawn coarsely for want of time comes finer at the next polls, by itself."""
+"""A picture drawn coarsely for want of time comes finer at the next polls, by itself."""
 
 from __future__ import annotations
 

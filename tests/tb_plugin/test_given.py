@@ -1,4 +1,4 @@
-"""What `memboard open` hands to the plugin: exactly what was named, and nothing else."""
+"""Files given by `memboard open`: exactly those that were named, and nothing else."""
 
 from __future__ import annotations
 

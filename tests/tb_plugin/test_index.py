@@ -1,4 +1,4 @@
-"""What exists is found, cheaply; what should not be opened is not."""
+"""The index finds what exists, cheaply, and opens nothing that it should not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refused request says is for a person: no route of ours, and no id."""
+"""Refusals are for a person: they name no route of ours, and no id."""
 
 from __future__ import annotations
 

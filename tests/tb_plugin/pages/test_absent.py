@@ -1,4 +1,4 @@
-"""What was not recorded: every view says why there is nothing, and what to do."""
+"""Views of what was not recorded say why there is nothing, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ranks ended that did not end in order, as the Overview says it."""
+"""Ends of ranks that did not end in order, as the Overview says them."""
 
 from __future__ import annotations
 

@@ -90,27 +90,22 @@ def test_headroom_without_the_devices_use_is_measured_by_what_torch_reserved(
     assert line.tolist() == [80 * GIB - 4, 80 * GIB - 9, 80 * GIB - 4]
 
 
-def test_the_line_of_the_hosts_headroom_is_the_hosts(run, tmp_path):
+@pytest.mark.parametrize(
+    ("used", "left"), [([50, 70, 60], [50, 30, 40]), (None, [80, 59, 40])]
+)
+def test_the_hosts_headroom_is_what_the_host_or_its_ranks_leave(
+    run, tmp_path, used, left
+):
     limits = {"device_total_bytes": None, "memory_total_bytes": 100, "device_type": ""}
     for number in range(2):
         rank = run.rank(number, world_size=2, host="h", **limits)
         rank.steps(range(3), rss_bytes=[10, 20 + number, 30])
-        if number == 0:
-            rank.rows("memory", range(3), memory_used_bytes=[50, 70, 60])
+        if number == 0 and used:
+            rank.rows("memory", range(3), memory_used_bytes=used)
         rank.close()
     found = headlines(overview(tmp_path))["rss_headroom"]
-    assert found["sparkline"].tolist() == [50, 30, 40]
-    assert found["value"] == 30
-
-
-def test_where_the_hosts_use_is_not_known_its_ranks_are_added_up(run, tmp_path):
-    limits = {"device_total_bytes": None, "memory_total_bytes": 100, "device_type": ""}
-    for number in range(2):
-        rank = run.rank(number, world_size=2, host="h", **limits)
-        rank.steps(range(3), rss_bytes=[10, 20 + number, 30])
-        rank.close()
-    found = headlines(overview(tmp_path))["rss_headroom"]
-    assert found["sparkline"].tolist() == [80, 59, 40]
+    assert found["sparkline"].tolist() == left
+    assert found["value"] == min(left)
 
 
 def test_the_step_time_of_a_growing_run_is_always_one_that_was_recorded(run, tmp_path):

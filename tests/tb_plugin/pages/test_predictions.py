@@ -1,4 +1,4 @@
-"""What Overview and the report say of a run on a virtual GPU that was predicted."""
+"""Overview and report of a run on a virtual GPU that was predicted."""
 
 from __future__ import annotations
 

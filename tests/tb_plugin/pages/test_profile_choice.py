@@ -1,4 +1,4 @@
-"""Which trace is shown where some cannot be opened, or not whole."""
+"""The trace that is shown where some cannot be opened, or not whole."""
 
 from __future__ import annotations
 

@@ -272,39 +272,32 @@ def test_the_table_and_the_findings(tmp_path):
     assert shares["forward"] == pytest.approx(took, rel=1e-5)
 
 
-def test_ranks_that_were_not_read_in_time_are_counted_and_come_later(
-    tmp_path, monkeypatch
+def summed(found) -> tuple[int, int]:
+    (tokens,) = [one for one in found["rates"] if one["key"] == "tokens"]
+    return (found["num_summed"] if len(tokens["summed"]) else 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("route", "seconds", "counts", "short", "whole"),
+    [
+        ("/stragglers", "of_run.REQUEST_SECONDS",
+         lambda found: (found["num_ranks"], found["num_left_out"]), (0, 6), (6, 0)),
+        ("/steps", "steps.steps._SUM_SECONDS", summed, (0, 0), (6, 0)),
+    ],
+)  # fmt: skip
+def test_ranks_that_were_not_read_in_time_come_later(
+    tmp_path, monkeypatch, route, seconds, counts, short, whole
 ):
-    page = story(tmp_path, Story(6, 60).tell())
+    page = story(tmp_path, Story(6, 60).tell(), counters={"tokens": 64})
     run = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.pages.of_run.REQUEST_SECONDS", -1)
-    first = page.raw("/stragglers", run=run)
-    found = decode(first)
-    assert (found["num_ranks"], found["num_left_out"]) == (0, 6)
+    monkeypatch.setattr(f"tb_plugin.pages.{seconds}", -1)
+    first = page.raw(route, run=run)
+    assert counts(decode(first)) == short
     monkeypatch.undo()
-    again = page.raw(
-        "/stragglers", run=run, headers={"If-None-Match": first.headers["ETag"]}
-    )
+    tag = {"If-None-Match": first.headers["ETag"]}
+    again = page.raw(route, run=run, headers=tag)
     assert again.status_code == 200
-    assert (decode(again)["num_ranks"], decode(again)["num_left_out"]) == (6, 0)
-
-
-def test_throughput_of_all_that_was_not_read_in_time_comes_later(tmp_path, monkeypatch):
-    told = Story(4, 60).tell()
-    write(tmp_path / "exp", told, counters={"tokens": 64})
-    page = Page(tmp_path)
-    run = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.pages.steps.steps._SUM_SECONDS", -1)
-    first = page.raw("/steps", run=run)
-    assert {len(rate["summed"]) for rate in decode(first)["rates"]} == {0}
-    monkeypatch.undo()
-    again = page.raw(
-        "/steps", run=run, headers={"If-None-Match": first.headers["ETag"]}
-    )
-    assert again.status_code == 200
-    found = decode(again)
-    assert found["num_summed"] == 4
-    assert len({r["key"]: r for r in found["rates"]}["tokens"]["summed"])
+    assert counts(decode(again)) == whole
 
 
 def test_a_healthy_run_has_no_findings(tmp_path):

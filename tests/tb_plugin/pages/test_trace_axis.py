@@ -1,4 +1,4 @@
-"""Where sources lie on the common clock: as in the merged trace, start by start."""
+"""Sources on the common clock: as in the merged trace, start by start."""
 
 from __future__ import annotations
 

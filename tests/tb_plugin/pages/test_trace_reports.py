@@ -1,4 +1,4 @@
-"""What recordings say of their traces, by route: summary, operators, memory."""
+"""Reports that recordings hold of their traces: summary, operators, memory."""
 
 from __future__ import annotations
 

@@ -201,27 +201,29 @@ def test_each_verdict_names_its_file(tmp_path, capsys):
     assert all(f"(job/rank{number}.pickle)" in said for number in range(3))
 
 
-def test_pools_of_graphs_are_named(tmp_path):
-    program = Program()
-    program.alloc(8 * GIB, MADE)
-    for pool in range(1, 5):
-        program.alloc(5 * GIB, [at("capture", 88), *in_loop(30)], pool=pool)
-    first = verdict_of(tmp_path, program)["advice"][0]
-    assert "20.0 GiB in 4 pools" in first["text"]
-    assert "CUDA graph" in first["text"]
-    assert first["gain"] == 20 * GIB
+GRAPH = [at("capture", 88), *in_loop(30)]
+CACHE = [at("allocate_kv_cache", 31, "/home/me/engine.py"), *in_loop(30)]
+LOOKUP = [at("make_table", 5, "/home/me/tables.py"), *in_loop(20)]
 
 
-def test_a_cache_of_keys_and_values_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("frames", "size", "pools", "words"),
+    [
+        (GRAPH, 5 * GIB, (1, 2, 3, 4), ("20.0 GiB in 4 pools", "CUDA graph")),
+        (CACHE, GIB, (0,) * 32,
+         ("The KV cache holds 32.0 GiB at engine.py:31 allocate_kv_cache",)),
+        (LOOKUP, 25 * GIB, (0,),
+         ("tables.py:5 make_table holds 25.0 GiB, 75.8 % of what is live",)),
+    ],
+)  # fmt: skip
+def test_the_largest_holder_is_named_first(tmp_path, frames, size, pools, words):
     program = Program()
     program.alloc(8 * GIB, MADE)
-    cache = [at("allocate_kv_cache", 31, "/home/me/engine.py"), *in_loop(30)]
-    for _ in range(32):
-        program.alloc(GIB, cache)
+    for pool in pools:
+        program.alloc(size, frames, pool=pool)
     first = verdict_of(tmp_path, program)["advice"][0]
-    assert (
-        "The KV cache holds 32.0 GiB at engine.py:31 allocate_kv_cache" in first["text"]
-    )
+    assert all(word in first["text"] for word in words)
+    assert first["gain"] == len(pools) * size
 
 
 COPIED = [
@@ -327,16 +329,6 @@ def test_workspaces_are_told_by_their_size_where_stacks_are_pythons(tmp_path):
     assert "cuBLAS workspaces hold 372 MiB in 34 blocks" in said
     assert "inferred from their size" in said
     assert "CUBLAS_WORKSPACE_CONFIG" in said
-
-
-def test_a_line_that_holds_most_is_named(tmp_path):
-    program = Program()
-    program.alloc(2 * GIB, MADE)
-    program.alloc(9 * GIB, [at("make_table", 5, "/home/me/tables.py"), *in_loop(20)])
-    first = verdict_of(tmp_path, program)["advice"][0]
-    assert (
-        "tables.py:5 make_table holds 9.00 GiB, 81.8 % of what is live" in first["text"]
-    )
 
 
 def test_outputs_that_an_evaluation_keeps_are_growth(tmp_path):
