@@ -132,31 +132,19 @@ def test_a_request_gets_the_lock_between_bites(state, monkeypatch):
     assert run.is_whole
 
 
-def test_what_a_request_opened_meanwhile_is_decoded_too(state):
-    run = run_named(state, "new")
-    with run.lock:
-        run.update(read_ahead.Budget(SECONDS))
-    assert len(state.facts._known) == 0
+@pytest.mark.parametrize(
+    ("bounds", "most"),
+    [
+        ({"_MOST_FILES": NUM_RANKS - 1}, 2),
+        ({"_BITE_SECONDS": 0.0, "_MOST_SECONDS": 0.0}, NUM_RANKS - 1),
+    ],
+    ids=["too many files", "no time"],
+)
+def test_files_and_time_are_bounded(state, monkeypatch, bounds, most):
+    for name, value in bounds.items():
+        monkeypatch.setattr(read_ahead, name, value)
     read_ahead_of(state)
-    assert len(state.facts._known) == NUM_RANKS
-
-
-def test_too_many_files_are_left_to_requests(state, monkeypatch):
-    monkeypatch.setattr(read_ahead, "_MOST_FILES", NUM_RANKS - 1)
-    read_ahead_of(state)
-    assert len(run_named(state, "new").files) == 2
-
-
-def test_time_is_bounded(state, monkeypatch):
-    monkeypatch.setattr(read_ahead, "_BITE_SECONDS", 0.0)
-    monkeypatch.setattr(read_ahead, "_MOST_SECONDS", 0.0)
-    read_ahead_of(state)
-    assert len(run_named(state, "new").files) < NUM_RANKS
-
-
-def test_an_empty_logdir_is_nothing_to_read(tmp_path, caplog):
-    read_ahead_of(State((Logdir("x", "", str(tmp_path / "none")),)))
-    assert caplog.text == ""
+    assert len(run_named(state, "new").files) <= most
 
 
 def test_whatever_goes_wrong_is_logged_once_and_ends_there(caplog):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 import pytest
 from msgspec import Struct, defstruct
 
-from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column, Unit
-from tb_plugin.api.steps import StepsResponse
+from tb_plugin.api.base import Unit
 from tb_plugin.contract import typescript
 from tb_plugin.contract.typescript import ContractError, interface, types_file
 
@@ -19,30 +17,6 @@ def member(annotation) -> str:
     found = re.search(r"readonly oneField: (.*);", text)
     assert found is not None, text
     return found[1]
-
-
-@pytest.mark.parametrize(
-    ("annotation", "expected"),
-    [
-        (str, "string"),
-        (int, "number"),
-        (float | None, "number | null"),
-        (bool, "boolean"),
-        (F64Column, "Float64Array"),
-        (I32Column, "Int32Array"),
-        (U16Column, "Uint16Array"),
-        (U8Column, "Uint8Array"),
-        (Unit, "Unit"),
-        (tuple[str, ...], "readonly string[]"),
-        (tuple[int | None, ...], "readonly (number | null)[]"),
-        (tuple[tuple[int, ...], ...] | None, "readonly (readonly number[])[] | null"),
-        (Literal["a", "b"], '"a" | "b"'),
-        (tuple[Literal["a", "b"], ...], 'readonly ("a" | "b")[]'),
-        (tuple[StepsResponse, ...], "readonly StepsResponse[]"),
-    ],
-)
-def test_every_annotation_has_its_type(annotation, expected):
-    assert member(annotation) == expected
 
 
 @pytest.mark.parametrize(

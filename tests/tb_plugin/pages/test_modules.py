@@ -2,104 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
+import pytest
 
+from tb_plugin.analysis.modules.states import WINDOW_STATES
 from tb_plugin.pages.modules import choice as module_choice
 from tb_plugin.pages.modules import columns as module_columns
 from tb_plugin.pages.modules import module
-from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
+from tests.tb_plugin.analysis.module_logs import Replay, random_log
 from tests.tb_plugin.client import Page, decode, refresh
-
-if TYPE_CHECKING:
-    from tests.builders import RunBuilder
-
-META = {
-    "backend": "fsdp2",
-    "world": "shard 4",
-    "root": "Net",
-    "devices": ["cuda:0", "cpu"],
-    "estimate": "",
-    "incomplete": False,
-    "inputs": "forward",
-    "optimizers": 1,
-    "torch": "2.13.0",
-    "rounding_bytes": 512,
-    "num_events_dropped": 0,
-    "reasons": ["the tie of Net.head is listed once"],
-}
-
-
-def net(scale: int = 1, *, batch: int = 100) -> LogBuilder:
-    """Two layers, one forward each; `batch` sets the activations, `scale` everything."""
-    log = LogBuilder()
-    root = log.module("Net")
-    first, second = log.module("Net.a", root), log.module("Net.b", root)
-    log.alloc(1000 * scale, "sharded_param", first)
-    log.alloc(3000 * scale, "sharded_param", second)
-    log.tick(5)
-    log.at(root, "before_pre_forward")
-    for child, scratch in ((first, 700), (second, 40)):
-        log.at(child, "before_pre_forward")
-        log.alloc(batch * scale, "activation", child)
-        log.tick()
-        log.alloc(scratch * scale, "temp", child)
-        log.tick()
-        log.alloc(-scratch * scale, "temp", child)
-        log.tick()
-        log.at(child, "after_post_forward")
-    log.at(root, "after_post_forward")
-    log.tick()
-    log.at(-1, "before_optimizer")
-    log.alloc(500 * scale, "optimizer", -1)
-    log.tick()
-    log.at(-1, "after_optimizer")
-    return log
-
-
-def record(
-    run: RunBuilder,
-    rank: int = 0,
-    logs: tuple[LogBuilder, ...] | None = None,
-    meta: dict[str, Any] | None = None,
-    *,
-    peak: int = 0,
-) -> None:
-    """One rank that tracked some steps."""
-    file = run.rank(rank)
-    file.steps(range(10), allocated_peak_bytes=[peak or 1000] * 10)
-    for index, log in enumerate(logs if logs is not None else (net(),)):
-        file.capture(
-            tables=log.tables(),
-            meta={**META, **(meta or {})},
-            step=index + 2,
-            iteration=index + 2,
-            time_ns=1_780_000_100_000_000_000 + index * 10**9,
-        )
-    file.close()
-
-
-def fqns(tree: dict) -> list[str]:
-    """Whole names, as the page puts them together."""
-    found: list[str] = []
-    for name, parent in zip(tree["name"], tree["parent"], strict=True):
-        own = tree["names"][name]
-        found.append(own if parent < 0 else f"{found[parent]}.{own}")
-    return found
-
-
-def columns(answer: dict, which: str = "bytes") -> dict[str, list[float]]:
-    return {c["name"]: c[which].tolist() for c in answer["categories"]}
-
-
-AFTER_FORWARD = {"state": "after_post_forward", "measure": "total"}
-"""What torch's trackers print: the rank's total at a moment of each module's own."""
+from tests.tb_plugin.pages.module_runs import (
+    AFTER_FORWARD,
+    META,
+    assert_adds_up,
+    columns,
+    fqns,
+    modules,
+    net,
+    record,
+)
 
 
 def test_after_forward_each_row_has_a_moment_of_its_own(run, tmp_path):
     record(run, logs=(net(), net(batch=200)))
-    got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
+    got = modules(tmp_path, **AFTER_FORWARD)
     assert [w["id"] for w in got["windows"]] == ["step/train/2", "step/train/3"]
     assert [w["step"] for w in got["windows"]] == [2, 3]
     assert got["window"] == "step/train/3"
@@ -130,40 +56,56 @@ def test_after_forward_each_row_has_a_moment_of_its_own(run, tmp_path):
     assert got["absent"] == []
 
 
-def test_held_bytes_by_category(run, tmp_path):
+@pytest.mark.parametrize(
+    ("state", "total", "held", "own", "temp", "rest"),
+    [
+        (None, [4800] * 3, [4800, 1800, 3000], [0, 1800, 3000], [700, 700, 0], {}),
+        ("after_optimizer", [4700] * 3, [4200, 1100, 3100], [0, 1100, 3100], [0] * 3,
+         {"optimizer": 500}),
+        ("peak_forward", [4800, 4800, 4240], [4800, 1800, 3140], None,
+         [700, 700, 40], None),
+    ],
+)  # fmt: skip
+def test_rows_hold_what_was_planted(run, tmp_path, state, total, held, own, temp, rest):
+    """The page opens at the peak; what no module holds is a figure of its own."""
     record(run)
-    page = Page(tmp_path)
-    got = page.of_run("/modules", "exp", state="peak_forward")
-    assert got["measure"] == "held"
-    assert got["total_bytes"].tolist() == [4800, 4800, 4240]
-    assert columns(got)["temp"] == [700, 700, 40]
-    assert columns(got)["activation"] == [100, 100, 100]
-    sums = np.sum([c["bytes"] for c in got["categories"]], axis=0)
-    assert sums.tolist() == got["held_bytes"].tolist()
+    got = modules(tmp_path, **({} if state is None else {"state": state}))
+    assert (got["state"], got["measure"]) == (state or "window_peak", "held")
+    assert got["total_bytes"].tolist() == total
+    assert got["held_bytes"].tolist() == held
+    assert own is None or got["own_bytes"].tolist() == own
+    assert columns(got)["temp"] == temp
+    split = got["split"]
+    if rest is None:  # each row has a moment of its own
+        assert split is None
+        return
+    assert_adds_up(got)
+    assert {one["name"]: one["bytes"] for one in split["unattributed"]} == rest
+    assert {one["group"] for one in split["unattributed"]} == rest.keys()
 
 
-def test_a_state_of_the_whole_window(run, tmp_path):
+def test_a_state_that_is_not_there_has_a_default(run, tmp_path):
     record(run)
+    assert modules(tmp_path, state="peak_backward")["state"] == "window_peak"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_and_the_rest_add_up_at_every_moment(run, tmp_path, seed: int):
+    record(run, logs=(random_log(seed),))
     page = Page(tmp_path)
-    got = page.of_run("/modules", "exp", state="after_optimizer")
-    assert got["total_bytes"].tolist() == [4700] * 3
-    assert got["held_bytes"].tolist() == [4200, 1100, 3100]
-    assert got["own_bytes"].tolist() == [0, 1100, 3100]
-    assert "window_peak" in got["states"]
-    # What is not there has a default, and the answer says which.
-    assert page.of_run("/modules", "exp", state="peak_backward")["state"] == (
-        "window_peak"
-    )
+    states = page.of_run("/modules", "exp")["states"]
+    for state in states:
+        got = page.of_run("/modules", "exp", state=state)
+        if state in WINDOW_STATES:
+            assert_adds_up(got)
+        else:
+            assert got["split"] is None
 
 
 def test_delta_against_another_state(run, tmp_path):
     record(run)
-    got = Page(tmp_path).of_run(
-        "/modules",
-        "exp",
-        **AFTER_FORWARD,
-        against="state",
-        against_state="before_pre_forward",
+    got = modules(
+        tmp_path, **AFTER_FORWARD, against="state", against_state="before_pre_forward"
     )
     assert got["baseline"]["kind"] == "state"
     assert got["baseline"]["state"] == "before_pre_forward"
@@ -175,12 +117,8 @@ def test_delta_against_another_window_matches_modules_by_name(run, tmp_path):
     before = net(batch=300)
     before.modules[2] = ("Net.z", 0)  # the model was changed in between
     record(run, logs=(before, net()))
-    got = Page(tmp_path).of_run(
-        "/modules",
-        "exp",
-        **AFTER_FORWARD,
-        against="window",
-        against_window="step/train/2",
+    got = modules(
+        tmp_path, **AFTER_FORWARD, against="window", against_window="step/train/2"
     )
     assert got["window"] == "step/train/3"
     assert got["baseline"]["window"] == "step/train/2"
@@ -242,7 +180,7 @@ def test_a_restarted_job_keeps_its_first_attempt_s_windows(run, tmp_path):
         file.steps(range(3), allocated_peak_bytes=[1] * 3)
         file.capture(tables=net().tables(), meta=META, iteration=2)
         file.close()
-    got = Page(tmp_path).of_run("/modules", "exp")
+    got = modules(tmp_path)
     assert [w["id"] for w in got["windows"]] == ["step/train/2", "step/train/2@2"]
     assert [w["attempt"] for w in got["windows"]] == [1, 2]
     assert got["window"] == "step/train/2@2"
@@ -290,7 +228,7 @@ def test_a_log_without_its_columns_is_named(run, tmp_path):
     tables["events"]["delta_bytes"] = tables["events"]["delta_bytes"] * 0.5
     file.capture(tables=tables, meta={"devices": 7, "reasons": "no list"}, iteration=2)
     file.close()
-    got = Page(tmp_path).of_run("/modules", "exp")
+    got = modules(tmp_path)
     (problem,) = got["problems"]
     assert "events.delta_bytes does not hold whole numbers" in problem["what"]
     assert problem["rank"] == 0
@@ -304,7 +242,7 @@ def test_nonsense_in_a_log_is_counted(run, tmp_path):
     meta = {**META, "num_events_dropped": 7, "optimizers": -1, "torch": None}
     file.capture(tables=tables, meta=meta, iteration=2)
     file.close()
-    got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
+    got = modules(tmp_path, **AFTER_FORWARD)
     words = [problem["what"] for problem in got["problems"]]
     assert any("1 values of this capture mean nothing" in text for text in words)
     assert any("more was freed than had been allocated" in text for text in words)
@@ -369,7 +307,7 @@ def test_the_median_says_of_how_many_ranks_it_is(run, tmp_path, monkeypatch):
     for rank in range(8):
         record(run, rank, (net(rank + 1),))
     monkeypatch.setattr(module_columns, "MAX_MEDIAN_BYTES", 400)
-    got = Page(tmp_path).of_run("/modules", "exp", against="median")
+    got = modules(tmp_path, against="median")
     assert (got["baseline"]["num_ranks"], got["baseline"]["of_ranks"]) == (3, 8)
     # Ranks 0, 4 and 2: spread over all rather than the first ones.
     assert got["baseline_total_bytes"][0] == 3 * 4800
@@ -410,6 +348,6 @@ def test_modules_named_otherwise_than_their_parent_stand_alone(run, tmp_path):
     built = net()
     built.modules[1] = ("Elsewhere.<script>", 0)
     record(run, logs=(built,))
-    tree = Page(tmp_path).of_run("/modules", "exp")["tree"]
+    tree = modules(tmp_path)["tree"]
     assert fqns(tree) == ["Net", "Elsewhere.<script>", "Net.b"]
     assert tree["parent"].tolist() == [-1, -1, 0]

@@ -18,8 +18,7 @@ from collector.simulate import SimulatedRun, write_run
 from tb_plugin.cli import main
 from tests.errors_found import errors_in
 from tests.tb_plugin.client import Page, answered
-from tests.tb_plugin.pages.test_modules import fqns
-from tests.tb_plugin.pages.test_modules_sums import assert_adds_up
+from tests.tb_plugin.pages.module_runs import assert_adds_up, fqns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -70,6 +70,15 @@ def test_a_report_alone_tells_what_it_can(run, tmp_path):
         "2.00 GiB at model.py:128 forward failed with 1.00 GiB free" in one["sentence"]
     )
     assert any("history" in text for text in one["not_recorded"])
+    first, second, third = one["held_by"]  # lines are put together
+    assert first["label"] == "model.py:128 forward"
+    assert first["bytes"] == 43 * GIB
+    assert first["num_blocks"] == 31
+    assert first["share"] == pytest.approx(43 / 77)
+    assert first["category"] == "activation"
+    assert second["label"] == "optim.py:40 step"
+    assert (third["label"], third["category"]) == ("", None)
+    assert one["held_sentence"].startswith("94.8 % of the 77.0 GiB")
 
 
 def test_what_a_report_lacks_is_said(run, tmp_path):
@@ -82,22 +91,6 @@ def test_what_a_report_lacks_is_said(run, tmp_path):
         "Which lines held the memory, in the report: there are too many live blocks.",
         "3 more errors have no report of their own in this recording.",
     } <= set(one["not_recorded"])
-
-
-def test_lines_of_a_report_are_put_together(run, tmp_path):
-    rank = run.rank(0)
-    add_report(rank)
-    rank.close()
-    (one,) = errors_in(asked(tmp_path))
-    first, second, third = one["held_by"]
-    assert first["label"] == "model.py:128 forward"
-    assert first["bytes"] == 43 * GIB
-    assert first["num_blocks"] == 31
-    assert first["share"] == pytest.approx(43 / 77)
-    assert first["category"] == "activation"
-    assert second["label"] == "optim.py:40 step"
-    assert (third["label"], third["category"]) == ("", None)
-    assert one["held_sentence"].startswith("94.8 % of the 77.0 GiB")
 
 
 def test_a_history_makes_it_surer(run, tmp_path):

@@ -1,0 +1,113 @@
+"""Runs with the memory of modules for the routes' tests, planted byte by byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.tb_plugin.analysis.module_logs import LogBuilder
+from tests.tb_plugin.client import Page
+
+if TYPE_CHECKING:
+    from tests.builders import RunBuilder
+
+META = {
+    "backend": "fsdp2",
+    "world": "shard 4",
+    "root": "Net",
+    "devices": ["cuda:0", "cpu"],
+    "estimate": "",
+    "incomplete": False,
+    "inputs": "forward",
+    "optimizers": 1,
+    "torch": "2.13.0",
+    "rounding_bytes": 512,
+    "num_events_dropped": 0,
+    "reasons": ["the tie of Net.head is listed once"],
+}
+
+
+def net(scale: int = 1, *, batch: int = 100) -> LogBuilder:
+    """Two layers, one forward each; `batch` sets the activations, `scale` everything."""
+    log = LogBuilder()
+    root = log.module("Net")
+    first, second = log.module("Net.a", root), log.module("Net.b", root)
+    log.alloc(1000 * scale, "sharded_param", first)
+    log.alloc(3000 * scale, "sharded_param", second)
+    log.tick(5)
+    log.at(root, "before_pre_forward")
+    for child, scratch in ((first, 700), (second, 40)):
+        log.at(child, "before_pre_forward")
+        log.alloc(batch * scale, "activation", child)
+        log.tick()
+        log.alloc(scratch * scale, "temp", child)
+        log.tick()
+        log.alloc(-scratch * scale, "temp", child)
+        log.tick()
+        log.at(child, "after_post_forward")
+    log.at(root, "after_post_forward")
+    log.tick()
+    log.at(-1, "before_optimizer")
+    log.alloc(500 * scale, "optimizer", -1)
+    log.tick()
+    log.at(-1, "after_optimizer")
+    return log
+
+
+def record(
+    run: RunBuilder,
+    rank: int = 0,
+    logs: tuple[LogBuilder, ...] | None = None,
+    meta: dict[str, Any] | None = None,
+    *,
+    peak: int = 0,
+) -> None:
+    """One rank that tracked some steps."""
+    file = run.rank(rank)
+    file.steps(range(10), allocated_peak_bytes=[peak or 1000] * 10)
+    for index, log in enumerate(logs if logs is not None else (net(),)):
+        file.capture(
+            tables=log.tables(),
+            meta={**META, **(meta or {})},
+            step=index + 2,
+            iteration=index + 2,
+            time_ns=1_780_000_100_000_000_000 + index * 10**9,
+        )
+    file.close()
+
+
+def fqns(tree: dict) -> list[str]:
+    """Whole names, as the page puts them together."""
+    found: list[str] = []
+    for name, parent in zip(tree["name"], tree["parent"], strict=True):
+        own = tree["names"][name]
+        found.append(own if parent < 0 else f"{found[parent]}.{own}")
+    return found
+
+
+def columns(answer: dict, which: str = "bytes") -> dict[str, list[float]]:
+    return {c["name"]: c[which].tolist() for c in answer["categories"]}
+
+
+def modules(logdir, **query) -> dict:
+    return Page(logdir).of_run("/modules", "exp", **query)
+
+
+AFTER_FORWARD = {"state": "after_post_forward", "measure": "total"}
+"""What torch's trackers print: the rank's total at a moment of each module's own."""
+
+
+def assert_adds_up(got: dict) -> None:
+    """Top-level rows and the rest are the moment's total; parents are sums."""
+    split, parent = got["split"], got["tree"]["parent"]
+    held, own = got["held_bytes"], got["own_bytes"]
+    assert not np.isnan(held).any()
+    assert held[parent < 0].sum() == split["held_bytes"]
+    assert split["held_bytes"] + split["unattributed_bytes"] == split["total_bytes"]
+    rest = sum(one["bytes"] for one in split["unattributed"])
+    assert rest == split["unattributed_bytes"]
+    for row in range(len(parent)):
+        assert held[row] == own[row] + held[parent == row].sum()
+    of_categories = np.sum([c["bytes"] for c in got["categories"]], axis=0)
+    assert of_categories.tolist() == held.tolist()
