@@ -75,27 +75,6 @@ def check_nothing_overlaps(heights, sizes, totals, rest):
         assert gaps == rest[:, column].sum()
 
 
-def test_in_allocation_order_blocks_lie_as_they_were_pushed(asked, snapshot):
-    slow = Slow(snapshot)
-    tile = asked.get("allocations", order="allocation", px=40, rows=8000)
-    lives = tile["lives"]
-    born = dict(zip(lives["life"].tolist(), lives["born"].tolist(), strict=True))
-    (moment, column) = max(
-        (slow.level[moment], number)
-        for number, moment in enumerate(tile["columns"]["moment"])
-    )
-    del moment
-    state = slow.states[tile["columns"]["moment"][column]]
-    below = 0
-    lower = {
-        born[life]: at for (life, where), at in painted(tile).items() if where == column
-    }
-    for size, event in sorted(state.values(), key=lambda one: one[1]):
-        if size >= tile["min_bytes"]:
-            assert lower[event] == below
-            below += size
-
-
 def test_thin_blocks_are_summed_up_and_the_answer_says_below_what(asked):
     tall = asked.get("allocations", px=50, rows=8000)
     low = asked.get("allocations", px=50, rows=100)

@@ -1,9 +1,12 @@
-"""Ends of ranks that did not end in order, as the Overview says them."""
+"""Ends of ranks and of attempts, as the Overview says them."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from tests.builders import START_NS
 from tests.oom_reports import add_report
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_overview import GIB, overview
@@ -178,3 +181,38 @@ def test_an_error_that_is_told_of_is_no_second_finding(run, tmp_path):
         ("ended_exception", 0),
     ]
     assert found[1]["others"] == []
+
+
+@pytest.mark.parametrize("how", ["closed", "exception", "lost", "running"])
+def test_attempts_say_how_they_ended(run, tmp_path, monkeypatch, how):
+    monkeypatch.setattr(
+        "tb_plugin.index.run.LIVE_SECONDS", 600.0
+    )  # a machine may be slow
+    start = time.time_ns() - 20 * 10**9 if how == "running" else START_NS
+    rank = run.rank(start_ns=start)
+    rank.steps(range(7, 10), allocated_peak_bytes=[1] * 3)
+    if how in ("closed", "exception"):
+        rank.close(how, "RuntimeError: out of memory")
+    (attempt,) = overview(tmp_path)["attempts"]
+    assert attempt["ended"] == how
+    assert (attempt["first_step"], attempt["last_step"], attempt["num_ranks"]) == (
+        7,
+        9,
+        1,
+    )
+    assert (attempt["ended_ms"] is None) == (how == "running")
+    assert Page(tmp_path).get("/runs")["runs"][0]["live"] is (how == "running")
+
+
+def test_two_jobs_in_one_run_at_the_same_time_are_named(run, tmp_path):
+    first = run.rank(job="a", host="alpha", pid=11)
+    second = run.rank(
+        job="b", host="beta", pid=22, attempt=0, start_ns=START_NS + 30 * 10**9
+    )
+    first.steps(range(100), allocated_peak_bytes=[1] * 100)
+    second.steps(range(100), allocated_peak_bytes=[2] * 100)
+    found = overview(tmp_path)
+    assert [a["overlaps_previous"] for a in found["attempts"]] == [False, True]
+    (problem,) = [p for p in found["problems"] if "Two jobs" in p["what"]]
+    assert "alpha (process 11)" in problem["what"]
+    assert "beta (process 22)" in problem["what"]

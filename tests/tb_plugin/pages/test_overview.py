@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from collector.format.encoding.payload import pack
-from tests.builders import GIB, START_NS, age
+from tests.builders import GIB, age
 from tests.tb_plugin.client import Page, refresh
 
 
@@ -306,41 +304,6 @@ def test_one_rank_narrows_everything(run, tmp_path):
     assert found["rank"] == 3
     assert found["strip"]["rank"].tolist() == [3]
     assert headlines(found)["peak_allocated"]["value"] == 13 * GIB
-
-
-@pytest.mark.parametrize("how", ["closed", "exception", "lost", "running"])
-def test_attempts_say_how_they_ended(run, tmp_path, monkeypatch, how):
-    monkeypatch.setattr(
-        "tb_plugin.index.run.LIVE_SECONDS", 600.0
-    )  # a machine may be slow
-    start = time.time_ns() - 20 * 10**9 if how == "running" else START_NS
-    rank = run.rank(start_ns=start)
-    rank.steps(range(7, 10), allocated_peak_bytes=[1] * 3)
-    if how in ("closed", "exception"):
-        rank.close(how, "RuntimeError: out of memory")
-    (attempt,) = overview(tmp_path)["attempts"]
-    assert attempt["ended"] == how
-    assert (attempt["first_step"], attempt["last_step"], attempt["num_ranks"]) == (
-        7,
-        9,
-        1,
-    )
-    assert (attempt["ended_ms"] is None) == (how == "running")
-    assert Page(tmp_path).get("/runs")["runs"][0]["live"] is (how == "running")
-
-
-def test_two_jobs_in_one_run_at_the_same_time_are_named(run, tmp_path):
-    first = run.rank(job="a", host="alpha", pid=11)
-    second = run.rank(
-        job="b", host="beta", pid=22, attempt=0, start_ns=START_NS + 30 * 10**9
-    )
-    first.steps(range(100), allocated_peak_bytes=[1] * 100)
-    second.steps(range(100), allocated_peak_bytes=[2] * 100)
-    found = overview(tmp_path)
-    assert [a["overlaps_previous"] for a in found["attempts"]] == [False, True]
-    (problem,) = [p for p in found["problems"] if "Two jobs" in p["what"]]
-    assert "alpha (process 11)" in problem["what"]
-    assert "beta (process 22)" in problem["what"]
 
 
 def test_what_was_recorded_is_counted_by_rank_and_the_last_word_counts(run, tmp_path):

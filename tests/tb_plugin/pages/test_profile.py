@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 from tests.kineto_files import KinetoFile, trained
-from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, run_of
 
 ROUTES = (
@@ -325,133 +323,6 @@ def test_what_allocations_are_for_and_who_holds_most(tmp_path):
     assert (groups["sharded_grad"], groups["other"]) == ("grad", "unknown")
     later = ask(Page(tmp_path), "operator_memory", t0=0.5, t1=0.95)["peak"]
     assert (later["time_ms"], later["seen_bytes"]) == (0.61, 768)
-
-
-def test_ranks_beside_each_other(tmp_path):
-    for rank, wait_us in ((0, 150), (1, 120), (2, 0)):
-        for cycle in (100, 200):
-            made = trained(rank, 3, wait_us)
-            made.write(tmp_path / "exp" / f"host_{rank}.{cycle}.pt.trace.json")
-    page = Page(tmp_path)
-    answer = ask(page, "distributed")
-    assert answer["rank"].tolist() == [0, 1, 2]
-    assert (answer["cycle"], answer["num_traces"], answer["num_failed"]) == (2, 3, 0)
-    parts = ("computation_ms", "overlap_ms", "communication_ms", "other_ms")
-    assert sum(answer[name] for name in parts) == pytest.approx(answer["step_ms"])
-    assert answer["transfer_ms"].tolist() == pytest.approx([0.6] * 3)
-    assert answer["waiting_ms"].tolist() == pytest.approx([0.45, 0.36, 0])
-    table = answer["collectives"]
-    last = dict(zip(table["rank"].tolist(), table["num_last"].tolist(), strict=True))
-    assert last == {0: 0, 1: 0, 2: 3}
-    assert set(table["kind"]) == {"all_reduce"}
-    assert table["num_bytes"].tolist() == [12_000] * 3
-    assert answer["num_matched"] == 3
-    groups = answer["groups"]
-    assert (groups["kind"], groups["group"]) == (["all_reduce"], ["0"])
-    assert (groups["num_ranks"].tolist(), groups["num_matched"].tolist()) == ([3], [3])
-    assert groups["mean_skew_ms"].tolist() == pytest.approx([0.15])
-    assert (groups["last_rank"].tolist(), groups["last_share"].tolist()) == ([2], [1])
-    assert (answer["missing"].tolist(), answer["num_missing"]) == ([], 0)
-    one = ask(page, "distributed", step=6)
-    assert (one["step"], one["rank"].tolist()) == (6, [0, 1, 2])
-    assert one["transfer_ms"].tolist() == pytest.approx([0.2] * 3)
-    assert one["waiting_ms"].tolist() == pytest.approx([0.15, 0.12, 0])
-    some = ask(page, "distributed", ranks="0,2")
-    assert np.isnan(some["waiting_ms"]).all()
-    assert some["missing"].tolist() == [1]
-    first = ask(page, "distributed", cycle=1)
-    assert first["cycle"] == 1
-
-
-def cells_of(answer) -> np.ndarray:
-    """Rows of ranks, columns of steps; NaN where there is nothing."""
-    cells = answer["cells"]
-    codes = np.asarray(cells["values"], np.float64).reshape(cells["num_rows"], -1)
-    low, high = cells["value_low"], cells["value_high"]
-    return np.where(codes == 0, np.nan, low + (codes - 1) / 65534 * (high - low))
-
-
-def test_ranks_by_profiled_steps_as_a_picture(tmp_path):
-    for rank, wait_us in ((0, 150), (1, 120), (2, 0), (7, 300)):
-        made = trained(rank, 8, wait_us)
-        made.write(tmp_path / "exp" / f"host_{rank}.100.pt.trace.json")
-    page = Page(tmp_path)
-    answer = ask(page, "distributed_heatmap")
-    cells = answer["cells"]
-    assert (answer["part"], answer["cycle"], answer["num_traces"]) == (
-        *("communication", 1, 4),
-    )
-    assert cells["row_rank"].tolist() == [0, 1, 2, 7]
-    assert (cells["x0"], cells["steps_per_column"], cells["num_columns"]) == (5, 1, 3)
-    assert cells["series"]["unit"] == "seconds"
-    waits = np.array([350e-6, 320e-6, 200e-6, 500e-6])
-    assert cells_of(answer) == pytest.approx(np.tile(waits[:, None], 3), rel=1e-4)
-    parts = [
-        cells_of(ask(page, "distributed_heatmap", part=part))
-        for part in ("computation", "overlap", "communication", "other")
-    ]
-    steps = cells_of(ask(page, "distributed_heatmap", part="step"))
-    assert sum(parts) == pytest.approx(steps, rel=1e-4)
-    zoomed = ask(page, "distributed_heatmap", x0=6, x1=7, ranks="1-7", px=1, rows=2)
-    assert zoomed["cells"]["row_rank"].tolist() == [1, 7]
-    assert zoomed["cells"]["steps_per_column"] == 2
-    # Of ranks 1 and 2 the one farther from the middle: who waits least came last.
-    assert cells_of(zoomed) == pytest.approx(np.array([[200e-6], [500e-6]]), rel=1e-4)
-
-
-def rank_that_is_late(folder, took_us) -> Page:
-    """Twelve collectives of three ranks; `took_us(rank, number)` is the time of each."""
-    for rank in range(3):
-        made = KinetoFile(rank, 3)
-        made.device()
-        made.step(1, 0, 10_000)
-        for at in range(12):
-            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
-            made.kernel(name, at * 700, at * 700 + 50, took_us(rank, at))
-        made.write(folder / "exp" / f"host_{rank}.1.pt.trace.json")
-    return Page(folder)
-
-
-def late(rank: int, _at: int) -> int:
-    return 100 if rank == 1 else 600
-
-
-@pytest.mark.parametrize(
-    "took_us",
-    [
-        lambda rank, at: 100 if rank == at % 3 else 600,
-        lambda rank, at: 100 if rank == 1 else 120,
-    ],
-    ids=["each waits in turn", "it costs next to nothing"],
-)
-def test_such_a_last_rank_is_no_straggler(tmp_path, took_us):
-    page = rank_that_is_late(tmp_path, took_us)
-    assert ask(page, "distributed")["findings"] == []
-
-
-def test_a_rank_that_others_wait_for_is_found(tmp_path):
-    page = rank_that_is_late(tmp_path, late)
-    (finding,) = ask(page, "distributed")["findings"]
-    assert finding["key"] == "late_rank"
-    assert "Rank 1" in finding["sentence"]
-    assert ask(page, "profile")["findings"][-1] == finding
-
-
-def test_the_overview_looks_at_the_ranks_of_a_small_cycle_by_itself(
-    tmp_path, monkeypatch
-):
-    def straggles(page: Page) -> bool:
-        findings = ask(page, "profile")["findings"]
-        return "late_rank" in {finding["key"] for finding in findings}
-
-    page = rank_that_is_late(tmp_path, late)
-    assert answered(lambda: straggles(page), bool)
-    # Of large ones only what was looked at already counts.
-    monkeypatch.setattr("tb_plugin.pages.profile.profile.MAX_BESIDE", 10)
-    page = Page(tmp_path)
-    assert not any(straggles(page) or time.sleep(0.05) for _ in range(5))
-    ask(page, "distributed")
-    assert straggles(page)
 
 
 @pytest.mark.parametrize("route", ROUTES)
