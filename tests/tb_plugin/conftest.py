@@ -6,6 +6,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from werkzeug.serving import BaseWSGIServer
 
 from tb_plugin.budget import Budget
 from tb_plugin.worker.limits import Limits
@@ -44,6 +45,8 @@ def _patient():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Budget, "__init__", begin_later)
         patch.setattr(Limits, "of", limits_of_slow_ones)
+        # Seconds until a server sees that it is to end.
+        patch.setattr(BaseWSGIServer.serve_forever, "__defaults__", (0.01,))
         for name in (
             "pages.histories.asked.PICTURE_SECONDS",
             "index.walk._WALK_SECONDS",

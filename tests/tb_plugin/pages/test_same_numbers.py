@@ -7,6 +7,8 @@ step, has a name of its own and is held against the step table.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -68,7 +70,7 @@ def collected(answers: dict[str, Any]) -> dict[Place, dict[str, float]]:
     return places
 
 
-def answers_of(page: Page, name: str, capsys) -> dict[str, Any]:
+def answers_of(page: Page, name: str) -> dict[str, Any]:
     """What every route and the report say, once nothing is being read any more."""
     all_ranks = page.of_run("/overview", name)
     found = {"overview": all_ranks}
@@ -89,10 +91,10 @@ def answers_of(page: Page, name: str, capsys) -> dict[str, Any]:
             ),
             lambda got: got["facts"] is not None,
         )
-    capsys.readouterr()
     (logdir,) = page.store.index.logdirs
-    assert main(["report", "--json", str(logdir.path)]) == 0
-    (found["report"],) = json.loads(capsys.readouterr().out)["runs"]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert main(["report", "--json", str(logdir.path)]) == 0
+    (found["report"],) = json.loads(said.getvalue())["runs"]
     # Its snapshots are each of one capture, as each /history is.
     del found["report"]["snapshots"]
     return found
@@ -105,10 +107,10 @@ def simulated(tmp_path_factory) -> Path:
     return logdir
 
 
-@pytest.fixture
-def answers(simulated: Path, capsys) -> tuple[Page, dict[str, Any]]:
+@pytest.fixture(scope="module")
+def answers(simulated: Path) -> tuple[Page, dict[str, Any]]:
     page = Page(simulated)
-    return page, answers_of(page, "sim", capsys)
+    return page, answers_of(page, "sim")
 
 
 def step_table(page: Page, column: str) -> dict[int, dict[int, float]]:
@@ -207,7 +209,7 @@ def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated, monkeypatch
         assert "1 of 8 ranks" in one["absent_reason"]
 
 
-def test_a_real_run_adds_up_and_has_one_number_for_one_name(tmp_path, capsys):
+def test_a_real_run_adds_up_and_has_one_number_for_one_name(tmp_path):
     torch = pytest.importorskip("torch")
     import collector
     from tests.collector.modules.models import Transformer
@@ -233,7 +235,7 @@ def test_a_real_run_adds_up_and_has_one_number_for_one_name(tmp_path, capsys):
     assert got["held_bytes"][row] > 3 * params[row + 1 :].max()
     norm = fqns(got["tree"]).index("Transformer.norm")
     assert got["held_bytes"][norm] < 0.1 * got["split"]["total_bytes"]
-    places = collected(answers_of(page, name, capsys))
+    places = collected(answers_of(page, name))
     assert {name for name, _, _ in places} >= {"peak_bytes", "window_peak_bytes"}
     for place, values in places.items():
         assert len(set(values.values())) == 1, (place, values)

@@ -289,7 +289,8 @@ def test_a_bad_trace_is_named_and_the_others_are_shown(page):
     assert b"byte 17" in answer.data
 
 
-def test_nobody_waits_for_a_trace_that_takes_long(page):
+def test_nobody_waits_for_a_trace_that_takes_long(page, monkeypatch):
+    monkeypatch.setattr("tb_plugin.pages.trace.trace.OPEN_SECONDS", 0.01)
     begun, release = threading.Event(), threading.Event()
 
     def slow(job):
