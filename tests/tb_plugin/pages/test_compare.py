@@ -150,17 +150,7 @@ def test_ranks_stand_beside_their_median(run, snapshot):
     assert (differs[1:] == 0).all()
 
 
-def test_a_rank_that_cannot_be_opened_hides_no_other(run, snapshot, tmp_path):
-    history = captured(run, snapshot, rank=0)
-    broken = {"segments": "nonsense", "device_traces": []}
-    captured(run, broken, rank=1)
-    asked = Asked(run.folder.parent, run.folder.name, history)
-    found = answered(lambda: asked.get("rank_histories"), is_read)
-    assert [one["state"] for one in found["ranks"]] == ["ready", "failed"]
-    assert found["ranks"][1]["problem"]
-
-
-def test_what_cannot_be_opened_is_not_opened_at_every_poll(
+def test_what_cannot_be_opened_hides_no_other_and_is_not_opened_at_every_poll(
     run, snapshot, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(job, "RETRY_S", -1.0)  # the reader would try again
@@ -168,7 +158,9 @@ def test_what_cannot_be_opened_is_not_opened_at_every_poll(
     captured(run, {"segments": "nonsense", "device_traces": []}, rank=1)
     asked = Asked(run.folder.parent, run.folder.name, history)
     reader = asked.page.plugin.state().histories
-    answered(lambda: asked.get("rank_histories"), is_read)
+    found = answered(lambda: asked.get("rank_histories"), is_read)
+    assert [one["state"] for one in found["ranks"]] == ["ready", "failed"]
+    assert found["ranks"][1]["problem"]
     wait_until(lambda: reader.num_ended == 2)  # it is counted behind the answer
     before = reader.num_ended
     tag = asked.raw("rank_histories").headers["ETag"]
