@@ -25,7 +25,7 @@ from tb_plugin.contract.parameters import Count, Pixels, Query
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.profiles import world_size_of
-from tb_plugin.pages.profile.asked import profiler_traces, profiles
+from tb_plugin.pages.profile.asked import MS, profiler_traces, profiles
 from tb_plugin.pages.timeline.heatmap import cells_response
 from tb_plugin.rank_set import RankSet
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import TraceJob
 
-_MS: Final = 1e6
 MAX_ROWS: Final = 2_000
 """Of the table of collectives: those that take longest."""
 MAX_GROUPS: Final = 200
@@ -131,8 +130,8 @@ def distributed(asked: Asked[DistributedQuery]) -> DistributedResponse:
     numbers = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
     steps = np.unique(numbers)
     step = query.step if query.step in steps else None
-    total, computation, communication, overlap = _times(shown, step) / _MS
-    transfer_ms, all_ms = _moved(shown, together, step) / _MS
+    total, computation, communication, overlap = _times(shown, step) / MS
+    transfer_ms, all_ms = _moved(shown, together, step) / MS
     missing = _missing(shown)
     rows = together.rows
     return DistributedResponse(
@@ -246,8 +245,8 @@ def _groups(rows: Sequence[GroupRow]) -> DistributedGroups:
         group=tuple(row.group[:_MAX_TEXT] for row in rows),
         num_ranks=i32([row.num_ranks for row in rows]),
         num_matched=i32([row.num_matched for row in rows]),
-        mean_skew_ms=_known(rows, "mean_skew_ns", _MS),
-        max_skew_ms=_known(rows, "max_skew_ns", _MS),
+        mean_skew_ms=_known(rows, "mean_skew_ns", MS),
+        max_skew_ms=_known(rows, "max_skew_ns", MS),
         last_rank=i32([-1 if row.last_rank is None else row.last_rank for row in rows]),
         last_share=_known(rows, "last_share"),
     )
@@ -273,9 +272,9 @@ def _table(rows: Sequence[CollectiveRow]) -> DistributedCollectives:
         group_size=i32(np.clip(sizes, -1, np.iinfo(np.int32).max)),
         num_calls=_known(rows, "num_calls"),
         num_bytes=_known(rows, "num_bytes"),
-        total_ms=_known(rows, "total_ns", _MS),
+        total_ms=_known(rows, "total_ns", MS),
         num_compared=_known(rows, "num_compared"),
-        transfer_ms=_known(rows, "transfer_ns", _MS),
+        transfer_ms=_known(rows, "transfer_ns", MS),
         bus_bytes_per_second=_known(rows, "bus_bytes_per_second"),
         num_last=_known(rows, "num_last"),
     )

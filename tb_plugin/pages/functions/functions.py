@@ -200,12 +200,11 @@ def _place(key: FunctionKey) -> tuple[object, ...]:
 
 
 def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
-    asked = query
     same = np.ones(len(calls), bool)
-    if asked.iteration is not None:
-        same &= calls.iteration == asked.iteration
-    if asked.attempt is not None:
-        same &= calls.attempt == asked.attempt
+    if query.iteration is not None:
+        same &= calls.iteration == query.iteration
+    if query.attempt is not None:
+        same &= calls.attempt == query.attempt
     at = np.flatnonzero(same)
     if len(at) == 0:
         at = np.arange(len(calls))
@@ -328,14 +327,14 @@ def _over_ranks(
         if not (np.isnan(start) and np.isnan(end)):
             ranks.append(rank)
             values.append((start, end))
-    columns = np.array(values, np.float64).reshape(-1, 2)
+    first, last = np.array(values, np.float64).reshape(-1, 2).T
     return FunctionOverRanks(
         stat=stat.name,
         unit=stat.unit,
         rank=i32(ranks),
-        start=f64(columns[:, 0]),
-        end=f64(columns[:, 1]),
-        difference=f64(columns[:, 1] - columns[:, 0]),
+        start=f64(first),
+        end=f64(last),
+        difference=f64(last - first),
         of_ranks=len(shown.ranks),
     )
 

@@ -45,7 +45,7 @@ Axis: TypeAlias = Literal["event", "time"]
 MIN_PX: Final = 0.75
 """A block that is less tall is summed up."""
 
-_US_PER_MS: Final = 1e3
+US_PER_MS: Final = 1e3
 HIDDEN: Final = -1
 """The band of what is not in the picture."""
 _MAX_TEXT: Final = 500
@@ -165,10 +165,10 @@ def columns_of(device: OpenDevice, shown: Shown, query: WindowQuery) -> Columns:
     after = shown.level.after
     clock = device.clock_us if query.axis == "time" else None
     if clock is not None:
-        start = 0.0 if query.t0 is None else query.t0 * _US_PER_MS
-        stop = float(clock[-1]) if query.t1 is None else query.t1 * _US_PER_MS
+        start = 0.0 if query.t0 is None else query.t0 * US_PER_MS
+        stop = float(clock[-1]) if query.t1 is None else query.t1 * US_PER_MS
         found = time_columns(after, clock, start, stop, query.px)
-        return Columns(found.at, found.start, found.edge / _US_PER_MS)
+        return Columns(found.at, found.start, found.edge / US_PER_MS)
     start_event = 0 if query.e0 is None else query.e0
     stop_event = device.num_events if query.e1 is None else query.e1
     return columns(after, start_event, stop_event, query.px)
@@ -183,7 +183,7 @@ def window_of(
         clock = device.clock_us
     if clock is None:
         return int(found.start[0]), int(end)
-    return int(found.start[0]), int(np.searchsorted(clock, end * _US_PER_MS, "right"))
+    return int(found.start[0]), int(np.searchsorted(clock, end * US_PER_MS, "right"))
 
 
 def of_shown(group: Ints, shown: Shown) -> Ints:

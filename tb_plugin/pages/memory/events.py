@@ -19,6 +19,7 @@ from tb_plugin.contract.parameters import Moment, Whole
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, MomentQuery, of_history
 from tb_plugin.pages.histories.history import moment_of, moment_words
+from tb_plugin.pages.memory.allocations import US_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,6 @@ MAX_COUNT: Final = 2_000
 
 WORDS: Final = (*ACTIONS, "unknown")
 _WITHOUT_ADDRESS: Final = (OOM, SNAPSHOT, ANNOTATE)
-_US_PER_MS: Final = 1e3
-
 _MAX_TEXT: Final = 1000
 
 
@@ -98,7 +97,7 @@ def allocator_events(
     address = events.addr[rows].astype(np.int64).view(np.uint64).astype(np.float64)
     times = np.full(len(rows), np.nan)
     if events.time_us is not None:
-        times = events.time_us[rows] / _US_PER_MS
+        times = events.time_us[rows] / US_PER_MS
     return AllocatorEventsResponse(
         device=device.number,
         e0=first,

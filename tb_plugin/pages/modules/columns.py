@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.api.modules import ModuleBaseline, ModuleSeries, ModuleState
@@ -260,14 +261,7 @@ class _Comparison:
         total = _median([h.total for h in found])
         held_bytes = _median([h.held for h in found])
         own = _median([h.own for h in found])
-        said = ModuleBaseline(
-            kind="median",
-            state=described.state,
-            window=described.window,
-            rank=None,
-            num_ranks=len(found),
-            of_ranks=described.of_ranks,
-        )
+        said = replace(described, num_ranks=len(found))
         return Baseline(Held(total, held_bytes, own, columns), said)
 
 

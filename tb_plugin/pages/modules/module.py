@@ -119,27 +119,20 @@ class _Point:
     """By category."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _OneModule:
     """One module at one state, wherever it was recorded."""
 
-    def __init__(
-        self,
-        reader: ModulesReader,
-        choice: Choice,
-        fqn: str,
-        state: str,
-        call: int | None,
-    ) -> None:
-        self._reader = reader
-        self._choice = choice
-        self._fqn = fqn
-        self._state = state
-        self._call = call
+    reader: ModulesReader
+    choice: Choice
+    fqn: str
+    state: str
+    call: int | None
 
     def over_windows(self, budget: Budget) -> ModuleOverWindows:
         """Every window of the rank: the newest first, as far as time allows."""
-        rank = self._choice.rank
-        every = [(k, w[rank]) for k, w in self._choice.windows.items() if rank in w]
+        rank = self.choice.rank
+        every = [(k, w[rank]) for k, w in self.choice.windows.items() if rank in w]
         found: list[tuple[WindowKey, RankWindow, _Point]] = []
         for key, window in reversed(every[-MAX_WINDOWS_LISTED:]):
             if found and not budget.allows():
@@ -158,8 +151,8 @@ class _OneModule:
 
     def over_ranks(self, budget: Budget) -> ModuleOverRanks:
         """Every rank of the window, spread evenly where time does not allow all."""
-        ranks = self._choice.ranks
-        found = {self._choice.rank: self._point(ranks[self._choice.rank])}
+        ranks = self.choice.ranks
+        found = {self.choice.rank: self._point(ranks[self.choice.rank])}
         for window in spread(list(ranks.values())):
             if not budget.allows():
                 break
@@ -177,24 +170,24 @@ class _OneModule:
 
     def _point(self, window: RankWindow) -> _Point:
         """Small and kept, so that the next question reads on where this one stopped."""
-        choice = self._choice
-        key = (window.identity, self._fqn, choice.device_name, self._state, self._call)
-        point: _Point | None = self._reader.cache.get(key)
+        choice = self.choice
+        key = (window.identity, self.fqn, choice.device_name, self.state, self.call)
+        point: _Point | None = self.reader.cache.get(key)
         if point is None:
             try:
-                point = self._computed(self._reader.open(window, keep=False))
+                point = self._computed(self.reader.open(window, keep=False))
             except ModulesError:  # named where it is shown; here it is a gap
                 point = _Point(np.nan, np.nan, {}, {})
-            self._reader.cache.put(key, point, 300 * (1 + len(point.totals)))
+            self.reader.cache.put(key, point, 300 * (1 + len(point.totals)))
         return point
 
     def _computed(self, opened: RankModules) -> _Point:
         memory = opened.memory
-        row = _row_of(memory, self._fqn)
-        device = device_of(memory, self._choice.device_name)
+        row = _row_of(memory, self.fqn)
+        device = device_of(memory, self.choice.device_name)
         if row is None:
             return _Point(np.nan, np.nan, {}, {})
-        table = memory.at(self._state, device, self._call, row)
+        table = memory.at(self.state, device, self.call, row)
         held = memory.held(table, device)
         totals = dict(
             zip(memory.categories, table.totals[:, row].tolist(), strict=True)

@@ -10,15 +10,13 @@ from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.kernels import KernelsResponse
 from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.operators.table import Number, Table
-from tb_plugin.pages.profile.asked import TableQuery, of_profile
+from tb_plugin.pages.profile.asked import MS, US, TableQuery, of_profile
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
 
-_MS: Final = 1e6
-_US: Final = 1e3
 _KERNELS: Final = Table(
     texts=("name", "operator", "grid", "block"),
     searched=("name", "operator"),
@@ -27,10 +25,10 @@ _KERNELS: Final = Table(
         Number("registers", wire=i32, negative_is_unknown=True),
         Number("shared_memory_bytes", negative_is_unknown=True),
         Number("num_calls"),
-        Number("total_ms", "total_ns", _MS),
-        Number("min_us", "min_ns", _US),
-        Number("mean_us", "mean_ns", _US),
-        Number("max_us", "max_ns", _US),
+        Number("total_ms", "total_ns", MS),
+        Number("min_us", "min_ns", US),
+        Number("mean_us", "mean_ns", US),
+        Number("max_us", "max_ns", US),
         Number("blocks_per_sm"),
         Number("occupancy"),
         Number("uses_tensor_cores", wire=u8),
@@ -62,7 +60,7 @@ def kernels(
         **_KERNELS.sent(table, strings, rows),
         is_communication=u8(profile.roles[table.example[rows]] == Role.COMMUNICATION),
         num_rows=num_rows,
-        total_all_ms=int(every.total_ns.sum()) / _MS,
-        tensor_core_ms=int(on_cores_ns.sum()) / _MS,
+        total_all_ms=int(every.total_ns.sum()) / MS,
+        tensor_core_ms=int(on_cores_ns.sum()) / MS,
         has_kernels=len(table) > 0,
     )

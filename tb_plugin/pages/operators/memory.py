@@ -27,7 +27,7 @@ from tb_plugin.api.operators import (
 from tb_plugin.contract.parameters import Pixels
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.operators.table import Number, Table
-from tb_plugin.pages.profile.asked import TableQuery, of_profile
+from tb_plugin.pages.profile.asked import MS, TableQuery, of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,6 @@ Milliseconds = Annotated[
 ]
 
 _DEVICE: Final = re.compile(r"(-?\d{1,19}):(-?\d{1,19})", re.ASCII)
-_MS: Final = 1e6
 _MAX_DEVICES: Final = 256
 
 _KINDS: Final = {
@@ -137,9 +136,9 @@ def operator_memory_of(
         devices=devices,
         device=None if chosen is None else _key(*chosen),
         charge=query.charge,
-        duration_ms=0.0 if chosen is None else (trace.end_ns - start) / _MS,
+        duration_ms=0.0 if chosen is None else (trace.end_ns - start) / MS,
         curve=TraceMemoryCurve(
-            time_ms=f64((curve.time_ns - start) / _MS),
+            time_ms=f64((curve.time_ns - start) / MS),
             allocated_bytes=f64(curve.allocated_bytes),
             reserved_bytes=f64(curve.reserved_bytes),
         ),
@@ -209,8 +208,8 @@ def _chosen(
 
 
 def _window(span: tuple[int, int], query: OperatorMemoryQuery) -> tuple[int, int]:
-    start = span[0] if query.t0 is None else span[0] + int(query.t0 * _MS)
-    end = span[1] if query.t1 is None else span[0] + int(query.t1 * _MS)
+    start = span[0] if query.t0 is None else span[0] + int(query.t0 * MS)
+    end = span[1] if query.t1 is None else span[0] + int(query.t1 * MS)
     return max(start, span[0]), min(end, span[1])
 
 
@@ -254,8 +253,8 @@ def allocations_of(
     allocations = TraceAllocations(
         operator=operators.rows(_owners(profile, rows[order])),
         num_bytes=f64(size[order]),
-        allocated_ms=f64((start[order] - trace.start_ns) / _MS),
-        released_ms=f64((end[order] - trace.start_ns) / _MS),
+        allocated_ms=f64((start[order] - trace.start_ns) / MS),
+        released_ms=f64((end[order] - trace.start_ns) / MS),
         category=u8(_of(lives.category, life, OTHER)),
         evidence=u8(_of(lives.evidence, life, 0)),
         module=modules.rows(_of(lives.module, life, NOTHING)),
@@ -336,7 +335,7 @@ def _peak_of(
     shown = slice(MAX_HOLDERS)
     total = found.allocated_bytes
     return TraceMemoryPeak(
-        time_ms=(found.time_ns - trace.start_ns) / _MS,
+        time_ms=(found.time_ns - trace.start_ns) / MS,
         allocated_bytes=None if total is None else float(total),
         seen_bytes=float(found.seen_bytes),
         unseen_bytes=float(found.unseen_bytes),

@@ -21,7 +21,7 @@ from tb_plugin.api.profile import ModuleTimesResponse
 from tb_plugin.contract.parameters import Text
 from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.operators.table import MAX_TEXT, Number, Table, text_of
-from tb_plugin.pages.profile.asked import SourceQuery, TableQuery, of_profile
+from tb_plugin.pages.profile.asked import MS, SourceQuery, TableQuery, of_profile
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Flags, Ints
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
 
-_MS: Final = 1e6
 MAX_CALLS: Final = 2_000
 """Calls of one operator whose stacks are looked at: the longest."""
 MAX_STACKS: Final = 100
@@ -43,10 +42,10 @@ _OPERATORS: Final = Table(
     texts=("name", "shapes"),
     numbers=(
         Number("num_calls"),
-        Number("host_self_ms", "host_self_ns", _MS),
-        Number("host_total_ms", "host_total_ns", _MS),
-        Number("device_self_ms", "device_self_ns", _MS),
-        Number("device_total_ms", "device_total_ns", _MS),
+        Number("host_self_ms", "host_self_ns", MS),
+        Number("host_total_ms", "host_total_ns", MS),
+        Number("device_self_ms", "device_self_ns", MS),
+        Number("device_total_ms", "device_total_ns", MS),
         Number("tensor_core_self_share"),
         Number("tensor_core_total_share"),
     ),
@@ -60,18 +59,18 @@ _FORWARD: Final = Table(
         Number("parent", wire=i32),
         Number("num_calls"),
         Number("num_operators"),
-        Number("host_ms", "host_ns", _MS),
-        Number("host_self_ms", "host_self_ns", _MS),
-        Number("device_ms", "device_ns", _MS),
-        Number("device_self_ms", "device_self_ns", _MS),
+        Number("host_ms", "host_ns", MS),
+        Number("host_self_ms", "host_self_ns", MS),
+        Number("device_ms", "device_ns", MS),
+        Number("device_self_ms", "device_self_ns", MS),
     )
 )
 _BACKWARD: Final = Table(
     (
-        Number("backward_host_ms", "backward_host_ns", _MS),
-        Number("backward_host_self_ms", "backward_host_self_ns", _MS),
-        Number("backward_device_ms", "backward_device_ns", _MS),
-        Number("backward_device_self_ms", "backward_device_self_ns", _MS),
+        Number("backward_host_ms", "backward_host_ns", MS),
+        Number("backward_host_self_ms", "backward_host_self_ns", MS),
+        Number("backward_device_ms", "backward_device_ns", MS),
+        Number("backward_device_self_ms", "backward_device_self_ns", MS),
     )
 )
 
@@ -111,8 +110,8 @@ def operators(
         ),
         num_rows=num_rows,
         totals=OperatorTotals(
-            host_self_ms=float(table.host_self_ns.sum()) / _MS,
-            device_self_ms=float(table.device_self_ns.sum()) / _MS,
+            host_self_ms=float(table.host_self_ns.sum()) / MS,
+            device_self_ms=float(table.device_self_ns.sum()) / MS,
             num_calls=float(table.num_calls.sum()),
         ),
         has_devices=len(profile.trace.device_work.row) > 0,
@@ -152,8 +151,8 @@ def _callees(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
         OperatorStack(
             frames=tuple(strings[name][:_MAX_NAME] for name in one.path),
             num_calls=float(one.num_calls),
-            host_ms=one.host_self_ns / _MS,
-            device_ms=one.device_self_ns / _MS,
+            host_ms=one.host_self_ns / MS,
+            device_ms=one.device_self_ns / MS,
         )
         for one in callees(profile.times, calls, MAX_CALLEES)
     )
@@ -214,8 +213,8 @@ def _stacks(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
         OperatorStack(
             frames=tuple(frame[:MAX_TEXT] for frame in frames),
             num_calls=num,
-            host_ms=host / _MS,
-            device_ms=device / _MS,
+            host_ms=host / MS,
+            device_ms=device / MS,
         )
         for frames, (num, host, device) in most
         if frames

@@ -37,6 +37,10 @@ MAX_TRIED: Final = 8
 MAX_AHEAD: Final = 256 << 20
 """Bytes of a file that is opened before anybody asks: some seconds of a processor."""
 
+MS: Final = 1e6
+US: Final = 1e3
+"""Nanoseconds of the units in which profiles are sent."""
+
 MAX_LISTED: Final = 1_000
 MAX_PROBLEMS: Final = 20
 

@@ -20,7 +20,7 @@ from tb_plugin.contract.parameters import Count
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.distributed.distributed import straggler
-from tb_plugin.pages.profile.asked import SourceQuery, profile_of, profiles, shown
+from tb_plugin.pages.profile.asked import MS, SourceQuery, profile_of, profiles, shown
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ MAX_BESIDE: Final = 64 << 20
 """Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
 of more the ones that were looked at already count."""
 
-_MS: Final = 1e6
 _MAX_TEXT: Final = 300
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
@@ -90,12 +89,12 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
         choice=choice,
         step=i32(np.minimum(steps.number[first], np.iinfo(np.int32).max)),
         are_marked=steps.are_marked,
-        start_ms=f64(start[first] / _MS),
-        duration_ms=f64((steps.end_ns - steps.start_ns)[first] / _MS),
+        start_ms=f64(start[first] / MS),
+        duration_ms=f64((steps.end_ns - steps.start_ns)[first] / MS),
         parts=tuple(_parts(profile, parts.parts_ns, first)),
-        computation_ms=f64(parts.computation_ns[first] / _MS),
-        communication_ms=f64(parts.communication_ns[first] / _MS),
-        overlap_ms=f64(parts.overlap_ns[first] / _MS),
+        computation_ms=f64(parts.computation_ns[first] / MS),
+        communication_ms=f64(parts.communication_ns[first] / MS),
+        overlap_ms=f64(parts.overlap_ns[first] / MS),
         devices=tuple(_devices(profile, _uses(profile, chosen))),
         devices_step=None if chosen is None else query.step,
         findings=tuple(findings),
@@ -129,8 +128,8 @@ def _parts(
             continue
         yield ProfilePart(
             role=_ROLES[role],
-            ms=f64(column[shown] / _MS),
-            mean_ms=float(column.sum()) / num / _MS,
+            ms=f64(column[shown] / MS),
+            mean_ms=float(column.sum()) / num / MS,
             share=finite(float(shares[role])) or 0.0,
         )
 
@@ -172,9 +171,9 @@ def _device(use: DeviceUse, facts: Mapping[str, Any]) -> ProfiledDevice:
         capability=f"{major}.{minor}" if type(major) is type(minor) is int else None,
         num_sms=num_sms if type(num_sms) is int and 0 < num_sms < 1 << 31 else None,
         num_kernels=use.num_kernels,
-        kernel_ms=use.kernel_ns / _MS,
-        busy_ms=use.busy_ns / _MS,
-        span_ms=use.span_ns / _MS,
+        kernel_ms=use.kernel_ns / MS,
+        busy_ms=use.busy_ns / MS,
+        span_ms=use.span_ns / MS,
         utilization=use.utilization,
         sm_efficiency=use.sm_efficiency,
         occupancy=use.occupancy,
