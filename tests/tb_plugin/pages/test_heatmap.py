@@ -94,11 +94,3 @@ def test_ranks_that_ended_early_or_never_recorded_are_empty_not_zero(run, tmp_pa
     assert found["num_rows"] == 4
     assert np.isnan(grid[2]).tolist() == [True] * 5 + [False] * 3 + [True] * 2
     assert np.isnan(grid[3]).all()
-
-
-def test_a_run_without_anything_to_draw_is_an_empty_picture(run, tmp_path):
-    run.rank()
-    found = Page(tmp_path).of_run("/heatmap", "exp")
-    assert found["series"] is None
-    assert (found["num_rows"], found["num_columns"]) == (0, 0)
-    assert len(found["values"]) == 0

@@ -253,7 +253,6 @@ def test_few_steps_are_said(run, tmp_path):
     found = headlines(overview(tmp_path))["growth"]
     assert found["value"] == 0
     assert "few_steps" in found["caveats"]
-    device_rank(run, 0, steps=5, attempt=1).close()
 
 
 def test_peaks_that_are_never_reset_are_marked(run, tmp_path):
