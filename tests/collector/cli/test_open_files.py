@@ -24,17 +24,10 @@ from tb_plugin.index.logdirs import Given
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import command
-from tests.made_snapshots import long_history
 from tests.tb_plugin.client import decode_envelope
+from tests.tb_plugin.logdirs import SMALL, write
 
 ROOT = Path(__file__).parent.parent.parent.parent
-SMALL = pickle.dumps(long_history(20))
-
-
-def write(path, data=SMALL):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def words_of(place: str) -> dict[str, str]:
@@ -84,8 +77,10 @@ def test_of_a_directory_it_is_the_first_that_is_not_plainly_broken(tmp_path):
 def test_nothing_that_can_be_opened_is_exit_code_2(tmp_path, capsys):
     RunBuilder(tmp_path / "exp").simple(1, 3)
     (rank_file,) = (tmp_path / "exp").rglob("*.events")
+    os.mkfifo(tmp_path / "pipe.pickle")
     cases = {
         tmp_path / "missing.pickle": "there is no such file",
+        tmp_path / "pipe.pickle": "no plain file",
         write(tmp_path / "empty.pickle", b""): "the file is empty",
         write(tmp_path / "other.pickle", pickle.dumps([1])): "no snapshot of torch's",
         write(tmp_path / "cut.pickle", SMALL[:-9]): "the pickle has no end",
@@ -107,12 +102,6 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path, capsys):
     path.chmod(0)
     assert main(["open", str(path)]) == 2
     assert "Permission denied" in capsys.readouterr().err
-
-
-def test_a_pipe_is_not_opened(tmp_path, capsys):
-    os.mkfifo(tmp_path / "pipe.pickle")
-    assert main(["open", str(tmp_path / "pipe.pickle")]) == 2
-    assert "no plain file" in capsys.readouterr().err
 
 
 def test_names_cannot_write_to_the_terminal(tmp_path, capsys):

@@ -174,30 +174,6 @@ def test_results_stay_on_this_machine(verb, address, capsys, tmp_path):
     assert list((tmp_path / "here").iterdir()) == []
 
 
-@pytest.mark.parametrize("verb", ["merge", "export"])
-@pytest.mark.parametrize(
-    ("named", "what", "remedy"),
-    [
-        ("memory://nothing-is-here", "nothing at this address", "Check it"),
-        ("s4://bucket/runs?key=c2VjcmV0", "fsspec knows no s4://", "spelled"),
-        (
-            "memory://x/rank00001-20261120T101530123-1f2e3d4c.events",
-            "one rank",
-            "run's",
-        ),
-    ],
-)
-def test_what_cannot_be_read_says_what_and_what_to_do(
-    verb, named, what, remedy, capsys
-):
-    assert main([verb, named]) == 2
-    said = capsys.readouterr().err
-    assert what in said
-    assert remedy in said
-    assert "c2VjcmV0" not in said
-    assert "Traceback" not in said
-
-
 def test_an_export_is_of_runs_alone(address, capsys):
     assert main(["export", f"{address}/traces/r0.json"]) == 2
     assert "a directory was expected" in capsys.readouterr().err

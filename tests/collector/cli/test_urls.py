@@ -105,7 +105,7 @@ def test_a_snapshot_of_a_store_is_imported(address, tmp_path, capsys):
         ),
     ],
 )
-@pytest.mark.parametrize("verb", ["open", "report"])
+@pytest.mark.parametrize("verb", ["open", "report", "merge", "export"])
 def test_what_cannot_be_read_is_three_lines(
     verb, named, what, remedy, capsys, monkeypatch
 ):
@@ -120,11 +120,20 @@ def test_what_cannot_be_read_is_three_lines(
     assert "Traceback" not in said
 
 
-def test_a_recording_is_opened_by_its_run(address, capsys):
+@pytest.mark.parametrize(
+    ("verb", "remedy"),
+    [
+        ("open", "memboard open '{}/exp'"),
+        *((verb, "name the run's directory") for verb in ("merge", "export")),
+    ],
+)
+def test_a_recording_is_opened_by_its_run(address, capsys, verb, remedy):
     found = MEMORY.find(address.removeprefix("memory:/"))
     path = next(f"memory:/{name}" for name in found if "rank00000" in name)
-    assert main(["open", path]) == 2
-    assert f"memboard open '{address}/exp'" in capsys.readouterr().err
+    assert main([verb, path]) == 2
+    said = capsys.readouterr().err
+    assert "one rank" in said
+    assert remedy.format(address) in said
 
 
 @pytest.mark.parametrize(
