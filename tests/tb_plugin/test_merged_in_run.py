@@ -16,11 +16,6 @@ from tests.tb_plugin.merging.chrome import write_trace
 RANKS = (0, 1, 3)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def folder(tmp_path):
     """Traces of three ranks."""

@@ -76,7 +76,6 @@ def test_the_newest_run_is_open_and_decoded_before_anyone_asks(state, monkeypatc
 def test_the_trace_that_is_shown_first_is_opened_unless_it_is_large(
     tmp_path, monkeypatch, most
 ):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(of_profile, "MAX_AHEAD", most)
     folder = tmp_path / "logs" / "run"
     folder.mkdir(parents=True)
@@ -177,9 +176,8 @@ def test_the_flag_decides(monkeypatch, flag, started):
 
 
 @pytest.fixture
-def named(tmp_path, monkeypatch) -> Given:
+def named(tmp_path) -> Given:
     """Two files that were named; in one directory, so of one run."""
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
     paths = [tmp_path / "job" / f"memory_snapshot_rank{rank}.pickle" for rank in (1, 0)]
     paths[0].parent.mkdir()
     for path in paths:

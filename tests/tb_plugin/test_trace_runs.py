@@ -15,11 +15,6 @@ from tests.tb_plugin.readers.traces.reading import document, event
 TRACE = document([event("a", 1, 5, args={"x": 1})])
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def logdir(tmp_path):
     folder = tmp_path / "logs"

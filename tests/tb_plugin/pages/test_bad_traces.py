@@ -13,8 +13,7 @@ from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page, answered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
 DAY_US = 24 * 3600 * 10**6
 MARKUP = '<img src=x onerror="alert(1)"></script>{{7*7}}\u202e'
@@ -145,17 +144,15 @@ REFUSED = frozenset({"not JSON", "empty", "nested", "lists as events"})
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(tmp_path_factory) -> Page:
     """A run for each, with a good trace of an earlier cycle beside it."""
-    logdir: Path = tmp_path_factory.mktemp("logs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        for name, data in BAD.items():
-            folder = logdir / name.replace("/", "_")
-            trained().write(folder / "host_0.100.pt.trace.json")
-            end = ".gz" if data[:2] == b"\x1f\x8b" else ""
-            (folder / f"host_0.200.pt.trace.json{end}").write_bytes(data)
-        yield Page(logdir)
+    logdir = tmp_path_factory.mktemp("logs")
+    for name, data in BAD.items():
+        folder = logdir / name.replace("/", "_")
+        trained().write(folder / "host_0.100.pt.trace.json")
+        end = ".gz" if data[:2] == b"\x1f\x8b" else ""
+        (folder / f"host_0.200.pt.trace.json{end}").write_bytes(data)
+    return Page(logdir)
 
 
 def asked(page: Page, bad: str, route: str, **query: Any) -> dict[str, Any]:

@@ -22,11 +22,6 @@ from tests.tb_plugin.pages.history_runs import (
 FORM = Form()
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-
-
 @pytest.fixture
 def snapshot():
     return trained().snapshot(FORM)

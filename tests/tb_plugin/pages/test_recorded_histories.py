@@ -17,11 +17,6 @@ from tests.tb_plugin.analysis.snapshots import (
 from tests.tb_plugin.pages.history_runs import Asked
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-
-
 def asked_of(tmp_path, name: str) -> Asked:
     folder = tmp_path / "job"
     folder.mkdir()
