@@ -143,6 +143,15 @@ FILES: dict[str, Callable[[], bytes]] = {
     "persid": lambda: b"\x80\x02Pid\n.",
     "binpersid": lambda: HEAD + b"K\x01Q.",
     "next buffer": lambda: b"\x80\x05\x97.",
+    # What no pickler writes.
+    "an end too early": lambda: HEAD + b".",
+    "two values": lambda: HEAD + b"}}.",
+    "a list that was not begun": lambda: HEAD + b"]e.",
+    "an entry without a value": lambda: HEAD + b"}(" + text("a") + b"u.",
+    "protocol 0": lambda: b"(dp0\n.",
+    "protocol 99": lambda: b"\x80\x63}.",
+    "a reference to nothing": lambda: HEAD + b"h\x07.",
+    "no pickle": lambda: b"hello",
     # What claims to be large.
     "memo index 2**31": lambda: b"\x80\x02}r\xff\xff\xff\x7f.",
     "memo index 10**8": lambda: b"\x80\x02}r" + u4(10**8) + b".",

@@ -105,14 +105,3 @@ def test_progress_rises_to_the_end():
         at = len(window.data) // 2
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-
-
-def test_a_frame_within_a_frame_is_refused():
-    inner = b"\x95" + struct.pack("<Q", 2) + b"}."
-    with pytest.raises(RefusedError, match="within another"):
-        unpickled(b"\x80\x04\x95" + struct.pack("<Q", 99) + b"]" + inner + b"N" * 20)
-
-
-def test_a_frame_longer_than_the_file_is_refused():
-    with pytest.raises(RefusedError, match="longer than the file"):
-        unpickled(b"\x80\x04\x95" + struct.pack("<Q", 2**63) + b"}.")
