@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from tb_plugin.formats.found_files import Candidate
+from tb_plugin.formats.memprofiler.imports import Imports
 from tb_plugin.formats.memprofiler.listing import DumpListing
 from tb_plugin.formats.memprofiler.names import parse_file_name
 from tests import programs
@@ -103,3 +104,10 @@ def dumps_in(folder: Path, root: Path) -> DumpListing:
     )
     listing.list_files()
     return listing
+
+
+def opened(folder: Path) -> Imports:
+    """What the files of a directory hold."""
+    imports = Imports()
+    imports.update(dumps_in(folder, folder.parent).found)
+    return imports

@@ -11,19 +11,19 @@ import pytest
 from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.budget import Budget
-from tb_plugin.formats.memprofiler.imports import Imports, Window
+from tb_plugin.formats.memprofiler.imports import Window
 from tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder
-from tests.memprofiler_files import dumps_in, sizes_of, write_report, write_stats
+from tests.memprofiler_files import (
+    dumps_in,
+    opened,
+    sizes_of,
+    write_report,
+    write_stats,
+)
 from tests.tb_plugin.client import Page, refresh
 
 TRAINING = FunctionKey("training_step", "train")
-
-
-def opened(folder: Path) -> Imports:
-    imports = Imports()
-    imports.update(dumps_in(folder, folder.parent).found)
-    return imports
 
 
 @pytest.mark.parametrize("kinds", [("yaml",), ("pickle",), ("yaml", "pickle")])
@@ -67,27 +67,18 @@ def test_reports_are_windows_by_name_and_states_when_opened(tmp_path):
     window = Window("training_step", "train", 3)
     assert set(imports.windows) == {Window("training_step", "train", 2), window}
     assert set(imports.windows[window]) == {0, 1}
-    report = imports.report(window, 1)
-    assert report is not None
-    states = report.states
+    peaks = set()
+    for each in imports.windows:
+        report = imports.report(each, 1)
+        assert report is not None
+        peaks.add(report.states.at("window_peak", 0, None).total_bytes[0])
+    assert len(peaks) == 2, "each has its own, where MemProfiler prints the last one's"
+    states = imports.report(window, 1).states
     table = states.at("after_post_forward", 0, None)
     of_layer = states.tree.fqn.index("FSDPNet.layers.0")
     assert table.total_bytes[of_layer] == sizes_of(1, 3, 2)["Total"]
     assert states.tree.parent[of_layer] == states.tree.fqn.index("FSDPNet")
     assert imports.report(window, 7) is None
-
-
-def test_peaks_of_iterations_differ(tmp_path):
-    """MemProfiler prints the last iteration's peak into every report; we read each."""
-    for iteration in (2, 3, 4):
-        write_report(tmp_path, 0, iteration)
-    imports = opened(tmp_path)
-    peaks = set()
-    for window in imports.windows:
-        report = imports.report(window, 0)
-        assert report is not None
-        peaks.add(report.states.at("window_peak", 0, None).total_bytes[0])
-    assert len(peaks) == 3
 
 
 def test_captures_of_the_allocator_are_named_and_never_opened(tmp_path):
@@ -166,27 +157,6 @@ def test_links_are_followed_to_files_of_such_names_alone(tmp_path):
     assert not listing.list_files()
 
 
-def test_a_directory_of_such_files_is_a_run_of_every_route(tmp_path):
-    write_stats(tmp_path / "version_0" / "memprofiler", 0)
-    write_stats(tmp_path / "version_0" / "memprofiler", 1)
-    page = Page(tmp_path)
-    (run,) = page.get("/runs")["runs"]
-    assert run["name"] == "version_0/memprofiler"
-    assert run["num_ranks"] == 2
-    assert run["last_ms"] > 0
-    assert page.get("/runs")["foreign"] == []
-    assert page.plugin.is_active()
-    overview = page.get("/overview", run=run["id"])
-    assert [r["source"] for r in overview["recorded"]] == ["memprofiler"]
-    assert overview["recorded"][0]["num_ranks"] == 2
-    assert overview["strip"]["lost"].tolist() == [0, 0]
-    assert overview["strip"]["host"].max() < len(overview["strip"]["hosts"])
-    for route in ("/timeline", "/heatmap", "/host"):
-        assert page.raw(route, run=run["id"]).status_code == 200
-        assert page.raw(route, run=run["id"], rank=1).status_code == 200
-        assert page.raw(route, run=run["id"], rank=9).status_code == 404
-
-
 def test_a_recording_in_the_same_directory_is_another_run(tmp_path):
     RunBuilder(tmp_path / "exp").simple(1, 5)
     write_stats(tmp_path / "exp", 0)
@@ -226,56 +196,6 @@ def test_a_check_gives_way(tmp_path):
     assert not imports.check(Budget(-1))
     assert imports.check(Budget(60))
     assert np.isfinite(imports.found.newest_ns)
-
-
-def test_reports_open_in_the_modules_view(tmp_path):
-    for rank in (0, 1):
-        for iteration in (2, 3):
-            write_report(tmp_path / "memprofiler", rank, iteration)
-    (tmp_path / "memprofiler" / "fsdp_mem_rank_2_training_step_3.log").write_text("x\n")
-    page = Page(tmp_path)
-    run = page.run_id("memprofiler")
-    shown = page.get("/modules", run=run, rank=1)
-    assert shown["facts"]["source"] == "imported"
-    assert [w["iteration"] for w in shown["windows"]] == [2, 3]
-    assert shown["rank"] == 1
-    assert shown["state"] == "after_post_forward"
-    names = [shown["tree"]["names"][i] for i in shown["tree"]["name"]]
-    assert names == ["FSDPNet", "layers.0"]
-    assert shown["total_bytes"].tolist() == [
-        sizes_of(1, 3, place)["Total"] for place in (1, 2)
-    ]
-    by_name = {c["name"]: c["bytes"].tolist() for c in shown["categories"]}
-    assert by_name["all_gather"] == [sizes_of(1, 3, p)["All Gather"] for p in (1, 2)]
-    one = page.get("/module", run=run, module="FSDPNet.layers.0", rank=0)
-    assert one["over_ranks"]["rank"].tolist() == [0, 1, 2]
-    assert np.isnan(one["over_ranks"]["total_bytes"]).tolist() == [False, False, True]
-    bad = page.get("/modules", run=run, rank=2, window=shown["window"])
-    assert any("rank_2" in p["path"] for p in bad["problems"])
-    assert page.raw("/module_timeline", run=run).status_code == 200
-
-
-def test_snaps_open_in_the_functions_view(tmp_path):
-    folder = tmp_path / "memprofiler"
-    for rank in (0, 1):
-        write_stats(folder, rank, iterations=(2, 3))
-    write_report(folder, 1, 3)
-    (folder / "cuda_alloc_rank_1.training_step.3.end.pickle").write_bytes(b"12345")
-    page = Page(tmp_path)
-    run = page.run_id("memprofiler")
-    shown = page.get("/functions", run=run, rank=1, stat="rss_bytes")
-    assert shown["source"] == "imported"
-    assert [f["function"] for f in shown["functions"]] == ["training_step"]
-    assert shown["ranks"].tolist() == [0, 1]
-    assert shown["calls"]["iteration"].tolist() == [2, 3]
-    stats = {stat["name"]: stat for stat in shown["stats"]}
-    assert stats["rss_bytes"]["start"].tolist() == [1_002_001, 1_003_001]
-    assert stats["hook.npp_diff"]["difference"].tolist() == [6_815_744] * 2
-    assert shown["over_ranks"]["start"].tolist() == [3_001, 1_003_001]
-    (history,) = shown["histories"]
-    assert history["path"].endswith("cuda_alloc_rank_1.training_step.3.end.pickle")
-    assert (history["rank"], history["num_bytes"]) == (1, 5)
-    assert shown["module_window"] == "training_step/train/3"
 
 
 def test_a_directory_of_nothing_that_can_be_opened_is_named(tmp_path):

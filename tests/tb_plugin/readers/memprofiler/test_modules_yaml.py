@@ -13,8 +13,7 @@ from tb_plugin.budget import Budget
 from tb_plugin.formats.memprofiler.imports import Imports, Window
 from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
 from tb_plugin.formats.memprofiler.stats import UnreadableError
-from tests.memprofiler_files import dumps_in, sizes_of, write_report
-from tests.tb_plugin.client import Page
+from tests.memprofiler_files import opened, sizes_of, write_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,12 +44,6 @@ def write_modules(folder: Path, rank: int, iterations: tuple[int, ...]) -> Path:
     calls = {f"{rank}.training_step.{i}": call_of(rank, i) for i in iterations}
     path.write_text(text_of(calls))
     return path
-
-
-def opened(folder: Path) -> Imports:
-    imports = Imports()
-    imports.update(dumps_in(folder, folder.parent).found)
-    return imports
 
 
 def total(imports: Imports, window: Window, rank: int, module: str) -> float:
@@ -106,21 +99,6 @@ def test_where_there_is_a_report_of_the_call_it_is_the_one_that_counts(tmp_path)
     assert problem.path.endswith(".log")
 
 
-def test_they_open_in_the_modules_view_each_by_itself(tmp_path):
-    write_modules(tmp_path / "memprofiler", 0, (2, 3))
-    page = Page(tmp_path)
-    run = page.run_id("memprofiler")
-    shown = page.get("/modules", run=run)
-    assert [w["iteration"] for w in shown["windows"]] == [2, 3]
-    for window in shown["windows"]:
-        one = page.get("/modules", run=run, window=window["id"])
-        assert one["total_bytes"].tolist() == [
-            sizes_of(0, window["iteration"], place)["Total"] for place in (1, 2)
-        ]
-    functions = page.get("/functions", run=run)
-    assert [f["function"] for f in functions["functions"]] == ["training_step"]
-
-
 @pytest.mark.parametrize(
     "name", ["a b", "it's", 'say "x"', "a: b", "ü", "x.2.y", "-", "# no"]
 )
@@ -128,17 +106,9 @@ def test_functions_whose_names_hold_anything_are_found(name):
     calls = {f"0.{name}.{i}": call_of(0, i) for i in (2, 3)}
     data = text_of(calls).encode()
     found = find_calls(data, 0)
-    assert [(c.function.function, c.iteration) for c in found.calls] == [
-        (name, 2),
-        (name, 3),
-    ]
+    found_names = [(c.function.function, c.iteration) for c in found.calls]
+    assert found_names == [(name, 2), (name, 3)]
     assert read_call(data, found.calls[1]).left_out.num == 0
-
-
-def test_a_phase_before_the_function_is_a_phase():
-    data = text_of({"0.val.step.2": call_of(0, 2)}).encode()
-    (call,) = find_calls(data, 0).calls
-    assert call.function == ("step", "val")
 
 
 def test_what_is_wrong_is_named_and_hides_nothing_else(tmp_path):

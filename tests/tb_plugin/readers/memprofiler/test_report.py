@@ -16,7 +16,8 @@ from tb_plugin.formats.memprofiler import rows as report_rows
 from tb_plugin.formats.memprofiler.report import read_report
 from tb_plugin.formats.memprofiler.rows import UNITS, size_of
 from tb_plugin.formats.memprofiler.stats import UnreadableError
-from tests.memprofiler_files import printed_by_torch
+from tests.memprofiler_files import FSDP_LABELS as LABELS
+from tests.memprofiler_files import RULE, printed_by_torch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,16 +25,11 @@ if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.rows import Report
 
 CUDA = (32769024, 131074048, 131072, 1024, 0, 67637760, 0, 65536000, 0, 2048, 0)
-LABELS = (
-    *("Sharded Param", "Unsharded Param", "Buffer", "Sharded Grad", "Unsharded Grad"),
-    *("Activation", "Temp", "All Gather", "Reduce Scatter", "OptState", "Inputs"),
-)
 ENUMS = (
     *("SHARDED_PARAM", "UNSHARDED_PARAM", "BUFFER", "SHARDED_GRAD", "UNSHARDED_GRAD"),
     *("ACT", "TEMP", "ALL_GATHER", "REDUCE_SCATTER", "OPT", "INP"),
 )
 CPU = {"Sharded Param": 60039168, "Sharded Grad": 32768000, "Buffer": 16, "OptState": 65536008}  # fmt: skip
-RULE = "-" * 80
 
 
 @pytest.fixture(scope="module")
