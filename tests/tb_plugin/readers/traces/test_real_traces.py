@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections import defaultdict
@@ -15,7 +16,7 @@ from tests.tb_plugin.readers.traces.reading import read
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "nowhere")) / "kineto"
 EXPECTED = sorted(REAL.rglob("expected.json"))
 FIGURES = [
-    pytest.param(path.parent / name, figures, id=f"{path.parent.name}/{name}")
+    pytest.param((path.parent / name, figures), id=f"{path.parent.name}/{name}")
     for path in EXPECTED
     for name, figures in json.loads(path.read_text()).get("independent", {}).items()
 ]
@@ -24,6 +25,8 @@ FILES = sorted(
     for path in REAL.rglob("*")
     if path.is_file() and "expected" not in path.name and path.name != "pypi043.json"
 )
+
+traces = functools.lru_cache(maxsize=None)(read)
 
 pytestmark = pytest.mark.skipif(
     not EXPECTED, reason="MEMBOARD_REAL_DATA holds no traces"
@@ -34,32 +37,32 @@ pytestmark = pytest.mark.skipif(
     "path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}"
 )
 def test_every_file_loads(path):
-    trace = read(path)
+    trace = traces(path)
     assert trace.start_ns <= trace.end_ns
     for problem in trace.problems:
         assert problem.what
 
 
-@pytest.mark.parametrize(("path", "figures"), FIGURES)
-def test_counts_of_events_by_phase_and_category(path, figures):
-    trace = read(path)
+@pytest.fixture(params=FIGURES)
+def recorded(request):
+    """A trace and its figures; each file is read once."""
+    path, figures = request.param
+    return traces(path), figures
+
+
+def test_counts_and_what_the_trace_says_of_itself(recorded):
+    trace, figures = recorded
     assert dict(trace.num_events) == figures["by_ph_cat"]
     assert sum(trace.num_events.values()) == figures["events"]
-
-
-@pytest.mark.parametrize(("path", "figures"), FIGURES)
-def test_what_the_trace_says_of_itself(path, figures):
-    facts = read(path).facts
-    distributed = figures["distributedInfo"] or {}
+    facts, distributed = trace.facts, figures["distributedInfo"] or {}
     assert facts.rank == distributed.get("rank", -1)
     assert facts.world_size == distributed.get("world_size", -1)
     assert len(facts.devices) == figures["n_device_properties"]
     assert dict(facts.distributed) == distributed
 
 
-@pytest.mark.parametrize(("path", "figures"), FIGURES)
-def test_steps_start_and_last_as_they_should_to_the_nanosecond(path, figures):
-    trace = read(path)
+def test_steps_start_and_last_as_they_should_to_the_nanosecond(recorded):
+    trace, figures = recorded
     base = figures["baseTimeNanoseconds"] or 0
     found = []
     for row in range(len(trace.slices)):
@@ -81,9 +84,9 @@ def test_steps_start_and_last_as_they_should_to_the_nanosecond(path, figures):
         assert ours[2] == theirs[2]
 
 
-@pytest.mark.parametrize(("path", "figures"), FIGURES)
-def test_memory_by_device(path, figures):
-    memory = read(path).memory
+def test_memory_by_device(recorded):
+    trace, figures = recorded
+    memory = trace.memory
     expected = figures["memory_by_device_type_id"]
     found = defaultdict(list)
     for row in range(len(memory)):
@@ -103,12 +106,11 @@ def test_memory_by_device(path, figures):
         assert bool((memory.address[rows] != 0).any()) == said["has_addr"]
 
 
-@pytest.mark.parametrize(("path", "figures"), FIGURES)
-def test_kernels_and_how_long_they_ran(path, figures):
+def test_kernels_and_how_long_they_ran(recorded):
+    trace, figures = recorded
     gpu = figures.get("gpu")
     if gpu is None:
         pytest.skip("without a device")
-    trace = read(path)
     kernels = [
         int(row)
         for row in trace.device_work.row
@@ -135,7 +137,7 @@ def test_a_slice_shows_all_its_arguments(path):
         events = plain(path)["traceEvents"]
     except json.JSONDecodeError:
         pytest.skip("damaged")
-    trace = read(path)
+    trace = traces(path)
     for row in range(0, len(trace.slices), max(len(trace.slices) // 50, 1)):
         handle = int(trace.slices.args[row])
         if handle >= 0:
