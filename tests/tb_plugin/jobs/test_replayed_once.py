@@ -1,9 +1,9 @@
-"""Long captures of our own are replayed once, whichever server opens them next."""
+"""Long histories are replayed once, whichever server opens them next."""
 
 from __future__ import annotations
 
+import pickle
 import shutil
-import time
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.recording.captures import captures_of
+from tb_plugin.formats.recording.captures import capture_of, captures_of
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from tb_plugin.jobs import replays as module
 from tb_plugin.jobs.histories import Histories
@@ -21,6 +21,7 @@ from tb_plugin.jobs.replays import key_of_content
 from tb_plugin.worker.cache import ColumnCache, FileKey
 from tb_plugin.worker.importer import Importer
 from tests.builders import RunBuilder
+from tests.collector.recordings import wait_until
 from tests.simulate import Form
 from tests.tb_plugin.jobs.replay_results import results, same
 from tests.tb_plugin.pages.history_runs import captured, trained
@@ -45,10 +46,21 @@ def recorded(folder: Path, num_events: int = 2000) -> Path:
     return path
 
 
+def dumped(folder: Path, num_events: int = 2000) -> Path:
+    """A snapshot in a file of its own."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "snapshot.pickle"
+    path.write_bytes(pickle.dumps(trained(num_events).snapshot(Form()), 4))
+    return path
+
+
 def found_in(path: Path) -> FoundHistory:
+    key = FileKey.of(path.stat())
+    shown = FoundSnapshot("f0123456789abcdef", str(path), path.name, key, 0)
+    if path.suffix == ".pickle":
+        return FoundHistory("run", reference_of_file(shown), "file", shown)
     file = rank_file(path)
     (entry,) = captures_of(file)
-    shown = FoundSnapshot("f0", str(path), path.name, FileKey(1, 1, 1, 1), 0)
     source = OwnCapture(file, entry)
     return FoundHistory("run", reference_of_file(shown), "by_hand", source)
 
@@ -85,46 +97,55 @@ def server(tmp_path):
         one.importer.close()
 
 
-def until_kept(folder: Path, count: int) -> None:
-    """Keeping goes on after the history is open."""
-    deadline = time.monotonic() + 60
-    while len(list(folder.rglob("*.columns"))) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def until_kept(folder: Path, path: Path) -> Path:
+    """The file of what replaying came to; keeping goes on after the history is open."""
+    found = found_in(path)
+    key = FileKey.of(path.stat())
+    if isinstance(found.source, OwnCapture):
+        key = key_of_content(capture_of(found.source.file, found.source.entry).tables)
+    kept = ColumnCache(folder).path(key, module.CACHED_AS)
+    wait_until(kept.exists)
+    return kept
 
 
-def test_the_next_server_has_it_from_the_cache(tmp_path, server, all_long):
-    path = recorded(tmp_path / "exp")
+@pytest.mark.parametrize("made", [recorded, dumped])
+def test_the_next_server_has_it_from_the_cache(tmp_path, server, all_long, made):
+    path = made(tmp_path / "exp")
     first = server().open(path)
     assert not first.is_known
-    until_kept(tmp_path / "cache", 1)
+    kept = until_kept(tmp_path / "cache", path)
     second = server().open(path)
     assert second.is_known
     for one, other in zip(results(first), results(second), strict=True):
         for mine, its in zip(one, other, strict=True):
             same(mine, its)
+    # What is damaged is made again.
+    data = kept.read_bytes()
+    kept.unlink()  # who has mapped it keeps it
+    kept.write_bytes(data[:-100])
+    third = server().open(path)
+    assert not third.is_known
+    same(results(third)[0][1], results(first)[0][1])
+
+
+def test_what_is_written_to_a_file_anew_is_another_content(tmp_path, server, all_long):
+    path = dumped(tmp_path / "exp")
+    first = server().open(path)
+    until_kept(tmp_path / "cache", path)
+    changed = server().open(dumped(tmp_path / "exp", 500))
+    assert not changed.is_known
+    assert changed.device(None).num_events < first.device(None).num_events
 
 
 def test_it_is_known_by_its_content_wherever_it_lies(tmp_path, server, all_long):
     path = recorded(tmp_path / "exp")
     server().open(path)
-    until_kept(tmp_path / "cache", 1)
+    until_kept(tmp_path / "cache", path)
     other = tmp_path / "copied" / path.name
     other.parent.mkdir()
     shutil.copyfile(path, other)
     assert server().open(other).is_known
     assert not server().open(recorded(tmp_path / "longer", 2500)).is_known
-
-
-def test_what_is_kept_and_damaged_is_made_again(tmp_path, server, all_long):
-    path = recorded(tmp_path / "exp")
-    first = server().open(path)
-    until_kept(tmp_path / "cache", 1)
-    (kept,) = (tmp_path / "cache").rglob("*.columns")
-    kept.write_bytes(kept.read_bytes()[:-100])
-    again = server().open(path)
-    assert not again.is_known
-    same(results(again)[0][1], results(first)[0][1])
 
 
 def test_short_ones_need_no_cache(tmp_path, server):
@@ -140,27 +161,29 @@ TABLES: dict[str, Any] = {
 }
 
 
-def changed(**tables: Any) -> Any:
+def other_tables(**tables: Any) -> Any:
     return key_of_content({**TABLES, **tables})
 
 
 def test_the_key_is_of_every_table_column_type_and_value():
     events, texts = TABLES["events"], TABLES["strings"]["text"]
     others = [
-        changed(),
-        changed(events={**events, "size": np.arange(5) + 8}),
-        changed(events={**events, "size": (np.arange(5) + 7).astype(np.int32)}),
-        changed(events={"size": events["addr"], "addr": events["size"]}),
-        changed(events={**events, "more": np.arange(0)}),
-        changed(strings={"text": ("ab", "c", "\ud800")}),
-        changed(strings={"text": texts[:2]}),
-        changed(more={"a": ("",)}),
+        other_tables(),
+        other_tables(events={**events, "size": np.arange(5) + 8}),
+        other_tables(events={**events, "size": (np.arange(5) + 7).astype(np.int32)}),
+        other_tables(events={"size": events["addr"], "addr": events["size"]}),
+        other_tables(events={**events, "more": np.arange(0)}),
+        other_tables(strings={"text": ("ab", "c", "\ud800")}),
+        other_tables(strings={"text": texts[:2]}),
+        other_tables(more={"a": ("",)}),
         key_of_content({"events": events}),
         key_of_content({}),
     ]
     assert len(set(others)) == len(others)
-    assert changed() == changed(events={**events, "addr": np.arange(10)[:5]})
-    assert changed() == changed(events={**events, "addr": np.arange(0, 10)[:5].copy()})
+    assert other_tables() == other_tables(events={**events, "addr": np.arange(10)[:5]})
+    assert other_tables() == other_tables(
+        events={**events, "addr": np.arange(0, 10)[:5].copy()}
+    )
 
 
 @given(st.lists(st.text(max_size=3), max_size=5), st.lists(st.text(max_size=3)))

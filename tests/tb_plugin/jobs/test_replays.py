@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import errno
-import pickle
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from unittest.mock import MagicMock
 
 import msgspec
 import numpy as np
@@ -17,16 +14,12 @@ from collector.format.snapshots import tables_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.contract.parameters import parse
 from tb_plugin.contract.routes import query_of
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from tb_plugin.jobs import replays as module
-from tb_plugin.jobs.histories import Histories
-from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from tb_plugin.jobs.open_history import OpenHistory
 from tb_plugin.jobs.replays import CACHED_AS, read_replays, write_replays
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.worker.cache import ColumnCache, FileKey
 from tb_plugin.worker.columns import open_columns, write_columns
-from tb_plugin.worker.importer import Importer
 from tests.simulate import Form, oom_case
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
@@ -39,8 +32,6 @@ from tests.tb_plugin.jobs.replay_results import fresh, results, same
 from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tb_plugin.analysis.snapshots.snapshot import Snapshot
 
 KEY = FileKey(1, 2, 3, 4)
@@ -124,19 +115,9 @@ def test_every_route_answers_the_same(cache, name):
 # -- what is not right ----------------------------------------------------------------
 
 
-def kept_file(cache: ColumnCache) -> Path:
-    return cache.path(KEY, CACHED_AS)
-
-
-def overwrite(path: Path, data: bytes) -> None:
-    """Put another file in its place: who has mapped this one keeps it."""
-    path.unlink(missing_ok=True)
-    path.write_bytes(data)
-
-
 def rewritten(cache: ColumnCache, change: Any) -> None:
     """The kept file as something else wrote it: whole, but with something changed."""
-    found = open_columns(kept_file(cache))
+    found = open_columns(cache.path(KEY, CACHED_AS))
     tables = {
         name: {
             key: np.array(c) if isinstance(c, np.ndarray) else c for key, c in t.items()
@@ -208,41 +189,6 @@ def test_a_file_of_another_snapshot_is_made_again(cache):
     assert read_replays(cache, KEY, other) == {}
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.999])
-def test_a_torn_file_is_made_again(cache, share):
-    snapshot = simulated()
-    write_replays(cache, KEY, fresh(snapshot))
-    path = kept_file(cache)
-    data = path.read_bytes()
-    overwrite(path, data[: int(len(data) * share)])
-    assert read_replays(cache, KEY, snapshot) == {}
-    assert not path.exists()
-    compare(cache, snapshot)
-
-
-def test_a_flipped_bit_is_noticed_wherever_it_is(cache):
-    snapshot = simulated()
-    write_replays(cache, KEY, fresh(snapshot))
-    data = kept_file(cache).read_bytes()
-    mapped = open_columns(kept_file(cache))
-    inside = [
-        data.index(np.ascontiguousarray(mapped[f"{table} 0"][name]).tobytes())
-        for table, name in (("lives", "born"), ("levels", "active"), ("marks", "end"))
-    ]
-    for place in (*inside, 3, len(data) - 40, len(data) - 3):
-        torn = bytearray(data)
-        torn[place] ^= 4
-        overwrite(kept_file(cache), bytes(torn))
-        assert read_replays(cache, KEY, snapshot) == {}, place
-
-
-def test_another_version_is_another_file(cache, monkeypatch):
-    snapshot = simulated()
-    write_replays(cache, KEY, fresh(snapshot))
-    monkeypatch.setattr(module, "CACHED_AS", "replay next")
-    assert read_replays(cache, KEY, snapshot) == {}
-
-
 # -- a cache that does not work -------------------------------------------------------
 
 
@@ -260,77 +206,3 @@ def test_where_nothing_can_be_written_what_is_there_is_still_read(tmp_path):
     assert read_replays(cache, KEY, snapshot) == {}
     write_replays(ColumnCache(tmp_path), KEY, fresh(snapshot))
     assert read_replays(cache, KEY, snapshot)
-
-
-def test_the_bound_of_the_cache_is_that_of_all_its_files(tmp_path):
-    snapshot = simulated()
-    cache = ColumnCache(tmp_path)
-    write_replays(cache, KEY, fresh(snapshot))
-    size = kept_file(cache).stat().st_size
-    bounded = ColumnCache(tmp_path, max_bytes=int(2.5 * size))
-    for inode in range(10, 15):
-        write_replays(bounded, FileKey(1, inode, 3, 4), fresh(snapshot))
-    total = sum(path.stat().st_size for path in cache.directory().iterdir())
-    assert size < total <= 2.5 * size
-
-
-# -- the reader -----------------------------------------------------------------------
-
-
-def found_of(path: Path) -> FoundHistory:
-    status = path.stat()
-    file = FoundSnapshot(
-        id="f0123456789abcdef",
-        path=str(path),
-        shown_path=path.name,
-        key=FileKey.of(status),
-        rank=0,
-    )
-    return FoundHistory("run", reference_of_file(file), "file", file)
-
-
-def opened(folder: Path, found: FoundHistory) -> OpenHistory:
-    """By a reader of its own, as another start of the server opens it."""
-    importer = Importer(ColumnCache(folder))
-    try:
-        opening = Histories(lambda: importer).open(MagicMock(), found)
-        assert opening.wait(120)
-        assert opening.result is not None, opening.problem
-        return opening.result
-    finally:
-        importer.close()
-
-
-def until_kept(folder: Path, found: FoundHistory) -> Path:
-    """The file in the cache, which comes after the history is open."""
-    assert isinstance(found.source, FoundSnapshot)
-    path = ColumnCache(folder).path(found.source.key, CACHED_AS)
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return path
-
-
-def test_who_opens_a_file_again_is_spared_replaying_it(tmp_path):
-    path = tmp_path / "snapshot.pickle"
-    path.write_bytes(pickle.dumps(trained(3000).snapshot(Form()), 4))
-    found, folder = found_of(path), tmp_path / "cache"
-    first = opened(folder, found)
-    kept = until_kept(folder, found)
-    assert not first.is_known
-    second = opened(folder, found)
-    assert second.is_known
-    for one, other in zip(results(first), results(second), strict=True):
-        for mine, its in zip(one, other, strict=True):
-            same(mine, its)
-    overwrite(kept, kept.read_bytes()[:-9])
-    third = opened(folder, found)
-    assert not third.is_known
-    until_kept(folder, found)
-    # What is written to it anew is another content.
-    path.write_bytes(pickle.dumps(trained(500).snapshot(Form()), 4))
-    changed = opened(folder, found_of(path))
-    assert not changed.is_known
-    assert changed.device(None).num_events < first.device(None).num_events
-    until_kept(folder, found_of(path))
