@@ -228,12 +228,7 @@ class Listing(ABC, Generic[File, Files]):
         except OSError:
             return None  # it vanished since it was found
         if isinstance(found, NotOpened):
-            rank = self.rank_of(candidate)
-            problems.append(
-                Problem(
-                    "warning", shown, found.sentence, remedy=found.remedy, rank=rank
-                )
-            )
+            problems.append(found.problem(shown, self.rank_of(candidate)))
             return None
         file, key = self._known.get(candidate), FileKey.of(found.status)
         if file is None or (file.path, file.key) != (found.path, key):

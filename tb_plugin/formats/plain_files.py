@@ -12,6 +12,7 @@ import stat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_plugin import storage
+from tb_plugin.api.base import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +38,10 @@ class NotOpened(NamedTuple):
     """What it is instead."""
     remedy: str
 
-    @property
-    def sentence(self) -> str:
+    def problem(self, shown_path: str, rank: int | None) -> Problem:
         """For people."""
-        return f"This is {self.what}; it is not opened."
+        what = f"This is {self.what}; it is not opened."
+        return Problem("warning", shown_path, what, remedy=self.remedy, rank=rank)
 
 
 def plain_file(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin.api.functions import HistoryReference
 from tb_plugin.contract.errors import NotFoundError
+from tb_plugin.formats.recording.captures import captures_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +149,7 @@ def history_of(run: Run, history_id: str, budget: Budget) -> FoundHistory:
         for start, own in run.rank_files(rank):
             if own.attempt != attempt:
                 continue
-            for entry in _captures_of(own, budget):
+            for entry in captures_of(own, budget):
                 if entry.kind == "history" and entry.offset == offset:
                     return _of_capture(run, start.index, own, entry)
     raise NotFoundError(
@@ -196,12 +197,6 @@ def reference_of_file(file: FoundSnapshot) -> HistoryReference:
     )
 
 
-def _captures_of(file: RankFile, budget: Budget) -> Sequence[CaptureEntry]:
-    from tb_plugin.formats.recording.captures import captures_of
-
-    return captures_of(file, budget)
-
-
 def _of_captures(
     run: Run, attempt: AttemptFiles, file: RankFile, budget: Budget
 ) -> tuple[tuple[FoundHistory, ...], bool]:
@@ -209,7 +204,7 @@ def _of_captures(
     was_exhausted, budget.exhausted = budget.exhausted, False
     found = tuple(
         _of_capture(run, attempt.index, file, entry)
-        for entry in _captures_of(file, budget)
+        for entry in captures_of(file, budget)
         if entry.kind == "history"
     )
     is_whole = not budget.exhausted

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.names import parse_rank_file_name
 from tb_plugin import storage
-from tb_plugin.api.base import Problem
 from tb_plugin.formats.found_files import MAX_PROBLEMS
 from tb_plugin.formats.plain_files import NotOpened, plain_file
 from tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
+    from tb_plugin.api.base import Problem
     from tb_plugin.storage.contract import Entry
 
 FileKey = tuple[int, str]
@@ -88,15 +88,7 @@ class RankFileListing:
             return  # it vanished between the listing and the look
         if isinstance(found, NotOpened):
             shown = f"{self._shown_folder}/{entry.name}"
-            problems.append(
-                Problem(
-                    "warning",
-                    shown,
-                    found.sentence,
-                    remedy=found.remedy,
-                    rank=parsed.rank,
-                )
-            )
+            problems.append(found.problem(shown, parsed.rank))
             return
         path, status = found
         part = Part(

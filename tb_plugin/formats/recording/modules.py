@@ -8,7 +8,8 @@ and the capture's place in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from collector.format.errors import FormatError
@@ -179,7 +180,7 @@ def _of_file(file: RankFile, attempt: int, budget: Budget) -> Iterator[RankWindo
             time_ns=entry.time_ns,
             path=file.shown_path,
             identity=(file.identity, "modules", entry.offset),
-            open=_Opener(file, entry),
+            open=partial(_recorded, file, entry),
         )
 
 
@@ -193,72 +194,28 @@ def _imported(imports: Imports) -> Iterator[RankWindow]:
                 time_ns=file.key.mtime_ns,
                 path=file.shown_path,
                 identity=(file, "modules", window),  # a file may hold many
-                open=_ReportOpener(imports, window, rank),
+                open=partial(_reported, imports, window, rank),
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Opener:
-    """Reads one capture of a rank's file."""
-
-    file: RankFile
-    entry: CaptureEntry
-
-    def __call__(self) -> RankModules:
-        try:
-            capture = read_capture(self.file, self.entry, NEEDED)
-            log = module_log(capture.tables, capture.meta.get("devices"))
-        except (FormatError, LogError, OSError) as error:
-            what = str(error)
-            if isinstance(error, LogError):
-                what = f"{named(self.entry)} cannot be shown: {what}"
-            raise ModulesError(
-                f"{what[:1].upper()}{what[1:]}.",
-                f"byte {self.entry.offset} of the file",
-                "The disk was full or the process died while it was written. All other"
-                " windows are shown.",
-            ) from error
-        facts = _facts(
-            capture.meta,
-            "simulated" if self.file.header.simulated else "recorded",
-            num_events=len(log.delta_bytes),
-            num_repaired=log.num_repaired,
-            num_negative=log.num_negative,
-        )
-        return RankModules(log, facts)
-
-
-@dataclass(frozen=True, slots=True)
-class _ReportOpener:
-    """Reads one report of another tool."""
-
-    imports: Imports
-    window: Window
-    rank: int
-
-    def __call__(self) -> RankModules:
-        report = self.imports.report(self.window, self.rank)
-        if report is None:
-            raise ModulesError(
-                "The report of this rank cannot be read.",
-                "",
-                "The problems of the run say why. All other ranks are shown.",
-            )
-        facts = CaptureFacts(source="imported", reasons=report.reasons)
-        return RankModules(report.states, facts)
-
-
-def _facts(
-    meta: Mapping[str, Any],
-    source: Source,
-    *,
-    num_events: int,
-    num_repaired: int,
-    num_negative: int,
-) -> CaptureFacts:
-    said = Meta(meta)
-    return CaptureFacts(
-        source=source,
+def _recorded(file: RankFile, entry: CaptureEntry) -> RankModules:
+    """One capture of a rank's file."""
+    try:
+        capture = read_capture(file, entry, NEEDED)
+        log = module_log(capture.tables, capture.meta.get("devices"))
+    except (FormatError, LogError, OSError) as error:
+        what = str(error)
+        if isinstance(error, LogError):
+            what = f"{named(entry)} cannot be shown: {what}"
+        raise ModulesError(
+            f"{what[:1].upper()}{what[1:]}.",
+            f"byte {entry.offset} of the file",
+            "The disk was full or the process died while it was written. All other"
+            " windows are shown.",
+        ) from error
+    said = Meta(capture.meta)
+    facts = CaptureFacts(
+        source="simulated" if file.header.simulated else "recorded",
         backend=said.text("backend"),
         world=said.text("world"),
         root=said.text("root"),
@@ -268,12 +225,26 @@ def _facts(
         num_optimizers=said.count("optimizers"),
         rounding_bytes=said.count("rounding_bytes"),
         torch_version=said.text("torch"),
-        num_events=num_events,
+        num_events=len(log.delta_bytes),
         num_events_dropped=said.count("num_events_dropped") or 0,
         reasons=tuple(said.texts("reasons", _MAX_REASONS)),
-        num_repaired=num_repaired,
-        num_negative=num_negative,
+        num_repaired=log.num_repaired,
+        num_negative=log.num_negative,
     )
+    return RankModules(log, facts)
+
+
+def _reported(imports: Imports, window: Window, rank: int) -> RankModules:
+    """One report of another tool."""
+    report = imports.report(window, rank)
+    if report is None:
+        raise ModulesError(
+            "The report of this rank cannot be read.",
+            "",
+            "The problems of the run say why. All other ranks are shown.",
+        )
+    facts = CaptureFacts(source="imported", reasons=report.reasons)
+    return RankModules(report.states, facts)
 
 
 def _newest_ns(ranks: Mapping[int, RankWindow]) -> int:

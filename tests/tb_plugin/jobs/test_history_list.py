@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tb_plugin.budget import Budget
-from tb_plugin.formats.recording import captures as module
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.index.run import Run
+from tb_plugin.jobs import history_list as module
 from tb_plugin.jobs.history_list import listed
 from tests.builders import START_NS
 
