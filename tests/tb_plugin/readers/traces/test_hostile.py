@@ -95,7 +95,7 @@ def test_what_is_wrong_is_counted_and_hides_nothing_else(damaged, left, problems
 
 
 EVENT = json.dumps(event("a")).encode()
-DEEP = 300_000
+DEEP = 100_000
 
 
 @pytest.mark.parametrize(
