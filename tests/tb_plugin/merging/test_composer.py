@@ -70,27 +70,17 @@ def two_cycles(folder, ranks=(0, 1)):
     ]
 
 
-def test_one_cycle_aligns_the_begins(tmp_path):
-    trace = merge_files(*two_cycles(tmp_path)[:2])
-    assert begins(trace) == [(0, 1_000_100), (1, 1_000_100)]
-    assert trace["metadata"]["clock"] == "rank 0's clock"
-
-
-def test_a_second_cycle_keeps_ranks_and_follows_the_drift(tmp_path):
-    trace = merge_files(*two_cycles(tmp_path))
+@pytest.mark.parametrize("num_cycles", [1, 2])
+@pytest.mark.parametrize("ranks", [(0, 1), (8, 9)])
+def test_cycles_follow_the_drift_on_the_lowest_ranks_clock(tmp_path, ranks, num_cycles):
+    trace = merge_files(*two_cycles(tmp_path, ranks)[: 2 * num_cycles])
+    low, high = ranks
+    assert trace["metadata"]["clock"] == f"rank {low}'s clock"
     assert begins(trace) == [
-        (0, 1_000_100), (1, 1_000_100), (0, 2_000_100), (1, 2_000_100),
-    ]  # fmt: skip
+        (low, 1_000_100), (high, 1_000_100), (low, 2_000_100), (high, 2_000_100),
+    ][: 2 * num_cycles]  # fmt: skip
     # Nothing is lost and nothing unmatched: one B and one E per rank and cycle.
-    assert len(events(trace, "B")) == len(events(trace, "E")) == 4
-
-
-def test_on_another_node_the_lowest_rank_is_the_reference(tmp_path):
-    trace = merge_files(*two_cycles(tmp_path, ranks=(8, 9)))
-    assert trace["metadata"]["clock"] == "rank 8's clock"
-    assert begins(trace) == [
-        (8, 1_000_100), (9, 1_000_100), (8, 2_000_100), (9, 2_000_100),
-    ]  # fmt: skip
+    assert len(events(trace, "B")) == len(events(trace, "E")) == 2 * num_cycles
 
 
 def test_the_bound_is_the_smaller_of_the_two_ranks(tmp_path):

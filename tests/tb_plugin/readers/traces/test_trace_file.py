@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,12 @@ from tests.tb_plugin.readers.traces.reading import (
     read,
     shapes_of,
 )
+
+
+def point(ph: str, ts: int, tid: int = 1, pid: int = 1, **more: Any) -> dict:
+    """An event that lasts no time."""
+    return {"ph": ph, "ts": ts, "pid": pid, "tid": tid, **more}
+
 
 DISTRIBUTED = {"backend": "nccl", "rank": 3, "world_size": 8, "pg_config": []}
 
@@ -71,12 +78,12 @@ def test_distributed_info_may_be_text():
 
 def test_events_that_begin_and_end_become_slices():
     events = [
-        {"ph": "B", "name": "outer", "pid": 0, "tid": 1, "ts": 10, "args": {"a": 1}},
-        {"ph": "B", "name": "inner", "pid": 0, "tid": 1, "ts": 20},
-        {"ph": "E", "name": "inner", "pid": 0, "tid": 1, "ts": 25},
-        {"ph": "E", "name": "outer", "pid": 0, "tid": 1, "ts": 40},
-        {"ph": "E", "name": "never", "pid": 0, "tid": 1, "ts": 41},
-        {"ph": "B", "name": "open", "pid": 0, "tid": 2, "ts": 12},
+        point("B", 10, name="outer", args={"a": 1}),
+        point("B", 20, name="inner"),
+        point("E", 25, name="inner"),
+        point("E", 40, name="outer"),
+        point("E", 41, name="never"),
+        point("B", 12, tid=2, name="open"),
     ]
     trace = read(document(events))
     found = {
@@ -99,23 +106,11 @@ def test_events_that_begin_and_end_become_slices():
 
 def test_counters_instants_and_names():
     events = [
-        {
-            "ph": "M",
-            "name": "process_name",
-            "pid": 7,
-            "tid": 0,
-            "args": {"name": "Rank 2 training"},
-        },
-        {
-            "ph": "M",
-            "name": "thread_name",
-            "pid": 7,
-            "tid": 1,
-            "args": {"name": "main"},
-        },
-        {"ph": "C", "name": "memory", "pid": 7, "ts": 5, "args": {"a": 1, "b": 2.5}},
-        {"ph": "C", "name": "memory", "pid": 7, "ts": 3, "args": {"a": 7}},
-        {"ph": "i", "name": "saved", "pid": 7, "tid": 1, "ts": 4, "s": "g"},
+        point("M", 0, 0, 7, name="process_name", args={"name": "Rank 2 training"}),
+        point("M", 0, 1, 7, name="thread_name", args={"name": "main"}),
+        point("C", 5, 0, 7, name="memory", args={"a": 1, "b": 2.5}),
+        point("C", 3, 0, 7, name="memory", args={"a": 7}),
+        point("i", 4, 1, 7, name="saved", s="g"),
         event(pid=7, tid=1, ts=1, dur=9),
     ]
     trace = read(document(events))
@@ -129,40 +124,16 @@ def test_counters_instants_and_names():
 
 
 def test_flows_lead_from_slice_to_slice():
+    work = {"correlation": 7, "device": 64, "stream": 7, "blocks per SM": 1.5}
     events = [
         event("launch", ts=10, dur=5, cat="cuda_runtime", args={"correlation": 7}),
-        event(
-            "gemm",
-            ts=30,
-            dur=9,
-            cat="kernel",
-            pid=0,
-            tid=7,
-            args={"correlation": 7, "device": 64, "stream": 7, "blocks per SM": 1.5},
-        ),
-        {
-            "ph": "s",
-            "id": 7,
-            "cat": "ac2g",
-            "name": "ac2g",
-            "pid": 1,
-            "tid": 1,
-            "ts": 10,
-        },
-        {
-            "ph": "f",
-            "id": 7,
-            "cat": "ac2g",
-            "name": "ac2g",
-            "pid": 0,
-            "tid": 7,
-            "ts": 30,
-            "bp": "e",
-        },
+        event("gemm", ts=30, dur=9, cat="kernel", pid=0, tid=7, args=work),
+        point("s", 10, id=7, cat="ac2g", name="ac2g"),
+        point("f", 30, 7, 0, id=7, cat="ac2g", name="ac2g", bp="e"),
         event("forward", ts=50, dur=5),
         event("backward", ts=60, dur=5, tid=2),
-        {"ph": "s", "id": "x", "cat": "fwdbwd", "pid": 1, "tid": 1, "ts": 50},
-        {"ph": "f", "id": "x", "cat": "fwdbwd", "pid": 1, "tid": 2, "ts": 60},
+        point("s", 50, id="x", cat="fwdbwd"),
+        point("f", 60, 2, id="x", cat="fwdbwd"),
     ]
     trace = read(document(events))
     pairs = {
@@ -180,15 +151,16 @@ def test_flows_lead_from_slice_to_slice():
 
 
 def test_one_start_may_reach_several_ends_and_clocks_may_differ():
-    def point(phase: str, ts: int, tid: int) -> dict:
-        return {"ph": phase, "id": 1, "cat": "ac2g", "pid": 1, "tid": tid, "ts": ts}
-
+    flow = {"id": 1, "cat": "ac2g"}
     events = [
-        event("a", ts=10, tid=1),
-        event("b", ts=5, tid=2),
-        event("c", ts=20, tid=3),
+        event(name, ts, tid=at)
+        for at, name, ts in ((1, "a", 10), (2, "b", 5), (3, "c", 20))
     ]
-    events += [point("f", 5, 2), point("s", 10, 1), point("f", 20, 3)]
+    events += [
+        point("f", 5, 2, **flow),
+        point("s", 10, 1, **flow),
+        point("f", 20, 3, **flow),
+    ]
     trace = read(document(events))
     pairs = zip(trace.flows.from_row, trace.flows.to_row, strict=True)
     found = {(trace.name_of(first), trace.name_of(last)) for first, last in pairs}
@@ -214,14 +186,7 @@ def test_what_collectives_and_operators_say_becomes_columns():
 
 def test_memory_events_of_any_device():
     def memory(ts: int, **args: int) -> dict:
-        return {
-            "ph": "i",
-            "name": "[memory]",
-            "pid": 1,
-            "tid": 1,
-            "ts": ts,
-            "args": args,
-        }
+        return point("i", ts, name="[memory]", args=args)
 
     more = {
         "Device Type": 12,
