@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import tempfile
+import weakref
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +22,21 @@ if TYPE_CHECKING:
 
 
 def read(content: bytes | Path) -> Trace:
-    """The trace of a file of this content, through a column file."""
-    folder = Path(tempfile.mkdtemp())
-    path = content if isinstance(content, Path) else folder / "a.json"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    with path.open("rb", buffering=0) as file:
-        tables, meta = imported(file)
-        with (folder / "a.columns").open("wb") as out:
-            write_columns(out, tables, meta)
-    stored = open_columns(folder / "a.columns")
-    chunks = stored.get("chunks") or {}
-    return trace_of(stored, FileArgs(path, FileKey.of(path.stat()), chunks))
+    """The trace of a file of this content, through a column file; both go with it."""
+    with ExitStack() as unless_read:
+        folder = Path(tempfile.mkdtemp())
+        unless_read.callback(shutil.rmtree, folder)
+        path = content if isinstance(content, Path) else folder / "a.json"
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        with path.open("rb", buffering=0) as file:
+            tables, meta = imported(file)
+            with (folder / "a.columns").open("wb") as out:
+                write_columns(out, tables, meta)
+        stored = open_columns(folder / "a.columns")
+        args = FileArgs(path, FileKey.of(path.stat()), stored.get("chunks") or {})
+        weakref.finalize(args, unless_read.pop_all().close)
+        return trace_of(stored, args)
 
 
 def document(events: list[Any], **top: Any) -> bytes:
