@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.core.guard import Block
 from collector.integrations.batches import sizes_of
-from collector.integrations.events import canonical, class_name
+from collector.integrations.events import canonical
 from collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class MemBoardCallback(Recording, Callback):
 
 
 def _named(kind: str, one: Any) -> Callable[..., str]:
-    prefix = f"{kind}/{class_name(one)}/event/"
+    prefix = f"{kind}/{type(one).__name__}/event/"
     return lambda event, *_: prefix + _event_name(event)
 
 

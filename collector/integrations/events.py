@@ -10,7 +10,11 @@ Nothing here raises into the trainer; what the methods return and raise is their
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+
+from collector.core.patches import Patches
+from collector.steps.spans.log import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +26,6 @@ EVENT: Final = "event"
 CALLBACK: Final = "callback"
 """Categories of spans."""
 
-ALL_STATES: Final = ("skip", "warmup", "active", "active_and_save")
-
 LONG: Final = frozenset({"event/fit", "event/epoch", "event/eval"})
 """Events that are kept whatever the schedule says: they are few."""
 
@@ -34,11 +36,11 @@ class TrainerSpans:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._under_way: dict[str, list[Span]] = {}
-        self._replaced: list[_Replaced] = []
+        self._patches = Patches()
 
     def begin(self, name: str, category: str = EVENT) -> None:
         """An event begins; it may nest in one of the same name."""
-        states = ALL_STATES if name in LONG else None
+        states = STATES if name in LONG else None
         span = self._recorder.span(name, category=category, states=states)
         self._under_way.setdefault(name, []).append(span.start())
 
@@ -64,46 +66,30 @@ class TrainerSpans:
 
         An owner that forbids it is left alone, and one that another recording times.
         """
-        if isinstance(vars(owner).get(method), _Replaced):
-            return
-        try:
-            self._replaced.append(_Replaced(owner, method, function))
-        except (AttributeError, TypeError, ValueError):
-            return
+        with suppress(AttributeError, TypeError, ValueError):
+            if not isinstance(vars(owner).get(method), _InPlace):
+                stands = _InPlace(owner, method, function)
+                self._patches.attribute(owner, method, stands)
 
     def close(self) -> None:
         """End what is under way, and put everything back."""
-        replaced, self._replaced = self._replaced, []
-        for one in reversed(replaced):
-            one.restore()
+        self._patches.remove()
         for spans in self._under_way.values():
             while spans:
                 spans.pop().stop()
 
 
-class _Replaced:
+class _InPlace:
     """Stands in an instance in place of its class's method."""
 
     def __init__(self, owner: Any, method: str, function: Callable[..., Any]) -> None:
         self._owner = owner
         self._method = method
         self._function = function
-        self._had_own = method in vars(owner)
-        self._before = getattr(owner, method)
         self.__name__ = method
-        setattr(owner, method, self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
-
-    def restore(self) -> None:
-        """Leave the instance as it was, unless somebody else has been there since."""
-        if vars(self._owner).get(self._method) is not self:
-            return
-        if self._had_own:
-            setattr(self._owner, self._method, self._before)
-        else:
-            delattr(self._owner, self._method)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         owner = memo.get(id(self._owner), self._owner)
@@ -130,8 +116,3 @@ def canonical(event: str) -> tuple[str, bool | None]:
     if event.endswith("_end") or "after_" in event:
         return name, False
     return name, None
-
-
-def class_name(instance: Any) -> str:
-    """As it stands in a span's name."""
-    return type(instance).__name__

@@ -28,7 +28,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.integrations.events import class_name
 from collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ class MemBoardCallback(Recording, TrainerCallback):
         for callback in callbacks:
             if callback is self:
                 continue
-            prefix = f"callback/{class_name(callback)}/event/"
+            prefix = f"callback/{type(callback).__name__}/event/"
             for hook in hooks:
                 own = getattr(type(callback), hook, None)
                 if own not in (None, getattr(TrainerCallback, hook)):

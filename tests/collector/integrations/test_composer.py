@@ -14,10 +14,9 @@ import pytest
 import collector
 from collector.core.warn_once import logger
 from collector.errors import ConfigError
-from collector.format.names import RANK_FILES_DIR
 from collector.steps.spans.log import STATES
 from tests.collector.integrations import composer_standin as standin
-from tests.collector.recordings import read
+from tests.collector.recordings import rank_files, read, read_only_file
 from tests.collector.steps.test_span_log import named, spans_of
 
 
@@ -41,15 +40,11 @@ def trainer(callback, **given):
     )
 
 
-def files(run_dir) -> list[Path]:
-    return sorted(Path(run_dir).joinpath(*RANK_FILES_DIR).glob("*.events"))
-
-
 def test_a_fit_with_its_phases_epochs_steps_and_sizes(module):
     run = trainer(module.MemBoardCallback())
     run.fit()
     run.close()
-    (path,) = files("tensorboard_logs/1790-brave-otter")
+    (path,) = rank_files(Path("tensorboard_logs/1790-brave-otter"))
     found = read(path)
     assert found.steps() == [1, 2, 3, 4, 5, 6]  # as the trainer's own logs count
     assert found.column("samples") == [4 * n for n in range(1, 7)]
@@ -68,11 +63,11 @@ def test_it_records_beside_composers_own_tensorboard_logs(module, tmp_path):
     run = trainer(module.MemBoardCallback(), loggers=loggers)
     run.fit()
     run.close()
-    assert len(files(tmp_path / "tb" / "1790-brave-otter")) == 1
+    assert len(rank_files(tmp_path / "tb" / "1790-brave-otter")) == 1
     run = trainer(module.MemBoardCallback(tmp_path / "mine"), loggers=loggers)
     run.fit()
     run.close()
-    assert len(files(tmp_path / "mine")) == 1
+    assert len(rank_files(tmp_path / "mine")) == 1
 
 
 def test_evaluation_and_prediction_by_themselves(module, tmp_path):
@@ -80,7 +75,7 @@ def test_evaluation_and_prediction_by_themselves(module, tmp_path):
     run.eval()
     run.predict()
     run.close()
-    found = read(files(tmp_path / "a")[0])
+    found = read_only_file(tmp_path / "a")
     assert found.steps("val") == found.steps("predict") == [0, 1]
     assert found.steps() == []
 
@@ -91,7 +86,7 @@ def test_fits_of_one_trainer_are_one_recording(module, tmp_path):
     run.eval()
     run.fit()
     run.close()
-    found = read(files(tmp_path / "a")[0])
+    found = read_only_file(tmp_path / "a")
     assert found.steps() == [1, 2, 3, 4, 5, 6]
     assert found.steps("val") == list(range(6))
 
@@ -100,7 +95,7 @@ def test_epochs_of_unknown_length(module, tmp_path):
     run = trainer(module.MemBoardCallback(tmp_path / "a"), batches=0)
     run.fit()
     run.close()
-    found = read(files(tmp_path / "a")[0])
+    found = read_only_file(tmp_path / "a")
     assert [n["length"] for n in found.notes_of("epoch")] == [None, None]
 
 
@@ -109,13 +104,13 @@ def test_after_an_exception_what_was_recorded_is_there(module, tmp_path):
     with pytest.raises(RuntimeError, match="the batch is bad"):
         run.fit()
     run.close()
-    assert read(files(tmp_path / "a")[0]).steps() == [1, 2]
+    assert read_only_file(tmp_path / "a").steps() == [1, 2]
     with (
         pytest.raises(RuntimeError, match="the batch is bad"),
         module.MemBoardCallback(tmp_path / "b") as callback,
     ):
         trainer(callback, fail_at=2).fit()
-    assert read(files(tmp_path / "b")[0]).close.how == "exception"
+    assert read_only_file(tmp_path / "b").close.how == "exception"
 
 
 def test_no_failure_reaches_the_trainer(module, tmp_path, caplog, monkeypatch):
@@ -127,7 +122,7 @@ def test_no_failure_reaches_the_trainer(module, tmp_path, caplog, monkeypatch):
     run.fit()
     run.close()
     assert caplog.text.count("the callback failed in batch_end") == 1
-    assert read(files(tmp_path / "a")[0]).close.how == "closed"
+    assert read_only_file(tmp_path / "a").close.how == "closed"
 
 
 def test_without_composer_the_import_says_what_to_install(monkeypatch):
@@ -166,7 +161,7 @@ def test_spans_have_composers_names_and_all_events_end(module, tmp_path):
     inside = copy.deepcopy(other)
     sent = pickle.loads(pickle.dumps(other))
     run.close()
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     counts = Counter(row["name"] for row in spans_of(found))
     # A run of two epochs has both, and each begins and ends once.
     assert counts["event/epoch"] == 2
@@ -189,7 +184,7 @@ def test_a_step_that_saves_has_its_events_too(module, tmp_path):
     run = trainer(module.MemBoardCallback(tmp_path, schedule=schedule), batches=6)
     run.fit()
     run.close()
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     batches = [
         (row["step"], STATES[row["state"]]) for row in named(found, "event/forward")
     ]

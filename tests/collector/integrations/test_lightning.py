@@ -20,14 +20,13 @@ import torch  # noqa: E402
 import collector  # noqa: E402
 from collector.core.warn_once import logger  # noqa: E402
 from collector.errors import ConfigError  # noqa: E402
-from collector.format.names import RANK_FILES_DIR  # noqa: E402
 from collector.integrations.lightning import MemBoardCallback  # noqa: E402
 from tests.collector.integrations.models import (  # noqa: E402
     Regression,
     TwoOptimizers,
     batches,
 )
-from tests.collector.recordings import read  # noqa: E402
+from tests.collector.recordings import rank_files, read, read_only_file  # noqa: E402
 from tests.collector.steps.test_span_log import named, spans_of  # noqa: E402
 from tests.conftest import with_patience  # noqa: E402
 
@@ -52,15 +51,10 @@ def trainer(tmp_path, callback, **changed):
     return pl.Trainer(**{**given, **changed})
 
 
-def files(run_dir) -> list[Path]:
-    return sorted(run_dir.joinpath(*RANK_FILES_DIR).glob("*.events"))
-
-
 def test_a_fit_with_its_phases_epochs_steps_and_sizes(tmp_path):
     callback = MemBoardCallback()
     trainer(tmp_path, callback).fit(Regression(), batches(4), batches(3))
-    (path,) = files(tmp_path)
-    found = read(path)
+    found = read_only_file(tmp_path)
     assert found.steps() == list(range(8))
     assert found.column("samples") == [3 * n for n in range(1, 9)]
     assert found.column("epoch") == [0] * 4 + [1] * 4
@@ -86,18 +80,18 @@ def test_it_records_into_the_loggers_directory_or_where_it_is_told(tmp_path):
     trainer(tmp_path, callback, logger=logger, max_epochs=1).fit(
         Regression(), batches(1)
     )
-    assert len(files(tmp_path / "exp" / "v7")) == 1
+    assert len(rank_files(tmp_path / "exp" / "v7")) == 1
     callback = MemBoardCallback(tmp_path / "mine")
     trainer(tmp_path, callback, logger=logger, max_epochs=1).fit(
         Regression(), batches(1)
     )
-    assert len(files(tmp_path / "mine")) == 1
-    assert len(files(tmp_path / "exp" / "v7")) == 1
+    assert len(rank_files(tmp_path / "mine")) == 1
+    assert len(rank_files(tmp_path / "exp" / "v7")) == 1
 
 
 def test_several_optimizers_are_all_attached(tmp_path):
     trainer(tmp_path, MemBoardCallback()).fit(TwoOptimizers(), batches(2))
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     assert [n["type"] for n in found.notes_of("optimizer")] == ["SGD", "AdamW"]
     assert found.steps() == [0, 1, 2, 3]  # a batch is a step, however many optimizers
 
@@ -110,7 +104,7 @@ def test_each_entry_point_by_itself(tmp_path, entry, phase):
     getattr(run, entry)(
         Regression(), batches(2), **({} if entry == "predict" else {"verbose": False})
     )
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     assert found.steps(phase) == [0, 1]
     assert found.steps("train") == []
     assert found.close.how == "closed"
@@ -122,13 +116,13 @@ def test_one_callback_serves_several_runs(tmp_path):
     model = Regression()
     run.fit(model, batches(2))
     run.test(model, batches(1), verbose=False)
-    assert [read(path).steps("test") for path in files(tmp_path)] == [[], [0]]
+    assert [read(path).steps("test") for path in rank_files(tmp_path)] == [[], [0]]
 
 
 def test_an_exception_ends_the_recording_and_reaches_the_user(tmp_path):
     with pytest.raises(RuntimeError, match="the batch is bad"):
         trainer(tmp_path, MemBoardCallback()).fit(Regression(fail_at=2), batches(4))
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     assert found.steps() == [0, 1]
     assert found.close.how == "exception"
     assert found.close.message == "RuntimeError: the batch is bad"
@@ -141,7 +135,7 @@ def test_resumed_training_goes_on_in_number(tmp_path):
     run.save_checkpoint(saved)
     again = trainer(tmp_path / "b", MemBoardCallback(), max_epochs=2)
     again.fit(Regression(), batches(3), ckpt_path=saved, weights_only=False)
-    assert read(files(tmp_path / "b")[0]).steps() == [3, 4, 5]
+    assert read_only_file(tmp_path / "b").steps() == [3, 4, 5]
 
 
 def test_settings_are_checked_when_the_callback_is_made(tmp_path):
@@ -149,7 +143,7 @@ def test_settings_are_checked_when_the_callback_is_made(tmp_path):
         MemBoardCallback(tmp_path, flush_secnds=1)
     callback = MemBoardCallback(config={"scalars": False}, max_file_bytes=10**6)
     trainer(tmp_path, callback, max_epochs=1).fit(Regression(), batches(1))
-    assert read(files(tmp_path)[0]).header.config["scalars"] is False
+    assert read_only_file(tmp_path).header.config["scalars"] is False
 
 
 def test_switched_off_it_leaves_nothing(tmp_path):
@@ -173,7 +167,7 @@ def test_no_failure_reaches_the_trainer(tmp_path, caplog, monkeypatch):
     run.fit(Regression(), batches(3), batches(2))
     assert run.global_step == 3
     assert caplog.text.count("the callback failed in on_train_batch_end") == 1
-    assert read(files(tmp_path)[0]).close.how == "closed"
+    assert read_only_file(tmp_path).close.how == "closed"
 
 
 def test_the_model_and_trainer_stay_as_they_were(tmp_path):
@@ -200,7 +194,7 @@ def test_copies_have_the_settings_and_no_recording(tmp_path):
         assert other._session.logdir == tmp_path
         trainer(tmp_path, other, max_epochs=1).fit(Regression(), batches(1))
     callback.recorder.flush(60)
-    assert len(files(tmp_path)) == 3
+    assert len(rank_files(tmp_path)) == 3
     with callback:
         pass
     assert collector.active() is None
@@ -217,7 +211,7 @@ def test_the_recorder_is_there_for_marks_and_spans(tmp_path):
     run = trainer(tmp_path, callback, max_epochs=1)
     run.callbacks.append(Marks())
     run.fit(Regression(), batches(1))
-    assert read(files(tmp_path)[0]).notes_of("mark") == [{"label": "half way"}]
+    assert read_only_file(tmp_path).notes_of("mark") == [{"label": "half way"}]
 
 
 RANKS = """
@@ -261,7 +255,7 @@ def test_every_rank_records_into_the_directory_that_rank_0_chose(tmp_path, strat
     assert done.returncode == 0, done.stderr
     found = {
         read(p).header.rank: read(p)
-        for p in files(tmp_path / "lightning_logs" / "version_0")
+        for p in rank_files(tmp_path / "lightning_logs" / "version_0")
     }
     assert sorted(found) == [0, 1]
     for rank, recording in found.items():
@@ -290,7 +284,7 @@ def test_events_and_callbacks_are_spans_and_nothing_is_left_of_it(tmp_path):
     profiler = run.profiler
     run.fit(Regression(), batches(4), batches(3))
     assert other.num_batches == 8
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     counts = Counter(row["name"] for row in spans_of(found))
     assert counts["event/fit"] == 1
     assert counts["event/epoch"] == 2
@@ -322,7 +316,7 @@ def test_fit_and_epoch_are_there_whatever_the_schedule_and_after_an_error(tmp_pa
     callback = MemBoardCallback()
     with pytest.raises(RuntimeError, match="the batch is bad"):
         trainer(tmp_path, callback, limit_val_batches=0).fit(Fails(), batches(4))
-    found = read(files(tmp_path)[0])
+    found = read_only_file(tmp_path)
     counts = Counter(row["name"] for row in spans_of(found))
     assert (counts["event/fit"], counts["event/epoch"]) == (1, 2)
     assert counts["event/training_step"] == 2  # of the schedule's steps

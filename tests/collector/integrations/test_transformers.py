@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import socket
 import types
 from collections import Counter
@@ -21,10 +19,9 @@ from torch.utils.data import Dataset  # noqa: E402
 import collector  # noqa: E402
 from collector.core.warn_once import logger  # noqa: E402
 from collector.errors import ConfigError  # noqa: E402
-from collector.format.names import RANK_FILES_DIR  # noqa: E402
 from collector.integrations import transformers as module  # noqa: E402
 from collector.integrations.transformers import MemBoardCallback  # noqa: E402
-from tests.collector.recordings import read  # noqa: E402
+from tests.collector.recordings import rank_files, read, read_only_file  # noqa: E402
 from tests.collector.steps.test_span_log import spans_of  # noqa: E402
 
 # Transformers and torch warn of things that are no business of the callback.
@@ -79,13 +76,8 @@ def trainer(tmp_path, callback, *, model=None, number=8, **changed):
     )
 
 
-def files(run_dir) -> list[Path]:
-    return sorted(run_dir.joinpath(*RANK_FILES_DIR).glob("*.events"))
-
-
 def recorded(tmp_path):
-    (path,) = files(tmp_path / "runs" / "memory")
-    return read(path)
+    return read_only_file(tmp_path / "runs" / "memory")
 
 
 def test_a_training_with_its_epochs_steps_and_tokens(tmp_path):
@@ -137,7 +129,7 @@ def test_evaluation_and_prediction_by_themselves(tmp_path):
     run = trainer(tmp_path, MemBoardCallback())
     run.evaluate()
     run.predict(Tokens(8))
-    first, second = (read(path) for path in files(tmp_path / "runs" / "memory"))
+    first, second = (read(path) for path in rank_files(tmp_path / "runs" / "memory"))
     assert first.steps("val") == [0, 1]  # when the first batch began is not known
     assert second.steps("predict") == [0, 1, 2]
     assert first.close.how == second.close.how == "closed"
@@ -160,7 +152,7 @@ def test_a_caught_exception_costs_the_next_training_nothing(tmp_path):
     with pytest.raises(RuntimeError, match="the batch is bad"):
         trainer(tmp_path, callback, model=Model(fail_at=1)).train()
     trainer(tmp_path, callback).train()
-    first, second = (read(path) for path in files(tmp_path / "runs" / "memory"))
+    first, second = (read(path) for path in rank_files(tmp_path / "runs" / "memory"))
     assert first.steps() == [1]
     assert second.steps() == list(range(1, 9))
     assert collector.active() is None
@@ -196,7 +188,7 @@ def test_a_given_directory_wins_and_settings_are_checked(tmp_path):
         MemBoardCallback(rsss=True)
     callback = MemBoardCallback(tmp_path / "mine", config={"scalars": False})
     trainer(tmp_path, callback, max_steps=1).train()
-    (path,) = files(tmp_path / "mine")
+    (path,) = rank_files(tmp_path / "mine")
     assert read(path).header.config["scalars"] is False
 
 
@@ -214,17 +206,6 @@ def test_no_failure_reaches_the_trainer(tmp_path, caplog, monkeypatch):
     assert recorded(tmp_path).steps() == list(range(1, 9))
 
 
-def test_copies_have_the_settings_and_no_recording(tmp_path):
-    callback = MemBoardCallback(tmp_path)
-    callback._session.start(tmp_path)
-    for other in (copy.deepcopy(callback), pickle.loads(pickle.dumps(callback))):
-        assert other.recorder.path is None
-        assert other._session.logdir == tmp_path
-    with callback:
-        pass
-    assert collector.active() is None
-
-
 class Quiet(transformers.TrainerCallback):
     def __init__(self):
         self.num_steps = 0
@@ -240,8 +221,7 @@ def test_events_and_callbacks_are_spans_and_nothing_is_left_of_it(tmp_path):
     run.add_callback(other)
     run.train()
     assert other.num_steps == 8
-    (path,) = files(tmp_path / "runs" / "memory")
-    found = read(path)
+    found = recorded(tmp_path)
     counts = Counter(row["name"] for row in spans_of(found))
     assert counts["event/fit"] == 1
     assert counts["event/epoch"] == 2
