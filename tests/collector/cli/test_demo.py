@@ -258,22 +258,20 @@ def test_a_simulated_run_says_so_and_names_its_faults(tmp_path, capsys):
     assert "All of it is simulated" in said
     for words in ranks[0].header.planted:
         assert words in said
-    # A second one stands beside the first.
-    before = {p: p.read_bytes() for p in run_dir.rglob("*.*") if p.is_file()}
-    assert main([*arguments, "--seed", "3"]) == 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "simulated-9x20",
-        "simulated-9x20-2",
-    ]
-    assert before == {p: p.read_bytes() for p in run_dir.rglob("*.*") if p.is_file()}
 
 
 def test_a_simulated_run_s_scalars_are_rank_0_s_rows(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     arguments = ["demo", "--no-serve", "--out", str(tmp_path)]
-    assert main([*arguments, "--simulate", "2", "--steps", "30", "--metrics", "8"]) == 0
+    arguments += ["--simulate", "2", "--steps", "30", "--metrics", "8"]
+    assert main(arguments) == 0
     run_dir = tmp_path / "simulated-2x30"
+    # A second one stands beside the first.
+    before = {p: p.read_bytes() for p in run_dir.rglob("*.*") if p.is_file()}
+    assert main([*arguments, "--seed", "3"]) == 0
+    assert {p.name for p in tmp_path.iterdir()} == {run_dir.name, f"{run_dir.name}-2"}
+    assert before == {p: p.read_bytes() for p in run_dir.rglob("*.*") if p.is_file()}
     (path,) = run_dir.rglob("*tfevents*")
     assert path.parent == run_dir / "memboard"
     events = EventAccumulator(str(path.parent), size_guidance={"tensors": 0}).Reload()
