@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from torch.nn.parameter import is_lazy
+
 from collector.modules.log import CATEGORY, STATE
 from collector.modules.tensors import tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import torch
 
@@ -44,6 +46,10 @@ class ParameterWatch:
         """Module by `id` of a parameter as optimizers know it."""
         self._all = [*self._own, *sharding.parameters()]
         self._hooked: list[tuple[Any, Any]] = []
+        lazy = [(i, t) for i, t in (*self._own, *self._buffers) if is_lazy(t)]
+        self.lazy = frozenset(owner for owner, _ in lazy)
+        """Modules of which something has no memory before their first forward."""
+        self._late = {id(tensor) for _, tensor in lazy}
 
     def own_bytes(self, num_modules: int) -> tuple[list[int], list[int]]:
         """By module: bytes of its own parameters (local shards) and buffers.
@@ -56,23 +62,23 @@ class ParameterWatch:
             self._bytes_by_owner(self._buffers, num_modules, seen),
         )
 
-    def assign_all(self) -> None:
-        """Name what is alive."""
-        for owner, parameter in self._own:
+    def assign_all(self, module: int | None = None) -> None:
+        """Name what is alive, or what a lazy module has just made."""
+        for owner, parameter in self._there(self._own, module):
             self._ledger.assign(parameter, _PARAM, owner)
             if parameter.grad is not None:
                 self._ledger.assign(parameter.grad, _GRAD, owner)
-        for owner, buffer in self._buffers:
+        for owner, buffer in self._there(self._buffers, module):
             self._ledger.assign(buffer, _BUFFER, owner)
 
-    def install(self) -> None:
-        """Name gradients as they come."""
+    def install(self, module: int | None = None) -> None:
+        """Name gradients as they come, of what `assign_all` named."""
         link = self._link
 
         def accumulated(parameter: torch.Tensor) -> None:
             link.call(self._name_gradient, parameter)
 
-        for _, parameter in self._own:
+        for _, parameter in self._there(self._own, module):
             if parameter.requires_grad and parameter.is_leaf:
                 had_none = parameter._post_accumulate_grad_hooks is None  # noqa: SLF001
                 handle = cast("Any", parameter).register_post_accumulate_grad_hook(
@@ -88,11 +94,22 @@ class ParameterWatch:
                 parameter._post_accumulate_grad_hooks = None  # noqa: SLF001
         self._hooked.clear()
 
+    def _there(
+        self, tensors: Iterable[tuple[int, Any]], module: int | None
+    ) -> Iterator[tuple[int, Any]]:
+        """Those that had memory from the start; or, of a module, those that had not."""
+        for owner, tensor in tensors:
+            is_due = module == (owner if id(tensor) in self._late else None)
+            if is_due and not is_lazy(tensor):
+                yield owner, tensor
+
     def _bytes_by_owner(
         self, tensors: Iterable[tuple[int, Any]], num_modules: int, seen: set[int]
     ) -> list[int]:
         found = [0] * num_modules
         for owner, tensor in tensors:
+            if is_lazy(tensor):
+                continue
             for key, num_bytes in self._ledger.storages(tensor):
                 if key not in seen:
                     seen.add(key)

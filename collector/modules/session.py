@@ -60,6 +60,7 @@ class Session:
             self.ledger,
             self.log,
             entered=self._entered,
+            made=self._made,
             failed=self._failed,
         )
         self._watch = StorageWatch(self.ledger, self.stack.link)
@@ -87,6 +88,7 @@ class Session:
         if self._given is not None:
             self.take_inputs(self._given)
             self._given = None
+        self.stack.lazy = self.parameters.lazy
         self.stack.install()
         self.sharding.install()
         self.parameters.install()
@@ -172,6 +174,11 @@ class Session:
     def _entered(self, inputs: Any) -> None:
         if self.inputs != "given" and self._name_inputs(inputs):
             self.inputs = "forward"
+
+    def _made(self, index: int) -> None:
+        self.parameters.assign_all(index)
+        self.parameters.install(index)
+        self.own_bytes = self.parameters.own_bytes(len(self.tree))
 
     def _name_inputs(self, inputs: Any) -> bool:
         found = False

@@ -95,21 +95,28 @@ class ModuleStack:
         log: EventLog,
         *,
         entered: Callable[[Any], None],
+        made: Callable[[int], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        """`entered` is given the inputs of a forward that begins a pass."""
+        """`entered` is given the inputs of a forward that begins a pass.
+
+        `made` is told of the modules in `lazy` when their first forward has made them.
+        """
         self.link = Link()
         self.entries = frozenset(tree.entries)
         self.sharded: frozenset[int] = frozenset()
         """Modules whose boundaries are marked by whoever shards them."""
         self.grouped: frozenset[int] = frozenset()
         """Those of them that share their sharding, and so have one backward in common."""
+        self.lazy: frozenset[int] = frozenset()
+        """Modules whose parameters have no memory before their first forward."""
         self.num_unhooked = 0
         """Module calls whose backward could not be followed."""
         self.without_hooks: list[str] = []
         """Classes of modules that take no hooks."""
         self.failed = failed
         self._entered = entered
+        self._made = made
         self._tree = tree
         self._ledger = ledger
         self._log = log
@@ -193,6 +200,9 @@ class ModuleStack:
         call = self._pop(index)
         if call < 0:
             return
+        if index in self.lazy:
+            self.lazy -= {index}
+            self._made(index)
         if in_backward:
             self._log.mark(_AFTER_RECOMPUTED, index, call, True)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
-from torch.nn.parameter import is_lazy
 
 from collector.core.compiling import uncompiled
 from collector.errors import ConfigError
@@ -82,10 +81,7 @@ class ModuleTree:
         return f"{self.root_name}.{path}" if path else self.root_name
 
     def parameters(self) -> Iterator[tuple[int, nn.Parameter]]:
-        """Every parameter with the first module that holds it.
-
-        Not those of lazy modules, which have no bytes before the first forward.
-        """
+        """Every parameter with the first module that holds it."""
         return self._first_holders(lambda module: module.parameters(recurse=False))
 
     def buffers(self) -> Iterator[tuple[int, torch.Tensor]]:
@@ -98,6 +94,6 @@ class ModuleTree:
         seen = set()
         for index, module in enumerate(self.modules):
             for tensor in held(module):
-                if id(tensor) not in seen and not is_lazy(tensor):
+                if id(tensor) not in seen:
                     seen.add(id(tensor))
                     yield index, tensor

@@ -255,12 +255,23 @@ def test_ddp_is_theirs(track, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Lazy modules")
-def test_lazy_modules_have_bytes_after_their_first_forward(track):
-    model, x = nn.LazyLinear(8), torch.ones(4, 32)
-    tracking = track(model)
-    first = tracking.step(lambda: model(x).sum().backward())
-    second = tracking.step(lambda: model(x).sum().backward())
-    for capture in (first, second):
-        reduction.Log(capture).check()
-    assert first.tables["modules"]["param_bytes"].tolist() == [0]
-    assert second.tables["modules"]["param_bytes"].tolist() == [33 * 8 * 4]
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_a_lazy_module_makes_in_its_first_forward_is_its_own(track, lazy):
+    first = nn.LazyLinear(8) if lazy else nn.Linear(32, 8)
+    norm = nn.LazyBatchNorm1d() if lazy else nn.BatchNorm1d(8)
+    model, optimizers = nn.Sequential(first, norm, nn.Linear(8, 4)), []
+
+    def step():
+        loss = model(torch.ones(4, 32)).sum()
+        optimizers.append(torch.optim.SGD(model.parameters(), momentum=0.9))
+        loss.backward()
+        optimizers[-1].step()
+
+    capture = track(model).step(step)
+    reduction.Log(capture).check()
+    own = [0, 33 * 8 * 4, 2 * 8 * 4, 9 * 4 * 4]
+    assert capture.tables["modules"]["param_bytes"].tolist() == own
+    for category in ("param", "grad", "optimizer"):
+        assert reduction.bytes_by_owner(capture, category) == own, category
+    assert reduction.bytes_by_owner(capture, "buffer") == [0, 0, 2 * 8 * 4 + 8, 0]
+    assert capture.meta["reasons"] == []
