@@ -21,11 +21,6 @@ from tests.tb_plugin.client import Page, answered
 WRITTEN_NS = 1_700_000_000 * 10**9
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def write(path, snapshot=None):
     path.parent.mkdir(parents=True, exist_ok=True)
     data = pickle.dumps(long_history(30) if snapshot is None else snapshot, 4)

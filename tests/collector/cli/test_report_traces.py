@@ -25,11 +25,6 @@ FIGURES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def said(capsys, *arguments: object) -> str:
     assert main(["report", *map(str, arguments)]) == 0
     return capsys.readouterr().out

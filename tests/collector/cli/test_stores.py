@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import uuid
 from typing import TYPE_CHECKING
 
-import fsspec
 import pytest
 
 from collector.format.names import EXPORT_MARK
@@ -15,21 +12,20 @@ from tb_plugin import storage
 from tb_plugin.cli import main
 from tb_plugin.merging import merged as merging
 from tests.builders import START_NS, RunBuilder
-from tests.collector.cli.conftest import command
+from tests.collector.cli.conftest import command, stored
 from tests.collector.cli.recorded import add_history, add_modules, add_snaps
-from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
+from tests.collector.cli.test_merge import read
+from tests.tb_plugin.merging.chrome import events, slice_of, torch_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MEMORY = fsspec.filesystem("memory")
 KINDS = ("--yaml", "--modules", "--history", "--config")
 
 
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path, monkeypatch):
     """Results without a name go where the command is run."""
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
 
@@ -67,20 +63,8 @@ def logs(tmp_path) -> Path:
 @pytest.fixture
 def address(logs):
     """The same at a store."""
-    name = uuid.uuid4().hex
-    for path in logs.rglob("*"):
-        if path.is_file():
-            below = path.relative_to(logs).as_posix()
-            MEMORY.pipe_file(f"/{name}/{below}", path.read_bytes())
-    yield f"memory://{name}"
-    MEMORY.rm(f"/{name}", recursive=True)
-
-
-def read(path: Path) -> dict:
-    data = path.read_bytes()
-    trace = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
-    check(trace)
-    return trace
+    with stored(logs) as found:
+        yield found
 
 
 def told(trace: dict) -> list:

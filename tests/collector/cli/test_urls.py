@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-import uuid
 
-import fsspec
 import pytest
 
 from tb_plugin.cli import main
@@ -16,30 +14,25 @@ from tb_plugin.cli.opening import open_files, path_or_url
 from tb_plugin.index.logdirs import Given
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
+from tests.collector.cli.conftest import MEMORY, stored
 from tests.made_snapshots import long_history
 
-MEMORY = fsspec.filesystem("memory")
 TRACE = {"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1}]}
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
 def address(tmp_path):
     """A folder at a store with a recording, a snapshot and a trace."""
-    name = uuid.uuid4().hex
-    RunBuilder(tmp_path / "logs" / "exp").simple(2, 30)
-    for path in (tmp_path / "logs").rglob("*.events"):
-        below = path.relative_to(tmp_path / "logs").as_posix()
-        MEMORY.pipe_file(f"/{name}/{below}", path.read_bytes())
-    snapshot = pickle.dumps(long_history(60), 4)
-    MEMORY.pipe_file(f"/{name}/snaps/rank3_memory_snapshot.pickle", snapshot)
-    MEMORY.pipe_file(f"/{name}/w.pt.trace.json", json.dumps(TRACE).encode())
-    yield f"memory://{name}"
-    MEMORY.rm(f"/{name}", recursive=True)
+    logs = tmp_path / "logs"
+    RunBuilder(logs / "exp").simple(2, 30)
+    with stored(logs) as found:
+        snapshot = pickle.dumps(long_history(60), 4)
+        for name, data in (
+            ("snaps/rank3_memory_snapshot.pickle", snapshot),
+            ("w.pt.trace.json", json.dumps(TRACE).encode()),
+        ):
+            MEMORY.pipe_file(f"{found.removeprefix('memory:/')}/{name}", data)
+        yield found
 
 
 def report(capsys, *arguments: str) -> dict:
