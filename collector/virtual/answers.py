@@ -1,4 +1,4 @@
-"""What functions answer that are not written in C: `native/tables/answers.txt`, read."""
+"""Reads `native/tables/answers.txt`: answers of functions that are not written in C."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _REGISTERS = ("%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9")
 _FAILING = {"libnvidia-ml": 3, "libcufile": 5001}
 """Not supported, driver not initialized: what unwritten functions of these answer."""
 
-_NO_WORK = re.compile("Set|Get|Create|Destroy|[bB]ufferSize|Plan")
+_NO_WORK = re.compile("Set|Get|Create|Load|Destroy|[bB]ufferSize|Plan")
 """In names of functions that put nothing on a stream: no node of a CUDA graph."""
 
 

@@ -1,4 +1,4 @@
-"""What a process can say of the virtual GPU it runs on."""
+"""The virtual GPU that this process runs on, from its environment."""
 
 from __future__ import annotations
 

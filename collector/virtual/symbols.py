@@ -1,4 +1,4 @@
-"""What torch's libraries want of NVIDIA's: sonames, symbols and their versions."""
+"""Reads what torch's libraries link of NVIDIA's: sonames, symbols and their versions."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 int vgpu_cudaMalloc(void **, size_t), vgpu_cudaFree(void *), vgpu_cudaMemGetInfo(size_t *, size_t *);
@@ -76,11 +75,6 @@ API(int, cuCtxGetDevice)(int *device) {
   return SUCCESS;
 }
 API(int, cuCtxSynchronize)(void) { return vgpu_cudaDeviceSynchronize(); }
-API(int, cuCtxGetLimit)(size_t *value, int limit) {
-  (void)limit;
-  *value = 0;
-  return SUCCESS;
-}
 API(int, cuStreamGetCtx)(void *stream, void **handle) {
   *handle = &contexts[stream_of(stream)->device];
   return SUCCESS;
@@ -133,30 +127,9 @@ API(int, cuPointerGetAttributes)(unsigned n, int *which, void **data, void *poin
   return SUCCESS;
 }
 
-/* Modules and functions: each its own handle. */
-static int handle(void **out) {
-  *out = malloc(16);
-  return *out ? SUCCESS : OUT_OF_MEMORY;
-}
-API(int, cuModuleLoad)(void **module) { return handle(module); }
-API(int, cuModuleLoadData)(void **module) { return handle(module); }
-API(int, cuModuleLoadDataEx)(void **module) { return handle(module); }
-API(int, cuModuleLoadFatBinary)(void **module) { return handle(module); }
-API(int, cuModuleUnload)(void *module) {
-  free(module);
-  return SUCCESS;
-}
-API(int, cuModuleGetFunction)(void **function) { return handle(function); }
-API(int, cuLibraryLoadData)(void **library) { return handle(library); }
-API(int, cuLibraryGetKernel)(void **kernel) { return handle(kernel); }
-API(int, cuLibraryGetModule)(void **module) { return handle(module); }
 API(int, cuKernelGetFunction)(void **function, void *kernel) {
   *function = kernel;
   return SUCCESS;
-}
-API(int, cuLinkCreate_v2)(unsigned n, void *options, void *values, void **state) {
-  (void)n, (void)options, (void)values;
-  return handle(state);
 }
 API(int, cuLinkComplete)(void *state, void **binary, size_t *bytes) {
   *binary = state;

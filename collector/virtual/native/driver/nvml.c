@@ -172,8 +172,7 @@ API(int, nvmlDeviceGetComputeRunningProcesses_v2)(void *handle, unsigned *count,
 API(int, nvmlDeviceGetComputeRunningProcesses_v3)(void *handle, unsigned *count, void *out) {
   return processes(handle, count, out, sizeof(process_t));
 }
-API(int, nvmlDeviceGetGraphicsRunningProcesses_v3)(void *handle, unsigned *count, void *out) {
-  (void)out;
+API(int, nvmlDeviceGetGraphicsRunningProcesses_v3)(void *handle, unsigned *count) {
   *count = 0;
   return number(handle) < 0 ? NVML_INVALID : NVML_SUCCESS;
 }

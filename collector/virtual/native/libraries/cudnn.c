@@ -151,18 +151,21 @@ FINDING(cudnnFindConvolutionForwardAlgorithmEx)
 FINDING(cudnnFindConvolutionBackwardDataAlgorithmEx)
 FINDING(cudnnFindConvolutionBackwardFilterAlgorithmEx)
 
-/* Tensors and filters that are asked for their shape. */
+#define LIFE(name, type)                             \
+  API(int, cudnnCreate##name)(type **out) {           \
+    *out = calloc(1, sizeof **out);                   \
+    return *out ? SUCCESS : BAD_PARAM;                \
+  }                                                   \
+  API(int, cudnnDestroy##name)(type *one) {           \
+    free(one);                                        \
+    return SUCCESS;                                   \
+  }
+
+/* Tensors that are asked for their shape. */
 typedef struct {
   int type, dimensions, sizes[8], strides[8];
 } shape_t;
-API(int, cudnnCreateTensorDescriptor)(shape_t **out) {
-  *out = calloc(1, sizeof **out);
-  return *out ? SUCCESS : BAD_PARAM;
-}
-API(int, cudnnDestroyTensorDescriptor)(shape_t *shape) {
-  free(shape);
-  return SUCCESS;
-}
+LIFE(TensorDescriptor, shape_t)
 API(int, cudnnSetTensorNdDescriptor)(shape_t *shape, int type, int dimensions, const int *sizes, const int *strides) {
   if (dimensions < 0 || dimensions > 8) return DNN_NOT_SUPPORTED;
   shape->type = type;
@@ -179,11 +182,6 @@ API(int, cudnnGetTensorNdDescriptor)(const shape_t *shape, int room, int *type, 
   if (strides) memcpy(strides, shape->strides, (size_t)n * sizeof *strides);
   return SUCCESS;
 }
-API(int, cudnnGetFilterNdDescriptor)(void *filter, int room, int *type, int *format, int *dimensions, int *sizes) {
-  (void)filter, (void)room, (void)sizes;
-  *type = *format = *dimensions = 0;
-  return SUCCESS;
-}
 
 /* Recurrent networks: their parameters lie in one buffer, layer by layer, each
  * with its matrices (input's, then recurrent) and after all of them the biases. */
@@ -192,14 +190,7 @@ typedef struct {
   int64_t input, hidden, projected;
 } rnn_t;
 
-API(int, cudnnCreateRNNDescriptor)(rnn_t **out) {
-  *out = calloc(1, sizeof **out);
-  return *out ? SUCCESS : BAD_PARAM;
-}
-API(int, cudnnDestroyRNNDescriptor)(rnn_t *rnn) {
-  free(rnn);
-  return SUCCESS;
-}
+LIFE(RNNDescriptor, rnn_t)
 API(int, cudnnSetRNNDescriptor_v8)(rnn_t *rnn, int algorithm, int mode, int bias, int direction, int input_mode, int type,
                                    int precision, int mathematics, int input, int hidden, int projected, int layers,
                                    void *dropout, unsigned flags) {
@@ -269,14 +260,7 @@ API(int, cudnnGetRNNWeightParams)(void *handle, const rnn_t *rnn, int layer, siz
 typedef struct {
   int type, layout, length, batch, vector;
 } sequence_t;
-API(int, cudnnCreateRNNDataDescriptor)(sequence_t **out) {
-  *out = calloc(1, sizeof **out);
-  return *out ? SUCCESS : BAD_PARAM;
-}
-API(int, cudnnDestroyRNNDataDescriptor)(sequence_t *sequence) {
-  free(sequence);
-  return SUCCESS;
-}
+LIFE(RNNDataDescriptor, sequence_t)
 API(int, cudnnSetRNNDataDescriptor)(sequence_t *sequence, int type, int layout, int length, int batch, int vector,
                                     const int *lengths, void *padding) {
   (void)lengths, (void)padding;
