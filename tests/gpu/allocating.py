@@ -1,4 +1,4 @@
-"""What a training does to the allocator, for tests: its snapshot, and what torch counted.
+"""Trains, and leaves the allocator's snapshot and torch's own counters.
 
     python -m tests.gpu.allocating WORK FOLDER [--rank R --ranks N]
 

@@ -17,11 +17,6 @@ from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-
 NUM_STEPS = 5
 WIDTH = 768
 

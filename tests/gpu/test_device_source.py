@@ -13,11 +13,6 @@ from tests.collector.sources.conftest import opened
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-
 MIB = 2**20
 STATS = ("allocated", "active", "reserved", "inactive_split", "requested")
 POOLS = (("all", ""), ("small_pool", "_small_pool"), ("large_pool", "_large_pool"))

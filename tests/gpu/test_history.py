@@ -5,7 +5,6 @@ With MEMBOARD_GPU_OUT set, small raw snapshots are left there as well.
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 from pathlib import Path
@@ -16,17 +15,10 @@ import collector
 from collector.format.snapshots import rebuilt, tables_of
 from collector.format.snapshots.tags import is_tag
 from collector.history.allocator import find_allocator
+from tests.gpu.conftest import GPU_OUT
 from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")
-
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-
-
-GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
 
 
 def work() -> list[object]:

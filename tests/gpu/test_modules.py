@@ -6,7 +6,6 @@ small recording of such a training is left there.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,20 +13,16 @@ import pytest
 import collector
 from collector.modules.log import EventLog
 from tests.collector.modules.models import Transformer, tokens
+from tests.gpu.conftest import GPU_OUT
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-    pytest.mark.filterwarnings("ignore:FSDP2-wrapped module"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:FSDP2-wrapped module")
 
 MOST_UNKNOWN = 0.05
 """Of what tensors have allocated: what lived before the step, and is none of the model's."""
 
 NUM_STEPS = 6
-GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ files are left there as well.
 
 from __future__ import annotations
 
-import gc
-import os
 import shutil
 import time
 from pathlib import Path
@@ -20,34 +18,18 @@ import collector
 from collector.format import oom
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import rebuilt
+from tests.gpu.conftest import GPU_OUT
 from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-
-GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
 MIB = 1 << 20
 LIMIT = 2 << 30
 
 
 @pytest.fixture(autouse=True)
-def _small_device():
-    """Two GiB for torch, whatever the device has; no recording left on."""
-    gc.collect()
-    torch._C._cuda_clearCublasWorkspaces()
-    torch.cuda.empty_cache()
-    _, total = torch.cuda.mem_get_info()
-    torch.cuda.set_per_process_memory_fraction(LIMIT / total)
-    torch.cuda.memory._record_memory_history(enabled=None)
-    yield
-    torch.cuda.memory._record_memory_history(enabled=None)
-    torch.cuda.set_per_process_memory_fraction(1.0)
-    gc.collect()
-    torch.cuda.empty_cache()
+def _small_device(limit_torch):
+    limit_torch(LIMIT)
 
 
 def keep(run_dir: Path, name: str) -> None:

@@ -9,11 +9,6 @@ from tests.collector.recordings import ONLY_STEPS, read_only_file
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-
 MIB = 2**20
 
 

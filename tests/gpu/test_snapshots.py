@@ -30,19 +30,15 @@ from tb_plugin.analysis.categories.attribution import OTHER, attribution
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, MAX_BYTES
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.gpu.allocating import MIB, RING
+from tests.gpu.conftest import GPU_OUT
 from tests.made_snapshots import read_snapshot
 from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.slow,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
-GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
 
 MOST_RESERVED_OFF = 0.01
 MOST_UNKNOWN = 0.05

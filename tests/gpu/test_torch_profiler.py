@@ -13,11 +13,6 @@ from tests.collector.torch_profiler.training import artifacts, recording, traces
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-
 SIZE = 1024
 
 

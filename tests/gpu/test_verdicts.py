@@ -8,8 +8,6 @@ recordings are left there.
 
 from __future__ import annotations
 
-import gc
-import os
 import shutil
 import subprocess
 import sys
@@ -20,17 +18,13 @@ import pytest
 
 import collector
 from tests.errors_found import errors_in
+from tests.gpu.conftest import GPU_OUT
 from tests.tb_plugin.client import Page
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.slow,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.slow
 
-GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
 MIB = 1 << 20
 LIMIT = 2 << 30
 PATIENCE_S = 30.0
@@ -43,23 +37,6 @@ held = torch.empty(free - left, dtype=torch.uint8, device="cuda")
 print("held", flush=True)
 sys.stdin.readline()
 """
-
-
-@pytest.fixture(autouse=True)
-def _as_found():
-    gc.collect()
-    torch.cuda.empty_cache()
-    torch.cuda.memory._record_memory_history(enabled=None)
-    yield
-    torch.cuda.memory._record_memory_history(enabled=None)
-    torch.cuda.set_per_process_memory_fraction(1.0)
-    gc.collect()
-    torch.cuda.empty_cache()
-
-
-def limited() -> None:
-    _, total = torch.cuda.mem_get_info()
-    torch.cuda.set_per_process_memory_fraction(LIMIT / total)
 
 
 def block(mebibytes: int):
@@ -135,8 +112,8 @@ def verdict_of(run_dir: Path) -> dict:
 @pytest.mark.parametrize(
     "cause", [process_limit, growth, single_giant, fragmented, fitting_block_free]
 )
-def test_the_verdict_names_the_cause(tmp_path, cause):
-    limited()
+def test_the_verdict_names_the_cause(tmp_path, cause, limit_torch):
+    limit_torch(LIMIT)
     kept: list = []
     run_dir = tmp_path / f"oom-{cause.__name__}"
     with pytest.raises(torch.OutOfMemoryError), collector.record(run_dir) as rec:
@@ -148,7 +125,7 @@ def test_the_verdict_names_the_cause(tmp_path, cause):
     assert any(cause.__name__ in frame for frame in found["stack"])
 
 
-def test_memory_of_another_process_is_not_torchs(tmp_path):
+def test_memory_of_another_process_is_not_torchs(tmp_path, limit_torch):
     run_dir = tmp_path / "oom-non_torch"
     command = [sys.executable, "-c", OTHER_PROCESS, str(LIMIT)]
     with subprocess.Popen(
