@@ -1,4 +1,4 @@
-"""Which examples hypothesis tries: the same ones each time, on any machine."""
+"""Makes hypothesis try the same examples each time, on any machine."""
 
 from __future__ import annotations
 

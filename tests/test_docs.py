@@ -1,4 +1,4 @@
-"""What the README says is true: commands, names, links, figures' benchmarks."""
+"""The README is true: commands, names, links, figures' benchmarks."""
 
 from __future__ import annotations
 

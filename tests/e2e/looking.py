@@ -1,4 +1,4 @@
-"""How end-to-end tests look at MemBoard's page inside TensorBoard's."""
+"""Locators and waits for MemBoard's page inside TensorBoard's."""
 
 from __future__ import annotations
 

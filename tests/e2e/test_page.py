@@ -1,4 +1,4 @@
-"""What a user sees: wheel -> tensorboard -> the MemBoard tab in Chromium."""
+"""The MemBoard tab of an installed wheel, in Chromium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process and all below it take: memory, processor time, and how many they are.
+"""Memory, processor time and number of a process and all below it.
 
 From `/proc`, so on Linux alone. Memory is the sum of resident sets ("rss"), which counts
 pages that forks share once for each, and, where it is asked for, of proportional ones

@@ -1,4 +1,4 @@
-"""What tests of the virtual GPU share."""
+"""A fixture that runs short programs on virtual GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which devices can be named, what is built, and the one sentence where it cannot be."""
+"""Names of devices, the build of the stubs, and the sentence where it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real GPU's allocator did, and what it does on the virtual GPU, event by event.
+"""A real GPU's allocator against the virtual GPU's, event by event.
 
 The recording is NiuHuangxiaozi's of three training steps with mixed precision at 200 tokens
 (torch 2.6.0, capability 8.6); `recorded_training` has its operations. With another torch

@@ -1,4 +1,4 @@
-"""What reaches other processes and ranks, and what comes back from the device."""
+"""Processes and ranks that share devices, and data that comes back from one."""
 
 from __future__ import annotations
 

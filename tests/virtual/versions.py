@@ -1,4 +1,4 @@
-"""Which torch runs on the virtual GPU: a virtual environment for each, one table row each.
+"""Tries releases of torch on the virtual GPU: an environment and a table row for each.
 
     python -m tests.virtual.versions FOLDER [2.6.0 2.9.1 ...] [--find-links WHEELS]
 

@@ -1,4 +1,4 @@
-"""What the allocator model is made of: blocks, segments, and lists of free blocks."""
+"""Parts of the allocator model: blocks, segments, and lists of free blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How cached memory goes back to the device: on demand, by age, and all of it."""
+"""Gives cached memory back to the device: on demand, by age, and all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where requests come from: frames and stacks, each kept once, by number."""
+"""Frames and stacks that requests come from, each kept once, by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys a snapshot has under which torch, and its parts but for the events.
+"""Keys of a snapshot by torch's version, and its parts but for the events.
 
 torch 2.1 has segments and events without times; 2.2 brought `time_us`, then came
 `allocator_settings`, with 2.5 `external_annotations`, with 2.8 `compile_context`, with

@@ -1,4 +1,4 @@
-"""How each kind of out-of-memory error comes about, from the first step to the last."""
+"""Plays each kind of out-of-memory error, from the first step to the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of each piece lies between the pieces: when they go, no gap is large.
+"""Keeps small blocks between large ones: when these go, no gap is large.
 
 fragmented.py RUN
 """

@@ -1,4 +1,4 @@
-"""What a side stream used and freed would serve, but is its own.
+"""Frees memory on a side stream, which alone may use it again.
 
 side_stream.py RUN
 """
