@@ -1,4 +1,4 @@
-"""How long one request may work before it answers with what it has."""
+"""A request's time: when it is over, the request answers with what it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorBoard imports at its start: the entry point, kept light and harmless.
+"""The entry point that TensorBoard imports at its start: light and harmless.
 
 An exception while this module is imported would end `tensorboard` itself, so it imports
 nothing but TensorBoard's own base class; the plugin proper is imported in `load`, and

@@ -1,4 +1,4 @@
-"""Whether a program that ran on virtual devices would fit real ones: facts and the rule.
+"""The rule by which a program that ran on virtual devices fits real ones, and its facts.
 
 A process's recording has the facts in notes `prediction`: one as the recording begins,
 with the estimates that are known by then, and one at its end, with all of them. The newest

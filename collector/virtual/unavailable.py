@@ -1,4 +1,4 @@
-"""Why there is no virtual GPU here."""
+"""Reasons for which a virtual GPU cannot be had here."""
 
 from __future__ import annotations
 

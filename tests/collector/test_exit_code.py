@@ -1,4 +1,4 @@
-"""How a program says that it failed, and what its recording says of it."""
+"""Recordings tell how a program ended, by each way to say that it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users see: typed keywords, exported sections, and a recorder without internals."""
+"""Users see typed keywords, all sections, and a recorder without internals."""
 
 from __future__ import annotations
 

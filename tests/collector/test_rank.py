@@ -1,4 +1,4 @@
-"""Who am I: every launcher's variables, their precedence, and what they leave open."""
+"""Ranks by every launcher's variables, their precedence, and what they leave open."""
 
 from __future__ import annotations
 

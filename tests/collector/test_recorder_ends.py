@@ -1,4 +1,4 @@
-"""How a recording begins and ends, several beside one another, and none at all."""
+"""Recordings begin and end: one, several beside one another, and none at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch has and lacks, found by its signatures."""
+"""Abilities of torch's allocator, found by its signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests compare: totals by category at module states, from either tracker.
+"""Totals by category at module states, from our tracker and torch's, to be compared.
 
 `ours` reads a capture's event log with plain loops, independent of the plugin's own
 analysis; `theirs` reads torch's trackers. Both give

@@ -1,4 +1,4 @@
-"""What a window leaves behind: nothing on the model, in torch, or alive."""
+"""A window leaves nothing behind on the model, in torch, or alive."""
 
 from __future__ import annotations
 

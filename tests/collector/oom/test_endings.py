@@ -1,4 +1,4 @@
-"""What the last record says of how a process ended; each in a process of its own."""
+"""The last record says how a process ended; each in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an iteration ends, told from the order in which optimizers step."""
+"""Ends of iterations, told from the order in which optimizers step."""
 
 from __future__ import annotations
 

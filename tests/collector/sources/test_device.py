@@ -1,4 +1,4 @@
-"""Which device is recorded, when it is asked, and what a row of it says."""
+"""The recorded device: its choice, the moments it is asked, and its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the schedule stands with each training step, and who is told."""
+"""The schedule's place at each training step, and its listeners."""
 
 from __future__ import annotations
 

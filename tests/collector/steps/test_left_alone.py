@@ -1,4 +1,4 @@
-"""What a program may do while it is recorded, and what is left of a recording after."""
+"""Programs do as they like while they are recorded; nothing of a recording is left after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a span may be given: found once per category, the span's own, and bounded."""
+"""Arguments of spans: found once per category, the span's own, and bounded."""
 
 from __future__ import annotations
 

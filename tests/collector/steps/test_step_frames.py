@@ -1,4 +1,4 @@
-"""What the training thread runs per step and span, counted in calls instead of time.
+"""Calls that the training thread makes per step and span, counted instead of timed.
 
 A call costs a few dozen nanoseconds while it is warm, and a cache miss or three where
 training has just thrown everything out: the number of them is what can be held to.

@@ -1,4 +1,4 @@
-"""What may go wrong around torch's profiler: told once, training and recording go on."""
+"""Faults around torch's profiler are told once; training and recording go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which traces stay, with and without a mirror; names, files and moments of training."""
+"""Traces that stay, with and without a mirror; names, files and moments of training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What digests repeat of the notes."""
+"""Digests repeat notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replaying a history came to, to be compared to the last bit."""
+"""Results of a replay, to be compared to the last bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made at the first question, and kept."""
+"""Values are made at the first question, and kept."""
 
 from __future__ import annotations
 

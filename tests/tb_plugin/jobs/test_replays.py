@@ -1,4 +1,4 @@
-"""What replaying came to is the same from the cache, and anything else is made again."""
+"""Replays come back the same from the cache; anything else is made again."""
 
 from __future__ import annotations
 

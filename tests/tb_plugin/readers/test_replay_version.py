@@ -1,4 +1,4 @@
-"""Whether what replaying comes to is what `VERSION` stands for."""
+"""Results of a replay are those that `VERSION` stands for."""
 
 from __future__ import annotations
 

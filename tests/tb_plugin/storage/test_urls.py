@@ -1,4 +1,4 @@
-"""What of a URL is shown, and what fsspec is given."""
+"""The parts of a URL that are shown, and those that fsspec is given."""
 
 from __future__ import annotations
 

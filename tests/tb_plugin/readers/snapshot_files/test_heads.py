@@ -1,4 +1,4 @@
-"""What files are by their first bytes, and what is plainly wrong with them."""
+"""Files are told by their first bytes, with what is plainly wrong with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine made of a pickle, as the plain structure that an unpickler makes."""
+"""The machine's result for a pickle, as the plain structure that an unpickler makes."""
 
 from __future__ import annotations
 

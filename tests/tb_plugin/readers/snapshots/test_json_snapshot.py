@@ -1,4 +1,4 @@
-"""What was saved as JSON gives the tables that its pickle gives."""
+"""A snapshot saved as JSON gives the tables that its pickle gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a trace's events, in whichever way they are written."""
+"""Events of a trace become columns, in whichever way they are written."""
 
 from __future__ import annotations
 
