@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ import pytest
 
 import collector
 from collector.format.memory import CATEGORIES
-from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.free_blocks import RESERVED_KEYS, ledger
 from tb_plugin.analysis.allocator.lifetimes import SEGMENT_MAP
 from tb_plugin.analysis.allocator.live import live_rows
@@ -44,8 +42,6 @@ MOST_RESERVED_OFF = 0.01
 MOST_UNKNOWN = 0.05
 DRIFT_BYTES = 256 * MIB
 """By which others on the device, and modules that are loaded late, may change its use."""
-SLOWEST = 1.5
-"""Columns against `_dump_snapshot`, in time."""
 
 
 @dataclass(frozen=True)
@@ -261,23 +257,3 @@ def test_little_of_our_own_captures_is_unknown(tmp_path):
     assert unknown <= MOST_UNKNOWN
     if GPU_OUT:
         shutil.copytree(tmp_path, Path(GPU_OUT, "demo-history"), dirs_exist_ok=True)
-
-
-def test_columns_take_no_longer_than_a_dump(tmp_path):
-    torch.cuda.memory._record_memory_history(stacks="python", max_entries=100_000)
-    try:
-        for number in range(50_000):
-            torch.empty(1024 * (1 + number % 64), device="cuda")
-        dumped, columns = [], []
-        for _ in range(3):
-            begin = time.perf_counter()
-            torch.cuda.memory._dump_snapshot(str(tmp_path / "snapshot.pickle"))
-            dumped.append(time.perf_counter() - begin)
-            begin = time.perf_counter()
-            tables_of(torch.cuda.memory._snapshot())
-            columns.append(time.perf_counter() - begin)
-    finally:
-        torch.cuda.memory._record_memory_history(enabled=None)
-    ratio = min(columns) / min(dumped)
-    print(f"dump {min(dumped):.2f} s, columns {min(columns):.2f} s: {ratio:.2f} x")
-    assert ratio <= SLOWEST

@@ -157,8 +157,12 @@ def export(
         raise NothingRecordedError(
             f"{_NOTHING} of what was asked for{_reasons(recording, sources)}",
             where=folder_of(recording),
-            remedy=f"record with {' or '.join(sources)} switched on, and a schedule that"
-            " is reached",
+            remedy=(
+                f"record with {' or '.join(sources)} switched on, and a schedule that is"
+                " reached"
+                if sources
+                else "name the recording of a training: those of others hold no settings"
+            ),
         )
     if existing != "replace":
         for folder, files in folders.items():
