@@ -17,7 +17,7 @@ const SHARED = new RegExp(
     "views/(controls/(choices|x_switch)|heat_detail)",
     "views/panels/(absent_list|close_details|drawer|not_collected)",
     "views/range/(commands|params|peaks|use_range)",
-    "widgets/(export|minimap|row_table)/[a-z_]+",
+    "widgets/(export|minimap|plot|row_table)/[a-z_]+",
     "widgets/line_chart/(chart_button|use_size|zoom_buttons)",
   ]
     .map((name) => `src/${name}\\.`)

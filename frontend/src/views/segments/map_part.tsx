@@ -77,6 +77,7 @@ export function MapPart(props: MapPartProps) {
         theme,
         byteUnit,
         cellsUrl: now.cells.toDataURL("image/png"),
+        pinned,
         ...now,
       });
     },

@@ -12,9 +12,10 @@ import { clampView, pxToX, sameView, xToPx } from "../../render/viewport";
 import { cursorScene } from "./cursor_scene";
 import type { BlockEvents, BlockHover, BlockInputs } from "./inputs";
 import { directLabels, type DirectLabel } from "./labels";
+import { FONT } from "../export/pen";
+import { devicePx, fitted, pixelRatio } from "../plot/canvas";
 import {
   BOLD,
-  FONT,
   GUTTER,
   paintAxes,
   paintLines,
@@ -28,8 +29,6 @@ import { TileLayers } from "./tile_layers";
 
 /** A gesture has settled once nothing moved for this long. */
 const SETTLE_MS = 140;
-/** More device pixels a CSS px cost time that no eye repays. */
-const MOST_PIXEL_RATIO = 2;
 /** Drawn beyond either side, as a share of the width. */
 const MARGIN_SHARE = 0.2;
 /** The least part of an axis, in events or milliseconds, and of the bytes. */
@@ -217,10 +216,6 @@ export class BlockController {
     };
   }
 
-  get #ratio(): number {
-    return Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
-  }
-
   #tileAt(x: number): BlockTile | null {
     const { tiles } = this.#inputs;
     return tiles.findLast((tile) => x >= tile.low && x <= tile.high) ?? null;
@@ -300,7 +295,7 @@ export class BlockController {
     this.#dirty = { picture: false, lines: false };
     if (this.#size.widthPx < 2) return;
     const scene = this.scene();
-    if (picture) this.#surface.show(this.#view, this.#devicePx());
+    if (picture) this.#surface.show(this.#view, devicePx(this.#size));
     if (picture || lines) {
       this.#on(this.#under, scene, (context) => paintAxes(context, scene));
       this.#on(this.#over, scene, (context) => paintLines(context, scene));
@@ -308,31 +303,14 @@ export class BlockController {
     this.#on(this.#line, scene, (context) => this.#paintPointer(context));
   }
 
-  #devicePx(): SizePx {
-    return {
-      widthPx: Math.round(this.#size.widthPx * this.#ratio),
-      heightPx: Math.round(this.#size.heightPx * this.#ratio),
-    };
-  }
-
   #on(
     canvas: HTMLCanvasElement,
     scene: BlockScene,
     paint: (context: CanvasRenderingContext2D) => void,
   ): void {
-    const context = canvas.getContext("2d");
-    if (context === null) return;
-    const ratio = this.#ratio;
-    const width = Math.round((this.#size.widthPx + GUTTER.left + GUTTER.right) * ratio);
-    const height = Math.round(totalHeight(this.#size, scene.marks) * ratio);
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    // Setting a size costs more than clearing.
-    if (canvas.width !== width || canvas.height !== height) {
-      canvas.width = width;
-      canvas.height = height;
-    } else context.clearRect(0, 0, width, height);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paint(context);
+    const width = this.#size.widthPx + GUTTER.left + GUTTER.right;
+    const context = fitted(canvas, width, totalHeight(this.#size, scene.marks));
+    if (context !== null) paint(context);
   }
 
   #paintPointer(context: CanvasRenderingContext2D): void {
@@ -356,7 +334,7 @@ export class BlockController {
     if (column < 0) return null;
     const moment = tile.answer.columns.moment[column] ?? -1;
     const found = { at, x, tile, column, moment, block: null, rest: null };
-    const ratio = this.#ratio;
+    const ratio = pixelRatio();
     const pick = this.#surface.pick(at.x * ratio, at.y * ratio);
     if (pick?.kind !== "quad" || this.#layers.of(pick.layer) !== tile) return found;
     const what = runPick(tile.runs, pick.id);

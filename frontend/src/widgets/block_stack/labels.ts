@@ -6,6 +6,7 @@
 import { numColumns, runBelow } from "../../render/runs";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
+import { fitting } from "../plot/text";
 import type { BlockTile } from "./tile";
 
 export interface DirectLabel {
@@ -219,21 +220,4 @@ export function rectOf(
   const bottom = within(yToPx(view, heightPx, low), heightPx);
   const y = within(yToPx(view, heightPx, high), heightPx);
   return { x, y, width: right - x, height: bottom - y };
-}
-
-/** The text, or as much of it as there is room for; "" where that says nothing. */
-export function fitting(
-  text: string,
-  roomPx: number,
-  widthOf: (text: string) => number,
-): string {
-  if (widthOf(text) <= roomPx) return text;
-  let low = 0;
-  let high = text.length;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (widthOf(`${text.slice(0, middle)}…`) <= roomPx) low = middle;
-    else high = middle - 1;
-  }
-  return low < 4 ? "" : `${text.slice(0, low).trimEnd()}…`;
 }

@@ -4,9 +4,10 @@ import { tokens, type Theme } from "../../base/tokens";
 import { numColumns } from "../../render/runs";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx } from "../../render/viewport";
+import { FONT } from "../export/pen";
 import { rectOf } from "./labels";
 import type { DrawnMarks } from "./marks";
-import { FONT, GUTTER, spansHeight, spansTop } from "./paint";
+import { GUTTER, spansHeight, spansTop } from "./paint";
 import type { BlockTile } from "./tile";
 
 /** Rectangles that are lit at once; more are a carpet nobody can read. */

@@ -5,32 +5,26 @@
 
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
-import { tokens } from "../../base/tokens";
 import { categoryColours, categoryLabel } from "../../model/category";
 import { figureTitle } from "../../model/words/origin";
 import { localPeaks, nextPeak } from "../../model/lines/peaks";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
-import { pxToX, type SizePx } from "../../render/viewport";
+import { pxToX, xToPx, type SizePx } from "../../render/viewport";
 import type { ExportSource } from "../export/source";
-import { drawQuadsOn } from "../stack_frame/canvas";
-import {
-  NOTHING_SEEN,
-  StackFrame,
-  type Seen,
-  type StackPainter,
-} from "../stack_frame/stack_frame";
+import { figureOf } from "../export/figure";
+import { paintPointer } from "../plot/axes";
+import { NOTHING_SEEN, PlotFrame, type PlotPainter, type Seen } from "../plot/frame";
 import { axisLabel, axisText, WINDOW_BEGAN } from "./axis";
 import "./category_stack.css";
-import { stackFigure, stackTable } from "./figure";
-import { columnAt, peakColumn, stackQuads, topOf } from "./layout";
+import { stackTable } from "./data_table";
+import { columnAt, peakColumn, topOf } from "./layout";
 import {
   GUTTER,
-  paintCursor,
-  paintFrame,
-  spansHeight,
+  paintStack,
   spansTop,
   SPAN_ROW_PX,
+  totalHeight,
   type StackPaint,
 } from "./paint";
 import {
@@ -57,19 +51,20 @@ interface Hover {
 }
 
 interface Look extends Omit<StackPaint, "view" | "size"> {
-  readonly answer: StackAnswer;
-  readonly colours: readonly string[];
   readonly hover: ReadonlySignal<Hover | null>;
 }
 
-const PAINTER: StackPainter<Look> = {
-  cells: (canvas, { answer, colours, theme }, { view, size }) => {
-    const quads = stackQuads(answer, colours, tokens(theme).bg, view, size);
-    drawQuadsOn(canvas, quads, view, size, theme);
+const PAINTER: PlotPainter<Look> = {
+  frame: (pen, look, seen) => paintStack(pen, { ...look, ...seen }),
+  over: (pen, { hover, theme, spans }, { view, size }, box) => {
+    const x = hover.value?.x ?? NaN;
+    const { heightPx } = size;
+    const bottom = totalHeight(heightPx, spans) - 4;
+    const at = GUTTER.left + xToPx(view, size.widthPx, x);
+    const line =
+      x >= view.x0 && x <= view.x1 ? { x: at, top: GUTTER.top, bottom } : null;
+    paintPointer(pen, theme, line, box);
   },
-  frame: (context, look, seen) => paintFrame(context, { ...look, ...seen }),
-  over: (context, look, seen, box) =>
-    paintCursor(context, { ...look, ...seen }, look.hover.peek()?.x ?? null, box),
 };
 
 export function CategoryStack(props: CategoryStackProps) {
@@ -92,10 +87,7 @@ export function CategoryStack(props: CategoryStackProps) {
       answer,
       colours,
       hover,
-      axis: answer.axis,
       spans,
-      marks: answer.marks,
-      peakBytes: answer.totalBytes[peakColumn(answer)] ?? NaN,
       theme,
       byteUnit,
       selected,
@@ -179,6 +171,10 @@ export function CategoryStack(props: CategoryStackProps) {
     return true;
   }
 
+  const legend = answer.categories.map(({ name }, i) => ({
+    label: categoryLabel(name),
+    colour: colours[i] ?? "transparent",
+  }));
   const source: ExportSource = {
     origin: props.origin,
     name: props.label,
@@ -186,15 +182,20 @@ export function CategoryStack(props: CategoryStackProps) {
     about: () => ({ ...props.about, axis: answer.axis, marks: answer.marks }),
     figure: () => {
       const title = figureTitle(props.label, props.origin);
-      const { view, size } = seen.current;
-      const drawn = { title, answer, began, colours, view, size, theme, byteUnit };
-      return stackFigure(drawn);
+      const { size } = seen.current;
+      return figureOf({
+        ...{ title, theme, legend },
+        axisName: axisLabel(answer.axis, began),
+        widthPx: GUTTER.left + size.widthPx + GUTTER.right,
+        heightPx: totalHeight(plotPx, spans),
+        paint: (pen) => paintStack(pen, { ...look, ...seen.current }),
+      });
     },
   };
   if (props.exporter !== undefined) props.exporter.current = source;
 
   return (
-    <StackFrame
+    <PlotFrame
       kind="stack"
       label={props.label}
       axisName={axisLabel(answer.axis, began)}
@@ -205,12 +206,11 @@ export function CategoryStack(props: CategoryStackProps) {
       range={props.range}
       onRange={props.onRange}
       leastX={Math.max((answer.xHigh - answer.xLow) * LEAST_SHARE, 1e-6)}
-      top={top}
+      y0={top}
       gutter={GUTTER}
       plotPx={plotPx}
-      totalPx={spansTop({ widthPx: 1, heightPx: plotPx }) + spansHeight(spans) + 4}
+      totalPx={totalHeight(plotPx, spans)}
       seen={seen}
-      cursor={hover}
       onHover={(at) => {
         hover.value = at === null ? null : hovered(at);
       }}

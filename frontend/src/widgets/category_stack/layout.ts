@@ -1,12 +1,10 @@
 /**
- * Geometry of the stacked categories: columns of the answer as quads, and what stands at
- * a point. Pure.
+ * Geometry of the stacked categories: columns of the answer, and what stands at a point.
+ * Pure.
  */
 
 import type { ModuleTimelineResponse } from "../../api/types.gen";
-import type { Quads } from "../../render/raster";
-import type { SizePx, Viewport } from "../../render/viewport";
-import { bandOutlines, bandQuads, type Bands } from "../stack_frame/bands";
+import type { Bands } from "../plot/bands";
 
 /** The part of an answer that is drawn as a stack. */
 export type StackData = Pick<
@@ -16,8 +14,6 @@ export type StackData = Pick<
 
 /** Room above the highest column. */
 const HEADROOM = 1.08;
-/** A layer at least this thick has a line at its upper edge. */
-const EDGED_PX = 4;
 
 export function columnAt({ x0, xPerColumn, totalBytes }: StackData, x: number): number {
   const column = Math.floor((x - x0) / xPerColumn);
@@ -58,7 +54,7 @@ function runsOf(data: StackData): readonly number[] {
 }
 
 /** Runs of equal columns side by side. */
-function bandsOf(data: StackData): Bands {
+export function bandsOf(data: StackData): Bands {
   const runs = runsOf(data);
   const starts = runs.slice(0, -1);
   return {
@@ -67,25 +63,4 @@ function bandsOf(data: StackData): Bands {
       starts.map((column) => bytes[column] ?? NaN),
     ),
   };
-}
-
-/** One quad per category and run of equal columns; a quad's id is its category. */
-export function stackQuads(
-  data: StackData,
-  colours: readonly string[],
-  edge: string,
-  view: Viewport,
-  size: SizePx,
-): Quads {
-  const look = { colours, edge, edgedPx: EDGED_PX, linedPx: 0, apartPx: Infinity };
-  return bandQuads(bandsOf(data), look, view, size);
-}
-
-/** The outline of each category in px of the plot, as x, y, x, y ...; closed. */
-export function stackOutlines(
-  data: StackData,
-  view: Viewport,
-  size: SizePx,
-): readonly Float64Array[] {
-  return bandOutlines(bandsOf(data), view, size);
 }

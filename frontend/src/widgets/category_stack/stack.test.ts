@@ -1,14 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ModuleSpans } from "../../api/types.gen";
-import { createRaster, drawQuads, NO_ID, pickId } from "../../render/raster";
-import {
-  columnAt,
-  peakColumn,
-  stackOutlines,
-  stackQuads,
-  topOf,
-  type StackData,
-} from "./layout";
+import { bandsOf, columnAt, peakColumn, topOf, type StackData } from "./layout";
 import {
   boundaries,
   nearestBoundary,
@@ -39,9 +31,6 @@ const DATA: StackData = {
   ],
 };
 
-const VIEW = { x0: 100, x1: 140, y0: 50, y1: 0 };
-const SIZE = { widthPx: 40, heightPx: 50 };
-
 describe("the stack", () => {
   it("finds columns and the highest one", () => {
     expect(columnAt(DATA, 119.9)).toBe(1);
@@ -52,27 +41,13 @@ describe("the stack", () => {
     expect(topOf(DATA, 130, 140)).toBe(1);
   });
 
-  it("merges equal columns, and each pixel answers with its category", () => {
-    const quads = stackQuads(DATA, ["#0000ff", "#00ff00"], "#ffffff", VIEW, SIZE);
-    // Two runs of two categories, each with the line at its upper edge.
-    expect(quads.id).toHaveLength(8);
-    const raster = createRaster(40, 50, 0xff000000);
-    drawQuads(raster, VIEW, quads, 0);
-    const at = (x: number, bytes: number): number =>
-      pickId(raster.ids, 40, 50, x, 50 - bytes - 0.5);
-    expect(at(5, 10)).toBe(0);
-    expect(at(5, 25)).toBe(1);
-    expect(at(5, 35)).toBe(NO_ID);
-    expect(at(25, 45)).toBe(1);
-    expect(at(35, 1)).toBe(NO_ID);
-  });
-
-  it("outlines each category from the one below it", () => {
-    const [first, second] = stackOutlines(DATA, VIEW, SIZE);
-    expect(first?.slice(0, 4)).toEqual(Float64Array.of(0, 30, 20, 30));
-    expect(second?.slice(0, 4)).toEqual(Float64Array.of(0, 20, 20, 20));
-    // Back along the top of the category below.
-    expect(second?.slice(-4)).toEqual(Float64Array.of(20, 30, 0, 30));
+  it("merges equal columns", () => {
+    const { edges, layers } = bandsOf(DATA);
+    expect(edges).toEqual([100, 120, 130, 140]);
+    expect(layers).toEqual([
+      [20, 20, 0],
+      [10, 30, NaN],
+    ]);
   });
 });
 

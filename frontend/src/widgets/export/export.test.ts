@@ -5,7 +5,9 @@ import { figureTitle, type Unreal } from "../../model/words/origin";
 import { numberText } from "./data_table";
 import { safeFileName } from "./download";
 import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
-import { pathData, svg, svgDocument } from "./svg";
+import { figureOf } from "./figure";
+import { SvgPen } from "./pen";
+import { svg, svgDocument } from "./svg";
 
 const TABLE = {
   numRows: 3,
@@ -59,10 +61,114 @@ describe("svgDocument", () => {
   });
 });
 
-describe("pathData", () =>
-  it("moves, draws and closes", () => {
-    expect(pathData(Float64Array.of(0, 1, 2.005, 3), false)).toBe("M0 1L2.01 3");
-    expect(pathData(Float64Array.of(0, 1, 2, 3), true)).toBe("M0 1L2 3Z");
+describe("the pen of pictures", () => {
+  const written = (paint: (pen: SvgPen) => void): string => {
+    const pen = new SvgPen();
+    paint(pen);
+    return svgDocument(9, 9, "x", ...pen.nodes());
+  };
+
+  it("writes what a canvas would paint, where it is painted", () => {
+    const text = written((pen) => {
+      pen.translate(10, 20);
+      pen.fillStyle = "#ff0000";
+      pen.globalAlpha = 0.5;
+      pen.fillRect(1, 2, 3, 4);
+      pen.globalAlpha = 1;
+      pen.strokeStyle = "#00ff00";
+      pen.lineWidth = 2;
+      pen.setLineDash([4, 3]);
+      pen.beginPath();
+      pen.moveTo(0, 1.234);
+      pen.lineTo(5, 6);
+      pen.closePath();
+      pen.stroke();
+    });
+    expect(text).toContain(
+      '<rect x="11" y="22" width="3" height="4" fill="#ff0000" fill-opacity="0.5"/>',
+    );
+    expect(text).toContain(
+      '<path d="M10 21.23L15 26Z" fill="none" stroke="#00ff00" stroke-width="2" stroke-dasharray="4 3"/>',
+    );
+  });
+
+  it("aligns and escapes text, and names what is painted next", () => {
+    const text = written((pen) => {
+      pen.fillStyle = "#111111";
+      pen.font = "bold 20px Roboto";
+      pen.textAlign = "right";
+      pen.textBaseline = "middle";
+      pen.fillText("<a> & b", 50, 10);
+      pen.name("it & all");
+      pen.fillRect(0, 0, 1, 1);
+      pen.fillRect(1, 1, 1, 1);
+    });
+    expect(text).toContain(
+      '<text x="50" y="17.2" fill="#111111" text-anchor="end" font-size="20" font-weight="bold">&lt;a&gt; &amp; b<',
+    );
+    expect(text.match(/<title>it &amp; all<\/title>/g)).toHaveLength(1);
+  });
+
+  it("clips until it is restored, inside what clipped before", () => {
+    const text = written((pen) => {
+      pen.save();
+      pen.beginPath();
+      pen.rect(0, 0, 5, 5);
+      pen.clip();
+      pen.fillRect(0, 0, 9, 9);
+      pen.save();
+      pen.beginPath();
+      pen.rect(1, 1, 2, 2);
+      pen.clip();
+      pen.fillRect(1, 0, 9, 9);
+      pen.restore();
+      pen.restore();
+      pen.fillRect(2, 0, 9, 9);
+    });
+    expect(text).toContain('<clipPath id="clip1"><path d="M0 0h5v5h-5Z"/>');
+    expect(text).toContain('<clipPath id="clip2" clip-path="url(#clip1)">');
+    expect(text).toContain('<g clip-path="url(#clip1)"><rect x="0"');
+    expect(text).toContain('<g clip-path="url(#clip2)"><rect x="1"');
+    expect(text).toMatch(/<\/g><rect x="2"/);
+  });
+
+  it("leaves out what has no place, as a canvas does", () => {
+    const text = written((pen) => {
+      pen.beginPath();
+      pen.moveTo(NaN, 1);
+      pen.stroke();
+      pen.rect(0, NaN, 1, 1);
+      pen.fill();
+      pen.fillRect(0, 0, NaN, 1);
+      pen.fillText("x", NaN, 0);
+    });
+    expect(text).not.toMatch(/<path|<rect|<text|NaN/);
+  });
+});
+
+describe("figureOf", () =>
+  it("has its title, its axis and all of its legend, in as many rows as that takes", () => {
+    const legend = Array.from({ length: 9 }, (_, i) => ({
+      label: `line <${i}>`,
+      colour: "#123456",
+      ...(i % 2 === 0 ? { dash: [2, 3] } : {}),
+    }));
+    const parts = { title: "A & b", axisName: "step", theme: "dark" as const, legend };
+    const paint = (pen: SvgPen): void => pen.fillText("data", 0, 0);
+    const { svg, heightPx } = figureOf({
+      ...parts,
+      widthPx: 300,
+      heightPx: 100,
+      paint,
+    });
+    expect(svg).toContain("A &amp; b</text>");
+    expect(svg).toContain(">step</text>");
+    expect(svg).toContain('<text x="0" y="32" fill="#bdbdbd">data</text>');
+    expect(svg.match(/line &lt;\d&gt;/g)).toHaveLength(9);
+    expect(svg.match(/stroke-dasharray="2 3"/g)).toHaveLength(5);
+    expect(heightPx).toBeGreaterThan(100 + 3 * 18);
+    const none = figureOf({ ...parts, legend: [], widthPx: 300, heightPx: 100, paint });
+    expect(none.heightPx).toBeLessThan(150);
   }));
 
 describe("a cell of a table", () =>

@@ -74,14 +74,3 @@ export function svgDocument(
   );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${serialised(root)}\n`;
 }
-
-/** A path through x, y, x, y ... */
-export function pathData(points: Float64Array, closed: boolean): string {
-  let data = "";
-  for (let i = 0; i + 1 < points.length; i += 2) {
-    const x = Math.round((points[i] ?? 0) * 100) / 100;
-    const y = Math.round((points[i + 1] ?? 0) * 100) / 100;
-    data += `${i === 0 ? "M" : "L"}${x} ${y}`;
-  }
-  return closed ? `${data}Z` : data;
-}

@@ -1,27 +1,15 @@
 /** A flamegraph as a file: a picture of all its rows, and a table of its stacks. */
 
 import type { ByteUnit } from "../../base/bytes";
-import { tokens, type Theme } from "../../base/tokens";
+import type { Theme } from "../../base/tokens";
 import type { CallStacks } from "../../model/stacks/call_stacks";
-import { flameBoxes, ROOT_FRAME } from "../../model/stacks/flame_tree";
+import { flameBoxes } from "../../model/stacks/flame_tree";
 import type { Table } from "../../model/table";
+import { figureOf } from "../export/figure";
 import type { Figure } from "../export/source";
-import { svg, svgDocument, type SvgNode } from "../export/svg";
-import {
-  boxFills,
-  boxInks,
-  FlameLabels,
-  LABEL_LEAST_PX,
-  LEAST_BOX_PX,
-  rootText,
-  ROW_PX,
-  zoomedNode,
-} from "./layout";
+import { FlameLabels, LEAST_BOX_PX, rootText, ROW_PX, zoomedNode } from "./layout";
+import { paintFlame } from "./paint";
 import type { FlameData } from "./types";
-
-const TITLE_PX = 32;
-const KEY_PX = 22;
-const SWATCH_PX = 10;
 
 export interface FlameFigure {
   readonly data: FlameData;
@@ -34,67 +22,28 @@ export interface FlameFigure {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly widthPx: number;
-  readonly widthOf: (text: string) => number;
 }
 
 export function flameFigure(of: FlameFigure): Figure {
-  const { data, theme, widthPx, title, key } = of;
-  const { bg, text } = tokens(theme);
+  const { data, theme, widthPx, title } = of;
   const root = zoomedNode(data.tree, of.zoom);
   const boxes = flameBoxes(data.tree, data.values, root, LEAST_BOX_PX / widthPx);
-  const fillOf = boxFills(data, theme);
-  const inkOf = boxInks();
-  const labels = new FlameLabels(of.stacks, of.widthOf);
-  const nodes: SvgNode[] = [];
-  for (let i = 0; i < boxes.num; i += 1) {
-    const [node, row] = [boxes.node[i] ?? 0, boxes.row[i] ?? 0];
-    const [x, y] = [(boxes.x[i] ?? 0) * widthPx, row * ROW_PX];
-    const wide = (boxes.width[i] ?? 0) * widthPx;
-    const width = Math.max(wide - 1, LEAST_BOX_PX);
-    const fill = fillOf(node);
-    nodes.push(svg("rect", { x, y, width, height: ROW_PX - 1, fill }));
-    if (wide < LABEL_LEAST_PX) continue;
-    const frame = data.tree.frame[node] ?? ROOT_FRAME;
-    const words =
-      frame === ROOT_FRAME
-        ? rootText(data, of.byteUnit)
-        : labels.fitting(frame, wide - 8);
-    if (words !== "")
-      nodes.push(
-        svg("text", { x: x + 4, y: y + ROW_PX / 2 + 4, fill: inkOf(fill) }, words),
-      );
-  }
-  const rowsPx = boxes.numRows * ROW_PX;
-  const heightPx = TITLE_PX + rowsPx + (key.length === 0 ? 0 : KEY_PX);
-  let x = 8;
-  const swatches = key.flatMap(([fill, words]) => {
-    const left = x;
-    x += SWATCH_PX + 20 + of.widthOf(words);
-    const y = heightPx - 7;
-    return [
-      svg("rect", {
-        x: left,
-        y: y - SWATCH_PX + 1,
-        width: SWATCH_PX,
-        height: SWATCH_PX,
-        fill,
-      }),
-      svg("text", { x: left + SWATCH_PX + 4, y, fill: text }, words),
-    ];
+  const heightPx = boxes.numRows * ROW_PX;
+  return figureOf({
+    ...{ title, theme, widthPx, heightPx },
+    paint: (pen) => {
+      const labels = new FlameLabels(of.stacks, (text) => pen.measureText(text).width);
+      const whole = { heightPx, totalPx: heightPx, scrollPx: 0, upwards: false };
+      const plain = { hideRoot: false, found: null, hovered: -1, selected: -1 };
+      const words = rootText(data, of.byteUnit);
+      paintFlame(pen, {
+        ...{ data, boxes, labels, theme, widthPx, rootText: words },
+        ...whole,
+        ...plain,
+      });
+    },
+    legend: of.key.map(([colour, label]) => ({ colour, label })),
   });
-  return {
-    widthPx,
-    heightPx,
-    svg: svgDocument(
-      widthPx,
-      heightPx,
-      title,
-      svg("rect", { x: 0, y: 0, width: widthPx, height: heightPx, fill: bg }),
-      svg("text", { x: 8, y: 20, "font-size": 14, fill: text }, title),
-      svg("g", { transform: `translate(0 ${TITLE_PX})` }, ...nodes),
-      ...swatches,
-    ),
-  };
 }
 
 /** Every stack of a tree with what it holds itself; of a difference, on both sides. */

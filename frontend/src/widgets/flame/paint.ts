@@ -10,9 +10,8 @@ import {
   ROW_PX,
   type FlameLabels,
 } from "./layout";
+import { FONT, type Pen } from "../export/pen";
 import type { FlameData } from "./types";
-
-const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 
 /** How wide labels are in the drawing's font. */
 export function labelWidths(): (text: string) => number {
@@ -58,15 +57,15 @@ export function rowAt(
   return hideRoot ? shown + 1 : shown;
 }
 
-export function paintFlame(context: CanvasRenderingContext2D, paint: FlamePaint): void {
+export function paintFlame(pen: Pen, paint: FlamePaint): void {
   const { data, boxes, theme, widthPx, heightPx, scrollPx, hideRoot, found } = paint;
   const { tree } = data;
   const fillOf = boxFills(data, theme);
   const inkOf = boxInks();
   const { text, link, border } = tokens(theme);
-  context.font = FONT;
-  context.textAlign = "left";
-  context.textBaseline = "middle";
+  pen.font = FONT;
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
   for (let i = 0; i < boxes.num; i += 1) {
     const row = boxes.row[i] ?? 0;
     if (hideRoot && row === 0) continue;
@@ -77,28 +76,28 @@ export function paintFlame(context: CanvasRenderingContext2D, paint: FlamePaint)
     const wide = (boxes.width[i] ?? 0) * widthPx;
     const frame = tree.frame[node] ?? ROOT_FRAME;
     const dimmed = found !== null && (frame < 0 || found[frame] !== 1);
-    context.globalAlpha = dimmed ? 0.35 : 1;
+    pen.globalAlpha = dimmed ? 0.35 : 1;
     const fill = fillOf(node);
-    context.fillStyle = fill;
+    pen.fillStyle = fill;
     const width = Math.max(wide - 1, LEAST_BOX_PX);
-    context.fillRect(left, top, width, ROW_PX - 1);
+    pen.fillRect(left, top, width, ROW_PX - 1);
     if (wide < LABEL_LEAST_PX) continue;
-    context.fillStyle = dimmed ? text : inkOf(fill);
+    pen.fillStyle = dimmed ? text : inkOf(fill);
     const words = row === 0 ? paint.rootText : paint.labels.fitting(frame, wide - 8);
-    if (words !== "") context.fillText(words, left + 4, top + ROW_PX / 2);
+    if (words !== "") pen.fillText(words, left + 4, top + ROW_PX / 2);
   }
-  context.globalAlpha = 1;
-  outlineBox(context, paint, paint.selected, link, 2);
+  pen.globalAlpha = 1;
+  outlineBox(pen, paint, paint.selected, link, 2);
   if (paint.hovered !== paint.selected) {
-    outlineBox(context, paint, paint.hovered, text, 1);
+    outlineBox(pen, paint, paint.hovered, text, 1);
   }
   if (boxes.num > 0) return;
-  context.fillStyle = border;
-  context.fillRect(0, ROW_PX, widthPx, 1);
+  pen.fillStyle = border;
+  pen.fillRect(0, ROW_PX, widthPx, 1);
 }
 
 function outlineBox(
-  context: CanvasRenderingContext2D,
+  pen: Pen,
   paint: FlamePaint,
   index: number,
   colour: string,
@@ -109,10 +108,10 @@ function outlineBox(
   const top = rowTop(boxes.row[index] ?? 0, paint) - scrollPx;
   const left = (boxes.x[index] ?? 0) * widthPx;
   const wide = (boxes.width[index] ?? 0) * widthPx;
-  context.strokeStyle = colour;
-  context.lineWidth = lineWidth;
+  pen.strokeStyle = colour;
+  pen.lineWidth = lineWidth;
   const inset = lineWidth / 2;
-  context.strokeRect(
+  pen.strokeRect(
     left + inset,
     top + inset,
     Math.max(1, wide - 1 - lineWidth),

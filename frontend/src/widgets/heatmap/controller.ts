@@ -9,16 +9,15 @@ import { attachGestures, type Axes, type PointPx } from "../../render/gestures";
 import { RasterSurface } from "../../render/surface";
 import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
 import { clampView, pxToX, pxToY, sameView } from "../../render/viewport";
+import { devicePx, fitted, pixelRatio } from "../plot/canvas";
 import { sceneColours } from "./colours";
 import type { CellFacts, Domain } from "./layout";
 import { factsOf, layerOf, limitsOf, needOf, rangeOf, worldOf } from "./layout";
-import { GUTTER, paintOverlay, plotSize } from "./paint";
+import { fullSize, GUTTER, paintOverlay, plotSize, type OverlayState } from "./paint";
 import type { CellPick, HeatmapNeed, HeatmapProps, StepRange } from "./types";
 
 /** A gesture has settled once nothing moved for this long. */
 const SETTLE_MS = 140;
-/** More device pixels a CSS px cost time that no eye repays. */
-const MOST_PIXEL_RATIO = 2;
 
 export interface HeatmapEvents {
   readonly onRange: (range: StepRange | null) => void;
@@ -119,9 +118,6 @@ export class HeatmapController {
 
   resize(widthPx: number, heightPx: number): void {
     this.#size = plotSize(widthPx, heightPx);
-    const ratio = this.#ratio();
-    this.#over.width = Math.round(widthPx * ratio);
-    this.#over.height = Math.round(heightPx * ratio);
     this.#show();
   }
 
@@ -180,18 +176,6 @@ export class HeatmapController {
     this.#surface.dispose();
   }
 
-  #ratio(): number {
-    return Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
-  }
-
-  #devicePx(): SizePx {
-    const ratio = this.#ratio();
-    return {
-      widthPx: Math.round(this.#size.widthPx * ratio),
-      heightPx: Math.round(this.#size.heightPx * ratio),
-    };
-  }
-
   #answers(): ReadonlyMap<string, HeatmapResponse> {
     const answers = new Map([["overview", this.#inputs.overview]]);
     if (this.#inputs.detail !== null) answers.set("detail", this.#inputs.detail);
@@ -237,7 +221,7 @@ export class HeatmapController {
   }
 
   #show(): void {
-    this.#surface.show(this.#view, this.#devicePx());
+    this.#surface.show(this.#view, devicePx(this.#size));
     this.#later();
     if (this.#settle !== null) window.clearTimeout(this.#settle);
     this.#settle = window.setTimeout(() => this.#settled(), SETTLE_MS);
@@ -246,7 +230,7 @@ export class HeatmapController {
   #settled(): void {
     if (this.#size.widthPx < 2) return;
     const { ranks } = this.#inputs;
-    const need = needOf(this.#view, this.world, ranks, this.#devicePx());
+    const need = needOf(this.#view, this.world, ranks, devicePx(this.#size));
     const key = JSON.stringify(need);
     if (key === this.#asked) return;
     this.#asked = key;
@@ -262,14 +246,19 @@ export class HeatmapController {
   }
 
   #paintOverlay(): void {
-    const context = this.#over.getContext("2d");
-    if (context === null) return;
-    const ratio = this.#ratio();
+    const { widthPx, heightPx } = fullSize(this.#size);
+    const context = fitted(this.#over, widthPx, heightPx);
+    if (context !== null) paintOverlay(context, this.#scene());
+  }
+
+  /** What lies over the cells at rest, for pictures. */
+  still(): OverlayState {
+    return { ...this.#scene(), cursorStep: null, cursorPlace: null, box: null };
+  }
+
+  #scene(): OverlayState {
     const { ranks, pinned, theme, overview } = this.#inputs;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, this.#over.width, this.#over.height);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintOverlay(context, {
+    return {
       view: this.#view,
       size: this.#size,
       ranks,
@@ -279,11 +268,11 @@ export class HeatmapController {
       cursorStep: this.#cursor.peek(),
       cursorPlace: this.#place,
       box: this.#box,
-    });
+    };
   }
 
   #factsAt(at: PointPx): CellFacts | null {
-    const ratio = this.#ratio();
+    const ratio = pixelRatio();
     const pick = this.#surface.pick(at.x * ratio, at.y * ratio);
     if (pick?.kind !== "cell") return null;
     const answer = this.#answers().get(pick.layer);

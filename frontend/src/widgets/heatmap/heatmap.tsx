@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
 import { figureTitle } from "../../model/words/origin";
 import { formatQuantity } from "../../model/words/quantity";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
@@ -11,19 +12,20 @@ import { useWidth } from "../line_chart/use_size";
 import { ZoomButtons } from "../line_chart/zoom_buttons";
 import { DataTable } from "../export/data_table";
 import { ExportMenu } from "../export/export_menu";
-import type { ExportSource } from "../export/source";
+import { figureOf } from "../export/figure";
+import type { ExportSource, Figure } from "../export/source";
 import { ColourBar } from "./colour_bar";
 import { HeatmapController, type Hovered } from "./controller";
 import { cellTable, summaryTable } from "./data_table";
-import { heatmapFigure } from "./figure";
 import "./heatmap.css";
 import {
   defaultsToCapacity,
   divergingDomain,
   domainOf,
   type CellFacts,
+  type Domain,
 } from "./layout";
-import { GUTTER } from "./paint";
+import { fullSize, GUTTER, paintOverlay, paintScale } from "./paint";
 import { CellTip, cellWords, type CellWords } from "./tooltip";
 import type { HeatmapProps } from "./types";
 
@@ -124,16 +126,14 @@ export function Heatmap(props: HeatmapProps) {
       controller === null
         ? null
         : () =>
-            heatmapFigure({
+            pictureOf(controller, {
               title: figureTitle(props.label, props.origin),
-              view: controller.view,
-              size: controller.size,
-              ranks,
               theme,
               domain,
-              lowText: formatQuantity(domain.low, unit, byteUnit),
-              highText: formatQuantity(domain.high, unit, byteUnit),
-              cellsUrl: controller.canvas.toDataURL("image/png"),
+              ends: [
+                formatQuantity(domain.low, unit, byteUnit),
+                formatQuantity(domain.high, unit, byteUnit),
+              ],
             }),
   };
 
@@ -208,6 +208,36 @@ export function Heatmap(props: HeatmapProps) {
       </p>
     </figure>
   );
+}
+
+const SCALE_ROW_PX = 16;
+
+function pictureOf(
+  controller: HeatmapController,
+  of: {
+    readonly title: string;
+    readonly theme: Theme;
+    readonly domain: Domain;
+    /** Texts at the two ends of the colour scale. */
+    readonly ends: readonly [low: string, high: string];
+  },
+): Figure {
+  const state = controller.still();
+  const { widthPx, heightPx } = state.size;
+  const full = fullSize(state.size);
+  return figureOf({
+    ...{ title: of.title, theme: of.theme, legend: [] },
+    axisName: "ranks, step by step",
+    widthPx: full.widthPx,
+    heightPx: SCALE_ROW_PX + full.heightPx,
+    paint: (pen) => {
+      paintScale(pen, of.domain, of.theme, of.ends);
+      pen.translate(0, SCALE_ROW_PX);
+      const cells = controller.canvas.toDataURL("image/png");
+      pen.image(cells, GUTTER.left, GUTTER.top, widthPx, heightPx);
+      paintOverlay(pen, state);
+    },
+  });
 }
 
 /** The plot area inside the gutters that axes need. */

@@ -7,15 +7,22 @@ import { xTicks, type Tick } from "../../model/lines/axis";
 import { wholeTicks } from "../../model/lines/ticks";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
+import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
+import { strokeLine } from "../export/figure";
+import { FONT, type Pen } from "../export/pen";
+import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../plot/axes";
 import { markLook } from "../line_chart/marks";
-import { placeOf } from "./layout";
+import { heatColours, paletteOf } from "./colours";
+import { placeOf, type Domain } from "./layout";
 
-/** The gutter equals the line chart's, so that steps stand below steps. */
-export const GUTTER = { left: 72, right: 14, top: 6, bottom: 26 } as const;
+export const GUTTER = { ...SIDES, top: 6, bottom: AXIS_PX } as const;
+
+/** Steps of the colour scale in a picture. */
+const SCALE_STEPS = 40;
+const SCALE_STEP_PX = 4;
 
 /** Labels of the rank axis need this much room. */
 const LABEL_PX = 12;
-const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 
 export function plotSize(widthPx: number, heightPx: number): SizePx {
   return {
@@ -24,8 +31,16 @@ export function plotSize(widthPx: number, heightPx: number): SizePx {
   };
 }
 
+/** The plot's size with its gutters. */
+export function fullSize({ widthPx, heightPx }: SizePx): SizePx {
+  return {
+    widthPx: widthPx + GUTTER.left + GUTTER.right,
+    heightPx: heightPx + GUTTER.top + GUTTER.bottom,
+  };
+}
+
 /** Ticks of the rank axis: places, named by the rank that stands there. */
-export function rankTicks(
+function rankTicks(
   view: Viewport,
   ranks: Int32Array,
   heightPx: number,
@@ -38,7 +53,7 @@ export function rankTicks(
   });
 }
 
-export function stepTicks(view: Viewport, widthPx: number): readonly Tick[] {
+function stepTicks(view: Viewport, widthPx: number): readonly Tick[] {
   return xTicks(view.x0, view.x1, Math.max(2, Math.floor(widthPx / 84)), "step");
 }
 
@@ -55,30 +70,19 @@ export interface OverlayState {
   readonly box: RectPx | null;
 }
 
-function paintAxes(context: CanvasRenderingContext2D, state: OverlayState): void {
+function paintAxes(pen: Pen, state: OverlayState): void {
   const { view, size, ranks, theme } = state;
-  const { secondary, border } = tokens(theme);
-  context.font = FONT;
-  context.fillStyle = secondary;
-  context.strokeStyle = border;
-  context.lineWidth = 1;
-  context.textAlign = "center";
-  for (const tick of stepTicks(view, size.widthPx)) {
-    const x = Math.round(GUTTER.left + xToPx(view, size.widthPx, tick.value)) + 0.5;
-    const bottom = GUTTER.top + size.heightPx;
-    context.beginPath();
-    context.moveTo(x, bottom);
-    context.lineTo(x, bottom + 4);
-    context.stroke();
-    context.fillText(tick.text, x, bottom + 17);
-  }
-  context.textAlign = "right";
+  const toY = (y: number): number => yToPx(view, size.heightPx, y);
   const pins = pinPlaces(state).map((pin) => pin.y);
-  for (const tick of rankTicks(view, ranks, size.heightPx)) {
-    const y = yToPx(view, size.heightPx, tick.value);
-    if (pins.some((pin) => Math.abs(pin - y) < LABEL_PX)) continue;
-    context.fillText(tick.text, GUTTER.left - 8, GUTTER.top + y + 4);
-  }
+  const free = (px: number): boolean =>
+    pins.every((pin) => Math.abs(pin - px) >= LABEL_PX);
+  paintPlotAxes(pen, {
+    ...{ left: GUTTER.left, top: GUTTER.top, size, theme, grid: "none" },
+    x: stepTicks(view, size.widthPx),
+    y: rankTicks(view, ranks, size.heightPx).filter(({ value }) => free(toY(value))),
+    toX: (x) => xToPx(view, size.widthPx, x),
+    toY,
+  });
 }
 
 interface PinPlace {
@@ -101,88 +105,82 @@ function pinPlaces({ view, size, ranks, pinned }: OverlayState): readonly PinPla
   });
 }
 
-function paintPins(context: CanvasRenderingContext2D, state: OverlayState): void {
+function paintPins(pen: Pen, state: OverlayState): void {
   const { link } = tokens(state.theme);
-  context.font = `bold ${FONT}`;
-  context.textAlign = "right";
-  context.fillStyle = link;
-  context.strokeStyle = link;
-  context.lineWidth = 1.5;
+  pen.font = `bold ${FONT}`;
+  pen.textAlign = "right";
+  pen.fillStyle = link;
+  pen.strokeStyle = link;
+  pen.lineWidth = 1.5;
   let labelled = -Infinity;
   for (const { rank, top, y, bottom } of pinPlaces(state)) {
     const middle = GUTTER.top + y;
-    context.beginPath();
-    context.moveTo(GUTTER.left - 1, middle);
-    context.lineTo(GUTTER.left - 7, middle - 4);
-    context.lineTo(GUTTER.left - 7, middle + 4);
-    context.fill();
+    pen.beginPath();
+    pen.moveTo(GUTTER.left - 1, middle);
+    pen.lineTo(GUTTER.left - 7, middle - 4);
+    pen.lineTo(GUTTER.left - 7, middle + 4);
+    pen.fill();
     // Pins too close to name keep their arrow; zooming in names them.
     if (y - labelled >= LABEL_PX) {
-      context.fillText(rank.toString(), GUTTER.left - 10, middle + 4);
+      pen.fillText(rank.toString(), GUTTER.left - 10, middle + 4);
       labelled = y;
     }
     if (bottom - top < 4) continue;
     const { widthPx } = state.size;
-    context.strokeRect(GUTTER.left - 2, GUTTER.top + top, widthPx + 4, bottom - top);
+    pen.strokeRect(GUTTER.left - 2, GUTTER.top + top, widthPx + 4, bottom - top);
   }
 }
 
 /** A mark of a rank stands on its row; one of the whole run is a line. */
-function paintMarks(context: CanvasRenderingContext2D, state: OverlayState): void {
+function paintMarks(pen: Pen, state: OverlayState): void {
   const { view, size, ranks, theme } = state;
   for (const mark of state.marks) {
     if (mark.x < view.x0 || mark.x > view.x1) continue;
     const look = markLook(mark.kind, theme);
     const x = GUTTER.left + xToPx(view, size.widthPx, mark.x);
-    context.strokeStyle = look.colour;
-    context.lineWidth = look.widthPx;
+    pen.strokeStyle = look.colour;
+    pen.lineWidth = look.widthPx;
     if (mark.rank === null) {
-      context.setLineDash([...look.dash]);
-      context.beginPath();
-      context.moveTo(x, GUTTER.top);
-      context.lineTo(x, GUTTER.top + size.heightPx);
-      context.stroke();
-      context.setLineDash([]);
+      pen.setLineDash([...look.dash]);
+      strokeLine(pen, x, GUTTER.top, x, GUTTER.top + size.heightPx);
+      pen.setLineDash([]);
       continue;
     }
     const place = placeOf(ranks, mark.rank);
     if (mark.kind !== "oom" || ranks[place] !== mark.rank) continue;
     const y = GUTTER.top + yToPx(view, size.heightPx, place + 0.5);
-    paintCross(context, x, y);
+    paintCross(pen, x, y);
   }
 }
 
 /** An OOM: a cross in a ring, readable on every colour of the palette. */
-function paintCross(context: CanvasRenderingContext2D, x: number, y: number): void {
+function paintCross(pen: Pen, x: number, y: number): void {
   for (const [colour, width] of [
     ["#ffffff", 5],
     ["#b00020", 2.25],
   ] as const) {
-    context.strokeStyle = colour;
-    context.lineWidth = width;
-    context.beginPath();
-    context.arc(x, y, 7, 0, 2 * Math.PI);
-    context.moveTo(x - 3.5, y - 3.5);
-    context.lineTo(x + 3.5, y + 3.5);
-    context.moveTo(x + 3.5, y - 3.5);
-    context.lineTo(x - 3.5, y + 3.5);
-    context.stroke();
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.arc(x, y, 7, 0, 2 * Math.PI);
+    pen.moveTo(x - 3.5, y - 3.5);
+    pen.lineTo(x + 3.5, y + 3.5);
+    pen.moveTo(x + 3.5, y - 3.5);
+    pen.lineTo(x - 3.5, y + 3.5);
+    pen.stroke();
   }
 }
 
-function paintCursor(context: CanvasRenderingContext2D, state: OverlayState): void {
+function paintCursor(pen: Pen, state: OverlayState): void {
   const { view, size, cursorStep, cursorPlace } = state;
   const line = (x0: number, y0: number, x1: number, y1: number): void => {
     for (const [colour, width] of [
       ["rgb(0 0 0 / 55%)", 3],
       ["#ffffff", 1],
     ] as const) {
-      context.strokeStyle = colour;
-      context.lineWidth = width;
-      context.beginPath();
-      context.moveTo(x0, y0);
-      context.lineTo(x1, y1);
-      context.stroke();
+      pen.strokeStyle = colour;
+      pen.lineWidth = width;
+      strokeLine(pen, x0, y0, x1, y1);
     }
   };
   const { left, top } = GUTTER;
@@ -197,24 +195,41 @@ function paintCursor(context: CanvasRenderingContext2D, state: OverlayState): vo
 }
 
 /** Paint everything over a cleared canvas whose unit is the CSS px. */
-export function paintOverlay(
-  context: CanvasRenderingContext2D,
-  state: OverlayState,
-): void {
-  paintAxes(context, state);
-  context.save();
-  context.beginPath();
-  context.rect(GUTTER.left, GUTTER.top, state.size.widthPx, state.size.heightPx);
-  context.clip();
-  paintMarks(context, state);
-  paintCursor(context, state);
-  context.restore();
-  paintPins(context, state);
+export function paintOverlay(pen: Pen, state: OverlayState): void {
+  paintAxes(pen, state);
+  clipTo(pen, GUTTER.left, GUTTER.top, state.size.widthPx, state.size.heightPx);
+  paintMarks(pen, state);
+  paintCursor(pen, state);
+  pen.restore();
+  paintPins(pen, state);
   const { box } = state;
   if (box === null) return;
-  context.fillStyle = "rgb(255 255 255 / 25%)";
-  context.strokeStyle = "#ffffff";
-  context.lineWidth = 1.5;
-  context.fillRect(GUTTER.left + box.x, GUTTER.top + box.y, box.width, box.height);
-  context.strokeRect(GUTTER.left + box.x, GUTTER.top + box.y, box.width, box.height);
+  pen.fillStyle = "rgb(255 255 255 / 25%)";
+  pen.strokeStyle = "#ffffff";
+  pen.lineWidth = 1.5;
+  pen.fillRect(GUTTER.left + box.x, GUTTER.top + box.y, box.width, box.height);
+  pen.strokeRect(GUTTER.left + box.x, GUTTER.top + box.y, box.width, box.height);
+}
+
+/** What the colours mean, in one row of a picture. */
+export function paintScale(
+  pen: Pen,
+  domain: Domain,
+  theme: Theme,
+  [low, high]: readonly [low: string, high: string],
+): void {
+  pen.font = FONT;
+  pen.fillStyle = tokens(theme).text;
+  pen.textBaseline = "alphabetic";
+  pen.fillText(low, GUTTER.left, 9);
+  const left = GUTTER.left + pen.measureText(low).width + 8;
+  for (let step = 0; step < SCALE_STEPS; step += 1) {
+    const share = step / (SCALE_STEPS - 1);
+    const flagged = domain.capacity && share > 1 - FLAGGED_SHARE;
+    const own = hexOf(paletteAt(paletteOf(domain, theme), share));
+    pen.fillStyle = flagged ? heatColours(theme).flag : own;
+    pen.fillRect(left + step * SCALE_STEP_PX, 0, SCALE_STEP_PX, 10);
+  }
+  pen.fillStyle = tokens(theme).text;
+  pen.fillText(high, left + SCALE_STEPS * SCALE_STEP_PX + 8, 9);
 }

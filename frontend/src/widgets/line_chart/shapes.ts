@@ -1,12 +1,12 @@
 /**
- * What the chart draws, as shapes in px: made once, painted on the canvas and written
- * into SVG files alike. Pure.
+ * What the chart draws, as shapes in px. Pure.
  */
 
 import type { Project, Runs } from "../../model/lines/polyline";
 import { area, polyline, valueRange } from "../../model/lines/polyline";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
+import type { Pen } from "../export/pen";
 import { dashOf, lineColour } from "./palette";
 import type { ChartBand, ChartLimit, ChartLine, XRange } from "./types";
 
@@ -212,39 +212,33 @@ function visibleRun(run: Float64Array): Float64Array {
   return Float64Array.of(x - 1.5, y, x + 1.5, y);
 }
 
-export function strokeRuns(shape: Shape): Runs {
-  return shape.kind === "stroke" ? shape.runs.map(visibleRun) : shape.runs;
-}
-
 /** Paint shapes; the context is moved so that the plot's corner is its origin. */
-export function paintShapes(
-  context: CanvasRenderingContext2D,
-  shapes: readonly Shape[],
-): void {
+export function paintShapes(pen: Pen, shapes: readonly Shape[]): void {
   // Round joins cost most of a dense line's time, and it has thousands of corners.
-  context.lineJoin = "bevel";
+  pen.lineJoin = "bevel";
   for (const shape of shapes) {
-    context.beginPath();
-    for (const run of strokeRuns(shape)) {
-      context.moveTo(run[0] ?? 0, run[1] ?? 0);
+    pen.beginPath();
+    for (const whole of shape.runs) {
+      const run = shape.kind === "stroke" ? visibleRun(whole) : whole;
+      pen.moveTo(run[0] ?? 0, run[1] ?? 0);
       for (let i = 2; i < run.length; i += 2) {
-        context.lineTo(run[i] ?? 0, run[i + 1] ?? 0);
+        pen.lineTo(run[i] ?? 0, run[i + 1] ?? 0);
       }
-      if (shape.kind === "fill") context.closePath();
+      if (shape.kind === "fill") pen.closePath();
     }
-    context.globalAlpha = shape.opacity;
+    pen.globalAlpha = shape.opacity;
     if (shape.kind === "fill") {
-      context.fillStyle = shape.colour;
-      context.fill();
+      pen.fillStyle = shape.colour;
+      pen.fill();
     } else {
-      context.strokeStyle = shape.colour;
-      context.lineWidth = shape.widthPx;
-      context.setLineDash([...shape.dash]);
-      context.stroke();
+      pen.strokeStyle = shape.colour;
+      pen.lineWidth = shape.widthPx;
+      pen.setLineDash([...shape.dash]);
+      pen.stroke();
     }
   }
-  context.setLineDash([]);
-  context.globalAlpha = 1;
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
 }
 
 /**

@@ -1,17 +1,10 @@
-/** Geometry of the stacked parts: columns of an answer as quads, and what they add up to. */
+/** Geometry of the stacked parts: columns of an answer, and what they add up to. */
 
-import type { Quads } from "../../render/raster";
-import type { SizePx, Viewport } from "../../render/viewport";
-import { bandOutlines, bandQuads } from "../stack_frame/bands";
+import type { Bands } from "../plot/bands";
 import type { StackedSteps } from "./types";
 
 /** Room above the highest column. */
 const HEADROOM = 1.08;
-/** A layer at least this thick has a line at its upper edge. */
-const EDGED_PX = 5;
-/** Columns at least this wide stand apart. */
-const APART_PX = 6;
-const LINED_PX = 3;
 /** One step that is so many times the 95th percentile would flatten all others ... */
 const WILD = 4;
 /** ... so the plot ends at so many times it. */
@@ -123,31 +116,10 @@ export function shareOf(
   return whole > 0 ? part / whole : NaN;
 }
 
-/** One quad per layer and column; a quad's id is its layer. */
-export function stackQuads(
-  answer: StackedSteps,
-  colours: readonly string[],
-  edge: string,
-  view: Viewport,
-  size: SizePx,
-): Quads {
-  const layers = layersOf(answer).map(({ seconds }) => seconds);
-  const look = {
-    colours,
-    edge,
-    edgedPx: EDGED_PX,
-    linedPx: LINED_PX,
-    apartPx: APART_PX,
+/** Columns of steps with the layers upon each other. */
+export function bandsOf(answer: StackedSteps): Bands {
+  return {
+    edges: answer.edges,
+    layers: layersOf(answer).map(({ seconds }) => seconds),
   };
-  return bandQuads({ edges: answer.edges, layers }, look, view, size);
-}
-
-/** The outline of each layer in px of the plot, as x, y, x, y ...; closed. */
-export function stackOutlines(
-  answer: StackedSteps,
-  view: Viewport,
-  size: SizePx,
-): readonly Float64Array[] {
-  const layers = layersOf(answer).map(({ seconds }) => seconds);
-  return bandOutlines({ edges: answer.edges, layers }, view, size);
 }

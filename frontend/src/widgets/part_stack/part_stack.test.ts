@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stackFigure, stackTable } from "./figure";
+import { stackTable } from "./data_table";
 import {
   columnAt,
   columnOfStep,
@@ -7,14 +7,10 @@ import {
   layersOf,
   shareOf,
   slowestColumn,
-  stackOutlines,
-  stackQuads,
   topOf,
 } from "./layout";
 import { columnWords } from "./tooltip";
 import type { StackedSteps } from "./types";
-
-const SIZE = { widthPx: 400, heightPx: 100 };
 
 /** Four columns of ten steps; the third was slow, the last was not recorded. */
 const STEPS: StackedSteps = {
@@ -76,31 +72,6 @@ describe("topOf", () =>
   }));
 
 describe("the stack", () => {
-  it("stacks up to the step's time and leaves out what was not recorded", () => {
-    const quads = stackQuads(
-      STEPS,
-      ["#0000ff", "#ff0000", "#888888"],
-      "#ffffff",
-      VIEW,
-      SIZE,
-    );
-    const tops = [0, 1, 2].map((column) => {
-      const left = STEPS.edges[column];
-      return Math.max(
-        ...Array.from(quads.y1, (y1, i) => (quads.x0[i] === left ? y1 : 0)),
-      );
-    });
-    expect(tops).toEqual([1, 1.5, 40]);
-    expect(Array.from(quads.x0).includes(129.5)).toBe(false);
-  });
-
-  it("closes every outline", () => {
-    for (const points of stackOutlines(STEPS, VIEW, SIZE)) {
-      expect(points).toHaveLength(8 * 4);
-      expect(points.every(Number.isFinite)).toBe(true);
-    }
-  });
-
   it("has one layer where no part was recorded", () => {
     const [layer, ...more] = layersOf({ ...STEPS, parts: [] });
     expect(layer?.seconds).toBe(STEPS.seconds);
@@ -131,18 +102,5 @@ describe("exports", () => {
     ]);
     expect(columns[4]?.values).toEqual([NaN, 0, 38, NaN]);
     expect(stackTable({ ...STEPS, x: "wall" }, VIEW).columns[0]?.name).toBe("wall_ms");
-  });
-
-  it("draw a figure that escapes its title", () => {
-    const figure = stackFigure({
-      title: "<b>run & co</b>",
-      answer: STEPS,
-      colours: ["#0000ff", "#ff0000", "#888888"],
-      view: VIEW,
-      size: SIZE,
-      theme: "light",
-    });
-    expect(figure.svg).toContain("&lt;b&gt;run &amp; co");
-    expect(figure.svg.match(/<path/g)).toHaveLength(3);
   });
 });

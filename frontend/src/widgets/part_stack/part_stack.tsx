@@ -11,17 +11,14 @@ import { localPeaks, nextPeak } from "../../model/lines/peaks";
 import { formatQuantity } from "../../model/words/quantity";
 import { partHelp, partLabel } from "../../model/words/step_part";
 import { partColours } from "../../render/palette";
-import { pxToX, type SizePx, type Viewport } from "../../render/viewport";
+import { pxToX, xToPx, type SizePx, type Viewport } from "../../render/viewport";
 import type { ExportSource } from "../export/source";
-import {
-  NOTHING_SEEN,
-  StackFrame,
-  type Seen,
-  type StackPainter,
-} from "../stack_frame/stack_frame";
-import { stackFigure, stackTable } from "./figure";
+import { figureOf } from "../export/figure";
+import { paintPointer } from "../plot/axes";
+import { NOTHING_SEEN, PlotFrame, type PlotPainter, type Seen } from "../plot/frame";
+import { stackTable } from "./data_table";
 import { centreOf, columnAt, layersOf, shareOf, slowestColumn, topOf } from "./layout";
-import { drawCells, GUTTER, paintCursor, paintFrame, type StackPaint } from "./paint";
+import { GUTTER, paintStack, type StackPaint } from "./paint";
 import "./part_stack.css";
 import { columnWords, PartTip } from "./tooltip";
 import type { PartStackProps } from "./types";
@@ -34,11 +31,16 @@ interface Look extends Omit<StackPaint, "view" | "size"> {
   readonly cursor: ReadonlySignal<number | null>;
 }
 
-const PAINTER: StackPainter<Look> = {
-  cells: (canvas, look, seen) => drawCells(canvas, { ...look, ...seen }),
-  frame: (context, look, seen) => paintFrame(context, { ...look, ...seen }),
-  over: (context, look, seen, box) =>
-    paintCursor(context, { ...look, ...seen }, look.cursor.peek(), box),
+const PAINTER: PlotPainter<Look> = {
+  frame: (pen, look, seen) => paintStack(pen, { ...look, ...seen }),
+  over: (pen, { cursor, theme }, { view, size }, box) => {
+    const x = cursor.value ?? NaN;
+    const { left, top } = GUTTER;
+    const at = left + xToPx(view, size.widthPx, x);
+    const bottom = top + size.heightPx;
+    const line = x >= view.x0 && x <= view.x1 ? { x: at, top, bottom } : null;
+    paintPointer(pen, theme, line, box);
+  },
 };
 
 export function PartStack(props: PartStackProps) {
@@ -130,6 +132,7 @@ export function PartStack(props: PartStackProps) {
     return true;
   }
 
+  const totalPx = GUTTER.top + plotPx + GUTTER.bottom;
   const source: ExportSource = {
     origin: props.origin,
     name: props.label,
@@ -142,14 +145,24 @@ export function PartStack(props: PartStackProps) {
     }),
     figure: () => {
       const title = figureTitle(props.label, props.origin);
-      const { view, size } = seen.current;
-      return stackFigure({ title, answer, colours, view, size, theme });
+      const { size } = seen.current;
+      return figureOf({
+        ...{ title, theme },
+        axisName: X_LABEL[answer.x],
+        widthPx: GUTTER.left + size.widthPx + GUTTER.right,
+        heightPx: totalPx,
+        paint: (pen) => paintStack(pen, { ...look, ...seen.current }),
+        legend: layers.map(({ name }, i) => ({
+          label: partLabel(name),
+          colour: colours[i] ?? "transparent",
+        })),
+      });
     },
   };
   if (props.exporter !== undefined) props.exporter.current = source;
 
   return (
-    <StackFrame
+    <PlotFrame
       kind="part-stack"
       label={props.label}
       axisName={X_LABEL[answer.x]}
@@ -160,12 +173,11 @@ export function PartStack(props: PartStackProps) {
       range={props.range}
       onRange={props.onRange}
       leastX={answer.x === "step" ? LEAST_STEPS : LEAST_MS}
-      top={top.value}
+      y0={top.value}
       gutter={GUTTER}
       plotPx={plotPx}
-      totalPx={GUTTER.top + plotPx + GUTTER.bottom}
+      totalPx={totalPx}
       seen={seen}
-      cursor={cursor}
       onHover={(at) => {
         const column = at === null ? -1 : columnUnder(at.x);
         inside.value = column >= 0;

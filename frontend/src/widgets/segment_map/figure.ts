@@ -3,15 +3,18 @@
 import type { HistoryFacts, SegmentsResponse } from "../../api/types.gen";
 import { formatBytes, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
+import { figureOf } from "../export/figure";
+import type { Pen } from "../export/pen";
 import type { Figure } from "../export/source";
-import { svg, svgDocument, type SvgNode } from "../export/svg";
+import { clipTo } from "../plot/axes";
 import { legendOf, type SegmentFill } from "./fills";
-import type { SegmentLayout } from "./layout";
 import { headWords } from "./head";
+import type { SegmentLayout } from "./layout";
+import { paintOverlay } from "./overlay";
 
-const TITLE_PX = 34;
-const LEGEND_PX = 30;
-const LETTER_PX = 6;
+const RIGHT_PX = 16;
+/** Height of the words beside a segment. */
+const HEAD_PX = 28;
 
 export interface MapPicture {
   readonly title: string;
@@ -28,58 +31,46 @@ export interface MapPicture {
   readonly headPx: number;
   readonly rows: readonly [number, number];
   readonly scrollPx: number;
+  /** What pins a segment open, by its address. */
+  readonly pinned: ReadonlyMap<number, string>;
 }
 
 export function mapFigure(of: MapPicture): Figure {
-  const { answer, theme, byteUnit, layout, rows, scrollPx } = of;
-  const { bg, text, secondary } = tokens(theme);
-  const widthPx = of.headPx + of.widthPx + 16;
-  const heightPx = TITLE_PX + of.heightPx + LEGEND_PX;
-  const heads: SvgNode[] = [];
+  const { answer, theme, byteUnit, headPx, widthPx, heightPx } = of;
+  return figureOf({
+    ...{ title: of.title, theme, heightPx },
+    widthPx: headPx + widthPx + RIGHT_PX,
+    paint: (pen) => {
+      paintHeads(pen, of);
+      pen.image(of.cellsUrl, headPx, 0, widthPx, heightPx);
+      clipTo(pen, headPx, 0, widthPx, heightPx);
+      pen.translate(headPx, 0);
+      paintOverlay(pen, { ...of, hovered: -1, selected: -1, stack: null });
+      pen.restore();
+    },
+    legend: legendOf(answer, of.fill, theme).map(({ label, colour, bytes }) => ({
+      label: `${label} ${formatBytes(bytes, byteUnit)}`,
+      colour,
+    })),
+  });
+}
+
+function paintHeads(pen: Pen, of: MapPicture): void {
+  const { answer, layout, rows, scrollPx, heightPx } = of;
+  const { text, secondary } = tokens(of.theme);
   for (let row = rows[0]; row < rows[1]; row += 1) {
-    const y = TITLE_PX + (layout.top[row] ?? 0) - scrollPx;
-    if (y < TITLE_PX - 1 || y + 28 > TITLE_PX + of.heightPx) continue;
-    const words = headWords(answer, row, of.facts, byteUnit);
-    const above = `${words.size}  ${words.address}`;
-    heads.push(
-      svg(
-        "text",
-        { x: 8, y: y + 12, fill: text },
-        words.stream === "" ? above : `${above} · ${words.stream}`,
-      ),
-      svg("text", { x: 8, y: y + 26, fill: secondary }, words.below),
+    const y = (layout.top[row] ?? 0) - scrollPx;
+    if (y < -1 || y + HEAD_PX > heightPx) continue;
+    const { size, address, stream, below } = headWords(
+      answer,
+      row,
+      of.facts,
+      of.byteUnit,
     );
+    const above = `${size}  ${address}`;
+    pen.fillStyle = text;
+    pen.fillText(stream === "" ? above : `${above} · ${stream}`, 8, y + 12);
+    pen.fillStyle = secondary;
+    pen.fillText(below, 8, y + 26);
   }
-  const legend: SvgNode[] = [];
-  let x = 8;
-  const y = TITLE_PX + of.heightPx + 19;
-  for (const { label, colour, bytes } of legendOf(answer, of.fill, theme)) {
-    const words = `${label} ${formatBytes(bytes, byteUnit)}`;
-    legend.push(
-      svg("rect", { x, y: y - 9, width: 10, height: 10, fill: colour }),
-      svg("text", { x: x + 15, y, fill: text }, words),
-    );
-    x += 15 + words.length * LETTER_PX + 16;
-  }
-  return {
-    widthPx,
-    heightPx,
-    svg: svgDocument(
-      widthPx,
-      heightPx,
-      of.title,
-      svg("rect", { x: 0, y: 0, width: widthPx, height: heightPx, fill: bg }),
-      svg("text", { x: 8, y: 22, "font-size": 14, fill: text }, of.title),
-      svg("image", {
-        x: of.headPx,
-        y: TITLE_PX,
-        width: of.widthPx,
-        height: of.heightPx,
-        href: of.cellsUrl,
-        preserveAspectRatio: "none",
-      }),
-      ...heads,
-      ...legend,
-    ),
-  };
 }

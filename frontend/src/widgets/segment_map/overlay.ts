@@ -2,6 +2,8 @@
 
 import type { SegmentsResponse } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
+import { FONT, type Pen } from "../export/pen";
+import { fitting } from "../plot/text";
 import {
   blocksOf,
   pieces,
@@ -10,7 +12,6 @@ import {
   type SegmentLayout,
 } from "./layout";
 
-const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 /** A note is written where a free block has this much room for it. */
 const NOTE_LEAST_PX = 120;
 /** Of a segment that is freer than this it is said who pins it. */
@@ -32,30 +33,30 @@ export interface Overlay {
   readonly pinned: ReadonlyMap<number, string>;
 }
 
-export function paintOverlay(context: CanvasRenderingContext2D, of: Overlay): void {
+export function paintOverlay(pen: Pen, of: Overlay): void {
   const { answer, layout, theme, heightPx, scrollPx, stack } = of;
   const { border, link, text } = tokens(theme);
   const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
   const { segments, blocks } = answer;
-  context.font = FONT;
-  context.textBaseline = "middle";
+  pen.font = FONT;
+  pen.textBaseline = "middle";
   for (let row = first; row < end; row += 1) {
-    outline(context, of, row, 0, segments.totalBytes[row] ?? 0, border, 1);
-    note(context, of, row);
+    outline(pen, of, row, 0, segments.totalBytes[row] ?? 0, border, 1);
+    note(pen, of, row);
     if (stack === null || stack < 0) continue;
     const [from, to] = blocksOf(answer, row);
     for (let block = from; block < to; block += 1) {
       if (blocks.stack[block] !== stack) continue;
       const [offset, size] = [blocks.offset[block] ?? 0, blocks.size[block] ?? 0];
-      outline(context, of, row, offset, size, text, 1);
+      outline(pen, of, row, offset, size, text, 1);
     }
   }
-  outlineBlock(context, of, of.hovered, text, 1.5);
-  outlineBlock(context, of, of.selected, link, 2.5);
+  outlineBlock(pen, of, of.hovered, text, 1.5);
+  outlineBlock(pen, of, of.selected, link, 2.5);
 }
 
 function outlineBlock(
-  context: CanvasRenderingContext2D,
+  pen: Pen,
   of: Overlay,
   block: number,
   colour: string,
@@ -65,11 +66,11 @@ function outlineBlock(
   if (row < 0) return;
   const { blocks } = of.answer;
   const [offset, size] = [blocks.offset[block] ?? 0, blocks.size[block] ?? 0];
-  outline(context, of, row, offset, size, colour, lineWidth);
+  outline(pen, of, row, offset, size, colour, lineWidth);
 }
 
 function outline(
-  context: CanvasRenderingContext2D,
+  pen: Pen,
   { layout, widthPx, scrollPx }: Overlay,
   row: number,
   offset: number,
@@ -77,13 +78,13 @@ function outline(
   colour: string,
   lineWidth: number,
 ): void {
-  context.strokeStyle = colour;
-  context.lineWidth = lineWidth;
+  pen.strokeStyle = colour;
+  pen.lineWidth = lineWidth;
   for (const { x0, x1, y0, y1 } of pieces(layout, row, offset, size)) {
     const left = Math.min(x0 * widthPx, widthPx - 1);
     const wide = Math.max((x1 - x0) * widthPx, 1);
     const half = lineWidth / 2;
-    context.strokeRect(
+    pen.strokeRect(
       left + half,
       y0 - scrollPx + half,
       Math.max(0.5, wide - lineWidth),
@@ -93,7 +94,7 @@ function outline(
 }
 
 /** Who keeps a mostly free segment, written into its largest free block. */
-function note(context: CanvasRenderingContext2D, of: Overlay, row: number): void {
+function note(pen: Pen, of: Overlay, row: number): void {
   const { answer, layout, widthPx, scrollPx, theme, pinned } = of;
   const { segments, blocks } = answer;
   const words = pinned.get(segments.address[row] ?? -1);
@@ -118,27 +119,14 @@ function note(context: CanvasRenderingContext2D, of: Overlay, row: number): void
   );
   if (room === null || (room.x1 - room.x0) * widthPx < NOTE_LEAST_PX) return;
   const most = (room.x1 - room.x0) * widthPx - 20;
-  const text = fitted(context, words, most);
+  const text = fitting(words, most, (one) => pen.measureText(one).width);
   const { bg, text: ink } = tokens(theme);
   const middle = (room.y0 + room.y1) / 2 - scrollPx;
   const left = room.x0 * widthPx + 8;
-  context.fillStyle = bg;
-  context.globalAlpha = 0.86;
-  context.fillRect(left - 3, middle - 8, context.measureText(text).width + 6, 16);
-  context.globalAlpha = 1;
-  context.fillStyle = ink;
-  context.fillText(text, left, middle + 0.5);
-}
-
-function fitted(
-  context: CanvasRenderingContext2D,
-  words: string,
-  mostPx: number,
-): string {
-  if (context.measureText(words).width <= mostPx) return words;
-  let kept = words.length;
-  while (kept > 1 && context.measureText(`${words.slice(0, kept)}…`).width > mostPx) {
-    kept -= 1;
-  }
-  return `${words.slice(0, kept)}…`;
+  pen.fillStyle = bg;
+  pen.globalAlpha = 0.86;
+  pen.fillRect(left - 3, middle - 8, pen.measureText(text).width + 6, 16);
+  pen.globalAlpha = 1;
+  pen.fillStyle = ink;
+  pen.fillText(text, left, middle + 0.5);
 }

@@ -196,6 +196,7 @@ describe("words of the map", () => {
       headPx: 220,
       rows: [0, 4],
       scrollPx: 0,
+      pinned: new Map(),
     });
     expect(figure.svg).toContain("Segments &lt;now&gt;");
     expect(figure.svg).toContain("0x7f0030000000");

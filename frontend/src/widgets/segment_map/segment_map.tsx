@@ -17,6 +17,7 @@ import type { CallStacks } from "../../model/stacks/call_stacks";
 import { pixelOf } from "../../render/palette";
 import { RasterSurface } from "../../render/surface";
 import { useWidth } from "../line_chart/use_size";
+import { devicePx, fitted, pixelRatio } from "../plot/canvas";
 import { SegmentCard } from "./card";
 import type { SegmentFill } from "./fills";
 import { headWidth, headWords } from "./head";
@@ -28,7 +29,6 @@ import "./segment_map.css";
 import { blockWords, openedText, segmentKind } from "./words";
 
 const LAYER = "blocks";
-const MOST_PIXEL_RATIO = 2;
 
 export interface SegmentMapProps {
   readonly label: string;
@@ -130,26 +130,18 @@ export function SegmentMap(props: SegmentMapProps) {
     surface.current?.setLayer(LAYER, 1, { kind: "quads", quads });
     surface.current?.refresh();
   }, [quads, theme]);
-  const ratio = Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
   useEffect(() => {
     if (widthPx < 2) return;
     surface.current?.show(
       { x0: 0, x1: 1, y0: scrollPx, y1: scrollPx + heightPx },
-      {
-        widthPx: Math.round(widthPx * ratio),
-        heightPx: Math.round(heightPx * ratio),
-      },
+      devicePx({ widthPx, heightPx }),
     );
-  }, [widthPx, heightPx, scrollPx, ratio]);
+  }, [widthPx, heightPx, scrollPx, pixelRatio()]);
 
   const paint = useRef((): void => undefined);
   paint.current = (): void => {
-    const element = over.current;
-    const context = element?.getContext("2d") ?? null;
-    if (element === null || context === null || widthPx < 2) return;
-    element.width = Math.round(widthPx * ratio);
-    element.height = Math.round(heightPx * ratio);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const context = widthPx < 2 ? null : fitted(over.current, widthPx, heightPx);
+    if (context === null) return;
     const hovered = hover.peek()?.block ?? -1;
     const lit = hovered >= 0 ? hovered : selected;
     paintOverlay(context, {
@@ -203,6 +195,7 @@ export function SegmentMap(props: SegmentMapProps) {
     const x = event.clientX - rect.left;
     const y = event.clientY - rect.top;
     if (x < 0 || y < 0 || x >= widthPx || y >= heightPx) return null;
+    const ratio = pixelRatio();
     const pick = surface.current?.pick(x * ratio, y * ratio) ?? null;
     if (pick?.kind !== "quad") return null;
     const unlisted = pick.id - firstSegmentId(answer);

@@ -11,7 +11,6 @@ import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { flameFigure, flameTable } from "../../../widgets/flame/figure";
 import { Flame } from "../../../widgets/flame/flame";
-import { labelWidths } from "../../../widgets/flame/paint";
 import type { FlameData } from "../../../widgets/flame/types";
 import { useWidth } from "../../../widgets/line_chart/use_size";
 import { Segmented } from "../../controls/choices";
@@ -79,7 +78,6 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
         theme,
         byteUnit,
         widthPx,
-        widthOf: labelWidths(),
       }),
   };
   return (

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { SvgPen } from "../export/pen";
+import { svgDocument } from "../export/svg";
+import { paintAxes } from "./axes";
+import { paintBands, type BandLook } from "./bands";
+
+const SIZE = { widthPx: 400, heightPx: 100 };
+
+function written(paint: (pen: SvgPen) => void): string {
+  const pen = new SvgPen();
+  paint(pen);
+  return svgDocument(400, 100, "", ...pen.nodes());
+}
+
+describe("bands", () => {
+  const bands = {
+    edges: [100, 120, 130, 140],
+    layers: [
+      [20, 20, 0],
+      [10, 30, NaN],
+    ],
+  };
+  const LOOK = {
+    colours: ["#0000ff", "#00ff00"],
+    edgedPx: 1000,
+    linedPx: 0,
+    apartPx: 1000,
+  };
+  const paths = (look: BandLook, view = { x0: 100, x1: 140, y0: 50, y1: 0 }) =>
+    Array.from(
+      written((pen) => paintBands(pen, bands, look, view, SIZE, "light")).matchAll(
+        /<path d="([^"]*)" fill="([^"]*)"/g,
+      ),
+      ([, d, fill]) => [fill, d],
+    );
+
+  it("stand upon each other and leave out what takes no room", () =>
+    expect(paths(LOOK)).toEqual([
+      ["#0000ff", "M0 60h200v40h-200ZM200 60h100v40h-100Z"],
+      ["#00ff00", "M0 40h200v20h-200ZM200 0h100v60h-100Z"],
+    ]));
+
+  it("never vanish, and end at the plot", () => {
+    const seen = paths(LOOK, { x0: 119, x1: 519, y0: 1000, y1: 0 });
+    expect(seen[0]?.[1]).toBe("M0 98h1v2h-1ZM1 98h10v2h-10Z");
+    expect(seen[1]?.[1]).toBe("M0 97h1v1h-1ZM1 95h10v3h-10Z");
+  });
+
+  it("have a line at an upper edge and a gap to the next column where they are large", () => {
+    const drawn = paths({ ...LOOK, edgedPx: 30, apartPx: 150 });
+    expect(drawn[1]?.[1]).toBe("M0 40h199v20h-199ZM200 0h100v60h-100Z");
+    expect(drawn[2]).toEqual([
+      "#ffffff",
+      "M0 60h199v1h-199ZM200 60h100v1h-100ZM200 0h100v1h-100Z",
+    ]);
+  });
+});
+
+describe("axes", () =>
+  it("have their texts beside them, none of them cut at the picture's edge", () => {
+    const svg = written((pen) =>
+      paintAxes(pen, {
+        ...{ left: 72, top: 0, size: SIZE, theme: "light", grid: "y" },
+        x: [
+          { value: 10, text: "10" },
+          { value: 400, text: "a long text" },
+        ],
+        y: [{ value: 50, text: "5 GiB" }],
+        toX: (x) => x,
+        toY: (y) => y,
+      }),
+    );
+    expect(svg).toContain('text-anchor="end">5 GiB<');
+    expect(svg).toContain('text-anchor="middle">10<');
+    expect(svg).toContain('x="484" y="117" fill="#616161" text-anchor="end">a long');
+    expect(svg.match(/<path/g)).toHaveLength(3);
+  }));
