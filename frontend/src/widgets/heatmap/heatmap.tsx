@@ -227,7 +227,7 @@ function pictureOf(
   const full = fullSize(state.size);
   return figureOf({
     ...{ title: of.title, theme: of.theme, legend: [] },
-    axisName: "ranks, step by step",
+    axisName: "ranks by step",
     widthPx: full.widthPx,
     heightPx: SCALE_ROW_PX + full.heightPx,
     paint: (pen) => {

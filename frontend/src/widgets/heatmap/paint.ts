@@ -228,7 +228,9 @@ export function paintScale(
     const flagged = domain.capacity && share > 1 - FLAGGED_SHARE;
     const own = hexOf(paletteAt(paletteOf(domain, theme), share));
     pen.fillStyle = flagged ? heatColours(theme).flag : own;
-    pen.fillRect(left + step * SCALE_STEP_PX, 0, SCALE_STEP_PX, 10);
+    // Each reaches below the next: no seam shows, however large the picture is drawn.
+    const wide = step + 1 < SCALE_STEPS ? SCALE_STEP_PX + 1 : SCALE_STEP_PX;
+    pen.fillRect(left + step * SCALE_STEP_PX, 0, wide, 10);
   }
   pen.fillStyle = tokens(theme).text;
   pen.fillText(high, left + SCALE_STEPS * SCALE_STEP_PX + 8, 9);
