@@ -19,7 +19,7 @@ export interface SurfaceEvents {
 }
 
 /** The viewport and size with `px` more on the left and on the right. */
-export function withMargin(
+function withMargin(
   view: Viewport,
   size: SizePx,
   px: number,

@@ -51,7 +51,7 @@ export function pxToY(view: Viewport, heightPx: number, px: number): number {
 }
 
 /** [low, high] moved inside [min, max] without changing its span, if it fits. */
-export function clampSpan(
+function clampSpan(
   low: number,
   high: number,
   min: number,

@@ -18,7 +18,7 @@ function multiples(low: number, high: number, step: number): number[] {
 }
 
 /** The least power of two that needs at most `most` steps from low to high. */
-export function byteStep(low: number, high: number, most: number): number {
+function byteStep(low: number, high: number, most: number): number {
   const wanted = Math.max((high - low) / Math.max(1, most), 1);
   return 2 ** Math.ceil(Math.log2(wanted) - 1e-9);
 }

@@ -258,6 +258,6 @@ type Movable = ArrayBuffer & { transfer?: (length: number) => unknown };
  * on to its memory and only stops counting it, so that the collector comes later still
  * (measured: 220 MB in place of 150). Browsers that cannot do it leave it to the collector.
  */
-export function freeBuffer(buffer: Movable): void {
+function freeBuffer(buffer: Movable): void {
   buffer.transfer?.(0);
 }

@@ -22,7 +22,7 @@ export const SPAN_ROW_PX = 16;
 const LABEL_LEAST_PX = 22;
 const BAND_LOOK = { edgedPx: 4, linedPx: 0, apartPx: Infinity };
 
-export const MARK_LABEL: Readonly<Record<ModuleMark["kind"], string>> = {
+const MARK_LABEL: Readonly<Record<ModuleMark["kind"], string>> = {
   before_optimizer: "optimizer",
   after_optimizer: "",
   peak: "peak",
@@ -78,7 +78,7 @@ export function paintStack(pen: Pen, paint: StackPaint): void {
 }
 
 /** The rectangle of a span in px of the canvas; null where it is out of sight. */
-export function spanRect(span: Span, paint: StackPaint): RectPx | null {
+function spanRect(span: Span, paint: StackPaint): RectPx | null {
   const { view, size } = paint;
   if (span.x1 < view.x0 || span.x0 > view.x1) return null;
   const left = Math.max(-2, xToPx(view, size.widthPx, span.x0));

@@ -11,7 +11,7 @@ function quoted(text: string): string {
 }
 
 /** Text of ours or the user's as a cell; numbers need no guard. */
-export function textCell(text: string): string {
+function textCell(text: string): string {
   return quoted(FORMULA.test(text) ? `'${text}` : text);
 }
 

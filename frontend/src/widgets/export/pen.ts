@@ -39,7 +39,7 @@ export interface Pen extends Pick<
   readonly name?: (words: string) => void;
 }
 
-export const FONT_PX = 11;
+const FONT_PX = 11;
 export const FONT = `${FONT_PX}px Roboto, Helvetica, Arial, sans-serif`;
 
 interface State {

@@ -22,7 +22,7 @@ export interface StripPaint {
 
 /** Left of the bars stand the axis texts, above them the marks. */
 export const STRIP_LEFT_PX = 64;
-export const STRIP_TOP_PX = 18;
+const STRIP_TOP_PX = 18;
 const BOTTOM_PX = 20;
 
 const FONT = "11px Roboto, Helvetica, Arial, sans-serif";

@@ -10,7 +10,7 @@ import { columnsIn, shareOf, type EventRange } from "./place";
 
 export const CURVE_PX = 76;
 export const STEPS_PX = 14;
-export const TICKS_PX = 18;
+const TICKS_PX = 18;
 export const LEFT_PX = 72;
 export const RIGHT_PX = 14;
 const FONT = "11px Roboto, Helvetica, Arial, sans-serif";

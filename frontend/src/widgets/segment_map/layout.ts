@@ -8,7 +8,7 @@ import type { SegmentsResponse } from "../../api/types.gen";
 /** CSS px of a line and of its bar; a row has room for two lines of words. */
 export const LINE_PX = 24;
 export const BAR_PX = 22;
-export const LEAST_ROW_PX = 34;
+const LEAST_ROW_PX = 34;
 const ROW_GAP_PX = 12;
 const ABOVE_PX = 3;
 
