@@ -98,7 +98,7 @@ export function History(props: HistoryProps) {
     () => stackCategories(whole ?? null, [now.live, now.anchored]),
     [whole, now.live, now.anchored],
   );
-  const tellAddress = useViewWords(controller, params, setParams);
+  const tellAddress = useViewWords(controller, params, view);
   const findBox = useRef<HTMLInputElement>(null);
   const exporter = useRef<ExportSource | null>(null);
   const label = pictureLabel(answer, device, facts);

@@ -1,14 +1,12 @@
 /** Words of the URL that pages of histories share, read and checked. Pure. */
 
+import type { XRange } from "../../widgets/line_chart/types";
+import { rangeWords, type RangeWords } from "../range/params";
+
 export type SetParams = (
   changes: Readonly<Record<string, string | null>>,
   how?: "replace" | "push",
 ) => void;
-
-export interface Span {
-  readonly low: number;
-  readonly high: number;
-}
 
 /** A whole number of at least `least`; null: there is none. */
 export function whole(text: string | undefined, least = 0): number | null {
@@ -17,32 +15,22 @@ export function whole(text: string | undefined, least = 0): number | null {
   return value >= least ? value : null;
 }
 
-export function span(low: string | undefined, high: string | undefined): Span | null {
-  const [from, to] = [Number.parseFloat(low ?? ""), Number.parseFloat(high ?? "")];
-  return from < to && Number.isFinite(to - from) ? { low: from, high: to } : null;
-}
-
 export function oneOf<T extends string>(words: readonly T[], text: string, or: T): T {
   return words.find((word) => word === text) ?? or;
 }
 
 type Words = Readonly<Record<string, string | null>>;
 
-/** As few digits as tell neighbouring px apart, so links stay short. */
-function spanWords(part: Span | null, low: string, high: string): Words {
-  if (part === null) return { [low]: null, [high]: null };
-  const width = part.high - part.low;
-  const decimals = Math.min(6, Math.max(0, Math.ceil(4 - Math.log10(width))));
-  const text = (value: number): string => String(Number(value.toFixed(decimals)));
-  return { [low]: text(part.low), [high]: text(part.high) };
-}
+/** The part of a picture in sight: events or time, and bytes. */
+export const VIEW_X: RangeWords = { low: "h0", high: "h1" };
+export const VIEW_Y: RangeWords = { low: "b0", high: "b1" };
 
-export function viewWords(x: Span | null, y: Span | null): Words {
-  return { ...spanWords(x, "h0", "h1"), ...spanWords(y, "b0", "b1") };
+export function viewWords(x: XRange | null, y: XRange | null): Words {
+  return { ...rangeWords(x, VIEW_X), ...rangeWords(y, VIEW_Y) };
 }
 
 /** What belongs to one device of one history, and to no other. */
-export const OF_HISTORY: Words = {
+const OF_HISTORY: Words = {
   ...viewWords(null, null),
   moment: null,
   life: null,

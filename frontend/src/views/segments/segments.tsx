@@ -95,7 +95,7 @@ function OfDevice({
     () => ({ ...place, stream, pool, size_class: sizeClass, sort, request }),
     [place, stream, pool, sizeClass, sort, request],
   );
-  const [moment, setMoment] = useMoment(params.moment, setParams);
+  const [moment, setMoment] = useMoment(params.moment, view);
   const { loader, state, error } = useStates(client, asked, moment);
   const at = clampedMoment(moment ?? state?.moment.moment ?? numEvents - 1, numEvents);
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);

@@ -3,7 +3,9 @@
 import type { AllocationColour, AllocationOrder } from "../../../api/types.gen";
 import type { FrameChoice } from "../../../model/stacks/call_stacks";
 import type { BlockAxisKind } from "../../../widgets/block_stack/axis";
-import { oneOf, span, whole, type Span } from "../../history/params";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { oneOf, VIEW_X, VIEW_Y, whole } from "../../history/params";
+import { readRange } from "../../range/params";
 
 /** What stands below the picture. */
 export type FlameMode = "tree" | "sandwich" | "difference";
@@ -34,11 +36,11 @@ export interface AllocationsParams {
   /** The frame that is looked at from both sides; null: none. */
   readonly frame: number | null;
   /** The part in sight, in units of the axis; null: everything. */
-  readonly x: Span | null;
+  readonly x: XRange | null;
   /** Bytes in sight; null: all of them. */
-  readonly y: Span | null;
+  readonly y: XRange | null;
   /** The chosen range of events: from the first up to, without, the second. */
-  readonly range: Span | null;
+  readonly range: XRange | null;
 }
 
 const ORDERS: readonly AllocationOrder[] = ["category", "group", "allocation"];
@@ -85,8 +87,8 @@ export function readAllocations(
     frames: oneOf(FRAMES, word("frames"), "python"),
     flame: oneOf(MODES, word("flame"), "tree"),
     frame: whole(params.get("frame")),
-    x: span(params.get("h0"), params.get("h1")),
-    y: span(params.get("b0"), params.get("b1")),
-    range: span(params.get("r0"), params.get("r1")),
+    x: readRange(params, VIEW_X),
+    y: readRange(params, VIEW_Y),
+    range: readRange(params, { low: "r0", high: "r1" }),
   };
 }

@@ -3,17 +3,18 @@
  * a link or the back button says another.
  */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Viewport } from "../../../render/viewport";
 import type { BlockController } from "../../../widgets/block_stack/controller";
-import { viewWords, type Span } from "../../history/params";
-import { LateWords } from "../../../base/late_words";
+import { viewWords } from "../../history/params";
+import { useLateWords } from "../../../base/use_late_words";
+import type { XRange } from "../../../widgets/line_chart/types";
+import type { ViewProps } from "../../view_props";
 import type { AllocationsParams } from "./params";
 
 function spansOf(
   view: Viewport,
   world: Viewport,
-): { readonly x: Span | null; readonly y: Span | null } {
+): { readonly x: XRange | null; readonly y: XRange | null } {
   const wide = view.x0 <= world.x0 && view.x1 >= world.x1;
   const tall = view.y1 <= world.y1 && view.y0 >= world.y0;
   return {
@@ -37,33 +38,20 @@ function viewOf(
 /** The function returned is told every viewport. */
 export function useViewWords(
   controller: BlockController | null,
-  params: Pick<AllocationsParams, "x" | "y">,
-  setParams: (changes: Readonly<Record<string, string | null>>) => void,
+  spans: Pick<AllocationsParams, "x" | "y">,
+  { params, setParams }: Pick<ViewProps, "params" | "setParams">,
 ): (view: Viewport) => void {
-  const { x, y } = params;
-  const address = JSON.stringify(viewWords(x, y));
-  const written = useRef("");
-  const late = useMemo(() => new LateWords(), []);
-  const [numWritten, setNumWritten] = useState(0);
-  const write = useRef(setParams);
-  write.current = setParams;
-  useEffect(() => {
-    if (controller === null || address === written.current) return;
-    written.current = address;
-    late.drop();
-    controller.setView(viewOf({ x, y }, controller.world));
-    // Counted: a link may lead back to what stood there before anything was written.
-  }, [controller, address, numWritten]);
-  useEffect(() => () => late.drop(), []);
+  const write = useLateWords({
+    params,
+    setParams,
+    names: Object.keys(viewWords(null, null)),
+    follow: () => controller?.setView(viewOf(spans, controller.world)),
+    atFirst: true,
+    ready: controller !== null,
+  });
   return (view) => {
     if (controller === null) return;
-    const next = spansOf(view, controller.world);
-    const words = viewWords(next.x, next.y);
-    late.put(() => {
-      if (JSON.stringify(words) === written.current) return;
-      written.current = JSON.stringify(words);
-      setNumWritten((num) => num + 1);
-      write.current(words);
-    });
+    const { x, y } = spansOf(view, controller.world);
+    write(() => viewWords(x, y));
   };
 }

@@ -3,7 +3,9 @@
 import type { SegmentSort, SizeClass } from "../../../api/types.gen";
 import type { SegmentFill } from "../../../widgets/segment_map/fills";
 import type { SegmentScale } from "../../../widgets/segment_map/layout";
-import { oneOf, span, whole, type Span } from "../../history/params";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { oneOf, whole } from "../../history/params";
+import { readRange } from "../../range/params";
 
 /** What of the page is shown. */
 export type SegmentsPart = "map" | "time" | "events";
@@ -31,7 +33,7 @@ export interface SegmentsParams {
   /** Address of the segment whose card is open. */
   readonly segment: number | null;
   /** Events of the scrubber in sight; null: all. */
-  readonly range: Span | null;
+  readonly range: XRange | null;
   readonly events: EventChoice;
 }
 
@@ -73,13 +75,13 @@ export function readSegments(params: ReadonlyMap<string, string>): SegmentsParam
     request: /^\d{1,18}$/.test(word("request")) ? Number(word("request")) : null,
     life: whole(params.get("life")),
     segment: addressOf(word("segment")),
-    range: span(params.get("s0"), params.get("s1")),
+    range: readRange(params, { low: "s0", high: "s1" }),
     events: oneOf(EVENT_CHOICES, word("events"), "all"),
   };
 }
 
 export function rangeWords(
-  range: Span | null,
+  range: XRange | null,
 ): Readonly<Record<string, string | null>> {
   return {
     s0: range === null ? null : Math.floor(range.low).toString(),

@@ -8,8 +8,9 @@
 import { isAbort, type ApiError, type Client, type Query } from "../../../api/client";
 import type { SegmentsResponse } from "../../../api/types.gen";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { SetParams } from "../../history/params";
-import { LateWords } from "../../../base/late_words";
+import { useLateWords } from "../../../base/use_late_words";
+import { momentWords } from "../../history/params";
+import type { ViewProps } from "../../view_props";
 
 /** States kept: a few steps back and those asked for ahead. */
 const MOST_KEPT = 16;
@@ -172,30 +173,18 @@ export class StateLoader {
 /** The moment looked at: at once on the page, in the URL once it rests. */
 export function useMoment(
   named: number | null,
-  setParams: SetParams,
+  { params, setParams }: Pick<ViewProps, "params" | "setParams">,
 ): readonly [number | null, (moment: number | null) => void] {
   const [moment, setMoment] = useState(named);
-  const told = useRef(named);
-  const late = useMemo(() => new LateWords(), []);
-  const [numWritten, setNumWritten] = useState(0);
-  const newest = useRef(setParams);
-  newest.current = setParams;
-  useEffect(() => {
-    if (named === told.current) return;
-    // A link or the back button says another.
-    told.current = named;
-    late.drop();
-    setMoment(named);
-    // Counted: a link may lead back to what stood there before anything was written.
-  }, [named, numWritten]);
-  useEffect(() => () => late.drop(), []);
+  const write = useLateWords({
+    params,
+    setParams,
+    names: ["moment"],
+    follow: () => setMoment(named),
+  });
   const choose = (next: number | null): void => {
     setMoment(next);
-    late.put(() => {
-      told.current = next;
-      setNumWritten((num) => num + 1);
-      newest.current({ moment: next === null ? null : next.toString() });
-    });
+    write(() => momentWords(next));
   };
   return [moment, choose];
 }

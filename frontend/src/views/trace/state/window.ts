@@ -2,7 +2,7 @@
 
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { LateWords } from "../../../base/late_words";
+import { useLateWords } from "../../../base/use_late_words";
 import type { ViewProps } from "../../view_props";
 import { absolute, since, windowWords, type Stretch } from "./params";
 import { within, type NsRange } from "../plot/place";
@@ -24,42 +24,32 @@ export function useWindow(
   first: NsRange,
 ): TraceWindow {
   const shown = useSignal<NsRange>(first);
-  const written = useRef("");
+  const write = useLateWords({
+    params: view.params,
+    setParams: view.setParams,
+    names: ["w0", "w1"],
+    follow: () => {
+      shown.value =
+        asked === null
+          ? first
+          : { low: since(base, asked.low), high: since(base, asked.high) };
+    },
+    atFirst: true,
+    pauseMs: URL_PAUSE_MS,
+  });
+  const newest = useRef(write);
+  newest.current = write;
   useEffect(() => {
-    // What the address says, unless it says what was written there from here.
-    const word = `${view.params.get("w0") ?? ""} ${view.params.get("w1") ?? ""}`;
-    if (word === written.current) return;
-    written.current = word;
-    shown.value =
-      asked === null
-        ? first
-        : { low: since(base, asked.low), high: since(base, asked.high) };
-  }, [asked?.low, asked?.high, base, first]);
-  const latestSet = useRef(view.setParams);
-  latestSet.current = view.setParams;
-  useEffect(() => {
-    const late = new LateWords(URL_PAUSE_MS);
     let skip = true;
-    const stop = shown.subscribe(({ low, high }) => {
+    return shown.subscribe(({ low, high }) => {
       if (skip) {
         skip = false;
         return;
       }
-      late.put(() => {
-        const words = windowWords({
-          low: absolute(base, low),
-          high: absolute(base, high),
-        });
-        const word = `${words["w0"] ?? ""} ${words["w1"] ?? ""}`;
-        if (word === written.current) return;
-        written.current = word;
-        latestSet.current(words);
-      });
+      newest.current(() =>
+        windowWords({ low: absolute(base, low), high: absolute(base, high) }),
+      );
     });
-    return () => {
-      stop();
-      late.drop();
-    };
   }, [base]);
   const setWindow = (next: NsRange): void => {
     shown.value = within(next, extent);
