@@ -27,7 +27,7 @@ export class ApiError extends Error {
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** The server draws no wider and no higher, as no screen is. */
-export const MOST_PIXELS = 8192;
+const MOST_PIXELS = 8192;
 
 /** Answers kept; a heatmap of a full screen is about 4 MB. */
 const MAX_KEPT = 24;

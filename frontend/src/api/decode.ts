@@ -56,11 +56,6 @@ function camel(name: string): string {
   return found;
 }
 
-/** `peakBytes` -> `peak_bytes`, as it is on the wire. */
-export function wireName(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 /** `step_heatmap` is answered by a `StepHeatmapResponse`. */
 function responseOf(route: string): string {
   return `${camel(`_${route}`)}Response`;

@@ -9,7 +9,7 @@
 import { BYTE_UNITS, type ByteUnit, isByteUnit } from "../base/bytes";
 import { formatRankSet, parseRankSet } from "../base/rank_set";
 
-export const PLUGIN = "memboard";
+const PLUGIN = "memboard";
 const PREFIX = `p.${PLUGIN}.`;
 
 export interface Place {
@@ -39,7 +39,7 @@ export const START: Place = {
 const SHELL_WORDS = ["view", "run", "rank", "ranks", "pinned", "unit"];
 
 /** A word that belongs to the shell may not be written by a view. */
-export function isShellWord(name: string): boolean {
+function isShellWord(name: string): boolean {
   return SHELL_WORDS.includes(name);
 }
 

@@ -8,7 +8,7 @@ import {
   parseFrame,
   parseMapping,
   templateProblem,
-  USUAL_SETTINGS,
+  VSCODE_TEMPLATE,
   type SourceSettings,
 } from "./source_link";
 
@@ -69,12 +69,13 @@ describe("linkOf", () => {
     ["/a/#?&%2e%2e/b.py", "vscode://file/a/%23%3F%26%252e%252e/b.py:12"],
     ["/a/$&/\ud800.py", "vscode://file/a/%24%26/%EF%BF%BD.py:12"],
   ])("%s opens in VS Code", (filename, link) =>
-    expect(linkOf({ ...PLACE, filename }, USUAL_SETTINGS)).toBe(link),
+    expect(linkOf({ ...PLACE, filename }, settings(VSCODE_TEMPLATE))).toBe(link),
   );
 
   it.each(["train.py", "/a/../../etc/passwd", "/a/./b.py", "\\..\\x", "/"])(
     "%s opens nowhere",
-    (filename) => expect(linkOf({ ...PLACE, filename }, USUAL_SETTINGS)).toBeNull(),
+    (filename) =>
+      expect(linkOf({ ...PLACE, filename }, settings(VSCODE_TEMPLATE))).toBeNull(),
   );
 
   it("goes to a web page, and cannot leave its host", () => {
@@ -111,7 +112,7 @@ describe("a place whose line is not known", () => {
   it("opens its file", () => {
     const web = settings("https://git.example/{path}#L{line}", "/repo/=>");
     expect(linkOf(place, web)).toBe("https://git.example/my%20model/train.py");
-    expect(linkOf(place, USUAL_SETTINGS)).toBe(
+    expect(linkOf(place, settings(VSCODE_TEMPLATE))).toBe(
       "vscode://file/repo/my%20model/train.py",
     );
     expect(editorMessage(place, []).line).toBe(0);

@@ -27,11 +27,6 @@ export interface PathMapping {
   readonly to: string;
 }
 
-export const USUAL_SETTINGS: SourceSettings = {
-  template: VSCODE_TEMPLATE,
-  mapping: [],
-};
-
 const FRAME = /^(.+)\((\d{1,9})\): (.*)$/s;
 
 /** `<string>`, `<frozen importlib._bootstrap>`, `??`: made while running, in no file. */

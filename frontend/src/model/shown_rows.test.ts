@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { wireName } from "../api/decode";
 import { clicked, routeSort, sortedRows, sortOf, sortWord } from "./shown_rows";
 
 const USUAL = { key: "total", descending: true };
@@ -43,7 +42,6 @@ describe("the word of the URL", () => {
     expect(routeSort("-total", words)).toBe("-total_ms");
     expect(routeSort(undefined, words)).toBeNull();
     expect(routeSort("constructor", words)).toBeNull();
-    expect(wireName("tensorCoreSelfShare")).toBe("tensor_core_self_share");
   });
 
   it("changes with clicks", () => {

@@ -77,7 +77,7 @@ export function Help(props: {
   );
 }
 
-export function keyLabel(key: string): string {
+function keyLabel(key: string): string {
   if (key.startsWith("Shift+")) return `Shift+${keyLabel(key.slice(6))}`;
   const named: Readonly<Record<string, string>> = {
     "Ctrl+k": "Ctrl K",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { linkOf, USUAL_SETTINGS, type SourcePlace } from "../../base/source_link";
+import { linkOf, VSCODE_TEMPLATE, type SourcePlace } from "../../base/source_link";
 import { baseName, NO_STACK, OTHER_STACKS } from "./call_stacks";
 import { testStacks, TRAINING } from "./test_stacks";
 
@@ -40,7 +40,8 @@ describe("call stacks", () => {
 
   test("only real paths become links, and nothing in them can break out", () => {
     const frame = { name: "f", line: 7 };
-    const sourceLink = (place: SourcePlace) => linkOf(place, USUAL_SETTINGS);
+    const sourceLink = (place: SourcePlace) =>
+      linkOf(place, { template: VSCODE_TEMPLATE, mapping: [] });
     expect(sourceLink({ ...frame, filename: "/a b/c?.py" })).toBe(
       "vscode://file/a%20b/c%3F.py:7",
     );

@@ -271,7 +271,7 @@ function Way({
 }
 
 /** Two moments set against each other: numbers, waterfall, timelines, flamegraph, table. */
-export function Difference(props: DifferenceProps) {
+function Difference(props: DifferenceProps) {
   const { view, answer } = props;
   return (
     <>

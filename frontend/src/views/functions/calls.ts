@@ -45,7 +45,7 @@ function columnKey(stat: FunctionStat, side: Side): string {
 }
 
 /** How long each call took; NaN where a side is missing. */
-export function callSeconds({ calls }: FunctionsResponse): Float64Array {
+function callSeconds({ calls }: FunctionsResponse): Float64Array {
   return Float64Array.from(
     calls.startMs,
     (start, i) => ((calls.endMs[i] ?? NaN) - start) / 1000,

@@ -15,7 +15,7 @@ export function captureWords(one: HistoryReference): string {
 }
 
 /** Whether a capture is of the call shown. */
-export function isOfCall(one: HistoryReference, data: FunctionsResponse): boolean {
+function isOfCall(one: HistoryReference, data: FunctionsResponse): boolean {
   return (
     one.function === data.function &&
     one.phase === data.phase &&

@@ -13,7 +13,7 @@ import type { TreeColumn, TreeSort } from "../../widgets/tree_table/types";
 export const OUTSIDE = "outside any module";
 
 /** The root's path is empty: it is called by its class. */
-export function moduleName({ paths, types }: ModuleNames, index: number): string {
+function moduleName({ paths, types }: ModuleNames, index: number): string {
   if (index < 0) return OUTSIDE;
   const path = paths[index] ?? "";
   return path === "" ? (types[index] ?? "root") : path;

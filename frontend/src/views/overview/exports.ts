@@ -8,7 +8,7 @@ import { exportCommands } from "../../widgets/export/export_commands";
 import { TABLE_FORMATS, type ExportSource } from "../../widgets/export/source";
 
 /** The rank strip with every digit; one row per rank. */
-export function rankTable({ strip }: OverviewResponse): Table {
+function rankTable({ strip }: OverviewResponse): Table {
   const hosts = Array.from(strip.host, (index) => strip.hosts[index] ?? "");
   return {
     numRows: strip.rank.length,
@@ -28,7 +28,7 @@ export function rankTable({ strip }: OverviewResponse): Table {
 }
 
 /** The headline numbers with every digit. */
-export function headlineTable({ headlines }: OverviewResponse): Table {
+function headlineTable({ headlines }: OverviewResponse): Table {
   return {
     numRows: headlines.length,
     columns: [

@@ -215,7 +215,7 @@ function Planted({ faults }: { readonly faults: readonly string[] }) {
 }
 
 /** Whether a run on a virtual GPU would fit a real one, and what that is made of. */
-export function PredictionLedger(props: {
+function PredictionLedger(props: {
   readonly prediction: Prediction;
   readonly byteUnit: ByteUnit;
 }) {

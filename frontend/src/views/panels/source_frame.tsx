@@ -168,7 +168,7 @@ function originsAround(): readonly string[] {
 }
 
 /** Whether the page stands in VS Code: our frame, TensorBoard's, then the web view. */
-export function isInEditor(): boolean {
+function isInEditor(): boolean {
   return (
     window.parent.parent !== window.parent &&
     originsAround().some((origin) => WEB_VIEW.test(origin))
@@ -176,7 +176,7 @@ export function isInEditor(): boolean {
 }
 
 /** Asks VS Code to show a line. Only its own page gets to know the path. */
-export function openInEditor(message: EditorMessage): void {
+function openInEditor(message: EditorMessage): void {
   const around = originsAround()[1];
   // A page without an origin of its own can be named by no other word.
   const target = around === undefined || around === "null" ? "*" : around;

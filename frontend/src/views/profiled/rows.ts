@@ -7,7 +7,7 @@ import type { Live } from "../../api/watch";
 import { useProfiled } from "./trace_choice";
 
 /** The most rows that a route sends. */
-export const MOST_ROWS = 2_000;
+const MOST_ROWS = 2_000;
 
 type TableRoute = "operators" | "kernels" | "operator_memory";
 

@@ -13,7 +13,7 @@ import { detailQuery } from "../heat_detail";
 type HeatRoute = "step_heatmap" | "distributed_heatmap";
 
 /** The tallest a heatmap of this view becomes, in CSS px. */
-export const MOST_PX = 360;
+const MOST_PX = 360;
 const LEAST_PX = 96;
 const ROW_PX = 18;
 

@@ -356,7 +356,7 @@ function Chart(props: ChartProps) {
 }
 
 /** The highest of everything drawn, at every x at which something is. */
-export function envelopeOf(answer: TimelineResponse): Envelope {
+function envelopeOf(answer: TimelineResponse): Envelope {
   const { band, lines } = answer;
   const columns = lines.map(({ x, y }) => ({ x, y }));
   if (band !== null) columns.push({ x: band.x, y: band.high });
@@ -372,7 +372,7 @@ export function envelopeOf(answer: TimelineResponse): Envelope {
 }
 
 /** The answers of `/timeline` for what is in sight. */
-export function useTimeline(
+function useTimeline(
   props: ViewProps,
   params: TimelineParams,
   shown: XRange | null,

@@ -23,7 +23,7 @@ export function perfettoPlace(where: "hosted" | "local", page: string): Perfetto
   return { url: url.href, origin: url.origin };
 }
 
-export class PerfettoError extends Error {
+class PerfettoError extends Error {
   override readonly name = "PerfettoError";
 }
 

@@ -272,7 +272,7 @@ function useAxis(answer: TraceResponse, closed: ReadonlySet<string>): Axis {
 /** The summary, and the page's own edge. */
 const BELOW_PX = 60;
 
-export function usePlotHeight(above: { readonly current: HTMLElement | null }): number {
+function usePlotHeight(above: { readonly current: HTMLElement | null }): number {
   const [px, setPx] = useState(480);
   useLayoutEffect(() => {
     const element = above.current;
@@ -297,7 +297,7 @@ export function usePlotHeight(above: { readonly current: HTMLElement | null }): 
 }
 
 /** `tracks` as the routes read them; of none that are chosen, all that are shown. */
-export function useRangeSums(
+function useRangeSums(
   client: Client,
   run: string,
   range: Stretch | null,

@@ -120,7 +120,7 @@ with collector.record(
             ...
         rec.step()`;
 
-export function NoTrace({ hasNumbers }: { readonly hasNumbers: boolean }) {
+function NoTrace({ hasNumbers }: { readonly hasNumbers: boolean }) {
   const [copied, setCopied] = useState(false);
   return (
     <Nothing title="No spans and no profiler traces in this run">

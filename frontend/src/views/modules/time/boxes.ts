@@ -46,7 +46,7 @@ export interface ModuleBox {
   readonly row: number;
 }
 
-export const LEAST_SHARE = 0.001;
+const LEAST_SHARE = 0.001;
 
 /**
  * Boxes of a tree below a module, or of all of it where that is null. Those around it

@@ -19,7 +19,7 @@ import { categoryCell, moduleCell, PLACE_HELP, phaseCell } from "./holders";
 
 export const USUAL_ALLOCATIONS: Sort = { key: "size", descending: true };
 /** Names by row of the allocations; "" where no operator is known. */
-export function allocationNames(data: OperatorMemoryResponse): readonly string[] {
+function allocationNames(data: OperatorMemoryResponse): readonly string[] {
   return Array.from(
     data.allocations.operator,
     (operator) => data.operators[operator] ?? "",

@@ -4,7 +4,7 @@ import { isAbort, type ApiError, type Client, type Query } from "../../../api/cl
 import type { AllocatorEventsResponse } from "../../../api/types.gen";
 
 /** Rows asked for at once. */
-export const CHUNK_ROWS = 400;
+const CHUNK_ROWS = 400;
 const MOST_KEPT = 24;
 const RETRY_MS = 1_500;
 
@@ -16,7 +16,7 @@ export interface EventRow {
 }
 
 /** Which chunks a stretch of rows needs. */
-export function chunksOf(first: number, end: number): readonly number[] {
+function chunksOf(first: number, end: number): readonly number[] {
   const from = Math.floor(Math.max(0, first) / CHUNK_ROWS);
   const to = Math.floor(Math.max(first, end - 1) / CHUNK_ROWS);
   return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);

@@ -298,28 +298,24 @@ const SIGNS: Readonly<Record<string, number>> = {
 };
 
 /** `b7f3a40000000_2` of a block, `s7f…` of a segment, as memory_viz names them. */
-export function nameOf(address: number, version: number): string {
+function nameOf(address: number, version: number): string {
   if (!Number.isFinite(address)) return "";
   const hex = address.toString(16);
   return version < 0 ? `s${hex}` : `b${hex}_${version}`;
 }
 
 /** Scrolling through more rows than a browser lets an element be tall. Pure. */
-export const ROW_PX = 22;
+const ROW_PX = 22;
 /** Browsers give up on taller elements. */
-export const TALLEST_PX = 8_000_000;
+const TALLEST_PX = 8_000_000;
 
 /** Height of the element that is scrolled. */
-export function listPx(numRows: number): number {
+function listPx(numRows: number): number {
   return Math.min(numRows * ROW_PX, TALLEST_PX);
 }
 
 /** The first row in sight, with a fraction where rows scroll smoothly. */
-export function rowAtScroll(
-  scrollPx: number,
-  numRows: number,
-  heightPx: number,
-): number {
+function rowAtScroll(scrollPx: number, numRows: number, heightPx: number): number {
   const shown = listPx(numRows);
   const full = numRows * ROW_PX;
   const scale = shown > heightPx ? (full - heightPx) / (shown - heightPx) : 1;
@@ -328,7 +324,7 @@ export function rowAtScroll(
 }
 
 /** Where the list is scrolled to when a row is the first in sight. */
-export function scrollOfRow(row: number, numRows: number, heightPx: number): number {
+function scrollOfRow(row: number, numRows: number, heightPx: number): number {
   const shown = listPx(numRows);
   const full = numRows * ROW_PX;
   const scale = shown > heightPx ? (full - heightPx) / (shown - heightPx) : 1;
@@ -336,7 +332,7 @@ export function scrollOfRow(row: number, numRows: number, heightPx: number): num
 }
 
 /** A first row that keeps one in sight, moving no further than needed. */
-export function rowInSight(first: number, row: number, heightPx: number): number {
+function rowInSight(first: number, row: number, heightPx: number): number {
   const rows = Math.floor(heightPx / ROW_PX);
   if (row < first) return row;
   if (row > first + rows - 1) return row - rows + 1;

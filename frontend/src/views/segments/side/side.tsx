@@ -173,7 +173,7 @@ export interface ReservedPart {
 }
 
 /** Parts that add up to `reservedBytes`; those of nothing are left out. */
-export function reservedParts(state: SegmentsResponse): readonly ReservedPart[] {
+function reservedParts(state: SegmentsResponse): readonly ReservedPart[] {
   const active = state.allocatedBytes + state.pendingBytes;
   const requested = Math.min(state.requestedBytes, active);
   const { freeBytes, numActive } = state.segments;

@@ -89,7 +89,7 @@ const LABEL_LEAST_PX = 24;
 const MOST_LABELS = 900;
 const PAD_PX = 4;
 
-export function paintLabels(canvas: Canvas): void {
+function paintLabels(canvas: Canvas): void {
   const { context, picture, view, widthPx, heightPx } = canvas;
   const { quads } = picture;
   const perPx = (view.x1 - view.x0) / widthPx;

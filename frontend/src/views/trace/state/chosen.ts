@@ -22,7 +22,7 @@ export interface Chosen extends Linked {
 const NOTHING: Linked = { selected: null, related: [], arrows: [] };
 
 /** Where a slice and its partners lie, and the arrows between them. Pure. */
-export function linkedOf(slice: TraceSliceResponse | null, base: bigint): Linked {
+function linkedOf(slice: TraceSliceResponse | null, base: bigint): Linked {
   if (slice === null) return NOTHING;
   const startNs = since(base, BigInt(slice.startNs));
   const selected: Place = {

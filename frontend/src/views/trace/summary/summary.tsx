@@ -119,7 +119,7 @@ const SNIPPET = `with collector.record(
     },
 ) as rec:`;
 
-export function NoReports(props: {
+function NoReports(props: {
   readonly absent: readonly Recorded[];
   /** Only trace files are there, which nobody recorded with MemBoard. */
   readonly hasTraces: boolean;

@@ -15,7 +15,7 @@ export function chosenReport(
   return reports.findLast((one) => one.rank === rank) ?? null;
 }
 
-export function stepWords({
+function stepWords({
   firstStep,
   lastStep,
 }: Pick<TraceReport, "firstStep" | "lastStep">): string {
