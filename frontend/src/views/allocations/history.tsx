@@ -5,7 +5,6 @@ import { type Query } from "../../api/client";
 import type { HistoryDevice, HistoryFacts, HistoryResponse } from "../../api/types.gen";
 import { useOnce } from "../../api/use_once";
 import { useCommands } from "../../base/use_commands";
-import { CallStacks } from "../../model/stacks/call_stacks";
 import { originOf } from "../../model/words/origin";
 import type { Viewport } from "../../render/viewport";
 import { BlockAxis } from "../../widgets/block_stack/axis";
@@ -30,6 +29,8 @@ import { RangeDrawer } from "./range_drawer";
 import { stackFiles } from "./held/stack_files";
 import { PictureBar } from "./toolbar";
 import { useSearch } from "./state/search";
+import { useStacks } from "../history/use_history";
+import { lookAt } from "../tiles/block_source";
 import { useTiles } from "../tiles/use_tiles";
 import type { TileSubject } from "../tiles/wanted";
 import { useViewWords } from "./state/view_words";
@@ -37,7 +38,6 @@ import { HistoryNotes } from "../history/notes";
 import { historyNotes } from "../history/words";
 
 const PICTURE_PX = 400;
-const MOST_PIXEL_RATIO = 2;
 
 export interface HistoryProps {
   readonly view: ViewProps;
@@ -77,12 +77,7 @@ export function History(props: HistoryProps) {
     [device, axis, ofPart],
   );
   const [controller, setController] = useState<BlockController | null>(null);
-  const stacksQuery = { run: view.run.id, history };
-  const stacksLive = useOnce(client, "stacks", stacksQuery);
-  const stacks = useMemo(
-    () => (stacksLive.data === null ? null : new CallStacks(stacksLive.data)),
-    [stacksLive.data],
-  );
+  const { stacks, error: stacksError } = useStacks(client, view.run.id, history);
   const search = useSearch(params.find, stacks);
   const first = firstMoment(device);
   const anchor = params.moment ?? first;
@@ -105,13 +100,7 @@ export function History(props: HistoryProps) {
 
   function onView(seen: Viewport, settled: boolean): void {
     if (controller === null) return;
-    const ratio = Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
-    const { widthPx, heightPx } = controller.size;
-    const size = {
-      widthPx: Math.round(widthPx * ratio),
-      heightPx: Math.round(heightPx * ratio),
-    };
-    tiles.loader.look({ view: seen, world: controller.world, size }, settled);
+    lookAt(tiles, controller, seen, settled);
     tellAddress(seen);
   }
   const { pin, shownMoment, actions, clear } = momentActions({
@@ -235,12 +224,12 @@ export function History(props: HistoryProps) {
           byteUnit={byteUnit}
         />
       )}
-      <Waiting error={stacksLive.error} hasContent={stacks !== null} />
+      <Waiting error={stacksError} hasContent={stacks !== null} />
       <HeldPanels
         held={held}
         before={before}
         stacks={stacks}
-        waits={stacksLive.error === null}
+        waits={stacksError === null}
         categories={categories}
         search={search}
         params={params}

@@ -8,14 +8,11 @@ import type {
   RunSummary,
 } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
-import { figureTitle, originOf } from "../../model/words/origin";
 import { zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import { atMoment, sinceText } from "../../widgets/block_stack/axis";
 import { BlockStack } from "../../widgets/block_stack/block_stack";
-import { groupColours } from "../../widgets/block_stack/colours";
 import type { BlockController } from "../../widgets/block_stack/controller";
-import { blockFigure, blockTable } from "../../widgets/block_stack/figure";
 import { spansAt } from "../../widgets/block_stack/marks";
 import type { BlockStackProps } from "../../widgets/block_stack/types";
 import { ExportMenu } from "../../widgets/export/export_menu";
@@ -23,6 +20,7 @@ import type { ExportSource } from "../../widgets/export/source";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { ZoomButtons } from "../../widgets/line_chart/zoom_buttons";
 import { HistoryMinimap } from "../history/minimap";
+import { blockSource } from "../tiles/block_source";
 import type { AllocationActions } from "./commands";
 import { momentName } from "./state/moments";
 import { useBlockDetail } from "./rest";
@@ -66,7 +64,16 @@ export function Picture(props: PictureProps) {
     if (settled) setSeen(view);
   }, []);
   const source = useMemo<ExportSource>(
-    () => exportOf({ ...props, seen }),
+    () =>
+      blockSource({
+        ...props,
+        seen,
+        about: {
+          ...props.about,
+          min_bytes: tiles.at(-1)?.answer.minBytes ?? null,
+          note: "Blocks below min_bytes are summed up in the picture and not listed.",
+        },
+      }),
     [props, seen],
   );
   props.exporter.current = source;
@@ -182,42 +189,4 @@ function Readout(props: PictureProps) {
       </span>
     </span>
   );
-}
-
-function exportOf(
-  props: PictureProps & { readonly seen: Viewport | null },
-): ExportSource {
-  const { tiles, stacks, run, label, found, controller, seen } = props;
-  const tile = tiles.at(-1);
-  const origin = originOf(run);
-  const view = seen ?? controller?.world ?? { x0: 0, x1: 1, y0: 1, y1: 0 };
-  return {
-    origin,
-    name: label,
-    table: () =>
-      tile === undefined
-        ? { numRows: 0, columns: [] }
-        : blockTable(
-            tile,
-            view,
-            stacks,
-            found === null ? null : (slot) => found(tile, slot),
-          ),
-    about: () => ({
-      ...props.about,
-      min_bytes: tile?.answer.minBytes ?? null,
-      note: "Blocks below min_bytes are summed up in the picture and not listed.",
-    }),
-    figure:
-      controller === null || tile === undefined
-        ? null
-        : () =>
-            blockFigure({
-              title: figureTitle(label, origin),
-              scene: controller.scene(),
-              groups: tile.answer.groups,
-              colours: groupColours(props.theme, tile.answer.groups, tile.colour),
-              cellsUrl: controller.cells().toDataURL("image/png"),
-            }),
-  };
 }

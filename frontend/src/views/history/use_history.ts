@@ -1,6 +1,6 @@
 /** Opens a history in the server and follows how far that is. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { ApiError, Client } from "../../api/client";
 import type {
   HistoriesResponse,
@@ -10,7 +10,9 @@ import type {
   HistoryResponse,
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
+import { useOnce } from "../../api/use_once";
 import type { Live } from "../../api/watch";
+import { CallStacks } from "../../model/stacks/call_stacks";
 
 /** While a history is being opened: the server itself waits for it, up to a second. */
 const OPENING_POLL_MS = 50;
@@ -134,4 +136,15 @@ export function chosenDevice(
     devices[0] ??
     null
   );
+}
+
+/** The call stacks of a history; null until they are known. */
+export function useStacks(
+  client: Client,
+  run: string,
+  history: string,
+): { readonly stacks: CallStacks | null; readonly error: ApiError | null } {
+  const { data, error } = useOnce(client, "stacks", { run, history });
+  const stacks = useMemo(() => (data === null ? null : new CallStacks(data)), [data]);
+  return { stacks, error };
 }

@@ -5,14 +5,11 @@ import { type Query } from "../../api/client";
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import type { CallStacks } from "../../model/stacks/call_stacks";
-import { figureTitle, originOf } from "../../model/words/origin";
 import { zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import { atMoment, BlockAxis } from "../../widgets/block_stack/axis";
 import { BlockStack } from "../../widgets/block_stack/block_stack";
-import { groupColours } from "../../widgets/block_stack/colours";
 import type { BlockController } from "../../widgets/block_stack/controller";
-import { blockFigure, blockTable } from "../../widgets/block_stack/figure";
 import { drawnMarks, withFiner } from "../../widgets/block_stack/marks";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
@@ -21,13 +18,13 @@ import { ZoomButtons } from "../../widgets/line_chart/zoom_buttons";
 import { Waiting } from "../../widgets/state/state";
 import { Segmented } from "../controls/choices";
 import { HistoryMinimap } from "../history/minimap";
+import { blockSource, lookAt } from "../tiles/block_source";
 import { useTiles } from "../tiles/use_tiles";
 import type { TileSubject } from "../tiles/wanted";
 import type { ViewProps } from "../view_props";
 
 const PICTURE_PX = 420;
 const HEADROOM = 1.05;
-const MOST_PIXEL_RATIO = 2;
 
 type Order = "category" | "allocation";
 
@@ -60,28 +57,17 @@ export function OverTime(props: {
     [device, axis, ofPart],
   );
   const peak = device.peaks.find(({ level }) => level === "reserved")?.bytes ?? 1;
-  const tile = tiles.tiles.at(-1);
-  const origin = originOf(view.run);
-  const source: ExportSource = {
-    origin,
-    name: label,
-    table: () =>
-      tile === undefined
-        ? { numRows: 0, columns: [] }
-        : blockTable(tile, seen ?? wholeOf(axis, peak), stacks, null),
-    about: () => ({ device: device.device, order }),
-    figure:
-      controller === null || tile === undefined
-        ? null
-        : () =>
-            blockFigure({
-              title: figureTitle(label, origin),
-              scene: controller.scene(),
-              groups: tile.answer.groups,
-              colours: groupColours(theme, tile.answer.groups, tile.colour),
-              cellsUrl: controller.cells().toDataURL("image/png"),
-            }),
-  };
+  const source = blockSource({
+    run: view.run,
+    label,
+    tiles: tiles.tiles,
+    stacks,
+    found: null,
+    controller,
+    seen: seen ?? { x0: axis.low, x1: axis.high, y0: peak, y1: 0 },
+    theme,
+    about: { device: device.device, order },
+  });
   const exporter = useRef(props.exporter);
   exporter.current.current = source;
   const num = tiles.tiles[0]?.answer.lives.life.length ?? 0;
@@ -140,14 +126,7 @@ export function OverTime(props: {
         range={null}
         onView={(next, settled) => {
           if (settled) setSeen(next);
-          if (controller === null) return;
-          const ratio = Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
-          const { widthPx, heightPx } = controller.size;
-          const size = {
-            widthPx: Math.round(widthPx * ratio),
-            heightPx: Math.round(heightPx * ratio),
-          };
-          tiles.loader.look({ view: next, world: controller.world, size }, settled);
+          if (controller !== null) lookAt(tiles, controller, next, settled);
         }}
         onPin={(hover) => onMoment(hover.moment)}
         onRange={() => undefined}
@@ -174,8 +153,4 @@ export function OverTime(props: {
       </p>
     </figure>
   );
-}
-
-function wholeOf(axis: BlockAxis, peak: number): Viewport {
-  return { x0: axis.low, x1: axis.high, y0: peak, y1: 0 };
 }

@@ -5,9 +5,7 @@
 
 import { useMemo, useRef } from "preact/hooks";
 import { type Query } from "../../api/client";
-import { useOnce } from "../../api/use_once";
 import { useCommands } from "../../base/use_commands";
-import { CallStacks } from "../../model/stacks/call_stacks";
 import { originOf } from "../../model/words/origin";
 import { atMoment, BlockAxis } from "../../widgets/block_stack/axis";
 import { drawnMarks, nextMark } from "../../widgets/block_stack/marks";
@@ -24,6 +22,7 @@ import { Skeleton, Waiting } from "../../widgets/state/state";
 import { BlockDrawer } from "../history/block_drawer";
 import { Segmented } from "../controls/choices";
 import { HistoryFrame, type OpenHistory } from "../history/frame";
+import { useStacks } from "../history/use_history";
 import type { ViewProps } from "../view_props";
 import { segmentCommands } from "./commands";
 import { EventList } from "./events/list";
@@ -100,11 +99,7 @@ function OfDevice({
   const at = clampedMoment(moment ?? state?.moment.moment ?? numEvents - 1, numEvents);
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
-  const stacksLive = useOnce(client, "stacks", { run: view.run.id, history });
-  const stacks = useMemo(
-    () => (stacksLive.data === null ? null : new CallStacks(stacksLive.data)),
-    [stacksLive.data],
-  );
+  const { stacks } = useStacks(client, view.run.id, history);
   const exporter = useRef<ExportSource | null>(null);
   const range = params.range;
   const show = (next: number): void => {
