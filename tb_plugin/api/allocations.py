@@ -176,19 +176,14 @@ class AllocationHoldersResponse(Columns, frozen=True):
     moment: I32Column
     """By column, as `AllocationColumns.moment`."""
     stack: I32Column
-    """By slot: the stack, -1: without one. The last slot is -2: all other stacks."""
+    """By slot: the stack, -1: without one. The last slot is -2: all other stacks, those
+    that hold least at their own highest; at most 256 have slots of their own."""
     column: U16Column
     """Of each change: where; changes are in order of columns."""
     slot: U16Column
     """Of each change: whose."""
     change: F64Column
     """Of each change: bytes; in column 0 what is live there."""
-    num_others: int
-    """Stacks in the last slot: those that hold least at their own highest; at most 256
-    have slots of their own."""
-    categories: tuple[CategoryGroup, ...]
-    category_bytes: F64Column
-    """categories x columns, row by row: live bytes."""
     allocated: F64Column
     """By column: bytes without what only waits to be freed."""
 

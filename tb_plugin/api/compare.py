@@ -133,9 +133,8 @@ class RankHistoriesResponse(Columns, frozen=True):
     num_ranks: int
     num_ready: int
     median_history_peak_bytes: float | None
-    """Of those that are ready; likewise the next. Histories show a few steps of a few
+    """Of those that are ready. Histories show a few steps of a few
     ranks: the median over all ranks' whole runs is `RankStrip.median_peak_bytes`."""
-    median_fragmentation_bytes: float | None
     lines: tuple[str, ...]
     """The 20 lines whose bytes at the peaks differ most between ranks, or are most."""
     line_bytes: F64Column

@@ -178,9 +178,6 @@ class Prediction(Struct, frozen=True):
     """Ranks that were predicted."""
     estimates: tuple[Estimate, ...]
     """Outside of torch's allocator, on each device."""
-    outside_low_bytes: float
-    outside_high_bytes: float
-    """All estimates together."""
     capacity_bytes: float
     """Of each device."""
     devices: tuple[PredictedDevice, ...]

@@ -80,13 +80,8 @@ class ProfiledDevice(Struct, frozen=True):
     total_bytes: float | None
     capability: str | None
     """Compute capability."""
-    num_sms: int | None
     num_kernels: int
     """All of the trace; of one step those that began in it."""
-    kernel_ms: float
-    """Sum over kernels; those that run at once count each. Of one step what lies in it."""
-    busy_ms: float
-    span_ms: float
     utilization: float | None
     """Shares are 0 to 1."""
     sm_efficiency: float | None

@@ -78,9 +78,6 @@ describe("decode", () => {
       column: { $column: 2 },
       slot: { $column: 2 },
       change: { $column: 3 },
-      num_others: 0,
-      categories: [],
-      category_bytes: { $column: 3 },
       allocated: { $column: 3 },
     };
     const columns = [

@@ -155,9 +155,6 @@ export interface AllocationHoldersResponse {
   readonly column: Uint16Array;
   readonly slot: Uint16Array;
   readonly change: Float64Array;
-  readonly numOthers: number;
-  readonly categories: readonly CategoryGroup[];
-  readonly categoryBytes: Float64Array;
   readonly allocated: Float64Array;
 }
 
@@ -394,7 +391,6 @@ export interface RankHistoriesResponse {
   readonly numRanks: number;
   readonly numReady: number;
   readonly medianHistoryPeakBytes: number | null;
-  readonly medianFragmentationBytes: number | null;
   readonly lines: readonly string[];
   readonly lineBytes: Float64Array;
   readonly stillReading: boolean;
@@ -1292,8 +1288,6 @@ export interface Prediction {
   readonly rank: number;
   readonly numRanks: number;
   readonly estimates: readonly Estimate[];
-  readonly outsideLowBytes: number;
-  readonly outsideHighBytes: number;
   readonly capacityBytes: number;
   readonly devices: readonly PredictedDevice[];
 }
@@ -1348,11 +1342,7 @@ export interface ProfiledDevice {
   readonly name: string | null;
   readonly totalBytes: number | null;
   readonly capability: string | null;
-  readonly numSms: number | null;
   readonly numKernels: number;
-  readonly kernelMs: number;
-  readonly busyMs: number;
-  readonly spanMs: number;
   readonly utilization: number | null;
   readonly smEfficiency: number | null;
   readonly occupancy: number | null;

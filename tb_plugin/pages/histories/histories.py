@@ -250,9 +250,6 @@ def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
         num_ranks=len(ranks),
         num_ready=len(facts),
         median_history_peak_bytes=_median([one.peak_bytes for one in known]),
-        median_fragmentation_bytes=_median(
-            [one.reserved_bytes - one.peak_bytes for one in known]
-        ),
         lines=tuple(line[:_MAX_TEXT] for line in lines),
         line_bytes=f64(amounts.reshape(-1)),
         still_reading=still_reading or len(facts) + len(problems) < len(chosen),

@@ -19,7 +19,7 @@ from tb_plugin.analysis.allocator.live import (
     range_sums,
     summed,
 )
-from tb_plugin.analysis.allocator.stacking import band_bytes, pending_bytes, seen
+from tb_plugin.analysis.allocator.stacking import pending_bytes, seen
 from tb_plugin.api.allocations import (
     AllocationCategory,
     AllocationHoldersResponse,
@@ -185,15 +185,11 @@ def allocation_holders(
     at = columns_of(device, shown, query).at
     lives = device.lives
     # Once for all sums below: of a long history most is in no column.
-    rows = shown.rows(seen(lives, at).rows)
-    lives = lives.take(rows)
+    lives = lives.take(shown.rows(seen(lives, at).rows))
     # Row 0 is for what has no stack, so that it has a slot like any other.
     held = holders(
         lives, lives.stack + 1, len(device.history.snapshot.stacks) + 1, at, MAX_HOLDERS
     )
-    category = device.categories.of_life[rows]
-    by_category = band_bytes(lives, category, len(FOLDED), at)
-    occurring = np.unique(lives.stack)
     return AllocationHoldersResponse(
         device=device.number,
         moment=i32(at),
@@ -201,9 +197,6 @@ def allocation_holders(
         column=u16(held.column),
         slot=u16(held.slot),
         change=f64(held.delta),
-        num_others=len(occurring) - len(held.group),
-        categories=FOLDED,  # type: ignore[arg-type]  # these words
-        category_bytes=f64(by_category),
         allocated=f64(held.total - pending_bytes(lives, at)),
     )
 

@@ -206,7 +206,6 @@ def prediction_response(found: Mapping[int, Prediction]) -> ApiPrediction | None
     rank = min(sorted(found), key=lambda rank: order(found[rank]))
     prediction = found[rank]
     judged = prediction.judged()
-    low, high = prediction.outside
     has_run = prediction.has_run
     return ApiPrediction(
         fit=judged.fit,
@@ -223,8 +222,6 @@ def prediction_response(found: Mapping[int, Prediction]) -> ApiPrediction | None
             )
             for one in prediction.estimates
         ),
-        outside_low_bytes=float(low),
-        outside_high_bytes=float(high),
         capacity_bytes=float(prediction.capacity),
         devices=tuple(
             PredictedDevice(

@@ -162,18 +162,13 @@ def _devices(
 
 def _device(use: DeviceUse, facts: Mapping[str, Any]) -> ProfiledDevice:
     major, minor = facts.get("computeMajor"), facts.get("computeMinor")
-    total, num_sms = facts.get("totalGlobalMem"), facts.get("numSms")
-    name = facts.get("name")
+    total, name = facts.get("totalGlobalMem"), facts.get("name")
     return ProfiledDevice(
         device=use.device,
         name=name[:_MAX_TEXT] if isinstance(name, str) else None,
         total_bytes=float(total) if type(total) is int else None,
         capability=f"{major}.{minor}" if type(major) is type(minor) is int else None,
-        num_sms=num_sms if type(num_sms) is int and 0 < num_sms < 1 << 31 else None,
         num_kernels=use.num_kernels,
-        kernel_ms=use.kernel_ns / MS,
-        busy_ms=use.busy_ns / MS,
-        span_ms=use.span_ns / MS,
         utilization=use.utilization,
         sm_efficiency=use.sm_efficiency,
         occupancy=use.occupancy,

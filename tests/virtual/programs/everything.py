@@ -19,7 +19,6 @@ CONFIG = {
     "schedule": {"warmup": 2, "active": 2},
     "torch_profiler": {
         "enabled": True,
-        "max_steps": 2,
         "num_traces_to_keep": 1,
         "filename": "rank{rank}.{batch}.pt.trace.json.gz",
     },

@@ -29,8 +29,6 @@ function prediction(changes: Partial<Prediction> = {}): Prediction {
     rank: 0,
     numRanks: 1,
     estimates: [CONTEXT],
-    outsideLowBytes: 450 * MIB,
-    outsideHighBytes: 750 * MIB,
     capacityBytes: 24 * GIB,
     devices: [device],
     ...changes,

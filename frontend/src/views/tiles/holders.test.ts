@@ -24,9 +24,6 @@ function answer(columns: number): AllocationHoldersResponse {
     column: Uint16Array.from(column),
     slot: Uint16Array.from(slot),
     change: Float64Array.from(change),
-    numOthers: 0,
-    categories: ["param"],
-    categoryBytes: new Float64Array(columns),
     allocated: new Float64Array(columns).fill(7),
   };
 }

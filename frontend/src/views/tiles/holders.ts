@@ -4,7 +4,7 @@
  * steps from there. That is what the flamegraph does at every move of the mouse. Pure.
  */
 
-import type { AllocationHoldersResponse, CategoryGroup } from "../../api/types.gen";
+import type { AllocationHoldersResponse } from "../../api/types.gen";
 
 /** Columns from one state that is kept to the next. */
 const EVERY = 32;
@@ -15,7 +15,6 @@ export class HolderColumns {
   readonly numSlots: number;
   readonly numColumns: number;
   readonly moment: Int32Array;
-  readonly categories: readonly CategoryGroup[];
   /** Every so many columns: bytes by slot before the column, and its first change. */
   readonly #states: Float64Array;
   readonly #begin: Int32Array;
@@ -23,10 +22,9 @@ export class HolderColumns {
   #highest: Float64Array | null = null;
 
   constructor(answer: AllocationHoldersResponse) {
-    const { stack, moment, categories } = answer;
+    const { stack, moment } = answer;
     this.stack = stack;
     this.moment = moment;
-    this.categories = categories;
     this.numSlots = stack.length;
     this.numColumns = moment.length;
     this.#answer = answer;

@@ -162,9 +162,6 @@ const HOLDERS: AllocationHoldersResponse = {
   column: new Uint16Array(0),
   slot: new Uint16Array(0),
   change: new Float64Array(0),
-  numOthers: 0,
-  categories: [],
-  categoryBytes: new Float64Array(0),
   allocated: new Float64Array(0),
 };
 
