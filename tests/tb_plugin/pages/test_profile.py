@@ -113,20 +113,6 @@ def test_operators_by_name_and_by_shapes(page):
     assert short["totals"]["num_calls"] == 9
 
 
-def test_kernels_by_name_and_by_properties(page):
-    answer = ask(page, "kernels")
-    assert answer["num_calls"].tolist() == [3, 3]
-    assert answer["name"][0] == "volta_sgemm_128x64_nn"
-    assert answer["total_ms"].tolist() == pytest.approx([0.9, 0.6])
-    assert answer["mean_us"].tolist() == pytest.approx([300, 200])
-    assert answer["blocks_per_sm"][0] == pytest.approx(0.5)
-    assert answer["occupancy"][0] == pytest.approx(0.25)
-    assert answer["is_communication"].tolist() == [0, 1]
-    assert answer["total_all_ms"] == pytest.approx(1.5)
-    apart = ask(page, "kernels", by="properties", text="mm")
-    assert apart["operator"] == ["aten::mm"]
-
-
 def test_stacks_that_old_profilers_wrote_with_the_call(tmp_path):
     made = KinetoFile()
     for at, stack in (
@@ -247,13 +233,6 @@ def test_tables_are_sorted_before_they_are_cut(page):
     memory = ask(page, "operator_memory")["rows"]
     first = ask(page, "operator_memory", sort="-name", top=1)["rows"]
     assert first["name"] == [min(memory["name"])]
-    kernels = ask(page, "kernels", by="properties")
-    for column, among in (
-        ("mean_us", kernels["mean_us"]),
-        ("operator", kernels["operator"]),
-    ):
-        least = ask(page, "kernels", by="properties", sort=f"-{column}", top=1)
-        assert least[column][0] == min(among)
 
 
 def test_memory_of_operators_and_its_allocations(page):
