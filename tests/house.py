@@ -5,6 +5,22 @@ imports the plugin, or where a part of a page cannot be found by the page's name
 are those of run time: at the top of modules and inside functions, without those under
 TYPE_CHECKING (`from package import module` counts as the module). A room is a package's
 own folder or module, such as `collector.steps`; floors are the longest chain of imports.
+
+Measured about the goals that are missed (November 2026):
+
+- Lines. Of 98,000 lines of Python 53,300 are statements. No function, class or property
+  is without a user (by a search for unused names); of the 590 names of the contract's
+  fields the page reads all but seven, which commands and tests read; 431 lines stand
+  twice in runs of six or more. So the copies are gone: fewer lines need fewer features.
+  The page's lines come with its redesign.
+- Floors. Rooms lie in 11 and 13 floors without circles; the top three of the plugin are
+  the console command. Modules inside rooms make 16 and 23.
+- Broad excepts. Four are the guard's shapes (one for any call costs 528 ns where that of
+  one argument costs 193), five stand where torch calls us thousands of times a step, two
+  are `forgiving`, the others are one each for an entry of a thread, a process, a route,
+  TensorBoard's loader and foreign file systems.
+- Files entered. `rec.step()` enters 28 functions on the training thread; the count is of
+  both threads, from the first step on, with every default source.
 """
 
 from __future__ import annotations
