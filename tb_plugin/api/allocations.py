@@ -216,8 +216,6 @@ class AllocationLedger(Struct, frozen=True):
     """The sum of `live` to `private_pools`."""
     device_used_bytes: float | None
     """Of the whole device; None where nothing recorded it."""
-    residual_bytes: float | None
-    """Used less all entries: what nobody accounts for."""
 
 
 class AllocationLiveResponse(Columns, frozen=True):

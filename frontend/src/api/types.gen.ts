@@ -177,7 +177,6 @@ export interface AllocationLedger {
   readonly entries: readonly LedgerEntry[];
   readonly reservedBytes: number;
   readonly deviceUsedBytes: number | null;
-  readonly residualBytes: number | null;
 }
 
 /** Route `/allocation_live` (run, history, device, moment, stream, pool): exact. */

@@ -256,50 +256,35 @@ LEFT_OVER: Final = "what the device's figures leave; not measured on its own"
 
 
 def ledger(
-    replay: Replay,
-    moment: int,
-    *,
-    device_total: int | None = None,
-    device_free: int | None = None,
-    outside: int | None = None,
+    replay: Replay, moment: int, device_total: int | None = None
 ) -> AllocationLedger:
     """Where a device's memory is just after an event: entries that add up to what is used.
 
         device used = live + rounding + pending_free + inactive_split + free_segments
-                      + private_pools + non_torch + residual
+                      + private_pools + non_torch
 
     All up to `private_pools` add up to reserved bytes exactly. `non_torch` is what no
-    allocator knows of: CUDA contexts, communication libraries, other processes. Measured
-    on its own, it leaves a residual; otherwise it is what the device's own figures leave
-    for it. What is not known is None, and says why.
+    allocator knows of: CUDA contexts, communication libraries, other processes; it is what
+    the device's own figures leave for it. What is not known is None, and says why.
 
     Args:
         replay: of the device.
-        moment: the event.
+        moment: the event; one of running out of memory says what the device had free.
         device_total: size of the device.
-        device_free: what it had free then; of an oom event the event itself says it.
-        outside: what was measured to be used by all but the allocator.
     """
     state = replay.at(moment)
-    if device_free is None and moment >= 0:
-        told = int(replay.device.events.device_free[moment])
-        device_free = None if told == NOTHING else told
+    free = int(replay.device.events.device_free[moment]) if moment >= 0 else NOTHING
     entries = _reserved_entries(state)
     reserved = state.reserved_bytes
-    used = residual = non_torch = None
+    used = non_torch = None
     caveat = NO_TOTAL if device_total is None else NO_FREE
-    if device_total is not None and device_free is not None:
-        used, caveat = device_total - device_free, LEFT_OVER
+    if device_total is not None and free != NOTHING:
+        used, caveat = device_total - free, LEFT_OVER
         non_torch = used - reserved
         if non_torch < 0:
             caveat = "the device's figures and the allocator's contradict each other"
-    if outside is not None:
-        non_torch, caveat = outside, ""
-        residual = None if used is None else used - reserved - outside
     entries.append(LedgerEntry("non_torch", _float(non_torch), caveat))
-    return AllocationLedger(
-        tuple(entries), float(reserved), _float(used), _float(residual)
-    )
+    return AllocationLedger(tuple(entries), float(reserved), _float(used))
 
 
 def _reserved_entries(state: SegmentState) -> list[LedgerEntry]:

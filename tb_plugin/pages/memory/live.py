@@ -99,9 +99,7 @@ def allocation_live(
             categories.of_life,
         ),
         ledger=ledger(
-            device.replay,
-            moment,
-            device_total=None if capacity is None else int(capacity),
+            device.replay, moment, None if capacity is None else int(capacity)
         )
         if is_all
         else None,

@@ -89,7 +89,6 @@ function live(
       entries: ENTRIES,
       reservedBytes: 1200,
       deviceUsedBytes: null,
-      residualBytes: null,
     },
   };
 }
@@ -326,16 +325,14 @@ describe("the ledger", () => {
     expect(parts.at(-1)?.bytes).toBeNull();
   });
 
-  it("shows what of the device is left, and what nobody accounts for", () => {
+  it("shows what of the device is left", () => {
     const ledger = {
       entries: ENTRIES,
       reservedBytes: 1200,
       deviceUsedBytes: 1500,
-      residualBytes: 50,
     };
     const parts = ledgerParts({ ...answer, ledger }, 2000, "dark");
     const bytesOf = (key: string) => parts.find((part) => part.key === key)?.bytes;
-    expect(bytesOf("residual")).toBe(50);
     expect(bytesOf("free")).toBe(500);
   });
 

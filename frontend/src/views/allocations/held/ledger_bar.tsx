@@ -31,7 +31,6 @@ const ENTRY_LABEL: ReadonlyMap<string, string> = new Map([
   ["free_segments", "Free segments"],
   ["private_pools", "Private pools, free"],
   ["non_torch", "Outside torch"],
-  ["residual", "Unaccounted"],
   ["free", "Free"],
 ]);
 
@@ -54,8 +53,6 @@ function fillOf(key: string, theme: Theme): string {
       return stripes(45, 2);
     case "non_torch":
       return theme === "dark" ? "#c9ccd1" : "#4a4f57";
-    case "residual":
-      return stripes(0, 1);
     default:
       return "transparent";
   }
@@ -97,10 +94,7 @@ export function ledgerParts(
     ...parts,
     ...entries.map(({ key, bytes, caveat }: LedgerEntry) => part(key, bytes, caveat)),
   ];
-  const { residualBytes, deviceUsedBytes } = ledger;
-  if (residualBytes !== null && residualBytes > 0) {
-    found.push(part("residual", residualBytes));
-  }
+  const { deviceUsedBytes } = ledger;
   const used = deviceUsedBytes ?? ledger.reservedBytes;
   if (capacityBytes !== null && capacityBytes > used) {
     const caveat = deviceUsedBytes === null ? "or used outside torch" : "";
