@@ -75,7 +75,7 @@ export MEMBOARD_VIRTUAL_PYTHON="$virtual"
 said=$(mktemp)
 "$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$said" 2>&1 &
 on_gpu=$!
-CI=true python -m pytest -n 3 --dist loadfile --no-loadscope-reorder "$@" # CI: 25 examples of a property
+CI=true python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@" # CI: 25 examples of a property
 
 wait "$on_gpu" || { cat "$said"; exit 1; }
 cat "$said"

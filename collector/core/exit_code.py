@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import gc
 import sys
 import threading
 from contextlib import suppress
@@ -106,7 +107,7 @@ _watches: Final[list[_Watch]] = []
 def watch() -> None:
     """See how the program exits from now on."""
     leave()
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
+    frame = main_frame()
     if frame is None:
         return
     process: Any = sys.modules.get("multiprocessing.process")
@@ -114,6 +115,24 @@ def watch() -> None:
     while frame.f_back is not None and frame.f_back.f_code is not bootstrap:
         frame = frame.f_back
     _watches.append(_Watch(frame, is_process=frame.f_back is not None))
+
+
+def main_frame() -> FrameType | None:
+    """The main thread's innermost frame.
+
+    Before Python 3.12 a collection of garbage inside `sys._current_frames` can wait for
+    ever for a lock that this function holds: a `threading.local` in a circle is enough.
+    """
+    main = threading.main_thread()
+    if threading.current_thread() is main:
+        return sys._getframe(1)  # noqa: SLF001
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(main.ident or 0)  # noqa: SLF001
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def leave() -> None:

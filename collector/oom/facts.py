@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core import guard
+from collector.core.exit_code import main_frame
 from collector.core.source import TORCH_ERRORS
 from collector.format.oom import HOST, LAST_STEP, MAX_FRAMES, MAX_HOLDERS, MEMORY
 from collector.writing import header
@@ -142,10 +143,9 @@ def calling_frames() -> list[Frame]:
 
 def main_frames() -> list[Frame] | None:
     """The main thread's, where this is another one."""
-    main = threading.main_thread()
-    if threading.current_thread() is main:
+    if threading.current_thread() is threading.main_thread():
         return None
-    return _frames(sys._current_frames().get(main.ident or 0))  # noqa: SLF001
+    return _frames(main_frame())
 
 
 def traceback_frames(traceback: TracebackType | None) -> list[Frame]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import subprocess
 import sys
 
 import pytest
@@ -143,3 +144,37 @@ def test_what_was_there_comes_back(tmp_path):
         assert raised.value.code == 3
         assert raised.value.args == (3,)
     assert (sys.exit, builtins.exit, builtins.quit) == before
+
+
+HELD = """
+import gc, threading
+from collector.core.exit_code import main_frame
+
+wait = threading.Event()
+for _ in range(200):
+    threading.Thread(target=wait.wait, daemon=True).start()
+
+def asked():
+    for _ in range(50):
+        gc.collect()
+        gc.set_threshold(100)
+        for _ in range(20):
+            circle = {"local": threading.local()}
+            circle["local"].mine = circle["itself"] = circle
+        del circle
+        assert main_frame() is not None
+        gc.set_threshold(700)
+
+thread = threading.Thread(target=asked)
+thread.start()
+thread.join()
+print("asked", flush=True)
+"""
+
+
+def test_asking_for_the_main_threads_frame_waits_for_nobody():
+    """Before Python 3.12 a collection within `sys._current_frames` can."""
+    done = subprocess.run(
+        [sys.executable, "-c", HELD], capture_output=True, timeout=60, check=False
+    )
+    assert done.stdout == b"asked\n"
