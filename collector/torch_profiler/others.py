@@ -44,11 +44,11 @@ class Others:
     def watch(self) -> None:
         """From now on know of each; also of those that are under way already."""
         for found in gc.get_objects():
-            if type(found) is self._owner and _is_under_way(found):
+            if type(found) is self._owner and getattr(found, "entered", False):
                 self._under_way.add(found)
         del found
-        if self._under_way:
-            gc.collect()  # one that was lost, and that nobody holds, is not under way
+        if self.is_busy:
+            gc.collect()  # one that was made ready, and that nobody holds, is not under way
         self._wrap(_PREPARE, self._preparing)
         self._wrap(_EXIT, self._exiting)
 
@@ -68,7 +68,7 @@ class Others:
     @property
     def is_busy(self) -> bool:
         """Whether the program has a profiler made ready or running."""
-        return len(self._under_way) > 0
+        return any(map(_is_under_way, tuple(self._under_way)))
 
     def after_fork(self) -> None:
         """This is a forked child: be idle."""
@@ -139,8 +139,17 @@ turn: Final = Turn()
 
 
 def _is_under_way(profile: Any) -> bool:
-    entered = getattr(profile, "entered", False)
-    return bool(entered) and getattr(profile, "kineto_results", None) is None
+    """Whether this one, which was made ready, may still record.
+
+    One that had begun does not where torch records nothing: another one, which began after
+    it, has ended it, and it does not know.
+    """
+    from torch.autograd import profiler
+
+    if getattr(profile, "kineto_results", None) is not None:
+        return False
+    had_begun = getattr(profile, "profiling_start_time_ns", 0) > 0
+    return not had_begun or getattr(profiler, "_is_profiler_enabled", True)
 
 
 def _nothing() -> None:

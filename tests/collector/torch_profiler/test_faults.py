@@ -177,11 +177,18 @@ def test_a_profiler_that_was_lost_holds_no_later_recording_up(tmp_path):
     again = own()
     again.start()
     again.stop()  # torch has one: this has ended the first, which does not know
-    lost.itself = lost  # until the garbage is collected it can be found
-    del lost
     with record(tmp_path) as recorder:
         steps(recorder, 5)
     assert len(traces(tmp_path)) == 1
+    del lost
+
+
+def test_a_profiler_that_is_lost_meanwhile_holds_no_later_cycle_up(tmp_path):
+    lost, again = own(), own()
+    with record(tmp_path) as recorder:
+        steps(recorder, 9, {0: lost.start, 1: again.start, 2: again.stop})
+    assert [c.meta["first_step"] for c in traces(tmp_path)] == [6]
+    del lost
 
 
 def child_records(recorder, run_dir):
