@@ -258,7 +258,7 @@ def decode_digest(payload: bytes, offset: int, end: int) -> Digest:
         schema = schemas.get(table.schema_id)
         if schema is None:
             raise CorruptError("a digest lacks the schema of one of its tables")
-        fine, coarse = _names(schema)
+        fine, coarse = _names(schema, is_of_rows=table.fine_rows <= 1)
         middle = at + table.fine_bytes
         last = middle + table.coarse_bytes
         tables[table.schema_id] = TableDigest(
@@ -313,9 +313,17 @@ def _schemas(schemas_json: bytes) -> dict[int, Schema]:
 
 
 @lru_cache(maxsize=1024)
-def _names(schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns of a table's fine and coarse rollup."""
+def _names(
+    schema: Schema, *, is_of_rows: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of a table's fine and coarse rollup.
+
+    `is_of_rows`: whether a bucket of the fine one is a row.
+    """
     values = schema.columns[_NUM_AXES:]
     fine = [column.name for column in values if column.headline]
     coarse = [column.name for column in values if not column.headline]
-    return rollup_names(fine, max_only=False), rollup_names(coarse, max_only=True)
+    return (
+        rollup_names(fine, max_only=is_of_rows),
+        rollup_names(coarse, max_only=True),
+    )

@@ -98,12 +98,14 @@ class Rollup:
         self.num_rows += len(time_ns)
 
     def columns(self) -> list[Values]:
-        """One value per bucket, as `rollup_names` names them.
+        """One value per bucket, as `rollup_names` names them; NaN where nothing was recorded.
 
-        NaN where a bucket recorded nothing.
+        Of buckets of one row the maxima alone, which are minima and means as well.
         """
         axes, values = self._held[: len(AXES)], self._held[len(AXES) :]
-        if not self._max_only:
+        if self.rows_per_bucket == 1:
+            values = values[:1]
+        elif not self._max_only:
             high, low, total, count = values
             with np.errstate(invalid="ignore", divide="ignore"):
                 values = [high, low, total / count]

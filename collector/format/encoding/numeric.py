@@ -1,13 +1,15 @@
 """Columns of numbers to few bytes and back, without loss.
 
 A column becomes 64-bit integers (floats: their bits), these the differences from row to
-row, and these are byte-shuffled, so that equal high bytes meet, and deflated. A block is
-a set of equal-length columns, some of them deflated together, so that few columns of a
-long table are read without the others, and the columns of a short one share one stream::
+row, or in long columns what they lie above the lowest, whichever deflates better, and
+these are byte-shuffled, so that equal high bytes meet, and deflated. A block is a set of
+equal-length columns, some of them deflated together, so that few columns of a long table
+are read without the others, and the columns of a short one share one stream::
 
     block  u32 num_rows | u16 num_columns | groups
-    group  u32 bytes | deflated: u8 type of each column | u8 width of differences
-           | first values, all first bytes, then all second bytes ... | differences, too
+    group  u32 bytes | deflated: u8 type of each column | u8 bytes of a code, and `_ABOVE`
+           | first or lowest values, all first bytes, then all second bytes ...
+           | codes of the differences, or of all values, too
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ _LENGTH: Final = struct.Struct("<I")
 _GROUP_BYTES: Final = 1 << 15
 """Of columns in memory: what is inflated at least to read one."""
 _WIDTHS: Final = (0, 1, 2, 4, 8)
-"""Bytes of a difference: those of numbers. What is too wide deflates to nothing."""
+"""Bytes of a code: those of numbers. What is too wide deflates to nothing."""
+_ABOVE: Final = 0x80
+"""With the width: codes are what values lie above the lowest."""
+_MANY_ROWS: Final = 4096
+"""What deflates better is tried on eight samples of `_SAMPLE` rows."""
+_SAMPLE: Final = 512
 _DTYPES: Final[tuple[Dtype, ...]] = ("i8", "f4", "f8")
 
 
@@ -108,58 +115,71 @@ def _encode_group(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
     values = np.stack(
         [_as_integers(v, dtype) for v, dtype in zip(columns, dtypes, strict=True)]
     )
-    values[:, 1:] -= values[:, :-1].copy()  # wraps around, as the sum will
-    codes = ((values << 1) ^ (values >> 63)).view(np.uint64)  # small if near zero
-    differences = codes[:, 1:]
-    highest = int(differences.max(initial=0)).bit_length()
-    width = next(one for one in _WIDTHS if highest <= 8 * one)
+    bases = values[:, :1]
+    steps = values[:, 1:] - values[:, :-1]  # wraps around, as the sum will
+    codes = ((steps << 1) ^ (steps >> 63)).view(np.uint64)  # small if near zero
+    how = 0
+    if values.shape[1] >= _MANY_ROWS:
+        lowest = values.min(axis=1, keepdims=True)
+        above = (values - lowest).view(np.uint64)
+        if len(_deflated_sample(above)) <= len(_deflated_sample(codes)):
+            bases, codes, how = lowest, above, _ABOVE
+    width = _width(codes)
     raw = b"".join(
         (
             bytes(map(_DTYPES.index, dtypes)),
-            bytes([width]),
-            _shuffled(codes[:, :1], 8),
-            _shuffled(differences, width),
+            bytes([width | how]),
+            _shuffled(bases, 8),
+            _shuffled(codes, width),
         )
     )
     return zlib.compress(raw, 6 if len(raw) <= _GROUP_BYTES else 1)
+
+
+def _width(codes: npt.NDArray[np.uint64]) -> int:
+    bits = int(codes.max(initial=0)).bit_length()
+    return next(width for width in _WIDTHS if bits <= 8 * width)
+
+
+def _deflated_sample(codes: npt.NDArray[np.uint64]) -> bytes:
+    apart = codes.shape[1] // 8
+    rows = [codes[:, at * apart : at * apart + _SAMPLE] for at in range(8)]
+    sample = np.concatenate(rows, axis=1)
+    return zlib.compress(_shuffled(sample, _width(sample)), 1)
 
 
 def _decode_group(
     packed: memoryview, num_rows: int, num_columns: int, places: list[int]
 ) -> list[Values]:
     """The columns of a group at some places."""
-    raw = inflate(packed, num_columns * (1 + 8 * num_rows) + 1)
+    raw = inflate(packed, num_columns * (9 + 8 * num_rows) + 1)
     dtypes, at = raw[:num_columns], num_columns + 1
-    width = raw[num_columns] if len(raw) > num_columns else 9
-    num_rest = max(0, num_rows - 1)
-    middle = at + 8 * num_columns * (num_rows - num_rest)
-    end = middle + width * num_columns * num_rest
-    if (
-        width not in _WIDTHS
-        or end != len(raw)
-        or any(d >= len(_DTYPES) for d in dtypes)
-    ):
+    coding = raw[num_columns] if len(raw) > num_columns else 0
+    width, is_above = coding & ~_ABOVE, coding & _ABOVE
+    num_codes = num_rows if is_above else max(0, num_rows - 1)
+    middle = at + (8 * num_columns if num_rows else 0)
+    end = middle + width * num_columns * num_codes
+    if width not in _WIDTHS or end != len(raw) or max(dtypes) >= len(_DTYPES):
         raise CorruptError("the columns of a block have the wrong length or type")
-    if not num_rows:
-        codes_of_none = np.empty((len(places), 0), np.int64)
-        return [_as_values(codes_of_none[0], dtypes[p]) for p in places]
-    first = np.frombuffer(raw, np.uint8, middle - at, at).reshape(8, num_columns)
-    rest = np.frombuffer(raw, np.uint8, end - middle, middle)
-    rest = rest.reshape(width, num_columns, num_rest)
-    codes = np.zeros((len(places), num_rows), np.uint64)
-    codes[:, :1] = np.ascontiguousarray(first[:, places].T).view(np.uint64)
-    if width and num_rest:
-        as_bytes = np.empty((len(places), num_rest, width), np.uint8)
-        for place, bytes_of_all in enumerate(rest[:, places]):
-            as_bytes[:, :, place] = bytes_of_all
-        codes[:, 1:] = as_bytes.view(f"<u{width}")[:, :, 0]
-    values = codes.view(np.int64)
-    is_negative = values & 1
-    codes >>= np.uint64(1)
-    values ^= np.negative(is_negative, out=is_negative)
-    np.cumsum(values, axis=1, out=values)
+    # All columns from the first to the last of these: much faster than one by one.
+    low, high = min(places), max(places) + 1
+    values = np.zeros((high - low, num_rows), np.int64)
+    if num_rows:
+        planes = np.frombuffer(raw, np.uint8)
+        firsts = planes[at:middle].reshape(8, num_columns)[:, low:high].T
+        bases = np.ascontiguousarray(firsts).view(np.int64)
+        shuffled = planes[middle:end].reshape(width, num_columns, num_codes)
+        codes = _unshuffled(shuffled[:, low:high])
+        if is_above:
+            values[...] = codes
+            values += bases
+        else:
+            values[:, :1] = bases
+            values[:, 1:] = _signed(codes)
+            np.add.accumulate(values, axis=1, out=values)
     # Columns that were decoded together need not be kept together.
-    rows = [row.copy() for row in values] if len(values) > 1 else values
+    is_apart = len(values) > 1
+    rows = [values[p - low].copy() if is_apart else values[0] for p in places]
     return [_as_values(row, dtypes[p]) for row, p in zip(rows, places, strict=True)]
 
 
@@ -182,3 +202,21 @@ def _shuffled(codes: Any, width: int) -> bytes:
     as_bytes = np.ascontiguousarray(codes).view(np.uint8).reshape(-1, 8)
     shuffled: bytes = as_bytes[:, :width].T.tobytes()
     return shuffled
+
+
+def _unshuffled(shuffled: npt.NDArray[np.uint8]) -> Any:
+    """Unsigned integers of as many bytes as there are planes; what `_shuffled` had."""
+    width = len(shuffled)
+    if not width:
+        return np.zeros(shuffled.shape[1:], np.uint8)
+    as_bytes = np.empty((*shuffled.shape[1:], width), np.uint8)
+    for place, plane in enumerate(shuffled):
+        as_bytes[:, :, place] = plane
+    return as_bytes.view(f"<u{width}")[:, :, 0]
+
+
+def _signed(codes: Any) -> Any:
+    """0, -1, 1, -2 ... of 0, 1, 2, 3 ..., as wide as these."""
+    halves = codes >> 1
+    halves ^= np.negative(codes & 1)
+    return halves.view(f"<i{codes.itemsize}")

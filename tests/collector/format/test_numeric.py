@@ -44,7 +44,7 @@ def test_integers_and_floats_come_back_bit_for_bit(data, num_rows):
         assert expected.tobytes() == actual.tobytes()
 
 
-@pytest.mark.parametrize("num_rows", [1, 2, 3, 4, 47, 48, 1000])
+@pytest.mark.parametrize("num_rows", [1, 2, 3, 4, 47, 48, 1000, 5000])
 def test_extremes_of_int64_survive(num_rows):
     lowest, highest = -(2**63) + 1, 2**63 - 1
     swing = np.array([lowest, highest] * num_rows, np.int64)[:num_rows]
@@ -77,6 +77,25 @@ def test_equal_values_cost_next_to_no_bytes_per_row():
     assert sizes[1] - sizes[0] < 8
 
 
+def test_long_columns_are_small_and_whole_whether_they_rise_or_jump():
+    rng = np.random.default_rng(0)
+    num_rows = 20_000
+    times = 1795177286703913739 + np.cumsum(rng.integers(0, 200, num_rows))
+    sizes = rng.choice(rng.integers(1 << 20, 1 << 34, 8), num_rows)
+    absent = np.where(rng.random(num_rows) < 0.5, ABSENT, rng.integers(0, 16, num_rows))
+    floats = rng.choice(rng.random(8), num_rows)
+    for column, dtype, most in (
+        (times, "i8", 1.2),
+        (sizes, "i8", 2.4),
+        (absent, "i8", 1.0),
+        (floats, "f8", 3.5),
+    ):
+        block = encode_block([column], [dtype])
+        (back,) = decode_block(block)
+        assert back.tobytes() == column.tobytes()
+        assert len(block) < most * num_rows
+
+
 @given(st.binary(max_size=300))
 def test_garbage_is_refused_as_corrupt(garbage):
     try:
@@ -87,7 +106,7 @@ def test_garbage_is_refused_as_corrupt(garbage):
     assert all(len(column) == block_num_rows(garbage) for column in decoded)
 
 
-@given(st.data(), st.sampled_from([1, 3, 20, 100]))
+@given(st.data(), st.sampled_from([1, 3, 20, 100, 5000]))
 def test_a_damaged_block_is_corrupt_or_has_the_promised_shape(data, num_rows):
     column = np.arange(num_rows, dtype=np.int64) ** 3
     columns = [column, column * 2, column]  # the last is stored as the first
