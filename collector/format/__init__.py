@@ -9,6 +9,6 @@
   TFRecord-framed `Event` protobufs and back, with salvage;
 - `names`: directories, file names, versions; `sizes`: sizes as text, and out of text.
 
-Unknown fields and kinds of records are ignored, and a newer major version is refused with
-`TooNewError`.
+Unknown fields and kinds of records are ignored, and another major version is refused with
+`VersionError`.
 """

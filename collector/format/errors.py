@@ -2,7 +2,7 @@
 
 FormatError            the base: catch this to survive any input
 ├── CorruptError       bytes that are not what they claim to be
-└── TooNewError        written by a newer MemBoard than the one reading
+└── VersionError       written by a MemBoard of another format than the one reading
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ class CorruptError(FormatError):
     """Bytes that are not what they claim to be: torn, flipped or foreign."""
 
 
-class TooNewError(FormatError):
-    """A format version this installation does not know; upgrade the viewer."""
+class VersionError(FormatError):
+    """A format version that this installation does not read."""

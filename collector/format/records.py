@@ -26,7 +26,7 @@ from msgspec import Meta
 from collector.format.columns import AXES, Column
 from collector.format.encoding.numeric import decode_block, encode_block
 from collector.format.encoding.payload import Count, Int, Text, unpack
-from collector.format.errors import CorruptError, TooNewError
+from collector.format.errors import CorruptError, VersionError
 from collector.format.names import FORMAT_VERSION
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def decode_record(kind: str, payload: bytes | memoryview) -> TextRecord | None:
 
     Raises:
         CorruptError: the bytes are not such a record.
-        TooNewError: the file is of a newer major version.
+        VersionError: the file is of another major version.
     """
     of = TYPES.get(kind)
     if of is None:
@@ -320,11 +320,11 @@ def decode_record(kind: str, payload: bytes | memoryview) -> TextRecord | None:
 
 
 def _check_version(written: _Versions) -> None:
-    if written.format_version > FORMAT_VERSION:
-        raise TooNewError(
+    if written.format_version != FORMAT_VERSION:
+        raise VersionError(
             f"written in format {written.format_version} by memboard"
-            f" {written.versions.get('memboard', '(a newer one)')}; this MemBoard reads"
-            f" up to format {FORMAT_VERSION}"
+            f" {written.versions.get('memboard', '(of another version)')}; this MemBoard"
+            f" reads format {FORMAT_VERSION}"
         )
 
 

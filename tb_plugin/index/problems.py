@@ -42,7 +42,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
                 " written. The file may be deleted.",
             )
         return
-    if not (file.has_records or file.too_new or file.unfinished or fresh):
+    if not (file.has_records or file.is_foreign or file.unfinished or fresh):
         yield _problem(
             file,
             "Nothing in this file is a record of MemBoard's.",

@@ -332,7 +332,7 @@ class Run:
 
     def file_is_live(self, file: RankFile) -> bool:
         """Whether a file may still grow."""
-        if file.close is not None or file.too_new:
+        if file.close is not None or file.is_foreign:
             return False
         return self._clock() - file.newest_ns / 1e9 <= LIVE_SECONDS
 

@@ -279,7 +279,10 @@ def problem_of(found: Shown, error: Exception) -> Problem:
     elif isinstance(error, CorruptError):
         what, remedy = _sentence(error), "Open another one: others are not affected."
     elif isinstance(error, FormatError):
-        what, remedy = _sentence(error), "Update MemBoard to the version that wrote it."
+        what, remedy = (
+            _sentence(error),
+            "Open it with the MemBoard version that wrote it.",
+        )
     elif isinstance(error, OSError):
         what = f"The file cannot be read: {error.strerror or error}."
         remedy = "Check that the file is still there and may be read."

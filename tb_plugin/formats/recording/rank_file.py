@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.digest import DIGEST, decode_digest
 from collector.format.encoding.framing import Damage, Framed, read_frames
-from collector.format.errors import CorruptError, FormatError, TooNewError
+from collector.format.errors import CorruptError, FormatError, VersionError
 from collector.format.records import (
     CHUNK,
     HEADER,
@@ -89,7 +89,7 @@ class RankFile:
         """By a digest's offset, kept here by `captures_of`: what it lists, and where the
         next earlier digest that lists any starts."""
         self._faults = Faults()
-        self.too_new = False
+        self.is_foreign = False
         self.unfinished = False
         """True while the budget did not suffice to read all there is."""
         self.checked_to = 0
@@ -145,7 +145,7 @@ class RankFile:
         """Whether the end holds bytes that are no whole record (yet)."""
         return (
             self._opened
-            and not self.too_new
+            and not self.is_foreign
             and not self.unfinished
             and self._scanned_to < self.layout.size_bytes
         )
@@ -192,7 +192,7 @@ class RankFile:
             self._forget()
             self._segments = SegmentHeads()
         self.parts = parts
-        if self.too_new:
+        if self.is_foreign:
             return True
         try:
             self.layout = self._segments.lay_out(parts)
@@ -302,9 +302,9 @@ class RankFile:
         try:
             if first is not None and first.kind in (HEADER, SEGMENT):
                 self._take(first)
-        except TooNewError as error:
-            self.too_new = True
-            self._faults.add_too_new(str(error), "header")
+        except VersionError as error:
+            self.is_foreign = True
+            self._faults.add_foreign(str(error), "header")
             return False
         self._opened = True
         self._start_at(latest_digest_offset(reader))
@@ -348,11 +348,11 @@ class RankFile:
                 self._take_digest(item)
             else:
                 self._take_record(item)
-        except TooNewError as error:
+        except VersionError as error:
             if item.kind in (HEADER, SEGMENT):
                 raise
             where = f"{item.kind} record at byte {item.offset}"
-            self._faults.add_too_new(str(error), where)
+            self._faults.add_foreign(str(error), where)
         except FormatError as error:
             self.add_damage(item.offset, item.end, str(error))
 

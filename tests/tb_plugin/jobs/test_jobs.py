@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from collector.format.errors import CorruptError, TooNewError
+from collector.format.errors import CorruptError, VersionError
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.jobs import job as module
 from tb_plugin.jobs.job import Job, Jobs
@@ -154,7 +154,7 @@ def test_content_that_is_at_fault_is_tried_again_where_a_person_wants_it(
     [
         (ZeroDivisionError("ours"), "ZeroDivisionError", "traceback"),
         (CorruptError("it is torn"), "It is torn.", "another"),
-        (TooNewError("it is new"), "It is new.", "Update"),
+        (VersionError("it is new"), "It is new.", "version that wrote it"),
         (OSError(5, "Input/output error"), "Input/output error", "still there"),
         (MemoryError(), "not enough memory", "Close"),
         (NotReadyError("Not there.", "", "Wait."), "Not there.", "Wait."),

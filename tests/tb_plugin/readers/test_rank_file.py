@@ -264,7 +264,7 @@ def test_a_header_that_names_another_rank_is_reported(tmp_path):
     assert len(values_by_step(file)) == 40
 
 
-def test_a_too_new_file_is_skipped_with_what_to_upgrade(tmp_path):
+def test_a_file_of_another_format_is_skipped_with_what_to_do(tmp_path):
     rank = RunBuilder(tmp_path).rank(headless=True)
     plain = {"format_version": 99, "versions": {"memboard": "7.0"}}
     rank.append("header", pack(plain))

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 _MAX_FAULTS: Final = 100
 _MAX_NAMED: Final = 20
 
-_UPGRADE: Final = "Upgrade MemBoard where TensorBoard runs: pip install -U memboard"
+_VERSION: Final = (
+    "Read it with the MemBoard that wrote it; if that is newer, upgrade where TensorBoard"
+    " runs: pip install -U memboard"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,12 @@ class Faults:
             self.found.append(fault)
             self.num_said += 1
 
-    def add_too_new(self, what: str, where: str) -> None:
-        """A record, or where the header is one the whole file, of a newer MemBoard."""
-        said = f"A record is too new and was skipped: {what}."
+    def add_foreign(self, what: str, where: str) -> None:
+        """A record, or where the header is one the whole file, of another format."""
+        said = f"A record of another format was skipped: {what}."
         if where == "header":
-            said = f"The file is too new: {what}."
-        self.add("error" if where == "header" else "warning", said, where, _UPGRADE)
+            said = f"The file is of another format: {what}."
+        self.add("error" if where == "header" else "warning", said, where, _VERSION)
 
     def add_unreadable(self, error: OSError) -> None:
         """The file is there and cannot be opened or read."""
