@@ -1,11 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-/** What the page itself needs, before any view. */
+/** What the page itself needs, before any page. */
 const CORE =
   /preact|src\/(base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/model\/words\/(rank_notes|origin)\./;
 
 /**
- * Small modules that several views need. In one file they deflate better than in twenty,
+ * Small modules that several pages need. In one file they deflate better than in twenty,
  * and one request fetches them.
  */
 const SHARED = new RegExp(
@@ -14,9 +14,9 @@ const SHARED = new RegExp(
     "model/lines/(axis|peaks|ticks)",
     "model/words/(limit_label|quantity|signed)",
     "render/(gestures|palette|raster|viewport)",
-    "views/(controls/(choices|x_switch)|heat_detail)",
-    "views/panels/(absent_list|close_details|drawer|not_collected)",
-    "views/range/(commands|params|peaks|use_range)",
+    "pages/shared/(controls/(choices|x_switch)|heat_detail)",
+    "pages/shared/panels/(absent_list|close_details|drawer|not_collected)",
+    "pages/shared/range/(commands|params|peaks|use_range)",
     "widgets/(export|minimap|plot|row_table)/[a-z_]+",
     "widgets/line_chart/(chart_button|use_size|zoom_buttons)",
   ]

@@ -46,7 +46,7 @@ PACKAGES = ("collector", "tb_plugin")
 PARTS = {
     "answer": "tb_plugin/pages",
     "contract": "tb_plugin/api",
-    "page": "frontend/src/views",
+    "page": "frontend/src/pages",
     "tests of its answers": "tests",
 }
 """What each page has: a file or folder of its name below each of these."""

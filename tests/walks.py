@@ -110,7 +110,7 @@ def asked(logdir: Path, *routes: str) -> set[str]:
 def page(view: str) -> set[str]:
     """Files of the frontend that a view's module imports, and what those import."""
     found: set[str] = set()
-    rest = [FRONTEND / "views" / view]
+    rest = [FRONTEND / "pages" / view]
     while rest:
         path = rest.pop()
         name = path.relative_to(ROOT).as_posix()

@@ -12,7 +12,7 @@ class DropResponse(Struct, frozen=True):
 
     run: str
     """RunSummary.id of the run that dropped files make."""
-    view: Literal["allocations", "trace"]
+    view: Literal["blocks", "trace"]
     """The page that shows it."""
     history: str
     """Names the file's allocator history in requests; empty for a trace."""

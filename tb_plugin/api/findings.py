@@ -18,7 +18,7 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 Quantity: TypeAlias = Literal["bytes", "count", "percent", "seconds"]
 
 PageName: TypeAlias = Literal[
-    "overview", "timeline", "host", "steps", "allocations", "trace", "operators"
+    "overview", "timeline", "steps", "blocks", "trace", "operators"
 ]
 """As the page's address names them."""
 

@@ -19,7 +19,7 @@ from tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
-from tb_plugin.api.functions import HistoryReference
+from tb_plugin.api.calls import HistoryReference
 from tb_plugin.api.overview import Recorded
 
 HistoryOrigin: TypeAlias = Literal[

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.api.functions import HistoryReference
+from tb_plugin.api.calls import HistoryReference
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.formats.recording.captures import captures_of
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.snapshots.marks import Marks
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
     from tb_plugin.analysis.snapshots.steps import Spans, Steps
-    from tb_plugin.api.allocations import AllocationColour
+    from tb_plugin.api.blocks import AllocationColour
     from tb_plugin.worker.cache import FileKey
 
     Ints: TypeAlias = npt.NDArray[Any]

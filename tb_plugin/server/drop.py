@@ -148,7 +148,7 @@ class Drops:
         file, is_trace = dropped.file, dropped.kind == "traces"
         return DropResponse(
             run=run.id,
-            view="trace" if is_trace else "allocations",
+            view="trace" if is_trace else "blocks",
             history="" if is_trace else file.id,
             name=file.shown_path,
             rank=FORMATS[dropped.kind].listing.rank_of(file),

@@ -57,7 +57,7 @@ def test_a_dropped_snapshot_is_shown(tensorboard, open_page, tmp_path):
     see(tab(page), "Drop memory snapshots or traces to open them")
     drop(page)
     see(tab(page), "memory snapshots")
-    page.wait_for_url(re.compile("view=allocations.*history=f[0-9a-f]{16}"))
+    page.wait_for_url(re.compile("view=blocks.*history=f[0-9a-f]{16}"))
     chosen = tab(page).locator(".rail select option:checked")
     expect(chosen.first).to_have_text("dropped files")
 
@@ -74,7 +74,7 @@ def test_what_does_not_fit_together_is_said_on_both_pages(
     first["time_us"], last["time_us"] = last["time_us"], first["time_us"]
     drag(page, "odd_rank5_snapshot.pickle", pickle.dumps(snapshot, 4))
     drop(page)
-    page.wait_for_url(re.compile("view=allocations.*history=f[0-9a-f]{16}"))
+    page.wait_for_url(re.compile("view=blocks.*history=f[0-9a-f]{16}"))
     see(tab(page), "times that go back")
     tab(page).get_by_role("button", name="Segments").first.click()
     page.wait_for_url(re.compile("view=segments"))

@@ -66,7 +66,7 @@ def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
     found.get_by_text("Evidence:").click()
     see(found, "largest free block")
     found.get_by_role("button", name="Open at the error").click()
-    hash_holds(page, "view=allocations")
+    hash_holds(page, "view=blocks")
     asked = int(word_of(page, "moment"))
     painted(page)
     see(tab(page), "rank 41")

@@ -111,7 +111,7 @@ def test_all_ranks_lead_to_the_one_that_differs(board_of, open_page, simulated):
     lines = tab(page).get_by_role("region", name="Lines by rank")
     lines.get_by_label(re.compile(r"Bytes of \d+ lines in 10 ranks")).wait_for()
     first.click()
-    hash_holds(page, "view=allocations")
+    hash_holds(page, "view=blocks")
     assert word_of(page, "history").startswith(f"{OOM_RANK}-")
     painted(page)
     readout = tab(page).locator(".allocations-readout")

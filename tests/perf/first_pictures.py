@@ -145,7 +145,7 @@ def running(logdir: Path, cache: Path) -> Iterator[str]:
         tensorboard(["--logdir", logdir], place / "log", **_here(cache)) as started,
     ):
         time.sleep(IDLE_S)
-        yield f"{started.url}#memboard&p.memboard.view=allocations"
+        yield f"{started.url}#memboard&p.memboard.view=blocks"
 
 
 def _here(cache: Path) -> dict[str, str]:

@@ -2,17 +2,21 @@
 
 export const API_VERSION = 2;
 
+export type XKind = "step" | "relative" | "wall";
+
+export type Unit = "bytes" | "bytes_per_step" | "bytes_per_second" | "count" | "per_second" | "percent" | "seconds" | "celsius" | "watts";
+
+export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
+
 export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "comm" | "temp" | "unknown";
 
 export type AllocationOrder = "category" | "group" | "allocation";
 
 export type AllocationColour = "category" | "module" | "stack" | "age" | "stream" | "pool";
 
-export type XKind = "step" | "relative" | "wall";
+export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
 
-export type Unit = "bytes" | "bytes_per_step" | "bytes_per_second" | "count" | "per_second" | "percent" | "seconds" | "celsius" | "watts";
-
-export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
+export type FunctionGroup = "device" | "process" | "hook";
 
 export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" | "file";
 
@@ -28,13 +32,9 @@ export type Severity = "error" | "warning" | "info";
 
 export type Quantity = "bytes" | "count" | "percent" | "seconds";
 
-export type PageName = "overview" | "timeline" | "host" | "steps" | "allocations" | "trace" | "operators";
+export type PageName = "overview" | "timeline" | "steps" | "blocks" | "trace" | "operators";
 
 export type OomOrigin = "oom" | "exception" | "signal" | "file";
-
-export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
-
-export type FunctionGroup = "device" | "process" | "hook";
 
 export type HistoryLevel = "active" | "allocated" | "reserved";
 
@@ -77,6 +77,60 @@ export type TraceInstantKind = "oom" | "checkpoint" | "other";
 export type TraceReduced = "exact" | "highest" | "mean";
 
 export type TraceFileState = "found" | "opening" | "ready" | "failed";
+
+/** What went wrong, where, and what to do about it. */
+export interface ErrorResponse {
+  readonly what: string;
+  readonly where: string;
+  readonly remedy: string;
+}
+
+/** A file that could not be read whole. Nothing else is lost by it. */
+export interface Problem {
+  readonly severity: "warning" | "error";
+  readonly path: string;
+  readonly what: string;
+  readonly where: string;
+  readonly salvaged: string;
+  readonly remedy: string;
+  readonly rank: number | null;
+}
+
+/** Other tools' files seen in the logdir that no run is made of, by kind. */
+export interface ForeignFiles {
+  readonly kind: "tfevents" | "memprofiler" | "other";
+  readonly numFiles: number;
+  readonly example: string;
+}
+
+/** One training job: what the run picker shows. */
+export interface RunSummary {
+  readonly id: string;
+  readonly name: string;
+  readonly numRanks: number;
+  readonly worldSize: number;
+  readonly numAttempts: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly lastStep: number | null;
+  readonly live: boolean;
+  readonly simulated: boolean;
+  readonly virtualGpu: string;
+  readonly imported: boolean;
+  readonly madeOf: "recording" | "memprofiler" | "snapshots" | "traces";
+  readonly deviceType: string;
+  readonly numProblems: number;
+}
+
+/** Route `/runs`: everything the logdir holds. */
+export interface RunsResponse {
+  readonly logdirs: readonly string[];
+  readonly runs: readonly RunSummary[];
+  readonly foreign: readonly ForeignFiles[];
+  readonly problems: readonly Problem[];
+  readonly pluginVersion: string;
+  readonly dropLimitBytes: number;
+}
 
 /** Route `/stacks` (run, history): call stacks; the same for all devices. */
 export interface StacksResponse {
@@ -262,58 +316,117 @@ export interface AllocationRangeResponse {
   readonly stackNumLive: Int32Array;
 }
 
-/** What went wrong, where, and what to do about it. */
-export interface ErrorResponse {
-  readonly what: string;
-  readonly where: string;
-  readonly remedy: string;
-}
-
-/** A file that could not be read whole. Nothing else is lost by it. */
-export interface Problem {
-  readonly severity: "warning" | "error";
-  readonly path: string;
-  readonly what: string;
-  readonly where: string;
-  readonly salvaged: string;
-  readonly remedy: string;
-  readonly rank: number | null;
-}
-
-/** Other tools' files seen in the logdir that no run is made of, by kind. */
-export interface ForeignFiles {
-  readonly kind: "tfevents" | "memprofiler" | "other";
-  readonly numFiles: number;
-  readonly example: string;
-}
-
-/** One training job: what the run picker shows. */
-export interface RunSummary {
-  readonly id: string;
-  readonly name: string;
+/** One profiled function in one phase, over all ranks and attempts. */
+export interface CollectedFunction {
+  readonly function: string;
+  readonly phase: string;
+  readonly kinds: readonly FunctionKind[];
   readonly numRanks: number;
-  readonly worldSize: number;
-  readonly numAttempts: number;
-  readonly firstMs: number;
-  readonly lastMs: number;
-  readonly lastStep: number | null;
-  readonly live: boolean;
-  readonly simulated: boolean;
-  readonly virtualGpu: string;
-  readonly imported: boolean;
-  readonly madeOf: "recording" | "memprofiler" | "snapshots" | "traces";
-  readonly deviceType: string;
-  readonly numProblems: number;
 }
 
-/** Route `/runs`: everything the logdir holds. */
-export interface RunsResponse {
-  readonly logdirs: readonly string[];
-  readonly runs: readonly RunSummary[];
-  readonly foreign: readonly ForeignFiles[];
+/** Collected calls of one function on one rank, in order of time. */
+export interface FunctionCalls {
+  readonly attempt: Int32Array;
+  readonly iteration: Int32Array;
+  readonly step: Float64Array;
+  readonly startMs: Float64Array;
+  readonly endMs: Float64Array;
+  readonly kinds: Uint8Array;
+}
+
+/** One recorded number at the start and end of each call; NaN: not recorded. */
+export interface FunctionStat {
+  readonly name: string;
+  readonly unit: Unit;
+  readonly group: FunctionGroup;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly difference: Float64Array;
+}
+
+/** One stat of one call, rank by rank; ranks ascend. */
+export interface FunctionOverRanks {
+  readonly stat: string;
+  readonly unit: Unit;
+  readonly rank: Int32Array;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly difference: Float64Array;
+  readonly ofRanks: number;
+}
+
+/** Modules of one capture, by their `named_modules()` path; the root's is empty. */
+export interface ModuleNames {
+  readonly paths: readonly string[];
+  readonly types: readonly string[];
+}
+
+/** What hooks set on modules under one name. */
+export interface HookAttribute {
+  readonly name: string;
+  readonly unit: Unit;
+  readonly values: Float64Array;
+}
+
+/** What hooks said of every module in one call. */
+export interface HookValues {
+  readonly modules: ModuleNames;
+  readonly module: Int32Array;
+  readonly attributes: readonly HookAttribute[];
+  readonly incomplete: boolean;
+}
+
+/** Tensors that autograd saved for backward in one call, by module and dtype. */
+export interface SavedActivations {
+  readonly modules: ModuleNames;
+  readonly module: Int32Array;
+  readonly dtypes: readonly string[];
+  readonly dtype: Int32Array;
+  readonly numTensors: Float64Array;
+  readonly bytes: Float64Array;
+  readonly nppCompatBytes: Float64Array;
+  readonly totalBytes: number;
+  readonly totalNppCompatBytes: number;
+  readonly incomplete: boolean;
+}
+
+/** A captured allocator history, or a file that holds one. */
+export interface HistoryReference {
+  readonly id: string;
+  readonly rank: number | null;
+  readonly attempt: number;
+  readonly function: string;
+  readonly phase: string;
+  readonly iteration: number;
+  readonly context: "start" | "end" | "";
+  readonly label: string;
+  readonly step: number | null;
+  readonly timeMs: number;
+  readonly numBytes: number;
+  readonly path: string;
+}
+
+/** Route `/functions` (run, rank, function, phase, attempt, iteration, stat). */
+export interface FunctionsResponse {
+  readonly run: RunSummary;
+  readonly source: "recorded" | "imported";
+  readonly functions: readonly CollectedFunction[];
+  readonly function: string | null;
+  readonly phase: string;
+  readonly ranks: Int32Array;
+  readonly rank: number | null;
+  readonly calls: FunctionCalls;
+  readonly numCalls: number;
+  readonly stats: readonly FunctionStat[];
+  readonly attempt: number | null;
+  readonly iteration: number | null;
+  readonly overRanks: FunctionOverRanks | null;
+  readonly hooks: HookValues | null;
+  readonly activations: SavedActivations | null;
+  readonly histories: readonly HistoryReference[];
+  readonly moduleWindow: string | null;
+  readonly absent: readonly Recorded[];
   readonly problems: readonly Problem[];
-  readonly pluginVersion: string;
-  readonly dropLimitBytes: number;
 }
 
 /** One of the two. */
@@ -465,7 +578,7 @@ export interface DistributedHeatmapResponse {
 /** Route `/drop` (POST; name): where a dropped file can be looked at now. */
 export interface DropResponse {
   readonly run: string;
-  readonly view: "allocations" | "trace";
+  readonly view: "blocks" | "trace";
   readonly history: string;
   readonly name: string;
   readonly rank: number | null;
@@ -570,119 +683,6 @@ export interface FindingsResponse {
   readonly findings: readonly Finding[];
   readonly numErrors: number;
   readonly stillReading: boolean;
-  readonly problems: readonly Problem[];
-}
-
-/** One profiled function in one phase, over all ranks and attempts. */
-export interface CollectedFunction {
-  readonly function: string;
-  readonly phase: string;
-  readonly kinds: readonly FunctionKind[];
-  readonly numRanks: number;
-}
-
-/** Collected calls of one function on one rank, in order of time. */
-export interface FunctionCalls {
-  readonly attempt: Int32Array;
-  readonly iteration: Int32Array;
-  readonly step: Float64Array;
-  readonly startMs: Float64Array;
-  readonly endMs: Float64Array;
-  readonly kinds: Uint8Array;
-}
-
-/** One recorded number at the start and end of each call; NaN: not recorded. */
-export interface FunctionStat {
-  readonly name: string;
-  readonly unit: Unit;
-  readonly group: FunctionGroup;
-  readonly start: Float64Array;
-  readonly end: Float64Array;
-  readonly difference: Float64Array;
-}
-
-/** One stat of one call, rank by rank; ranks ascend. */
-export interface FunctionOverRanks {
-  readonly stat: string;
-  readonly unit: Unit;
-  readonly rank: Int32Array;
-  readonly start: Float64Array;
-  readonly end: Float64Array;
-  readonly difference: Float64Array;
-  readonly ofRanks: number;
-}
-
-/** Modules of one capture, by their `named_modules()` path; the root's is empty. */
-export interface ModuleNames {
-  readonly paths: readonly string[];
-  readonly types: readonly string[];
-}
-
-/** What hooks set on modules under one name. */
-export interface HookAttribute {
-  readonly name: string;
-  readonly unit: Unit;
-  readonly values: Float64Array;
-}
-
-/** What hooks said of every module in one call. */
-export interface HookValues {
-  readonly modules: ModuleNames;
-  readonly module: Int32Array;
-  readonly attributes: readonly HookAttribute[];
-  readonly incomplete: boolean;
-}
-
-/** Tensors that autograd saved for backward in one call, by module and dtype. */
-export interface SavedActivations {
-  readonly modules: ModuleNames;
-  readonly module: Int32Array;
-  readonly dtypes: readonly string[];
-  readonly dtype: Int32Array;
-  readonly numTensors: Float64Array;
-  readonly bytes: Float64Array;
-  readonly nppCompatBytes: Float64Array;
-  readonly totalBytes: number;
-  readonly totalNppCompatBytes: number;
-  readonly incomplete: boolean;
-}
-
-/** A captured allocator history, or a file that holds one. */
-export interface HistoryReference {
-  readonly id: string;
-  readonly rank: number | null;
-  readonly attempt: number;
-  readonly function: string;
-  readonly phase: string;
-  readonly iteration: number;
-  readonly context: "start" | "end" | "";
-  readonly label: string;
-  readonly step: number | null;
-  readonly timeMs: number;
-  readonly numBytes: number;
-  readonly path: string;
-}
-
-/** Route `/functions` (run, rank, function, phase, attempt, iteration, stat). */
-export interface FunctionsResponse {
-  readonly run: RunSummary;
-  readonly source: "recorded" | "imported";
-  readonly functions: readonly CollectedFunction[];
-  readonly function: string | null;
-  readonly phase: string;
-  readonly ranks: Int32Array;
-  readonly rank: number | null;
-  readonly calls: FunctionCalls;
-  readonly numCalls: number;
-  readonly stats: readonly FunctionStat[];
-  readonly attempt: number | null;
-  readonly iteration: number | null;
-  readonly overRanks: FunctionOverRanks | null;
-  readonly hooks: HookValues | null;
-  readonly activations: SavedActivations | null;
-  readonly histories: readonly HistoryReference[];
-  readonly moduleWindow: string | null;
-  readonly absent: readonly Recorded[];
   readonly problems: readonly Problem[];
 }
 
@@ -2035,20 +2035,20 @@ export interface TraceReportResponse {
 /** What each data route answers. */
 
 export interface Responses {
+  readonly runs: RunsResponse;
   readonly stacks: StacksResponse;
   readonly allocations: AllocationsResponse;
   readonly allocation_holders: AllocationHoldersResponse;
   readonly allocation_live: AllocationLiveResponse;
   readonly allocation_block: AllocationBlockResponse;
   readonly allocation_range: AllocationRangeResponse;
-  readonly runs: RunsResponse;
+  readonly functions: FunctionsResponse;
   readonly compare: CompareResponse;
   readonly rank_histories: RankHistoriesResponse;
   readonly distributed: DistributedResponse;
   readonly distributed_heatmap: DistributedHeatmapResponse;
   readonly drop: DropResponse;
   readonly findings: FindingsResponse;
-  readonly functions: FunctionsResponse;
   readonly histories: HistoriesResponse;
   readonly history: HistoryResponse;
   readonly host: HostResponse;

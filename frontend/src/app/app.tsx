@@ -4,20 +4,20 @@
  */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Client } from "../api/client";
 import { useLive } from "../api/use_live";
 import { copyText } from "../base/clipboard";
 import { Commands } from "../base/commands";
 import { rankNotes } from "../model/words/rank_notes";
-import type { ViewProps } from "../views/view_props";
+import type { ViewProps } from "../pages/shared/view_props";
 import { Banners } from "./chrome/banners";
 import { Content } from "./content";
 import { DropTarget } from "./drop/drop";
 import type { HostPage } from "./host_page";
 import { START, withParams } from "./location";
 import { Help, Palette } from "./chrome/overlays";
-import { pageKey, findPage, PAGES } from "./pages";
+import { findTab, nextTab, PAGES, TABS, tabsOf, type PageName } from "./pages";
 import { Rail } from "./chrome/rail";
 import {
   findRun,
@@ -60,8 +60,8 @@ export function App({
   const { place, here, show } = usePlace(host);
   const runs = useLive(client, "runs", {}, RUNS_POLL_MS);
   const run = runs.data === null ? null : findRun(runs.data.runs, place.run);
-  const page = findPage(place.view);
-  const first = page.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
+  const tab = findTab(place.view);
+  const first = tab.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
   const waited = useElapsed(run?.id ?? null, BIG_RUN_CHIPS_DELAY_MS);
   const strip =
     useLive(
@@ -78,7 +78,7 @@ export function App({
   useFocus(host);
   const commands = useMemo(() => new Commands(), []);
   const cursor = useSignal<number | null>(null);
-  const axis = `${page.name} ${place.params.get("x") ?? ""}`;
+  const axis = `${tab.name} ${place.params.get("x") ?? ""}`;
   useEffect(() => {
     cursor.value = null;
   }, [cursor, axis]);
@@ -90,6 +90,15 @@ export function App({
   const [railShown, toggleRail] = useRail();
 
   const chooseRank = (rank: number | null): void => show({ ...here(), rank }, "push");
+  const showTab = (name: string): void => show({ ...here(), view: name }, "push");
+  const lastTabs = useRef(new Map<PageName, string>());
+  lastTabs.current.set(tab.page, tab.name);
+  const choosePage = (page: PageName): void =>
+    showTab(
+      page === tab.page
+        ? nextTab(page, tab).name
+        : (lastTabs.current.get(page) ?? nextTab(page, tab).name),
+    );
   const neighbours = neighbourRanks(strip?.rank ?? null, place.rank);
   const copyLink = (): void => {
     void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) =>
@@ -97,16 +106,19 @@ export function App({
     );
   };
   useKeyboard(commands, overlay === null, [
-    ...PAGES.map((one, i) => {
-      const key = pageKey(i);
-      return {
-        id: `page.${one.name}`,
-        label: one.title,
-        group: "Go to",
-        ...(key === null ? {} : { key }),
-        run: () => show({ ...here(), view: one.name }, "push"),
-      };
-    }),
+    ...PAGES.map((page, i) => ({
+      id: `page.${page.toLowerCase()}`,
+      label: tabsOf(page).length > 1 ? `${page}; again: its next tab` : page,
+      group: "Go to",
+      key: (i + 1).toString(),
+      run: () => choosePage(page),
+    })),
+    ...TABS.filter((one) => one.title !== one.page).map((one) => ({
+      id: `tab.${one.name}`,
+      label: `${one.page}: ${one.title}`,
+      group: "Go to",
+      run: () => showTab(one.name),
+    })),
     ...shellCommands({
       search: () => {
         if (!railShown) toggleRail();
@@ -161,11 +173,11 @@ export function App({
       <Rail
         runs={runs.data?.runs ?? []}
         run={run}
-        page={page}
+        page={tab.page}
         chooseRun={(id) =>
           show({ ...here(), run: id, rank: null, ranks: "", pinned: [] }, "push")
         }
-        choosePage={(name) => show({ ...here(), view: name }, "push")}
+        choosePage={choosePage}
         ranks={
           run === null || run.numRanks === 0
             ? null
@@ -185,7 +197,8 @@ export function App({
       <div class="stage">
         <TopStrip
           run={run}
-          pageTitle={page.title}
+          tab={tab}
+          chooseTab={showTab}
           choice={choice}
           chooseRank={chooseRank}
           neighbours={neighbours}
@@ -200,7 +213,7 @@ export function App({
           showHelp={() => setOverlay("help")}
           toggleRail={toggleRail}
         />
-        <Banners run={run} error={runs.data === null ? null : runs.error} />
+        <Banners error={runs.data === null ? null : runs.error} />
         <div id="content" class="content" tabIndex={-1}>
           <Content
             runs={runs}
@@ -212,7 +225,7 @@ export function App({
             }
           >
             {run !== null && (
-              <ViewFrame key={page.name} page={page} view={{ ...view, run }} />
+              <ViewFrame key={tab.name} tab={tab} view={{ ...view, run }} />
             )}
           </Content>
         </div>

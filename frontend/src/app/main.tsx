@@ -4,7 +4,7 @@ import { render } from "preact";
 import { Client } from "../api/client";
 import { App } from "./app";
 import { findHostPage } from "./host_page";
-import { findPage } from "./pages";
+import { findTab } from "./pages";
 import "../base/fonts.css";
 import "../base/tokens.css";
 import "./app.css";
@@ -15,11 +15,11 @@ if (root !== null) {
   const client = new Client();
   const host = findHostPage();
   const place = host.place();
-  const page = findPage(place.view);
+  const tab = findTab(place.view);
   // Code and answers that the first picture needs come together, not one by one.
   client.ahead("runs", {});
-  for (const [route, query] of page.ahead?.(place) ?? []) client.ahead(route, query);
-  page.load().catch(() => {
+  for (const [route, query] of tab.ahead?.(place) ?? []) client.ahead(route, query);
+  tab.load().catch(() => {
     // It is fetched again, and its failure told, when the page is shown.
   });
   render(<App client={client} host={host} />, root);

@@ -1,15 +1,23 @@
-/** The table of contents: every view, in the rail's order. Keys follow it: see `page_keys`. */
+/**
+ * The table of contents: five pages, two of them with tabs. A tab is what an address
+ * names; its page follows from it.
+ */
 
 import type { ComponentType } from "preact";
 import type { Query, Route } from "../api/client";
-import type { ViewProps } from "../views/view_props";
+import type { ViewProps } from "../pages/shared/view_props";
 import type { Place } from "./location";
 
-export interface Page {
-  /** The view's word: in the URL, the route, and the folder under `views`. */
+/** In the rail's order; the keys 1 to 5 follow it. */
+export const PAGES = ["Overview", "Timeline", "Memory", "Time", "Compare"] as const;
+
+export type PageName = (typeof PAGES)[number];
+
+export interface Tab {
+  /** The word in the URL, of the route, and of the folder below `pages`. */
   readonly name: string;
   readonly title: string;
-  readonly group: "Memory" | "Time" | "Host" | "Compare";
+  readonly page: PageName;
   readonly load: () => Promise<ComponentType<ViewProps>>;
   /** What its first picture is made of, where the address says enough. */
   readonly ahead?: (place: Place) => readonly (readonly [Route, Query])[];
@@ -25,94 +33,94 @@ function ofHistory({ run, rank, params }: Place): readonly (readonly [Route, Que
   ];
 }
 
-export const PAGES: readonly [Page, ...Page[]] = [
+export const TABS: readonly [Tab, ...Tab[]] = [
   {
     name: "overview",
     title: "Overview",
-    group: "Memory",
-    load: async () => (await import("../views/overview/overview")).OverviewView,
+    page: "Overview",
+    load: async () => (await import("../pages/overview/overview")).OverviewView,
   },
   {
     name: "timeline",
     title: "Timeline",
-    group: "Memory",
-    load: async () => (await import("../views/timeline/timeline")).TimelineView,
+    page: "Timeline",
+    load: async () => (await import("../pages/timeline/timeline")).TimelineView,
   },
   {
-    name: "modules",
-    title: "Modules",
-    group: "Memory",
-    load: async () => (await import("../views/modules/modules")).ModulesView,
-  },
-  {
-    name: "functions",
-    title: "Functions",
-    group: "Memory",
-    load: async () => (await import("../views/functions/functions")).FunctionsView,
-  },
-  {
-    name: "allocations",
-    title: "Allocations",
-    group: "Memory",
-    load: async () =>
-      (await import("../views/allocations/allocations")).AllocationsView,
+    name: "blocks",
+    title: "Blocks",
+    page: "Memory",
+    load: async () => (await import("../pages/memory/blocks/blocks")).BlocksView,
     ahead: ofHistory,
   },
   {
     name: "segments",
     title: "Segments",
-    group: "Memory",
-    load: async () => (await import("../views/segments/segments")).SegmentsView,
+    page: "Memory",
+    load: async () => (await import("../pages/memory/segments/segments")).SegmentsView,
     ahead: ofHistory,
+  },
+  {
+    name: "modules",
+    title: "Modules",
+    page: "Memory",
+    load: async () => (await import("../pages/memory/modules/modules")).ModulesView,
+  },
+  {
+    name: "calls",
+    title: "Calls",
+    page: "Memory",
+    load: async () => (await import("../pages/memory/calls/calls")).CallsView,
   },
   {
     name: "steps",
     title: "Steps",
-    group: "Time",
-    load: async () => (await import("../views/steps/steps")).StepsView,
+    page: "Time",
+    load: async () => (await import("../pages/time/steps/steps")).StepsView,
   },
   {
     name: "trace",
     title: "Trace",
-    group: "Time",
-    load: async () => (await import("../views/trace/trace")).TraceView,
+    page: "Time",
+    load: async () => (await import("../pages/time/trace/trace")).TraceView,
   },
   {
     name: "operators",
     title: "Operators",
-    group: "Time",
-    load: async () => (await import("../views/operators/operators")).OperatorsView,
+    page: "Time",
+    load: async () => (await import("../pages/time/operators/operators")).OperatorsView,
   },
   {
     name: "kernels",
     title: "Kernels",
-    group: "Time",
-    load: async () => (await import("../views/kernels/kernels")).KernelsView,
+    page: "Time",
+    load: async () => (await import("../pages/time/kernels/kernels")).KernelsView,
   },
   {
-    name: "host",
-    title: "Host",
-    group: "Host",
-    load: async () => (await import("../views/host/host")).HostView,
+    name: "distributed",
+    title: "Distributed",
+    page: "Time",
+    load: async () =>
+      (await import("../pages/time/distributed/distributed")).DistributedView,
   },
   {
     name: "compare",
     title: "Compare",
-    group: "Compare",
-    load: async () => (await import("../views/compare/compare")).CompareView,
+    page: "Compare",
+    load: async () => (await import("../pages/compare/compare")).CompareView,
   },
 ];
 
-export const GROUPS: readonly Page["group"][] = ["Memory", "Time", "Host", "Compare"];
-
-export function findPage(name: string): Page {
-  return PAGES.find((page) => page.name === name) ?? PAGES[0];
+export function findTab(name: string): Tab {
+  return TABS.find((tab) => tab.name === name) ?? TABS[0];
 }
 
-/** The keys of pages, in the rail's order: the row of digits and the two keys after it. */
-const KEYS = "1234567890-=";
+export function tabsOf(page: PageName): readonly Tab[] {
+  return TABS.filter((tab) => tab.page === page);
+}
 
-/** null beyond the last: that page is opened from the rail and the palette. */
-export function pageKey(index: number): string | null {
-  return KEYS[index] ?? null;
+/** A page opens on its first tab; chosen again, on the tab after the one shown. */
+export function nextTab(page: PageName, shown: Tab): Tab {
+  const tabs = tabsOf(page);
+  return tabs[(tabs.indexOf(shown) + 1) % tabs.length] ?? TABS[0];
 }

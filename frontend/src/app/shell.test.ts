@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../api/types.gen";
 import type { Command } from "../base/commands";
 import { matchCommands } from "./chrome/overlays";
-import { pageKey, PAGES } from "./pages";
+import { findTab, nextTab, PAGES, TABS } from "./pages";
 import { readDraft } from "./chrome/rank_chooser";
 import { findRun, missingRank, neighbourRanks, shellCommands } from "./shell_state";
 
@@ -109,15 +109,19 @@ describe("commands", () => {
   const commands: readonly Command[] = shellCommands(actions);
 
   it("share no key and no id, with the pages' digits too", () => {
-    const digits = PAGES.flatMap((_, i) => pageKey(i) ?? []);
-    const keys = [...commands.flatMap((one) => one.key ?? []), ...digits];
+    const keys = [...commands.flatMap((one) => one.key ?? []), "1", "2", "3", "4", "5"];
     expect(new Set(keys).size).toBe(keys.length);
     expect(new Set(commands.map((one) => one.id)).size).toBe(commands.length);
-    expect(pageKey(0)).toBe("1");
-    expect(digits.length).toBe(PAGES.length);
-    expect(digits.slice(9)).toEqual(["0", "-", "="]);
-    expect(pageKey(PAGES.length)).toBeNull();
-    expect(new Set(PAGES.map((page) => page.name)).size).toBe(PAGES.length);
+    expect(PAGES).toHaveLength(5);
+    expect(new Set(TABS.map((tab) => tab.name)).size).toBe(TABS.length);
+  });
+
+  it("go through the tabs of a page by its key", () => {
+    const seen = ["overview"];
+    for (let i = 0; i < 5; i += 1)
+      seen.push(nextTab("Memory", findTab(seen.at(-1) ?? "")).name);
+    expect(seen.slice(1)).toEqual(["blocks", "segments", "modules", "calls", "blocks"]);
+    expect(nextTab("Compare", findTab("compare")).name).toBe("compare");
   });
 
   it("are found by words in any order and case", () => {

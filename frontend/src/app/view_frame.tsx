@@ -2,9 +2,9 @@
 
 import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ViewProps } from "../views/view_props";
+import type { ViewProps } from "../pages/shared/view_props";
 import { Failure, Skeleton } from "../widgets/state/state";
-import { PAGES, type Page } from "./pages";
+import { TABS, type Tab } from "./pages";
 
 type Loaded =
   | { readonly kind: "loading" }
@@ -16,24 +16,24 @@ const OTHERS_DELAY_MS = 4_000;
 
 /** So that pages also change while TensorBoard is away. */
 function loadOthers(): void {
-  for (const page of PAGES) {
-    page.load().catch(() => {
+  for (const tab of TABS) {
+    tab.load().catch(() => {
       // It is fetched again, and its failure told, when the page is chosen.
     });
   }
 }
 
 export function ViewFrame({
-  page,
+  tab,
   view,
 }: {
-  readonly page: Page;
+  readonly tab: Tab;
   readonly view: ViewProps;
 }) {
   const [loaded, setLoaded] = useState<Loaded>({ kind: "loading" });
   useEffect(() => {
     let wanted = true;
-    page.load().then(
+    tab.load().then(
       (View) => {
         if (wanted) setLoaded({ kind: "ready", View });
       },
@@ -44,7 +44,7 @@ export function ViewFrame({
     return () => {
       wanted = false;
     };
-  }, [page]);
+  }, [tab]);
   const ready = loaded.kind === "ready";
   useEffect(() => {
     if (!ready) return undefined;

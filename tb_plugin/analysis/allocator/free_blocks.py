@@ -20,7 +20,7 @@ from tb_plugin.analysis.allocator.rounding import (
 )
 from tb_plugin.analysis.arrays import NOTHING, grouped, highest, numbered, sums
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
-from tb_plugin.api.allocations import AllocationLedger, LedgerEntry
+from tb_plugin.api.blocks import AllocationLedger, LedgerEntry
 from tb_plugin.api.segments import FreeSizes, SegmentArenas, SegmentPinners, SegmentPins
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from tb_plugin.api.functions import FunctionsResponse
+    from tb_plugin.api.calls import FunctionsResponse
     from tb_plugin.api.modules import ModulesResponse
     from tb_plugin.cli.report.reading import RunReport, Snapshot
     from tb_plugin.pages.histories.figures import DeviceFigures, SiteFigures

@@ -171,7 +171,7 @@ def _place(
     if history is None:
         return None
     return Place(
-        "allocations",
+        "blocks",
         "Open at the error",
         rank=rank,
         history=history,

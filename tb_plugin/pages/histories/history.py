@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.stacking import columns
 from tb_plugin.analysis.snapshots.marks import KINDS
-from tb_plugin.api.allocations import AllocationMoment
+from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.histories import (
     HistoryCurve,
     HistoryDevice,

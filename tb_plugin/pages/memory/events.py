@@ -12,14 +12,14 @@ from tb_plugin.analysis.allocator.live import siblings, versions
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import EVIDENCE
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE
-from tb_plugin.api.allocations import AllocationBlockResponse
+from tb_plugin.api.blocks import AllocationBlockResponse
 from tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.contract.parameters import Moment, Whole
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, MomentQuery, of_history
 from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.allocations import US_PER_MS
+from tb_plugin.pages.memory.blocks import US_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from tb_plugin.analysis.allocator.live import (
     summed,
 )
 from tb_plugin.analysis.allocator.stacking import pending_bytes, seen
-from tb_plugin.api.allocations import (
+from tb_plugin.api.blocks import (
     AllocationCategory,
     AllocationHoldersResponse,
     AllocationLiveResponse,
@@ -35,7 +35,7 @@ from tb_plugin.pages.histories.asked import (
     of_history,
 )
 from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.allocations import WindowQuery, columns_of, lives_of
+from tb_plugin.pages.memory.blocks import WindowQuery, columns_of, lives_of
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Ints

@@ -24,7 +24,7 @@ from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_device
 from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.allocations import passing
+from tb_plugin.pages.memory.blocks import passing
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState

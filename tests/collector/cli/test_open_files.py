@@ -44,7 +44,7 @@ def test_the_url_shows_the_allocations_of_the_first_file(tmp_path):
         str(write(tmp_path / "a" / "memory_snapshot_rank0.pickle")),
     ]
     words = words_of(place_of(Given(tuple(paths))))
-    assert words["view"] == "allocations"
+    assert words["view"] == "blocks"
     assert words["history"] == file_id("f", paths[0])
     assert re.fullmatch("[0-9a-f]{16}", words["run"])
 
@@ -55,7 +55,7 @@ def test_of_a_directory_it_is_the_first_snapshot_or_the_recording(tmp_path):
     assert list(words) == ["run"]
     write(tmp_path / "exp" / "step_3" / "rank0_memory_snapshot.pickle")
     words = words_of(place_of(Given(folders=(str(tmp_path),))))
-    assert words["view"] == "allocations"
+    assert words["view"] == "blocks"
     assert words["history"] == file_id("f", "exp/step_3/rank0_memory_snapshot.pickle")
     (tmp_path / "empty").mkdir()
     assert place_of(Given(folders=(str(tmp_path / "empty"),))) == ""

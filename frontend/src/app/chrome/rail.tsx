@@ -3,15 +3,15 @@
 import type { RunSummary } from "../../api/types.gen";
 import { formatAgo, formatInstant } from "../../base/durations";
 import { formatInteger } from "../../base/bytes";
-import { GROUPS, PAGES, type Page, pageKey } from "../pages";
+import { PAGES, type PageName } from "../pages";
 import { RankChooser, type RankChooserProps } from "./rank_chooser";
 
 export interface RailProps {
   readonly runs: readonly RunSummary[];
   readonly run: RunSummary | null;
-  readonly page: Page;
+  readonly page: PageName;
   readonly chooseRun: (id: string) => void;
-  readonly choosePage: (name: string) => void;
+  readonly choosePage: (page: PageName) => void;
   readonly ranks: RankChooserProps | null;
   readonly version: string;
 }
@@ -49,8 +49,8 @@ export function Rail(props: RailProps) {
           </p>
         )}
       </section>
-      {ranks !== null && <RankChooser {...ranks} />}
       <PageList {...props} />
+      {ranks !== null && <RankChooser {...ranks} />}
       <p class="rail-foot quiet">MemBoard {props.version}</p>
     </nav>
   );
@@ -88,37 +88,20 @@ function runFacts(run: RunSummary): readonly string[] {
 
 function PageList({ page, choosePage }: RailProps) {
   return (
-    <div class="pages">
-      {GROUPS.map((group) => {
-        const pages = PAGES.filter((one) => one.group === group);
-        if (pages.length === 0) return null;
-        return (
-          <section key={group} class="rail-section">
-            <h2>{group}</h2>
-            <ul>
-              {pages.map((one) => (
-                <li key={one.name}>
-                  <button
-                    type="button"
-                    class="page-link"
-                    aria-current={one === page ? "page" : undefined}
-                    title={`Key ${pageKey(PAGES.indexOf(one)) ?? "–"}`}
-                    onClick={() => choosePage(one.name)}
-                  >
-                    {one.title}
-                    <PageKey index={PAGES.indexOf(one)} />
-                  </button>
-                </li>
-              ))}
-            </ul>
-          </section>
-        );
-      })}
-    </div>
+    <ul class="pages">
+      {PAGES.map((one, i) => (
+        <li key={one}>
+          <button
+            type="button"
+            class="page-link"
+            aria-current={one === page ? "page" : undefined}
+            onClick={() => choosePage(one)}
+          >
+            {one}
+            <kbd>{i + 1}</kbd>
+          </button>
+        </li>
+      ))}
+    </ul>
   );
-}
-
-function PageKey({ index }: { readonly index: number }) {
-  const key = pageKey(index);
-  return key === null ? null : <kbd>{key}</kbd>;
 }

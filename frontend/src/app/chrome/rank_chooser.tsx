@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatRankSet, parseRankSet } from "../../base/rank_set";
 import type { RankNote, RankReason } from "../../model/words/rank_notes";
-import type { RankChoice } from "../../views/rank_choice";
+import type { RankChoice } from "../../pages/shared/rank_choice";
 import { Icon } from "../../widgets/icon/icon";
 
 const REASON_WORDS: Readonly<Record<RankReason, string>> = {

@@ -2,15 +2,18 @@
 
 import type { RunSummary } from "../../api/types.gen";
 import { BYTE_UNITS, isByteUnit, type ByteUnit } from "../../base/bytes";
-import type { RankChoice } from "../../views/rank_choice";
+import type { RankChoice } from "../../pages/shared/rank_choice";
 import { Icon } from "../../widgets/icon/icon";
 import { Menu, type MenuItem } from "../../widgets/menu/menu";
+import { unrealNote } from "../../model/words/origin";
+import { type Tab, tabsOf } from "../pages";
 
 export type ThemeChoice = "auto" | "light" | "dark";
 
 export interface TopStripProps {
   readonly run: RunSummary | null;
-  readonly pageTitle: string;
+  readonly tab: Tab;
+  readonly chooseTab: (name: string) => void;
   readonly choice: RankChoice;
   readonly chooseRank: (rank: number | null) => void;
   /** The next rank that exists; null at the end or where no rank is chosen. */
@@ -102,7 +105,8 @@ function Button(props: {
 }
 
 function Crumbs(props: TopStripProps) {
-  const { choice, neighbours } = props;
+  const { choice, neighbours, run } = props;
+  const note = run === null ? null : unrealNote(run);
   return (
     <div class="crumbs">
       {props.run !== null && (
@@ -115,7 +119,14 @@ function Crumbs(props: TopStripProps) {
           </span>
         </>
       )}
-      <h1>{props.pageTitle}</h1>
+      <h1>{props.tab.page}</h1>
+      <Tabs {...props} />
+      {note !== null && (
+        <span class="unreal" title={note[1]}>
+          <Icon name="info" sizePx={14} />
+          {note[0]}
+        </span>
+      )}
       {choice.rank !== null && (
         <span class="rank-chip">
           <Step to={neighbours.before} icon="left" word="Previous" {...props} />
@@ -147,6 +158,25 @@ function Crumbs(props: TopStripProps) {
         </span>
       )}
     </div>
+  );
+}
+
+function Tabs({ tab, chooseTab }: TopStripProps) {
+  const tabs = tabsOf(tab.page);
+  if (tabs.length < 2) return null;
+  return (
+    <nav class="tabs" aria-label={`Tabs of ${tab.page}`}>
+      {tabs.map((one) => (
+        <button
+          key={one.name}
+          type="button"
+          aria-current={one === tab ? "page" : undefined}
+          onClick={() => chooseTab(one.name)}
+        >
+          {one.title}
+        </button>
+      ))}
+    </nav>
   );
 }
 

@@ -11,7 +11,7 @@ function file(name: string, size = 3): DroppedItem & { readonly file: File } {
 }
 
 function answer(name: string): DropResponse {
-  return { run: "r", view: "allocations", history: `f-${name}`, name, rank: null };
+  return { run: "r", view: "blocks", history: `f-${name}`, name, rank: null };
 }
 
 describe("sendAll", () => {
@@ -171,7 +171,7 @@ describe("sendDrop", () => {
     upload.progress(1, 2);
     const data = {
       run: "r1",
-      view: "allocations",
+      view: "blocks",
       history: "f1",
       name: "a.pickle",
       rank: 3,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { assignSlots } from "../../views/rank_lines";
+import { assignSlots } from "../../pages/shared/rank_lines";
 import { smooth } from "../../widgets/line_chart/shapes";
 
 describe("assignSlots", () => {

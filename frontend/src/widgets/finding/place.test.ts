@@ -24,7 +24,7 @@ function finding(changes: Partial<Finding> = {}): Finding {
 
 describe("the place of a finding", () => {
   it("is the history at the error, without what was chosen before", () => {
-    const error = { page: "allocations", history: "3-a-99", device: 0 } as const;
+    const error = { page: "blocks", history: "3-a-99", device: 0 } as const;
     expect(placeWords(place({ ...error, moment: 421 }))).toMatchObject({
       ...{ history: "3-a-99", history_device: "0", moment: "421", life: null },
     });

@@ -21,7 +21,7 @@ const OF_BEFORE = [
  * Without a moment the Allocations page finds the device where memory ran out by itself.
  */
 export function placeWords(place: Place): Words {
-  if (place.page === "allocations") {
+  if (place.page === "blocks") {
     const at = place.moment === null ? null : place.device;
     return {
       ...Object.fromEntries(OF_BEFORE.map((word) => [word, null])),

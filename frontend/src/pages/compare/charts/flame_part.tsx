@@ -1,0 +1,153 @@
+/** The difference by stack, as a flamegraph of two colours. */
+
+import { computed, signal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatInteger } from "../../../base/bytes";
+import { FRAME_CHOICES } from "../../../model/stacks/call_stacks";
+import { divergingColours } from "../../../model/category";
+import { buildFlame } from "../../../model/stacks/flame_tree";
+import { figureTitle, originOf } from "../../../model/words/origin";
+import { ExportMenu } from "../../../widgets/export/export_menu";
+import type { ExportSource } from "../../../widgets/export/source";
+import { flameFigure, flameTable } from "../../../widgets/flame/figure";
+import { Flame } from "../../../widgets/flame/flame";
+import type { FlameData } from "../../../widgets/flame/types";
+import { useWidth } from "../../../widgets/line_chart/use_size";
+import { Segmented } from "../../shared/controls/choices";
+import type { ViewProps } from "../../shared/view_props";
+import { about, type DifferenceProps } from "../difference_parts";
+import { comparedStacks } from "../rows/rows";
+import { FRAME_WORDS } from "../words";
+
+const FLAME_PX = 300;
+const FLAME_ROW_PX = 18;
+const NO_STACKS = { frame: null, zoom: [] as readonly number[] };
+
+export function ChangeFlame({ view, params, answer }: DifferenceProps) {
+  const { theme, byteUnit, setParams } = view;
+  const [state, setState] = useState(NO_STACKS);
+  const stacks = useMemo(() => comparedStacks(answer), [answer]);
+  const source = useMemo(() => signal<FlameData | null>(null), []);
+  const data = useMemo<FlameData>(() => {
+    const { aBytes, bBytes } = answer.stacks;
+    const larger = Float64Array.from(aBytes, (a, i) => Math.max(a, bBytes[i] ?? 0));
+    const paths = Array.from(aBytes, (_, stack) => stacks.path(stack, params.frames));
+    const tree = buildFlame(paths, larger);
+    return {
+      tree,
+      values: tree.sums(larger),
+      colour: new Uint8Array(tree.numNodes),
+      palette: ["#888888"],
+      change: {
+        before: tree.sums(aBytes),
+        after: tree.sums(bBytes),
+        names: ["in A", "in B"],
+      },
+      title: "B against A",
+    };
+  }, [answer, stacks, params.frames]);
+  useEffect(() => {
+    source.value = data;
+    setState(NO_STACKS);
+  }, [data]);
+  const read = useMemo(() => computed(() => source.value), [source]);
+  const left = answer.stacks.numStacks - answer.stacks.aBytes.length;
+  const box = useRef<HTMLElement>(null);
+  const widthPx = useWidth(box);
+  const origin = originOf(view.run);
+  const file: ExportSource = {
+    origin,
+    name: "difference by stack",
+    table: () => flameTable(data, stacks),
+    about: () => ({
+      match: params.match,
+      frames: params.frames,
+      a: about(answer.a),
+      b: about(answer.b),
+    }),
+    figure: () =>
+      flameFigure({
+        data,
+        stacks,
+        zoom: state.zoom,
+        title: figureTitle("Difference by stack, B against A", origin),
+        key: [
+          [divergingColours(theme)[0], "less in B"],
+          [divergingColours(theme)[1], "more in B"],
+        ],
+        theme,
+        byteUnit,
+        widthPx,
+      }),
+  };
+  return (
+    <section ref={box} aria-label="Difference by stack">
+      <div class="panel-head">
+        <h2>Difference by stack</h2>
+        <Segmented
+          label="Which frames are shown"
+          options={FRAME_CHOICES}
+          chosen={params.frames}
+          words={(one) => FRAME_WORDS[one]}
+          onChoose={(one) => setParams({ frames: one === "python" ? null : one })}
+        />
+        <Segmented
+          label="When two stacks are one"
+          title="Same"
+          options={["exact", "function"] as const}
+          chosen={params.match}
+          words={(one) =>
+            one === "exact"
+              ? ["Lines", "The same lines of the same files"]
+              : [
+                  "Functions",
+                  "The same functions, whatever the line: for two versions of the code",
+                ]
+          }
+          onChoose={(one) => setParams({ match: one === "exact" ? null : one })}
+        />
+        {state.zoom.length > 0 && (
+          <button type="button" class="text-button" onClick={() => setState(NO_STACKS)}>
+            Show all
+          </button>
+        )}
+        <span class="quiet compare-key">
+          <ColourKey theme={theme} />
+        </span>
+        <span class="compare-fill" />
+        <ExportMenu subject="the flamegraph" source={file} />
+      </div>
+      <Flame
+        label="Flamegraph of the difference between A and B"
+        data={read}
+        stacks={stacks}
+        found={null}
+        zoom={state.zoom}
+        onZoom={(zoom) => setState({ ...state, zoom })}
+        onFrame={(frame) => {
+          const { name } = stacks.frame(frame);
+          setParams({ by: "stack", find: name });
+        }}
+        theme={theme}
+        byteUnit={byteUnit}
+        heightPx={Math.min(FLAME_PX, FLAME_ROW_PX * (data.tree.maxDepth + 2))}
+      />
+      {left > 0 && (
+        <p class="quiet">
+          {formatInteger(left)} stacks that differ least are not among them.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function ColourKey({ theme }: { readonly theme: ViewProps["theme"] }) {
+  const [less, more] = divergingColours(theme);
+  return (
+    <>
+      <span class="compare-swatch" style={{ background: less }} /> less in B{" "}
+      <span class="compare-swatch" style={{ background: more }} /> more in B; as wide as
+      the larger of the two
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+/** What the picture shows: order, colours, axis, filter, search. */
+
+import type { HistoryDevice, HistoryFacts } from "../../../api/types.gen";
+import { Icon } from "../../../widgets/icon/icon";
+import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
+import { viewWords, type SetParams } from "../history/params";
+import { COLOURS, ordersOf, type AllocationsParams } from "./state/params";
+import type { Found } from "./found";
+import { COLOUR_WORDS, ORDER_WORDS, whyUntimed } from "./words";
+
+export interface PictureBarProps {
+  readonly facts: HistoryFacts;
+  readonly device: HistoryDevice;
+  readonly params: AllocationsParams;
+  readonly setParams: SetParams;
+  /** What a search found, or why it found nothing. */
+  readonly found: Found;
+  readonly findBox: { current: HTMLInputElement | null };
+}
+
+export function PictureBar(props: PictureBarProps) {
+  const { facts, device, params, setParams } = props;
+  const untimed = whyUntimed(device);
+  return (
+    <div class="history-bar">
+      <Segmented
+        label="What lies on what"
+        title="Stack"
+        options={ordersOf(params.colour)}
+        chosen={params.order}
+        words={(order) => ORDER_WORDS[order]}
+        onChoose={(order) => setParams({ order })}
+      />
+      <Choice
+        label="Colour"
+        value={params.colour}
+        onChange={(colour) =>
+          setParams({
+            colour: colour === "category" ? null : colour,
+            only: null,
+            ...(params.order === "allocation" ? {} : { order: null }),
+          })
+        }
+      >
+        {COLOURS.map((colour) => (
+          <option key={colour} value={colour}>
+            {COLOUR_WORDS[colour]}
+          </option>
+        ))}
+      </Choice>
+      <Segmented
+        label="Axis"
+        title="Axis"
+        options={["event", "time"] as const}
+        chosen={untimed === "" ? params.axis : "event"}
+        words={(axis) =>
+          axis === "event"
+            ? ["Events", "One after another: long kernels take no room"]
+            : ["Time", untimed === "" ? "As the clock ran" : untimed]
+        }
+        disabled={(axis) => axis === "time" && untimed !== ""}
+        onChoose={(axis) => {
+          // A part of one axis says nothing about the other.
+          setParams({
+            ...viewWords(null, params.y),
+            axis: axis === "event" ? null : axis,
+          });
+        }}
+      />
+      {params.axis === "time" && untimed !== "" && (
+        <span class="quiet">No axis of time. {untimed}.</span>
+      )}
+      <RowChoice
+        label="Stream"
+        names={facts.streams}
+        chosen={params.stream}
+        onChoose={(stream) => setParams({ stream })}
+      />
+      <RowChoice
+        label="Pool"
+        names={facts.pools}
+        chosen={params.pool}
+        onChoose={(pool) => setParams({ pool })}
+      />
+      <div class="allocations-find">
+        <Icon name="search" />
+        <input
+          ref={props.findBox}
+          type="text"
+          aria-label="Find blocks by function, file, module or size"
+          title="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
+          placeholder="Find: function, file, module, >100MiB"
+          autocomplete="off"
+          spellcheck={false}
+          value={params.find}
+          onInput={(event) => setParams({ blocks: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape") return;
+            setParams({ blocks: null });
+            event.currentTarget.blur();
+            event.stopPropagation();
+          }}
+        />
+        <span
+          class="quiet allocations-found"
+          role="status"
+          title={props.found.long}
+          aria-label={props.found.long}
+        >
+          {props.found.short}
+        </span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * The frame of every page about one history: which one, which device, and what stands
+ * there while it is being opened, where it cannot be, and where there is none.
+ */
+
+import type { ComponentChildren } from "preact";
+import type {
+  HistoriesResponse,
+  HistoryDevice,
+  HistoryFacts,
+  HistoryResponse,
+} from "../../../api/types.gen";
+import { ProblemList } from "../../../widgets/problem_list/problem_list";
+import { Failure, Waiting } from "../../../widgets/state/state";
+import { Choice } from "../../shared/controls/choices";
+import "./history.css";
+import { HistoryChooser } from "./chooser";
+import { HistoryNotes } from "./notes";
+import { NoHistory, Opening, OpeningFailed } from "./opening";
+import { deviceWords, historyWords } from "./params";
+import { historyNotes } from "./words";
+import {
+  chosenDevice,
+  chosenHistory,
+  nextHistory,
+  useHistories,
+  useHistory,
+} from "./use_history";
+import type { ViewProps } from "../../shared/view_props";
+
+/** One device of a history that is open. */
+export interface OpenHistory {
+  readonly answer: HistoryResponse;
+  readonly facts: HistoryFacts;
+  readonly device: HistoryDevice;
+}
+
+export interface HistoryFrameProps {
+  readonly view: ViewProps;
+  /** As the URL names it; "" leaves the choice to the server. */
+  readonly history: string;
+  readonly device: number | null;
+  /** Beside the choice of history and device. */
+  readonly tools?: ComponentChildren;
+  readonly children: (open: OpenHistory) => ComponentChildren;
+}
+
+export function HistoryFrame(props: HistoryFrameProps) {
+  const { view } = props;
+  const { client, run, ranks } = view;
+  const query = { run: run.id, rank: ranks.rank };
+  const { data, error } = useHistories(client, query, props.history, view.pollMs);
+  return (
+    <div class="history">
+      <Waiting error={error} hasContent={data !== null} blocksPx={[32, 520]} />
+      {data !== null && data.histories.length === 0 && (
+        <NoHistory
+          histories={data}
+          rank={ranks.rank}
+          showAllRanks={() => view.chooseRank(null)}
+        />
+      )}
+      {data !== null && data.histories.length > 0 && (
+        <Chosen {...props} histories={data} />
+      )}
+      {data !== null && data.problems.length > 0 && (
+        <ProblemList problems={data.problems} />
+      )}
+    </div>
+  );
+}
+
+function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesResponse }) {
+  const { view, histories, children } = props;
+  const { byteUnit, setParams } = view;
+  const id = chosenHistory(histories, props.history);
+  const { answer, error, again } = useHistory(view.client, view.run.id, id);
+  const facts = answer?.facts ?? null;
+  const device = chosenDevice(facts, props.device);
+  const choose = (wanted: string): void => setParams(historyWords(wanted), "push");
+  const next = nextHistory(histories, id);
+  return (
+    <>
+      <div class="history-bar">
+        <HistoryChooser
+          histories={histories}
+          chosen={id}
+          byteUnit={byteUnit}
+          onChoose={choose}
+        />
+        {facts !== null && facts.devices.length > 1 && (
+          <DeviceChoice
+            facts={facts}
+            chosen={device?.device ?? null}
+            onChoose={(wanted) => setParams(deviceWords(wanted), "push")}
+          />
+        )}
+        {props.tools}
+      </div>
+      <Waiting error={error} hasContent={answer !== null} blocksPx={[520]} />
+      {answer?.state === "failed" && (
+        <OpeningFailed
+          answer={answer}
+          again={again}
+          other={
+            next === null
+              ? null
+              : {
+                  history: next,
+                  open: () => choose(next.reference.id),
+                }
+          }
+        />
+      )}
+      {(answer?.state === "opening" || answer?.state === "closed") && (
+        <Opening answer={answer} byteUnit={byteUnit} />
+      )}
+      {answer !== null && facts !== null && device !== null && (
+        <>
+          <HistoryNotes notes={historyNotes(facts, device, byteUnit)} tone="warn" />
+          {children({ answer, facts, device })}
+        </>
+      )}
+      {facts !== null && device === null && (
+        <Failure
+          failure={{
+            what: "This history holds no device.",
+            where: answer?.reference.path ?? "",
+            remedy:
+              "Neither events nor segments are in it: nothing was allocated, or recording was not on.",
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+export function DeviceChoice(props: {
+  readonly facts: HistoryFacts;
+  readonly chosen: number | null;
+  readonly onChoose: (device: number) => void;
+}) {
+  return (
+    <Choice
+      label="Device"
+      value={props.chosen?.toString() ?? ""}
+      onChange={(value) => props.onChoose(Number(value))}
+    >
+      {props.facts.devices.map((one) => (
+        <option key={one.device} value={one.device}>
+          {one.device}
+          {one.numEvents === 0 && " (no events)"}
+        </option>
+      ))}
+    </Choice>
+  );
+}

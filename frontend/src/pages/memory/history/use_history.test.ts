@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type {
+  HistoriesResponse,
+  HistoryChoice,
+  HistoryState,
+} from "../../../api/types.gen";
+import { eventOf } from "../../shared/controls/event_field";
+import { chosenHistory, findingOf, nextHistory, type Look } from "./use_history";
+
+function choice(id: string, state: HistoryState = "closed"): HistoryChoice {
+  return { reference: { id }, origin: "file", state, problem: "" } as HistoryChoice;
+}
+
+function listing(...histories: readonly HistoryChoice[]): HistoriesResponse {
+  return {
+    histories,
+    numHistories: histories.length,
+    default: "b",
+  } as unknown as HistoriesResponse;
+}
+
+describe("the history that is shown", () => {
+  it("is the one a link names where the list has it, else the server's choice", () => {
+    const found = listing(choice("a"), choice("b"));
+    expect(chosenHistory(found, "a")).toBe("a");
+    expect(chosenHistory(found, "gone")).toBe("b");
+    expect(chosenHistory(found, "")).toBe("b");
+  });
+
+  it("may be among those that the list leaves out", () => {
+    const found = { ...listing(choice("a")), numHistories: 2000 };
+    expect(chosenHistory(found, "old")).toBe("old");
+  });
+});
+
+describe("a history that the list lacks", () =>
+  it("is looked for once more before that is believed", () => {
+    const before = listing(choice("a"));
+    expect(findingOf("new", null, null)).toBe("known");
+    expect(findingOf("", null, before)).toBe("known");
+    expect(findingOf("a", null, before)).toBe("known");
+    expect(findingOf("new", null, before)).toBe("look");
+    const look: Look = { named: "new", run: "r", at: 1, before };
+    expect(findingOf("new", look, before)).toBe("wait");
+    expect(findingOf("new", look, listing(choice("a"), choice("new")))).toBe("known");
+    expect(findingOf("new", look, listing(choice("a")))).toBe("missing");
+  }));
+
+describe("the history to go on with where one cannot be opened", () => {
+  it("is the next that nothing is known against, else the nearest before", () => {
+    const found = listing(choice("a"), choice("b"), choice("c", "failed"), choice("d"));
+    expect(nextHistory(found, "b")?.reference.id).toBe("d");
+    expect(nextHistory(found, "d")?.reference.id).toBe("b");
+    expect(nextHistory(found, "gone")?.reference.id).toBe("a");
+  });
+
+  it("is none where there is no other", () => {
+    expect(nextHistory(listing(choice("a")), "a")).toBeNull();
+    expect(nextHistory(listing(choice("a"), choice("b", "failed")), "a")).toBeNull();
+  });
+});
+
+describe("the number of an event, as it is typed", () => {
+  it("may have its thousands apart, and may be the moment before all events", () => {
+    expect(eventOf(" 12,345 ")).toBe(12345);
+    expect(eventOf("-1")).toBe(-1);
+    expect(eventOf("Start")).toBe(-1);
+  });
+
+  it("is none where it is no number", () => {
+    for (const text of ["", "  ", "abc", "1e999", "NaN"]) {
+      expect(eventOf(text)).toBeNull();
+    }
+  });
+});

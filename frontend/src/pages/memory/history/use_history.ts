@@ -1,0 +1,150 @@
+/** Opens a history in the server and follows how far that is. */
+
+import { useMemo, useState } from "preact/hooks";
+import type { ApiError, Client } from "../../../api/client";
+import type {
+  HistoriesResponse,
+  HistoryChoice,
+  HistoryDevice,
+  HistoryFacts,
+  HistoryResponse,
+} from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import { useOnce } from "../../../api/use_once";
+import type { Live } from "../../../api/watch";
+import { CallStacks } from "../../../model/stacks/call_stacks";
+
+/** While a history is being opened: the server itself waits for it, up to a second. */
+const OPENING_POLL_MS = 50;
+/** An open one is asked after now and then, so that the server keeps it. */
+const OPEN_POLL_MS = 20_000;
+
+export interface FollowedHistory {
+  /** null until the first answer about this very history. */
+  readonly answer: HistoryResponse | null;
+  readonly error: ApiError | null;
+  /** Ask anew after it failed. */
+  readonly again: () => void;
+}
+
+/**
+ * The histories of a run, or of one rank. Where one is named that the list lacks, it is
+ * asked for once more before that is believed: what was just dropped came after it.
+ */
+export function useHistories(
+  client: Client,
+  query: { readonly run: string; readonly rank: number | null },
+  named: string,
+  pollMs: number,
+): Live<HistoriesResponse> {
+  const [look, setLook] = useState<Look | null>(null);
+  const { run } = query;
+  const own = look?.named === named && look.run === run ? look : null;
+  const live = useLive(
+    client,
+    "histories",
+    { ...query, again: own?.at ?? null },
+    pollMs,
+  );
+  const finding = findingOf(named, own, live.data);
+  if (finding === "look") {
+    setLook({ named, run, at: Date.now(), before: live.data });
+  }
+  // Until it is known the list is as good as none: another history would be shown.
+  return finding === "look" || finding === "wait" ? { ...live, data: null } : live;
+}
+
+/** A second look for a history that the list lacked. */
+export interface Look {
+  readonly named: string;
+  readonly run: string;
+  readonly at: number;
+  /** The answer that lacked it. */
+  readonly before: HistoriesResponse | null;
+}
+
+/** What to do about a named history; `own`: the look for this very one, null before it. */
+export function findingOf(
+  named: string,
+  own: Look | null,
+  data: HistoriesResponse | null,
+): "known" | "look" | "wait" | "missing" {
+  if (data === null || named === "" || isListed(data, named)) return "known";
+  if (own === null) return "look";
+  return own.before === data ? "wait" : "missing";
+}
+
+function isListed({ histories }: HistoriesResponse, id: string): boolean {
+  return histories.some(({ reference }) => reference.id === id);
+}
+
+/** `history` null asks for nothing. */
+export function useHistory(
+  client: Client,
+  run: string,
+  history: string | null,
+): FollowedHistory {
+  const [pollMs, setPollMs] = useState(OPENING_POLL_MS);
+  const [again, setAgain] = useState<number | null>(null);
+  const query = history === null ? null : { run, history, again };
+  const live = useLive(client, "history", query, pollMs);
+  const { data } = live;
+  const same = data?.reference.id === history && data.run.id === run;
+  const answer = same ? data : null;
+  const wanted =
+    answer?.state === "ready" || answer?.state === "failed"
+      ? OPEN_POLL_MS
+      : OPENING_POLL_MS;
+  if (wanted !== pollMs) setPollMs(wanted);
+  return {
+    answer,
+    error: live.error,
+    again: () => setAgain(Date.now()),
+  };
+}
+
+/** The history a link names, where it is in the list, or may be among those left out. */
+export function chosenHistory(answer: HistoriesResponse, named: string): string {
+  const { histories, numHistories, default: first } = answer;
+  const known = isListed(answer, named);
+  if (named !== "" && (known || numHistories > histories.length)) return named;
+  return first ?? histories.at(-1)?.reference.id ?? "";
+}
+
+/** Another history to go on with where one cannot be opened: the next, else the nearest. */
+export function nextHistory(
+  { histories }: HistoriesResponse,
+  id: string,
+): HistoryChoice | null {
+  const at = histories.findIndex(({ reference }) => reference.id === id);
+  const order = [
+    ...histories.slice(at + 1),
+    ...histories.slice(0, Math.max(at, 0)).reverse(),
+  ];
+  return order.find(({ state }) => state !== "failed") ?? null;
+}
+
+/** The device a link names, else the one that matters most; null: there is none. */
+export function chosenDevice(
+  facts: HistoryFacts | null,
+  named: number | null,
+): HistoryDevice | null {
+  const devices = facts?.devices ?? [];
+  return (
+    devices.find((one) => one.device === named) ??
+    devices.find((one) => one.device === facts?.defaultDevice) ??
+    devices[0] ??
+    null
+  );
+}
+
+/** The call stacks of a history; null until they are known. */
+export function useStacks(
+  client: Client,
+  run: string,
+  history: string,
+): { readonly stacks: CallStacks | null; readonly error: ApiError | null } {
+  const { data, error } = useOnce(client, "stacks", { run, history });
+  const stacks = useMemo(() => (data === null ? null : new CallStacks(data)), [data]);
+  return { stacks, error };
+}

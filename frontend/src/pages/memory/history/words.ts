@@ -1,0 +1,121 @@
+/** What a history is called, and what is said of it. Pure. */
+
+import type {
+  HistoryChoice,
+  HistoryDevice,
+  HistoryFacts,
+  HistoryOrigin,
+} from "../../../api/types.gen";
+import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
+import { formatInstant } from "../../../base/durations";
+
+const ORIGIN_WORDS: Readonly<Record<HistoryOrigin, string>> = {
+  call: "around a call",
+  by_hand: "by hand",
+  oom: "out of memory",
+  exception: "uncaught exception",
+  signal: "ended by a signal",
+  file: "file",
+};
+
+/** What took a history: its label, its call, its file, or the error. */
+export function historyTitle({ reference, origin }: HistoryChoice): string {
+  const { label, function: name, phase, iteration, context, path } = reference;
+  if (origin === "file") {
+    const file = path.slice(path.lastIndexOf("/") + 1);
+    return label === "" ? file : label;
+  }
+  if (name !== "") {
+    const inPhase = phase === "" || phase === "train" ? "" : ` (${phase})`;
+    const side = context === "" ? "" : `, ${context}`;
+    return `${name}${inPhase} iteration ${formatInteger(iteration)}${side}`;
+  }
+  if (origin === "by_hand" && label !== "") return label;
+  // The recorder labels errors by their kind, which the words say already.
+  const said = label === "" || label === origin;
+  return said ? ORIGIN_WORDS[origin] : `${ORIGIN_WORDS[origin]}: ${label}`;
+}
+
+export function rankWords({ reference }: HistoryChoice): string {
+  return reference.rank === null ? "" : `rank ${reference.rank}`;
+}
+
+/** One line of the list, beside the title. */
+export function historyNote(choice: HistoryChoice, byteUnit: ByteUnit): string {
+  const { step, timeMs, numBytes } = choice.reference;
+  const words = [
+    step === null ? "" : `step ${formatInteger(step)}`,
+    formatInstant(timeMs),
+    formatBytes(numBytes, byteUnit),
+  ];
+  return words.filter((word) => word !== "").join(" · ");
+}
+
+/** Whether every word typed is found in what the list says of a history. */
+export function historyMatches(choice: HistoryChoice, typed: string): boolean {
+  const { reference, origin } = choice;
+  const text = [
+    rankWords(choice),
+    historyTitle(choice),
+    ORIGIN_WORDS[origin],
+    reference.path,
+    reference.step === null ? "" : `step ${reference.step}`,
+  ]
+    .join(" ")
+    .toLowerCase();
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  return words.every((word) => text.includes(word));
+}
+
+export interface HistoryNote {
+  readonly text: string;
+  readonly tone: "warn" | "quiet";
+}
+
+/** What is missing of a history, or odd about it: nothing is drawn without saying so. */
+export function historyNotes(
+  facts: HistoryFacts,
+  device: HistoryDevice,
+  byteUnit: ByteUnit,
+): readonly HistoryNote[] {
+  const notes: HistoryNote[] = [];
+  const say = (tone: HistoryNote["tone"], text: string): void => {
+    notes.push({ tone, text });
+  };
+  if (device.numBefore > 0) {
+    const bytes = formatBytes(device.beforeBytes, byteUnit);
+    say(
+      "quiet",
+      `${bytes} in ${formatInteger(device.numBefore)} blocks are from before the first event: when they were allocated is not known, and where only for those still live at the end. The ring of events was full, or recording began later; max_entries keeps more.`,
+    );
+  }
+  if (device.numLost > 0) {
+    say(
+      "warn",
+      `${formatInteger(device.numLost)} frees are of memory that was free already: events in between are missing.`,
+    );
+  }
+  if (Math.abs(device.residualBytes) > 0.02 * Math.max(device.activeBytes, 1)) {
+    say(
+      "quiet",
+      `The blocks drawn add up to ${formatBytes(Math.abs(device.residualBytes), byteUnit)} ${device.residualBytes > 0 ? "less" : "more"} than torch counted: rounding of blocks, and what was lost.`,
+    );
+  }
+  for (const { what, count } of facts.oddities) {
+    say("warn", `The file holds ${formatInteger(count)} ${what}.`);
+  }
+  const { marks } = device;
+  if (marks.numMarks > marks.kind.length) {
+    say(
+      "quiet",
+      `${formatInteger(marks.kind.length)} of ${formatInteger(marks.numMarks)} marks stand for all: errors, and everywhere the longest spans. Zooming in brings those in sight.`,
+    );
+  }
+  if (!facts.hasTensors) {
+    say(
+      "quiet",
+      "Categories are told from the stacks: the recording does not say which tensor lies where.",
+    );
+  }
+  return notes;
+}

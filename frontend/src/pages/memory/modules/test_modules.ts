@@ -1,0 +1,107 @@
+/** An answer of `/modules` for tests: Net > (layers > (0, 1), head). */
+
+import type { ModuleFacts, ModulesResponse, RunSummary } from "../../../api/types.gen";
+
+export const RUN: RunSummary = {
+  id: "r",
+  name: "job",
+  numRanks: 2,
+  worldSize: 2,
+  numAttempts: 1,
+  firstMs: 0,
+  lastMs: 1,
+  lastStep: 1,
+  live: false,
+  simulated: false,
+  virtualGpu: "",
+  deviceType: "cuda",
+  numProblems: 0,
+  imported: false,
+  madeOf: "recording",
+};
+
+export const FACTS: ModuleFacts = {
+  source: "recorded",
+  backend: "fsdp2",
+  world: "2",
+  root: "Net",
+  estimate: "",
+  incomplete: false,
+  inputs: "forward",
+  numOptimizers: 1,
+  roundingBytes: 512,
+  torchVersion: "2.13.0",
+  numEvents: 10,
+  numEventsDropped: 0,
+  reasons: [],
+  hasHeld: true,
+  windowPeakBytes: 1024,
+  windowPeakUs: 2000,
+};
+
+export const WINDOW = {
+  id: "w1",
+  function: "step",
+  phase: "train",
+  iteration: 2,
+  attempt: 1,
+  step: 7,
+  timeMs: 1000,
+  numRanks: 2,
+};
+
+export function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesResponse {
+  return {
+    run: RUN,
+    windows: [WINDOW],
+    numWindows: 1,
+    window: "w1",
+    ranks: Int32Array.of(0, 1),
+    rank: 1,
+    state: "after_post_forward",
+    states: ["after_post_forward", "window_peak", "before_pre_forward"],
+    call: null,
+    maxCalls: 1,
+    device: "cuda:0",
+    devices: ["cuda:0"],
+    measure: "held",
+    facts: FACTS,
+    baseline: null,
+    tree: {
+      names: ["Net", "layers", "0", "1", "head"],
+      name: Int32Array.of(0, 1, 2, 3, 4),
+      types: ["Net", "ModuleList", "Block", "Linear"],
+      type: Int32Array.of(0, 1, 2, 2, 3),
+      parent: Int32Array.of(-1, 0, 1, 1, 0),
+      isFsdp: Uint8Array.of(1, 0, 1, 1, 0),
+      paramBytes: Float64Array.of(0, 0, 10, 10, 4),
+      bufferBytes: Float64Array.of(0, 0, 0, 0, 0),
+    },
+    numCalls: Int32Array.of(1, 0, 1, 1, 1),
+    callShown: Int32Array.of(0, -1, 0, 0, 0),
+    timeUs: Float64Array.of(50, NaN, 20, 30, 40),
+    totalBytes: Float64Array.of(100, NaN, 60, 90, 95),
+    heldBytes: Float64Array.of(80, NaN, 20, 40, 10),
+    ownBytes: Float64Array.of(10, NaN, 20, 40, 10),
+    split: null,
+    baselineTotalBytes: null,
+    baselineHeldBytes: null,
+    baselineOwnBytes: null,
+    categories: [
+      category("sharded_param", "param", [40, NaN, 40, 40, 40]),
+      category("activation", "activation", [60, NaN, 20, 50, 55]),
+      category("temp", "temp", [0, NaN, 0, 0, 0]),
+    ],
+    absent: [],
+    problems: [],
+    ...changes,
+  };
+}
+
+function category(
+  name: string,
+  group: "param" | "activation" | "temp",
+  bytes: readonly number[],
+): ModulesResponse["categories"][number] {
+  return { name, group, bytes: Float64Array.from(bytes), baselineBytes: null };
+}

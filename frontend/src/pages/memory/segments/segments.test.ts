@@ -1,0 +1,206 @@
+import { describe, expect, it, vi } from "vitest";
+import { ApiError, type Query } from "../../../api/client";
+import type { SegmentRequest, SegmentsResponse } from "../../../api/types.gen";
+import { segmentsAnswer } from "../../../widgets/segment_map/test_segments";
+import { rangeWords, readSegments, segmentWord } from "./state/params";
+import { requestWords } from "./state/request";
+import { StateLoader } from "./state/states";
+
+const GIB = 2 ** 30;
+const FACTS = { pools: ["default"], streams: ["default"] };
+
+const REFUSED: SegmentRequest = {
+  isOom: true,
+  requestedBytes: 2 * GIB,
+  roundedBytes: 2 * GIB,
+  isLarge: true,
+  stream: 0,
+  pool: 0,
+  fits: false,
+  largestFreeBytes: 0.62 * GIB,
+  freeBytes: 5.1 * GIB,
+  otherStreamLargestBytes: 0,
+  otherPoolLargestBytes: 0,
+  releasableBytes: 0,
+  newSegmentBytes: 2 * GIB,
+  deviceFreeBytes: 1.31 * GIB,
+};
+
+describe("words of the URL", () => {
+  it("are read and checked", () => {
+    const params = readSegments(
+      new Map([
+        ["part", "events"],
+        ["moment", "-1"],
+        ["scale", "fit"],
+        ["size_class", "huge"],
+        ["segment", "7f0000000000"],
+        ["request", "536870912"],
+        ["sort", "largest_free"],
+        ["s0", "10"],
+        ["s1", "20"],
+      ]),
+    );
+    expect(params).toMatchObject({
+      part: "events",
+      moment: -1,
+      scale: "fit",
+      sizeClass: null,
+      segment: 0x7f0000000000,
+      request: 536870912,
+      sort: "largest_free",
+      range: { low: 10, high: 20 },
+    });
+    expect(readSegments(new Map([["scale", "-4"]])).scale).toBe("auto");
+  });
+
+  it("come back as they went", () => {
+    const words = rangeWords({ low: 10.4, high: 19.2 });
+    expect(words).toEqual({ s0: "10", s1: "20" });
+    expect(segmentWord(0x7f0000000000)).toBe("7f0000000000");
+  });
+});
+
+describe("the sentence about a request", () => {
+  it("says what was asked, what was free, and what the device had", () => {
+    const words = requestWords(REFUSED, FACTS, "auto");
+    expect(words.tone).toBe("bad");
+    expect(words.headline).toBe("Largest free block 635 MiB < asked 2.00 GiB");
+    expect(words.more[0]).toContain("enough in all, but in pieces");
+    expect(words.more[1]).toContain("the device had 1.31 GiB");
+  });
+
+  it("tells too little from pieces, and other streams' blocks", () => {
+    const little = requestWords({ ...REFUSED, freeBytes: GIB }, FACTS, "auto");
+    expect(little.more[0]).toContain("too little even in one piece");
+    const other = requestWords(
+      { ...REFUSED, otherStreamLargestBytes: 3 * GIB },
+      { ...FACTS, streams: ["default", "0x7"] },
+      "auto",
+    );
+    expect(other.more.join(" ")).toContain("Another stream’s free memory");
+    expect(other.more[0]).toContain("on stream default");
+  });
+
+  it("says that one fits", () => {
+    const fits = { ...REFUSED, fits: true, isOom: false, largestFreeBytes: 3 * GIB };
+    const words = requestWords(fits, FACTS, "auto");
+    expect(words).toMatchObject({ tone: "ok" });
+    expect(words.headline).toBe("2.00 GiB fits: the largest free block is 3.00 GiB");
+  });
+});
+
+/** A server whose answers arrive when the test says so. */
+class Slow {
+  readonly asked: (number | string | null)[] = [];
+  readonly #open: {
+    readonly moment: number | string | null;
+    readonly resolve: (state: SegmentsResponse) => void;
+    readonly reject: (error: unknown) => void;
+  }[] = [];
+
+  get = (_: string, query: Query, signal?: AbortSignal): Promise<never> =>
+    new Promise((resolve, reject) => {
+      const moment = query["moment"] ?? null;
+      this.asked.push(moment);
+      this.#open.push({ moment, resolve: resolve as never, reject });
+      signal?.addEventListener("abort", () =>
+        reject(new DOMException("gone", "AbortError")),
+      );
+    });
+
+  async answer(moment: number | null): Promise<void> {
+    const at = this.#open.findIndex((one) => one.moment === moment);
+    const [open] = this.#open.splice(at, 1);
+    const state = segmentsAnswer([]);
+    open?.resolve({ ...state, moment: { ...state.moment, moment: moment ?? 40 } });
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+
+  async fail(moment: number): Promise<void> {
+    const at = this.#open.findIndex((one) => one.moment === moment);
+    const [open] = this.#open.splice(at, 1);
+    open?.reject(new ApiError("no", "there", "wait", "server"));
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+}
+
+function loading(): {
+  server: Slow;
+  loader: StateLoader;
+  shown: number[];
+  failed: (ApiError | null)[];
+} {
+  const server = new Slow();
+  const shown: number[] = [];
+  const failed: (ApiError | null)[] = [];
+  const loader = new StateLoader(server as never, {
+    onState: (state) => shown.push(state.moment.moment),
+    onFailure: (error) => failed.push(error),
+  });
+  loader.about({ run: "a" });
+  return { server, loader, shown, failed };
+}
+
+describe("states of the allocator", () => {
+  it("asks for the newest moment alone while a drag goes on", async () => {
+    const { server, loader, shown } = loading();
+    for (const moment of [1, 2, 3, 4, 5]) loader.show(moment);
+    expect(server.asked).toEqual([1]);
+    await server.answer(1);
+    expect(server.asked).toEqual([1, 5]);
+    await server.answer(5);
+    expect(shown).toEqual([1, 5]);
+  });
+
+  it("drops what arrives after a newer one is shown", async () => {
+    const { server, loader, shown } = loading();
+    loader.show(5);
+    await server.answer(5);
+    loader.show(6);
+    loader.show(5);
+    await server.answer(6);
+    expect(shown).toEqual([5]);
+  });
+
+  it("has the next states at hand while it plays", async () => {
+    const { server, loader, shown } = loading();
+    loader.show(10);
+    await server.answer(10);
+    loader.ahead([11, 12, 13, 14]);
+    expect(server.asked).toEqual([10, 11, 12, 13]);
+    await server.answer(12);
+    expect([loader.has(11), loader.has(12)]).toEqual([false, true]);
+    loader.show(12);
+    expect(shown).toEqual([10, 12]);
+    expect(server.asked).toHaveLength(4);
+  });
+
+  it("forgets everything about another history", async () => {
+    const { server, loader, shown } = loading();
+    loader.show(null);
+    await server.answer(null);
+    loader.about({ run: "b" });
+    expect(server.asked).toEqual([null, null]);
+    await server.answer(null);
+    expect(shown).toEqual([40, 40]);
+  });
+
+  it("tells a failure and asks again after a pause", async () => {
+    vi.useFakeTimers();
+    try {
+      const { server, loader, shown, failed } = loading();
+      loader.show(3);
+      await server.fail(3);
+      expect(failed[0]?.what).toBe("no");
+      vi.advanceTimersByTime(2_000);
+      await server.answer(3);
+      expect(shown).toEqual([3]);
+      expect(failed.at(-1)).toBeNull();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});

@@ -1,0 +1,133 @@
+/** Which part of the picture is asked for, so that it is sharp where one looks. Pure. */
+
+import type { Query } from "../../../api/client";
+import type { AllocationColour } from "../../../api/types.gen";
+import type { SizePx, Viewport } from "../../../render/viewport";
+import type { BlockAxisKind } from "../../../widgets/block_stack/axis";
+import type { BlockTile, TileSpan } from "../../../widgets/block_stack/tile";
+
+/** Half a screen more on either side, so that panning has slack. */
+const SLACK = 0.5;
+/** Fewer columns than this for a device px are not sharp; more hide peaks. */
+const LEAST_DENSITY = 0.9;
+const MOST_DENSITY = 2.6;
+/** What is summed up may be this tall, in device px, before it is asked for. */
+const MOST_THIN_PX = 1.8;
+export const MOST_PX = 4_000;
+export const MOST_ROWS = 4_000;
+
+/** What all tiles shown together have in common. */
+export interface TileSubject {
+  /** What is stacked: allocations, or the segments they lie in. */
+  readonly what: "allocations" | "segments";
+  /** run, history, device, stream, pool. */
+  readonly place: Query;
+  readonly axis: BlockAxisKind;
+  readonly order: string;
+  readonly colour: AllocationColour;
+}
+
+export interface TileView {
+  readonly view: Viewport;
+  readonly world: Viewport;
+  /** Device px. */
+  readonly size: SizePx;
+}
+
+export interface WantedTile {
+  readonly span: TileSpan;
+  readonly px: number;
+  readonly rows: number;
+}
+
+function covers(tile: BlockTile, { view, world }: TileView, slack: number): boolean {
+  const extra = slack * (view.x1 - view.x0);
+  const left = Math.max(world.x0, view.x0 - extra);
+  const right = Math.min(world.x1, view.x1 + extra);
+  const { y0, y1 } = tile.span;
+  const tall = (y0 === null || y0 <= view.y1) && (y1 === null || y1 >= view.y0);
+  return tile.low <= left && tile.high >= right && tall;
+}
+
+/** Whether a tile is fine enough for a view, and not so fine that peaks hide. */
+function isSharp(tile: BlockTile, { view, size }: TileView): boolean {
+  const perPx = (view.x1 - view.x0) / size.widthPx;
+  const perColumn = (tile.high - tile.low) / Math.max(1, tile.numColumns);
+  const density = perPx / perColumn;
+  const finest = tile.answer.axis === "event" && perColumn <= 1;
+  if (density > MOST_DENSITY || (density < LEAST_DENSITY && !finest)) return false;
+  const perByte = size.heightPx / (view.y0 - view.y1);
+  const { minBytes, rest } = tile.answer;
+  return minBytes * perByte <= MOST_THIN_PX || !rest.some((bytes) => bytes > 0);
+}
+
+/** The tile to show a view with, if there is one. */
+export function bestTile(
+  tiles: readonly BlockTile[],
+  view: TileView,
+): BlockTile | null {
+  return tiles.findLast((tile) => covers(tile, view, 0) && isSharp(tile, view)) ?? null;
+}
+
+/** Ends of tiles are whole events, or round times: equal looks ask equal questions. */
+function unitOf({ x0, x1 }: Viewport, axis: BlockAxisKind): number {
+  return axis === "event" ? 1 : 10 ** (Math.floor(Math.log10(x1 - x0)) - 3);
+}
+
+/** What to ask for so that a view is sharp; null where it is, with room to pan. */
+export function wantedTile(
+  tiles: readonly BlockTile[],
+  at: TileView,
+  axis: BlockAxisKind,
+): WantedTile | null {
+  if (tiles.some((tile) => covers(tile, at, SLACK / 4) && isSharp(tile, at)))
+    return null;
+  const { view, world, size } = at;
+  const extra = SLACK * (view.x1 - view.x0);
+  const unit = unitOf(view, axis);
+  const low = Math.max(world.x0, Math.floor((view.x0 - extra) / unit) * unit);
+  const high = Math.min(world.x1, Math.ceil((view.x1 + extra) / unit) * unit);
+  const whole = low <= world.x0 && high >= world.x1;
+  const tall = view.y1 <= world.y1 && view.y0 >= world.y0;
+  const height = view.y0 - view.y1;
+  const y0 = tall ? null : Math.max(world.y1, Math.floor(view.y1 - SLACK * height));
+  const y1 = tall ? null : Math.min(world.y0, Math.ceil(view.y0 + SLACK * height));
+  const wide = (high - low) / (view.x1 - view.x0);
+  const high_ = tall || y0 === null || y1 === null ? world.y0 : y1 - y0;
+  return {
+    span: { low: whole ? null : low, high: whole ? null : high, y0, y1 },
+    px: Math.min(MOST_PX, Math.ceil(size.widthPx * wide)),
+    rows: Math.min(MOST_ROWS, Math.ceil((size.heightPx * high_) / height)),
+  };
+}
+
+/** Who holds what in a tile: how its blocks are stacked does not matter. */
+export function holdersQuery(
+  { place, axis }: TileSubject,
+  { span, px }: WantedTile,
+): Query {
+  const [low, high] = axis === "time" ? ["t0", "t1"] : ["e0", "e1"];
+  return { ...place, axis, [low]: span.low, [high]: span.high, px };
+}
+
+export function tileQuery(subject: TileSubject, wanted: WantedTile): Query {
+  return {
+    ...holdersQuery(subject, wanted),
+    y0: wanted.span.y0,
+    y1: wanted.span.y1,
+    rows: wanted.rows,
+    order: subject.order,
+    colour: subject.colour,
+  };
+}
+
+/** Whether an answer to what was asked would be of no use by now. */
+export function isOutOfSight({ span }: WantedTile, at: TileView | null): boolean {
+  if (at === null || span.low === null || span.high === null) return false;
+  const { view } = at;
+  const apart = span.high < view.x0 || span.low > view.x1;
+  const width = span.high - span.low;
+  const ratio = (view.x1 - view.x0) / width;
+  // Zoomed far in or out meanwhile: what comes would be thrown away.
+  return apart || ratio > 2 || ratio < 0.1;
+}

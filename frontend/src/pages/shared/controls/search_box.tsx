@@ -1,0 +1,39 @@
+/** A box for a text that rows must hold; `/` goes to it where it has commands. */
+
+import { useRef } from "preact/hooks";
+import { commandsOf, type Commands } from "../../../base/commands";
+import { useCommands } from "../../../base/use_commands";
+import "./search_box.css";
+
+export function SearchBox(props: {
+  readonly label: string;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly placeholder?: string;
+  readonly commands?: Commands;
+}) {
+  const box = useRef<HTMLInputElement>(null);
+  useCommands(
+    props.commands,
+    () =>
+      commandsOf("search", "View", [
+        ["focus", props.label, () => box.current?.focus(), "/"],
+      ]),
+    [props.label],
+  );
+  return (
+    <label class="search-box">
+      <span class="quiet">Search</span>{" "}
+      <input
+        ref={box}
+        type="search"
+        aria-label={props.label}
+        title={props.label}
+        placeholder={props.placeholder}
+        value={props.text}
+        spellcheck={false}
+        onInput={(event) => props.onText(event.currentTarget.value)}
+      />
+    </label>
+  );
+}

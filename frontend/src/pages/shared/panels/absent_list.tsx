@@ -1,0 +1,38 @@
+import { asSentence, sourceLabel } from "../../../model/words/source_label";
+import "./absent_list.css";
+
+export interface AbsentItem {
+  readonly source: string;
+  readonly reason: string;
+  readonly remedy: string;
+  /** Said after the source's name. */
+  readonly note?: string;
+}
+
+/** What could be shown and is not there, why, and what to do about it. */
+export function AbsentList({ absent }: { readonly absent: readonly AbsentItem[] }) {
+  if (absent.length === 0) return null;
+  return (
+    <details class="absent-list">
+      <summary>
+        {absent.length === 1
+          ? "1 source was not recorded"
+          : `${absent.length} sources were not recorded`}
+      </summary>
+      <dl>
+        {absent.map(({ source, note, reason, remedy }) => (
+          <div key={`${note ?? ""} ${source} ${reason}`}>
+            <dt>
+              {sourceLabel(source)}
+              {note !== undefined && <span class="quiet"> {note}</span>}
+            </dt>
+            <dd>
+              {asSentence(reason)}{" "}
+              {remedy !== "" && <span class="quiet">{asSentence(remedy)}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}

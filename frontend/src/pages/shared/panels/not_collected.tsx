@@ -1,0 +1,30 @@
+/** Where a page has nothing: why, what to do about it, and what that costs. */
+
+import type { Recorded } from "../../../api/types.gen";
+import { asSentence, sourceLabel } from "../../../model/words/source_label";
+import { Nothing } from "../../../widgets/state/state";
+import "./not_collected.css";
+
+export function NotCollected(props: {
+  readonly title: string;
+  readonly absent: readonly Recorded[];
+  /** How to turn it on. */
+  readonly snippet: string;
+  readonly note: string;
+}) {
+  return (
+    <Nothing title={props.title}>
+      {props.absent.map(({ source, reason, remedy, cost }) => (
+        <p key={`${source} ${reason}`}>
+          {sourceLabel(source)}: {reason === "" ? "not recorded." : asSentence(reason)}{" "}
+          {remedy !== "" && asSentence(remedy)} {cost !== "" && `Cost: ${cost}.`}
+        </p>
+      ))}
+      <p>To record it:</p>
+      <pre class="not-collected-snippet" tabIndex={0}>
+        {props.snippet}
+      </pre>
+      <p>{props.note}</p>
+    </Nothing>
+  );
+}

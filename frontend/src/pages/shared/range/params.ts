@@ -1,0 +1,60 @@
+/**
+ * The horizontal axis in the URL: the same words, and so the same place, on every view.
+ * Without a word each view takes the axis that suits it; a range without one is of steps.
+ */
+
+import type { XKind } from "../../../api/types.gen";
+import { isXKind } from "../../../model/lines/x_kind";
+import type { XRange } from "../../../widgets/line_chart/types";
+
+export interface XParams {
+  readonly x: XKind;
+  /** The part shown; null shows everything. */
+  readonly range: XRange | null;
+}
+
+/** Under which words a range stands in the URL. */
+export interface RangeWords {
+  readonly low: string;
+  readonly high: string;
+}
+
+export const X_WORDS: RangeWords = { low: "x0", high: "x1" };
+
+export function readRange(
+  params: ReadonlyMap<string, string>,
+  words: RangeWords = X_WORDS,
+): XRange | null {
+  const low = Number.parseFloat(params.get(words.low) ?? "");
+  const high = Number.parseFloat(params.get(words.high) ?? "");
+  return low < high && Number.isFinite(high - low) ? { low, high } : null;
+}
+
+export function readX(
+  params: ReadonlyMap<string, string>,
+  fallback: XKind = "step",
+): XParams {
+  const x = params.get("x") ?? "";
+  const range = readRange(params, X_WORDS);
+  const unsaid = range === null ? fallback : "step";
+  return { x: isXKind(x) ? x : unsaid, range };
+}
+
+/** As few digits as tell neighbouring px apart, so links stay short. */
+export function rangeWords(
+  range: XRange | null,
+  words: RangeWords = X_WORDS,
+): Readonly<Record<string, string | null>> {
+  if (range === null) return { [words.low]: null, [words.high]: null };
+  const span = range.high - range.low;
+  const decimals = Math.min(6, Math.max(0, Math.ceil(4 - Math.log10(span))));
+  const text = (value: number): string => String(Number(value.toFixed(decimals)));
+  return { [words.low]: text(range.low), [words.high]: text(range.high) };
+}
+
+/** What to ask for: half a screen more on either side, so that panning has slack. */
+export function askedRange(range: XRange | null): XRange | null {
+  if (range === null) return null;
+  const slack = (range.high - range.low) / 2;
+  return { low: range.low - slack, high: range.high + slack };
+}

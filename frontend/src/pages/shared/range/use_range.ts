@@ -1,0 +1,49 @@
+/**
+ * The visible range: moves at once while the user drags, is asked for once a gesture
+ * has settled, and stands in the URL a little later. Links and the back button win.
+ */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { useLateWords } from "../../../base/use_late_words";
+import { rangeWords, readRange, X_WORDS, type RangeWords } from "./params";
+
+const SETTLE_MS = 150;
+
+export interface RangeState {
+  /** What is shown; null follows everything as it grows. */
+  readonly shown: XRange | null;
+  /** What has settled and is asked for. */
+  readonly settled: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+}
+
+export function useRange(
+  params: ReadonlyMap<string, string>,
+  setParams: (changes: Readonly<Record<string, string | null>>) => void,
+  names: RangeWords = X_WORDS,
+): RangeState {
+  const [shown, setShown] = useState(() => readRange(params, names));
+  const [settled, setSettled] = useState(shown);
+  const settle = useRef(0);
+  const write = useLateWords({
+    params,
+    setParams,
+    names: [names.low, names.high],
+    follow: () => {
+      window.clearTimeout(settle.current);
+      const range = readRange(params, names);
+      setShown(range);
+      setSettled(range);
+    },
+  });
+  useEffect(() => () => window.clearTimeout(settle.current), []);
+
+  function setRange(range: XRange | null): void {
+    setShown(range);
+    window.clearTimeout(settle.current);
+    settle.current = window.setTimeout(() => setSettled(range), SETTLE_MS);
+    write(() => rangeWords(range, names));
+  }
+  return { shown, settled, setRange };
+}

@@ -1,0 +1,74 @@
+/**
+ * Two answers of a route: the sharp one for the range in sight, and the one of the whole
+ * run, which feeds the minimap and stands in while a sharp one is under way.
+ */
+
+import { useRef } from "preact/hooks";
+import type { ApiError, Client, Query, Route } from "../../../api/client";
+import type { Responses } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { askedRange } from "./params";
+
+export interface TwoAnswers<T> {
+  /** What is drawn now; null until the first answer. */
+  readonly drawn: T | null;
+  readonly whole: T | null;
+  readonly stale: boolean;
+  readonly error: ApiError | null;
+}
+
+/** How much slower the whole run is asked for again while a part of it is shown. */
+const WHOLE_POLL_FACTOR = 4;
+
+export function covers(have: XRange | null, wanted: XRange | null): boolean {
+  if (have === null) return true;
+  return wanted !== null && have.low <= wanted.low && have.high >= wanted.high;
+}
+
+/** `subject` is everything of the query but its range. */
+export function useTwoAnswers<R extends Route>(
+  client: Client,
+  route: R,
+  subject: Query,
+  shown: XRange | null,
+  settled: XRange | null,
+  px: number,
+  pollMs: number,
+): TwoAnswers<Responses[R]> {
+  const asked = askedRange(settled);
+  // Twice the width, because twice the range is asked for.
+  const sharpQuery: Query | null =
+    px === 0
+      ? null
+      : asked === null
+        ? { ...subject, px }
+        : { ...subject, px: 2 * px, x0: asked.low, x1: asked.high };
+  const wholeQuery = px === 0 || asked === null ? null : { ...subject, px };
+  const sharp = useLive(client, route, sharpQuery, pollMs);
+  const whole = useLive(client, route, wholeQuery, pollMs * WHOLE_POLL_FACTOR);
+
+  const key = JSON.stringify(subject);
+  const kept = useRef<{
+    key: string;
+    sharp: Responses[R] | null;
+    range: XRange | null;
+    whole: Responses[R] | null;
+  }>({ key: "", sharp: null, range: null, whole: null });
+  const keep = kept.current;
+  if (sharp.data !== null && !sharp.stale) {
+    if (keep.key !== key) keep.whole = null;
+    keep.key = key;
+    keep.sharp = sharp.data;
+    keep.range = asked;
+    if (asked === null) keep.whole = sharp.data;
+  }
+  if (whole.data !== null && !whole.stale && keep.key === key) keep.whole = whole.data;
+  const fits = covers(keep.range, shown) || keep.whole === null;
+  return {
+    drawn: fits ? keep.sharp : keep.whole,
+    whole: keep.whole,
+    stale: sharp.stale || keep.key !== key,
+    error: sharp.error,
+  };
+}

@@ -1,0 +1,151 @@
+/** What calls an operator and what it calls, as nested boxes. Pure. */
+
+import type { OperatorStack } from "../../../../api/types.gen";
+import { parseFrame } from "../../../../base/source_link";
+import { baseName } from "../../../../model/stacks/call_stacks";
+import { buildFlame, flameBoxes } from "../../../../model/stacks/flame_tree";
+
+export const WEIGHTS = ["host", "device", "calls"] as const;
+export type Weight = (typeof WEIGHTS)[number];
+
+export function weightOf(stack: OperatorStack, weight: Weight): number {
+  if (weight === "calls") return stack.numCalls;
+  return weight === "host" ? stack.hostMs : stack.deviceMs;
+}
+
+/** Shares are of the whole width; rows count from the box that all others lie in. */
+export interface CallerBox {
+  readonly frame: string;
+  readonly label: string;
+  readonly x: number;
+  readonly width: number;
+  readonly row: number;
+  /** In the weight's unit. */
+  readonly value: number;
+}
+
+const LEAST_SHARE = 0.002;
+
+/** `forward  model.py:12`; what is no place, as it stands. */
+export function frameLabel(frame: string): string {
+  const place = parseFrame(frame);
+  if (place === null) return frame;
+  return `${place.name}  ${baseName(place.filename)}:${place.line}`;
+}
+
+const MODULE = "nn.Module: ";
+const LIBRARY =
+  /(?:^|[\\/])(?:torch|site-packages|dist-packages|lib[\\/]python[\d.]+)[\\/]/;
+
+/** What tells a stack from others in one line: its module, and where the user's code is. */
+export function stackLabel(frames: readonly string[]): string {
+  const own = frames.find((frame) => {
+    const place = parseFrame(frame);
+    return place !== null && !LIBRARY.test(place.filename);
+  });
+  const words = [
+    frames.find((frame) => frame.startsWith(MODULE))?.slice(MODULE.length),
+  ];
+  const place = own ?? (words[0] === undefined ? frames[0] : undefined);
+  if (place !== undefined) words.push(frameLabel(place));
+  return words.filter((word) => word !== undefined).join(" · ") || "no Python frame";
+}
+
+/**
+ * Boxes of the stacks' frames, callers above what they call. The frames that all stacks
+ * begin with tell nothing apart and are left out, but for the last.
+ */
+export function callerBoxes(
+  stacks: readonly OperatorStack[],
+  weight: Weight,
+): readonly CallerBox[] {
+  return nested(
+    tellingPaths(stacks),
+    stacks.map((stack) => weightOf(stack, weight)),
+  );
+}
+
+export interface Sandwich {
+  /** From the operator outwards: the nearest callers are row 0. */
+  readonly callers: readonly CallerBox[];
+  /** From the operator inwards. */
+  readonly callees: readonly CallerBox[];
+  /** Calls within calls do not add up to those around them: then it is host time. */
+  readonly calleeWeight: Weight;
+  /** Of all calls of the operator, by `calleeWeight`. */
+  readonly whole: number;
+}
+
+/**
+ * An operator with its callers on one side and what it calls on the other. Widths of both
+ * are of all its calls: what no stack is known of stays empty, as what it took itself.
+ */
+export function sandwich(
+  stacks: readonly OperatorStack[],
+  callees: readonly OperatorStack[],
+  weight: Weight,
+): Sandwich {
+  const calleeWeight = weight === "calls" ? "host" : weight;
+  const own = callees.map((one) => weightOf(one, calleeWeight));
+  const whole = own.reduce((sum, one) => sum + one, 0);
+  const weights = stacks.map((stack) => weightOf(stack, weight));
+  const all =
+    weight === "calls"
+      ? (callees.find(({ frames }) => frames.length === 0)?.numCalls ?? 0)
+      : whole;
+  const rest = all - weights.reduce((sum, one) => sum + one, 0);
+  const outwards = tellingPaths(stacks).map((path) => path.toReversed());
+  return {
+    callers: nested([...outwards, []], [...weights, Math.max(0, rest)]),
+    callees: nested(
+      callees.map(({ frames }) => frames),
+      own,
+    ),
+    calleeWeight,
+    whole,
+  };
+}
+
+/** Frames from the outermost, without those that all begin with, but for the last. */
+function tellingPaths(
+  stacks: readonly OperatorStack[],
+): readonly (readonly string[])[] {
+  const paths = stacks.map(({ frames }) => frames.toReversed());
+  const skipped = Math.max(0, sharedLength(paths) - 1);
+  return paths.map((path) => path.slice(skipped));
+}
+
+function nested(
+  paths: readonly (readonly string[])[],
+  weights: readonly number[],
+): readonly CallerBox[] {
+  const rows = new Map<string, number>();
+  const numbered = paths.map((path) =>
+    path.map((frame) => {
+      const row = rows.get(frame) ?? rows.size;
+      rows.set(frame, row);
+      return row;
+    }),
+  );
+  const frames = [...rows.keys()];
+  const tree = buildFlame(numbered, weights);
+  const values = tree.sums(weights);
+  const boxes = flameBoxes(tree, values, 0, LEAST_SHARE);
+  return Array.from(boxes.node, (node, i): CallerBox => {
+    const frame = frames[tree.frame[node] ?? -1] ?? "";
+    return {
+      frame,
+      label: frameLabel(frame),
+      x: boxes.x[i] ?? 0,
+      width: boxes.width[i] ?? 0,
+      row: (boxes.row[i] ?? 0) - 1,
+      value: values[node] ?? 0,
+    };
+  }).filter(({ row }) => row >= 0);
+}
+
+function sharedLength(paths: readonly (readonly string[])[]): number {
+  const [first = []] = paths;
+  const end = first.findIndex((one, at) => paths.some((path) => path[at] !== one));
+  return end < 0 ? first.length : end;
+}

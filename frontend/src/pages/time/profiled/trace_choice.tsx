@@ -1,0 +1,162 @@
+/** Which profiler's trace a page is about, how far opening it is, and why it failed. */
+
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { ProfileChoice, Responses, RunSummary } from "../../../api/types.gen";
+import { type Client, type Query, type Route } from "../../../api/client";
+import { useLive } from "../../../api/use_live";
+import type { Live } from "../../../api/watch";
+import { asSentence } from "../../../model/words/source_label";
+import { Icon } from "../../../widgets/icon/icon";
+import { ProblemList } from "../../../widgets/problem_list/problem_list";
+import { Failure, Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
+import { Choice } from "../../shared/controls/choices";
+import "./trace_choice.css";
+
+const OPENING_POLL_MS = 700;
+
+type ProfiledRoute = {
+  [R in Route]: Responses[R] extends { readonly choice: ProfileChoice } ? R : never;
+}[Route];
+
+/** An answer about one trace; asked for again soon while that is being opened. */
+export function useProfiled<R extends ProfiledRoute>(
+  client: Client,
+  route: R,
+  query: Query | null,
+  pollMs: number,
+): Live<Responses[R]> {
+  const [opens, setOpens] = useState(false);
+  const live = useLive(client, route, query, opens ? OPENING_POLL_MS : pollMs);
+  const isOpening = live.data?.choice.state === "opening";
+  if (isOpening !== opens) setOpens(isOpening);
+  return live;
+}
+
+/** What the page says of a trace in the chooser. */
+export function traceWords(one: {
+  readonly name: string;
+  readonly rank: number | null;
+  readonly cycle: number | null;
+}): string {
+  const words: string[] = [];
+  if (one.rank !== null) words.push(`rank ${one.rank}`);
+  if (one.cycle !== null) words.push(`cycle ${one.cycle}`);
+  return words.length > 0 ? `${words.join(", ")}: ${one.name}` : one.name;
+}
+
+export function TraceChoice(props: {
+  readonly choice: ProfileChoice;
+  readonly onChoose: (source: string) => void;
+}) {
+  const { choice } = props;
+  return (
+    <Choice label="Trace" value={choice.source ?? ""} onChange={props.onChoose}>
+      {choice.source === null && <option value="">–</option>}
+      {choice.traces.map((one) => (
+        <option key={one.id} value={one.id}>
+          {traceWords(one)}
+        </option>
+      ))}
+    </Choice>
+  );
+}
+
+/** What stands where the page would be while its trace is not open. */
+export function TraceState({ choice }: { readonly choice: ProfileChoice }) {
+  const { state, problem, problems } = choice;
+  const [first] = problems;
+  return (
+    <>
+      {state === "opening" && (
+        <p class="quiet" role="status">
+          Reading the trace: {Math.round(choice.progress * 100)} %
+          {choice.doing !== "" && `, ${choice.doing}`}
+        </p>
+      )}
+      {problem !== null && <ProblemList problems={[problem]} />}
+      {problem === null && first !== undefined && (
+        <details class="trace-problems">
+          <summary>
+            <span class="status-warn">
+              <Icon name="warning" sizePx={16} />
+            </span>{" "}
+            {asSentence(first.what)}
+            {problems.length > 1 && ` And ${problems.length - 1} more.`}
+          </summary>
+          <ProblemList problems={problems} />
+        </details>
+      )}
+    </>
+  );
+}
+
+const SNIPPET = `with collector.record(
+    "runs/my_run", model=model, optimizer=optimizer,
+    schedule={"wait": 10, "warmup": 2, "active": 3, "repeat": 2},
+    torch_profiler={"enabled": True, "record_shapes": True, "with_stack": True},
+) as rec:
+    ...`;
+
+export function NoTraces({ what }: { readonly what: string }) {
+  return (
+    <Nothing title={`No profiler traces in this run, so no ${what}`}>
+      <p>Record some on a schedule:</p>
+      <pre class="not-collected-snippet" tabIndex={0}>
+        {SNIPPET}
+      </pre>
+      <p>
+        Traces that torch.profiler wrote open too: drop them into the logdir, or onto
+        this page.
+      </p>
+    </Nothing>
+  );
+}
+
+/** The frame of a page about one trace: chooser, state, and what it shows when open. */
+export function TraceFrame<
+  D extends { readonly choice: ProfileChoice; readonly run: RunSummary },
+>(props: {
+  readonly live: Live<D>;
+  readonly what: string;
+  readonly setParams: (
+    changes: Readonly<Record<string, string | null>>,
+    how?: "replace" | "push",
+  ) => void;
+  readonly children: (data: D) => ComponentChildren;
+}) {
+  const { data, error, stale } = props.live;
+  const kept = useRef<D | null>(null);
+  const isReady = data?.choice.state === "ready" && data.choice.problem === null;
+  if (isReady) kept.current = data;
+  if (data === null) {
+    return error === null ? (
+      <>
+        <Skeleton heightPx={32} />
+        <Skeleton heightPx={400} />
+      </>
+    ) : (
+      <Failure failure={error} />
+    );
+  }
+  const { choice } = data;
+  if (choice.numTraces === 0) return <NoTraces what={props.what} />;
+  // While another trace is read, such as a run's newest, the page keeps what it showed:
+  // what is being typed, chosen and scrolled to with it.
+  const before = kept.current?.run.id === data.run.id ? kept.current : null;
+  const shown = isReady ? data : choice.state === "opening" ? before : null;
+  const old = stale || (shown !== null && shown !== data);
+  return (
+    <div class={old ? "trace-frame stale" : "trace-frame"} aria-busy={old}>
+      <Waiting error={error} hasContent />
+      <div class="trace-choice">
+        <TraceChoice
+          choice={choice}
+          onChoose={(source) => props.setParams({ source }, "push")}
+        />
+      </div>
+      <TraceState choice={choice} />
+      {shown !== null && props.children(shown)}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+/** Throughput as the lines of a chart, and in words. Pure. */
+
+import type { StepRate, StepsResponse, Unit } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
+import { formatQuantity } from "../../../model/words/quantity";
+import type { ChartLine } from "../../../widgets/line_chart/types";
+import type { RateKey } from "./params";
+
+export const RATE_WORDS: Readonly<Record<RateKey, readonly [string, string]>> = {
+  steps: ["Steps/s", "1 ÷ step time, by the time from step to step."],
+  samples: [
+    "Samples/s",
+    "Samples that rec.step(samples=) reports ÷ step time. Over all ranks the sum of those whose steps are known.",
+  ],
+  tokens: [
+    "Tokens/s",
+    "Tokens that rec.step(tokens=) reports ÷ step time. Over all ranks the sum of those whose steps are known.",
+  ],
+  flops: [
+    "FLOP/s",
+    "Floating point operations of a step ÷ step time: as many as the flops settings say, or torch’s profiler counted.",
+  ],
+  mfu: [
+    "MFU",
+    "Model FLOPs utilization: operations per second ÷ what the device could do in a second.",
+  ],
+};
+
+export function unitOf(key: RateKey): Unit {
+  return key === "mfu" ? "percent" : "per_second";
+}
+
+/** What is shown unless something else was chosen: the most telling one there is. */
+export function chosenRate(
+  rates: readonly StepRate[],
+  wanted: RateKey | null,
+): StepRate | null {
+  const order: readonly (RateKey | null)[] = [
+    wanted,
+    "tokens",
+    "samples",
+    "mfu",
+    "steps",
+    "flops",
+  ];
+  for (const key of order) {
+    const found = rates.find((rate) => rate.key === key);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+export function canSum(rate: StepRate): boolean {
+  return rate.summed.length > 0;
+}
+
+export function rateLines(
+  answer: StepsResponse,
+  rate: StepRate,
+  summed: boolean,
+): readonly ChartLine[] {
+  const all = summed && canSum(rate);
+  const values = all ? rate.summed : rate.values;
+  const { edges, firstStep, stepsPerColumn } = answer;
+  const middle = (stepsPerColumn - 1) / 2;
+  const x = Float64Array.from(values, (_, c) =>
+    answer.x === "step"
+      ? (firstStep[c] ?? NaN) + middle
+      : ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2,
+  );
+  const what = rate.key === "mfu" ? "mean of" : "all";
+  const label = all
+    ? `${what} ${formatInteger(answer.numSummed)} ranks`
+    : `rank ${answer.rank ?? "–"}`;
+  return [{ id: label, label, x, y: values, yLow: values, colour: 0 }];
+}
+
+/** `1.2 k/s`-like text would hide digits; large rates keep three of them with a prefix. */
+export function rateText(value: number | null, key: RateKey, bare = false): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  if (key === "mfu") return formatQuantity(value, "percent");
+  const unit = key === "flops" ? "FLOP/s" : `${key}/s`;
+  const scale = [
+    [1e15, "P"],
+    [1e12, "T"],
+    [1e9, "G"],
+    [1e6, "M"],
+  ] as const;
+  const [by, prefix] = scale.find(([least]) => value >= least) ?? [1, ""];
+  const number = value / by;
+  const digits = number >= 100 ? 0 : number >= 10 ? 1 : 2;
+  const text = number.toLocaleString("en-US", {
+    minimumFractionDigits: number >= 1000 ? 0 : digits,
+    maximumFractionDigits: number >= 1000 ? 0 : digits,
+  });
+  return bare ? `${text} ${prefix}`.trim() : `${text} ${prefix}${unit}`;
+}
+
+/** Which number of operations the MFU rests on, and the formula. */
+export function flopsWords(answer: StepsResponse): string {
+  const { origin, perStep, devicePeak, missing } = answer.flops;
+  const formula =
+    "MFU = floating point operations per second ÷ device_peak, by the time from step to step";
+  if (missing !== "") return `No MFU. Missing: ${missing}.`;
+  const from =
+    origin === "settings"
+      ? "the flops settings of the recording"
+      : "what torch's profiler counted in a trace";
+  return (
+    `${formula}. Operations from ${from}: ${rateText(perStep, "flops").replace("/s", "")} per step;` +
+    ` device_peak ${rateText(devicePeak, "flops")}.`
+  );
+}

@@ -1,0 +1,277 @@
+import { describe, expect, it } from "vitest";
+import type {
+  StepRate,
+  StepResponse,
+  StepsResponse,
+  StragglersResponse,
+} from "../../../api/types.gen";
+import { divergingDomain } from "../../../widgets/heatmap/layout";
+import { ranksOf } from "../../shared/heat_answers";
+import { readSteps } from "./params";
+import { canSum, chosenRate, flopsWords, rateLines, rateText } from "./rates";
+import { grainWords } from "./stack_part";
+import { stepTable, traceNs } from "./step_drawer";
+import { beyond, headWords, stragglersTable } from "./stragglers_table";
+
+const RUN = {
+  id: "r",
+  name: "run",
+  numRanks: 64,
+  worldSize: 64,
+  numAttempts: 1,
+  firstMs: 0,
+  lastMs: 0,
+  lastStep: 9,
+  live: false,
+  simulated: false,
+  virtualGpu: "",
+  imported: false,
+  madeOf: "recording",
+  deviceType: "cuda",
+  numProblems: 0,
+} as const;
+
+function rate(
+  key: StepRate["key"],
+  values: readonly number[],
+  summed?: number,
+): StepRate {
+  return {
+    key,
+    values: Float64Array.from(values),
+    summed: summed === undefined ? new Float64Array() : Float64Array.of(summed, summed),
+    median: values[0] ?? null,
+    summedMedian: summed ?? null,
+  };
+}
+
+const ANSWER: StepsResponse = {
+  run: RUN,
+  x: "step",
+  of: "worst",
+  rank: 4,
+  xLow: 0,
+  xHigh: 7,
+  edges: Float64Array.of(-0.5, 3.5, 7.5),
+  stepsPerColumn: 4,
+  firstStep: Float64Array.of(0, 4),
+  shownStep: Float64Array.of(1, 6),
+  columnRank: Int32Array.of(4, 9),
+  seconds: Float64Array.of(1, 2),
+  parts: [],
+  exact: true,
+  numRanks: 64,
+  numSummed: 64,
+  rates: [rate("steps", [5, 6]), rate("tokens", [100, 200], 6400)],
+  flops: { origin: "nothing", perStep: null, devicePeak: null, missing: "a and b" },
+  absent: [],
+  memorySeries: null,
+  marks: [],
+  phases: ["train"],
+};
+
+describe("readSteps", () =>
+  it("takes words it knows and nothing else", () => {
+    const read = (words: Record<string, string>) =>
+      readSteps(new Map(Object.entries(words)));
+    expect(read({})).toEqual({
+      x: "step",
+      range: null,
+      phase: "",
+      of: "worst",
+      rate: null,
+      summed: false,
+      heat: null,
+      step: null,
+    });
+    expect(
+      read({ of: "median", rate: "mfu", heat: "eval", step: "12", summed: "1" }),
+    ).toMatchObject({
+      of: "median",
+      rate: "mfu",
+      heat: "eval",
+      step: 12,
+      summed: true,
+    });
+    expect(read({ of: "all", rate: "x", heat: "gpu", step: "-1" })).toMatchObject({
+      of: "worst",
+      rate: null,
+      heat: null,
+      step: null,
+    });
+    expect(read({ step: "1e3" }).step).toBeNull();
+  }));
+
+describe("throughput", () => {
+  it("shows the most telling rate there is, or the one that was chosen", () => {
+    expect(chosenRate(ANSWER.rates, null)?.key).toBe("tokens");
+    expect(chosenRate(ANSWER.rates, "steps")?.key).toBe("steps");
+    expect(chosenRate(ANSWER.rates, "mfu")?.key).toBe("tokens");
+    expect(chosenRate([], null)).toBeNull();
+  });
+
+  it("stands in the middle of its column, of a rank or of all", () => {
+    const tokens = rate("tokens", [100, 200], 6400);
+    const [own] = rateLines(ANSWER, tokens, false);
+    expect(Array.from(own?.x ?? [])).toEqual([1.5, 5.5]);
+    expect(own?.label).toBe("rank 4");
+    const [all] = rateLines(ANSWER, tokens, true);
+    expect(all?.label).toBe("all 64 ranks");
+    expect(Array.from(all?.y ?? [])).toEqual([6400, 6400]);
+    const wall = { ...ANSWER, x: "wall" as const, edges: Float64Array.of(0, 10, 14) };
+    expect(Array.from(rateLines(wall, tokens, false)[0]?.x ?? [])).toEqual([5, 12]);
+  });
+
+  it("is not added up where that means nothing", () => {
+    const steps = rate("steps", [5, 6]);
+    expect(canSum(steps)).toBe(false);
+    expect(rateLines(ANSWER, steps, true)[0]?.label).toBe("rank 4");
+  });
+
+  it("reads short, with its unit", () => {
+    expect(rateText(6.791, "steps")).toBe("6.79 steps/s");
+    expect(rateText(1_772_000, "tokens")).toBe("1.77 Mtokens/s");
+    expect(rateText(1_772_000, "tokens", true)).toBe("1.77 M");
+    expect(rateText(40.76e12, "flops")).toBe("40.8 TFLOP/s");
+    expect(rateText(40.8, "mfu")).toBe("40.8 %");
+    expect(rateText(null, "mfu")).toBe("–");
+  });
+
+  it("says what the MFU rests on, or what is missing", () => {
+    expect(flopsWords(ANSWER)).toBe("No MFU. Missing: a and b.");
+    const known = {
+      ...ANSWER,
+      flops: { origin: "trace", perStep: 6e12, devicePeak: 1e15, missing: "" },
+    } as const;
+    expect(flopsWords(known)).toContain("÷ device_peak");
+    expect(flopsWords(known)).toContain("torch's profiler counted");
+    expect(flopsWords(known)).toContain("6.00 TFLOP per step");
+  });
+});
+
+describe("words", () => {
+  it("says what a column stands for", () => {
+    expect(grainWords(ANSWER)).toBe("Each column is the slowest of 4 steps");
+    expect(grainWords({ ...ANSWER, stepsPerColumn: 1 })).toBe("Every step is drawn");
+    expect(grainWords({ ...ANSWER, exact: false })).toContain("estimated");
+  });
+
+  it("gives the trace its window in nanoseconds", () => {
+    expect(traceNs(1_780_000_000_123.5)).toBe("1780000000123500032");
+    expect(traceNs(NaN)).toBe("");
+  });
+});
+
+const STRAGGLERS: StragglersResponse = {
+  run: RUN,
+  numRanks: 64,
+  numLeftOut: 0,
+  numSteps: 100,
+  stepsPerColumn: 1,
+  stepSeconds: 0.1,
+  parts: [],
+  rows: [
+    {
+      rank: 12,
+      host: "node1",
+      slowestShare: 1,
+      excessSeconds: 0.038,
+      part: "dataloader",
+      partExcessSeconds: null,
+      standsOut: true,
+      words: "rank 12: dataloader +38.0 ms",
+    },
+  ],
+  numStandingOut: 1,
+  part: "dataloader",
+  findings: [],
+};
+
+describe("stragglers", () => {
+  it("says how many there are, and what was left out", () => {
+    expect(headWords(STRAGGLERS)).toBe(
+      "1 of 64 ranks stands out; the 1 that cost most are listed",
+    );
+    expect(
+      headWords({ ...STRAGGLERS, numStandingOut: 0, numLeftOut: 3, stepsPerColumn: 8 }),
+    ).toBe(
+      "no rank of 64 stands out; the 1 that cost most are listed; 3 could not be compared; means of 8 steps are compared",
+    );
+  });
+
+  it("writes numbers, and nothing for what is not known", () => {
+    const { columns } = stragglersTable(STRAGGLERS);
+    const values = Object.fromEntries(columns.map((one) => [one.name, one.values]));
+    expect(values["excess_seconds"]).toEqual([0.038]);
+    expect(values["part_excess_seconds"]).toEqual([NaN]);
+    expect(beyond(0.038)).toBe("+38.0 ms");
+    expect(beyond(null)).toBe("–");
+  });
+});
+
+describe("a step", () =>
+  it("is written rank by rank with its parts", () => {
+    const step: StepResponse = {
+      run: RUN,
+      step: 7,
+      numRanks: 2,
+      numUnread: 0,
+      ranks: Int32Array.of(5, 1),
+      host: Int32Array.of(0, 9),
+      hosts: ["node0"],
+      seconds: Float64Array.of(2, 1),
+      startMs: Float64Array.of(0, 0),
+      endMs: Float64Array.of(2000, 1000),
+      parts: [{ name: "eval", seconds: Float64Array.of(1, NaN) }],
+      memorySeries: "step/rss_bytes",
+      memoryBytes: Float64Array.of(10, 20),
+      absent: [],
+    };
+    const { columns } = stepTable(step);
+    expect(columns.map(({ name }) => name)).toEqual([
+      "rank",
+      "host",
+      "step_time_seconds",
+      "eval_seconds",
+      "rss_bytes",
+      "start_ms",
+      "end_ms",
+    ]);
+    expect(columns[1]?.values).toEqual(["node0", ""]);
+  }));
+
+describe("the map of ranks", () => {
+  const cells = {
+    run: RUN,
+    series: null,
+    xLow: 0,
+    xHigh: 9,
+    x0: 0,
+    stepsPerColumn: 1,
+    numRows: 2,
+    numColumns: 3,
+    ranksPerRow: 2,
+    rowRank: Int32Array.of(0, 2),
+    values: Uint16Array.of(0, 1, 32768, 32768, 32768, 65535),
+    valueLow: -10,
+    valueHigh: 10,
+    capacityBytes: null,
+    exact: true,
+    marks: [],
+    absent: [],
+  };
+
+  it("knows the ranks of pooled rows", () =>
+    expect(Array.from(ranksOf(cells, 3))).toEqual([0, 1, 2]));
+
+  it("has as many shades to both sides, and none for what hardly differs", () => {
+    expect(divergingDomain(cells)).toEqual({
+      low: -10,
+      high: 10,
+      capacity: false,
+      diverging: true,
+    });
+    const flat = { ...cells, valueLow: -0.1, valueHigh: 0.1 };
+    expect(divergingDomain(flat)).toMatchObject({ low: -5, high: 5 });
+  });
+});

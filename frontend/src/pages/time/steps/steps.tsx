@@ -1,0 +1,193 @@
+/**
+ * Steps: what the time of each step went to, with throughput and the step's memory peak
+ * on the same axis, and which ranks the others wait for.
+ */
+
+import { useMemo, useRef } from "preact/hooks";
+import type { StepsResponse } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import { partLabel } from "../../../model/words/step_part";
+import { Findings } from "../../../widgets/finding/finding";
+import type { ExportSource } from "../../../widgets/export/source";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { useWidth } from "../../../widgets/line_chart/use_size";
+import type { PartStackHandle } from "../../../widgets/part_stack/types";
+import { Waiting } from "../../../widgets/state/state";
+import { AbsentList } from "../../shared/panels/absent_list";
+import { NotCollected } from "../../shared/panels/not_collected";
+import { useRange } from "../../shared/range/use_range";
+import { useTwoAnswers } from "../../shared/range/use_two_answers";
+import type { ViewProps } from "../../shared/view_props";
+import { Controls, Figures } from "./controls";
+import { MemoryChart } from "./memory_chart";
+import { CHART_PX, HEAT_PARTS, readSteps } from "./params";
+import { StepMap } from "./rank_map";
+import { RateChart } from "./rate_chart";
+import { Stack, STACK_PX } from "./stack_part";
+import { StepDrawer } from "./step_drawer";
+import "./steps.css";
+import { StragglersTable } from "./stragglers_table";
+import { useStepsCommands } from "./use_steps_commands";
+
+const SNIPPET = `with collector.record(logdir) as rec:
+    rec.attach(model, optimizer)
+    for batch in rec.loader(dataloader):
+        train_step(batch)
+        rec.step(samples=len(batch))`;
+
+export function StepsView(props: ViewProps) {
+  const { client, run, ranks, pollMs, commands } = props;
+  const params = readSteps(props.params);
+  const box = useRef<HTMLDivElement>(null);
+  const px = Math.round(useWidth(box));
+  const { shown, settled, setRange } = useRange(props.params, (changes) => {
+    // The range says of which axis it is, so that every view reads it alike.
+    props.setParams({ x: params.x === "step" ? null : params.x, ...changes });
+  });
+  const subject = {
+    run: run.id,
+    rank: ranks.rank,
+    ranks: ranks.filter,
+    x: params.x,
+    phase: params.phase,
+    of: params.of,
+  };
+  const data = useTwoAnswers(client, "steps", subject, shown, settled, px, pollMs);
+  const answer = data.drawn ?? data.whole;
+  const drawn = answer?.rank === null ? null : answer;
+  // The slowest answer, and nothing above waits for it.
+  const late = useLive(
+    client,
+    "stragglers",
+    drawn === null
+      ? null
+      : { run: run.id, rank: ranks.rank, ranks: ranks.filter, phase: params.phase },
+    pollMs,
+  );
+  const stragglers = late.data;
+  const extent = useMemo(
+    () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
+    [answer?.xLow, answer?.xHigh, answer?.x],
+  );
+  const handle = useRef<PartStackHandle | null>(null);
+  const stackExport = useRef<ExportSource | null>(null);
+  const mapExport = useRef<ExportSource | null>(null);
+  const pin = (step: number | null): void =>
+    props.setParams({ step: step?.toString() ?? null }, "push");
+  const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
+
+  useStepsCommands(commands, {
+    extent,
+    shown,
+    setRange,
+    step: params.step,
+    unpin: () => pin(null),
+    say: props.say,
+    handle,
+    stack: stackExport,
+    map: hasMap ? mapExport : null,
+  });
+
+  return (
+    <div class="steps" ref={box} aria-busy={data.stale}>
+      <Waiting
+        error={data.error}
+        hasContent={answer !== null}
+        blocksPx={[32, STACK_PX]}
+      />
+      {answer?.rank === null && (
+        <NotCollected
+          title="No steps were recorded in this run"
+          absent={[]}
+          snippet={SNIPPET}
+          note="Each call of rec.step ends a step. Its parts are timed automatically."
+        />
+      )}
+      {drawn !== null && (
+        <>
+          <Controls answer={drawn} params={params} setParams={props.setParams} />
+          <Figures answer={drawn} stragglers={stragglers} />
+          <Waiting error={late.error} hasContent />
+          {stragglers !== null && (
+            <Findings {...props} findings={stragglers.findings} />
+          )}
+          <Stack
+            view={props}
+            answer={drawn}
+            whole={data.whole}
+            stale={data.stale}
+            extent={extent}
+            range={shown}
+            setRange={setRange}
+            pinned={params.step}
+            pin={pin}
+            handle={handle}
+            exporter={stackExport}
+          />
+          <RateChart
+            view={props}
+            answer={drawn}
+            params={params}
+            extent={extent}
+            range={shown}
+            setRange={setRange}
+          />
+          {drawn.memorySeries !== null && (
+            <MemoryChart
+              view={props}
+              params={params}
+              series={drawn.memorySeries}
+              extent={extent}
+              shown={shown}
+              settled={settled}
+              setRange={setRange}
+              px={px}
+              heightPx={CHART_PX}
+            />
+          )}
+          {hasMap && (
+            <StepMap
+              view={props}
+              params={params}
+              telling={HEAT_PARTS.find((one) => one === stragglers?.part) ?? "step"}
+              range={shown}
+              setRange={setRange}
+              onPick={pin}
+              px={px}
+              exporter={mapExport}
+            />
+          )}
+          {stragglers !== null && hasMap && (
+            <StragglersTable
+              data={stragglers}
+              pinned={ranks.pinned}
+              onPick={props.chooseRank}
+            />
+          )}
+          <AbsentList
+            absent={drawn.absent.map(({ name, reason, remedy }) => ({
+              source: partLabel(name),
+              reason,
+              remedy,
+              note: "part of the step",
+            }))}
+          />
+          {params.step !== null && (
+            <StepDrawer
+              view={props}
+              step={params.step}
+              phase={params.phase}
+              close={() => pin(null)}
+            />
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Steps reach half a step to either side, as the heatmap's cells do. */
+function extentOf(answer: StepsResponse): XRange {
+  const half = answer.x === "step" ? 0.5 : 0;
+  return { low: answer.xLow - half, high: answer.xHigh + half };
+}

@@ -1,0 +1,112 @@
+/** What the Trace page does besides drawing: first look, files, Perfetto. */
+
+import type {
+  RunSummary,
+  TraceRangeResponse,
+  TraceResponse,
+  TraceSource,
+} from "../../../api/types.gen";
+import type { Origin } from "../../../model/words/origin";
+import type { ExportSource } from "../../../widgets/export/source";
+import { openInPerfetto, perfettoPlace } from "./perfetto";
+import type { NsRange } from "./plot/place";
+
+/** A trace that takes less of the time than this is looked at first. */
+const SMALL_SHARE = 0.5;
+
+/** What is shown at first: the profiler's traces, where spans go far beyond them. */
+export function firstWindow(
+  { sources }: Pick<TraceResponse, "sources">,
+  extent: NsRange,
+): NsRange {
+  const traces = sources.filter(
+    ({ kind, state, endNs, startNs }) =>
+      kind === "trace" && state === "ready" && endNs > startNs,
+  );
+  if (traces.length === 0) return extent;
+  const low = Math.min(...traces.map(({ startNs }) => startNs));
+  const high = Math.max(...traces.map(({ endNs }) => endNs));
+  const span = high - low;
+  if (span > SMALL_SHARE * (extent.high - extent.low)) return extent;
+  return { low: low - 0.02 * span, high: high + 0.02 * span };
+}
+
+export function fileUrl(run: string, source: string): string {
+  const words = new URLSearchParams({ run, source });
+  return `./trace_file?${words.toString()}`;
+}
+
+export function mergedUrl(run: string): string {
+  return `./trace_merged?${new URLSearchParams({ run }).toString()}`;
+}
+
+/** The one file that is shown, where there is one alone; null: all are merged. */
+function onlyFile({ sources }: Pick<TraceResponse, "sources">): TraceSource | null {
+  const others = sources.filter(({ kind }) => kind !== "counters");
+  const [only] = others;
+  return others.length === 1 && only?.hasFile === true ? only : null;
+}
+
+export function perfettoUrl(
+  answer: Pick<TraceResponse, "sources">,
+  run: string,
+): string {
+  const only = onlyFile(answer);
+  return only === null ? mergedUrl(run) : fileUrl(run, only.id);
+}
+
+export function openPerfetto(
+  answer: TraceResponse,
+  run: RunSummary,
+  say: (sentence: string) => void,
+): void {
+  const place = perfettoPlace(answer.perfetto, document.baseURI);
+  const url = perfettoUrl(answer, run.id);
+  say("Handing the trace to Perfetto’s tab");
+  const fileName = onlyFile(answer)?.name ?? `${run.name}.merged_trace.json.gz`;
+  openInPerfetto(place, run.name, fileName, async () => {
+    const response = await fetch(url, { cache: "no-store" });
+    if (!response.ok) throw new Error(await refusalOf(response));
+    return response;
+  }).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    say(`Perfetto was not given the trace: ${why}`);
+  });
+}
+
+async function refusalOf(response: Response): Promise<string> {
+  try {
+    const body: unknown = await response.json();
+    if (typeof body === "object" && body !== null && "what" in body) {
+      return String(body.what);
+    }
+  } catch {
+    // Not our server's own words.
+  }
+  return `the server answered ${response.status}`;
+}
+
+export function rangeExport(sums: TraceRangeResponse, origin: Origin): ExportSource {
+  return {
+    origin,
+    name: "trace sums by name",
+    table: () => ({
+      numRows: sums.names.length,
+      columns: [
+        { name: "name", values: sums.names },
+        { name: "category", values: sums.categories },
+        { name: "count", values: sums.count },
+        { name: "total (ns)", values: sums.totalNs },
+        { name: "self (ns)", values: sums.selfNs },
+        { name: "longest (ns)", values: sums.maxNs },
+      ],
+    }),
+    about: () => ({ slices: sums.numSlices }),
+  };
+}
+
+/** `rank0.pt.trace.json.gz · 3.1 MiB`. */
+export function sourceTitle({ kind, name, rank }: TraceSource): string {
+  const of = rank === null ? "" : `rank ${rank}: `;
+  return kind === "spans" ? `${of}spans` : `${of}${name}`;
+}

@@ -1,0 +1,122 @@
+/**
+ * Hands a trace to Perfetto in a tab of its own: it is asked until it answers, and then
+ * given the bytes. They go from this browser to that tab; nothing is uploaded.
+ */
+
+import { formatBytes } from "../../../base/bytes";
+
+const HOSTED = "https://ui.perfetto.dev";
+const ASK_MS = 150;
+const PATIENCE_MS = 60_000;
+
+/** What one buffer of a browser holds; a larger trace cannot be handed on in one. */
+export const MOST_BYTES = 2 ** 31 - 1;
+
+export interface PerfettoPlace {
+  readonly url: string;
+  readonly origin: string;
+}
+
+export function perfettoPlace(where: "hosted" | "local", page: string): PerfettoPlace {
+  if (where === "hosted") return { url: HOSTED, origin: HOSTED };
+  const url = new URL("./perfetto/index.html", page);
+  return { url: url.href, origin: url.origin };
+}
+
+class PerfettoError extends Error {
+  override readonly name = "PerfettoError";
+}
+
+/** Waits until the tab answers to PING; throws `PerfettoError` where it does not. */
+function answered(tab: Window, origin: string, given: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const begun = performance.now();
+    const stop = (): void => {
+      window.clearInterval(timer);
+      window.removeEventListener("message", onMessage);
+      given.removeEventListener("abort", stop);
+    };
+    const onMessage = (event: MessageEvent<unknown>): void => {
+      if (event.source !== tab || event.origin !== origin || event.data !== "PONG")
+        return;
+      stop();
+      resolve();
+    };
+    const ask = (): void => {
+      if (tab.closed) {
+        stop();
+        reject(new PerfettoError("its tab was closed"));
+      } else if (performance.now() - begun > PATIENCE_MS) {
+        stop();
+        reject(new PerfettoError("it does not answer: is it reachable from here?"));
+      } else {
+        // To whatever is there yet: an empty page at first, of another origin.
+        tab.postMessage("PING", "*");
+      }
+    };
+    const timer = window.setInterval(ask, ASK_MS);
+    window.addEventListener("message", onMessage);
+    given.addEventListener("abort", stop);
+  });
+}
+
+/**
+ * The answer, where a browser can hand on what it brings; throws `PerfettoError` before
+ * that is fetched where the server tells that it is more.
+ */
+export function small(response: Response): Response {
+  const told = Number(response.headers.get("Content-Length") ?? "0");
+  if (told > MOST_BYTES) {
+    throw new PerfettoError(
+      `it has ${formatBytes(told)}, and a browser hands on at most ${formatBytes(MOST_BYTES)}: download it, and open it with Perfetto’s trace_processor`,
+    );
+  }
+  return response;
+}
+
+/** The bytes of an answer; throws `PerfettoError` where they are too many after all. */
+export async function bytesOf(response: Response): Promise<ArrayBuffer> {
+  try {
+    return await response.arrayBuffer();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new PerfettoError(
+      "it is larger than this browser can hold in one piece: download it instead",
+    );
+  }
+}
+
+/**
+ * Must be called while a click is handled, or the browser lets no tab open.
+ * Where the trace cannot be had, the tab is closed again. It stays empty until the server
+ * answers: one that is closed on its way to another origin may stay open for good.
+ */
+export async function openInPerfetto(
+  place: PerfettoPlace,
+  title: string,
+  fileName: string,
+  trace: () => Promise<Response>,
+): Promise<void> {
+  const tab = window.open("about:blank", "_blank");
+  if (tab === null) {
+    throw new PerfettoError(
+      "the browser let no tab open: allow pop-ups for this page and try again, or download the trace and open it there",
+    );
+  }
+  const given = new AbortController();
+  const orClose = (error: unknown): never => {
+    tab.close();
+    throw error;
+  };
+  try {
+    const response = await trace().then(small).catch(orClose);
+    tab.location.replace(place.url);
+    const [buffer] = await Promise.all([
+      bytesOf(response).catch(orClose),
+      answered(tab, place.origin, given.signal),
+    ]);
+    tab.postMessage({ perfetto: { buffer, title, fileName } }, place.origin, [buffer]);
+  } finally {
+    given.abort();
+  }
+}

@@ -1,0 +1,192 @@
+/** Where each track lies: ranks, in them processes, in them tracks. In CSS px. Pure. */
+
+import type { TraceResponse, TraceTrack } from "../../../../api/types.gen";
+import { columnLabel } from "../../../../model/words/column_label";
+
+export const LANE_PX = 16;
+export const COUNTER_PX = 44;
+const HEAD_PX = 24;
+const GAP_PX = 6;
+
+export interface Row {
+  readonly kind: "rank" | "process" | "track";
+  /** Stable: stands in the URL where it is folded. */
+  readonly key: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly y: number;
+  readonly heightPx: number;
+  readonly folded: boolean;
+  /** Whether folding it hides anything. */
+  readonly foldable: boolean;
+  readonly track: TraceTrack | null;
+  /** `id:index`; "" of headings. */
+  readonly trackKey: string;
+  /** Levels that are drawn. */
+  readonly lanes: number;
+  /** Whether instants have a lane above them. */
+  readonly hasMarks: boolean;
+}
+
+export interface Layout {
+  readonly rows: readonly Row[];
+  readonly totalPx: number;
+  /** Of tracks that are drawn. */
+  readonly byTrack: ReadonlyMap<string, Row>;
+}
+
+function trackLabel(track: TraceTrack): string {
+  return track.kind === "counter" && track.unit !== null
+    ? columnLabel(track.name)
+    : track.name;
+}
+
+function trackHint(track: TraceTrack): string {
+  const parts = [`${track.process} · ${trackLabel(track)}`];
+  if (track.kind !== "counter") {
+    parts.push(`${track.numSlices.toLocaleString("en-US")} slices`);
+    parts.push(`${track.numLevels} ${track.numLevels === 1 ? "level" : "levels"}`);
+    if (track.numInstants > 0) {
+      parts.push(`${track.numInstants.toLocaleString("en-US")} instants`);
+    }
+  }
+  return parts.join(" · ");
+}
+
+/** Ranks in order; their tracks by source and process, as the server gives them. */
+export function layoutOf(
+  answer: Pick<TraceResponse, "sources" | "tracks">,
+  closed: ReadonlySet<string>,
+): Layout {
+  const rows: Row[] = [];
+  let y = 0;
+  const add = (row: Omit<Row, "y" | "folded">): boolean => {
+    const folded = closed.has(row.key);
+    rows.push({ ...row, y, folded });
+    y += row.heightPx;
+    return folded;
+  };
+  let rank: number | null | undefined;
+  let rankFolded = false;
+  let process: string | null = null;
+  let processFolded = false;
+  for (const track of answer.tracks) {
+    const source = answer.sources[track.source];
+    if (source === undefined) continue;
+    if (track.rank !== rank) {
+      rank = track.rank;
+      process = null;
+      const label = rank === null ? "Rank not known" : `Rank ${rank}`;
+      const key = `r${rank ?? ""}`;
+      if (rows.length > 0) y += GAP_PX;
+      rankFolded = add(heading("rank", key, label, source.name));
+    }
+    if (rankFolded) continue;
+    const name = `${source.id}/${track.process}`;
+    if (name !== process) {
+      process = name;
+      const key = `p${source.id}.${track.index}`;
+      processFolded = add(heading("process", key, track.process, source.name));
+    }
+    if (processFolded) continue;
+    const trackKey = `${source.id}:${track.index}`;
+    const folded = closed.has(trackKey);
+    const counter = track.kind === "counter";
+    const hasMarks = track.numInstants > 0;
+    // One of instants alone needs no lane of slices.
+    const least = hasMarks ? 0 : 1;
+    const lanes = counter ? 0 : Math.max(least, folded ? 1 : track.numLevels);
+    const heightPx = counter
+      ? folded
+        ? LANE_PX + GAP_PX
+        : COUNTER_PX + GAP_PX
+      : (lanes + (hasMarks ? 1 : 0)) * LANE_PX + GAP_PX;
+    add({
+      kind: "track",
+      key: trackKey,
+      label: trackLabel(track),
+      hint: trackHint(track),
+      heightPx,
+      foldable: counter || track.numLevels > 1,
+      track,
+      trackKey,
+      lanes,
+      hasMarks,
+    });
+  }
+  const byTrack = new Map(
+    rows.filter(({ kind }) => kind === "track").map((row) => [row.trackKey, row]),
+  );
+  return { rows, totalPx: y, byTrack };
+}
+
+function heading(
+  kind: "rank" | "process",
+  key: string,
+  label: string,
+  hint: string,
+): Omit<Row, "y" | "folded"> {
+  return {
+    kind,
+    key,
+    label,
+    hint,
+    heightPx: HEAD_PX,
+    foldable: true,
+    track: null,
+    trackKey: "",
+    lanes: 0,
+    hasMarks: false,
+  };
+}
+
+/** Rows that touch a stretch of heights. */
+export function rowsBetween(
+  layout: Layout,
+  top: number,
+  bottom: number,
+): readonly Row[] {
+  return layout.rows.filter((row) => row.y + row.heightPx > top && row.y < bottom);
+}
+
+/** Tracks as the routes read them: `id:0-4,7;id:1`. */
+export function tracksQuery(rows: readonly Row[]): string {
+  const bySource = new Map<string, number[]>();
+  for (const { trackKey, track } of rows) {
+    if (track === null) continue;
+    const id = trackKey.slice(0, trackKey.lastIndexOf(":"));
+    const known = bySource.get(id);
+    if (known === undefined) bySource.set(id, [track.index]);
+    else known.push(track.index);
+  }
+  return [...bySource].map(([id, indices]) => `${id}:${spans(indices)}`).join(";");
+}
+
+function spans(indices: readonly number[]): string {
+  const sorted = [...new Set(indices)].sort((a, b) => a - b);
+  const parts: string[] = [];
+  for (let i = 0; i < sorted.length;) {
+    const first = sorted[i] ?? 0;
+    let last = first;
+    while (sorted[i + 1] === last + 1) {
+      last += 1;
+      i += 1;
+    }
+    i += 1;
+    parts.push(first === last ? first.toString() : `${first}-${last}`);
+  }
+  return parts.join(",");
+}
+
+/** The top of a level of a track, or of its instants (below 0); null: not in the layout. */
+export function laneTop(
+  layout: Layout,
+  trackKey: string,
+  level: number,
+): number | null {
+  const row = layout.byTrack.get(trackKey);
+  if (row === undefined) return null;
+  if (level < 0) return row.y;
+  const first = row.y + (row.hasMarks ? LANE_PX : 0);
+  return first + Math.min(level, Math.max(0, row.lanes - 1)) * LANE_PX;
+}

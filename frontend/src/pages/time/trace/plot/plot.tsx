@@ -1,0 +1,232 @@
+/**
+ * The timeline itself: names at the left, slices on the raster, what lies over them on a
+ * second canvas. It listens to the window by itself, so that a pan renders nothing else.
+ */
+
+import { useSignal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { TraceResponse } from "../../../../api/types.gen";
+import type { ByteUnit } from "../../../../base/bytes";
+import type { Theme } from "../../../../base/tokens";
+import type { RectPx } from "../../../../render/viewport";
+import { useWidth } from "../../../../widgets/line_chart/use_size";
+import { TraceColours } from "../paint/colours";
+import type { Hover } from "./hovering";
+import type { Mark } from "../tiles/instants";
+import { LANE_PX, laneTop, type Layout } from "./layout";
+import type { TraceLoader } from "../tiles/loader";
+import { Names, NAMES_PX } from "./names";
+import { RULER_PX } from "../paint/ruler";
+import type { Arrow, NsRange, Place } from "./place";
+import { attachPlotGestures, FLAT_PX, onPlotKey, type PlotInput } from "./input";
+import { PlotTip } from "./tip";
+import { PlotStage, type Scene } from "./stage";
+import type { Piece } from "../tiles/tile";
+import type { Sought } from "../state/moves";
+
+export interface PlotProps {
+  readonly answer: TraceResponse;
+  readonly layout: Layout;
+  readonly loader: TraceLoader;
+  /** Raised whenever tiles arrive. */
+  readonly version: ReadonlySignal<number>;
+  /** What is in sight, since the timeline's base. */
+  readonly window: Signal<NsRange>;
+  readonly world: NsRange;
+  readonly find: string;
+  readonly selected: Place | null;
+  readonly related: readonly Place[];
+  readonly arrows: readonly Arrow[];
+  readonly range: NsRange | null;
+  readonly onSelect: (piece: Piece | null) => void;
+  readonly onInstant: (mark: Mark) => void;
+  readonly onZoomTo: (window: NsRange) => void;
+  readonly onRange: (range: NsRange, tracks: string) => void;
+  readonly onFit: () => void;
+  readonly onFold: (key: string) => void;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+  readonly heightPx: number;
+  readonly label: string;
+  readonly summary: string;
+  /** Where to scroll to, and so often that it changed. */
+  readonly scrollTo: ReadonlySignal<Sought | null>;
+}
+
+export function Plot(props: PlotProps) {
+  const { layout, loader, window: shown, theme, heightPx } = props;
+  const root = useRef<HTMLDivElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const gestures = useRef<HTMLDivElement>(null);
+  const cells = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const ruler = useRef<HTMLCanvasElement>(null);
+  const stage = useRef<PlotStage | null>(null);
+  const hover = useSignal<Hover | null>(null);
+  const box = useSignal<RectPx | null>(null);
+  const failure = useSignal("");
+  const spoken = useSignal("");
+  const helpId = useId();
+  const widthPx = Math.max(0, useWidth(scroller) - NAMES_PX);
+  const totalPx = Math.max(layout.totalPx, heightPx);
+  const colours = useMemo(() => new TraceColours(theme), [theme]);
+  const scene: Scene = { ...props, colours, widthPx };
+  const latest = useRef({ props, widthPx });
+  latest.current = { props, widthPx };
+  const input = useMemo(
+    (): PlotInput => ({
+      stage: () => stage.current,
+      props: () => latest.current.props,
+      size: () => ({
+        widthPx: latest.current.widthPx,
+        heightPx: latest.current.props.heightPx,
+      }),
+      scroller: () => scroller.current,
+      hover,
+      box,
+      spoken,
+    }),
+    [hover, box, spoken],
+  );
+
+  useLayoutEffect(() => {
+    if (!root.current || !cells.current || !over.current || !ruler.current) return;
+    const elements = {
+      root: root.current,
+      cells: cells.current,
+      over: over.current,
+      ruler: ruler.current,
+    };
+    const made = new PlotStage(elements, scene, hover, (message) => {
+      failure.value = message;
+    });
+    stage.current = made;
+    return () => {
+      made.dispose();
+      stage.current = null;
+    };
+  }, [hover, failure]);
+  useEffect(() => stage.current?.show(scene));
+  useEffect(() => {
+    const stops = [
+      shown.subscribe(() => stage.current?.moved()),
+      props.version.subscribe(() => {
+        stage.current?.rebuild();
+        stage.current?.paintSoon();
+      }),
+      hover.subscribe(() => stage.current?.paintSoon()),
+      props.scrollTo.subscribe((sought) => {
+        if (sought !== null) bringIntoSight(sought, input);
+      }),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [shown, props.version, props.scrollTo, input]);
+  useEffect(() => {
+    if (gestures.current === null) return undefined;
+    return attachPlotGestures(gestures.current, input);
+  }, [input]);
+
+  return (
+    <div class="trace-plot" ref={root} data-loading={loader.loading ? "" : undefined}>
+      <div class="trace-ruler" style={{ height: `${RULER_PX}px` }}>
+        <span class="trace-corner" style={{ width: `${NAMES_PX}px` }}>
+          <span class="quiet">since the beginning</span>
+          <span class="quiet">{props.answer.steps.number.length > 0 && "steps"}</span>
+        </span>
+        <canvas
+          ref={ruler}
+          style={{ width: `${widthPx}px`, height: `${RULER_PX}px` }}
+        />
+      </div>
+      <div
+        ref={scroller}
+        class="trace-scroll"
+        style={{ height: `${heightPx}px` }}
+        onScroll={(event) => {
+          if (stage.current === null) return;
+          stage.current.scrollPx = event.currentTarget.scrollTop;
+          stage.current.moved();
+        }}
+      >
+        <div class="trace-inner" style={{ height: `${totalPx}px` }}>
+          <Names layout={layout} byteUnit={props.byteUnit} onFold={props.onFold} />
+          <div
+            ref={gestures}
+            class="trace-canvas"
+            style={{
+              marginLeft: `${NAMES_PX}px`,
+              width: `${widthPx}px`,
+              height: `${heightPx}px`,
+            }}
+            tabIndex={0}
+            role="application"
+            aria-label={props.label}
+            aria-describedby={helpId}
+            onKeyDown={(event) => onPlotKey(event, input)}
+          >
+            <canvas
+              ref={cells}
+              class="trace-cells"
+              style={{ width: `${widthPx}px`, height: `${heightPx}px` }}
+            />
+            <canvas
+              ref={over}
+              class="trace-over"
+              style={{ width: `${widthPx}px`, height: `${heightPx}px` }}
+            />
+            <SelectionBox box={box} />
+            <PlotTip
+              hover={hover}
+              widthPx={widthPx}
+              heightPx={heightPx}
+              byteUnit={props.byteUnit}
+              theme={theme}
+            />
+          </div>
+        </div>
+      </div>
+      {failure.value !== "" && (
+        <p role="alert" class="trace-failure">
+          The timeline could not be drawn: {failure}
+        </p>
+      )}
+      <p id={helpId} class="off-screen">
+        {props.summary} The wheel zooms, dragging pans, shift and drag sums up a range.
+        W and S zoom, A and D pan, arrow up and down scroll, arrow left and right go
+        from slice to slice, F shows everything.
+      </p>
+      <p class="off-screen" aria-live="polite">
+        {spoken}
+      </p>
+    </div>
+  );
+}
+
+function SelectionBox({ box }: { readonly box: ReadonlySignal<RectPx | null> }) {
+  const drawn = box.value;
+  if (drawn === null) return null;
+  const flat = drawn.height < FLAT_PX;
+  return (
+    <div
+      class="trace-box"
+      style={{
+        left: `${drawn.x}px`,
+        width: `${drawn.width}px`,
+        top: flat ? 0 : `${drawn.y}px`,
+        height: flat ? "100%" : `${drawn.height}px`,
+      }}
+    />
+  );
+}
+
+function bringIntoSight({ trackKey, level }: Sought, input: PlotInput): void {
+  const { layout, heightPx } = input.props();
+  const top = laneTop(layout, trackKey, level);
+  if (top === null) return;
+  const seen = input.stage()?.scrollPx ?? 0;
+  if (top < seen + 8 || top + LANE_PX > seen + heightPx - 8) {
+    input.scroller()?.scrollTo({ top: Math.max(0, top - heightPx / 3) });
+  }
+}

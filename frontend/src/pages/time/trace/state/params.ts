@@ -1,0 +1,105 @@
+/** The Trace page's words in the URL, read and checked. Pure. */
+
+import { whole } from "../../../memory/history/params";
+
+/** A stretch of time in nanoseconds since 1970: beyond what a number holds exactly. */
+export interface Stretch {
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+/** A slice, or an instant, by its source and row. */
+export interface SliceRef {
+  readonly source: string;
+  readonly row: number;
+}
+
+export interface TraceParams {
+  /** null: what is shown first, or everything. */
+  readonly window: Stretch | null;
+  readonly slice: SliceRef | null;
+  readonly instant: SliceRef | null;
+  /** What is summed up in the drawer. */
+  readonly range: Stretch | null;
+  /** Of these tracks, as the routes read them; "" for all that are shown. */
+  readonly rangeTracks: string;
+  readonly find: string;
+  /** Keys of what is folded away. */
+  readonly closed: ReadonlySet<string>;
+  /** null: the newest of each rank. */
+  readonly cycle: number | null;
+}
+
+const TIME = /^-?\d{1,19}$/;
+const SLICE = /^([A-Za-z0-9_.-]{1,64}):(\d{1,10})$/;
+
+export function stretch(
+  low: string | undefined,
+  high: string | undefined,
+): Stretch | null {
+  if (low === undefined || high === undefined) return null;
+  if (!TIME.test(low) || !TIME.test(high)) return null;
+  const [a, b] = [BigInt(low), BigInt(high)];
+  return a < b ? { low: a, high: b } : null;
+}
+
+export function sliceRef(text: string | undefined): SliceRef | null {
+  const match = SLICE.exec(text ?? "");
+  if (match === null) return null;
+  return { source: match[1] ?? "", row: Number(match[2]) };
+}
+
+export function readTrace(params: ReadonlyMap<string, string>): TraceParams {
+  const closed = params.get("closed") ?? "";
+  return {
+    window: stretch(params.get("w0"), params.get("w1")),
+    slice: sliceRef(params.get("slice")),
+    instant: sliceRef(params.get("instant")),
+    range: stretch(params.get("r0"), params.get("r1")),
+    rangeTracks: params.get("r_tracks") ?? "",
+    find: params.get("find") ?? "",
+    closed: new Set(closed.split(",").filter((key) => key !== "")),
+    cycle: whole(params.get("cycle")),
+  };
+}
+
+export type Words = Readonly<Record<string, string | null>>;
+
+export function windowWords(window: Stretch | null): Words {
+  return { w0: window?.low.toString() ?? null, w1: window?.high.toString() ?? null };
+}
+
+export function rangeWords(range: Stretch | null, tracks: string): Words {
+  return {
+    r0: range?.low.toString() ?? null,
+    r1: range?.high.toString() ?? null,
+    r_tracks: range === null || tracks === "" ? null : tracks,
+    slice: null,
+    instant: null,
+  };
+}
+
+export function sliceWords(slice: SliceRef | null): Words {
+  return {
+    slice: slice === null ? null : `${slice.source}:${slice.row}`,
+    instant: null,
+    r0: null,
+    r1: null,
+    r_tracks: null,
+  };
+}
+
+export function instantWords(instant: SliceRef | null): Words {
+  const words = sliceWords(null);
+  if (instant === null) return words;
+  return { ...words, instant: `${instant.source}:${instant.row}` };
+}
+
+/** Nanoseconds since `base`, as a number: exact within 104 days of it. */
+export function since(base: bigint, time: bigint): number {
+  return Number(time - base);
+}
+
+export function absolute(base: bigint, ns: number): bigint {
+  return base + BigInt(Math.round(ns));
+}

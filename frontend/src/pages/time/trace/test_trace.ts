@@ -1,0 +1,153 @@
+/** Answers for tests: two ranks, nested slices, a counter. */
+
+import type {
+  TraceResponse,
+  TraceSlicesResponse,
+  TraceSource,
+  TraceTrack,
+} from "../../../api/types.gen";
+
+export const BASE = 1_780_000_000_000_000_123n;
+
+export function testSource(id: string, more: Partial<TraceSource> = {}): TraceSource {
+  return {
+    id,
+    kind: "trace",
+    name: `${id}.pt.trace.json`,
+    rank: 0,
+    cycle: 1,
+    state: "ready",
+    progress: 1,
+    doing: "",
+    problem: null,
+    numBytes: 10,
+    numSlices: 4,
+    startNs: 0,
+    endNs: 1_000,
+    clock: null,
+    notes: [],
+    hasFile: true,
+    ...more,
+  };
+}
+
+export function testTrack(more: Partial<TraceTrack> = {}): TraceTrack {
+  return {
+    source: 0,
+    index: 0,
+    name: "thread 1",
+    process: "python 7",
+    kind: "host",
+    rank: 0,
+    device: null,
+    stream: null,
+    numSlices: 4,
+    numLevels: 2,
+    numInstants: 0,
+    unit: null,
+    most: null,
+    least: null,
+    ...more,
+  };
+}
+
+export function testTrace(more: Partial<TraceResponse> = {}): TraceResponse {
+  return {
+    run: {
+      id: "r",
+      name: "exp",
+      numRanks: 2,
+      worldSize: 2,
+      numAttempts: 1,
+      firstMs: 0,
+      lastMs: 0,
+      lastStep: null,
+      live: false,
+      simulated: false,
+      virtualGpu: "",
+      imported: false,
+      madeOf: "recording",
+      deviceType: "cuda",
+      numProblems: 0,
+    },
+    baseNs: BASE.toString(),
+    endNs: 1_000,
+    sources: [testSource("a"), testSource("b", { rank: 1 })],
+    tracks: [
+      testTrack(),
+      testTrack({ index: 1, name: "stream 7", process: "GPU 0", numLevels: 1 }),
+      testTrack({ source: 1, rank: 1 }),
+      testTrack({
+        source: 1,
+        index: 3,
+        rank: 1,
+        name: "allocated_peak_bytes",
+        process: "Memory",
+        kind: "counter",
+        numSlices: 0,
+        numLevels: 0,
+        unit: "bytes",
+        most: 4096,
+        least: 0,
+      }),
+    ],
+    steps: {
+      number: Int32Array.of(5, 6),
+      startNs: Float64Array.of(0, 500),
+      endNs: Float64Array.of(480, 990),
+    },
+    choices: [],
+    numRanks: 2,
+    shownRanks: [0, 1],
+    problems: [],
+    stillReading: false,
+    perfetto: "hosted",
+    ...more,
+  };
+}
+
+/** Four slices of track a:0: two levels; the last of level 1 is a block of 9. */
+export function testSlices(
+  more: Partial<TraceSlicesResponse> = {},
+): TraceSlicesResponse {
+  return {
+    t0: BASE.toString(),
+    unitNs: 2,
+    zoom: 3,
+    lanes: [
+      { track: "a:0", level: 0 },
+      { track: "a:0", level: 1 },
+    ],
+    laneStart: Int32Array.of(0, 1, 4),
+    start: Int32Array.of(0, 10, 100, 300),
+    duration: Int32Array.of(500, 50, 100, 100),
+    row: Int32Array.of(0, 1, 2, 7),
+    name: Uint16Array.of(0, 1, 1, 2),
+    family: Uint8Array.of(1, 0, 0, 2),
+    count: Int32Array.of(1, 1, 1, 9),
+    busy: Int32Array.of(500, 50, 100, 40),
+    names: ["step", "aten::mm", "launch"],
+    families: ["operator", "step", "runtime"],
+    lines: [
+      {
+        track: "b:3",
+        series: "",
+        timeNs: Float64Array.of(0, 100, 400),
+        value: Float64Array.of(1024, 4096, 2048),
+        reduced: "exact",
+      },
+    ],
+    instants: {
+      tracks: ["a:0"],
+      track: Uint16Array.of(0, 0, 0),
+      timeNs: Float64Array.of(5, 200, 800),
+      row: Int32Array.of(0, 1, 4),
+      name: Uint16Array.of(0, 1, 0),
+      kind: Uint8Array.of(0, 1, 0),
+      count: Int32Array.of(1, 3, 1),
+      names: ["best so far", "out of memory"],
+      kinds: ["other", "oom", "checkpoint"],
+    },
+    ...more,
+  };
+}

@@ -1,0 +1,319 @@
+/** The timeline with what belongs to it: tools above, the plot, details below. */
+
+import { useMemo, useRef, useLayoutEffect, useState } from "preact/hooks";
+import type {
+  TraceResponse,
+  TraceTrack,
+  TraceRangeResponse,
+} from "../../../api/types.gen";
+import { useCommands } from "../../../base/use_commands";
+import { originOf } from "../../../model/words/origin";
+import { Waiting } from "../../../widgets/state/state";
+import type { ViewProps } from "../../shared/view_props";
+import { traceCommands } from "./commands";
+import { Details } from "./drawers/details";
+import { layoutOf, tracksQuery } from "./plot/layout";
+import { MapStrip, useFamilies, useMap } from "./overview/strip";
+import {
+  absolute,
+  rangeWords,
+  since,
+  sliceWords,
+  type TraceParams,
+} from "./state/params";
+import type { NsRange } from "./plot/place";
+import { Plot } from "./plot/plot";
+import { Toolbar } from "./toolbar";
+import { firstWindow, openPerfetto, rangeExport } from "./actions";
+import { useChosen } from "./state/chosen";
+import { useInstant, useInstants } from "./state/instants";
+import { useMoves } from "./state/moves";
+import { useSearch } from "./state/search";
+import { useTraceTiles } from "./tiles/use_tiles";
+import { useWindow } from "./state/window";
+import { summarySentence } from "./words";
+import { RULER_PX } from "./paint/ruler";
+import type { Client } from "../../../api/client";
+import { useOnce } from "../../../api/use_once";
+import type { Stretch } from "./state/params";
+
+const LEAST_PX = 300;
+/** What the details take below the plot. */
+const DETAILS_PX = 250;
+
+export interface TimelineProps {
+  readonly view: ViewProps;
+  readonly params: TraceParams;
+  readonly answer: TraceResponse;
+}
+
+export function Timeline({ view, params, answer }: TimelineProps) {
+  const { client, run, theme, byteUnit, setParams } = view;
+  const { base, world, extent, layout, stamp } = useAxis(answer, params.closed);
+  const tiles = useTraceTiles(client, run.id, world, layout, stamp);
+  const { loader, version } = tiles;
+  const first = useMemo(() => firstWindow(answer, extent), [answer, extent]);
+  const window = useWindow(view, params.window, base, extent, first);
+  const { shown, setWindow, fit } = window;
+  const shownTracks = useMemo(
+    () => tracksQuery(layout.rows.filter(({ track }) => holds(track))),
+    [layout],
+  );
+  const marked = useMemo(
+    () => tracksQuery(layout.rows.filter(({ hasMarks }) => hasMarks)),
+    [layout],
+  );
+  const search = useSearch(client, run.id, shownTracks, params.find);
+  const chosen = useChosen(client, run.id, params.slice, base);
+  const instant = useInstant(client, run.id, params.instant, base);
+  const instants = useInstants(client, run.id, marked);
+  const { range } = params;
+  const sums = useRangeSums(client, run.id, range, params.rangeTracks, shownTracks);
+  const { find } = params;
+  const moves = useMoves({
+    view,
+    answer,
+    base,
+    window,
+    search,
+    find,
+    chosen,
+    instant,
+    instants,
+    hasInstants: marked !== "",
+  });
+
+  const setRange = (low: number, high: number, tracks: string): void => {
+    const words = { low: absolute(base, low), high: absolute(base, high) };
+    setParams(rangeWords(words, tracks), "push");
+  };
+  const sumUp = (): void => {
+    const { low, high } = shown.peek();
+    setRange(Math.max(low, 0), Math.min(high, answer.endNs) + 1, "");
+  };
+  const clear = (): void => {
+    if (params.slice !== null || params.instant !== null) {
+      setParams(sliceWords(null));
+    } else if (range !== null) setParams(rangeWords(null, ""));
+    else if (find !== "") setParams({ find: null });
+  };
+  const searchBox = useRef<HTMLInputElement>(null);
+  useCommands(view.commands, () =>
+    traceCommands({
+      window: shown.peek(),
+      world: extent,
+      setWindow,
+      fit,
+      search: () => {
+        searchBox.current?.focus();
+        searchBox.current?.select();
+      },
+      next: moves.next,
+      step: moves.step,
+      instant: moves.nextInstant,
+      clear,
+      perfetto: () => openPerfetto(answer, run, view.say),
+      table: sumUp,
+      source: sums === null ? null : rangeExport(sums, originOf(run)),
+      say: view.say,
+    }),
+  );
+
+  const above = useRef<HTMLDivElement>(null);
+  const heightPx = usePlotHeight(above);
+  const hasDetails =
+    chosen.slice !== null || instant.instant !== null || range !== null;
+  const label = `Timeline of ${run.name}`;
+  const { hits } = search;
+  const hitsShift = hits === null ? 0 : since(base, BigInt(hits.t0));
+  const map = useMap(loader, version, extent, theme, hits, hitsShift);
+  return (
+    <section class="trace-view" aria-label="Timeline">
+      <div class="trace-above" ref={above}>
+        <Toolbar
+          searchBox={searchBox}
+          answer={answer}
+          find={find}
+          hits={hits}
+          at={search.at}
+          setFind={(text) => setParams({ find: text === "" ? null : text })}
+          onNext={moves.next}
+          onFit={fit}
+          onZoom={(sign) => {
+            const { low, high } = shown.peek();
+            const by = ((high - low) * (sign < 0 ? -0.3 : 0.4)) / 2;
+            setWindow({ low: low - by, high: high + by });
+          }}
+          onStep={moves.step}
+          onInstant={marked === "" ? null : moves.nextInstant}
+          onSumUp={sumUp}
+          theme={theme}
+          families={useFamilies(loader, version)}
+        />
+        <Waiting
+          error={tiles.error}
+          hasContent={version.value > 0}
+          note="It is asked again by itself."
+        />
+        <MapStrip
+          label={`${label}: all of the time`}
+          map={map}
+          extent={extent}
+          shown={shown}
+          setWindow={setWindow}
+          fit={fit}
+        />
+      </div>
+      <Plot
+        answer={answer}
+        layout={layout}
+        loader={loader}
+        version={version}
+        window={shown}
+        world={extent}
+        find={find}
+        selected={chosen.selected ?? instant.place}
+        related={chosen.related}
+        arrows={chosen.arrows}
+        range={
+          range === null
+            ? null
+            : { low: since(base, range.low), high: since(base, range.high) }
+        }
+        onSelect={(piece) => {
+          if (piece === null) {
+            if (params.slice !== null || params.instant !== null) {
+              setParams(sliceWords(null));
+            }
+            return;
+          }
+          const id = piece.trackKey.slice(0, piece.trackKey.lastIndexOf(":"));
+          moves.choose({ source: id, row: piece.row }, false);
+        }}
+        onInstant={({ trackKey, row }) => {
+          const source = trackKey.slice(0, trackKey.lastIndexOf(":"));
+          moves.chooseInstant({ source, row });
+        }}
+        onZoomTo={setWindow}
+        onRange={(next, tracks) => {
+          const low = Math.floor(Math.max(next.low, extent.low));
+          setRange(low, Math.ceil(Math.min(next.high, extent.high)), tracks);
+        }}
+        onFit={fit}
+        onFold={(key) => {
+          const closed = new Set(params.closed);
+          if (!closed.delete(key)) closed.add(key);
+          setParams({ closed: [...closed].join(",") });
+        }}
+        theme={theme}
+        byteUnit={byteUnit}
+        heightPx={Math.max(LEAST_PX, heightPx - (hasDetails ? DETAILS_PX : 0))}
+        label={label}
+        summary={summarySentence(answer)}
+        scrollTo={moves.scrollTo}
+      />
+      <p class="trace-summary quiet">{summarySentence(answer)}</p>
+      <Details
+        view={view}
+        params={params}
+        answer={answer}
+        base={base}
+        layout={layout}
+        chosen={chosen}
+        instant={instant}
+        sums={sums}
+        window={window}
+        moves={moves}
+      />
+    </section>
+  );
+}
+
+/** Whether a track has anything that can be found. */
+function holds(track: TraceTrack | null): boolean {
+  return track !== null && track.numSlices + track.numInstants > 0;
+}
+
+interface Axis {
+  readonly base: bigint;
+  readonly world: {
+    readonly base: bigint;
+    readonly lowNs: number;
+    readonly highNs: number;
+  };
+  readonly extent: NsRange;
+  readonly layout: ReturnType<typeof layoutOf>;
+  /** Names what tiles are of. */
+  readonly stamp: string;
+}
+
+/** The axis and the tracks, made again only where they are others. */
+function useAxis(answer: TraceResponse, closed: ReadonlySet<string>): Axis {
+  const base = useMemo(() => BigInt(answer.baseNs), [answer.baseNs]);
+  const world = useMemo(() => {
+    const slack = Math.max(10, answer.endNs * 0.004);
+    return { base, lowNs: -slack, highNs: answer.endNs + slack };
+  }, [base, answer.endNs]);
+  const extent = useMemo(() => ({ low: world.lowNs, high: world.highNs }), [world]);
+  const closedWord = [...closed].join(",");
+  const layout = useMemo(() => layoutOf(answer, closed), [answer, closedWord]);
+  const stamp = useMemo(
+    () =>
+      JSON.stringify([
+        answer.baseNs,
+        answer.endNs,
+        answer.sources.map(({ id, state, numSlices }) => [id, state, numSlices]),
+      ]),
+    [answer],
+  );
+  return { base, world, extent, layout, stamp };
+}
+
+/** The summary, and the page's own edge. */
+const BELOW_PX = 60;
+
+function usePlotHeight(above: { readonly current: HTMLElement | null }): number {
+  const [px, setPx] = useState(480);
+  useLayoutEffect(() => {
+    const element = above.current;
+    if (element === null) return undefined;
+    const measure = (): void => {
+      // A hidden TensorBoard tab has no size; keep the last one.
+      if (window.innerHeight === 0) return;
+      const page = document.getElementById("content")?.scrollTop ?? 0;
+      const top = element.getBoundingClientRect().bottom + page;
+      setPx(Math.round(window.innerHeight - top - RULER_PX - BELOW_PX));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    window.addEventListener("resize", measure);
+    return () => {
+      observer.disconnect();
+      window.removeEventListener("resize", measure);
+    };
+  }, [above]);
+  return px;
+}
+
+/** `tracks` as the routes read them; of none that are chosen, all that are shown. */
+function useRangeSums(
+  client: Client,
+  run: string,
+  range: Stretch | null,
+  tracks: string,
+  shownTracks: string,
+): TraceRangeResponse | null {
+  return useOnce(
+    client,
+    "trace_range",
+    range === null
+      ? null
+      : {
+          run,
+          tracks: tracks === "" ? shownTracks : tracks,
+          t0: range.low.toString(),
+          t1: range.high.toString(),
+        },
+  ).data;
+}

@@ -1,0 +1,323 @@
+import { describe, expect, it } from "vitest";
+import { PATTERN } from "../../../render/raster";
+import { familyColour } from "../profiled/family_colours";
+import { isLight, nameHash, TraceColours } from "./paint/colours";
+import { pixelOf } from "../../../render/palette";
+import {
+  COUNTER_PX,
+  LANE_PX,
+  laneTop,
+  layoutOf,
+  rowsBetween,
+  tracksQuery,
+} from "./plot/layout";
+import {
+  shownTiles,
+  tileQuery,
+  wantedTile,
+  type Look,
+  type World,
+} from "./tiles/loader";
+import { busyColumns } from "./overview/busy";
+import { fitting } from "./paint/text";
+import { absolute, readTrace, since, sliceRef, stretch } from "./state/params";
+import { perfettoPlace } from "./perfetto";
+import { pictureOf } from "./paint/quads";
+import { sortedRows } from "../../../model/shown_rows";
+import { rangeColumns } from "./drawers/range";
+import { BASE, testSlices, testSource, testTrace } from "./test_trace";
+import { TraceTile } from "./tiles/tile";
+import { firstWindow, perfettoUrl } from "./actions";
+import { hitBeside } from "./state/search";
+import { counterValue, formatNs, formatTick, hitWords, summarySentence } from "./words";
+
+const NONE: ReadonlySet<string> = new Set();
+
+function tile(
+  more = {},
+  high = 1_000,
+  tracks = ["a:0", "a:1", "b:0", "b:3"],
+): TraceTile {
+  return new TraceTile(testSlices(more), BASE, high, new Set(tracks));
+}
+
+describe("the words of the URL", () => {
+  it("hold times that no number holds", () => {
+    const window = stretch("1780000000000000123", "1780000000000000124");
+    expect(window).toEqual({ low: 1780000000000000123n, high: 1780000000000000124n });
+    expect(since(BASE, window?.low ?? 0n)).toBe(0);
+    expect(absolute(BASE, 7.4)).toBe(1780000000000000130n);
+  });
+
+  it("are passed over where they mean nothing", () => {
+    expect(stretch("1", undefined)).toBeNull();
+    expect(stretch("5", "5")).toBeNull();
+    expect(stretch("1e9", "2e9")).toBeNull();
+    expect(sliceRef("../etc:3")).toBeNull();
+    expect(sliceRef("spans-0:12")).toEqual({ source: "spans-0", row: 12 });
+    const params = readTrace(new Map([["closed", "r0,,a:1"]]));
+    expect([...params.closed]).toEqual(["r0", "a:1"]);
+    expect(params.window).toBeNull();
+  });
+});
+
+describe("the layout", () => {
+  it("puts ranks over processes over tracks, with room for every level", () => {
+    const layout = layoutOf(testTrace(), NONE);
+    expect(layout.rows.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
+      "rank Rank 0",
+      "process python 7",
+      "track thread 1",
+      "process GPU 0",
+      "track stream 7",
+      "rank Rank 1",
+      "process python 7",
+      "track thread 1",
+      "process Memory",
+      "track Allocated peak",
+    ]);
+    const first = layout.byTrack.get("a:0");
+    expect(first?.heightPx).toBeGreaterThanOrEqual(2 * LANE_PX);
+    expect(laneTop(layout, "a:0", 1)).toBe((first?.y ?? 0) + LANE_PX);
+    expect(layout.byTrack.get("b:3")?.heightPx).toBeGreaterThanOrEqual(COUNTER_PX);
+    const ys = layout.rows.map(({ y }) => y);
+    expect([...ys].sort((a, b) => a - b)).toEqual(ys);
+  });
+
+  it("folds ranks, processes and tracks, these to their outermost level", () => {
+    expect(layoutOf(testTrace(), new Set(["r0"])).byTrack.has("a:0")).toBe(false);
+    const folded = layoutOf(testTrace(), new Set(["a:0"]));
+    expect(folded.byTrack.get("a:0")?.lanes).toBe(1);
+    expect(laneTop(folded, "a:0", 5)).toBe(folded.byTrack.get("a:0")?.y);
+  });
+
+  it("names tracks as the routes read them", () => {
+    const layout = layoutOf(testTrace(), NONE);
+    expect(tracksQuery(layout.rows)).toBe("a:0-1;b:0,3");
+    expect(tracksQuery(rowsBetween(layout, 0, 30))).toBe("");
+  });
+});
+
+describe("a tile", () => {
+  it("knows its pieces in nanoseconds since the base", () => {
+    const piece = tile().piece(3);
+    expect(piece).toEqual({
+      trackKey: "a:0",
+      level: 1,
+      row: 7,
+      startNs: 600,
+      durationNs: 200,
+      name: "launch",
+      family: "runtime",
+      count: 9,
+      busyNs: 80,
+    });
+    expect(tile({ t0: (BASE + 40n).toString() }).piece(0).startNs).toBe(40);
+  });
+
+  it("tells a counter's value at a time", () => {
+    const one = tile();
+    const [line] = one.lines.get("b:3") ?? [];
+    if (line === undefined) throw new Error("there is a line");
+    expect(one.valueAt(line, -1)).toBeNull();
+    expect(one.valueAt(line, 99)).toBe(1024);
+    expect(one.valueAt(line, 100)).toBe(4096);
+    expect(one.valueAt(line, 9_000)).toBe(2048);
+  });
+});
+
+describe("the picture", () => {
+  const layout = layoutOf(testTrace(), NONE);
+  const colours = new TraceColours("light");
+
+  it("has a quad for each piece in sight, blocks hatched", () => {
+    const { quads, piece } = pictureOf([tile()], layout, colours, "", 1_000);
+    expect([...quads.x0]).toEqual([0, 20, 200, 600]);
+    expect([...quads.x1]).toEqual([1_000, 120, 400, 800]);
+    expect(quads.pattern[3]).toBe(PATTERN.hatched);
+    expect(quads.pattern[0]).toBe(PATTERN.solid);
+    expect([...piece]).toEqual([0, 1, 2, 3]);
+    expect(quads.y0[1]).toBe((quads.y0[0] ?? 0) + LANE_PX);
+  });
+
+  it("leaves out what is folded away", () => {
+    const folded = layoutOf(testTrace(), new Set(["a:0"]));
+    expect(pictureOf([tile()], folded, colours, "", 1_000).quads.id.length).toBe(1);
+  });
+
+  it("shows the coarser tile where the finer one does not reach", () => {
+    // From 10 to 500 ns: two pieces of the coarser one lie in it wholly.
+    const part = tile({ t0: (BASE + 10n).toString() }, 500, ["a:0"]);
+    const { tile: of, piece } = pictureOf([tile(), part], layout, colours, "", 1_000);
+    const coarse = [...piece].filter((_, i) => of[i] === 0);
+    expect(coarse).toEqual([0, 3]);
+  });
+
+  it("dims what a search does not find", () => {
+    const plain = pictureOf([tile()], layout, colours, "", 1_000).quads.colour;
+    const found = pictureOf([tile()], layout, colours, "ATEN", 1_000).quads.colour;
+    expect(found[1]).toBe(plain[1]);
+    expect(found[0]).not.toBe(plain[0]);
+  });
+});
+
+describe("colours", () => {
+  it("are the same for a name, and differ between names of a family", () => {
+    const colours = new TraceColours("dark");
+    expect(colours.of("kernel", "mm")).toBe(
+      new TraceColours("dark").of("kernel", "mm"),
+    );
+    const kinds = ["a", "b", "c", "d", "e"].map((name) => colours.of("kernel", name));
+    expect(new Set(kinds).size).toBeGreaterThan(1);
+    expect(nameHash("mm")).toBe(nameHash("mm"));
+  });
+
+  it("have text on them that can be read", () => {
+    expect(isLight(pixelOf(familyColour("light", "communication")))).toBe(false);
+    expect(isLight(pixelOf(familyColour("light", "step")))).toBe(true);
+  });
+});
+
+describe("what is asked for", () => {
+  const layout = layoutOf(testTrace(), NONE);
+  const world: World = { base: BASE, lowNs: -4, highNs: 1_004 };
+  const all: Look = { lowNs: -4, highNs: 1_004, topPx: 0, bottomPx: 600, widthPx: 800 };
+
+  it("is everything first, then sharply what is looked at, and then nothing", () => {
+    const first = wantedTile([], all, layout, world);
+    expect(first).toMatchObject({ lowNs: -4, highNs: 1_004, px: 800 });
+    if (first === null) throw new Error("something is wanted");
+    expect(tileQuery("r", BASE, first)).toMatchObject({
+      tracks: "a:0-1;b:0,3",
+      t0: (BASE - 4n).toString(),
+      t1: (BASE + 1_004n).toString(),
+    });
+    const whole = tile({ t0: (BASE - 4n).toString(), zoom: 0 }, 1_004);
+    expect(wantedTile([whole], all, layout, world)).toBeNull();
+    const coarse = tile({ t0: (BASE - 4n).toString(), zoom: 9 }, 1_004);
+    const near: Look = { ...all, lowNs: 400, highNs: 500 };
+    const second = wantedTile([coarse], near, layout, world);
+    expect(second?.lowNs).toBeLessThanOrEqual(350);
+    expect(second?.highNs).toBeGreaterThanOrEqual(550);
+    expect(second?.px).toBeGreaterThanOrEqual(1_600);
+  });
+
+  it("is shown as it comes: the sharp one, else the coarse one with a part", () => {
+    const coarse = tile({ t0: (BASE - 4n).toString(), zoom: 9 }, 1_004);
+    const sharp = tile({ t0: (BASE + 300n).toString(), zoom: 0 }, 700);
+    const near: Look = { ...all, lowNs: 400, highNs: 500 };
+    expect(shownTiles([coarse, sharp], near, layout, world)).toEqual([sharp]);
+    const beside: Look = { ...all, lowNs: 600, highNs: 900 };
+    expect(shownTiles([coarse, sharp], beside, layout, world)).toEqual([coarse, sharp]);
+    expect(shownTiles([coarse], near, layout, world)).toEqual([coarse]);
+  });
+});
+
+describe("words", () => {
+  it("say times as finely as they are", () => {
+    expect(formatNs(812)).toBe("812 ns");
+    expect(formatNs(1_240)).toBe("1.24 µs");
+    expect(formatNs(3.7e6)).toBe("3.70 ms");
+    expect(formatTick(1_250_000_000, 50_000_000)).toBe("1,250 ms");
+    expect(formatTick(1_200_000_000, 200_000_000)).toBe("1.2 s");
+    expect(formatTick(-5, 1)).toBe("−5 ns");
+  });
+
+  it("say where the pointer is in the unit of the ticks", () => {
+    expect(formatTick(672_207_400, 5e4, 5e6)).toBe("672.21 ms");
+    expect(formatTick(672_207_400, 5e4)).toBe("672,207 µs");
+  });
+
+  it("say what there is", () => {
+    expect(summarySentence(testTrace())).toBe(
+      "12 slices on 3 tracks, 1 counter, 2 of 2 ranks, 1.00 µs long, 2 steps.",
+    );
+    expect(hitWords(2, 1_204)).toBe("3 of 1,204");
+    expect(hitWords(null, 0)).toBe("nothing found");
+    expect(counterValue(null, { unit: "bytes" }, "auto")).toBe("not recorded");
+    expect(counterValue(2048, { unit: "bytes" }, "auto")).toBe("2.00 KiB");
+    expect(fitting("aten::linear", 60, 30)).toBe("aten…");
+    expect(fitting("aten::linear", 60, 12)).toBe("");
+  });
+});
+
+describe("finding", () =>
+  it("goes on from what is in sight, and round", () => {
+    const times = [10, 20, 30];
+    expect(hitBeside(times, null, 1, 15)).toBe(1);
+    expect(hitBeside(times, null, -1, 15)).toBe(0);
+    expect(hitBeside(times, 2, 1, 0)).toBe(0);
+    expect(hitBeside(times, 0, -1, 0)).toBe(2);
+    expect(hitBeside([], null, 1, 0)).toBeNull();
+  }));
+
+describe("what is looked at first", () => {
+  const extent = { low: 0, high: 1e9 };
+
+  it("is the profiler's trace where spans go far beyond it", () => {
+    const spans = testSource("s", { kind: "spans", startNs: 0, endNs: 1e9 });
+    const trace = testSource("t", { startNs: 4e8, endNs: 5e8 });
+    const { low, high } = firstWindow({ sources: [spans, trace] }, extent);
+    expect(low).toBeLessThan(4e8);
+    expect(high).toBeGreaterThan(5e8);
+    expect(high - low).toBeLessThan(1.1e8);
+    expect(firstWindow({ sources: [spans] }, extent)).toBe(extent);
+  });
+
+  it("is handed to Perfetto as one file, or merged", () => {
+    const [one, two] = [testSource("t"), testSource("u")];
+    expect(perfettoUrl({ sources: [one] }, "r")).toBe("./trace_file?run=r&source=t");
+    expect(perfettoUrl({ sources: [one, two] }, "r")).toBe("./trace_merged?run=r");
+    expect(perfettoPlace("hosted", "http://h/app.html").origin).toBe(
+      "https://ui.perfetto.dev",
+    );
+    expect(perfettoPlace("local", "http://h/data/app.html")).toEqual({
+      url: "http://h/data/perfetto/index.html",
+      origin: "http://h",
+    });
+  });
+});
+
+describe("the strip of all the time", () =>
+  it("holds the busy time of what is work", () => {
+    const { busy, families } = busyColumns(tile(), 0, 1_000, 100);
+    const columns = 100;
+    const sum = (family: number): number =>
+      busy
+        .subarray(family * columns, (family + 1) * columns)
+        .reduce((total, value) => total + value, 0);
+    expect(families.length).toBe(3);
+    // Ten nanoseconds are a column: 300 ns of mm, 80 ns of launches, no step.
+    expect(sum(0)).toBeCloseTo(30);
+    expect(sum(1)).toBe(0);
+    expect(sum(2)).toBeCloseTo(8);
+  }));
+
+describe("sums by name", () => {
+  const sums = {
+    numSlices: 9,
+    numNames: 3,
+    names: ["b", "a", "c"],
+    categories: ["x", "y", "x"],
+    family: Uint8Array.of(0, 0, 0),
+    families: ["operator"] as const,
+    count: Int32Array.of(3, 1, 5),
+    totalNs: Float64Array.of(90, 50, 10),
+    selfNs: Float64Array.of(10, 50, 10),
+    maxNs: Float64Array.of(40, 50, 3),
+    source: Uint16Array.of(0, 0, 0),
+    row: Int32Array.of(1, 2, 3),
+    sources: ["a"],
+  };
+
+  it("are sorted by any of their columns", () => {
+    const columns = rangeColumns(sums, "light");
+    const rows = (key: string, descending: boolean) =>
+      sortedRows(3, columns.find((one) => one.key === key)?.values, descending);
+    expect(rows("total", true)).toEqual([0, 1, 2]);
+    expect(rows("name", false)).toEqual([1, 0, 2]);
+    expect(rows("self", true)).toEqual([1, 0, 2]);
+    expect(rows("mean", true)).toEqual([1, 0, 2]);
+    expect(rows("count", false)).toEqual([1, 0, 2]);
+  });
+});

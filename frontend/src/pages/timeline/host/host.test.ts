@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import type { HostLine, HostTrack } from "../../../api/types.gen";
+import { hostTable } from "./commands";
+import { MAX_LINES, trackColumns, trackLimit, trackLines } from "./tracks";
+
+function track(lines: readonly (readonly [string, number])[]): HostTrack {
+  const column = new Float64Array([1, 2]);
+  return {
+    key: "cpu",
+    unit: "percent",
+    limit: 100,
+    lines: lines.map(([name, rank]): HostLine => ({
+      name,
+      rank,
+      host: `node${rank / 8}`,
+      x: column,
+      y: column,
+      yLow: column,
+    })),
+  };
+}
+
+describe("trackLines", () => {
+  it("draws every column of one host", () => {
+    const one = track([
+      ["cpu_user_pct", 0],
+      ["cpu_system_pct", 0],
+    ]);
+    const { lines } = trackLines(one, "cpu_user_pct");
+    expect(lines.map((line) => line.label)).toEqual(["CPU user", "CPU system"]);
+    expect(lines.map((line) => line.colour)).toEqual([0, 1]);
+  });
+
+  it("draws one column of many hosts and names the hosts", () => {
+    const many = track([
+      ["a", 0],
+      ["a", 8],
+      ["b", 0],
+      ["b", 8],
+    ]);
+    expect(trackColumns(many)).toEqual(["a", "b"]);
+    const { lines, numLeftOut } = trackLines(many, "b");
+    expect(lines.map((line) => line.label)).toEqual(["node0", "node1"]);
+    expect(new Set(lines.map((line) => line.id)).size).toBe(2);
+    expect(numLeftOut).toBe(0);
+  });
+
+  it("tells lines that share a colour apart by the dash", () => {
+    const many = Array.from({ length: MAX_LINES }, (_, i) => ["a", i * 8] as const);
+    const { lines } = trackLines(track(many), "a");
+    const looks = lines
+      .slice(0, 24)
+      .map((line) => `${line.colour % 8} ${line.dash ?? ""}`);
+    expect(new Set(looks).size).toBe(24);
+  });
+
+  it("keeps the highest of too many and says how many it leaves out", () => {
+    const low = new Float64Array([0, 1]);
+    const lines = Array.from({ length: 500 }, (_, i): HostLine => {
+      const y = i === 400 ? new Float64Array([0, 99]) : low;
+      return { name: "a", rank: i, host: `node${i}`, x: low, y, yLow: y };
+    });
+    const drawn = trackLines({ ...track([]), lines }, "a");
+    expect(drawn.lines).toHaveLength(MAX_LINES);
+    expect(drawn.lines.length + drawn.numLeftOut).toBe(500);
+    expect(drawn.lines.map((line) => line.label)).toContain("node400");
+  });
+});
+
+describe("hostTable", () =>
+  it("holds every point of every line once, with its low", () => {
+    const cpu = track([
+      ["a", 0],
+      ["b", 0],
+    ]);
+    const low = new Float64Array([0.5, 2]);
+    const [first, second] = cpu.lines;
+    if (first === undefined || second === undefined) throw new Error("two lines");
+    const lines = [first, { ...second, x: new Float64Array([7, 9]), yLow: low }];
+    const table = hostTable({ tracks: [{ ...cpu, lines }], x: "relative" });
+    const column = (name: string) =>
+      table.columns.find((one) => one.name === name)?.values;
+    expect(table.numRows).toBe(4);
+    expect(column("relative_ms")).toEqual([1, 2, 7, 9]);
+    expect(column("column")).toEqual(["a", "a", "b", "b"]);
+    expect(column("high")).toEqual([1, 2, 1, 2]);
+    expect(column("low")).toEqual([1, 2, 0.5, 2]);
+  }));
+
+describe("trackLimit", () =>
+  it("draws a limit in units of the track, but no line at 100 %", () => {
+    expect(trackLimit(track([]))).toBeNull();
+    const memory: HostTrack = { ...track([]), key: "memory", unit: "bytes", limit: 64 };
+    expect(trackLimit(memory)).toEqual({ value: 64, label: "total" });
+    expect(trackLimit({ ...memory, key: "swap", limit: 0 })).toBeNull();
+  }));

@@ -1,0 +1,251 @@
+import { describe, expect, it } from "vitest";
+import type {
+  HeatmapResponse,
+  RankLine,
+  RunSummary,
+  SeriesInfo,
+  TimelineResponse,
+} from "../../api/types.gen";
+import {
+  chartLines,
+  nextSlots,
+  peakOf,
+  rankOfId,
+  seriesGroups,
+  seriesLabel,
+} from "./lines";
+import { rangeWords, askedRange } from "../shared/range/params";
+import { covers } from "../shared/range/use_two_answers";
+import { readParams } from "./params";
+import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_map";
+
+describe("readParams", () => {
+  it("reads what it writes", () => {
+    const words = rangeWords({ low: 1234.56789, high: 1334.98765 });
+    const read = readParams(
+      new Map(Object.entries(words).map(([k, v]) => [k, v ?? ""])),
+    );
+    expect(read.range?.low).toBeCloseTo(1234.57, 2);
+    expect(read.range?.high).toBeCloseTo(1334.99, 2);
+  });
+
+  it("survives whatever stands in a link", () => {
+    const hostile = new Map([
+      ["x", "<b>"],
+      ["x0", "9"],
+      ["x1", "3"],
+      ["smooth", "7"],
+      ["log", "yes"],
+    ]);
+    expect(readParams(hostile)).toEqual({
+      series: "",
+      x: "step",
+      range: null,
+      phase: "",
+      smoothing: 0.99,
+      logScale: false,
+    });
+    expect(
+      readParams(
+        new Map([
+          ["x0", "-Infinity"],
+          ["x1", "5"],
+        ]),
+      ).range,
+    ).toBeNull();
+  });
+});
+
+describe("askedRange", () =>
+  it("asks for more than is shown, so that small pans are covered", () => {
+    const asked = askedRange({ low: 100, high: 200 });
+    expect(covers(asked, { low: 60, high: 160 })).toBe(true);
+    expect(covers(asked, { low: 40, high: 140 })).toBe(false);
+    expect(covers(asked, null)).toBe(false);
+    expect(covers(null, { low: 0, high: 1 })).toBe(true);
+  }));
+
+function rankLine(rank: number, why: RankLine["why"], y: readonly number[]): RankLine {
+  const column = Float64Array.from(y);
+  const x = Float64Array.from(y, (_, i) => i);
+  return { rank, why, x, y: column, yLow: Float64Array.from(column) };
+}
+
+describe("chartLines", () => {
+  it("keeps lines over a band off its blue, and apart from each other", () => {
+    const ranks = Array.from({ length: 12 }, (_, i) => i);
+    const slots = new Map(ranks.map((rank) => [`rank ${rank}`, rank]));
+    const lines = chartLines(
+      ranks.map((rank) => rankLine(rank, "high", [1])),
+      slots,
+      true,
+    );
+    const blues = [0, 4];
+    expect(lines.filter((line) => blues.includes(line.colour % 8))).toEqual([]);
+    expect(new Set(lines.map((line) => line.colour)).size).toBe(12);
+  });
+
+  it("keeps a rank's colour when others come and go", () => {
+    const first = nextSlots(
+      [rankLine(3, "high", [1]), rankLine(8, "low", [1])],
+      new Map(),
+    );
+    const second = nextSlots(
+      [rankLine(1, "pinned", [1]), rankLine(8, "low", [1])],
+      first,
+    );
+    const colour = (slots: ReadonlyMap<string, number>, rank: number) =>
+      chartLines([rankLine(rank, "high", [1])], slots)[0]?.colour;
+    expect(colour(second, 8)).toBe(colour(first, 8));
+    expect(colour(second, 1)).not.toBe(colour(second, 8));
+  });
+
+  it("sees that nothing was merged, absence included", () => {
+    const [flat] = chartLines([rankLine(0, "selected", [1, NaN, 3])], new Map());
+    expect(flat?.yLow).toBe(flat?.y);
+    const merged = { ...rankLine(0, "selected", [5, 5]), yLow: Float64Array.of(5, 4) };
+    expect(chartLines([merged], new Map())[0]?.yLow).toBe(merged.yLow);
+    expect(rankOfId(flat?.id ?? "")).toBe(0);
+  });
+});
+
+function series(
+  key: string,
+  group: SeriesInfo["group"],
+  headline: boolean,
+): SeriesInfo {
+  return { key, unit: "bytes", group, headline, numRanks: 4 };
+}
+
+describe("seriesGroups", () => {
+  it("puts headline series first and keeps the groups' order", () => {
+    const groups = seriesGroups([
+      series("step/b_bytes", "device", false),
+      series("host/r_bytes", "host", true),
+      series("step/a_bytes", "device", true),
+    ]);
+    expect(groups.map((g) => [g.group, g.series.map((s) => s.key)])).toEqual([
+      ["device", ["step/a_bytes", "step/b_bytes"]],
+      ["host", ["host/r_bytes"]],
+    ]);
+  });
+
+  it("tells columns of one name apart by their table", () => {
+    const all = [
+      series("step/rss_bytes", "process", true),
+      series("host/rss_bytes", "host", false),
+      series("step/active_bytes", "device", false),
+    ];
+    expect(all.map((one) => seriesLabel(one, all))).toEqual([
+      "RSS (step)",
+      "RSS (host)",
+      "Active",
+    ]);
+  });
+});
+
+const RUN: RunSummary = {
+  id: "r",
+  name: "r",
+  numRanks: 32,
+  worldSize: 32,
+  numAttempts: 1,
+  firstMs: 0,
+  lastMs: 0,
+  lastStep: 3,
+  live: false,
+  simulated: false,
+  virtualGpu: "",
+  deviceType: "cuda",
+  numProblems: 0,
+  imported: false,
+  madeOf: "recording",
+};
+
+function timeline(more: Partial<TimelineResponse>): TimelineResponse {
+  return {
+    run: RUN,
+    series: series("step/a_bytes", "device", true),
+    x: "step",
+    xLow: 0,
+    xHigh: 3,
+    rowsPerPoint: 1,
+    lines: [],
+    band: null,
+    capacityBytes: null,
+    capacityKind: "none",
+    marks: [],
+    available: [],
+    absent: [],
+    phases: [],
+    problems: [],
+    ...more,
+  };
+}
+
+describe("peakOf", () =>
+  it("names the rank that holds the peak, in bands as in lines", () => {
+    const column = (...values: number[]): Float64Array => Float64Array.from(values);
+    const band = {
+      numRanks: 32,
+      x: column(0, 1, 2),
+      low: column(1, 1, 1),
+      p5: column(1, 1, 1),
+      median: column(1, 1, 1),
+      p95: column(1, 1, 1),
+      high: column(4, 90, NaN),
+      highRank: Int32Array.of(7, 13, 2),
+    };
+    expect(peakOf(timeline({ band }))).toEqual({ x: 1, value: 90, rank: 13 });
+    const lines = [rankLine(5, "pinned", [1, 2, 95])];
+    expect(peakOf(timeline({ band, lines }))).toEqual({ x: 2, value: 95, rank: 5 });
+    expect(peakOf(timeline({ lines: [rankLine(0, "selected", [NaN])] }))).toBeNull();
+  }));
+
+describe("drawnRanks", () => {
+  it("narrows to ranks that exist, and ignores what it cannot read", () => {
+    const known = Int32Array.of(0, 1, 2, 64);
+    expect([...drawnRanks(known, "1-70")]).toEqual([1, 2, 64]);
+    expect(drawnRanks(known, "oops")).toBe(known);
+    expect(drawnRanks(known, "")).toBe(known);
+  });
+
+  it("keeps identity while nothing changed", () => {
+    const before = Int32Array.of(1, 2);
+    expect(keepIfEqual(before, Int32Array.of(1, 2))).toBe(before);
+    expect(keepIfEqual(before, Int32Array.of(1, 3))).not.toBe(before);
+  });
+});
+
+const HEATMAP: HeatmapResponse = {
+  run: RUN,
+  series: null,
+  xLow: 0,
+  xHigh: 1,
+  x0: 0,
+  stepsPerColumn: 1,
+  numRows: 3,
+  numColumns: 0,
+  ranksPerRow: 4,
+  rowRank: Int32Array.of(0, 4, 8),
+  values: new Uint16Array(),
+  valueLow: 0,
+  valueHigh: 1,
+  capacityBytes: null,
+  exact: true,
+  marks: [],
+  absent: [],
+};
+
+describe("ranksOfRows", () =>
+  it("unfolds rows into ranks, never more than there are", () =>
+    expect([...ranksOfRows(HEATMAP, 10)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])));
+
+describe("highestRank", () =>
+  it("names the row of the highest cell, and nothing where all is absent", () => {
+    const values = Uint16Array.of(1, 2, 3, 9, 0, 8);
+    expect(highestRank({ ...HEATMAP, numColumns: 2, values })).toBe(4);
+    expect(
+      highestRank({ ...HEATMAP, numColumns: 2, values: new Uint16Array(6) }),
+    ).toBeNull();
+  }));

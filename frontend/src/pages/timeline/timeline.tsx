@@ -1,0 +1,402 @@
+/**
+ * Timeline: one series of every rank over steps or time. Few ranks are lines; many are
+ * bands with their outliers, and the heatmap below says which rank. The table says it
+ * in numbers.
+ */
+
+import { useMemo, useRef } from "preact/hooks";
+import type { TimelineResponse } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { formatInteger } from "../../base/bytes";
+import { parseRankSet } from "../../base/rank_set";
+import { useCommands } from "../../base/use_commands";
+import { formatQuantity } from "../../model/words/quantity";
+import { localPeaks, nextPeak } from "../../model/lines/peaks";
+import { originOf } from "../../model/words/origin";
+import { exportCommands } from "../../widgets/export/export_commands";
+import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
+import { LineChart } from "../../widgets/line_chart/line_chart";
+import {
+  chartShapes,
+  fitY,
+  paintShapes,
+  type ChartData,
+} from "../../widgets/line_chart/shapes";
+import type { ChartPick, XRange } from "../../widgets/line_chart/types";
+import { useWidth } from "../../widgets/line_chart/use_size";
+import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";
+import { ProblemList } from "../../widgets/problem_list/problem_list";
+import { RankTable } from "../../widgets/rank_table/rank_table";
+import { Nothing, Waiting } from "../../widgets/state/state";
+import { peakCommands } from "../shared/range/peaks";
+import { rangeCommands } from "../shared/range/commands";
+import { useRange } from "../shared/range/use_range";
+import type { ViewProps } from "../shared/view_props";
+import { AbsentList } from "../shared/panels/absent_list";
+import { Companions } from "./companions";
+import { Controls } from "./controls";
+import { Host } from "./host/host";
+import {
+  chartBand,
+  chartLimit,
+  chartLines,
+  GROUP_WORDS,
+  nextSlots,
+  peakOf,
+  rankOfId,
+  seriesLabel,
+} from "./lines";
+import { readParams } from "./params";
+import { RankMap } from "./rank_map";
+import type { Envelope } from "../../model/lines/peaks";
+import { alignTo, mergeX } from "../../model/table";
+import { useTwoAnswers, type TwoAnswers } from "../shared/range/use_two_answers";
+import type { TimelineParams } from "./params";
+import "./timeline.css";
+
+const CHART_PX = 320;
+const TABLE_PX = 320;
+/** Each side of the peak shown by "jump to the peak", as a share of the run. */
+const PEAK_SHARE = 0.02;
+
+export function TimelineView(props: ViewProps) {
+  const { client, run, ranks, pollMs, commands, cursor } = props;
+  const params = readParams(props.params);
+  const box = useRef<HTMLDivElement>(null);
+  const px = useWidth(box);
+  const { shown, settled, setRange } = useRange(props.params, props.setParams);
+  const data = useTimeline(props, params, shown, settled, px);
+  const { drawn, whole } = data;
+  const answer = drawn ?? whole;
+  // The table stands last on the page, so it asks last.
+  const tableQuery = answer === null ? null : { run: run.id };
+  const overview = useLive(client, "overview", tableQuery, pollMs);
+  const strip = overview.data?.strip ?? null;
+  const extent = useMemo(
+    () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
+    [answer?.xLow, answer?.xHigh, answer?.x],
+  );
+  const hasMap = ranks.rank === null && run.numRanks > 1;
+
+  const chartExport = useRef<ExportSource | null>(null);
+  const mapExport = useRef<ExportSource | null>(null);
+
+  const toPeak = (): void => {
+    const found = whole ?? answer;
+    const peak = found === null ? null : peakOf(found);
+    if (peak === null) return;
+    const { low, high } = extent;
+    const side = (high - low) * PEAK_SHARE;
+    cursor.value = peak.x;
+    setRange({
+      low: Math.max(low, peak.x - side),
+      high: Math.min(high, peak.x + side),
+    });
+  };
+  const toNext = (side: -1 | 1): void => {
+    if (answer === null) return;
+    const { low, high } = shown ?? extent;
+    const from = cursor.peek() ?? (side > 0 ? low - 1 : high + 1);
+    const x = nextPeak(localPeaks(envelopeOf(answer)), from, side);
+    if (x === null) {
+      props.say(side > 0 ? "No later peak is drawn" : "No earlier peak is drawn");
+      return;
+    }
+    cursor.value = x;
+    const next = rangeAround(shown, x, extent);
+    if (next !== shown) setRange(next);
+  };
+  const exporting = (
+    subject: string,
+    source: { readonly current: ExportSource | null },
+  ) =>
+    exportCommands({
+      view: "timeline",
+      subject,
+      formats: ALL_FORMATS,
+      source: () => source.current,
+      say: props.say,
+    });
+  useCommands(
+    commands,
+    () => [
+      ...peakCommands("Timeline", { toHighest: toPeak, toNext }),
+      ...rangeCommands("Timeline", { extent, range: shown, setRange }),
+      ...exporting("chart", chartExport),
+      ...(hasMap ? exporting("heatmap", mapExport) : []),
+    ],
+    [hasMap],
+  );
+
+  const togglePin = (rank: number): void => {
+    const { pinned } = ranks;
+    props.setPinned(
+      pinned.includes(rank)
+        ? pinned.filter((other) => other !== rank)
+        : [...pinned, rank].sort((a, b) => a - b),
+    );
+  };
+  const filtered = useMemo(() => {
+    const parsed = parseRankSet(ranks.filter);
+    return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
+  }, [ranks.filter]);
+
+  return (
+    <div class="timeline" ref={box} aria-busy={data.stale}>
+      <Waiting
+        error={data.error}
+        hasContent={answer !== null}
+        blocksPx={[32, CHART_PX]}
+      />
+      {answer !== null && (
+        <>
+          {answer.series !== null && (
+            <Controls answer={answer} params={params} setParams={props.setParams} />
+          )}
+          {answer.series === null ? (
+            <Nothing title="Nothing to draw yet">
+              <p>
+                No rank has recorded a series. The list below says why; the page fills
+                by itself once data arrive.
+              </p>
+            </Nothing>
+          ) : (
+            <Chart
+              view={props}
+              drawn={answer}
+              whole={whole}
+              stale={data.stale}
+              extent={extent}
+              range={shown}
+              setRange={setRange}
+              onPin={togglePin}
+              logScale={params.logScale}
+              smoothing={params.smoothing}
+              exporter={chartExport}
+            />
+          )}
+          {answer.series !== null && (ranks.rank !== null || run.numRanks === 1) && (
+            <Companions
+              view={props}
+              params={params}
+              chosen={answer.series}
+              available={answer.available}
+              extent={extent}
+              shown={shown}
+              settled={settled}
+              setRange={setRange}
+              px={px}
+            />
+          )}
+        </>
+      )}
+      {hasMap && (
+        // Asks at once: its answer is the slowest, and needs nothing of the others.
+        <RankMap
+          view={props}
+          params={params}
+          available={answer?.available ?? null}
+          known={strip === null ? null : strip.rank}
+          range={shown}
+          setRange={setRange}
+          onPin={togglePin}
+          px={px}
+          exporter={mapExport}
+        />
+      )}
+      {answer !== null && (
+        <>
+          <Host
+            view={props}
+            x={answer.x}
+            shown={shown}
+            settled={settled}
+            setRange={setRange}
+            px={px}
+          />
+          {strip !== null && hasMap && strip.rank.length > 0 && (
+            <RankTable
+              strip={strip}
+              ranks={filtered}
+              pinned={ranks.pinned}
+              onPin={togglePin}
+              onPick={props.chooseRank}
+              byteUnit={props.byteUnit}
+              heightPx={TABLE_PX}
+              origin={originOf(run)}
+            />
+          )}
+          <AbsentList
+            absent={answer.absent.map((one) => ({
+              ...one,
+              note: GROUP_WORDS[one.group],
+            }))}
+          />
+          {answer.problems.length > 0 && <ProblemList problems={answer.problems} />}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** The range moved, without zooming, so that `x` is in sight; null shows everything. */
+function rangeAround(range: XRange | null, x: number, full: XRange): XRange | null {
+  if (range === null || (x >= range.low && x <= range.high)) return range;
+  const half = (range.high - range.low) / 2;
+  const centre = Math.min(Math.max(x, full.low + half), full.high - half);
+  return { low: centre - half, high: centre + half };
+}
+
+/** Steps reach half a step to either side, as the heatmap's cells do. */
+function extentOf(answer: TimelineResponse): XRange {
+  const half = answer.x === "step" ? 0.5 : 0;
+  return { low: answer.xLow - half, high: answer.xHigh + half };
+}
+
+interface ChartProps {
+  readonly view: ViewProps;
+  readonly drawn: TimelineResponse;
+  readonly whole: TimelineResponse | null;
+  readonly stale: boolean;
+  readonly extent: XRange;
+  readonly range: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+  readonly onPin: (rank: number) => void;
+  readonly logScale: boolean;
+  readonly smoothing: number;
+  readonly exporter: { current: ExportSource | null };
+}
+
+function Chart(props: ChartProps) {
+  const { view, drawn, whole, extent, range, setRange, onPin } = props;
+  const { byteUnit, theme, ranks, run } = view;
+  const slots = useRef<ReadonlyMap<string, number>>(new Map());
+  const parts = useMemo(() => {
+    slots.current = nextSlots(drawn.lines, slots.current);
+    const band = chartBand(drawn);
+    return { lines: chartLines(drawn.lines, slots.current, band !== null), band };
+  }, [drawn]);
+  const map = useMemo<ChartData | null>(
+    () =>
+      whole === null
+        ? null
+        : {
+            lines: chartLines(whole.lines, slots.current, whole.band !== null),
+            band: chartBand(whole),
+            limit: null,
+            hidden: new Set(),
+            smoothing: 0,
+          },
+    [whole, parts],
+  );
+  const drawMap = useMemo(
+    () =>
+      map === null
+        ? null
+        : (context: CanvasRenderingContext2D, widthPx: number): void => {
+            const y = fitY(map, extent, { logScale: false, fromZero: false });
+            const heightPx = MINIMAP_PX;
+            const frame = { x: extent, y, widthPx, heightPx, logScale: false };
+            paintShapes(context, chartShapes(map, frame, theme));
+          },
+    [map, extent.low, extent.high, theme],
+  );
+  const limit = useMemo(() => chartLimit(drawn, byteUnit), [drawn, byteUnit]);
+  const { series } = drawn;
+  if (series === null) return null;
+  const label = seriesLabel(series, drawn.available);
+  const peak = whole === null ? null : peakOf(whole);
+  const pick = (picked: ChartPick): void =>
+    onPin(picked.kind === "line" ? rankOfId(picked.id) : picked.rank);
+  return (
+    <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
+      <LineChart
+        label={label}
+        title={ranks.rank === null ? label : `${label} of rank ${ranks.rank}`}
+        unit={series.unit}
+        byteUnit={byteUnit}
+        x={drawn.x}
+        lines={parts.lines}
+        band={parts.band}
+        marks={drawn.marks}
+        limit={limit}
+        extent={extent}
+        range={range}
+        onRange={setRange}
+        cursor={view.cursor}
+        theme={theme}
+        heightPx={CHART_PX}
+        logScale={props.logScale}
+        smoothing={props.smoothing}
+        onPick={pick}
+        exporter={props.exporter}
+        origin={originOf(run)}
+      >
+        {drawMap !== null && (
+          <Minimap
+            label="The whole run; drag to choose the part that is shown"
+            draw={drawMap}
+            extent={extent}
+            range={range}
+            onRange={setRange}
+          />
+        )}
+      </LineChart>
+      <p class="timeline-facts quiet">
+        {peak !== null && (
+          <span>
+            Highest {formatQuantity(peak.value, series.unit, byteUnit)} on rank{" "}
+            {peak.rank}
+          </span>
+        )}
+        <span>
+          {drawn.rowsPerPoint > 1
+            ? `Each point stands for ${formatInteger(drawn.rowsPerPoint)} samples: the line is the highest of them, the shade reaches down to the lowest`
+            : "Every sample is drawn"}
+        </span>
+        {run.live && (
+          <span>
+            {range === null ? "Following the newest" : "Not following; F follows again"}
+          </span>
+        )}
+      </p>
+    </section>
+  );
+}
+
+/** The highest of everything drawn, at every x at which something is. */
+function envelopeOf(answer: TimelineResponse): Envelope {
+  const { band, lines } = answer;
+  const columns = lines.map(({ x, y }) => ({ x, y }));
+  if (band !== null) columns.push({ x: band.x, y: band.high });
+  const x = mergeX(columns.map((column) => column.x));
+  const y = new Float64Array(x.length).fill(NaN);
+  for (const column of columns) {
+    alignTo(x, column.x, column.y).forEach((value, i) => {
+      const highest = y[i] ?? NaN;
+      if (value > highest || Number.isNaN(highest)) y[i] = value;
+    });
+  }
+  return { x, y };
+}
+
+/** The answers of `/timeline` for what is in sight. */
+function useTimeline(
+  props: ViewProps,
+  params: TimelineParams,
+  shown: XRange | null,
+  settled: XRange | null,
+  px: number,
+): TwoAnswers<TimelineResponse> {
+  const { client, run, ranks, pollMs } = props;
+  const subject = {
+    run: run.id,
+    rank: ranks.rank,
+    ranks: ranks.filter,
+    pinned: ranks.pinned.join(","),
+    series: params.series,
+    x: params.x,
+    phase: params.phase,
+  };
+  return useTwoAnswers(client, "timeline", subject, shown, settled, px, pollMs);
+}

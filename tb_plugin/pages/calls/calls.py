@@ -1,0 +1,373 @@
+"""Route `/functions`: memory around each collected call, and what else was collected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, get_args
+
+import numpy as np
+
+from tb_plugin.analysis.series.functions import (
+    HOOK_PREFIX,
+    NO_STEP,
+    NO_TIME,
+    CallTable,
+    CapturedCall,
+    calls_of,
+    sides,
+    unit_of,
+    with_captures,
+)
+from tb_plugin.api.base import Unit
+from tb_plugin.api.calls import (
+    CollectedFunction,
+    FunctionCalls,
+    FunctionOverRanks,
+    FunctionsResponse,
+    FunctionStat,
+)
+from tb_plugin.api.overview import Recorded
+from tb_plugin.contract.parameters import Count, Text
+from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.formats.recording.functions import (
+    KINDS,
+    FunctionsReader,
+    bit_of,
+)
+from tb_plugin.formats.recording.modules import WindowKey
+from tb_plugin.index.catalogue import said_instead
+from tb_plugin.pages.calls.captures import (
+    histories,
+    hook_values,
+    saved_activations,
+)
+from tb_plugin.pages.of_run import View, of_run, why_absent
+from tb_plugin.pages.timeline.selection import RanksQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.api.calls import FunctionGroup, HistoryReference
+    from tb_plugin.api.overview import Recorded
+    from tb_plugin.formats.memprofiler.imports import Imports
+    from tb_plugin.formats.memprofiler.names import FunctionKey
+    from tb_plugin.formats.recording.functions import Entry, Snaps
+    from tb_plugin.index.run import Run
+    from tb_plugin.server.state import State
+
+MAX_CALLS: Final = 1000
+MAX_FUNCTIONS: Final = 1000
+
+_MAX_ITERATION: Final = 2**31 - 1
+_UNITS: Final = frozenset(get_args(Unit))
+_SOURCES: Final = ("functions", "hooks", "activations", "history")
+_NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    """What the answer is about."""
+
+    key: FunctionKey
+    rank: int
+    ranks: Sequence[int]
+    entries: Sequence[Entry]
+    snaps: Snaps
+    calls: CallTable
+    """The newest."""
+    num_calls: int
+    at: int | None
+    """Which of the calls was chosen."""
+
+    @property
+    def call(self) -> tuple[int, int, int] | None:
+        """Attempt, iteration and step of the chosen one."""
+        if self.at is None:
+            return None
+        columns = (self.calls.attempt, self.calls.iteration, self.calls.step)
+        attempt, iteration, step = (int(column[self.at]) for column in columns)
+        return attempt, iteration, step
+
+
+class FunctionsQuery(RanksQuery, frozen=True):
+    """One function, and one of its collected calls."""
+
+    function: Text | None = None
+    attempt: Count | None = None
+    iteration: Count | None = None
+    stat: Text | None = None
+    """`FunctionStat.name`."""
+
+
+def _reader(state: State) -> tuple[FunctionsReader]:
+    return (state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),)
+
+
+@of_run("functions", FunctionsQuery, reads=_reader)
+def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsResponse:
+    """Answer `/functions`."""
+    run = view.run
+    faults = run.num_faults
+    collected = reader.collected(run, view.budget)
+    shown = _shown(reader, view, collected)
+    stats: tuple[FunctionStat, ...] = ()
+    over_ranks, hooks, saved = None, None, None
+    call = None if shown is None else shown.call
+    if shown is not None:
+        stats = _stats(shown)
+        if call is not None:
+            where = (shown.entries, shown.key, call[0], call[1])
+            hooks, saved = hook_values(*where), saved_activations(*where)
+            over_ranks = _over_ranks(reader, view, shown, stats)
+    run.note_new_faults(faults)  # reading may have found damage
+    calls = _NOTHING if shown is None else shown.calls
+    return FunctionsResponse(
+        run=view.summary,
+        source="recorded" if run.made_of == "recording" else "imported",
+        functions=_listed(collected),
+        function=None if shown is None else shown.key.function,
+        phase="" if shown is None else shown.key.phase,
+        ranks=i32([] if shown is None else shown.ranks),
+        rank=None if shown is None else shown.rank,
+        calls=_call_columns(calls),
+        num_calls=0 if shown is None else shown.num_calls,
+        stats=stats,
+        attempt=None if call is None else call[0],
+        iteration=None if call is None else call[1],
+        over_ranks=over_ranks,
+        hooks=hooks,
+        activations=saved,
+        histories=_histories(reader, view, shown),
+        module_window=None if shown is None else _window(shown),
+        absent=_absent(run, found=shown is not None),
+        problems=run.problems,
+    )
+
+
+def _shown(
+    reader: FunctionsReader,
+    view: View[FunctionsQuery],
+    collected: Mapping[FunctionKey, Mapping[int, int]],
+) -> _Shown | None:
+    run, query, budget = view.run, view.query, view.budget
+    key = _chosen(collected, query)
+    if key is None:
+        return None
+    ranks = sorted(collected[key])
+    rank = ranks[0]
+    if query.rank is not None and query.rank in collected[key]:
+        rank = query.rank
+    snaps = reader.snaps(run, rank, key, budget)
+    entries = reader.entries(run, rank, budget)
+    captured = _captured(entries, key)
+    if run.imported is not None:
+        captured += _reported(run.imported, rank, key)
+    calls = with_captures(calls_of(snaps.table), captured)
+    calls = calls.take(np.flatnonzero(calls.iteration <= _MAX_ITERATION))
+    newest = calls.take(slice(-MAX_CALLS, None))
+    return _Shown(
+        key=key,
+        rank=rank,
+        ranks=ranks,
+        entries=entries,
+        snaps=snaps,
+        calls=newest,
+        num_calls=len(calls) + snaps.num_left_out // 2,
+        at=_chosen_call(newest, query),
+    )
+
+
+def _chosen(
+    collected: Mapping[FunctionKey, Mapping[int, int]], query: FunctionsQuery
+) -> FunctionKey | None:
+    """The function that was asked for, or the first that is nearest to it."""
+
+    def distance(key: FunctionKey) -> tuple[object, ...]:
+        return (
+            key.function != query.function,
+            key.phase != query.phase,
+            *_place(key),
+        )
+
+    return min(collected, key=distance, default=None)
+
+
+def _place(key: FunctionKey) -> tuple[object, ...]:
+    """The order of the list: training first, in each phase the whole step, then names."""
+    return key.phase != "train", key.phase, key.function != "step", key.function
+
+
+def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
+    same = np.ones(len(calls), bool)
+    if query.iteration is not None:
+        same &= calls.iteration == query.iteration
+    if query.attempt is not None:
+        same &= calls.attempt == query.attempt
+    at = np.flatnonzero(same)
+    if len(at) == 0:
+        at = np.arange(len(calls))
+    return int(at[-1]) if len(at) else None
+
+
+def _captured(entries: Sequence[Entry], key: FunctionKey) -> list[CapturedCall]:
+    return [
+        CapturedCall(
+            attempt=attempt,
+            iteration=entry.iteration,
+            step=NO_STEP if entry.step is None else entry.step,
+            time_ns=entry.time_ns,
+            kinds=bit_of(entry.kind),
+        )
+        for attempt, _, entry in entries
+        if (entry.function, entry.phase) == key
+        and bit_of(entry.kind)
+        and entry.iteration > 0
+    ]
+
+
+def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCall]:
+    """Calls that another tool's files are about, as their names say."""
+    found = [
+        (window.iteration, "modules")
+        for window, files in imports.windows.items()
+        if rank in files and (window.function, window.phase) == key
+    ]
+    found += [
+        (file.said.iteration, "history")
+        for file in imports.snapshots.of_rank(rank)
+        if (file.said.function, file.said.phase) == key
+    ]
+    return [
+        CapturedCall(1, iteration, NO_STEP, NO_TIME, bit_of(kind))
+        for iteration, kind in found
+    ]
+
+
+def _listed(
+    collected: Mapping[FunctionKey, Mapping[int, int]],
+) -> tuple[CollectedFunction, ...]:
+    found = []
+    for key in sorted(collected, key=_place)[:MAX_FUNCTIONS]:
+        bits = int(np.bitwise_or.reduce(list(collected[key].values())))
+        kinds = tuple(kind for kind in KINDS if bits & bit_of(kind))
+        found.append(
+            CollectedFunction(
+                function=key.function,
+                phase=key.phase,
+                kinds=kinds,  # type: ignore[arg-type]  # the same words
+                num_ranks=len(collected[key]),
+            )
+        )
+    return tuple(found)
+
+
+def _call_columns(calls: CallTable) -> FunctionCalls:
+    return FunctionCalls(
+        attempt=i32(calls.attempt),
+        iteration=i32(calls.iteration),
+        step=f64(np.where(calls.step == NO_STEP, np.nan, calls.step)),
+        start_ms=f64(_ms(calls.start_ns)),
+        end_ms=f64(_ms(calls.end_ns)),
+        kinds=u8(calls.kinds),
+    )
+
+
+def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Milliseconds; whole ones apart, because a float does not hold so many ns."""
+    return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
+
+
+def _stats(shown: _Shown) -> tuple[FunctionStat, ...]:
+    found = []
+    for name in shown.snaps.table.stats:
+        start, end, difference = sides(shown.snaps.table, shown.calls, name)
+        if np.isnan(start).all() and np.isnan(end).all():
+            continue
+        column = shown.snaps.columns.get(name)
+        unit = unit_of(name) if column is None else column.unit
+        found.append(
+            FunctionStat(
+                name=name,
+                unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
+                group=_group_of(name, None if column is None else column.group),
+                start=f64(start),
+                end=f64(end),
+                difference=f64(difference),
+            )
+        )
+    return tuple(found)
+
+
+def _group_of(name: str, group: str | None) -> FunctionGroup:
+    if name.startswith(HOOK_PREFIX):
+        return "hook"
+    of_process = name in ("rss_bytes", "vms_bytes") or group == "process"
+    return "process" if of_process else "device"
+
+
+def _over_ranks(
+    reader: FunctionsReader,
+    view: View[FunctionsQuery],
+    shown: _Shown,
+    stats: Sequence[FunctionStat],
+) -> FunctionOverRanks | None:
+    """The chosen stat of the chosen call, as far as the budget allows."""
+    run, budget = view.run, view.budget
+    call = shown.call
+    if not stats or call is None:
+        return None
+    stat = next((s for s in stats if s.name == view.query.stat), stats[0])
+    ranks, values = [], []
+    for rank in shown.ranks:
+        if rank != shown.rank and not budget.allows():
+            continue
+        start, end = reader.stat_of_call(run, rank, shown.key, call, stat.name, budget)
+        if not (np.isnan(start) and np.isnan(end)):
+            ranks.append(rank)
+            values.append((start, end))
+    first, last = np.array(values, np.float64).reshape(-1, 2).T
+    return FunctionOverRanks(
+        stat=stat.name,
+        unit=stat.unit,
+        rank=i32(ranks),
+        start=f64(first),
+        end=f64(last),
+        difference=f64(last - first),
+        of_ranks=len(shown.ranks),
+    )
+
+
+def _histories(
+    reader: FunctionsReader, view: View[FunctionsQuery], shown: _Shown | None
+) -> tuple[HistoryReference, ...]:
+    """Of the rank shown; where no function is, of the one asked for or the lowest."""
+    run, rank = view.run, view.query.rank
+    if shown is not None:
+        return histories(run, shown.rank, shown.entries)
+    rank = rank if rank in run.ranks else min(run.ranks, default=None)
+    if rank is None:
+        return ()
+    return histories(run, rank, reader.entries(run, rank, view.budget))
+
+
+def _window(shown: _Shown) -> str | None:
+    """Of the chosen call, where its modules were tracked."""
+    call = shown.call
+    if call is None or not shown.calls.kinds[shown.at] & bit_of("modules"):
+        return None
+    return WindowKey(call[0], *shown.key, call[1]).id
+
+
+def _absent(run: Run, *, found: bool) -> tuple[Recorded, ...]:
+    """Why there is nothing, or what ranks without a kind say."""
+    if run.made_of in ("snapshots", "traces"):
+        return said_instead(run.made_of, len(run.ranks), "absent")
+    return why_absent(
+        run,
+        *_SOURCES,
+        reason="" if found else "No call of a function was collected in this run.",
+        remedy="Mark one with `@collector.profiled`, or a part of the loop with"
+        ' `with rec.span("eval", memory=True):`.',
+    )

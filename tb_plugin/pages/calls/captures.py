@@ -1,0 +1,180 @@
+"""Captures around one call: hook values, saved activations, histories.
+
+Captures come from files, and files may hold anything: what is not of its type is left
+out, what points nowhere too, and texts are cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.format.errors import FormatError
+from tb_plugin.analysis.series.functions import unit_of
+from tb_plugin.api.calls import (
+    HookAttribute,
+    HookValues,
+    ModuleNames,
+    SavedActivations,
+)
+from tb_plugin.contract.wire import f64, i32
+from tb_plugin.formats.recording.captures import read_capture
+from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.records import Capture, CaptureTable
+    from tb_plugin.api.calls import HistoryReference
+    from tb_plugin.formats.memprofiler.names import FunctionKey
+    from tb_plugin.formats.recording.functions import Entry
+    from tb_plugin.index.run import Run
+
+MAX_HISTORIES: Final = 1000
+
+_MAX_ATTRIBUTES: Final = 100
+_MAX_TEXT: Final = 1000
+_OUTSIDE: Final = -1
+
+
+def hook_values(
+    entries: Sequence[Entry], key: FunctionKey, attempt: int, iteration: int
+) -> HookValues | None:
+    """What hooks said of every module; None where there is no such capture."""
+    capture = _read("hooks", entries, key, attempt, iteration)
+    if capture is None:
+        return None
+    table = capture.tables.get("values", {})
+    modules = _modules(capture)
+    module = _ints(table, "module")
+    sane = (module >= 0) & (module < len(modules.paths))
+    names = [name for name in table if name != "module"][:_MAX_ATTRIBUTES]
+    return HookValues(
+        modules=modules,
+        module=i32(module[sane]),
+        attributes=tuple(
+            HookAttribute(
+                name=name[:_MAX_TEXT],
+                unit=unit_of(f"hook.{name}"),
+                values=f64(_floats(table, name, len(module))[sane]),
+            )
+            for name in names
+        ),
+        incomplete=capture.meta.get("incomplete") is True,
+    )
+
+
+def saved_activations(
+    entries: Sequence[Entry], key: FunctionKey, attempt: int, iteration: int
+) -> SavedActivations | None:
+    """What autograd saved by module and dtype; None where there is no such capture."""
+    capture = _read("activations", entries, key, attempt, iteration)
+    if capture is None:
+        return None
+    table = capture.tables.get("saved", {})
+    modules = _modules(capture)
+    module = _ints(table, "module")
+    texts = _texts(table, "dtype", len(module))
+    names = dict.fromkeys(texts)
+    place = {name: index for index, name in enumerate(names)}
+    dtype = np.array([place[text] for text in texts], np.int64)
+    sane = (module >= _OUTSIDE) & (module < len(modules.paths))
+    held = {
+        name: _floats(table, name, len(module))[sane]
+        for name in ("num_tensors", "bytes", "npp_compat_bytes")
+    }
+    return SavedActivations(
+        modules=modules,
+        module=i32(module[sane]),
+        dtypes=tuple(names),
+        dtype=i32(dtype[sane]),
+        num_tensors=f64(held["num_tensors"]),
+        bytes=f64(held["bytes"]),
+        npp_compat_bytes=f64(held["npp_compat_bytes"]),
+        total_bytes=_total(capture.meta, "bytes", held),
+        total_npp_compat_bytes=_total(capture.meta, "npp_compat_bytes", held),
+        incomplete=capture.meta.get("incomplete") is True,
+    )
+
+
+def histories(
+    run: Run, rank: int, entries: Sequence[Entry]
+) -> tuple[HistoryReference, ...]:
+    """A rank's captured histories in order of time, the newest of them."""
+    found = [
+        reference_of_capture(file, attempt, entry)
+        for attempt, file, entry in entries
+        if entry.kind == "history"
+    ]
+    files = run.snapshots.of_rank(rank)[-MAX_HISTORIES:]
+    found += [reference_of_file(file) for file in files]
+    found.sort(key=lambda reference: reference.time_ms)
+    return tuple(found[-MAX_HISTORIES:])
+
+
+def _read(
+    kind: str,
+    entries: Sequence[Entry],
+    key: FunctionKey,
+    attempt: int,
+    iteration: int,
+) -> Capture | None:
+    """The newest capture of a kind around one call; a damaged one is a fault by now."""
+    for of_attempt, file, entry in reversed(entries):
+        if (
+            entry.kind == kind
+            and of_attempt == attempt
+            and (entry.function, entry.phase, entry.iteration) == (*key, iteration)
+        ):
+            try:
+                return read_capture(file, entry)
+            except (FormatError, OSError):
+                return None
+    return None
+
+
+def _modules(capture: Capture) -> ModuleNames:
+    table = capture.tables.get("modules", {})
+    paths = table.get("path")
+    num_modules = len(paths) if isinstance(paths, tuple) else 0
+    return ModuleNames(
+        paths=tuple(_texts(table, "path", num_modules)),
+        types=tuple(_texts(table, "type", num_modules)),
+    )
+
+
+def _ints(table: CaptureTable, name: str) -> npt.NDArray[np.int64]:
+    """A column of numbers; empty where it is none."""
+    values = table.get(name)
+    if isinstance(values, np.ndarray) and values.dtype == np.int64:
+        return np.asarray(values, np.int64)
+    return np.empty(0, np.int64)
+
+
+def _floats(table: CaptureTable, name: str, length: int) -> npt.NDArray[np.float64]:
+    """A column as floats; NaN where it is none, and where it is not finite."""
+    values = table.get(name)
+    if not isinstance(values, np.ndarray) or len(values) != length:
+        return np.full(length, np.nan)
+    floats = np.asarray(values, np.float64)
+    return np.where(np.isfinite(floats), floats, np.nan)
+
+
+def _texts(table: CaptureTable, name: str, length: int) -> list[str]:
+    values = table.get(name)
+    if not isinstance(values, tuple) or len(values) != length:
+        return [""] * length
+    return [text[:_MAX_TEXT] for text in values]
+
+
+def _total(
+    meta: Mapping[str, Any], name: str, held: Mapping[str, npt.NDArray[np.float64]]
+) -> float:
+    """The total the capture says, or else the sum of its rows."""
+    said = meta.get(name)
+    if type(said) is int and abs(said) < 2**63:
+        return float(said)
+    return float(np.nansum(held[name]))
