@@ -30,15 +30,14 @@ README = [
     ("timeline", "simulated", "timeline", "dark", 1280),
     ("overview", "simulated", "overview", "light", 1280),
     ("overview", "demo", "overview", "dark", 1280),
-    ("host", "demo", "host", "light", 1280),
     ("steps", "simulated", "steps", "light", 1280),
     ("trace", "demo", "trace", "light", 1280),
     ("trace", "simulated", "trace", "dark", 1280),
     ("modules", "simulated", "modules", "light", 1280),
     ("modules-details", "simulated", "modules", "dark", 1280),
-    ("functions", "demo", "functions", "light", 1280),
-    ("allocations", "simulated", "allocations", "light", 1280),
-    ("allocations-held", "simulated", "allocations", "dark", 1280),
+    ("calls", "demo", "calls", "light", 1280),
+    ("blocks", "simulated", "blocks", "light", 1280),
+    ("blocks-held", "simulated", "blocks", "dark", 1280),
     ("segments", "simulated", "segments", "light", 1280),
     ("compare-ranks", "simulated", "compare", "dark", 1280),
 ]
@@ -85,10 +84,9 @@ def main() -> None:
             "steps",
             "trace",
             "modules",
-            "functions",
-            "host",
+            "calls",
         )
-        histories = ("allocations", "allocations-held", "segments", "compare")
+        histories = ("blocks", "blocks-held", "segments", "compare")
         combined = product(
             ("demo", "simulated"), pages, ("light", "dark"), (1280, 1920)
         )

@@ -1,4 +1,4 @@
-"""Snapshots in a logdir on the Allocations page: picture, cursor, search, range, files."""
+"""Snapshots in a logdir in Blocks: picture, cursor, search, range, files."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_bucket_is_shown_as_a_directory_is_and_fills_while_one_looks(
     there = chosen.locator("option", has_text="snaps")
     there.wait_for(state="attached", timeout=PATIENCE_MS)
     chosen.select_option(there.get_attribute("value"))
-    tab(page).get_by_role("button", name="Allocations").first.click()
+    tab(page).get_by_role("button", name="Memory").first.click()
     painted(page)
     see(tab(page), "rank3_memory_snapshot.pickle")
 

@@ -1,4 +1,4 @@
-"""Modules and Functions as a user sees them: table, timeline, details, files."""
+"""Modules and Calls as a user sees them: table, timeline, details, files."""
 
 from __future__ import annotations
 

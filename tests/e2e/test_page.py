@@ -60,7 +60,6 @@ def test_a_real_run_shows_its_ranks_under_both_loaders(
     tab(page).get_by_role("button", name="Timeline").click()
     see(tab(page), "rank 0")
     see(tab(page), "rank 1")
-    tab(page).get_by_role("button", name="Host", exact=False).first.click()
     see(tab(page), "Host memory")
     assert "memboard" not in board.log.read_text().lower().replace("memboard_", "")
 
@@ -93,11 +92,13 @@ def test_a_chosen_rank_narrows_every_page_and_stands_in_the_address(
     page = open_page(f"{board.url}#memboard&p.memboard.rank=41")
     see(tab(page), "Simulated data")
     see(tab(page), "Out of memory: memory retained across steps")
-    for name in ("Timeline", "Modules", "Host"):
+    for name, view in (
+        ("Memory", "blocks"),
+        ("Modules", "modules"),
+        ("Timeline", "timeline"),
+    ):
         tab(page).get_by_role("button", name=name).first.click()
-        page.wait_for_function(
-            f"location.hash.includes('p.memboard.view={name.lower()}')"
-        )
+        page.wait_for_function(f"location.hash.includes('p.memboard.view={view}')")
         assert "p.memboard.rank=41" in page.evaluate("location.hash")
         see(tab(page), "rank 41")
         see(tab(page), "Simulated data")

@@ -86,7 +86,7 @@ def test_kernels_are_listed_sorted_and_found(board_of, open_page, ranks):
 
 
 def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ranks):
-    page = opened(board_of(ranks), open_page, "steps", "run=exp")
+    page = opened(board_of(ranks), open_page, "distributed", "run=exp")
     see(tab(page), "3 of 3 ranks; 3 collectives that all their ranks show")
     waited = [["450", "µs"], ["360", "µs"], ["0", "s"]]
     texts(
@@ -100,7 +100,7 @@ def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ra
 
 
 def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
-    page = opened(board_of(ranks), open_page, "steps", "run=exp")
+    page = opened(board_of(ranks), open_page, "distributed", "run=exp")
     see(tab(page), "3 of 3 ranks")
     tab(page).get_by_role("button", name="Computation", exact=True).click()
     hash_holds(page, "rheat=computation")
