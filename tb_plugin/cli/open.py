@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
 def first_place(given: Given, store: Callable[[], Store]) -> str:
     """The hash of the URL that shows what was named first.
 
-    Of snapshots the Allocations page of the first one that is not plainly broken, of
+    Of snapshots Memory, Blocks, of the first one that is not plainly broken, of
     traces the Trace page, of a recording its first page.
     `store` is called only where no file was named: it takes a while to be there.
     """
@@ -147,7 +147,7 @@ def _places(runs: Iterable[FoundRun]) -> dict[str, str]:
     """The hash that shows each file, by its path, snapshots first."""
     runs = list(runs)
     places = {
-        file.path: urlencode({"view": "allocations", "run": run.id, "history": file.id})
+        file.path: urlencode({"view": "blocks", "run": run.id, "history": file.id})
         for run in runs
         if run.snapshots is not None
         for file in run.snapshots.found.files
