@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import webbrowser
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -145,3 +147,10 @@ def serving(
         yield server
     finally:
         server.stop()
+
+
+def open_browser(url: str) -> None:
+    """Show `url` where a browser opens a window, and does not take over the terminal."""
+    has_window = sys.platform in ("win32", "darwin")
+    if has_window or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(url)

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.base import (
     Columns,
     F64Column,
@@ -15,6 +14,7 @@ from tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
+from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.calls import HistoryReference
 from tb_plugin.api.histories import HistoryOrigin, HistoryState
 from tb_plugin.api.modules import CategoryGroup

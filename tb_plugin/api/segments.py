@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.blocks import AllocationMoment, AllocationsResponse
 from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column
+from tb_plugin.api.blocks import AllocationMoment, AllocationsResponse
 from tb_plugin.api.histories import HistoryOddity
 from tb_plugin.api.modules import CategoryGroup
 

@@ -9,16 +9,14 @@ named is shown. Ranks and steps come from the names (`memory_snapshot_rank3_step
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-import webbrowser
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from collector.cli.failure import Failure
-from collector.cli.tensorboard import ending_in_order
+from collector.cli.tensorboard import ending_in_order, open_browser
 from tb_plugin.cli.opening import is_folder, open_files, path_or_url
 from tb_plugin.cli.options import add_capacity, port
 from tb_plugin.cli.standalone import Standalone
@@ -103,8 +101,8 @@ def run(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
         print(f"Serving {server.link(place)}\nuntil Ctrl-C.", flush=True)
-        if not options.no_browser and _has_browser():
-            webbrowser.open(server.link(place, once=True))
+        if not options.no_browser:
+            open_browser(server.link(place, once=True))
         server.wait()
     return 0
 
@@ -157,10 +155,3 @@ def _places(runs: Iterable[FoundRun]) -> dict[str, str]:
             place = urlencode({"view": "trace", "run": run.id})
             places.update((file.path, place) for file in run.traces.found.files)
     return places
-
-
-def _has_browser() -> bool:
-    """Whether a browser would open a window, and not take over the terminal."""
-    if sys.platform in ("win32", "darwin"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -71,7 +71,8 @@ def viewer(tmp_path_factory) -> Path:
 def demo(tmp_path_factory) -> Path:
     """A logdir of the real demo: two FSDP2 ranks, trained and recorded just now."""
     logdir = tmp_path_factory.mktemp("demo") / "runs"
-    arguments = ("--no-serve", "--ranks", "2", "--steps", "40", "--out", logdir)
+    sizes = ("--train", "--simulate", "0", "--ranks", "2", "--steps", "40")
+    arguments = ("--no-serve", *sizes, "--out", logdir)
     run(sys.executable, "-m", "tb_plugin.cli", "demo", *arguments, cwd=ROOT)
     return logdir
 

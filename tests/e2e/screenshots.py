@@ -56,7 +56,9 @@ def record(logdir: Path, ranks: int) -> None:
     demo = [sys.executable, "-m", "tb_plugin.cli", "demo", "--no-serve"]
     out = ["--out", str(logdir)]
     subprocess.run(
-        [*demo, "--ranks", "2", "--steps", "150", *out], cwd=ROOT, check=True
+        [*demo, "--train", "--simulate", "0", "--ranks", "2", *out],
+        cwd=ROOT,
+        check=True,
     )
     subprocess.run([*demo, "--simulate", str(ranks), *out], cwd=ROOT, check=True)
 

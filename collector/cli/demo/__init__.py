@@ -1,1 +1,1 @@
-"""`memboard demo`: a small real training, or a simulated run."""
+"""`memboard demo`: a simulated run, and a small real training beside it."""

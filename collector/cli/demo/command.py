@@ -1,9 +1,8 @@
-"""Record a small real training and watch it live in TensorBoard.
+"""Open MemBoard on a run of 64 simulated ranks, of which one runs out of memory.
 
-Without --simulate it trains a small FSDP2 transformer (on the GPUs where there are any,
-else on the CPU) with every rank recorded, and needs PyTorch. With --simulate N it writes
-a simulated run of N ranks instead, with planted faults, marked as simulated on every
-page; that needs no PyTorch.
+It needs no PyTorch and no GPU: the run has planted faults and is marked as simulated on
+every page. With --train a small FSDP2 transformer is trained and recorded beside it (on
+the GPUs where there are any, else on the CPU), which needs PyTorch.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from collector.core.run_dir import free_run_dir
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
+    from collector.cli.demo.launch import TrainingPlan
     from collector.simulate import Metrics
 
 _NO_START: Final = (
     "Choose another port with --port, or write the logdir alone with --no-serve."
 )
 DEFAULT_OUT: Final = "memboard-demo"
+DEFAULT_SIMULATED_RANKS: Final = 64
 DEFAULT_STEPS: Final = 200
-"""Of a real training: about 45 s with four ranks on two CPU cores."""
-DEFAULT_SIMULATED_STEPS: Final = 200
+DEFAULT_SECONDS: Final = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,18 +39,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="logdir to write; a run that is there already stays (default: %(default)s)",
     )
     parser.add_argument(
+        "--simulate",
+        type=int,
+        default=DEFAULT_SIMULATED_RANKS,
+        metavar="N",
+        help="ranks of the simulated run; 0: write none (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--train",
+        action="store_true",
+        help="also train for real, and record it; needs PyTorch",
+    )
+    parser.add_argument(
         "--ranks",
         type=int,
         default=None,
         metavar="N",
-        help="ranks to train with (default: 4, or one per GPU where there are GPUs)",
+        help="with --train: ranks (default: 4, or one per GPU where there are GPUs)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help="with --train: end after so long (default: %(default)s)",
     )
     parser.add_argument(
         "--steps",
         type=int,
-        default=None,
+        default=DEFAULT_STEPS,
         metavar="N",
-        help=f"training steps (default: {DEFAULT_STEPS})",
+        help="steps of the simulated run, and at most of the training"
+        " (default: %(default)s)",
     )
     parser.add_argument(
         "--port",
@@ -66,18 +85,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the logdir and exit, without TensorBoard",
     )
     parser.add_argument(
-        "--simulate",
-        type=int,
-        default=None,
-        metavar="N",
-        help="write a simulated run of N ranks instead of training",
+        "--no-browser", action="store_true", help="print the URL and open no browser"
     )
     parser.add_argument(
         "--metrics",
         choices=("all", "8"),
         default="all",
-        help="with --simulate: all that a real run records, or eight columns of the"
-        " step table (default: %(default)s)",
+        help="of the simulated run: all that a real one records, or eight columns of"
+        " the step table (default: %(default)s)",
     )
     parser.add_argument(
         "--seed",
@@ -92,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Do what the options ask; returns the exit code."""
     _check(options)
-    write = _simulating(options) if options.simulate else _training(options)
+    plan = _plan(options) if options.train else None
     logdir: Path = options.out
     try:
         logdir.mkdir(parents=True, exist_ok=True)
@@ -102,52 +117,66 @@ def run(options: argparse.Namespace) -> int:
             where=str(logdir),
             remedy="Name a directory you may write to with --out.",
         ) from error
-    from collector.cli.tensorboard import ending_in_order, serving
+    from collector.cli.tensorboard import ending_in_order, open_browser, serving
 
     with ending_in_order():
         if options.no_serve:
-            write(logdir)
+            _simulate(options)
+            _train(plan, logdir)
             print(f"Look at it with:\n  tensorboard --logdir {logdir}")
             return 0
-        # Started first, so that the open tab grows while the run is written.
+        # Started first: it takes as long as the simulation, and a training is watched.
         with serving(logdir, options.port, remedy=_NO_START) as server:
-            print(f"TensorBoard: {server.url}#{server.tab}", flush=True)
-            write(logdir)
-            server.wait(f"Serving {server.url}#{server.tab} until Ctrl-C.")
+            url = f"{server.url}#{server.tab}"
+            print(f"TensorBoard: {url}", flush=True)
+            _simulate(options)
+            if not options.no_browser:
+                open_browser(url)
+            _train(plan, logdir)
+            server.wait(f"Serving {url} until Ctrl-C.")
     return 0
 
 
 def _check(options: argparse.Namespace) -> None:
-    for name in ("ranks", "steps", "simulate"):
+    for name, lowest in (("ranks", 1), ("steps", 1), ("seconds", 1), ("simulate", 0)):
         value = getattr(options, name)
-        if value is not None and value < 1:
+        if value is not None and value < lowest:
             raise Failure(
-                f"--{name} is {value}", remedy=f"Give --{name} a number from 1 on."
+                f"--{name} is {value}",
+                remedy=f"Give --{name} a number from {lowest} on.",
             )
     if not 0 <= options.port <= 65535:
         raise Failure(
             f"--port is {options.port}",
             remedy="Give a port from 1 to 65535, or 0 for a free one.",
         )
-    if options.simulate and options.ranks is not None:
+    if not options.train and options.ranks is not None:
         raise Failure(
-            "--ranks and --simulate were both given",
-            remedy="--simulate N is the number of simulated ranks; leave --ranks out.",
+            "--ranks was given without --train",
+            remedy="--ranks is the training's; --simulate N gives the simulated run's.",
         )
-    if not options.simulate and options.metrics != "all":
+    if not options.train and not options.simulate:
         raise Failure(
-            "--metrics was given without --simulate",
-            remedy="A training records by its configuration; --metrics is for"
-            " simulated runs.",
+            "--simulate 0 without --train leaves nothing to show",
+            remedy="Add --train, or leave --simulate out.",
         )
 
 
-def _simulating(options: argparse.Namespace) -> Callable[[Path], None]:
-    def write(logdir: Path) -> None:
-        steps = options.steps or DEFAULT_SIMULATED_STEPS
-        _write_simulated(logdir, options.simulate, steps, options.metrics, options.seed)
+def _plan(options: argparse.Namespace) -> TrainingPlan:
+    from collector.cli.demo.launch import plan_training
 
-    return write
+    return plan_training(options.ranks, options.steps, options.seconds, options.seed)
+
+
+def _train(plan: TrainingPlan | None, logdir: Path) -> None:
+    if plan is not None:
+        plan.run(free_run_dir(logdir, "demo"))
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    if options.simulate:
+        ranks, steps = options.simulate, options.steps
+        _write_simulated(options.out, ranks, steps, options.metrics, options.seed)
 
 
 def _write_simulated(
@@ -180,14 +209,3 @@ def _write_simulated(
     )
     for words in written.planted:
         print(f"  {words}")
-
-
-def _training(options: argparse.Namespace) -> Callable[[Path], None]:
-    from collector.cli.demo.launch import plan_training
-
-    plan = plan_training(options.ranks, options.steps or DEFAULT_STEPS, options.seed)
-
-    def write(logdir: Path) -> None:
-        plan.run(free_run_dir(logdir, "demo"))
-
-    return write

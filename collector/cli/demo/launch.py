@@ -29,7 +29,7 @@ _READ_SECONDS: Final = 5.0
 _WATCH_SECONDS: Final = 0.1
 
 _WITHOUT_TRAINING: Final = (
-    "Look at a simulated run, which needs no PyTorch: memboard demo --simulate 64"
+    "Look at the simulated run alone, which needs no PyTorch: memboard demo"
 )
 _INSTALL: Final = f'{sys.executable} -m pip install "torch>=2.6"'
 _UPGRADE: Final = f"{sys.executable} -m pip install --upgrade torch"
@@ -42,6 +42,8 @@ class TrainingPlan:
     device: Literal["cpu", "cuda"]
     num_ranks: int
     num_steps: int
+    num_seconds: int
+    """It ends with the first of the two."""
     seed: int
     words: str
     """For the user: what runs where."""
@@ -70,11 +72,7 @@ class TrainingPlan:
         finally:
             _stop(ranks)
         seconds = time.monotonic() - started
-        print(
-            f"Trained {self.num_steps} steps on {self.num_ranks} ranks in"
-            f" {seconds:.0f} s.",
-            flush=True,
-        )
+        print(f"Trained {self.num_ranks} ranks for {seconds:.0f} s.", flush=True)
 
     def _command(self, run_dir: Path) -> list[str]:
         return [
@@ -83,6 +81,7 @@ class TrainingPlan:
             "collector.cli.demo.training",
             f"--run-dir={run_dir}",
             f"--steps={self.num_steps}",
+            f"--seconds={self.num_seconds}",
             f"--seed={self.seed}",
             f"--device={self.device}",
         ]
@@ -105,7 +104,9 @@ class TrainingPlan:
         }
 
 
-def plan_training(num_ranks: int | None, num_steps: int, seed: int) -> TrainingPlan:
+def plan_training(
+    num_ranks: int | None, num_steps: int, num_seconds: int, seed: int
+) -> TrainingPlan:
     """Choose the device: GPUs where there is one for every rank, else the CPU.
 
     Raises:
@@ -137,7 +138,7 @@ def plan_training(num_ranks: int | None, num_steps: int, seed: int) -> TrainingP
                 remedy=f"{_UPGRADE}\n  Or: {_WITHOUT_TRAINING}",
             )
         words = f"Training {wanted} ranks on the CPU (gloo){why}."
-    return TrainingPlan(device, wanted, num_steps, seed, words)
+    return TrainingPlan(device, wanted, num_steps, num_seconds, seed, words)
 
 
 def _import_torch() -> Any:

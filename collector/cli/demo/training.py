@@ -169,8 +169,15 @@ def training_step(
     return loss
 
 
-def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> None:
-    """Train and record `num_steps` steps."""
+def train(
+    run_dir: Path,
+    *,
+    device: torch.device,
+    num_steps: int,
+    num_seconds: float,
+    seed: int,
+) -> None:
+    """Train and record until `num_steps` steps are done, or so many seconds over."""
     rank = int(os.environ["RANK"])
     size = ON_CPU if device.type == "cpu" else ON_GPU
     flops = {"per_token": 6 * num_parameters(size)}
@@ -187,7 +194,7 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
             num_workers=1,
             pin_memory=device.type != "cpu",
         )
-        said = 0.0
+        said, began = 0.0, time.monotonic()
         for step, batch in enumerate(_batches(rec, loader, num_steps)):
             # Batches are as long as their longest text: that is why memory varies.
             tokens = batch[:, : _length(size, seed, step) + 1].to(device)
@@ -198,6 +205,8 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
                 with rec.span("say how far it is"):
                     at = f"step {step + 1}/{num_steps}"
                     print(f"{at}, loss {loss.item():.3f}", flush=True)
+            if _is_late(began + num_seconds, device):
+                break
         dist.destroy_process_group()
 
 
@@ -214,6 +223,13 @@ def _batches(rec: Any, loader: Iterable[Tensor], num_steps: int) -> Iterator[Ten
             step += 1
 
 
+def _is_late(deadline: float, device: torch.device) -> bool:
+    """Whether it is for some rank: all end with the same step."""
+    late = torch.tensor(float(time.monotonic() > deadline), device=device)
+    dist.all_reduce(late, dist.ReduceOp.MAX)
+    return bool(late.item())
+
+
 def _length(size: Size, seed: int, step: int) -> int:
     """Tokens of a step's batch, the same on every rank."""
     random = torch.Generator().manual_seed(seed * 7919 + step)
@@ -225,6 +241,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
@@ -233,7 +250,13 @@ def main() -> int:
     if options.device == "cuda":
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
-    train(options.run_dir, device=device, num_steps=options.steps, seed=options.seed)
+    train(
+        options.run_dir,
+        device=device,
+        num_steps=options.steps,
+        num_seconds=options.seconds,
+        seed=options.seed,
+    )
     return 0
 
 

@@ -19,10 +19,10 @@ from tb_plugin.formats.recording.functions import FunctionsReader
 from tb_plugin.formats.recording.modules import ModulesReader
 from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
+from tb_plugin.pages.calls.calls import FunctionsQuery, functions
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.findings.findings import findings
-from tb_plugin.pages.calls.calls import FunctionsQuery, functions
 from tb_plugin.pages.histories.figures import DeviceFigures, figures_of
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.modules.modules import ModulesQuery, modules
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tb_plugin.api.base import Problem, RunSummary
-    from tb_plugin.api.findings import FindingsResponse
     from tb_plugin.api.calls import FunctionsResponse, HistoryReference
+    from tb_plugin.api.findings import FindingsResponse
     from tb_plugin.api.histories import HistoryOrigin
     from tb_plugin.api.modules import ModulesResponse
     from tb_plugin.api.overview import OverviewResponse

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from collector.cli import tensorboard
 from tb_plugin.cli import main
-from tb_plugin.cli import open as open_verb
 from tb_plugin.cli.open import first_place
 from tb_plugin.formats.found_files import file_id
 from tb_plugin.index.logdirs import Given
@@ -117,12 +117,15 @@ def test_a_port_that_is_none_is_exit_code_2(tmp_path, capsys):
 
 
 def test_no_browser_takes_over_the_terminal(monkeypatch):
+    opened: list[str] = []
+    monkeypatch.setattr(tensorboard.webbrowser, "open", opened.append)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert not open_verb._has_browser()
+    tensorboard.open_browser("http://first")
     monkeypatch.setenv("DISPLAY", ":0")
-    assert open_verb._has_browser()
+    tensorboard.open_browser("http://second")
+    assert opened == ["http://second"]
 
 
 @contextmanager
