@@ -55,6 +55,7 @@ COLUMNS: dict[str, Column] = {
     column.name: column
     for column in (
         Column(name="allocated_peak_bytes", unit="bytes", group="device", kind="peak", headline=True),
+        Column(name="allocated_bytes", unit="bytes", group="device", headline=True),
         Column(name="reserved_peak_bytes", unit="bytes", group="device", kind="peak", headline=True),
         Column(name="reserved_bytes", unit="bytes", group="device", headline=True),
         Column(name="num_alloc_retries", unit="count", group="device", kind="counter"),

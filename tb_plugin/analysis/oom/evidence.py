@@ -136,7 +136,7 @@ def _growth(case: Case) -> Iterator[Row]:
     rate_scope, rate_caveat, scope = seen, "mean", seen
     if growth.is_run_rate:
         rate_scope = "over all recorded steps after the warm-up"
-        rate_caveat = "slope of the highest allocated bytes per step"
+        rate_caveat = "slope of what is allocated at the end of steps"
         scope = (
             rate_scope
             if growth.by == "series"

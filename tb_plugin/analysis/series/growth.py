@@ -34,6 +34,8 @@ FEW_ROWS: Final = 30
 
 DIFFERS: Final = 0.2
 """Of the larger of two slopes."""
+STILL: Final = 0.25
+"""Of the whole's slope: what the last third's must reach, or it has ended."""
 _LATE: Final = 3
 """The last groups, one of so many; at least `MIN_ROWS` of them."""
 _NOISE: Final = 6.0
@@ -49,9 +51,17 @@ class Trend(NamedTuple):
     """What they rose by behind it."""
     late: float
     """Slope of the last third alone; NaN where it is no other."""
+    noise: float
+    """Median distance of the values from the line."""
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether they rise for sure, and still did at the end."""
+        ends = np.isnan(self.late) or self.late > self.slope * STILL
+        return bool(self.slope > 0 and self.rise > _NOISE * self.noise and ends)
 
 
-_NONE: Final = Trend(float("nan"), float("nan"), float("nan"))
+_NONE: Final = Trend(*[float("nan")] * 4)
 
 
 def warmup_rows(num_rows: int) -> int:
@@ -91,7 +101,7 @@ def trend(steps: npt.NDArray[np.int64], values: Floats) -> Trend:
     late = float("nan")
     if num_late >= MIN_ROWS:
         late = _another(found, x[-num_late:], y[-num_late:])
-    return Trend(found, float(y[-1] - y[0]) * whole, late)
+    return Trend(found, float(y[-1] - y[0]) * whole, late, _noise(found, x, y))
 
 
 def _theil_sen(x: Floats, y: Floats) -> float:
@@ -108,12 +118,16 @@ def _theil_sen(x: Floats, y: Floats) -> float:
 def _another(whole: float, x: Floats, y: Floats) -> float:
     """The slope of these, where it is another than the whole's; else NaN."""
     late = _theil_sen(x, y)
-    rest = y - late * x
-    noise = _median(np.abs(rest - _median(rest)))
+    noise = _noise(late, x, y)
     apart = abs(late - whole)
     differs = apart >= DIFFERS * max(abs(late), abs(whole))
     is_seen = apart * float(x[-1] - x[0]) > _NOISE * noise
     return late if apart > 0 and differs and is_seen else float("nan")
+
+
+def _noise(slope: float, x: Floats, y: Floats) -> float:
+    rest = y - slope * x
+    return _median(np.abs(rest - _median(rest)))
 
 
 @cache

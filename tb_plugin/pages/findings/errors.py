@@ -12,6 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
+from tb_plugin.analysis.findings.growth import Retained
+from tb_plugin.api.findings import Place
 from tb_plugin.contract.errors import NotFoundError, NotReadyError
 from tb_plugin.formats.recording.oom import (
     Ending,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
+    from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.api.base import Problem
     from tb_plugin.api.findings import Finding
     from tb_plugin.budget import Budget
@@ -123,6 +126,61 @@ class ErrorsReader:
         for found in wanted:
             with contextlib.suppress(NotReadyError):
                 self.judge.ask(run, found, open_it=True, seconds=seconds)
+
+    def retained(
+        self, run: Run, rank: int, budget: Budget
+    ) -> tuple[Retained | None, bool]:
+        """What the latest history of a rank says of its growth; hold the run's lock.
+
+        Also whether that is being read: None until then, and where it tells no line.
+        """
+        histories = listed(run, budget, rank)
+        if not histories:
+            return None, False
+        last = histories[-1]
+        before = next((one for one in histories[:-1] if _is_alike(one, last)), last)
+        ends: list[OomError] = []
+        for history in (before, last):
+            try:
+                judged = self.judge.ask(run, history, open_it=True)
+            except NotReadyError:
+                return None, True
+            if judged is None:
+                return None, self.judge.is_under_way(history)
+            if judged.at_end is None:
+                return None, False
+            ends.append(judged.at_end)
+        growth = ends[1].case.facts.growth
+        lines = () if growth is None else growth.lines
+        lines = lines or _risen(*(end.case.holders for end in ends))
+        if not lines:
+            return None, False
+        place = Place(
+            "blocks",
+            "Open what is retained",
+            rank=rank,
+            history=last.reference.id,
+            device=ends[1].device,
+            moment=ends[1].event,
+        )
+        return Retained(lines, place), False
+
+
+def _is_alike(one: FoundHistory, other: FoundHistory) -> bool:
+    """Whether they were captured at one point of the program, in one attempt."""
+    keys = ("attempt", "function", "phase", "context", "label")
+    return all(getattr(one.reference, k) == getattr(other.reference, k) for k in keys)
+
+
+def _risen(before: Sequence[Holder], after: Sequence[Holder]) -> tuple[str, ...]:
+    """Lines that hold more, those with at least half as much more as the first."""
+    held = {one.label: one.num_bytes for one in before}
+    rises = {one.label: one.num_bytes - held.get(one.label, 0) for one in after}
+    most = max(rises.values(), default=0)
+    if most <= 0:
+        return ()
+    found = [label for label, rise in rises.items() if 2 * rise >= most]
+    return tuple(sorted(found, key=lambda label: -rises[label]))
 
 
 class _Maker:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
+from tb_plugin.analysis.findings.growth import GrowingRank, growing_memory
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
@@ -21,11 +22,16 @@ from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS
-from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, strip_of
+from tb_plugin.pages.overview.rank_numbers import (
+    RankNumbers,
+    Strip,
+    standing_of,
+    strip_of,
+)
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from tb_plugin.api.findings import Severity
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -86,21 +92,21 @@ def findings(view: View[RanksQuery], reader: ErrorsReader) -> FindingsResponse:
     run = view.run
     errors = reader.errors(run, view.query.rank, view.budget)
     others: Iterable[Finding] = ()
+    is_reading = errors.is_reading
     if run.made_of == "recording":
         ran_out: dict[int, int] = {}
         for one in errors.found:
             if one.rank is not None and one.state and one.state.is_out_of_memory:
                 step = -1 if one.step is None else one.step
                 ran_out[one.rank] = max(step, ran_out.get(one.rank, -1))
-        others = [
-            *_of_ranks(reader, view, ran_out),
-            *stragglers_view(view).findings,
-        ]
+        of_ranks, reads_growth = _of_ranks(reader, view, ran_out)
+        others = [*of_ranks, *stragglers_view(view).findings]
+        is_reading |= reads_growth
     return FindingsResponse(
         run=view.summary,
         findings=ranked([*errors.found, *others]),
         num_errors=errors.num_errors,
-        still_reading=errors.is_reading,
+        still_reading=is_reading,
         problems=errors.problems,
     )
 
@@ -119,8 +125,8 @@ def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _of_ranks(
     reader: ErrorsReader, view: View[RanksQuery], ran_out: Mapping[int, int]
-) -> Iterator[Finding]:
-    """How ranks ended, and how their peaks compare."""
+) -> tuple[list[Finding], bool]:
+    """How ranks ended, how their peaks compare and grow; whether more will be known."""
     run, query = view.run, view.query
     chosen = chosen_ranks(run, query)
     everyone = chosen if query.rank is None else chosen_ranks(run, RanksQuery())
@@ -128,7 +134,7 @@ def _of_ranks(
     key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
     numbers = RankNumbers(reader.facts, run, view.budget)
     strip = strip_of(run, everyone, numbers, RSS if key is None else key.column)
-    yield from ending_findings(run, chosen, numbers, ran_out)
+    found = list(ending_findings(run, chosen, numbers, ran_out))
     standing = standing_of(run, strip, numbers)
     peaks = Peaks(
         ranks=everyone,
@@ -143,7 +149,48 @@ def _of_ranks(
         unreadable=[rank for rank in everyone if not run.rank_files(rank)],
         num_unread=standing.num_unread,
     )
-    yield from peak_findings(peaks, query.rank, has_errors=bool(ran_out))
+    grows, is_reading = _growing(reader, view, strip, ran_out)
+    found += [grows] if grows is not None else []
+    found += peak_findings(peaks, query.rank, has_errors=bool(ran_out))
+    return found, is_reading
+
+
+def _growing(
+    reader: ErrorsReader, view: View[RanksQuery], strip: Strip, ran_out: Container[int]
+) -> tuple[Finding | None, bool]:
+    """Memory that grows, on ranks that have not run out of it."""
+    by_rank = {
+        rank: (facts, float(capacity), float(peak))
+        for rank, facts, capacity, peak in zip(
+            strip.ranks,
+            strip.growing,
+            strip.capacity_bytes,
+            strip.peak_bytes,
+            strict=True,
+        )
+        if facts is not None
+        and facts.is_growing
+        and rank not in ran_out
+        and view.query.rank in (None, rank)
+    }
+    ranks = [
+        GrowingRank(
+            rank=rank,
+            slope=facts.growth,
+            rise=facts.rise,
+            num_steps=facts.num_steps,
+            last_step=facts.last_step or 0,
+            peak=peak,
+            capacity=capacity if capacity > 0 else None,
+        )
+        for rank, (facts, capacity, peak) in by_rank.items()
+    ]
+    memory = "device memory" if strip.capacity_kind == "device" else "host memory"
+    found = growing_memory(ranks, memory, None)
+    if found is None or found.rank is None:
+        return found, False
+    retained, is_reading = reader.retained(view.run, found.rank, view.budget)
+    return growing_memory(ranks, memory, retained), is_reading
 
 
 class _End(NamedTuple):

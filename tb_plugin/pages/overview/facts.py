@@ -33,6 +33,7 @@ Aggregate: TypeAlias = Literal["max", "mean"]
 
 ALLOCATED: Final = "allocated_peak_bytes"
 RESERVED: Final = "reserved_peak_bytes"
+ALLOCATED_NOW: Final = "allocated_bytes"
 RESERVED_NOW: Final = "reserved_bytes"
 DEVICE_USED: Final = "device_used_bytes"
 RSS: Final = "rss_bytes"
@@ -58,9 +59,11 @@ PEAKS: Final = (
 MEDIANS: Final = {STEP_TIME: WARMUP_FRACTION, CPU: 0.0}
 """Columns summed up by their median behind that share of their rows."""
 
+_HOST_SHARE: Final = 0.1
+"""Of resident memory at first: what it must grow by, or it is not said to."""
 _WANTED: Final[dict[str, Aggregate]] = {
     **dict.fromkeys((*PEAKS, RESERVED_NOW), "max"),
-    **dict.fromkeys(MEDIANS, "mean"),
+    **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
 }
 
 
@@ -87,11 +90,14 @@ class FileFacts:
     non_torch: Reading | None = None
     """Most that was used on the device beside what torch had reserved then."""
     growth: float = float("nan")
-    """Bytes per step of allocated (or, without a device, resident) memory."""
+    """Bytes per step of what is allocated when a step ends; of the steps' peaks where that
+    is not recorded, and of resident memory without a device."""
     rise: float = float("nan")
     """What that memory rose by in all, from the first steps to the last."""
     late_growth: float = float("nan")
     """Bytes per step in the last third of the steps, where that differs."""
+    is_growing: bool = False
+    """Whether it grows for sure, to the end."""
     num_steps: int = 0
     last_step: int | None = None
     latest: dict[str, float] = field(default_factory=dict)
@@ -214,10 +220,20 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
         facts.last_step = int(main.last[-1])
         facts.num_steps = len(main.values) * main.width
         if main.first[0] != NO_STEP:
-            facts.growth, facts.rise, facts.late_growth = trend(main.first, main.values)
+            held = columns.get(ALLOCATED_NOW) or main
+            found = trend(held.first, held.values)
+            facts.growth, facts.rise, facts.late_growth, _ = found
+            # What a process takes from its host comes and goes in large pieces.
+            is_much = ALLOCATED in columns or found.rise > _HOST_SHARE * _first(held)
+            facts.is_growing = found.is_steady and is_much
     facts.fragmentation = _fragmentation(columns)
     facts.non_torch = _non_torch(columns)
     return facts
+
+
+def _first(column: _Column) -> float:
+    present = column.values[~np.isnan(column.values)]
+    return float(present[0]) if len(present) else float("nan")
 
 
 def _peak(column: _Column) -> Reading:

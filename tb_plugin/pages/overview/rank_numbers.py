@@ -109,10 +109,10 @@ class RankNumbers:
                     steps[index] = facts.last_step
         return steps
 
-    def growth(self, ranks: Sequence[int]) -> tuple[Floats, int]:
-        """Growth per step in one attempt, and its steps: a restart empties the memory.
+    def growing(self, ranks: Sequence[int]) -> tuple[list[FileFacts | None], int]:
+        """Facts of one attempt, by rank, and its steps: a restart empties the memory.
 
-        The latest attempt that is long enough to tell, else the longest.
+        The latest attempt that is long enough to tell growth, else the longest.
         """
         best: tuple[int, int] = (0, 0)
         for attempt in reversed(self._attempts):
@@ -129,12 +129,13 @@ class RankNumbers:
             if num_steps - warmup_rows(num_steps) >= MIN_ROWS:
                 best = (num_steps, attempt.index)
                 break
-        slopes = np.full(len(ranks), np.nan)
-        for index, rank in enumerate(ranks):
-            for of, facts in self._facts.get(rank, []):
-                if of.index == best[1]:
-                    slopes[index] = facts.growth
-        return slopes, best[0]
+        found: list[FileFacts | None] = [
+            next(
+                (f for of, f in self._facts.get(rank, []) if of.index == best[1]), None
+            )
+            for rank in ranks
+        ]
+        return found, best[0]
 
     def _worst(
         self, ranks: Sequence[int], pick: Callable[[FileFacts], Reading | None]
@@ -166,7 +167,8 @@ class Strip:
     capacity_bytes: Floats
     peak_bytes: Floats
     peak_step: Floats
-    growth: Floats
+    growing: list[FileFacts | None]
+    """Whose growth counts; see `RankNumbers.growing`."""
     num_steps: int
     """Steps the growth was measured over."""
     host: list[int]
@@ -174,6 +176,11 @@ class Strip:
     hosts: tuple[str, ...]
     host_of: dict[int, int]
     """The same for every rank of the run."""
+
+    @property
+    def growth(self) -> Floats:
+        """Bytes per step of each rank."""
+        return np.array([np.nan if f is None else f.growth for f in self.growing])
 
 
 def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) -> Strip:
@@ -185,7 +192,7 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
         [headers.get(rank) for rank in ranks], device=peak.startswith("allocated")
     )
     highest = numbers.highest(ranks, peak)
-    growth, num_steps = numbers.growth(ranks)
+    growing, num_steps = numbers.growing(ranks)
     return Strip(
         ranks=ranks,
         peak=peak,
@@ -193,7 +200,7 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
         capacity_bytes=capacity,
         peak_bytes=highest.value,
         peak_step=highest.step,
-        growth=growth,
+        growing=growing,
         num_steps=num_steps,
         host=[host_of.get(rank, 0) for rank in ranks],
         hosts=tuple(hosts) or ("",),

@@ -1,0 +1,124 @@
+"""The finding about memory that grows from step to step, before anything failed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
+from tb_plugin.analysis.findings.text import at_lines, counted, joined, size_text
+from tb_plugin.analysis.series.growth import STILL
+from tb_plugin.api.findings import Advice, Finding, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MAX_NAMED: Final = 6
+SOON: Final = 20.0
+"""Times the steps recorded: what runs full later is worth no warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingRank:
+    """One rank whose memory grows; bytes."""
+
+    rank: int
+    slope: float
+    """Per step."""
+    rise: float
+    num_steps: int
+    last_step: int
+    peak: float
+    capacity: float | None
+    """Of its device, or the host's limit; None: not known."""
+
+    @property
+    def steps_left(self) -> float:
+        """Until its peak reaches the capacity; infinite where that is not known."""
+        if self.capacity is None:
+            return math.inf
+        return max(0.0, self.capacity - self.peak) / self.slope
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """What an allocator history says of the growth."""
+
+    lines: tuple[str, ...]
+    """Lines that retain memory, the most first."""
+    place: Place
+
+
+def growing_memory(
+    ranks: Sequence[GrowingRank], memory: str, retained: Retained | None
+) -> Finding | None:
+    """Of ranks that grow, the one that is full first leads.
+
+    `memory`: `device memory` or `host memory`; `retained`: of that rank, if known.
+    """
+    if not ranks:
+        return None
+    first = min(ranks, key=lambda one: (one.steps_left, -one.slope))
+    sentence = (
+        f"Rank {first.rank} holds {size_text(first.slope)} more after each step,"
+        f" {size_text(first.rise)} over {first.num_steps:,} steps"
+    )
+    if retained is not None:
+        sentence += f", retained{at_lines(retained.lines[:1])}"
+    sentence += "."
+    if first.capacity is not None:
+        left = round(first.steps_left)
+        sentence += (
+            f" At this pace its {memory} ({size_text(first.capacity)}) is full at about"
+            f" step {first.last_step + left:,}, {counted(left, 'step')} after the last one"
+            " recorded."
+        )
+    others = sorted(one.rank for one in ranks if one.rank != first.rank)
+    if others:
+        named = [str(one) for one in others[:_MAX_NAMED]]
+        more = len(others) - len(named)
+        named += [f"{more:,} more"] if more else []
+        word = "Rank" if len(others) == 1 else "Ranks"
+        verb = "grows" if len(others) == 1 else "grow"
+        sentence += f" {word} {joined(named)} {verb}, too."
+    is_soon = first.capacity is None or first.steps_left <= SOON * first.num_steps
+    where = "" if retained is None else at_lines(retained.lines[:1])
+    return Finding(
+        id=f"growing_memory-{first.rank}",
+        key="growing_memory",
+        severity="warning" if is_soon else "info",
+        title="Memory grows",
+        sentence=sentence,
+        rank=first.rank,
+        line="" if retained is None else retained.lines[0],
+        cost=first.rise,
+        evidence=(
+            num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
+            num_bytes("rise", "grown in all", first.rise, f"rank {first.rank}"),
+            num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
+        ),
+        advice=(
+            Advice(
+                f"Find what retains memory from step to step{where}: keep numbers"
+                " (.item()) or copies on the host that were detached, not tensors with"
+                " their graph; bound or clear a list or a cache that gets one more entry"
+                " for each batch or key.",
+                first.rise,
+                "bytes",
+                ("growth",),
+            ),
+            *_record_it(retained),
+        ),
+        place=of_rank("timeline", first.rank) if retained is None else retained.place,
+        rule="what is held when a step ends rises by six times its noise, in the last"
+        f" third of the steps still by {STILL:.0%} of that pace",
+    )
+
+
+def _record_it(retained: Retained | None) -> tuple[Advice, ...]:
+    if retained is not None:
+        return ()
+    return (
+        Advice("To see which line retains it, record the allocator: history=True."),
+    )

@@ -1,0 +1,94 @@
+"""Memory that grows is found, with its pace; memory that does not is left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_plugin.analysis.series.growth import trend
+from tests.builders import RunBuilder
+from tests.tb_plugin.client import Page
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+STEPS = 200
+
+
+def constant(_rng, steps):
+    return np.full(len(steps), 20 * GIB)
+
+
+def held_batches(rng, steps):
+    return 20 * GIB + rng.integers(0, 64, len(steps)) * MIB
+
+
+def evaluations(_rng, steps):
+    return 20 * GIB + np.where(steps % 50 == 49, 3 * GIB, 0)
+
+
+def filling_cache(rng, steps):
+    return 20 * GIB - 4 * GIB * np.exp(-steps / rng.integers(2, 8))
+
+
+def one_jump(rng, steps):
+    return 20 * GIB + np.where(steps > rng.integers(20, 180), GIB, 0)
+
+
+def sawtooth(rng, steps):
+    return 20 * GIB + steps % rng.integers(5, 30) * 10 * MIB
+
+
+@pytest.mark.parametrize(
+    "clean",
+    [constant, held_batches, evaluations, filling_cache, one_jump, sawtooth],
+)
+def test_at_most_one_clean_run_of_a_hundred_grows(clean):
+    steps = np.arange(STEPS)
+    grows = [
+        trend(steps, clean(np.random.default_rng(seed), steps).astype(float)).is_steady
+        for seed in range(100)
+    ]
+    assert sum(grows) <= 1
+
+
+@pytest.mark.parametrize(
+    ("per_step", "noise", "start"),
+    [
+        (KIB, 0, 0),
+        (5 * MIB, 64 * MIB, 0),
+        (5 * MIB, 64 * MIB, 60),
+        (300 * MIB, GIB, 100),
+    ],
+)
+def test_planted_growth_is_found(per_step, noise, start):
+    steps = np.arange(STEPS)
+    found = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        held = 20 * GIB + np.maximum(0, steps - start) * per_step
+        found += trend(steps, held + rng.random(STEPS) * noise).is_steady
+    assert found >= 49
+
+
+def recorded(tmp_path, **ranks):
+    """A run whose ranks hold so much more after each step, on devices of 80 GiB."""
+    builder = RunBuilder(tmp_path)
+    steps = np.arange(STEPS)
+    for number, per_step in enumerate(ranks.values()):
+        held = 30 * GIB + steps * per_step
+        rank = builder.rank(number)
+        rank.steps(steps, allocated_bytes=held, allocated_peak_bytes=held + 10 * GIB)
+    page = Page(tmp_path)
+    return page.of_run("/findings")["findings"]
+
+
+def test_the_finding_says_the_pace_and_when_the_device_is_full(tmp_path):
+    found = recorded(tmp_path, still=0, grows=5 * MIB, more=50 * MIB)
+    (one,) = [finding for finding in found if finding["key"] == "growing_memory"]
+    assert one["rank"] == 2
+    assert one["severity"] == "warning"
+    # 80 GiB less the 10 above the 30 at the start, 50 MiB at a time.
+    left = (80 - 40) * GIB / (50 * MIB) - (STEPS - 1)
+    assert "Rank 2 holds 50.0 MiB more after each step" in one["sentence"]
+    assert f"step {STEPS - 1 + round(left):,}" in one["sentence"]
+    assert one["sentence"].endswith("Rank 1 grows, too.")
+    assert "history=True" in one["advice"][-1]["text"]
