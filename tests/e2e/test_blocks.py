@@ -192,7 +192,7 @@ def test_what_is_shown_can_be_chosen_and_found(board_of, open_page, snapshots):
 
     eventually(page, lambda: holders(page), lambda rows: not all_of_the_loss(rows))
     box.fill("frame:loss_of")
-    hash_holds(page, "blocks=frame:loss_of")
+    hash_holds(page, "find=frame:loss_of")
     found = tab(page).locator(".allocations-found")
     expect(found).to_have_text(re.compile(r"^[\d,]+ drawn$"))
     eventually(

@@ -23,7 +23,7 @@ import {
 } from "./state/held";
 import { holderRows } from "./held/holders_table";
 import { ledgerParts } from "./held/ledger_bar";
-import { firstMoment, momentName, topOf } from "./state/moments";
+import { topOf } from "./state/view_words";
 import { ordersOf, readAllocations } from "./state/params";
 import { foundWords } from "./found";
 import { heldTable, stackFiles } from "./held/stack_files";
@@ -136,34 +136,7 @@ describe("the words of the URL", () => {
   });
 });
 
-describe("where the page begins", () => {
-  it("is the first error, else the peak", () => {
-    const device = testDevice();
-    expect(firstMoment(device)).toBe(4);
-    const marks = {
-      ...device.marks,
-      kind: Uint8Array.of(1, 0, 0),
-      moment: Int32Array.of(1, 6, 8),
-    };
-    expect(firstMoment({ ...device, marks })).toBe(6);
-  });
-
-  it("is named by what it is, in the picture and below it", () => {
-    const device = testDevice();
-    const peak = device.peaks.find(({ level }) => level === "active")?.moment ?? -1;
-    expect(momentName(device, peak)).toBe("the peak of this history");
-    expect(momentName(device, peak + 1)).toBe("");
-    const marks = {
-      ...device.marks,
-      kind: Uint8Array.of(0, 0),
-      moment: Int32Array.of(peak, peak + 2),
-    };
-    expect(momentName({ ...device, marks }, peak)).toBe(
-      "out of memory, the peak of this history",
-    );
-    expect(momentName({ ...device, marks }, peak + 2)).toBe("out of memory");
-  });
-
+describe("the height of the picture", () => {
   it("is high enough for what is near the peak, not for a device far larger", () => {
     const device = testDevice();
     // 256 reserved are within reach of 180 active, and 300 of the device of those.

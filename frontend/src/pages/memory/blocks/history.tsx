@@ -24,8 +24,13 @@ import { stackCategories, type Held, exactly, useHeld } from "./state/held";
 import { HeldPanels } from "./held/panels";
 import { LedgerBar } from "./held/ledger_bar";
 import { momentActions } from "./moment_actions";
-import { firstMoment, momentName, topOf } from "./state/moments";
-import { momentWords } from "../history/params";
+import {
+  firstMoment,
+  momentName,
+  momentWords,
+  pinnedMoment,
+  type MomentPlace,
+} from "../history/moment";
 import type { AllocationsParams } from "./state/params";
 import { foundWords } from "./found";
 import { Picture } from "./picture";
@@ -37,7 +42,7 @@ import { useStacks } from "../history/use_history";
 import { lookAt } from "../tiles/block_source";
 import { useTiles } from "../tiles/use_tiles";
 import type { TileSubject } from "../tiles/wanted";
-import { useViewWords } from "./state/view_words";
+import { topOf, useViewWords } from "./state/view_words";
 import { HistoryNotes } from "../history/notes";
 import { historyNotes } from "../history/words";
 
@@ -52,9 +57,11 @@ export interface HistoryProps {
 }
 
 export function History(props: HistoryProps) {
-  const { view, params, answer, facts, device } = props;
+  const { view, answer, facts, device } = props;
   const { client, theme, byteUnit, setParams } = view;
   const history = answer.reference.id;
+  const shownIn: MomentPlace = { history, device };
+  const params = { ...props.params, moment: pinnedMoment(props.params, shownIn) };
   const device_ = device.device;
   const { stream, pool } = params;
   const place = useMemo<Query>(
@@ -83,8 +90,7 @@ export function History(props: HistoryProps) {
   const [controller, setController] = useState<BlockController | null>(null);
   const { stacks, error: stacksError } = useStacks(client, view.run.id, history);
   const search = useSearch(params.find, stacks);
-  const first = firstMoment(device);
-  const anchor = params.moment ?? first;
+  const anchor = params.moment ?? firstMoment(device);
   const now = useHeld(client, place, anchor, controller, tiles);
   const markQuery = params.mark === null ? null : { ...place, moment: params.mark };
   const marked = useOnce(client, "allocation_live", markQuery);
@@ -110,7 +116,7 @@ export function History(props: HistoryProps) {
   const { pin, shownMoment, actions, clear } = momentActions({
     view,
     params,
-    place: { history, device },
+    place: shownIn,
     controller,
     marks,
     anchor,
@@ -190,7 +196,7 @@ export function History(props: HistoryProps) {
         onView={onView}
         onPin={(hover) =>
           setParams({
-            ...momentWords(hover.moment),
+            ...momentWords(hover.moment, shownIn),
             life: hover.block === null ? null : hover.block.life.toString(),
           })
         }

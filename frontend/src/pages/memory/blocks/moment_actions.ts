@@ -1,9 +1,8 @@
 /** What keys and buttons do to the moment that is looked at. */
 
-import type { HistoryDevice } from "../../../api/types.gen";
 import type { BlockController } from "../../../widgets/block_stack/controller";
 import type { DrawnMarks } from "../../../widgets/block_stack/marks";
-import { momentWords } from "../history/params";
+import { momentWords, peakOf, type MomentPlace } from "../history/moment";
 import type { ViewProps } from "../../shared/view_props";
 import type { AllocationActions } from "./commands";
 import type { AllocationsParams } from "./state/params";
@@ -11,7 +10,7 @@ import type { AllocationsParams } from "./state/params";
 export interface ActionInputs {
   readonly view: Pick<ViewProps, "say" | "setParams" | "showPage">;
   readonly params: AllocationsParams;
-  readonly place: { readonly history: string; readonly device: HistoryDevice };
+  readonly place: MomentPlace;
   readonly controller: BlockController | null;
   readonly marks: DrawnMarks;
   /** The moment that is shown while nothing points. */
@@ -32,7 +31,7 @@ export function momentActions(inputs: ActionInputs): Actions {
   const { setParams } = view;
   const { history, device } = place;
   const pin = (moment: number): void => {
-    setParams(momentWords(moment));
+    setParams(momentWords(moment, place));
     controller?.reveal(moment);
     // What is pinned now is what the next key starts from.
     controller?.clearCursor();
@@ -41,7 +40,7 @@ export function momentActions(inputs: ActionInputs): Actions {
   const ooms = marks.points.filter(({ kind }) => kind === "oom");
   const actions: AllocationActions = {
     toPeak: () => {
-      const peak = device.peaks.find(({ level }) => level === "active");
+      const peak = peakOf(device);
       if (peak !== undefined) pin(peak.moment);
     },
     toOom: () => {
@@ -77,7 +76,7 @@ export function momentActions(inputs: ActionInputs): Actions {
     else if (params.range !== null) setParams({ r0: null, r1: null });
     else if (params.stack !== null) setParams({ stack: null });
     else if (params.only !== "") setParams({ only: null });
-    else if (params.find !== "") setParams({ blocks: null });
+    else if (params.find !== "") setParams({ find: null });
     else if (params.moment !== null) setParams({ moment: null });
     else if (params.mark !== null) setParams({ mark: null, flame: null });
     controller?.clearCursor();

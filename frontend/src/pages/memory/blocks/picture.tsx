@@ -22,7 +22,7 @@ import { ZoomButtons } from "../../../widgets/line_chart/zoom_buttons";
 import { HistoryMinimap } from "../history/minimap";
 import { blockSource } from "../tiles/block_source";
 import type { AllocationActions } from "./commands";
-import { momentName } from "./state/moments";
+import { momentName } from "../history/moment";
 import { useBlockDetail } from "./rest";
 
 export interface PictureProps extends Omit<BlockStackProps, "asTable" | "seen"> {

@@ -93,10 +93,10 @@ export function PictureBar(props: PictureBarProps) {
           autocomplete="off"
           spellcheck={false}
           value={params.find}
-          onInput={(event) => setParams({ blocks: event.currentTarget.value })}
+          onInput={(event) => setParams({ find: event.currentTarget.value })}
           onKeyDown={(event) => {
             if (event.key !== "Escape") return;
-            setParams({ blocks: null });
+            setParams({ find: null });
             event.currentTarget.blur();
             event.stopPropagation();
           }}

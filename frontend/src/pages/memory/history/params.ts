@@ -52,7 +52,3 @@ export function historyWords(history: string): Words {
 export function deviceWords(device: number): Words {
   return { ...OF_HISTORY, history_device: device.toString() };
 }
-
-export function momentWords(moment: number | null): Words {
-  return { moment: moment === null ? null : moment.toString() };
-}

@@ -4,16 +4,14 @@ import type { AllocationColour, AllocationOrder } from "../../../../api/types.ge
 import type { FrameChoice } from "../../../../model/stacks/call_stacks";
 import type { BlockAxisKind } from "../../../../widgets/block_stack/axis";
 import type { XRange } from "../../../../widgets/line_chart/types";
+import { readMemory, type MemoryWords } from "../../history/moment";
 import { oneOf, VIEW_X, VIEW_Y, whole } from "../../history/params";
 import { readRange } from "../../../shared/range/params";
 
 /** What stands below the picture. */
 export type FlameMode = "tree" | "sandwich" | "difference";
 
-export interface AllocationsParams {
-  /** "" leaves the choice to the server. */
-  readonly history: string;
-  readonly device: number | null;
+export interface AllocationsParams extends MemoryWords {
   readonly stream: number | null;
   readonly pool: number | null;
   readonly order: AllocationOrder;
@@ -21,10 +19,6 @@ export interface AllocationsParams {
   readonly axis: BlockAxisKind;
   /** Key of the only group that keeps its colour; "" for all. */
   readonly only: string;
-  /** What is searched for, as typed. */
-  readonly find: string;
-  /** The pinned moment; null: none. */
-  readonly moment: number | null;
   /** The block whose card is open; null: none. */
   readonly life: number | null;
   /** The stack that is lit; null: none. */
@@ -66,8 +60,7 @@ export function readAllocations(
   const word = (name: string): string => params.get(name) ?? "";
   const colour = oneOf(COLOURS, word("colour"), "category");
   return {
-    history: word("history"),
-    device: whole(params.get("history_device")),
+    ...readMemory(params),
     stream: whole(params.get("stream")),
     pool: whole(params.get("pool")),
     // Colours are read most easily where each lies in one piece.
@@ -79,8 +72,6 @@ export function readAllocations(
     colour,
     axis: word("axis") === "time" ? "time" : "event",
     only: word("only"),
-    find: word("blocks"),
-    moment: whole(params.get("moment"), -1),
     life: whole(params.get("life")),
     stack: whole(params.get("stack")),
     mark: whole(params.get("mark"), -1),

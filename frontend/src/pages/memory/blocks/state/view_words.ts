@@ -3,13 +3,34 @@
  * a link or the back button says another.
  */
 
+import type { HistoryDevice } from "../../../../api/types.gen";
 import type { Viewport } from "../../../../render/viewport";
 import type { BlockController } from "../../../../widgets/block_stack/controller";
+import { peakOf } from "../../history/moment";
 import { viewWords } from "../../history/params";
 import { useLateWords } from "../../../../base/use_late_words";
 import type { XRange } from "../../../../widgets/line_chart/types";
 import type { ViewProps } from "../../../shared/view_props";
 import type { AllocationsParams } from "./params";
+
+/** Room above the highest line. */
+const HEADROOM = 1.05;
+/** Reserved memory beyond this much of what is live would press the blocks flat. */
+const MOST_RESERVED = 1.7;
+/** The device's own size is a line of the picture where it is nearer than this. */
+const MOST_CAPACITY = 1.3;
+
+/** Bytes at the top of the picture. */
+export function topOf(device: HistoryDevice): number {
+  const active = peakOf(device)?.bytes ?? 0;
+  const reserved = peakOf(device, "reserved")?.bytes ?? 0;
+  let top = Math.max(active, 1);
+  if (reserved <= MOST_RESERVED * active) top = Math.max(top, reserved);
+  const capacity = device.capacityBytes;
+  if (capacity !== null && capacity <= MOST_CAPACITY * top)
+    top = Math.max(top, capacity);
+  return top * HEADROOM;
+}
 
 function spansOf(
   view: Viewport,

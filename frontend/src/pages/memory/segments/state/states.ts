@@ -14,7 +14,7 @@ import {
 import type { SegmentsResponse } from "../../../../api/types.gen";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLateWords } from "../../../../base/use_late_words";
-import { momentWords } from "../../history/params";
+import { momentWords } from "../../history/moment";
 import type { ViewProps } from "../../../shared/view_props";
 
 /** States kept: a few steps back and those asked for ahead. */

@@ -1,0 +1,127 @@
+/**
+ * The moment that all four tabs of Memory show: the words of the address that say
+ * history, device, moment and search, and where a look begins when they say nothing.
+ * The rank is the shell's word (`view.ranks.rank`). Pure but for `useMomentStep`.
+ */
+
+import type { HistoryDevice, HistoryLevel } from "../../../api/types.gen";
+import type { ViewProps } from "../../shared/view_props";
+import { whole } from "./params";
+import { chosenDevice, useHistory } from "./use_history";
+
+type Words = Readonly<Record<string, string | null>>;
+
+export interface MemoryWords {
+  /** "" leaves the choice to the server. */
+  readonly history: string;
+  readonly device: number | null;
+  /** The pinned moment; null: the preselected one. Of `history` alone. */
+  readonly moment: number | null;
+  /** What is searched for, as typed. */
+  readonly find: string;
+}
+
+export function readMemory(params: ReadonlyMap<string, string>): MemoryWords {
+  return {
+    history: params.get("history") ?? "",
+    device: whole(params.get("history_device")),
+    moment: whole(params.get("moment"), -1),
+    find: params.get("find") ?? "",
+  };
+}
+
+/** One device of one history that is open. */
+export interface MomentPlace {
+  readonly history: string;
+  readonly device: HistoryDevice;
+}
+
+/**
+ * The words of a moment. With the place it is of, they stay true on every tab and for
+ * every rank; without, it is of whatever history is shown.
+ */
+export function momentWords(moment: number | null, of?: MomentPlace): Words {
+  const words = { moment: moment === null ? null : moment.toString() };
+  if (moment === null || of === undefined) return words;
+  const { history, device } = of;
+  return { ...words, history, history_device: device.device.toString() };
+}
+
+/** The moment the address pins in this place; null: none, or one of another history. */
+export function pinnedMoment(words: MemoryWords, of: MomentPlace): number | null {
+  const { history, device, moment } = words;
+  if (moment === null || (history !== "" && history !== of.history)) return null;
+  if (device !== null && device !== of.device.device) return null;
+  return Math.min(moment, of.device.numEvents - 1);
+}
+
+/** The moment that is shown: the pinned one, else the preselected one. */
+export function shownMoment(words: MemoryWords, of: MomentPlace): number {
+  return pinnedMoment(words, of) ?? firstMoment(of.device);
+}
+
+export function peakOf(device: HistoryDevice, level: HistoryLevel = "active") {
+  return device.peaks.find((peak) => peak.level === level);
+}
+
+/** The first out-of-memory error, else the highest moment. */
+export function firstMoment(device: HistoryDevice): number {
+  const { kind, kinds, moment } = device.marks;
+  const at = kind.findIndex((code) => kinds[code] === "oom");
+  return at >= 0 ? (moment[at] ?? -1) : (peakOf(device)?.moment ?? -1);
+}
+
+/** What a moment is besides its number; empty: nothing of note. */
+export function momentName(device: HistoryDevice, at: number): string {
+  const { kind, kinds, moment } = device.marks;
+  const out = kind.some((code, i) => kinds[code] === "oom" && moment[i] === at);
+  const names = [
+    out ? "out of memory" : "",
+    peakOf(device)?.moment === at ? "the peak of this history" : "",
+  ];
+  return names.filter((name) => name !== "").join(", ");
+}
+
+/** The step under way at a moment; null: not known. */
+export function stepAt({ marks }: HistoryDevice, at: number): number | null {
+  const { kind, kinds, moment, end, step } = marks;
+  let found: number | null = null;
+  for (let i = 0; i < kind.length; i += 1) {
+    const own = step[i] ?? NaN;
+    const isStep = kinds[kind[i] ?? -1] === "step";
+    const [from, to] = [moment[i] ?? 0, end[i] ?? 0];
+    // A span begins after the event before it; any other mark is an event.
+    const holds = isStep ? from < at && at <= to : from === at;
+    if (holds && Number.isFinite(own)) found = own;
+  }
+  return found;
+}
+
+export interface MomentStep {
+  readonly history: string;
+  readonly moment: number;
+  readonly step: number | null;
+  /** As `momentName` says it. */
+  readonly name: string;
+}
+
+/**
+ * For tabs that show steps or calls instead of events: the step of the moment that was
+ * pinned in Blocks or Segments; null: none is pinned, and nothing was asked.
+ */
+export function useMomentStep(
+  view: Pick<ViewProps, "client" | "run" | "params">,
+): MomentStep | null {
+  const words = readMemory(view.params);
+  const { history, moment } = words;
+  const asked = moment === null || history === "" ? null : history;
+  const { answer } = useHistory(view.client, view.run.id, asked);
+  const device = chosenDevice(answer?.facts ?? null, words.device);
+  if (asked === null || moment === null || device === null) return null;
+  return {
+    history,
+    moment,
+    step: stepAt(device, moment) ?? answer?.reference.step ?? null,
+    name: momentName(device, moment),
+  };
+}
