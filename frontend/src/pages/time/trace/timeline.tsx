@@ -10,32 +10,28 @@ import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
-import { traceCommands } from "./commands";
-import { Details } from "./drawers/details";
-import { layoutOf, tracksQuery } from "./plot/layout";
-import { MapStrip, useFamilies, useMap } from "./overview/strip";
+import { traceCommands, firstWindow, openPerfetto, rangeExport } from "./actions";
+import { Details } from "./details";
+import { layoutOf, tracksQuery, type NsRange } from "./plot/layout";
+import { MapStrip, useFamilies, useMap } from "./strip";
 import {
   absolute,
   rangeWords,
   since,
   sliceWords,
   type TraceParams,
+  useWindow,
+  type Stretch,
 } from "./state/params";
-import type { NsRange } from "./plot/place";
 import { Plot } from "./plot/plot";
-import { Toolbar } from "./toolbar";
-import { firstWindow, openPerfetto, rangeExport } from "./actions";
-import { useChosen } from "./state/chosen";
-import { useInstant, useInstants } from "./state/instants";
-import { useMoves } from "./state/moves";
-import { useSearch } from "./state/search";
-import { useTraceTiles } from "./tiles/use_tiles";
-import { useWindow } from "./state/window";
+import { Toolbar } from "./head";
+import { useChosen, useInstant, useInstants } from "./state/chosen";
+import { useMoves, useSearch } from "./state/moves";
+import { useTraceTiles } from "./tiles/loader";
 import { summarySentence } from "./words";
-import { RULER_PX } from "./paint/ruler";
+import { RULER_PX } from "./paint/lines";
 import type { Client } from "../../../api/client";
 import { useOnce } from "../../../api/use_once";
-import type { Stretch } from "./state/params";
 
 const LEAST_PX = 300;
 /** What the details take below the plot. */

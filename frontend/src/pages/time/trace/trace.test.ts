@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PATTERN } from "../../../render/raster";
 import { familyColour } from "../profiled/family_colours";
-import { isLight, nameHash, TraceColours } from "./paint/colours";
+import { isLight, nameHash, TraceColours, pictureOf } from "./paint/quads";
 import { pixelOf } from "../../../render/palette";
 import {
   COUNTER_PX,
@@ -18,17 +18,16 @@ import {
   type Look,
   type World,
 } from "./tiles/loader";
-import { busyColumns } from "./overview/busy";
-import { fitting } from "./paint/text";
+import { busyColumns } from "./strip";
+import { fitting } from "./paint/paint";
 import { absolute, readTrace, since, sliceRef, stretch } from "./state/params";
 import { perfettoPlace } from "./perfetto";
-import { pictureOf } from "./paint/quads";
 import { sortedRows } from "../../../model/shown_rows";
-import { rangeColumns } from "./drawers/range";
+import { rangeColumns } from "./range";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow, perfettoUrl } from "./actions";
-import { hitBeside } from "./state/search";
+import { hitBeside } from "./state/moves";
 import { counterValue, formatNs, formatTick, hitWords, summarySentence } from "./words";
 
 const NONE: ReadonlySet<string> = new Set();

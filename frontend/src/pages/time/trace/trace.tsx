@@ -1,14 +1,14 @@
 /** Trace: what ran when, of all ranks on one clock, with memory and host beside it. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Query } from "../../../api/client";
+import type { Query } from "../../../api/client";
 import type { TraceResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { readTrace, type TraceParams } from "./state/params";
-import { Sources } from "./sources";
+import { Sources } from "./head";
 import { Summary } from "./summary/summary";
 import { Timeline } from "./timeline";
 import { copyText } from "../../../base/clipboard";

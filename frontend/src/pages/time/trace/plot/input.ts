@@ -3,9 +3,8 @@
 import type { Signal } from "@preact/signals";
 import { attachGestures, viewAfterKey } from "../../../../render/gestures";
 import type { Limits, RectPx, Viewport } from "../../../../render/viewport";
-import { pieceBeside, type Hover } from "./hovering";
-import { LANE_PX, rowsBetween, tracksQuery } from "./layout";
-import { around, LEAST_NS } from "./place";
+import { pieceBeside, type Hover } from "./tip";
+import { LANE_PX, rowsBetween, tracksQuery, around, LEAST_NS } from "./layout";
 import type { PlotProps } from "./plot";
 import type { PlotStage } from "./stage";
 

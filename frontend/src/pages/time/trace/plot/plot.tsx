@@ -10,19 +10,25 @@ import type { ByteUnit } from "../../../../base/bytes";
 import type { Theme } from "../../../../base/tokens";
 import type { RectPx } from "../../../../render/viewport";
 import { useWidth } from "../../../../widgets/line_chart/use_size";
-import { TraceColours } from "../paint/colours";
-import type { Hover } from "./hovering";
-import type { Mark } from "../tiles/instants";
-import { LANE_PX, laneTop, type Layout } from "./layout";
+import { TraceColours } from "../paint/quads";
+import { type Hover, PlotTip } from "./tip";
+import type { Mark, Piece } from "../tiles/tile";
+import {
+  LANE_PX,
+  laneTop,
+  type Layout,
+  type Arrow,
+  type NsRange,
+  type Place,
+  type Row,
+} from "./layout";
 import type { TraceLoader } from "../tiles/loader";
-import { Names, NAMES_PX } from "./names";
-import { RULER_PX } from "../paint/ruler";
-import type { Arrow, NsRange, Place } from "./place";
+import { RULER_PX } from "../paint/lines";
 import { attachPlotGestures, FLAT_PX, onPlotKey, type PlotInput } from "./input";
-import { PlotTip } from "./tip";
 import { PlotStage, type Scene } from "./stage";
-import type { Piece } from "../tiles/tile";
 import type { Sought } from "../state/moves";
+import { Icon } from "../../../../widgets/icon/icon";
+import { counterValue } from "../words";
 
 export interface PlotProps {
   readonly answer: TraceResponse;
@@ -229,4 +235,64 @@ function bringIntoSight({ trackKey, level }: Sought, input: PlotInput): void {
   if (top < seen + 8 || top + LANE_PX > seen + heightPx - 8) {
     input.scroller()?.scrollTo({ top: Math.max(0, top - heightPx / 3) });
   }
+}
+
+export const NAMES_PX = 212;
+
+const INDENT_PX = { rank: 4, process: 10, track: 18 } as const;
+
+export function Names(props: {
+  readonly layout: Layout;
+  readonly byteUnit: ByteUnit;
+  readonly onFold: (key: string) => void;
+}) {
+  return (
+    <div class="trace-names" style={{ width: `${NAMES_PX}px` }} aria-label="Tracks">
+      {props.layout.rows.map((row) => (
+        <Name key={row.key} row={row} onFold={props.onFold} byteUnit={props.byteUnit} />
+      ))}
+    </div>
+  );
+}
+
+function Name({
+  row,
+  onFold,
+  byteUnit,
+}: {
+  readonly row: Row;
+  readonly onFold: (key: string) => void;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { kind, key, label, hint, y, heightPx, folded, foldable } = row;
+  return (
+    <div
+      class={`trace-name is-${kind}`}
+      style={{
+        top: `${y}px`,
+        height: `${heightPx}px`,
+        paddingLeft: `${INDENT_PX[kind]}px`,
+      }}
+      title={hint === "" ? label : `${label}\n${hint}`}
+    >
+      {foldable ? (
+        <button
+          type="button"
+          class="trace-fold"
+          aria-expanded={!folded}
+          onClick={() => onFold(key)}
+        >
+          <Icon name={folded ? "right" : "down"} sizePx={12} />
+          <span>{label}</span>
+        </button>
+      ) : (
+        <span class="trace-plain">{label}</span>
+      )}
+      {row.track?.kind === "counter" && heightPx > 2 * LANE_PX && (
+        <span class="trace-most" title="The highest of all its values">
+          up to {counterValue(row.track.most, row.track, byteUnit)}
+        </span>
+      )}
+    </div>
+  );
 }

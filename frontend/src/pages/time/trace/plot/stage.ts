@@ -9,17 +9,20 @@ import type { Theme } from "../../../../base/tokens";
 import type { PointPx } from "../../../../render/gestures";
 import { RasterSurface } from "../../../../render/surface";
 import { pxToX, type Viewport } from "../../../../render/viewport";
-import type { TraceColours } from "../paint/colours";
-import { counterAt, placeOf, type Hover } from "./hovering";
-import { markNear, marksOf, type Mark } from "../tiles/instants";
-import { LANE_PX, rowsBetween, type Layout } from "./layout";
+import { type TraceColours, pictureOf, type Picture } from "../paint/quads";
+import { counterAt, placeOf, type Hover } from "./tip";
+import { markNear, marksOf, type Mark, type Piece } from "../tiles/tile";
+import {
+  LANE_PX,
+  rowsBetween,
+  type Layout,
+  type Arrow,
+  type NsRange,
+  type Place,
+} from "./layout";
 import type { TraceLoader } from "../tiles/loader";
-import { paintOverlay } from "../paint/paint";
-import { sized } from "../paint/canvas";
-import { paintRuler, RULER_PX } from "../paint/ruler";
-import type { Arrow, NsRange, Place } from "./place";
-import { pictureOf, type Picture } from "../paint/quads";
-import type { Piece } from "../tiles/tile";
+import { paintOverlay, sized } from "../paint/paint";
+import { paintRuler, RULER_PX } from "../paint/lines";
 
 const MOST_PIXEL_RATIO = 2;
 const SETTLED_MS = 160;

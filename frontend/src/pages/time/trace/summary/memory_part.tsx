@@ -16,7 +16,7 @@ import type { XRange } from "../../../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../../../widgets/state/state";
 import { Choice } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
-import { reportTitle } from "./words";
+import { reportTitle } from "./summary";
 
 /** What recorders call it among their sources. */
 const TIMELINE = "torch_profiler.memory_timeline";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { TraceReport, TraceReportOperators } from "../../../../api/types.gen";
 import { sortedRows } from "../../../../model/shown_rows";
-import { operatorColumns } from "./columns";
+import { operatorColumns } from "./operators_part";
 import { missingWords, stackOf } from "./memory_part";
-import { chosenReport, factsOf, formatFlops, reportTitle } from "./words";
+import { chosenReport, factsOf, formatFlops, reportTitle } from "./summary";
 
 function report(more: Partial<TraceReport> = {}): TraceReport {
   return {

@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { MARK_LEVEL, markNear, marksOf } from "./instants";
-import { LANE_PX, laneTop, layoutOf } from "../plot/layout";
+import { MARK_LEVEL, markNear, marksOf, TraceTile } from "./tile";
+import {
+  LANE_PX,
+  laneTop,
+  layoutOf,
+  stepBeside,
+  windowOn,
+  within,
+} from "../plot/layout";
 import { instantWords, readTrace } from "../state/params";
-import { stepBeside, windowOn, within } from "../plot/place";
 import { BASE, testSlices, testTrace, testTrack } from "../test_trace";
-import { TraceTile } from "./tile";
-import { hitAt, indexBeside, timeBeside } from "../state/search";
+import { hitAt, indexBeside, timeBeside } from "../state/moves";
 
 function tile(high = 1_000, t0 = BASE, tracks = ["a:0"]): TraceTile {
   return new TraceTile(testSlices({ t0: t0.toString() }), BASE, high, new Set(tracks));

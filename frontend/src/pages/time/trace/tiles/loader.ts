@@ -10,10 +10,11 @@ import {
   type Client,
   type Query,
 } from "../../../../api/client";
-import type { Layout, Row } from "../plot/layout";
-import { rowsBetween, tracksQuery } from "../plot/layout";
+import { type Layout, type Row, rowsBetween, tracksQuery } from "../plot/layout";
 import { absolute } from "../state/params";
 import { TraceTile } from "./tile";
+import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 const MOST_KEPT = 8;
 const PAUSE_MS = 120;
@@ -295,4 +296,35 @@ export class TraceLoader {
   }
 
   readonly #keys = new WeakMap<TraceTile, string>();
+}
+
+export interface TraceTiles {
+  readonly loader: TraceLoader;
+  readonly version: ReadonlySignal<number>;
+  readonly error: ApiError | null;
+}
+
+/** `stamp` names what the tiles are of: another one throws them away. */
+export function useTraceTiles(
+  client: Client,
+  run: string,
+  world: World,
+  layout: Layout,
+  stamp: string,
+): TraceTiles {
+  const version = useSignal(0);
+  const [error, setError] = useState<ApiError | null>(null);
+  const loader = useMemo(
+    () =>
+      new TraceLoader(client, run, {
+        onTiles: () => {
+          version.value += 1;
+        },
+        onFailure: setError,
+      }),
+    [client, run, version],
+  );
+  useEffect(() => loader.about(world, layout, stamp), [loader, world, layout, stamp]);
+  useEffect(() => () => loader.close(), [loader]);
+  return { loader, version, error };
 }

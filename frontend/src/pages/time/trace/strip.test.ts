@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { overviewScale, scaleWords } from "./scale";
+import { overviewScale, scaleWords } from "./strip";
 
 function columns(num: number, of: (at: number) => number): Float64Array {
   return Float64Array.from({ length: num }, (_, at) => of(at));

@@ -1,25 +1,25 @@
 /** A range of time, summed up by name. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { TraceRangeResponse } from "../../../../api/types.gen";
-import { formatInteger } from "../../../../base/bytes";
-import type { Theme } from "../../../../base/tokens";
-import type { Sort } from "../../../../model/shown_rows";
+import type { TraceRangeResponse } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
+import type { Theme } from "../../../base/tokens";
+import type { Sort } from "../../../model/shown_rows";
 import {
   countCell,
   numberColumn,
   textColumn,
-} from "../../../../widgets/row_table/columns";
+} from "../../../widgets/row_table/columns";
 import {
   RowTable,
   type RowCell,
   type RowColumn,
-} from "../../../../widgets/row_table/row_table";
-import { useSort } from "../../../../widgets/row_table/use_sort";
-import { Drawer } from "../../../shared/panels/drawer";
-import { familyColour } from "../../profiled/family_colours";
-import type { SliceRef } from "../state/params";
-import { formatNs, formatNsExact } from "../words";
+} from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
+import { Drawer } from "../../shared/panels/drawer";
+import { familyColour } from "../profiled/family_colours";
+import type { SliceRef } from "./state/params";
+import { formatNs, formatNsExact } from "./words";
 
 const TABLE_PX = 236;
 
