@@ -1,4 +1,4 @@
-"""Responses that set histories against each other: two of them, or those of all ranks."""
+"""Responses of comparisons: two runs or ranks, two moments, the histories of all ranks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,75 @@ from tb_plugin.api.base import (
     Problem,
     RunSummary,
     U8Column,
+    Unit,
 )
 from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.calls import HistoryReference
 from tb_plugin.api.histories import HistoryOrigin, HistoryState
 from tb_plugin.api.modules import CategoryGroup
+
+FigureKey: TypeAlias = Literal[
+    "peak_allocated",
+    "peak_reserved",
+    "rss_peak",
+    "growth",
+    "rss_growth",
+    "step_time",
+    "samples",
+    "tokens",
+    "ooms",
+]
+
+
+class RunSide(Struct, frozen=True):
+    """A run, or one rank of it."""
+
+    run: RunSummary
+    rank: int | None
+    """None: all of its ranks."""
+    num_ranks: int
+
+
+class RunFigure(Struct, frozen=True):
+    """One number of both sides: of each the worst rank's, as on the Overview."""
+
+    key: FigureKey
+    unit: Unit
+    a: float | None
+    """None: unknown; likewise `b`."""
+    b: float | None
+    a_rank: int | None
+    """Whose number it is; None: all ranks' together, or there is but one."""
+    b_rank: int | None
+
+
+class RunTable(Columns, frozen=True):
+    """Bytes of both sides at the peak of a tracked step, the largest difference first."""
+
+    by: Literal["category", "module"]
+    """category: a `CategoryGroup`; module: equal layers are one, `layers.*`."""
+    labels: tuple[str, ...]
+    """May hold any text; empty: what belongs to no module."""
+    a_bytes: F64Column
+    b_bytes: F64Column
+
+
+class CompareRunsResponse(Struct, frozen=True):
+    """Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers."""
+
+    a: RunSide
+    b: RunSide
+    sentence: str
+    """What differs most of all, as far as the data go."""
+    figures: tuple[RunFigure, ...]
+    """Those that at least one side has."""
+    tables: tuple[RunTable, ...]
+    """Empty unless both tracked the memory of modules."""
+    tables_of: str
+    """At which moments, in words."""
+    still_reading: bool
+    """Some ranks were not read yet: what is unknown may become known."""
+
 
 CompareBy: TypeAlias = Literal["category", "line", "module", "size"]
 """line: of the user's own code; size: powers of two."""

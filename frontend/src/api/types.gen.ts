@@ -22,6 +22,8 @@ export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" 
 
 export type HistoryState = "closed" | "opening" | "ready" | "failed";
 
+export type FigureKey = "peak_allocated" | "peak_reserved" | "rss_peak" | "growth" | "rss_growth" | "step_time" | "samples" | "tokens" | "ooms";
+
 export type CompareBy = "category" | "line" | "module" | "size";
 
 export type StackMatch = "exact" | "function";
@@ -427,6 +429,42 @@ export interface FunctionsResponse {
   readonly moduleWindow: string | null;
   readonly absent: readonly Recorded[];
   readonly problems: readonly Problem[];
+}
+
+/** A run, or one rank of it. */
+export interface RunSide {
+  readonly run: RunSummary;
+  readonly rank: number | null;
+  readonly numRanks: number;
+}
+
+/** One number of both sides: of each the worst rank's, as on the Overview. */
+export interface RunFigure {
+  readonly key: FigureKey;
+  readonly unit: Unit;
+  readonly a: number | null;
+  readonly b: number | null;
+  readonly aRank: number | null;
+  readonly bRank: number | null;
+}
+
+/** Bytes of both sides at the peak of a tracked step, the largest difference first. */
+export interface RunTable {
+  readonly by: "category" | "module";
+  readonly labels: readonly string[];
+  readonly aBytes: Float64Array;
+  readonly bBytes: Float64Array;
+}
+
+/** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
+export interface CompareRunsResponse {
+  readonly a: RunSide;
+  readonly b: RunSide;
+  readonly sentence: string;
+  readonly figures: readonly RunFigure[];
+  readonly tables: readonly RunTable[];
+  readonly tablesOf: string;
+  readonly stillReading: boolean;
 }
 
 /** One of the two. */
@@ -2043,6 +2081,7 @@ export interface Responses {
   readonly allocation_block: AllocationBlockResponse;
   readonly allocation_range: AllocationRangeResponse;
   readonly functions: FunctionsResponse;
+  readonly compare_runs: CompareRunsResponse;
   readonly compare: CompareResponse;
   readonly rank_histories: RankHistoriesResponse;
   readonly distributed: DistributedResponse;

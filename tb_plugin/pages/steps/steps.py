@@ -113,7 +113,7 @@ def steps(view: View[StepsQuery]) -> StepsResponse:
     shown = _columns(tables, own, ranks, rows_of, edges, cheap)
     rates = Rates(reader, run, phase, edges)
     own_rates = rates.of_rank(ranks[0], Budget(_STEP_SECONDS, budget))
-    num_summed, together = _together(run, rates, ranks, own_rates)
+    num_summed, together = summed_rates(run, rates, ranks, own_rates)
     parts = parts_of(shown.seconds, shown.parts)
     return StepsResponse(
         run=view.summary,
@@ -213,7 +213,7 @@ def _columns(
     return _Columns(step, shown_rank, seconds, parts, exact)
 
 
-def _together(
+def summed_rates(
     run: Run, rates: Rates, ranks: Sequence[int], own: dict[str, Floats]
 ) -> tuple[int, dict[str, Floats]]:
     """Rates over all ranks, and how many that are; nothing where some are missing.

@@ -1,0 +1,178 @@
+"""`/compare_runs`: two runs, or ranks, of which the difference is known by construction."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from collector.format.columns import Column
+from tests.builders import GIB, RunBuilder
+from tests.tb_plugin.analysis.module_logs import LogBuilder
+from tests.tb_plugin.client import Page
+from tests.tb_plugin.pages.module_runs import record
+
+SAMPLES = Column(name="samples", unit="count", group="progress", kind="counter")
+STEPS = np.arange(60)
+
+
+def a_run(folder, *, peaks=(10.0,), seconds=0.5, grow=0, batch=None, **more) -> None:
+    run = RunBuilder(folder)
+    for number, peak in enumerate(peaks):
+        rank = run.rank(number, world_size=len(peaks))
+        held = peak * GIB + grow * STEPS
+        columns = {
+            "allocated_peak_bytes": held,
+            "reserved_peak_bytes": held + GIB,
+            "step_time_seconds": 0 * STEPS + seconds,
+            **{name: column + 0 * STEPS for name, column in more.items()},
+        }
+        if batch is not None:
+            columns["samples"] = batch * (STEPS + 1)
+        rank.steps(STEPS, extra=(SAMPLES,), **columns)
+        rank.close()
+
+
+def compared(page, a="exp-1", b="exp-2", **query):
+    ids = {"run": page.run_id(a), "b_run": page.run_id(b)}
+    found = page.get("/compare_runs", **ids, **query)
+    return found, {one["key"]: one for one in found["figures"]}
+
+
+def test_two_runs_with_nothing_but_steps_differ_by_what_was_planted(tmp_path):
+    a_run(tmp_path / "exp-1", peaks=(30, 36, 40), seconds=0.5, batch=8)
+    a_run(tmp_path / "exp-2", peaks=(30, 31, 36), seconds=0.6, grow=1000, batch=4)
+    page = Page(tmp_path)
+    found, figures = compared(page)
+    assert found["sentence"] == (
+        "This run peaks 4.00 GiB lower than exp-1 (36.0 GiB against 40.0 GiB, rank 2);"
+        " a step takes 20 % longer (600 ms against 500 ms)."
+    )
+    assert list(figures) == [
+        "peak_allocated",
+        "peak_reserved",
+        "growth",
+        "step_time",
+        "samples",
+    ]
+    peak, growth = figures["peak_allocated"], figures["growth"]
+    assert (peak["a"], peak["b"]) == (40 * GIB, 36 * GIB + 59_000)
+    assert (peak["a_rank"], peak["b_rank"]) == (2, 2)
+    assert (growth["a"], growth["b"]) == (0, pytest.approx(1000))
+    time = figures["step_time"]
+    assert (time["a"], time["b"]) == pytest.approx((0.5, 0.6))
+    # A row a second, three ranks.
+    assert (figures["samples"]["a"], figures["samples"]["b"]) == (24, 12)
+    assert figures["samples"]["a_rank"] is None
+    assert found["tables"] == []
+    assert not found["still_reading"]
+
+
+def test_its_numbers_are_those_of_the_overview_and_of_the_steps(tmp_path):
+    for name, peak in (("exp-1", 10), ("exp-2", 12)):
+        a_run(tmp_path / name, peaks=(peak, peak + 1), grow=5000, batch=8)
+    page = Page(tmp_path)
+    _, figures = compared(page)
+    for side, name in (("a", "exp-1"), ("b", "exp-2")):
+        headlines = page.of_run("/overview", name)["headlines"]
+        shown = {one["key"]: (one["value"], one["rank"]) for one in headlines}
+        for key in ("peak_allocated", "peak_reserved", "growth"):
+            assert (figures[key][side], figures[key][f"{side}_rank"]) == shown[key]
+        rates = page.of_run("/steps", name)["rates"]
+        (samples,) = (one for one in rates if one["key"] == "samples")
+        assert figures["samples"][side] == samples["summed_median"]
+
+
+def test_what_one_side_did_not_record_is_unknown_and_never_zero(tmp_path):
+    a_run(tmp_path / "exp-1", rss_bytes=GIB)
+    run = RunBuilder(tmp_path / "exp-2")
+    rank = run.rank(0, world_size=1)
+    rank.steps(STEPS, rss_bytes=2 * GIB + 0 * STEPS)
+    rank.close()
+    found, figures = compared(Page(tmp_path))
+    assert figures["peak_allocated"]["b"] is None
+    assert figures["growth"]["b"] is None
+    assert figures["rss_growth"]["a"] is None
+    assert found["sentence"] == (
+        "The resident memory of this run peaks 1.00 GiB higher than that of exp-1"
+        " (2.00 GiB against 1.00 GiB)."
+    )
+
+
+def test_two_ranks_of_one_run(tmp_path):
+    a_run(tmp_path / "exp-1", peaks=(10, 14))
+    found, figures = compared(Page(tmp_path), b="exp-1", rank=0, b_rank=1)
+    assert found["sentence"] == (
+        "Rank 1 peaks 4.00 GiB higher than rank 0 (14.0 GiB against 10.0 GiB)."
+    )
+    assert figures["peak_allocated"]["b_rank"] is None
+
+
+def test_an_error_for_want_of_memory_is_counted_where_either_has_one(tmp_path):
+    a_run(tmp_path / "exp-1", num_ooms=1)
+    a_run(tmp_path / "exp-2", num_ooms=0)
+    _, figures = compared(Page(tmp_path))
+    assert (figures["ooms"]["a"], figures["ooms"]["b"]) == (1, 0)
+
+
+def test_a_rank_that_is_not_there_is_named(tmp_path):
+    a_run(tmp_path / "exp-1")
+    page = Page(tmp_path)
+    answer = page.raw("/compare_runs", run=page.run_id("exp-1"), rank=7)
+    assert answer.status_code == 404
+    assert b"rank=7" in answer.data
+
+
+def layers(batch: int) -> LogBuilder:
+    """Three equal layers, each with its activations, and an optimizer."""
+    log = LogBuilder()
+    root = log.module("Net")
+    log.at(root, "before_pre_forward")
+    for number in range(3):
+        log.alloc(batch, "activation", log.module(f"Net.layers.{number}", root))
+        log.tick()
+    log.at(root, "after_post_forward")
+    log.alloc(500, "optimizer", -1)
+    log.tick()
+    return log
+
+
+def test_tracked_steps_say_which_category_and_modules(tmp_path):
+    for name, batch in (("exp-1", 900), ("exp-2", 400)):
+        peak = 10_000 + batch
+        record(RunBuilder(tmp_path / name), logs=(layers(batch),), peak=peak)
+    page = Page(tmp_path)
+    found, _ = compared(page)
+    tables = {one["by"]: one for one in found["tables"]}
+    for side, name in (("a", "exp-1"), ("b", "exp-2")):
+        window = page.of_run("/modules", name, state="window_peak")
+        total = window["split"]["total_bytes"]
+        for table in tables.values():
+            assert table[f"{side}_bytes"].sum() == total
+    category = tables["category"]
+    change = np.abs(category["b_bytes"] - category["a_bytes"])
+    assert (np.diff(change) <= 0).all()
+    assert category["labels"][0] == "activation"
+    assert (category["a_bytes"][0], category["b_bytes"][0]) == (3 * 900, 3 * 400)
+    module = tables["module"]
+    assert module["labels"][0] == "Net.layers.*"
+    assert (module["a_bytes"][0], module["b_bytes"][0]) == (3 * 900, 3 * 400)
+    assert found["tables_of"] == "step 2, rank 0"
+    assert found["sentence"] == (
+        "This run peaks 500 B lower than exp-1 (10.2 KiB against 10.6 KiB):"
+        " mostly activations of Net.layers.*."
+    )
+
+
+def test_a_thousand_ranks_are_compared_in_well_under_a_second(tmp_path):
+    for name in ("exp-1", "exp-2"):
+        RunBuilder(tmp_path / name).simple(1000, 20)
+    page = Page(tmp_path)
+    while compared(page)[0]["still_reading"]:
+        pass  # every file is opened once, for any page
+    began = time.perf_counter()
+    found, figures = compared(page)
+    assert time.perf_counter() - began < 1.0
+    assert figures["peak_allocated"]["a_rank"] == 999
+    assert found["a"]["num_ranks"] == 1000
