@@ -32,6 +32,15 @@ class StepPart(Columns, frozen=True):
     seconds: F64Column
 
 
+class ProfilerStep(Struct, frozen=True):
+    """Steps whose time is the profiler's own; medians and findings leave them out."""
+
+    first: int
+    last: int
+    what: Literal["start", "stop", "save", "capture"]
+    """What torch's profiler did in them; or a capture of MemBoard's was taken."""
+
+
 class AbsentPart(Struct, frozen=True):
     """A part no rank recorded, and which setting records it."""
 
@@ -103,6 +112,8 @@ class StepsResponse(Columns, frozen=True, kw_only=True):
     """Ranks of which the throughputs over all ranks are made."""
     rates: tuple[StepRate, ...] = ()
     flops: StepFlops = StepFlops()
+    profiler_steps: tuple[ProfilerStep, ...] = ()
+    """Of the ranks that were looked at, in order, each once; at most 500."""
     absent: tuple[AbsentPart, ...]
     memory_series: str | None
     """`SeriesInfo.key` of the step's memory peak: allocated, else resident."""
@@ -147,6 +158,10 @@ class StepPartMean(Struct, frozen=True):
     seconds: float
     share: float
     """Of the step's time; 0 to 1."""
+    usual: float | None
+    """Seconds on the rank in the middle, at the median over the steps."""
+    of_first: float | None
+    """The same on the rank of the first row."""
 
 
 class StragglersResponse(Struct, frozen=True, kw_only=True):
@@ -168,6 +183,8 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
     rows: tuple[StragglerRow, ...] = ()
     """At most 64, those that cost most first."""
     num_standing_out: int = 0
+    num_profiler_steps: int = 0
+    """Steps that are left out, as their time is the profiler's own."""
     part: str = "step"
     """What tells the ranks apart: step, or the part that the others wait for."""
     findings: tuple[Finding, ...] = ()

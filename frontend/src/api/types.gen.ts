@@ -1577,6 +1577,13 @@ export interface StepPart {
   readonly seconds: Float64Array;
 }
 
+/** Steps whose time is the profiler's own; medians and findings leave them out. */
+export interface ProfilerStep {
+  readonly first: number;
+  readonly last: number;
+  readonly what: "start" | "stop" | "save" | "capture";
+}
+
 /** A part no rank recorded, and which setting records it. */
 export interface AbsentPart {
   readonly name: string;
@@ -1621,6 +1628,7 @@ export interface StepsResponse {
   readonly numSummed: number;
   readonly rates: readonly StepRate[];
   readonly flops: StepFlops;
+  readonly profilerSteps: readonly ProfilerStep[];
   readonly absent: readonly AbsentPart[];
   readonly memorySeries: string | null;
   readonly marks: readonly Mark[];
@@ -1650,6 +1658,8 @@ export interface StepPartMean {
   readonly name: string;
   readonly seconds: number;
   readonly share: number;
+  readonly usual: number | null;
+  readonly ofFirst: number | null;
 }
 
 /** Route `/stragglers` (run, rank, ranks, phase): who is waited for, and what is slow. */
@@ -1663,6 +1673,7 @@ export interface StragglersResponse {
   readonly parts: readonly StepPartMean[];
   readonly rows: readonly StragglerRow[];
   readonly numStandingOut: number;
+  readonly numProfilerSteps: number;
   readonly part: string;
   readonly findings: readonly Finding[];
 }

@@ -67,7 +67,7 @@ class Straggler:
 
 def step_seconds(times: StepTimes) -> float:
     """The middle rank's step time, at the median; NaN where there is none."""
-    return _median(middle_values(times.seconds))
+    return median(middle_values(times.seconds))
 
 
 def stragglers(times: StepTimes) -> list[Straggler]:
@@ -131,8 +131,8 @@ def _excess(values: Floats) -> Floats:
     beyond = values - middle_values(values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a rank without any value
-        median: Floats = np.nanmedian(beyond, axis=1)
-    return median
+        excess: Floats = np.nanmedian(beyond, axis=1)
+    return excess
 
 
 def _limit(excess: Floats, usual: float) -> float:
@@ -140,7 +140,7 @@ def _limit(excess: Floats, usual: float) -> float:
     if not len(present) or not usual > 0:
         return np.inf
     middle = float(np.sort(present)[(len(present) - 1) // 2])
-    deviation = 1.4826 * _median(np.abs(present - middle))
+    deviation = 1.4826 * median(np.abs(present - middle))
     if len(present) < 4:
         deviation = 0.0  # among so few, one that differs is half of the spread
     return max(FLOOR * usual, middle + DEVIATIONS * deviation)
@@ -155,6 +155,7 @@ def _slowest_shares(seconds: Floats) -> Floats:
     return share
 
 
-def _median(values: Floats) -> float:
+def median(values: Floats) -> float:
+    """Of what is known; NaN of nothing."""
     present = values[~np.isnan(values)]
     return float(np.median(present)) if len(present) else float("nan")

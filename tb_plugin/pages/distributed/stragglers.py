@@ -15,13 +15,20 @@ from tb_plugin.analysis.findings.steps import (
     waiting_for_data,
 )
 from tb_plugin.analysis.findings.text import duration_text
-from tb_plugin.analysis.ranks.stragglers import StepTimes, step_seconds, stragglers
+from tb_plugin.analysis.ranks.stragglers import (
+    StepTimes,
+    median,
+    step_seconds,
+    stragglers,
+)
 from tb_plugin.analysis.series.buckets import windows
 from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.profiler_steps import usual_columns
 from tb_plugin.analysis.series.step_parts import (
     OTHER,
     PARTS,
     STEP,
+    middle_values,
     other_part,
     pooled_means,
 )
@@ -30,6 +37,7 @@ from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import stamp_of
+from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.tables import StepTables
 from tb_plugin.pages.timeline.selection import (
     RankRows,
@@ -42,10 +50,13 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import numpy.typing as npt
+
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.ranks.stragglers import Straggler
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.api.findings import Finding
+    from tb_plugin.api.steps import ProfilerStep
 
 MAX_ROWS: Final = 64
 _STAMP: Final = "step times"
@@ -81,14 +92,22 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
             widest = max(widest, rows.width)
     if not read:
         return StragglersResponse(run=view.summary, num_left_out=len(wanted))
+    profiled = profiler_steps(
+        *(reader, run, read, tables.key.phase), Budget(0.5, view.budget)
+    )
     times = _times(read, len(edges) - 1, len(coarse) - 1)
+    usual_steps = usual_columns(profiled, edges, widest)
+    times.seconds[:, ~usual_steps] = np.nan
+    left_out = ~usual_columns(profiled, coarse, widest)
+    for values in (times.coarse_seconds, *times.parts.values()):
+        values[:, left_out] = np.nan
     found = stragglers(times)
     usual = step_seconds(times)
     hosts = {rank: run.rank_files(rank)[-1][1].header.host for rank in read}
     standing_out = [one for one in found if one.stands_out]
     findings = [
         one
-        for one in _findings(tables, times, edges, standing_out, hosts, usual)
+        for one in _findings(tables, times, edges, standing_out, hosts, usual, profiled)
         if one is not None
     ]
     return StragglersResponse(
@@ -98,9 +117,10 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         num_steps=high - low + 1,
         steps_per_column=max(per_column, widest),
         step_seconds=finite(usual),
-        parts=_part_means(times),
+        parts=_part_means(times, found[0].rank if found else None),
         rows=tuple(_row(one, hosts[one.rank]) for one in found[:MAX_ROWS]),
         num_standing_out=len(standing_out),
+        num_profiler_steps=_num_left_out(profiled, low, high, usual_steps),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
     )
@@ -138,17 +158,39 @@ def _times(read: Mapping[int, Floats], num_columns: int, num_coarse: int) -> Ste
     )
 
 
-def _part_means(times: StepTimes) -> tuple[StepPartMean, ...]:
+def _num_left_out(
+    profiled: Sequence[ProfilerStep], low: int, high: int, usual: npt.NDArray[np.bool_]
+) -> int:
+    """Steps of the profiler's own between two; 0 where they had to be counted."""
+    if usual.all():
+        return 0
+    steps = {
+        step
+        for one in profiled
+        for step in range(max(one.first, low), min(one.last, high) + 1)
+    }
+    return len(steps)
+
+
+def _part_means(times: StepTimes, first: int | None) -> tuple[StepPartMean, ...]:
+    """`first`: the rank of the first row."""
     if not times.parts:
         return ()
     stacked = np.stack(list(times.parts.values()))
     held = {**times.parts, OTHER: other_part(times.coarse_seconds, stacked)}
+    row = None if first is None else times.ranks.index(first)
     found = []
     for name, values in held.items():
         known = ~np.isnan(values) & (times.coarse_seconds > 0)
         if known.any():
             part, whole = values[known].mean(), times.coarse_seconds[known].mean()
-            found.append(StepPartMean(name, float(part), float(part / whole)))
+            found.append(
+                StepPartMean(
+                    *(name, float(part), float(part / whole)),
+                    usual=finite(median(middle_values(values))),
+                    of_first=None if row is None else finite(median(values[row])),
+                )
+            )
     return tuple(found)
 
 
@@ -159,6 +201,7 @@ def _findings(
     late: Sequence[Straggler],
     hosts: Mapping[int, str],
     usual: float,
+    profiled: Sequence[ProfilerStep],
 ) -> Iterator[Finding | None]:
     if not usual > 0:
         return
@@ -172,7 +215,10 @@ def _findings(
             for name, values in zip(PARTS, single.part_high, strict=True)
             if not np.isnan(values).all()
         }
-        yield slow_every(single.first, single.high, parts, rank)
+        edges_of = np.append(single.first, single.last[-1] + 1).astype(np.float64)
+        counted = usual_columns(profiled, edges_of)
+        high = np.where(counted, single.high, np.nan)
+        yield slow_every(single.first, high, parts, rank)
     yield growing(edges[:-1].astype(np.int64), times)
 
 

@@ -24,6 +24,8 @@ from tb_plugin.pages.overview.facts import STEP_TIME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import numpy.typing as npt
+
     from collector.format.encoding.numeric import Values
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
@@ -180,24 +182,27 @@ def summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
 
 
 def as_rates(
-    own: Mapping[str, Floats], together: Mapping[str, Floats]
+    own: Mapping[str, Floats],
+    together: Mapping[str, Floats],
+    usual: npt.NDArray[np.bool_],
 ) -> tuple[StepRate, ...]:
-    """What is known, in a fixed order."""
+    """What is known, in a fixed order; medians are those of the `usual` columns."""
     return tuple(
         StepRate(
             key=key,
             values=f64(own[key]),
             summed=f64(together.get(key, np.empty(0))),
-            median=_usual(own[key]),
-            summed_median=_usual(together[key]) if key in together else None,
+            median=_usual(own[key], usual),
+            summed_median=_usual(together[key], usual) if key in together else None,
         )
         for key in ("steps", *COUNTERS, FLOPS, "mfu")
         if key in own and not np.isnan(own[key]).all()
     )
 
 
-def _usual(values: Floats) -> float | None:
-    behind = values[min(warmup_rows(len(values)), len(values) // 3) :]
+def _usual(values: Floats, usual: npt.NDArray[np.bool_]) -> float | None:
+    first = min(warmup_rows(len(values)), len(values) // 3)
+    behind = values[first:][usual[first:]]
     present = behind[~np.isnan(behind)]
     return finite(float(np.median(present))) if len(present) else None
 

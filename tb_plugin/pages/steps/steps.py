@@ -15,6 +15,7 @@ import numpy as np
 
 from tb_plugin.analysis.series.buckets import windows
 from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.profiler_steps import usual_columns
 from tb_plugin.analysis.series.step_parts import (
     PARTS,
     median_ranks,
@@ -27,6 +28,7 @@ from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
+from tb_plugin.pages.steps.profiler_steps import MAX_SHOWN, profiler_steps
 from tb_plugin.pages.steps.rates import Rates, as_rates, summed
 from tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
 from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
@@ -114,6 +116,7 @@ def steps(view: View[StepsQuery]) -> StepsResponse:
     rates = Rates(reader, run, phase, edges)
     own_rates = rates.of_rank(ranks[0], Budget(_STEP_SECONDS, budget))
     num_summed, together = summed_rates(run, rates, ranks, own_rates)
+    profiled = profiler_steps(reader, run, ranks, phase, Budget(_STEP_SECONDS, budget))
     parts = parts_of(shown.seconds, shown.parts)
     return StepsResponse(
         run=view.summary,
@@ -132,8 +135,9 @@ def steps(view: View[StepsQuery]) -> StepsResponse:
         exact=shown.exact,
         num_ranks=len(ranks),
         num_summed=num_summed,
-        rates=as_rates(own_rates, together),
+        rates=as_rates(own_rates, together, usual_columns(profiled, edges)),
         flops=rates.flops(ranks[0], Budget(_STEP_SECONDS, budget)),
+        profiler_steps=profiled[:MAX_SHOWN],
         absent=absent_parts(run, ranks[0], {part.name for part in parts}),
         memory_series=memory_series(run, phase),
         marks=marks_of(reader, run, axis, ranks),

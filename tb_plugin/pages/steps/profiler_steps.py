@@ -1,0 +1,113 @@
+"""Which steps of a run's ranks are the profiler's own, as their captures tell."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, get_args, get_type_hints
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from collector.format.errors import FormatError
+from tb_plugin.analysis.series.profiler_steps import (
+    StepEnds,
+    capture_step,
+    trace_steps,
+)
+from tb_plugin.api.steps import ProfilerStep
+from tb_plugin.formats.recording.captures import (
+    TRACE,
+    captures_of,
+    read_capture,
+    traces_of,
+)
+from tb_plugin.formats.recording.series import SeriesKey
+from tb_plugin.pages.overview.facts import STEP_TIME, stamp_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
+    from tb_plugin.index.run import Run
+
+MAX_SHOWN: Final = 500
+_STAMP: Final = "profiler steps"
+_WHAT: Final = get_args(get_type_hints(ProfilerStep)["what"])
+
+
+def profiler_steps(
+    reader: SeriesReader, run: Run, ranks: Iterable[int], phase: str, budget: Budget
+) -> tuple[ProfilerStep, ...]:
+    """Of all these ranks, each once: who trains beside one of them waits for it."""
+    found = set()
+    for rank in ranks:
+        again = np.inf
+        for _, file in reversed(run.rank_files(rank)):
+            if not budget.allows():
+                break
+            captures = file.behind.captures.found
+            key = (_STAMP, stamp_of(file), len(captures), phase)
+            make = partial(_of_file, reader, file, phase, budget)
+            held = reader.derived(key, make)
+            steps = reader.steps(file)
+            if held is None or steps is None:
+                continue
+            # A later start of the job replaced the steps that it ran again.
+            newest = min(steps[1], again)
+            for what, first, last in held.reshape(-1, 3):
+                if first <= newest:
+                    word = _WHAT[int(what)]
+                    found.add(ProfilerStep(int(first), int(min(last, newest)), word))
+            again = min(again, steps[0] - 1)
+    return tuple(sorted(found, key=lambda one: (one.first, one.last, one.what)))
+
+
+def _of_file(
+    reader: SeriesReader, file: RankFile, phase: str, budget: Budget
+) -> Floats:
+    found = [
+        [_WHAT.index(one.what), one.first, one.last]
+        for one in _told(reader, file, phase, budget)
+    ]
+    return np.array(found, np.float64).ravel()
+
+
+def _told(
+    reader: SeriesReader, file: RankFile, phase: str, budget: Budget
+) -> Iterator[ProfilerStep]:
+    for entry in captures_of(file, budget):
+        step = capture_step(entry, phase)
+        if step is not None:
+            yield step
+    traces = [first for first, _ in traces_of(file, budget) if first.kind == TRACE]
+    if not traces:
+        return
+    columns, _ = reader.aggregates(
+        file, SeriesKey(STEP_TABLE, STEP_TIME, phase), ["step_last", "ns_last"]
+    )
+    ends = StepEnds(
+        np.asarray(columns["step_last"], np.int64),
+        np.asarray(columns["ns_last"], np.int64),
+    )
+    warmup = _warmup(file)
+    for entry in traces:
+        if entry.phase != phase:
+            continue
+        try:
+            meta = read_capture(file, entry, ()).meta
+        except (FormatError, OSError):
+            continue  # kept as a fault of the file
+        yield from trace_steps(meta, warmup, ends)
+
+
+def _warmup(file: RankFile) -> int:
+    """Steps between which torch's profiler is made ready and started; 0: not known."""
+    schedule = file.header.config.get("schedule")
+    if not isinstance(schedule, dict) or schedule.get("choose") is not None:
+        return 0
+    warmup = schedule.get("warmup")
+    counts = schedule.get("unit", "call") in ("call", "step")
+    return warmup if isinstance(warmup, int) and counts else 0
