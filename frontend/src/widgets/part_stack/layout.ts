@@ -52,6 +52,16 @@ export function columnOfStep(answer: StackedSteps, step: number): number {
   return column < firstStep.length ? column : -1;
 }
 
+/** What the profiler did in the step that a column shows; null: nothing. */
+export function profiledIn(
+  { shownStep, profilerSteps }: StackedSteps,
+  column: number,
+): StackedSteps["profilerSteps"][number]["what"] | null {
+  const step = shownStep[column] ?? NaN;
+  const found = profilerSteps.find(({ first, last }) => first <= step && step <= last);
+  return found?.what ?? null;
+}
+
 /** The columns that lie, in part at least, between two x. */
 export function columnsWithin(
   { edges }: Pick<StackedSteps, "edges">,

@@ -7,12 +7,13 @@ import { xToPx, yToPx } from "../../render/viewport";
 import type { Pen } from "../export/pen";
 import { AXIS_PX, clipTo, paintAxes, SIDES } from "../plot/axes";
 import { paintBands } from "../plot/bands";
-import { bandsOf, columnOfStep, columnsWithin } from "./layout";
+import { bandsOf, columnOfStep, columnsWithin, profiledIn } from "./layout";
 import type { StackedSteps } from "./types";
 
 export const GUTTER = { ...SIDES, top: 12, bottom: AXIS_PX } as const;
 
 const TICK_PX = 96;
+const VEIL = 0.7;
 const BAND_LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
 
 export interface StackPaint {
@@ -39,9 +40,23 @@ export function paintStack(pen: Pen, paint: StackPaint): void {
   clipTo(pen, left, top, size.widthPx, size.heightPx);
   pen.translate(left, top);
   paintBands(pen, bandsOf(answer), { ...BAND_LOOK, colours }, view, size, theme);
+  paintOwn(pen, paint);
   pen.restore();
   paintCut(pen, paint);
   paintPinned(pen, paint);
+}
+
+/** Steps whose time is the profiler's own are veiled: they are not the training's. */
+function paintOwn(pen: Pen, { answer, view, size, theme }: StackPaint): void {
+  pen.fillStyle = tokens(theme).bg;
+  pen.globalAlpha = VEIL;
+  for (const column of columnsWithin(answer, view.x0, view.x1)) {
+    if (profiledIn(answer, column) === null) continue;
+    const [x0 = NaN, x1 = NaN] = [answer.edges[column], answer.edges[column + 1]];
+    const left = xToPx(view, size.widthPx, x0);
+    pen.fillRect(left, 0, xToPx(view, size.widthPx, x1) - left, size.heightPx);
+  }
+  pen.globalAlpha = 1;
 }
 
 /** A mark over every column that is higher than the plot: nothing is cut in silence. */

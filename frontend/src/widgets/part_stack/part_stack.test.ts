@@ -7,6 +7,7 @@ import {
   layersOf,
   shareOf,
   slowestColumn,
+  profiledIn,
   topOf,
 } from "./layout";
 import { columnWords } from "./tooltip";
@@ -27,11 +28,17 @@ const STEPS: StackedSteps = {
     { name: "other", seconds: Float64Array.of(0.25, 0.5, 1, NaN) },
   ],
   exact: true,
+  profilerSteps: [{ first: 117, last: 119, what: "stop" }],
 };
 
 const VIEW = { x0: 99.5, x1: 139.5, y0: 50, y1: 0 };
 
 describe("columns", () => {
+  it("are marked where the step shown is the profiler's own", () => {
+    expect(profiledIn(STEPS, 0)).toBe(null);
+    expect(profiledIn(STEPS, 1)).toBe("stop");
+  });
+
   it("are found by x, however wide they are", () => {
     expect(columnAt(STEPS, 99.4)).toBe(-1);
     expect(columnAt(STEPS, 99.5)).toBe(0);

@@ -188,17 +188,20 @@ export function PartStack(props: PartStackProps) {
       table={(view) => stackTable(answer, view)}
       source={source}
       bar={
-        (top.cut || whole) && (
-          <button
-            type="button"
-            class="heatmap-scale"
-            aria-pressed={whole}
-            title="Some steps are far higher than the others; they are marked at the upper edge"
-            onClick={() => setWhole(!whole)}
-          >
-            {whole ? "cut the highest" : "show the highest whole"}
-          </button>
-        )
+        <>
+          {props.controls}
+          {(top.cut || whole) && (
+            <button
+              type="button"
+              class="heatmap-scale"
+              aria-pressed={whole}
+              title="Some steps are far higher than the others; they are marked at the upper edge"
+              onClick={() => setWhole(!whole)}
+            >
+              {whole ? "cut the highest" : "show the highest whole"}
+            </button>
+          )}
+        </>
       }
       tip={({ view, size }) => (
         <Hovering

@@ -4,7 +4,15 @@ import { formatInteger } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { partLabel } from "../../model/words/step_part";
 import { ChartTip, StackRows, type TipPlace } from "../tip/chart_tip";
+import { profiledIn } from "./layout";
 import type { StackedSteps } from "./types";
+
+const PROFILER_DID = {
+  start: "The profiler started in this step",
+  stop: "The profiler stopped in this step",
+  save: "The profiler saved its trace in this step",
+  capture: "A capture was taken in this step",
+} as const;
 
 export interface PartTipProps {
   readonly answer: StackedSteps;
@@ -28,6 +36,7 @@ export function columnWords(answer: StackedSteps, column: number): string {
 export function PartTip(props: PartTipProps) {
   const { answer, column } = props;
   const total = answer.seconds[column] ?? NaN;
+  const did = profiledIn(answer, column);
   return (
     <ChartTip at={props.at}>
       <div class="chart-tip-x">
@@ -44,6 +53,9 @@ export function PartTip(props: PartTipProps) {
         text={(value) => formatQuantity(value, "seconds")}
         exact={(value) => formatQuantity((100 * value) / total, "percent")}
       />
+      {did !== null && (
+        <div class="chart-note">{PROFILER_DID[did]}: not counted in medians.</div>
+      )}
       {!answer.exact && (
         <div class="chart-note">Parts are estimated here; zoom in for the step.</div>
       )}

@@ -1,6 +1,7 @@
 /** The props of the steps' time, stacked by part. */
 
 import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import type { StepsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import type { Origin } from "../../model/words/origin";
@@ -19,6 +20,7 @@ export type StackedSteps = Pick<
   | "seconds"
   | "parts"
   | "exact"
+  | "profilerSteps"
 >;
 
 /** Moves the cursor of a drawn chart. */
@@ -44,6 +46,8 @@ export interface PartStackProps {
   readonly plotPx: number;
   readonly origin: Origin;
   readonly about: Readonly<Record<string, unknown>>;
+  /** Stand in the bar above. */
+  readonly controls?: ComponentChildren;
   readonly handle?: { current: PartStackHandle | null };
   readonly exporter?: { current: ExportSource | null };
 }

@@ -1,5 +1,6 @@
 /** The stacked time of each step, the whole run below it, and what is drawn. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -19,7 +20,7 @@ export const STACK_PX = 260;
 const TITLES: Readonly<Record<StepsResponse["of"], string>> = {
   rank: "Step time by part",
   worst: "Step time by part, of the slowest rank of each step",
-  median: "Step time by part, of the middle rank of each step",
+  median: "Step time by part, of the median rank of each step",
 };
 
 export function Stack(props: {
@@ -34,6 +35,7 @@ export function Stack(props: {
   readonly pin: (step: number) => void;
   readonly handle: { current: PartStackHandle | null };
   readonly exporter: { current: ExportSource | null };
+  readonly controls: ComponentChildren;
 }) {
   const { view, answer, whole, extent } = props;
   const { theme } = view;
@@ -71,6 +73,7 @@ export function Stack(props: {
         about={{ of: answer.of, rank: answer.rank }}
         handle={props.handle}
         exporter={props.exporter}
+        controls={props.controls}
       />
       {drawMap !== null && (
         <Minimap

@@ -5,7 +5,6 @@ import type { StepResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
 import { formatInstant, formatSeconds } from "../../../base/durations";
-import type { Theme } from "../../../base/tokens";
 import { columnLabel } from "../../../model/words/column_label";
 import { originOf } from "../../../model/words/origin";
 import { formatQuantity } from "../../../model/words/quantity";
@@ -21,16 +20,13 @@ import {
 } from "../../../widgets/row_table/row_table";
 import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
+import { PartBar } from "./part_bar";
+import { traceNs } from "./ways";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
 
 const TABLE_PX = 196;
 const PART_WIDTH = "minmax(70px, 1fr)";
-
-/** Wall-clock nanoseconds, as the Trace view takes them. */
-export function traceNs(epochMs: number): string {
-  return Number.isFinite(epochMs) ? String(BigInt(Math.round(epochMs * 1e6))) : "";
-}
 
 export function stepTable(data: StepResponse): Table {
   return {
@@ -127,25 +123,34 @@ function Step({
     data.parts.map(({ name }) => name),
   );
   const middle = Math.floor(data.ranks.length / 2);
+  const rows: readonly (readonly [number, string])[] =
+    data.ranks.length > 1
+      ? [
+          [0, "slowest"],
+          [middle, "median"],
+        ]
+      : [[0, ""]];
   return (
     <div class="step-detail">
       <div class="step-bars">
-        <PartBar
-          data={data}
-          row={0}
-          colours={colours}
-          word="slowest"
-          theme={view.theme}
-        />
-        {data.ranks.length > 1 && (
+        {rows.map(([row, note]) => (
           <PartBar
-            data={data}
-            row={middle}
-            colours={colours}
-            word="middle"
+            key={row}
+            label={`rank ${data.ranks[row] ?? "–"}`}
+            note={note}
+            parts={
+              data.parts.length > 0
+                ? data.parts.map(({ name, seconds }) => ({
+                    name,
+                    seconds: seconds[row] ?? NaN,
+                  }))
+                : [{ name: "step", seconds: data.seconds[row] ?? NaN }]
+            }
+            total={data.seconds[row] ?? NaN}
+            longest={data.seconds[0] ?? NaN}
             theme={view.theme}
           />
-        )}
+        ))}
         <p class="quiet">
           {formatInstant(data.startMs[0] ?? NaN)}
           {data.numUnread > 0 &&
@@ -155,53 +160,6 @@ function Step({
         </p>
       </div>
       <RankRows view={view} data={data} colours={colours} />
-    </div>
-  );
-}
-
-/** One rank's step as a bar; the longest step of all fills the width. */
-function PartBar(props: {
-  readonly data: StepResponse;
-  readonly row: number;
-  readonly colours: readonly string[];
-  readonly word: string;
-  readonly theme: Theme;
-}) {
-  const { data, row } = props;
-  const longest = data.seconds[0] ?? NaN;
-  const parts =
-    data.parts.length > 0 ? data.parts : [{ name: "step", seconds: data.seconds }];
-  const colours =
-    data.parts.length > 0 ? props.colours : partColours(props.theme, ["step"]);
-  const words = parts
-    .map(
-      ({ name, seconds }) =>
-        `${partLabel(name)} ${formatQuantity(seconds[row] ?? NaN, "seconds")}`,
-    )
-    .join(", ");
-  return (
-    <div class="step-bar">
-      <span>
-        rank {data.ranks[row]} <span class="quiet">{props.word}</span>
-      </span>
-      <div class="step-bar-parts" role="img" aria-label={words}>
-        {parts.map(({ name, seconds }, i) => {
-          const value = seconds[row] ?? NaN;
-          if (!(value > 0)) return null;
-          const title = `${partLabel(name)}: ${formatQuantity(value, "seconds")}`;
-          const width = `${(100 * value) / longest}%`;
-          return (
-            <span
-              key={name}
-              title={title}
-              style={{ width, background: colours[i] ?? "grey" }}
-            />
-          );
-        })}
-      </div>
-      <span class="step-bar-total">
-        {formatQuantity(data.seconds[row] ?? NaN, "seconds")}
-      </span>
     </div>
   );
 }

@@ -7,10 +7,12 @@ import type {
 } from "../../../api/types.gen";
 import { divergingDomain } from "../../../widgets/heatmap/layout";
 import { ranksOf } from "../../shared/heat_answers";
+import { stepSentence } from "./parts_panel";
 import { readSteps } from "./params";
 import { canSum, chosenRate, flopsWords, rateLines, rateText } from "./rates";
 import { grainWords } from "./stack_part";
-import { stepTable, traceNs } from "./step_drawer";
+import { stepTable } from "./step_drawer";
+import { traceNs, usualStep, wayOf } from "./ways";
 import { beyond, headWords, stragglersTable } from "./stragglers_table";
 
 const RUN = {
@@ -64,6 +66,7 @@ const ANSWER: StepsResponse = {
   numSummed: 64,
   rates: [rate("steps", [5, 6]), rate("tokens", [100, 200], 6400)],
   flops: { origin: "nothing", perStep: null, devicePeak: null, missing: "a and b" },
+  profilerSteps: [],
   absent: [],
   memorySeries: null,
   marks: [],
@@ -183,9 +186,56 @@ const STRAGGLERS: StragglersResponse = {
     },
   ],
   numStandingOut: 1,
+  numProfilerSteps: 0,
   part: "dataloader",
   findings: [],
 };
+
+describe("what a step's time goes to", () => {
+  const part = (name: string, usual: number | null) => ({
+    ...{ name, seconds: 1, share: 1, usual, ofFirst: null },
+  });
+
+  it("is one sentence, the longest parts first", () => {
+    const parts = [
+      part("forward", 0.03),
+      part("backward", 0.06),
+      part("eval", null),
+      part("other", 0.01),
+      part("checkpoint", 0),
+    ];
+    expect(stepSentence({ ...STRAGGLERS, parts })).toBe(
+      "A step takes 100 ms on the median rank: backward 60.0 ms, forward 30.0 ms, other 10.0 ms.",
+    );
+    expect(stepSentence({ ...STRAGGLERS, numRanks: 1, numProfilerSteps: 7 })).toBe(
+      "A step takes 100 ms. 7 of 100 steps are not counted: the profiler took their time.",
+    );
+  });
+
+  it("leads to what makes the part, where that was recorded", () => {
+    expect(wayOf("backward", true)).toBe("operators");
+    expect(wayOf("communication", true)).toBe("distributed");
+    expect(wayOf("dataloader", true)).toBe("trace");
+    expect(wayOf("backward", false)).toBe("trace");
+  });
+
+  it("opens a usual step of the rank, never one of the profiler's own", () => {
+    const answer = {
+      ...ANSWER,
+      shownStep: Float64Array.of(0, 1, 2, 3, 4),
+      columnRank: Int32Array.of(4, 9, 4, 4, -1),
+      seconds: Float64Array.of(1, 2, 3, 9, NaN),
+    };
+    expect(usualStep(answer, 4)).toBe(2);
+    expect(usualStep(answer, 9)).toBe(1);
+    expect(usualStep(answer, 77)).toBe(2);
+    const profilerSteps = [{ first: 1, last: 2, what: "stop" }] as const;
+    expect(usualStep({ ...answer, profilerSteps }, 4)).toBe(3);
+    expect(
+      usualStep({ ...answer, profilerSteps: [{ first: 0, last: 9, what: "save" }] }, 4),
+    ).toBe(null);
+  });
+});
 
 describe("stragglers", () => {
   it("says how many there are, and what was left out", () => {

@@ -18,8 +18,9 @@ import { NotCollected } from "../../shared/panels/not_collected";
 import { useRange } from "../../shared/range/use_range";
 import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
-import { Controls, Figures } from "./controls";
+import { Controls } from "./controls";
 import { MemoryChart } from "./memory_chart";
+import { PartsPanel } from "./parts_panel";
 import { CHART_PX, HEAT_PARTS, readSteps } from "./params";
 import { StepMap } from "./rank_map";
 import { RateChart } from "./rate_chart";
@@ -105,11 +106,17 @@ export function StepsView(props: ViewProps) {
       )}
       {drawn !== null && (
         <>
-          <Controls answer={drawn} params={params} setParams={props.setParams} />
-          <Figures answer={drawn} stragglers={stragglers} />
           <Waiting error={late.error} hasContent />
           {stragglers !== null && (
-            <Findings {...props} findings={stragglers.findings} />
+            <>
+              <Findings {...props} findings={stragglers.findings} />
+              <PartsPanel
+                view={props}
+                answer={drawn}
+                data={stragglers}
+                params={params}
+              />
+            </>
           )}
           <Stack
             view={props}
@@ -123,6 +130,9 @@ export function StepsView(props: ViewProps) {
             pin={pin}
             handle={handle}
             exporter={stackExport}
+            controls={
+              <Controls answer={drawn} params={params} setParams={props.setParams} />
+            }
           />
           <RateChart
             view={props}

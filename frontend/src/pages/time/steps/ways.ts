@@ -1,0 +1,71 @@
+/** Where a part of a step's time leads: to what makes it. */
+
+import type { StepsResponse } from "../../../api/types.gen";
+import type { ViewProps } from "../../shared/view_props";
+
+export type Way = "operators" | "distributed" | "trace";
+
+export const WAY_TITLES: Readonly<Record<Way, string>> = {
+  operators: "Operators",
+  distributed: "Distributed",
+  trace: "Trace",
+};
+
+const OF_PARTS: Readonly<Record<string, Way>> = {
+  forward: "operators",
+  backward: "operators",
+  optimizer: "operators",
+  zero_grad: "operators",
+  communication: "distributed",
+};
+
+/** Without profiler traces there are spans at most, and those are in Trace. */
+export function wayOf(part: string, hasTraces: boolean): Way {
+  return hasTraces ? (OF_PARTS[part] ?? "trace") : "trace";
+}
+
+/**
+ * A usual step of a rank, of those drawn, as an example of all; of any rank where it has
+ * none. The profiler's own steps are none. null: nothing is drawn.
+ */
+export function usualStep(answer: StepsResponse, rank: number | null): number | null {
+  const { shownStep, columnRank, seconds, profilerSteps } = answer;
+  const all = Array.from(shownStep, (step, column) => ({
+    step,
+    rank: columnRank[column] ?? -1,
+    seconds: seconds[column] ?? NaN,
+  })).filter(
+    (one) =>
+      one.seconds > 0 &&
+      !profilerSteps.some(({ first, last }) => first <= one.step && one.step <= last),
+  );
+  const own = all.filter((one) => one.rank === rank);
+  const of = (own.length > 0 ? own : all).sort((a, b) => a.seconds - b.seconds);
+  return of[Math.floor(of.length / 2)]?.step ?? null;
+}
+
+/** Wall-clock nanoseconds, as the Trace view takes them. */
+export function traceNs(epochMs: number): string {
+  return Number.isFinite(epochMs) ? String(BigInt(Math.round(epochMs * 1e6))) : "";
+}
+
+/** Opens Trace where a rank ran a step. */
+export async function showStepInTrace(
+  view: ViewProps,
+  rank: number | null,
+  step: number | null,
+  phase: string,
+): Promise<void> {
+  const words: Record<string, string> = {};
+  if (step !== null) {
+    words["step"] = String(step);
+    const query = { run: view.run.id, rank, ranks: view.ranks.filter, phase, step };
+    const found = await view.client.get("step", query).catch(() => null);
+    if (found !== null && found.ranks.length > 0) {
+      words["w0"] = traceNs(found.startMs[0] ?? NaN);
+      words["w1"] = traceNs(found.endMs[0] ?? NaN);
+    }
+  }
+  if (rank !== null) view.chooseRank(rank);
+  view.showPage("trace", words);
+}
