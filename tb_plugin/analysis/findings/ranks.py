@@ -78,10 +78,13 @@ def peak_findings(
             sentence=f"Nothing of {_name(lost, peaks).lower()} could be read.",
             rank=lost[0],
         )
-    above = [one for one in peaks.outliers if rank in (None, one)]
+    # That a rank which ran out peaks above the others is the same fault once more.
+    outliers = [one for one in peaks.outliers if one not in ran_out]
+    above = [one for one in outliers if rank in (None, one)]
     if above and not peaks.num_unread:
-        yield _uneven(peaks, above)
-    yield from _highest(peaks, rank, is_even=not (ran_out or above))
+        yield _uneven(peaks, above, outliers)
+    if not (has_errors or shown):
+        yield from _highest(peaks, rank, is_even=not (ran_out or above))
 
 
 def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
@@ -105,11 +108,11 @@ def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
     )
 
 
-def _uneven(peaks: Peaks, above: Sequence[int]) -> Finding:
+def _uneven(peaks: Peaks, above: Sequence[int], outliers: Sequence[int]) -> Finding:
     worst, median = above[0], peaks.median_bytes or 0.0
     peak = float(peaks.peak_bytes[list(peaks.ranks).index(worst)])
     others = "No other rank stands out."
-    also = [one for one in peaks.outliers if one != worst]
+    also = [one for one in outliers if one != worst]
     if also:
         named = _name(also, peaks).split(" of ")[0]
         others = f"Also far above: {named[0].lower()}{named[1:]}."

@@ -76,14 +76,23 @@ def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
     missing = num_rows * ranks_per_row - len(values)
     padded = np.pad(values, ((0, missing), (0, 0)), constant_values=np.nan)
     blocks = padded.reshape(num_rows, ranks_per_row, -1)
-    known = ~np.isnan(values)
-    middle = np.zeros(values.shape[1])
-    some = known.any(axis=0)
-    middle[some] = np.nanmedian(values[:, some], axis=0)
-    distance = np.abs(blocks - middle)
+    distance = np.abs(blocks - _middle(values))
     place = np.where(np.isnan(distance), -1.0, distance).argmax(axis=1, keepdims=True)
     found: Floats = np.take_along_axis(blocks, place, axis=1)[:, 0]
     return found
+
+
+def beyond_median(values: Floats) -> Floats:
+    """How far each rank is above or below the median of its column."""
+    return values - _middle(values)
+
+
+def _middle(values: Floats) -> Floats:
+    """The median of each column; 0 where nothing is known."""
+    middle = np.zeros(values.shape[1])
+    some = (~np.isnan(values)).any(axis=0)
+    middle[some] = np.nanmedian(values[:, some], axis=0)
+    return middle
 
 
 def quantized(matrix: Floats) -> Cells:

@@ -243,7 +243,8 @@ def ending_findings(
             is_explained = how == "lost" and all(
                 _last_step(numbers, rank) <= ran_out.get(rank, -1) for rank, _ in found
             )
-            yield _finding(how, ends, len(found), is_explained=is_explained)
+            if not is_explained:
+                yield _finding(how, ends, len(found))
 
 
 def _how(run: Run, file: RankFile) -> How | None:
@@ -270,9 +271,7 @@ def _last_step(numbers: RankNumbers, rank: int) -> float:
     return math.inf if step is None else step
 
 
-def _finding(
-    how: How, ends: Sequence[_End], num: int, *, is_explained: bool
-) -> Finding:
+def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
     first = ends[0]
     interrupted = first.message.startswith(_INTERRUPTED)
     title = "Interrupted" if interrupted else _TITLES[how]
@@ -283,12 +282,9 @@ def _finding(
         verb = ended.get(how, "ended by an exception too")
         sentence += f" {more} {verb.replace('were', 'was') if num == 2 else verb}."
     severity: Severity = "error"
-    if is_explained:
-        severity = "info"
-    elif interrupted or how == "signal":
+    if interrupted or how == "signal":
         severity = "warning"
-    advised = () if is_explained else ends
-    advice = dict.fromkeys(text for one in advised for text in _advice(how, one))
+    advice = dict.fromkeys(text for one in ends for text in _advice(how, one))
     return Finding(
         id=f"{how}-{first.rank}",
         key=f"ended_{how}",

@@ -97,7 +97,7 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
         overlap_ms=f64(parts.overlap_ns[first] / MS),
         devices=tuple(_devices(profile, _uses(profile, chosen))),
         devices_step=None if chosen is None else query.step,
-        findings=tuple(findings),
+        findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
         facts=tuple(_facts(profile)),
     )
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from tb_plugin.analysis.series.buckets import pooled, windows
-from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
+from tb_plugin.analysis.series.heatmap import (
+    beyond_median,
+    farthest_ranks,
+    pooled_ranks,
+    quantized,
+    step_edges,
+)
 from tb_plugin.api.timeline import HeatmapResponse
 from tb_plugin.contract.wire import i32, u16
 from tb_plugin.pages.of_run import View, of_run
@@ -107,14 +113,23 @@ def _num_visible(rows: Rows, low: float, high: float) -> int:
     return max(0, int(np.searchsorted(rows.first, high, "right")) - start)
 
 
-@of_run("heatmap", MatrixQuery, prefetches="series", seconds=None)
-def heatmap(view: View[MatrixQuery]) -> HeatmapResponse:
+class HeatmapQuery(MatrixQuery, frozen=True):
+    """What the cells are: values, or what is beyond the median of all ranks."""
+
+    of: Literal["value", "excess"] = "value"
+
+
+@of_run("heatmap", HeatmapQuery, prefetches="series", seconds=None)
+def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
     """Answer `/heatmap`."""
     reader, run, query = view.series, view.run, view.query
-    ranks = chosen_ranks(run, query)
+    wanted = chosen_ranks(run, query)
+    is_excess = query.of == "excess"
+    # The median is of all ranks, whichever are in sight.
+    ranks = run.ranks if is_excess else wanted
     key = run.catalogue.resolve(query.series, query.phase)
     axis = x_axis(run, "step")
-    marks = marks_of(reader, run, axis, ranks)
+    marks = marks_of(reader, run, axis, wanted)
     if key is None:
         absent = run.catalogue.absent()
         return HeatmapResponse(run=view.summary, marks=marks, absent=absent)
@@ -128,13 +143,16 @@ def heatmap(view: View[MatrixQuery]) -> HeatmapResponse:
     )
     edges, per_column = step_edges(x0, x1, query.px)
     widest = max([1, *(row.width for row in rows if row is not None)])
+    values = matrix(rows, edges)
+    if is_excess:
+        values = beyond_median(values)[np.isin(ranks, wanted)]
+    group = info.group if info.unit == "bytes" else ""
     return cells_response(
-        *(view.summary, info, ranks, matrix(rows, edges), edges, query.rows),
+        *(view.summary, info, wanted, values, edges, query.rows),
+        farthest_ranks if is_excess else pooled_ranks,
         x_low=low,
         x_high=high,
-        capacity_bytes=capacity_of(
-            run, ranks, info.group if info.unit == "bytes" else ""
-        ).size_bytes,
+        capacity_bytes=capacity_of(run, wanted, group).size_bytes,
         exact=widest <= per_column and not run.unfinished,
         marks=marks,
         absent=run.catalogue.absent(),

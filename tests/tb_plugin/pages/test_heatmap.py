@@ -94,3 +94,22 @@ def test_ranks_that_ended_early_or_never_recorded_are_empty_not_zero(run, tmp_pa
     assert found["num_rows"] == 4
     assert np.isnan(grid[2]).tolist() == [True] * 5 + [False] * 3 + [True] * 2
     assert np.isnan(grid[3]).all()
+
+
+@pytest.mark.parametrize("query", [{}, {"ranks": "3,5"}, {"rows": 6}], ids=str)
+def test_excess_is_beyond_the_median_of_all_ranks(run, tmp_path, query):
+    num_ranks, num_steps = 18, 40
+    run.simple(num_ranks, num_steps)
+    found = Page(tmp_path).of_run("/heatmap", "exp", of="excess", **query)
+    values = np.array(
+        [peak_of(rank, np.arange(num_steps)) for rank in range(num_ranks)]
+    )
+    excess = values - np.median(values, axis=0)
+    if "ranks" in query:  # what is in sight does not decide the median
+        excess = excess[[3, 5]]
+    if "rows" in query:  # of three ranks the one farthest from it, to either side
+        parts = excess.reshape(6, 3, -1)
+        place = np.abs(parts).argmax(axis=1, keepdims=True)
+        excess = np.take_along_axis(parts, place, axis=1)[:, 0]
+    tolerance = (found["value_high"] - found["value_low"]) / 65534
+    assert cells(found) == pytest.approx(excess, abs=tolerance)

@@ -45,7 +45,7 @@ function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
         <p class="card-absent">{absence(props)}</p>
       ) : (
         <>
-          <div class={headline.otherEnd === null ? "card-value" : "card-value range"}>
+          <div class="card-value">
             <Tip text={exactly(headline)}>
               <Value {...headline} value={headline.value} byteUnit={byteUnit} />
             </Tip>

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { rankNotes } from "../../model/words/rank_notes";
 import { sparklinePath } from "../../widgets/sparkline/sparkline";
 import { placeBubble } from "../../widgets/tip/tip";
-import type { Recorded } from "../../api/types.gen";
+import type { Finding, Recorded } from "../../api/types.gen";
 import { groupRecorded } from "./recorded_groups";
+import { merged } from "./overview";
 import { barFacts } from "./rank_strip";
 import { barAt, layoutStrip, orderRanks } from "../../widgets/rank_bars/layout";
 import { GIB, stripOf } from "./test_strip";
@@ -13,6 +14,19 @@ function ooms(n: number, ranks: readonly number[]): { readonly numOoms: Float64A
     numOoms: Float64Array.from({ length: n }, (_, i) => (ranks.includes(i) ? 1 : 0)),
   };
 }
+
+describe("findings of all sources", () =>
+  it("are one list, the worst first, and none twice", () => {
+    const finding = (title: string, severity: string, rank: number | null): Finding =>
+      ({ title, severity, rank }) as Finding;
+    const own = [finding("Straggler", "warning", 5), finding("Peak", "info", 1)];
+    const ofTrace = [
+      finding("Straggler", "warning", 5),
+      finding("Idle device", "warning", 0),
+      finding("Straggler", "warning", 6),
+    ];
+    expect(merged(own, ofTrace)).toEqual([own[0], ofTrace[1], ofTrace[2], own[1]]);
+  }));
 
 describe("rankNotes", () =>
   it("lists each rank once, OOMs first, and holds to the limit", () => {

@@ -1,13 +1,15 @@
 /**
- * Overview: the findings, six headline numbers, every rank's peak, and what was recorded.
- * With a rank chosen it is that rank's page.
+ * Overview: what is wrong, how it went, the headline numbers; below them every rank's
+ * peak, the profile, and folded what was recorded. With a rank chosen it is that rank's.
  */
 
 import { useEffect, useState } from "preact/hooks";
 import type {
+  Finding,
   FindingsResponse,
   OverviewResponse,
   Prediction,
+  ProfileResponse,
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
@@ -20,7 +22,8 @@ import { Failure, Skeleton, Waiting } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
 import { overviewExports } from "./exports";
 import { HeadlineCards } from "./headline_cards";
-import { ProfilePanel } from "./profile_panel";
+import { Hero } from "./hero";
+import { ProfilePanel, useProfile } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
 import { Attempts, Facts } from "./run_details";
@@ -42,6 +45,7 @@ export function OverviewView(props: ViewProps) {
     props.pollMs,
   );
   const found = useFindings(props);
+  const profile = useProfile(props);
   useCommands(commands, () => overviewExports(data, props.say));
   if (data === null) {
     return error === null ? <Loading /> : <Failure failure={error} />;
@@ -49,7 +53,13 @@ export function OverviewView(props: ViewProps) {
   return (
     <div class={stale ? "overview stale" : "overview"} aria-busy={stale}>
       <Waiting error={error} hasContent note="What was read before stays below." />
-      <Body data={data} whole={all.data ?? data} found={found} {...props} />
+      <Body
+        data={data}
+        whole={all.data ?? data}
+        found={found}
+        profile={profile}
+        {...props}
+      />
     </div>
   );
 }
@@ -90,39 +100,31 @@ function Body(
     /** The answer for all ranks, where `data` is one rank's. */
     readonly whole: OverviewResponse;
     readonly found: Live<FindingsResponse>;
+    readonly profile: Live<ProfileResponse>;
   },
 ) {
   const { strip } = props.whole;
   const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
-  const findings = <WhatWasFound view={props} live={props.found} />;
-  const problems = <Problems of={[data, props.found.data]} />;
-  if (data.run.madeOf !== "recording") {
-    return (
-      <>
-        {findings}
-        <Imported data={data} />
-        {problems}
-        <ProfilePanel {...props} />
-      </>
-    );
-  }
   // Of an import there are histories, and no rows that a peak could be drawn from.
-  const hasPeaks = strip.peakBytes.some(Number.isFinite);
+  const isRecording = data.run.madeOf === "recording";
+  const hasPeaks = isRecording && strip.peakBytes.some(Number.isFinite);
   return (
     <>
-      {findings}
-      {data.planted.length > 0 && <Planted faults={data.planted} />}
+      <WhatWasFound view={props} live={props.found} profile={props.profile.data} />
+      {isRecording && <Hero view={props} known={strip.rank} />}
       {data.prediction !== null && (
         <PredictionLedger prediction={data.prediction} byteUnit={byteUnit} />
       )}
-      <HeadlineCards
-        headlines={data.headlines}
-        whole={props.whole.headlines}
-        byteUnit={byteUnit}
-        rank={ranks.rank}
-        chooseRank={chooseRank}
-      />
+      {isRecording && (
+        <HeadlineCards
+          headlines={data.headlines}
+          whole={props.whole.headlines}
+          byteUnit={byteUnit}
+          rank={ranks.rank}
+          chooseRank={chooseRank}
+        />
+      )}
       {strip.rank.length > 1 && hasPeaks && (
         <RankStripChart
           strip={strip}
@@ -136,17 +138,9 @@ function Body(
           origin={originOf(data.run)}
         />
       )}
-      <ProfilePanel {...props} />
-      {problems}
-      <RecordedPanels
-        recorded={data.recorded}
-        whole={props.whole.recorded}
-        numRanks={data.rank === null ? strip.rank.length : 1}
-      />
-      <div class="columns">
-        <Attempts attempts={data.attempts} />
-        {data.facts.length > 0 && <Facts facts={data.facts} rank={data.rank} />}
-      </div>
+      <ProfilePanel view={props} live={props.profile} />
+      <Problems of={[data, props.found.data]} />
+      <RunInfo data={data} whole={props.whole} />
     </>
   );
 }
@@ -154,6 +148,7 @@ function Body(
 function WhatWasFound(props: {
   readonly view: ViewProps;
   readonly live: Live<FindingsResponse>;
+  readonly profile: ProfileResponse | null;
 }) {
   const { data, error } = props.live;
   if (data === null) {
@@ -162,24 +157,66 @@ function WhatWasFound(props: {
   const listed = data.findings.filter((one) => one.state?.isOutOfMemory === true);
   const left = data.numErrors - listed.length;
   return (
-    <>
+    <div>
+      <Findings
+        {...props.view}
+        findings={merged(data.findings, props.profile?.findings ?? [])}
+        opensFirst
+      />
       {data.stillReading && (
         <p class="quiet" role="status">
           Analysing the allocator’s history; causes and their numbers may change.
         </p>
       )}
-      <Findings {...props.view} findings={data.findings} opensFirst />
       {left > 0 && (
         <p class="quiet">And {formatInteger(left)} more out-of-memory errors.</p>
       )}
-    </>
+    </div>
   );
 }
 
-/** Another tool's files say nothing of steps and hosts: their pages are others. */
-function Imported({ data }: { readonly data: OverviewResponse }) {
-  const sentences = data.recorded.map((one) => `${one.reason} ${one.remedy}`);
-  return <p class="quiet">{sentences.join(" ")}</p>;
+const SEVERITIES: readonly Finding["severity"][] = ["error", "warning", "info"];
+
+/** One list, the worst first. What steps say of a rank a trace need not repeat. */
+export function merged(
+  own: readonly Finding[],
+  ofTrace: readonly Finding[],
+): readonly Finding[] {
+  const isNews = (one: Finding): boolean =>
+    !own.some((other) => other.title === one.title && other.rank === one.rank);
+  return [...own, ...ofTrace.filter(isNews)].sort(
+    (a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity),
+  );
+}
+
+/** Where all of it comes from; nobody needs it to see what is wrong. */
+function RunInfo(props: {
+  readonly data: OverviewResponse;
+  readonly whole: OverviewResponse;
+}) {
+  const { data, whole } = props;
+  const isRecording = data.run.madeOf === "recording";
+  return (
+    <details class="run-info">
+      <summary>Run info</summary>
+      {isRecording ? (
+        <>
+          {data.planted.length > 0 && <Planted faults={data.planted} />}
+          <RecordedPanels
+            recorded={data.recorded}
+            whole={whole.recorded}
+            numRanks={data.rank === null ? whole.strip.rank.length : 1}
+          />
+          <div class="columns">
+            <Attempts attempts={data.attempts} />
+            {data.facts.length > 0 && <Facts facts={data.facts} rank={data.rank} />}
+          </div>
+        </>
+      ) : (
+        <p>{data.recorded.map((one) => `${one.reason} ${one.remedy}`).join(" ")}</p>
+      )}
+    </details>
+  );
 }
 
 /** Files that the index or the analysis of histories could not read, each once. */

@@ -1,10 +1,10 @@
-/** Where the time of profiled steps went: by role, by step, by device; and what to mend. */
+/** Where the time of profiled steps went: by role, by step, by device. */
 
 import type { ProfileResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
+import type { Live } from "../../api/watch";
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { Findings } from "../../widgets/finding/finding";
 import { durationCell } from "../../widgets/row_table/columns";
 import { Failure } from "../../widgets/state/state";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
@@ -16,16 +16,20 @@ import "./profile.css";
 
 const STEPS_PX = 224;
 
-export function ProfilePanel(props: ViewProps) {
-  const { client, run, ranks, params, setParams } = props;
+export function useProfile(view: ViewProps): Live<ProfileResponse> {
+  const { run, ranks, params } = view;
   const source = params.get("source") ?? null;
   const step = stepNumber(params.get("profiled") ?? null);
-  const { data, error } = useProfiled(
-    client,
-    "profile",
-    { run: run.id, source, rank: ranks.rank, step },
-    props.pollMs,
-  );
+  const query = { run: run.id, source, rank: ranks.rank, step };
+  return useProfiled(view.client, "profile", query, view.pollMs);
+}
+
+export function ProfilePanel(props: {
+  readonly view: ViewProps;
+  readonly live: Live<ProfileResponse>;
+}) {
+  const { view } = props;
+  const { data, error } = props.live;
   if (data === null) {
     return error !== null && worthSaying(error, true) ? (
       <Failure failure={error} />
@@ -39,19 +43,19 @@ export function ProfilePanel(props: ViewProps) {
         <div class="profile-choice">
           <TraceChoice
             choice={data.choice}
-            onChoose={(chosen) => setParams({ source: chosen }, "push")}
+            onChoose={(chosen) => view.setParams({ source: chosen }, "push")}
           />
         </div>
         <button
           type="button"
           class="button"
-          onClick={() => props.showPage("trace", { source: null })}
+          onClick={() => view.showPage("trace", { source: null })}
         >
           Show the trace
         </button>
       </header>
       <TraceState choice={data.choice} />
-      {data.parts.length > 0 && <Profile data={data} view={props} />}
+      {data.parts.length > 0 && <Profile data={data} view={view} />}
     </section>
   );
 }
@@ -78,7 +82,6 @@ function Profile(props: { readonly data: ProfileResponse; readonly view: ViewPro
         {steps > 1 && <Steps data={data} chosen={chosen} choose={choose} view={view} />}
       </div>
       {data.devices.length > 0 && <Devices data={data} view={view} />}
-      <Findings {...view} findings={data.findings} />
       <details class="profile-facts">
         <summary>About this trace</summary>
         <dl>

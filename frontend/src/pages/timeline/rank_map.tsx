@@ -34,10 +34,17 @@ export interface RankMapProps {
   readonly onPin: (rank: number) => void;
   readonly px: number;
   readonly exporter: { current: ExportSource | null };
+  /** How far each rank is from the median of all, in place of its values. */
+  readonly excess?: boolean;
+  /** The tallest it becomes. */
+  readonly mostPx?: number;
+  /** Default: a rank is pinned. */
+  readonly onPick?: (rank: number, step: number) => void;
 }
 
 export function RankMap(props: RankMapProps) {
-  const { view, params, available, known, px } = props;
+  const { view, params, available, known, px, excess = false } = props;
+  const { mostPx = MOST_PX } = props;
   const { client, run, ranks: choice, pollMs } = view;
   const onSteps = params.x === "step";
   const [ownRange, setOwnRange] = useState<XRange | null>(null);
@@ -49,8 +56,9 @@ export function RankMap(props: RankMapProps) {
     ranks: choice.filter,
     series: params.series,
     phase: params.phase,
+    of: excess ? "excess" : null,
   };
-  const size = { px: Math.round(px * ratio), rows: Math.round(MOST_PX * ratio) };
+  const size = { px: Math.round(px * ratio), rows: Math.round(mostPx * ratio) };
   const overview = useLive(
     client,
     "heatmap",
@@ -67,7 +75,7 @@ export function RankMap(props: RankMapProps) {
   const answer = overview.data;
   if (answer === null) {
     return overview.error === null ? (
-      <Skeleton heightPx={MOST_PX} />
+      <Skeleton heightPx={mostPx} />
     ) : (
       <Failure failure={overview.error} />
     );
@@ -77,9 +85,13 @@ export function RankMap(props: RankMapProps) {
   kept.current = keepIfEqual(kept.current, drawnRanks(found, choice.filter));
   const ranks = kept.current;
   const pick = (picked: CellPick): void => {
-    pickedRank(client, subject, ranks, picked).then(props.onPin, () => {
-      // The page already says that the server does not answer.
-    });
+    const { onPick = props.onPin } = props;
+    pickedRank(client, subject, ranks, picked).then(
+      (rank) => onPick(rank, picked.firstStep),
+      () => {
+        // The page already says that the server does not answer.
+      },
+    );
   };
   // A sharp answer of another series would mix two meanings in one picture.
   const sharp =
@@ -88,7 +100,7 @@ export function RankMap(props: RankMapProps) {
       : null;
   return (
     <Heatmap
-      label={`${seriesLabel(answer.series, available ?? [])} by rank and step`}
+      label={`${seriesLabel(answer.series, available ?? [])}${excess ? " beyond the median rank" : " by rank and step"}`}
       overview={answer}
       detail={sharp}
       ranks={ranks}
@@ -100,7 +112,8 @@ export function RankMap(props: RankMapProps) {
       cursor={onSteps ? view.cursor : ownCursor}
       theme={view.theme}
       byteUnit={view.byteUnit}
-      heightPx={Math.min(MOST_PX, Math.max(LEAST_PX, ranks.length * ROW_PX + 28))}
+      {...(excess ? { diverging: true, pooled: "farthest" } : {})}
+      heightPx={Math.min(mostPx, Math.max(LEAST_PX, ranks.length * ROW_PX + 28))}
       origin={originOf(run)}
       exporter={props.exporter}
     />

@@ -1,8 +1,10 @@
 /**
- * One finding, wherever it is shown: what is wrong, where and when, what it costs, what to
- * try, and what shows it. All meaning comes from the server.
+ * One finding, wherever it is shown: a line that says what is wrong, where, when and what
+ * it costs; opened, also why, what to try, and the evidence. All meaning comes from the
+ * server.
  */
 
+import { useId, useState } from "preact/hooks";
 import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
 import { formatBytesExact, type ByteUnit } from "../../base/bytes";
 import { copyText } from "../../base/clipboard";
@@ -10,6 +12,7 @@ import type { Theme } from "../../base/tokens";
 import { formatQuantity } from "../../model/words/quantity";
 import { CopyIcon } from "../icon/copy_icon";
 import { Icon, type IconName } from "../icon/icon";
+import { Culprit } from "./culprit";
 import { HeldBy } from "./held_by";
 import { openPlace, whereParts, type PlaceOpener } from "./place";
 import "./finding.css";
@@ -31,59 +34,99 @@ export interface FindingProps extends PlaceOpener {
   readonly one: FindingData;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  /** Advice and evidence are shown at first. */
+  /** Open until it is closed. */
   readonly isOpen: boolean;
   readonly say: (sentence: string) => void;
 }
 
 export function Finding(props: FindingProps) {
   const { one, byteUnit } = props;
-  const hasMore = one.advice.length + one.evidence.length > 0 || one.state !== null;
+  const [chosen, setChosen] = useState<boolean | null>(null);
+  const isOpen = chosen ?? props.isOpen;
+  const id = useId();
   return (
-    <article class={`finding ${one.severity}`}>
-      <Head {...props} />
-      <p class="finding-sentence">{one.sentence}</p>
-      {one.also.length > 0 && <p class="quiet">Also: {one.also.join(", ")}.</p>}
-      {hasMore && (
-        <details open={props.isOpen}>
-          <summary>What to try, and evidence</summary>
+    <article class={`finding ${one.severity} ${isOpen ? "open" : ""}`}>
+      <Head {...props} isOpen={isOpen} body={id} toggle={() => setChosen(!isOpen)} />
+      {isOpen && (
+        <div id={id} class="finding-body">
+          <p class="finding-sentence">
+            <Culprit of={one}>{one.sentence}</Culprit>
+            {one.also.length > 0 && (
+              <span class="quiet"> Also: {one.also.join(", ")}.</span>
+            )}
+          </p>
           <div class="finding-columns">
             {one.state !== null && (
-              <HeldBy state={one.state} theme={props.theme} byteUnit={byteUnit} />
+              <HeldBy
+                state={one.state}
+                line={one.line}
+                theme={props.theme}
+                byteUnit={byteUnit}
+              />
             )}
             <div class="finding-part">
-              {one.advice.length > 0 && <h3>What to try</h3>}
-              <ol class="finding-advice">
-                {one.advice.map((advice) => (
-                  <Try
-                    key={advice.text + advice.setting}
-                    one={advice}
-                    byteUnit={byteUnit}
-                  />
-                ))}
-              </ol>
-              <EvidenceTable one={one} byteUnit={byteUnit} />
-              <Texts title="More ranks" texts={one.others} />
-              <Texts title="Not recorded" texts={one.notRecorded} />
+              {one.advice.length > 0 && (
+                <>
+                  <h3>What to try</h3>
+                  <ol class="finding-advice">
+                    {one.advice.map((advice) => (
+                      <Try
+                        key={advice.text + advice.setting}
+                        one={advice}
+                        of={one}
+                        byteUnit={byteUnit}
+                      />
+                    ))}
+                  </ol>
+                </>
+              )}
+              <div class="finding-more">
+                <EvidenceTable one={one} byteUnit={byteUnit} />
+                <Texts title="More ranks" texts={one.others} />
+                <Texts title="Not recorded" texts={one.notRecorded} />
+              </div>
             </div>
           </div>
-        </details>
+        </div>
       )}
     </article>
   );
 }
 
-function Head(props: FindingProps) {
-  const { one, say } = props;
+function Head(
+  props: FindingProps & { readonly body: string; readonly toggle: () => void },
+) {
+  const { one, say, isOpen } = props;
   const { place, state } = one;
   const look = LOOKS[one.severity];
+  const where = whereParts(one);
   return (
     <header class="finding-head">
-      <span class={look.tone}>
-        <Icon name={look.icon} sizePx={18} />
-        <h2>{one.title}</h2>
-      </span>
-      <p class="finding-where">{whereParts(one).join(" · ")}</p>
+      <h2 class={look.tone}>
+        <button
+          type="button"
+          aria-expanded={isOpen}
+          aria-controls={isOpen ? props.body : undefined}
+          onClick={props.toggle}
+        >
+          <Icon name={look.icon} sizePx={18} />
+          {one.title}
+        </button>
+      </h2>
+      <p class="finding-where" title={isOpen ? undefined : one.sentence}>
+        {where.map((part, at) => (
+          <span key={part} class="nowrap">
+            {at > 0 && " · "}
+            <Culprit of={one}>{part}</Culprit>
+          </span>
+        ))}
+        {!isOpen && (
+          <>
+            {where.length > 0 && " — "}
+            {one.sentence}
+          </>
+        )}
+      </p>
       {one.cost !== null && one.cost > 0 && (
         <span class="finding-cost" title="What it costs">
           {formatQuantity(one.cost, one.unit, props.byteUnit)}
@@ -97,17 +140,14 @@ function Head(props: FindingProps) {
             <Icon name="right" />
           </button>
         )}
-        {state !== null && (
+        {state !== null && isOpen && (
           <button
             type="button"
             class="button"
+            title="Copy the report as Markdown"
             onClick={() => {
               void copyText(state.report).then((copied) =>
-                say(
-                  copied
-                    ? "The report was copied."
-                    : "The browser does not let us copy.",
-                ),
+                say(copied ? "Report copied" : "The browser refused to copy"),
               );
             }}
           >
@@ -120,11 +160,15 @@ function Head(props: FindingProps) {
   );
 }
 
-function Try(props: { readonly one: Advice; readonly byteUnit: ByteUnit }) {
+function Try(props: {
+  readonly one: Advice;
+  readonly of: FindingData;
+  readonly byteUnit: ByteUnit;
+}) {
   const { text, gain, unit, setting } = props.one;
   return (
     <li>
-      {text}
+      <Culprit of={props.of}>{text}</Culprit>
       {gain !== null && (
         <span
           class="finding-gain"

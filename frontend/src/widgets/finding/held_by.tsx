@@ -18,36 +18,44 @@ const LEAST_SHARE = 0.005;
 
 export function HeldBy(props: {
   readonly state: MemoryState;
+  /** The line that is blamed: red, as everywhere. */
+  readonly line: string;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }) {
-  const { state, theme, byteUnit } = props;
+  const { state, line: blamed, theme, byteUnit } = props;
   const shown = state.heldBy.filter(({ share }) => share >= LEAST_SHARE).slice(0, MOST);
   if (shown.length === 0) return null;
   return (
     <div class="finding-part">
-      <h3>What held the memory</h3>
-      {state.heldSentence !== "" && <p class="quiet">{state.heldSentence}</p>}
+      <h3 title={state.heldSentence}>What held the memory</h3>
       <ol class="finding-held">
-        {shown.map((line, at) => (
-          <li key={`${line.label} ${at}`}>
-            <span class="finding-line" title={line.label}>
-              {line.label === "" ? "no stack recorded" : line.label}
-            </span>
-            <span class="finding-size" title={formatBytesExact(line.bytes)}>
-              {formatBytes(line.bytes, byteUnit)}
-            </span>
-            <span class="finding-bar">
+        {shown.map((line, at) => {
+          const isBlamed = blamed !== "" && line.label === blamed;
+          const colour = categoryColour(theme, groupNamed(line.category));
+          return (
+            <li key={`${line.label} ${at}`} title={note(line)}>
               <span
-                style={{
-                  width: `${(100 * line.share).toFixed(2)}%`,
-                  background: categoryColour(theme, groupNamed(line.category)),
-                }}
-              />
-            </span>
-            <small class="quiet">{note(line)}</small>
-          </li>
-        ))}
+                class={isBlamed ? "finding-line culprit" : "finding-line"}
+                title={line.label}
+              >
+                {line.label === "" ? "no stack recorded" : line.label}
+              </span>
+              <span class="finding-bar">
+                <span
+                  style={{
+                    width: `${(100 * line.share).toFixed(2)}%`,
+                    background: isBlamed ? "var(--bad)" : colour,
+                  }}
+                />
+              </span>
+              <span class="finding-size" title={formatBytesExact(line.bytes)}>
+                {formatBytes(line.bytes, byteUnit)}
+              </span>
+              <small class="quiet">{isBlamed ? "cause" : line.category}</small>
+            </li>
+          );
+        })}
       </ol>
     </div>
   );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Finding, MemoryState, Place } from "../../api/types.gen";
+import { apart } from "./culprit";
 import { openPlace, placeWords, whereParts } from "./place";
 
 const NOWHERE = {
@@ -54,4 +55,15 @@ describe("where it was", () =>
     );
     const bare = { rank: null, device: null, step: null, during: "", line: "" };
     expect(whereParts(finding(bare))).toEqual([]);
+  }));
+
+describe("the line that is blamed", () =>
+  it("is found with and without its function, and never inside another", () => {
+    expect(apart("kept by model.py:17 f, not model.py:177 f", "model.py:17 f")).toEqual(
+      [...["kept by ", "model.py:17 f", ", not model.py:177 f"]],
+    );
+    expect(apart("model.py:17 kept 50 GiB", "model.py:17 f")).toEqual([
+      ...["", "model.py:17", " kept 50 GiB"],
+    ]);
+    expect(apart("lines are unknown", "")).toEqual(["lines are unknown"]);
   }));

@@ -144,7 +144,7 @@ export function Heatmap(props: HeatmapProps) {
       <div class="chart-bar">
         <figcaption>{props.label}</figcaption>
         <ColourBar domain={domain} unit={unit} byteUnit={byteUnit} theme={theme} />
-        {capacityBytes !== null && (
+        {capacityBytes !== null && !diverging && (
           <button
             type="button"
             class="heatmap-scale"

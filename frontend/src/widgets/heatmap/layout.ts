@@ -135,9 +135,12 @@ const WITHIN_SHARE = 0.99;
 /** Differences below this, in per cent, are the same to the eye. */
 const LEAST_DIVERGENCE = 5;
 
+/** Likewise, of bytes, as a share of the capacity. */
+const LEAST_SHARE = 0.05;
+
 /** As far to both sides; a few wild cells must not take all the shades. */
 export function divergingDomain(answer: HeatmapResponse): Domain {
-  const { values, valueLow, valueHigh } = answer;
+  const { values, valueLow, valueHigh, capacityBytes } = answer;
   const sizes: number[] = [];
   const stride = Math.max(1, Math.floor(values.length / 20_000));
   for (let i = 0; i < values.length; i += stride) {
@@ -146,7 +149,7 @@ export function divergingDomain(answer: HeatmapResponse): Domain {
   }
   sizes.sort((a, b) => a - b);
   const usual = sizes[Math.floor((sizes.length - 1) * WITHIN_SHARE)] ?? 0;
-  const most = Math.max(LEAST_DIVERGENCE, usual);
+  const most = Math.max(LEAST_DIVERGENCE, LEAST_SHARE * (capacityBytes ?? 0), usual);
   return { low: -most, high: most, capacity: false, diverging: true };
 }
 
