@@ -16,6 +16,7 @@ import numpy as np
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.profiler_steps import usual_columns
 from tb_plugin.api.compare import CompareRunsResponse, RunFigure, RunSide, RunTable
 from tb_plugin.budget import Budget
 from tb_plugin.contract.parameters import Query, Rank, Text
@@ -27,6 +28,7 @@ from tb_plugin.pages.modules.columns import group_of
 from tb_plugin.pages.of_run import View
 from tb_plugin.pages.overview.facts import ALLOCATED, RESERVED, RSS, STEP_TIME
 from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, strip_of
+from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.rates import Rates, as_rates
 from tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
 from tb_plugin.pages.steps.tables import StepTables
@@ -214,8 +216,9 @@ def _throughput(
     rates = Rates(series, run, phase, edges)
     of_first = rates.of_rank(stepped[0], Budget(_RATE_SECONDS))
     _, of_all = summed_rates(run, rates, stepped, of_first)
+    profiled = profiler_steps(series, run, ranks, phase, Budget(_RATE_SECONDS))
     keys: tuple[FigureKey, ...] = ("samples", "tokens")
-    for rate in as_rates(of_first, of_all):
+    for rate in as_rates(of_first, of_all, usual_columns(profiled, edges)):
         for key in keys:
             if rate.key != key or rate.median is None:
                 continue
