@@ -125,6 +125,23 @@ class TraceSteps(Columns, frozen=True):
     end_ns: F64Column
 
 
+TraceWhy: TypeAlias = Literal["asked", "slowest", "first", "all"]
+
+
+class TraceFocus(Struct, frozen=True):
+    """What is shown first: a step, without the empty time at its ends."""
+
+    rank: int | None
+    step: int | None
+    """None: none is marked, or it has no number."""
+    start_ns: float
+    """Since `TraceResponse.base_ns`, as `end_ns`."""
+    end_ns: float
+    why: TraceWhy
+    """asked: the step that was asked for. slowest, first: of the traced steps. all: no
+    step is marked."""
+
+
 class TraceChoice(Struct, frozen=True):
     """A trace or spans that a run has, shown or not."""
 
@@ -138,7 +155,7 @@ class TraceChoice(Struct, frozen=True):
 
 
 class TraceResponse(Struct, frozen=True):
-    """Route `/trace` (run, rank, ranks, cycle): what is on the axis, and how far it is.
+    """Route `/trace` (run, rank, ranks, cycle, step, source): what is on the axis, and how far it is.
 
     Asking opens the sources; until none is `opening` the next answer has more.
     """
@@ -152,6 +169,8 @@ class TraceResponse(Struct, frozen=True):
     tracks: tuple[TraceTrack, ...]
     """By rank, source and the source's own order."""
     steps: TraceSteps
+    focus: TraceFocus | None
+    """None: nothing is open yet."""
     choices: tuple[TraceChoice, ...]
     """Every file and recording of spans there is, at most 2,000."""
     num_ranks: int

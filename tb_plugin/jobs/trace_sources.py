@@ -8,9 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tb_plugin.analysis.spans.events import events_of
-from tb_plugin.analysis.spans.tracks import SpanFile, span_trace
+from tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
+from tb_plugin.analysis.time.intervals import union
 from tb_plugin.analysis.time.profiled_steps import Steps, steps_of
+from tb_plugin.analysis.time.slice_roles import Role, slice_roles
 from tb_plugin.analysis.trace.counters import with_counters
+from tb_plugin.analysis.trace.texts import are
 from tb_plugin.analysis.trace.tiles import TraceTiles
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.formats.recording.captures import capture_of, captures_of
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from collector.format.records import Capture, CaptureEntry
     from tb_plugin.analysis.spans.events import SpanEvent
+    from tb_plugin.analysis.time.intervals import Ranges
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.api.trace import TraceSourceKind
     from tb_plugin.budget import Budget
@@ -76,6 +80,16 @@ class OpenSource:
     def steps(self) -> Steps:
         """Training steps that it names."""
         return steps_of(self.trace)
+
+    @cached_property
+    def work(self) -> Ranges:
+        """When anything but steps and what only lies around work was under way."""
+        trace = self.trace
+        if self.found.kind == "spans":
+            is_work = ~are(trace.strings, trace.slices.category, STEP.__eq__)
+        else:
+            is_work = slice_roles(trace) != Role.OTHER
+        return union(trace.slices.ranges(is_work))
 
     def matching(self, text: str) -> npt.NDArray[Any]:
         """By string: whether it holds a text; the last text is remembered."""

@@ -104,7 +104,7 @@ def test_a_trace_is_drawn_searched_summed_up_and_read(board_of, open_page, trace
     assert re.fullmatch(r"t[0-9a-f]{16}:\d+", word_of(page, "slice"))
     # What it lies in leads there.
     details.get_by_role("button", name="the forward pass").click()
-    see(details.locator(".trace-drawer-name"), "the forward pass")
+    see(details.locator(".trace-dock-name"), "the forward pass")
     search.fill("")
     search.press("Escape")
     # Everything in sight summed up, exactly as often as the file says.

@@ -78,6 +78,8 @@ export type TraceInstantKind = "oom" | "checkpoint" | "other";
 
 export type TraceReduced = "exact" | "highest" | "mean";
 
+export type TraceWhy = "asked" | "slowest" | "first" | "all";
+
 export type TraceFileState = "found" | "opening" | "ready" | "failed";
 
 /** What went wrong, where, and what to do about it. */
@@ -1834,6 +1836,15 @@ export interface TraceSteps {
   readonly endNs: Float64Array;
 }
 
+/** What is shown first: a step, without the empty time at its ends. */
+export interface TraceFocus {
+  readonly rank: number | null;
+  readonly step: number | null;
+  readonly startNs: number;
+  readonly endNs: number;
+  readonly why: TraceWhy;
+}
+
 /** A trace or spans that a run has, shown or not. */
 export interface TraceChoice {
   readonly id: string;
@@ -1845,7 +1856,7 @@ export interface TraceChoice {
   readonly shown: boolean;
 }
 
-/** Route `/trace` (run, rank, ranks, cycle): what is on the axis, and how far it is. */
+/** Route `/trace` (run, rank, ranks, cycle, step, source): what is on the axis, and how far it is. */
 export interface TraceResponse {
   readonly run: RunSummary;
   readonly baseNs: string;
@@ -1853,6 +1864,7 @@ export interface TraceResponse {
   readonly sources: readonly TraceSource[];
   readonly tracks: readonly TraceTrack[];
   readonly steps: TraceSteps;
+  readonly focus: TraceFocus | null;
   readonly choices: readonly TraceChoice[];
   readonly numRanks: number;
   readonly shownRanks: readonly number[];

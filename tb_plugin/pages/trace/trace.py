@@ -19,12 +19,13 @@ from tb_plugin.api.trace import (
     TraceSteps,
     TraceTrack,
 )
-from tb_plugin.contract.parameters import Whole
+from tb_plugin.contract.parameters import SourceId, Whole
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.timeline.selection import OfRanksQuery
 from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
 from tb_plugin.pages.trace.counters import RankCounters
+from tb_plugin.pages.trace.focus import focus_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,9 +50,14 @@ _MAX_NOTES: Final = 20
 
 
 class TraceQuery(OfRanksQuery, frozen=True):
-    """Ranks whose sources are shown, and the cycle of the schedule they are of."""
+    """Ranks whose sources are shown, the cycle of the schedule they are of, and a step.
+
+    `source`: of the cycle of this file, where no cycle is asked for.
+    """
 
     cycle: Whole | None = None
+    step: Whole | None = None
+    source: SourceId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +80,14 @@ def choose(every: Sequence[FoundSource], query: TraceQuery) -> Chosen:
     if query.rank is None and query.ranks is None:
         # What tells no rank counts as one of them.
         wanted = ranks[:DEFAULT_RANKS]
+    cycle = query.cycle
+    if cycle is None:
+        cycle = next((one.cycle for one in every if one.id == query.source), None)
     found: list[FoundSource] = []
     for rank in wanted:
         own = [one for one in every if _rank_of(one) == rank]
         found += [one for one in own if one.kind == "spans"]
-        found += _of_cycle([one for one in own if one.kind == "trace"], query.cycle)
+        found += _of_cycle([one for one in own if one.kind == "trace"], cycle)
     return Chosen(tuple(found), tuple(wanted), sum(rank >= 0 for rank in ranks))
 
 
@@ -141,6 +150,7 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
         sources=tuple(sources),
         tracks=tuple(tracks),
         steps=_steps(places, base),
+        focus=focus_of(places, base, query.step),
         choices=tuple(
             TraceChoice(
                 one.id,

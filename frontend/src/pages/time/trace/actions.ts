@@ -9,30 +9,19 @@ import type {
 import type { Origin } from "../../../model/words/origin";
 import type { ExportSource } from "../../../widgets/export/source";
 import { openInPerfetto, perfettoPlace } from "./perfetto";
-import { type NsRange, LEAST_NS } from "./plot/layout";
+import { around, LEAST_NS, within, type NsRange } from "./plot/layout";
 import { commandsOf, type Command } from "../../../base/commands";
 import { panStep, zoomStep } from "../../../render/gestures";
 import type { Limits, Viewport } from "../../../render/viewport";
 import { exportCommands } from "../../../widgets/export/export_commands";
 
-/** A trace that takes less of the time than this is looked at first. */
-const SMALL_SHARE = 0.5;
-
-/** What is shown at first: the profiler's traces, where spans go far beyond them. */
+/** What is shown first: the step that the server found, with a little around it. */
 export function firstWindow(
-  { sources }: Pick<TraceResponse, "sources">,
+  { focus }: Pick<TraceResponse, "focus">,
   extent: NsRange,
 ): NsRange {
-  const traces = sources.filter(
-    ({ kind, state, endNs, startNs }) =>
-      kind === "trace" && state === "ready" && endNs > startNs,
-  );
-  if (traces.length === 0) return extent;
-  const low = Math.min(...traces.map(({ startNs }) => startNs));
-  const high = Math.max(...traces.map(({ endNs }) => endNs));
-  const span = high - low;
-  if (span > SMALL_SHARE * (extent.high - extent.low)) return extent;
-  return { low: low - 0.02 * span, high: high + 0.02 * span };
+  if (focus === null || focus.endNs <= focus.startNs) return extent;
+  return within(around(focus.startNs, focus.endNs, 0.02), extent);
 }
 
 export function fileUrl(run: string, source: string): string {

@@ -1,107 +1,99 @@
-/** Below the timeline: the chosen slice or instant in full, or a range summed up. */
+/** Docked beside the timeline: the chosen slice or instant in full, or a range summed up. */
 
+import type { ComponentChildren } from "preact";
 import type {
+  TraceArg,
+  TracePartner,
   TraceRangeResponse,
   TraceResponse,
-  TracePartner,
-  TraceSliceResponse,
-  TraceInstantResponse,
-  TraceArg,
 } from "../../../api/types.gen";
+import type { ApiError } from "../../../api/client";
 import { formatInteger, formatShare } from "../../../base/bytes";
+import { formatInstant } from "../../../base/durations";
 import { Failure } from "../../../widgets/state/state";
+import { CloseDetails } from "../../shared/panels/close_details";
 import type { ViewProps } from "../../shared/view_props";
-import { type Layout, around, countTracks } from "./plot/layout";
+import { familyColour } from "../profiled/family_colours";
+import { markColour } from "./paint/lines";
+import { FAMILY_WORDS } from "./paint/quads";
+import { around, countTracks } from "./plot/layout";
+import { RangeTable } from "./range";
+import type { Chosen, ChosenInstant } from "./state/chosen";
+import type { Moves } from "./state/moves";
 import {
   rangeWords,
   since,
   sliceWords,
+  type SliceRef,
   type TraceParams,
   type TraceWindow,
-  type SliceRef,
 } from "./state/params";
-import { RangeDrawer } from "./range";
-import type { Chosen, ChosenInstant } from "./state/chosen";
-import type { Moves } from "./state/moves";
-import { formatInstant } from "../../../base/durations";
-import type { Theme } from "../../../base/tokens";
-import { Drawer } from "../../shared/panels/drawer";
-import { familyColour } from "../profiled/family_colours";
-import { FAMILY_WORDS } from "./paint/quads";
-import { formatNs, formatNsExact } from "./words";
 import { KIND_WORDS } from "./tiles/tile";
-import { markColour } from "./paint/lines";
-import type { ComponentChildren } from "preact";
+import { formatNs, formatNsExact } from "./words";
 
-export function Details(props: {
+interface DetailsProps {
   readonly view: ViewProps;
   readonly params: TraceParams;
   readonly answer: TraceResponse;
   readonly base: bigint;
-  readonly layout: Layout;
   readonly chosen: Chosen;
   readonly instant: ChosenInstant;
   readonly sums: TraceRangeResponse | null;
   readonly window: TraceWindow;
   readonly moves: Moves;
+  readonly heightPx: number;
+}
+
+/** Whether anything is docked. */
+export function hasDetails({ slice, instant, range }: TraceParams): boolean {
+  return slice !== null || instant !== null || range !== null;
+}
+
+export function Details(props: DetailsProps) {
+  const { params } = props;
+  if (params.slice !== null) return <SliceDetails {...props} />;
+  if (params.instant !== null) return <InstantDetails {...props} />;
+  return params.range === null ? null : <RangeDetails {...props} />;
+}
+
+function Dock(props: {
+  readonly label: string;
+  readonly colour?: string;
+  readonly title: string;
+  readonly actions: ComponentChildren;
+  readonly close: () => void;
+  readonly heightPx: number;
+  readonly error?: ApiError | null;
+  readonly children: ComponentChildren;
 }) {
-  const { params, base, chosen, moves } = props;
-  const { theme, setParams } = props.view;
-  const { setWindow } = props.window;
-  const { slice, selected } = chosen;
-  const { instant } = props.instant;
-  const { range, rangeTracks } = params;
+  const { label, colour, title, error = null } = props;
   return (
-    <>
-      {params.slice !== null && chosen.error !== null && (
-        <Failure failure={chosen.error} />
-      )}
-      {slice !== null && selected !== null && (
-        <SliceDrawer
-          slice={slice}
-          answer={props.answer}
-          layout={props.layout}
-          theme={theme}
-          onSlice={(next) => moves.choose(next, true)}
-          onFit={() => {
-            setWindow(around(selected.startNs, selected.endNs, 0.1));
-            moves.scrollTo.value = selected;
-          }}
-          onFind={(name) => setParams({ find: name.slice(0, 120) })}
-          close={() => setParams(sliceWords(null))}
-        />
-      )}
-      {params.instant !== null && props.instant.error !== null && (
-        <Failure failure={props.instant.error} />
-      )}
-      {instant !== null && (
-        <InstantDrawer
-          instant={instant}
-          answer={props.answer}
-          theme={theme}
-          onSlice={(next) => moves.choose(next, true)}
-          onNext={moves.nextInstant}
-          close={() => setParams(sliceWords(null))}
-        />
-      )}
-      {slice === null && range !== null && (
-        <RangeDrawer
-          sums={props.sums}
-          spanNs={Number(range.high - range.low)}
-          ofTracks={
-            rangeTracks === ""
-              ? ""
-              : `, on ${formatInteger(countTracks(rangeTracks))} chosen tracks`
-          }
-          theme={theme}
-          onSlice={(next) => moves.choose(next, true)}
-          onZoom={() =>
-            setWindow({ low: since(base, range.low), high: since(base, range.high) })
-          }
-          close={() => setParams(rangeWords(null, ""))}
-        />
-      )}
-    </>
+    <section
+      class="trace-dock"
+      aria-label={label}
+      style={{ maxHeight: `${props.heightPx}px` }}
+    >
+      <header>
+        <h2 class="trace-dock-name" title={title}>
+          {colour !== undefined && (
+            <span class="row-table-swatch" style={{ background: colour }} />
+          )}
+          {title}
+        </h2>
+        <CloseDetails close={props.close} />
+      </header>
+      <div class="trace-dock-acts">{props.actions}</div>
+      {error !== null && <Failure failure={error} />}
+      {props.children}
+    </section>
+  );
+}
+
+function Act(props: { readonly text: string; readonly run: () => void }) {
+  return (
+    <button type="button" class="text-button" onClick={props.run}>
+      {props.text}
+    </button>
   );
 }
 
@@ -113,85 +105,62 @@ const RELATION: Readonly<Record<TracePartner["relation"], readonly [string, stri
     flow: ["leads to", "comes from"],
   };
 
-export function SliceDrawer(props: {
-  readonly slice: TraceSliceResponse;
-  readonly answer: TraceResponse;
-  readonly layout: Layout;
-  readonly theme: Theme;
-  readonly onSlice: (slice: SliceRef) => void;
-  readonly onFit: () => void;
-  readonly onFind: (name: string) => void;
-  readonly close: () => void;
-}) {
-  const { slice, answer, layout, theme } = props;
-  const sinceBase = Number(BigInt(slice.startNs) - BigInt(answer.baseNs));
-  const row = layout.byTrack.get(slice.track);
-  const source = answer.sources.find(({ id }) => id === slice.source);
-  const track = answer.tracks.find(
-    (one) => `${answer.sources[one.source]?.id ?? ""}:${one.index}` === slice.track,
-  );
+function SliceDetails(props: DetailsProps) {
+  const { view, answer, base, chosen, moves, heightPx } = props;
+  const { slice, selected, error } = chosen;
+  const onSlice = (next: SliceRef): void => moves.choose(next, true);
+  const startNs = slice === null ? 0 : since(base, BigInt(slice.startNs));
   return (
-    <Drawer
+    <Dock
       label="The chosen slice"
-      title={
-        <>
-          <span
-            class="row-table-swatch"
-            style={{ background: familyColour(theme, slice.family) }}
-          />
-          <span class="trace-drawer-name">{slice.name}</span>
-        </>
-      }
+      title={slice?.name ?? ""}
+      {...(slice !== null && { colour: familyColour(view.theme, slice.family) })}
+      heightPx={heightPx}
+      error={error}
+      close={() => view.setParams(sliceWords(null))}
       actions={
-        <>
-          <button type="button" class="text-button" onClick={props.onFit}>
-            Zoom to it
-          </button>
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => props.onFind(slice.name)}
-          >
-            Find its name
-          </button>
-        </>
+        slice !== null && (
+          <>
+            <Act
+              text="Zoom to it"
+              run={() => {
+                if (selected === null) return;
+                props.window.setWindow(around(selected.startNs, selected.endNs, 0.1));
+                moves.scrollTo.value = selected;
+              }}
+            />
+            <Act
+              text="Find its name"
+              run={() => view.setParams({ find: slice.name.slice(0, 120) })}
+            />
+          </>
+        )
       }
-      close={props.close}
     >
-      <div class="trace-drawer">
-        <dl class="trace-facts">
-          <Fact name="Starts">
-            {formatNs(sinceBase)}{" "}
-            <span class="quiet">
-              {formatInstant(Number(BigInt(slice.startNs) / 1_000_000n))}
-            </span>
-          </Fact>
-          <Fact name="Takes">
-            {formatNs(slice.durationNs)}{" "}
-            <span class="quiet">{formatNsExact(slice.durationNs)}</span>
-          </Fact>
-          <Fact name="Itself">
-            {formatNs(slice.selfNs)}{" "}
-            <span class="quiet">
-              {formatShare(slice.selfNs, slice.durationNs)}
-              {slice.numChildren > 0 &&
-                `, the rest in ${formatInteger(slice.numChildren)} inside`}
-            </span>
-          </Fact>
-          <Fact name="On">
-            {track === undefined
-              ? (row?.label ?? slice.track)
-              : `${row?.label ?? track.name} · ${track.process}`}
-            {source?.rank !== null && source?.rank !== undefined && (
-              <span class="quiet"> rank {source.rank}</span>
-            )}
-          </Fact>
-          <Fact name="Category">
-            {slice.category === "" ? FAMILY_WORDS[slice.family] : slice.category}
-          </Fact>
-          <LiesIn stack={slice.stack} onSlice={props.onSlice} />
-        </dl>
-        <div>
+      {slice !== null && (
+        <>
+          <dl class="trace-facts">
+            <Fact name="Takes">
+              {formatNs(slice.durationNs)}{" "}
+              <span class="quiet">{formatNsExact(slice.durationNs)}</span>
+            </Fact>
+            <Fact name="Itself">
+              {formatNs(slice.selfNs)}{" "}
+              <span class="quiet">
+                {formatShare(slice.selfNs, slice.durationNs)}
+                {slice.numChildren > 0 &&
+                  `, the rest in ${formatInteger(slice.numChildren)} inside`}
+              </span>
+            </Fact>
+            <Fact name="Starts">
+              {formatNs(startNs)} <When ns={slice.startNs} />
+            </Fact>
+            <OnTrack track={slice.track} answer={answer} />
+            <Fact name="Category">
+              {slice.category === "" ? FAMILY_WORDS[slice.family] : slice.category}
+            </Fact>
+            <LiesIn stack={slice.stack} onSlice={onSlice} />
+          </dl>
           {slice.partners.length > 0 && (
             <>
               <h3>Linked with</h3>
@@ -201,7 +170,7 @@ export function SliceDrawer(props: {
                     <span class="quiet">
                       {RELATION[one.relation][one.outgoing ? 0 : 1]}
                     </span>{" "}
-                    <Go partner={one} onSlice={props.onSlice} />{" "}
+                    <Go partner={one} onSlice={onSlice} />{" "}
                     <span class="quiet">{distance(one, slice.durationNs)}</span>
                   </li>
                 ))}
@@ -209,140 +178,157 @@ export function SliceDrawer(props: {
             </>
           )}
           <Arguments args={slice.args} problem={slice.argsProblem} />
-        </div>
-      </div>
-    </Drawer>
-  );
-}
-
-function distance({ startNs }: TracePartner, durationNs: number): string {
-  if (startNs < 0) return `${formatNs(-startNs)} before`;
-  return startNs >= durationNs
-    ? `${formatNs(startNs)} after it began`
-    : `${formatNs(startNs)} into it`;
-}
-
-export function InstantDrawer(props: {
-  readonly instant: TraceInstantResponse;
-  readonly answer: TraceResponse;
-  readonly theme: Theme;
-  readonly onSlice: (slice: SliceRef) => void;
-  readonly onNext: (sign: 1 | -1) => void;
-  readonly close: () => void;
-}) {
-  const { instant, answer, theme } = props;
-  const { category } = instant;
-  const sinceBase = Number(BigInt(instant.timeNs) - BigInt(answer.baseNs));
-  const track = answer.tracks.find(
-    (one) => `${answer.sources[one.source]?.id ?? ""}:${one.index}` === instant.track,
-  );
-  const rank = track?.rank ?? null;
-  return (
-    <Drawer
-      label="The chosen instant"
-      title={
-        <>
-          <span
-            class="row-table-swatch"
-            style={{ background: markColour(theme, instant.kind) }}
-          />
-          <span class="trace-drawer-name">{instant.name}</span>
         </>
-      }
+      )}
+    </Dock>
+  );
+}
+
+function InstantDetails(props: DetailsProps) {
+  const { view, answer, base, moves, heightPx } = props;
+  const { instant, error } = props.instant;
+  const sinceBase = instant === null ? 0 : since(base, BigInt(instant.timeNs));
+  return (
+    <Dock
+      label="The chosen instant"
+      title={instant?.name ?? ""}
+      {...(instant !== null && { colour: markColour(view.theme, instant.kind) })}
+      heightPx={heightPx}
+      error={error}
+      close={() => view.setParams(sliceWords(null))}
       actions={
         <>
-          <button
-            type="button"
-            class="text-button"
-            title="Comma"
-            onClick={() => props.onNext(-1)}
-          >
-            Previous instant
-          </button>
-          <button
-            type="button"
-            class="text-button"
-            title="Full stop"
-            onClick={() => props.onNext(1)}
-          >
-            Next instant
-          </button>
+          <Act text="Previous instant" run={() => moves.nextInstant(-1)} />
+          <Act text="Next instant" run={() => moves.nextInstant(1)} />
         </>
       }
-      close={props.close}
     >
-      <div class="trace-drawer">
-        <dl class="trace-facts">
-          <Fact name="At">
-            {formatNs(sinceBase)}{" "}
-            <span class="quiet">
-              {formatNsExact(sinceBase)} since the beginning,{" "}
-              {formatInstant(Number(BigInt(instant.timeNs) / 1_000_000n))}
-            </span>
-          </Fact>
-          <Fact name="On">
-            {track === undefined ? instant.track : `${track.name} · ${track.process}`}
-            {rank !== null && <span class="quiet"> rank {rank}</span>}
-          </Fact>
-          <Fact name="Category">
-            {instant.kind === "other" && category !== ""
-              ? category
-              : KIND_WORDS[instant.kind]}
-          </Fact>
-          <LiesIn stack={instant.stack} onSlice={props.onSlice} />
-        </dl>
-        <div>
+      {instant !== null && (
+        <>
+          <dl class="trace-facts">
+            <Fact name="At">
+              {formatNs(sinceBase)}{" "}
+              <span class="quiet">{formatNsExact(sinceBase)} since the beginning</span>{" "}
+              <When ns={instant.timeNs} />
+            </Fact>
+            <OnTrack track={instant.track} answer={answer} />
+            <Fact name="Category">
+              {instant.kind === "other" && instant.category !== ""
+                ? instant.category
+                : KIND_WORDS[instant.kind]}
+            </Fact>
+            <LiesIn
+              stack={instant.stack}
+              onSlice={(next) => moves.choose(next, true)}
+            />
+          </dl>
           <Arguments args={instant.args} problem={instant.argsProblem} />
-        </div>
-      </div>
-    </Drawer>
+        </>
+      )}
+    </Dock>
   );
 }
 
-export function Fact({
-  name,
-  children,
-}: {
-  readonly name: string;
-  readonly children: ComponentChildren;
-}) {
+function RangeDetails(props: DetailsProps) {
+  const { view, base, params, sums, moves, heightPx } = props;
+  const { range, rangeTracks } = params;
+  if (range === null) return null;
+  const of =
+    rangeTracks === ""
+      ? ""
+      : ` on ${formatInteger(countTracks(rangeTracks))} chosen tracks`;
+  const spanNs = Number(range.high - range.low);
+  return (
+    <Dock
+      label="The chosen range"
+      title={`${formatNs(spanNs)} between the marks`}
+      heightPx={heightPx}
+      close={() => view.setParams(rangeWords(null, ""))}
+      actions={
+        <>
+          <span class="quiet">
+            {sums === null
+              ? "Summing up"
+              : `${formatInteger(sums.numSlices)} slices of ${formatInteger(sums.numNames)} names${of}`}
+          </span>
+          <Act
+            text="Zoom to it"
+            run={() =>
+              props.window.setWindow({
+                low: since(base, range.low),
+                high: since(base, range.high),
+              })
+            }
+          />
+        </>
+      }
+    >
+      {sums !== null && (
+        <RangeTable
+          sums={sums}
+          theme={view.theme}
+          heightPx={Math.max(160, heightPx - 96)}
+          onSlice={(next) => moves.choose(next, true)}
+        />
+      )}
+    </Dock>
+  );
+}
+
+function Fact(props: { readonly name: string; readonly children: ComponentChildren }) {
   return (
     <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
     </div>
   );
 }
 
+function When({ ns }: { readonly ns: string }) {
+  return <span class="quiet">{formatInstant(Number(BigInt(ns) / 1_000_000n))}</span>;
+}
+
+function OnTrack(props: { readonly track: string; readonly answer: TraceResponse }) {
+  const { sources, tracks } = props.answer;
+  const track = tracks.find(
+    (one) => `${sources[one.source]?.id ?? ""}:${one.index}` === props.track,
+  );
+  const rank = track?.rank ?? null;
+  return (
+    <Fact name="On">
+      {track === undefined ? props.track : `${track.name} · ${track.process}`}
+      {rank !== null && <span class="quiet"> rank {rank}</span>}
+    </Fact>
+  );
+}
+
 /** A slice's name that leads to it. */
-export function Go({
-  partner,
-  onSlice,
-}: {
+function Go(props: {
   readonly partner: TracePartner;
   readonly onSlice: (slice: SliceRef) => void;
 }) {
+  const { name, source, row, durationNs } = props.partner;
   return (
     <button
       type="button"
       class="text-button trace-go"
-      title={`${partner.name}\n${formatNs(partner.durationNs)}`}
-      onClick={() => onSlice({ source: partner.source, row: partner.row })}
+      title={`${name}\n${formatNs(durationNs)}`}
+      onClick={() => props.onSlice({ source, row })}
     >
-      {partner.name}
+      {name}
     </button>
   );
 }
 
 /** The slices around, innermost first. */
-export function LiesIn(props: {
+function LiesIn(props: {
   readonly stack: readonly TracePartner[];
   readonly onSlice: (slice: SliceRef) => void;
 }) {
   if (props.stack.length === 0) return null;
   return (
     <Fact name="Lies in">
-      <ol class="trace-stack">
+      <ol class="trace-partners">
         {props.stack.map((above) => (
           <li key={above.row}>
             <Go partner={above} onSlice={props.onSlice} />
@@ -353,7 +339,7 @@ export function LiesIn(props: {
   );
 }
 
-export function Arguments(props: {
+function Arguments(props: {
   readonly args: readonly TraceArg[];
   readonly problem: string;
 }) {
@@ -363,7 +349,7 @@ export function Arguments(props: {
       <h3>Arguments</h3>
       {problem !== "" && <p class="quiet">They cannot be read: {problem}</p>}
       {args.length === 0 && problem === "" && <p class="quiet">None were recorded.</p>}
-      <dl class="trace-args">
+      <dl class="trace-facts trace-args">
         {args.map(({ name, value }) => (
           <div key={name}>
             <dt>{name}</dt>
@@ -373,4 +359,11 @@ export function Arguments(props: {
       </dl>
     </>
   );
+}
+
+function distance({ startNs }: TracePartner, durationNs: number): string {
+  if (startNs < 0) return `${formatNs(-startNs)} before`;
+  return startNs >= durationNs
+    ? `${formatNs(startNs)} after it began`
+    : `${formatNs(startNs)} into it`;
 }

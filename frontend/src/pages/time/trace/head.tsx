@@ -1,5 +1,6 @@
 /** What the timeline is made of: files and recordings, how far they are, what is wrong. */
 
+import type { ComponentChildren } from "preact";
 import type {
   TraceChoice,
   TraceResponse,
@@ -19,13 +20,14 @@ import { fileUrl, mergedUrl, openPerfetto, sourceTitle } from "./actions";
 import type { Theme } from "../../../base/tokens";
 import { familyColour } from "../profiled/family_colours";
 import { FAMILY_WORDS } from "./paint/quads";
-import { hitWords } from "./words";
+import { focusWords, hitWords } from "./words";
 
 const MOST_NAMED = 4;
 
 export function Sources(props: {
   readonly answer: TraceResponse;
   readonly view: ViewProps;
+  readonly tabs: ComponentChildren;
   readonly cycle: number | null;
 }) {
   const { answer, view, cycle } = props;
@@ -38,12 +40,15 @@ export function Sources(props: {
   return (
     <header class="trace-sources">
       <div class="trace-sources-row">
-        <h2>Trace</h2>
+        {props.tabs}
         {traces.slice(0, MOST_NAMED).map((source) => (
           <OneSource key={source.id} source={source} />
         ))}
         {traces.length > MOST_NAMED && (
           <span class="quiet">and {traces.length - MOST_NAMED} more</span>
+        )}
+        {focusWords(answer.focus) !== "" && (
+          <span class="quiet">{focusWords(answer.focus)}</span>
         )}
         {answer.shownRanks.length < answer.numRanks && (
           <span class="quiet">
@@ -169,12 +174,10 @@ export interface ToolbarProps {
   /** null where there are no instants. */
   readonly onInstant: ((sign: 1 | -1) => void) | null;
   readonly onSumUp: () => void;
-  readonly theme: Theme;
-  readonly families: readonly TraceFamily[];
 }
 
 export function Toolbar(props: ToolbarProps) {
-  const { searchBox, answer, find, hits, at, theme, families, onInstant } = props;
+  const { searchBox, answer, find, hits, at, onInstant } = props;
   return (
     <div class="trace-bar">
       <div class="trace-search">
@@ -243,17 +246,6 @@ export function Toolbar(props: ToolbarProps) {
           <Icon name="table" sizePx={14} /> View as table
         </button>
       </div>
-      <ul class="trace-legend" aria-label="Colours">
-        {families.slice(0, MOST_FAMILIES).map((family) => (
-          <li key={family}>
-            <span
-              class="row-table-swatch"
-              style={{ background: familyColour(theme, family) }}
-            />
-            {FAMILY_WORDS[family]}
-          </li>
-        ))}
-      </ul>
     </div>
   );
 }
@@ -273,5 +265,25 @@ function Act(props: {
     >
       <Icon name={props.icon} sizePx={14} />
     </button>
+  );
+}
+
+/** What the colours mean. */
+export function Legend(props: {
+  readonly families: readonly TraceFamily[];
+  readonly theme: Theme;
+}) {
+  return (
+    <ul class="trace-legend" aria-label="Colours">
+      {props.families.slice(0, MOST_FAMILIES).map((family) => (
+        <li key={family}>
+          <span
+            class="row-table-swatch"
+            style={{ background: familyColour(props.theme, family) }}
+          />
+          {FAMILY_WORDS[family]}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -96,6 +96,7 @@ export function testTrace(more: Partial<TraceResponse> = {}): TraceResponse {
       startNs: Float64Array.of(0, 500),
       endNs: Float64Array.of(480, 990),
     },
+    focus: null,
     choices: [],
     numRanks: 2,
     shownRanks: [0, 1],

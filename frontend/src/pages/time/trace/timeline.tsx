@@ -11,7 +11,7 @@ import { originOf } from "../../../model/words/origin";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
 import { traceCommands, firstWindow, openPerfetto, rangeExport } from "./actions";
-import { Details } from "./details";
+import { Details, hasDetails } from "./details";
 import { layoutOf, tracksQuery, type NsRange } from "./plot/layout";
 import { MapStrip, useFamilies, useMap } from "./strip";
 import {
@@ -24,7 +24,7 @@ import {
   type Stretch,
 } from "./state/params";
 import { Plot } from "./plot/plot";
-import { Toolbar } from "./head";
+import { Legend, Toolbar } from "./head";
 import { useChosen, useInstant, useInstants } from "./state/chosen";
 import { useMoves, useSearch } from "./state/moves";
 import { useTraceTiles } from "./tiles/loader";
@@ -34,8 +34,6 @@ import type { Client } from "../../../api/client";
 import { useOnce } from "../../../api/use_once";
 
 const LEAST_PX = 300;
-/** What the details take below the plot. */
-const DETAILS_PX = 250;
 
 export interface TimelineProps {
   readonly view: ViewProps;
@@ -48,7 +46,10 @@ export function Timeline({ view, params, answer }: TimelineProps) {
   const { base, world, extent, layout, stamp } = useAxis(answer, params.closed);
   const tiles = useTraceTiles(client, run.id, world, layout, stamp);
   const { loader, version } = tiles;
-  const first = useMemo(() => firstWindow(answer, extent), [answer, extent]);
+  const first = useMemo(
+    () => firstWindow(answer, extent),
+    [answer.focus?.startNs, answer.focus?.endNs, extent],
+  );
   const window = useWindow(view, params.window, base, extent, first);
   const { shown, setWindow, fit } = window;
   const shownTracks = useMemo(
@@ -116,9 +117,7 @@ export function Timeline({ view, params, answer }: TimelineProps) {
   );
 
   const above = useRef<HTMLDivElement>(null);
-  const heightPx = usePlotHeight(above);
-  const hasDetails =
-    chosen.slice !== null || instant.instant !== null || range !== null;
+  const tallPx = Math.max(LEAST_PX, usePlotHeight(above));
   const label = `Timeline of ${run.name}`;
   const { hits } = search;
   const hitsShift = hits === null ? 0 : since(base, BigInt(hits.t0));
@@ -143,8 +142,6 @@ export function Timeline({ view, params, answer }: TimelineProps) {
           onStep={moves.step}
           onInstant={marked === "" ? null : moves.nextInstant}
           onSumUp={sumUp}
-          theme={theme}
-          families={useFamilies(loader, version)}
         />
         <Waiting
           error={tiles.error}
@@ -160,67 +157,72 @@ export function Timeline({ view, params, answer }: TimelineProps) {
           fit={fit}
         />
       </div>
-      <Plot
-        answer={answer}
-        layout={layout}
-        loader={loader}
-        version={version}
-        window={shown}
-        world={extent}
-        find={find}
-        selected={chosen.selected ?? instant.place}
-        related={chosen.related}
-        arrows={chosen.arrows}
-        range={
-          range === null
-            ? null
-            : { low: since(base, range.low), high: since(base, range.high) }
-        }
-        onSelect={(piece) => {
-          if (piece === null) {
-            if (params.slice !== null || params.instant !== null) {
-              setParams(sliceWords(null));
-            }
-            return;
+      <div class={`trace-stage${hasDetails(params) ? " has-dock" : ""}`}>
+        <Plot
+          answer={answer}
+          layout={layout}
+          loader={loader}
+          version={version}
+          window={shown}
+          world={extent}
+          find={find}
+          selected={chosen.selected ?? instant.place}
+          related={chosen.related}
+          arrows={chosen.arrows}
+          range={
+            range === null
+              ? null
+              : { low: since(base, range.low), high: since(base, range.high) }
           }
-          const id = piece.trackKey.slice(0, piece.trackKey.lastIndexOf(":"));
-          moves.choose({ source: id, row: piece.row }, false);
-        }}
-        onInstant={({ trackKey, row }) => {
-          const source = trackKey.slice(0, trackKey.lastIndexOf(":"));
-          moves.chooseInstant({ source, row });
-        }}
-        onZoomTo={setWindow}
-        onRange={(next, tracks) => {
-          const low = Math.floor(Math.max(next.low, extent.low));
-          setRange(low, Math.ceil(Math.min(next.high, extent.high)), tracks);
-        }}
-        onFit={fit}
-        onFold={(key) => {
-          const closed = new Set(params.closed);
-          if (!closed.delete(key)) closed.add(key);
-          setParams({ closed: [...closed].join(",") });
-        }}
-        theme={theme}
-        byteUnit={byteUnit}
-        heightPx={Math.max(LEAST_PX, heightPx - (hasDetails ? DETAILS_PX : 0))}
-        label={label}
-        summary={summarySentence(answer)}
-        scrollTo={moves.scrollTo}
-      />
-      <p class="trace-summary quiet">{summarySentence(answer)}</p>
-      <Details
-        view={view}
-        params={params}
-        answer={answer}
-        base={base}
-        layout={layout}
-        chosen={chosen}
-        instant={instant}
-        sums={sums}
-        window={window}
-        moves={moves}
-      />
+          onSelect={(piece) => {
+            if (piece === null) {
+              if (params.slice !== null || params.instant !== null) {
+                setParams(sliceWords(null));
+              }
+              return;
+            }
+            const id = piece.trackKey.slice(0, piece.trackKey.lastIndexOf(":"));
+            moves.choose({ source: id, row: piece.row }, false);
+          }}
+          onInstant={({ trackKey, row }) => {
+            const source = trackKey.slice(0, trackKey.lastIndexOf(":"));
+            moves.chooseInstant({ source, row });
+          }}
+          onZoomTo={setWindow}
+          onRange={(next, tracks) => {
+            const low = Math.floor(Math.max(next.low, extent.low));
+            setRange(low, Math.ceil(Math.min(next.high, extent.high)), tracks);
+          }}
+          onFit={fit}
+          onFold={(key) => {
+            const closed = new Set(params.closed);
+            if (!closed.delete(key)) closed.add(key);
+            setParams({ closed: [...closed].join(",") });
+          }}
+          theme={theme}
+          byteUnit={byteUnit}
+          heightPx={tallPx}
+          label={label}
+          summary={summarySentence(answer)}
+          scrollTo={moves.scrollTo}
+        />
+        <Details
+          view={view}
+          params={params}
+          answer={answer}
+          base={base}
+          chosen={chosen}
+          instant={instant}
+          sums={sums}
+          window={window}
+          moves={moves}
+          heightPx={tallPx + RULER_PX}
+        />
+      </div>
+      <footer class="trace-foot">
+        <span class="trace-summary quiet">{summarySentence(answer)}</span>
+        <Legend families={useFamilies(loader, version)} theme={theme} />
+      </footer>
     </section>
   );
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { PATTERN } from "../../../render/raster";
 import { familyColour } from "../profiled/family_colours";
 import { isLight, nameHash, TraceColours, pictureOf } from "./paint/quads";
 import { pixelOf } from "../../../render/palette";
@@ -28,7 +27,14 @@ import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow, perfettoUrl } from "./actions";
 import { hitBeside } from "./state/moves";
-import { counterValue, formatNs, formatTick, hitWords, summarySentence } from "./words";
+import {
+  counterValue,
+  focusWords,
+  formatNs,
+  formatTick,
+  hitWords,
+  summarySentence,
+} from "./words";
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -129,12 +135,13 @@ describe("the picture", () => {
   const layout = layoutOf(testTrace(), NONE);
   const colours = new TraceColours("light");
 
-  it("has a quad for each piece in sight, blocks hatched", () => {
+  it("has a quad for each piece in sight, blocks lighter", () => {
     const { quads, piece } = pictureOf([tile()], layout, colours, "", 1_000);
     expect([...quads.x0]).toEqual([0, 20, 200, 600]);
     expect([...quads.x1]).toEqual([1_000, 120, 400, 800]);
-    expect(quads.pattern[3]).toBe(PATTERN.hatched);
-    expect(quads.pattern[0]).toBe(PATTERN.solid);
+    // The block of launches is a lighter plain tone of their colour.
+    expect([...quads.pattern]).toEqual([0, 0, 0, 0]);
+    expect(quads.colour[3]).not.toBe(colours.of("runtime", "launch"));
     expect([...piece]).toEqual([0, 1, 2, 3]);
     expect(quads.y0[1]).toBe((quads.y0[0] ?? 0) + LANE_PX);
   });
@@ -253,14 +260,19 @@ describe("finding", () =>
 describe("what is looked at first", () => {
   const extent = { low: 0, high: 1e9 };
 
-  it("is the profiler's trace where spans go far beyond it", () => {
-    const spans = testSource("s", { kind: "spans", startNs: 0, endNs: 1e9 });
-    const trace = testSource("t", { startNs: 4e8, endNs: 5e8 });
-    const { low, high } = firstWindow({ sources: [spans, trace] }, extent);
-    expect(low).toBeLessThan(4e8);
-    expect(high).toBeGreaterThan(5e8);
-    expect(high - low).toBeLessThan(1.1e8);
-    expect(firstWindow({ sources: [spans] }, extent)).toBe(extent);
+  it("is the step that the server found, with a little around it", () => {
+    const focus = {
+      rank: 1,
+      step: 7,
+      startNs: 4e8,
+      endNs: 5e8,
+      why: "slowest",
+    } as const;
+    const { low, high } = firstWindow({ focus }, extent);
+    expect([low, high]).toEqual([3.98e8, 5.02e8]);
+    expect(firstWindow({ focus: null }, extent)).toBe(extent);
+    expect(focusWords(focus)).toBe("opened at step 7, the slowest traced (rank 1)");
+    expect(focusWords({ ...focus, step: null, why: "all" })).toBe("");
   });
 
   it("is handed to Perfetto as one file, or merged", () => {

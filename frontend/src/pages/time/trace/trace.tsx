@@ -1,5 +1,6 @@
 /** Trace: what ran when, of all ranks on one clock, with memory and host beside it. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { TraceResponse } from "../../../api/types.gen";
@@ -28,23 +29,31 @@ const TAB_WORDS: Readonly<Record<Tab, readonly [string, string]>> = {
 
 export function TraceView(view: ViewProps) {
   const tab: Tab = view.params.get("tab") === "summary" ? "summary" : "timeline";
+  const tabs = (
+    <Segmented
+      label="What is shown of traces"
+      options={TABS}
+      chosen={tab}
+      words={(one) => TAB_WORDS[one]}
+      onChoose={(one) =>
+        view.setParams({ tab: one === "timeline" ? null : one }, "push")
+      }
+    />
+  );
+  if (tab === "timeline") return <TimelineTab view={view} tabs={tabs} />;
   return (
-    <div class="trace-page">
-      <Segmented
-        label="What is shown of traces"
-        options={TABS}
-        chosen={tab}
-        words={(one) => TAB_WORDS[one]}
-        onChoose={(one) =>
-          view.setParams({ tab: one === "timeline" ? null : one }, "push")
-        }
-      />
-      {tab === "summary" ? <Summary {...view} /> : <TimelineTab {...view} />}
+    <div class="trace">
+      {tabs}
+      <Summary {...view} />
     </div>
   );
 }
 
-function TimelineTab(view: ViewProps) {
+function TimelineTab(props: {
+  readonly view: ViewProps;
+  readonly tabs: ComponentChildren;
+}) {
+  const { view, tabs } = props;
   const params = useMemo(() => readTrace(view.params), [view.params]);
   const { rank, filter } = view.ranks;
   const query: Query = {
@@ -52,6 +61,8 @@ function TimelineTab(view: ViewProps) {
     rank,
     ranks: rank === null ? filter : null,
     cycle: params.cycle,
+    step: params.step,
+    source: view.params.get("source") ?? null,
   };
   const [opening, setOpening] = useState(true);
   const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
@@ -67,19 +78,21 @@ function TimelineTab(view: ViewProps) {
   );
   return (
     <div class="trace" aria-busy={opening}>
+      {data === null && tabs}
       <Waiting
         error={error}
         hasContent={data !== null}
         note="It is asked again by itself."
         blocksPx={[520]}
       />
-      {data !== null && <OfRun view={view} params={params} answer={data} />}
+      {data !== null && <OfRun view={view} tabs={tabs} params={params} answer={data} />}
     </div>
   );
 }
 
 function OfRun(props: {
   readonly view: ViewProps;
+  readonly tabs: ComponentChildren;
   readonly params: TraceParams;
   readonly answer: TraceResponse;
 }) {
@@ -91,7 +104,7 @@ function OfRun(props: {
   return (
     <>
       {nothing && <NoTrace hasNumbers={answer.tracks.length > 0} />}
-      <Sources answer={answer} view={view} cycle={params.cycle} />
+      <Sources answer={answer} view={view} tabs={props.tabs} cycle={params.cycle} />
       {ready && answer.tracks.length === 0 && (
         <Nothing title="The trace holds no slices">
           <p>

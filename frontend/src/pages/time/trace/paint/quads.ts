@@ -1,6 +1,6 @@
 /** Tiles as rectangles for the raster: what lies where, and which piece each is. Pure. */
 
-import { PATTERN, type Quads } from "../../../../render/raster";
+import type { Quads } from "../../../../render/raster";
 import { LANE_PX, laneTop, type Layout } from "../plot/layout";
 import type { TraceTile } from "../tiles/tile";
 import type { TraceFamily } from "../../../../api/types.gen";
@@ -82,7 +82,6 @@ export function pictureOf(
       y0[n] = top;
       y1[n] = top + LANE_PX - LANE_GAP_PX;
       colour[n] = lit ? drawn : colours.dimmed(drawn);
-      pattern[n] = count > 1 ? PATTERN.hatched : PATTERN.solid;
       of[n] = which;
       piece[n] = i;
       n += 1;
@@ -139,14 +138,11 @@ export class TraceColours {
   readonly #theme: Theme;
   readonly #known = new Map<string, number>();
   readonly background: number;
-  /** Second colour of blocks: half of it is mixed in. */
-  readonly hatch: number;
   readonly #dark: number;
 
   constructor(theme: Theme) {
     this.#theme = theme;
     this.background = pixelOf(tokens(theme).bg);
-    this.hatch = pixelOf(theme === "dark" ? "#4a4a4a" : "#e0e0e0");
     this.#dark = pixelOf(theme === "dark" ? "#000000" : "#202428");
   }
 
@@ -164,9 +160,9 @@ export class TraceColours {
     return colour;
   }
 
-  /** A block that is busy for a share of its time. */
+  /** A block that is busy for a share of its time: always lighter than a slice. */
   ofBlock(colour: number, busy: number): number {
-    return mixed(colour, this.background, 0.3 + 0.6 * Math.min(1, busy));
+    return mixed(colour, this.background, 0.3 + 0.45 * Math.min(1, busy));
   }
 
   /** What a search did not find. */

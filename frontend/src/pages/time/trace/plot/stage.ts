@@ -210,7 +210,7 @@ export class PlotStage {
     this.#surface.setColours({
       background: colours.background,
       cells: new Map(),
-      accent: colours.hatch,
+      accent: colours.background,
     });
   }
 

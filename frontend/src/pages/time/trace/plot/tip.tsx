@@ -38,15 +38,17 @@ export function PlotTip(props: {
       {counter !== null && (
         <>
           <div class="chart-tip-x">{counter.label}</div>
-          {counter.values.map(({ series, value, reduced }) => (
-            <div key={series}>
-              {counter.values.length > 1 && `${series} `}
-              {counterValue(value, counter.track, props.byteUnit)}
-              {reduced !== "exact" && (
-                <span class="quiet"> {REDUCED_WORDS[reduced]}</span>
-              )}
-            </div>
-          ))}
+          <div>
+            {counter.values
+              .map(({ series, value, reduced }) =>
+                [
+                  ...(counter.values.length > 1 ? [series] : []),
+                  counterValue(value, counter.track, props.byteUnit),
+                  ...(reduced === "exact" ? [] : [REDUCED_WORDS[reduced]]),
+                ].join(" "),
+              )
+              .join(", ")}
+          </div>
         </>
       )}
     </div>
@@ -58,61 +60,47 @@ const REDUCED_WORDS = {
   mean: "mean of this pixel",
 } as const;
 
-function OfMark({ mark, theme }: { readonly mark: Mark; readonly theme: Theme }) {
-  const { name, kind, count, timeNs } = mark;
+/** A name, and one line about it; a click says the rest. */
+function TwoLines(props: {
+  readonly colour: string;
+  readonly name: string;
+  readonly line: string;
+}) {
   return (
     <>
       <div class="chart-tip-x">
-        <span
-          class="row-table-swatch"
-          style={{ background: markColour(theme, kind) }}
-        />
-        {name}
+        <span class="row-table-swatch" style={{ background: props.colour }} />
+        {props.name}
       </div>
-      <div>
-        {formatNs(timeNs)} <span class="quiet">({formatNsExact(timeNs)})</span>
-      </div>
-      {count > 1 ? (
-        <div class="chart-note">
-          and {formatInteger(count - 1)} more within a few pixels. Click: zoom in.
-        </div>
-      ) : (
-        <div class="quiet">{KIND_WORDS[kind]}</div>
-      )}
+      <div>{props.line}</div>
     </>
   );
 }
 
+function OfMark({ mark, theme }: { readonly mark: Mark; readonly theme: Theme }) {
+  const { name, kind, count, timeNs } = mark;
+  const line =
+    count > 1
+      ? `and ${formatInteger(count - 1)} more within a few pixels: click to zoom in`
+      : `${formatNs(timeNs)} · ${KIND_WORDS[kind]}`;
+  return <TwoLines colour={markColour(theme, kind)} name={name} line={line} />;
+}
+
 function OfPiece({ piece, theme }: { readonly piece: Piece; readonly theme: Theme }) {
   const { name, family, count, durationNs, busyNs } = piece;
-  return (
-    <>
-      <div class="chart-tip-x">
-        <span
-          class="row-table-swatch"
-          style={{ background: familyColour(theme, family) }}
-        />
-        {count > 1 ? `${formatInteger(count)} slices` : name}
-      </div>
-      {count > 1 ? (
-        <>
-          <div>
-            busy {formatShare(busyNs, durationNs)} of {formatNs(durationNs)}
-          </div>
-          <div class="quiet">longest: {name}</div>
-          <div class="chart-note">Shorter than a pixel. Click: zoom in.</div>
-        </>
-      ) : (
-        <>
-          <div>
-            {formatNs(durationNs)}{" "}
-            <span class="quiet">({formatNsExact(durationNs)})</span>
-          </div>
-          <div class="quiet">{FAMILY_WORDS[family]}</div>
-        </>
-      )}
-    </>
-  );
+  const colour = familyColour(theme, family);
+  if (count > 1) {
+    const busy = formatShare(busyNs, durationNs);
+    return (
+      <TwoLines
+        colour={colour}
+        name={`${formatInteger(count)} slices, the longest ${name}`}
+        line={`busy ${busy} of ${formatNs(durationNs)}: click to zoom in`}
+      />
+    );
+  }
+  const line = `${formatNs(durationNs)} (${formatNsExact(durationNs)}) · ${FAMILY_WORDS[family]}`;
+  return <TwoLines colour={colour} name={name} line={line} />;
 }
 
 export interface HoveredCounter {

@@ -33,6 +33,8 @@ export interface TraceParams {
   readonly closed: ReadonlySet<string>;
   /** null: the newest of each rank. */
   readonly cycle: number | null;
+  /** What other pages chose: what is shown first. */
+  readonly step: number | null;
 }
 
 const TIME = /^-?\d{1,19}$/;
@@ -65,6 +67,7 @@ export function readTrace(params: ReadonlyMap<string, string>): TraceParams {
     find: params.get("find") ?? "",
     closed: new Set(closed.split(",").filter((key) => key !== "")),
     cycle: whole(params.get("cycle")),
+    step: whole(params.get("step")),
   };
 }
 
@@ -126,15 +129,22 @@ export function useWindow(
   first: NsRange,
 ): TraceWindow {
   const shown = useSignal<NsRange>(first);
+  /** What was shown without anybody asking: it stays out of the URL. */
+  const automatic = useRef(first);
   const write = useLateWords({
     params: view.params,
     setParams: view.setParams,
     names: ["w0", "w1"],
     follow: () => {
-      shown.value =
+      const window =
         asked === null
-          ? first
+          ? null
           : { low: since(base, asked.low), high: since(base, asked.high) };
+      // A window of other traces shows nothing of these.
+      const isThere =
+        window !== null && window.low < extent.high && window.high > extent.low;
+      if (!isThere) automatic.current = first;
+      shown.value = isThere ? window : first;
     },
     atFirst: true,
     pauseMs: URL_PAUSE_MS,
@@ -142,9 +152,16 @@ export function useWindow(
   const newest = useRef(write);
   newest.current = write;
   useEffect(() => {
+    // Further sources were opened, and nobody has moved yet.
+    if (shown.peek() !== automatic.current) return;
+    automatic.current = first;
+    shown.value = first;
+  }, [first]);
+  useEffect(() => {
     let skip = true;
-    return shown.subscribe(({ low, high }) => {
-      if (skip) {
+    return shown.subscribe((window) => {
+      const { low, high } = window;
+      if (skip || window === automatic.current) {
         skip = false;
         return;
       }
