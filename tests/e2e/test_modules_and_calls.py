@@ -72,9 +72,10 @@ def profiled(tmp_path_factory) -> Path:
 
 
 CLICK_WHILE_SORTED = """async (table) => {
-    const row = table.querySelectorAll(".tabulator-row")[1];
+    const row = table.querySelectorAll(".row-table-row")[1];
     row.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
-    table.querySelector(".tabulator-col[tabulator-field=own]").click();
+    const headings = [...table.querySelectorAll("[role=columnheader] button")];
+    headings.find((one) => one.textContent.startsWith("Own")).click();
     await new Promise((done) => setTimeout(done, 300));
     const isThere = row.isConnected;
     row.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
@@ -87,7 +88,7 @@ CLICK_WHILE_SORTED = """async (table) => {
 def rows(page: Page, label: str = "Modules") -> Locator:
     """The rows on screen of a table."""
     table = tab(page).get_by_label(f"{label}; arrow keys")
-    found = table.locator(".tabulator-row")
+    found = table.locator(".row-table-row")
     found.first.wait_for(timeout=PATIENCE_MS)
     return found
 
@@ -122,7 +123,7 @@ def test_modules_of_a_real_run_open_sort_and_search(board_of, open_page, profile
     see(tab(page), "7 of 12 modules")
     # The table comes after what is said of it, with headings of its own.
     expect(rows(page)).to_have_count(7)
-    tab(page).locator(".tabulator-col", has_text="Own").click()
+    tab(page).get_by_role("button", name="Own", exact=True).click()
     hash_holds(page, "sort=-own")
     own = texts(page, rows(page), is_by_own_bytes)
     page.reload()
@@ -142,7 +143,7 @@ def test_a_row_that_is_pressed_while_the_rows_change_is_chosen(
     assert table.evaluate(CLICK_WHILE_SORTED)
     hash_holds(page, "module=Net.layers")
     hash_holds(page, "sort=-own")
-    sorted_by = tab(page).locator(".tabulator-col", has_text="▼")
+    sorted_by = tab(page).get_by_role("columnheader").filter(has_text="▼")
     expect(sorted_by).to_contain_text("Own")
 
 

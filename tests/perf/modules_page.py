@@ -27,7 +27,7 @@ OPEN = """() => new Promise((resolve) => {
   const begin = performance.now();
   document.dispatchEvent(new KeyboardEvent('keydown', {key: '3', bubbles: true}));
   const look = () => {
-    const rows = document.querySelectorAll('.tree-table .tabulator-row').length;
+    const rows = document.querySelectorAll('.tree-table .row-table-row').length;
     if (rows > 1) found.rows ??= performance.now() - begin;
     const chart = document.querySelector('.stack-plot canvas');
     if (chart?.width > 300) found.chart ??= performance.now() - begin;
@@ -49,8 +49,8 @@ AFTER = """([act, test]) => new Promise((resolve) => {
 })"""
 
 CLICK = "[...document.querySelectorAll('button')].find((b) => b.textContent === '{}').click()"
-HEIGHT = "document.querySelector('.tabulator-tableholder').scrollHeight"
-HEADING = "[...document.querySelectorAll('.tree-table .tabulator-col')][2].click()"
+HEIGHT = "document.querySelector('.tree-table').scrollHeight"
+HEADING = "[...document.querySelectorAll('.tree-table .row-table-head button')][2].click()"
 SEARCH = (
     "const box = document.querySelector('.modules-find'); box.value = {!r};"
     "box.dispatchEvent(new Event('input', {{bubbles: true}}))"
@@ -59,8 +59,8 @@ DEPTH = (
     "const s = document.querySelector('.modules-bar select'); s.value = 'all';"
     "s.dispatchEvent(new Event('change', {bubbles: true}))"
 )
-SCROLL = "const h = document.querySelector('.tabulator-tableholder'); h.scrollTop = 1e9"
-LAST = "document.querySelector('.tree-table .tabulator-table').textContent.includes('head')"
+SCROLL = "const h = document.querySelector('.tree-table'); h.scrollTop = 1e9"
+LAST = "document.querySelector('.tree-table').textContent.includes('head')"
 
 
 def opened(browser: Browser, url: str) -> Frame:
@@ -76,7 +76,7 @@ def actions(frame: Frame) -> dict[str, float]:
     """Milliseconds of what a person does with the table."""
     steps = {
         "all as a list": (CLICK.format("List"), f"{HEIGHT} > 1e6"),
-        "sorted": (HEADING, "document.querySelector('.column-sorted') !== null"),
+        "sorted": (HEADING, "document.querySelector('.tree-table [aria-sort=descending]') !== null"),
         "searched": (SEARCH.format("layers.4321."), f"{HEIGHT} < 1e5"),
         "search undone": (SEARCH.format(""), f"{HEIGHT} > 1e6"),
         "tree again": (CLICK.format("Tree"), f"{HEIGHT} < 1e5"),

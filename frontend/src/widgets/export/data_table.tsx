@@ -1,22 +1,15 @@
-/** A plain table of any length: only the rows in sight exist, so it stays quick. */
+/** What a chart shows as a plain table of any length. */
 
-import { useState } from "preact/hooks";
-import { cellText, type Table } from "../../model/table";
-import "./data_table.css";
+import { useMemo, useState } from "preact/hooks";
+import { cellText, type Table, type TableColumn } from "../../model/table";
+import { clicked, sortedRows, type Sort } from "../../model/shown_rows";
+import { headingWidth } from "../row_table/headings";
+import { RowTable, type RowColumn } from "../row_table/row_table";
 
-const ROW_PX = 24;
-/** Rows drawn beyond each edge, so that fast scrolling shows no holes. */
-const SPARE_ROWS = 8;
-/** Browsers give up on taller elements; beyond it the scroll bar is scaled. */
-const TALLEST_PX = 8_000_000;
-
-/** The first row in sight for a scroll position. */
-export function firstRow(scrollPx: number, numRows: number, heightPx: number): number {
-  const full = numRows * ROW_PX;
-  const shown = Math.min(full, TALLEST_PX);
-  const scale = shown > heightPx ? (full - heightPx) / (shown - heightPx) : 1;
-  return Math.max(0, Math.floor((scrollPx * scale) / ROW_PX));
-}
+/** Rows that say how wide a column is. */
+const SAMPLE_ROWS = 100;
+const LETTER_PX = 7;
+const WIDEST_PX = 420;
 
 /** Numbers with their thousands apart; addresses and all other texts as they are. */
 export function numberText(text: string): string {
@@ -27,6 +20,24 @@ export function numberText(text: string): string {
     : text;
 }
 
+function rowColumn(column: TableColumn, place: number, numRows: number): RowColumn {
+  const { name, values } = column;
+  const rows = Array.from({ length: Math.min(numRows, SAMPLE_ROWS) }, (_, row) => row);
+  const letters = rows.map((row) => numberText(cellText(column, row)).length);
+  const wide = Math.max(
+    headingWidth(name, false),
+    ...letters.map((n) => n * LETTER_PX),
+  );
+  return {
+    key: String(place),
+    title: name,
+    numeric: typeof values[0] !== "string",
+    width: `minmax(${Math.min(wide, WIDEST_PX)}px, 1fr)`,
+    values,
+    cell: (row) => ({ text: numberText(cellText(column, row)) }),
+  };
+}
+
 export interface DataTableProps {
   readonly label: string;
   readonly table: Table;
@@ -34,51 +45,28 @@ export interface DataTableProps {
 }
 
 export function DataTable({ label, table, heightPx }: DataTableProps) {
-  const [scrollPx, setScrollPx] = useState(0);
-  const first = Math.max(0, firstRow(scrollPx, table.numRows, heightPx) - SPARE_ROWS);
-  const most = Math.ceil(heightPx / ROW_PX) + 2 * SPARE_ROWS;
-  const rows = Array.from(
-    { length: Math.max(0, Math.min(most, table.numRows - first)) },
-    (_, i) => first + i,
+  const { columns, numRows } = table;
+  const [sort, setSort] = useState<Sort | null>(null);
+  const shown = useMemo(
+    () => columns.map((column, i) => rowColumn(column, i, numRows)),
+    [table],
   );
-  const totalPx = Math.min(table.numRows * ROW_PX, TALLEST_PX);
-  const abovePx = Math.min(first * ROW_PX, Math.max(0, totalPx - rows.length * ROW_PX));
+  const values = sort === null ? undefined : columns[Number(sort.key)]?.values;
+  const descending = sort?.descending ?? false;
+  const rows = useMemo(
+    () => sortedRows(numRows, values, descending),
+    [numRows, values, descending],
+  );
   return (
-    <div
-      class="cell-table"
-      style={{ height: `${heightPx}px` }}
-      tabIndex={0}
-      role="region"
-      aria-label={`${label} as a table`}
-      onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
-    >
-      <table aria-rowcount={table.numRows + 1}>
-        <thead>
-          <tr>
-            {table.columns.map((column) => (
-              <th key={column.name} scope="col">
-                {column.name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <tr aria-hidden="true" style={{ height: `${abovePx}px` }} />
-          {rows.map((row) => (
-            <tr key={row} aria-rowindex={row + 2}>
-              {table.columns.map((column) => (
-                <td key={column.name}>{numberText(cellText(column, row))}</td>
-              ))}
-            </tr>
-          ))}
-          <tr
-            aria-hidden="true"
-            style={{
-              height: `${Math.max(0, totalPx - abovePx - rows.length * ROW_PX)}px`,
-            }}
-          />
-        </tbody>
-      </table>
-    </div>
+    <RowTable
+      label={`${label} as a table`}
+      columns={shown}
+      rows={rows}
+      sort={sort}
+      onSort={(key) => setSort(clicked(sort ?? { key: "", descending }, key, false))}
+      empty="No rows."
+      heightPx={heightPx}
+      steady
+    />
   );
 }

@@ -7,7 +7,31 @@ import {
   type ByteUnit,
 } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
+import type { Table, TableColumn } from "../../model/table";
 import type { RowCell, RowColumn } from "./row_table";
+
+/** What a file has of the columns, in the order of the rows. */
+export function tableOf(columns: readonly RowColumn[], rows: ArrayLike<number>): Table {
+  const sent = columns.flatMap(({ key, values, exported }) => {
+    if (exported !== undefined) return exported ?? [];
+    return values === undefined ? [] : { name: key, values };
+  });
+  return { numRows: rows.length, columns: sent.map((one) => reordered(one, rows)) };
+}
+
+function reordered(
+  { name, values }: TableColumn,
+  rows: ArrayLike<number>,
+): TableColumn {
+  const order = Array.from(rows);
+  return isTexts(values)
+    ? { name, values: order.map((row) => values[row] ?? "") }
+    : { name, values: Float64Array.from(order, (row) => values[row] ?? NaN) };
+}
+
+function isTexts(values: TableColumn["values"]): values is readonly string[] {
+  return typeof values[0] === "string";
+}
 
 /** A column of numbers, sorted by them. `hint`: what it is, and how it is reckoned. */
 export function numberColumn(

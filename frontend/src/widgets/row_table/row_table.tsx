@@ -1,15 +1,24 @@
 /**
- * A table of many rows that is drawn anew in a millisecond or two: for numbers that
- * change with every move of the mouse. Only the rows in sight are elements.
+ * The one table: rows of columns, or a tree of them. Drawn anew in a millisecond or two,
+ * for numbers that change with every move of the mouse; only rows in sight are elements.
  */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { firstRow } from "../export/data_table";
+import type { TableColumn } from "../../model/table";
+import type { TreeRow } from "../../model/tree";
+import { Cell, Heading } from "./cells";
+import { headingLines } from "./headings";
+import { afterKey } from "./keys";
+import { firstRow, ROW_PX, scrollScale, totalPx } from "./scrolling";
 import "./row_table.css";
 
-export const ROW_PX = 24;
+export { ROW_PX } from "./scrolling";
+
 const HEAD_PX = 28;
-const SPARE_ROWS = 4;
+/** What each line more of a heading takes. */
+const HEAD_LINE_PX = 18;
+const SPARE_ROWS = 6;
 /** Between columns, and at both ends; as in the style sheet. */
 const GAP_PX = 12;
 const END_PX = 10;
@@ -20,25 +29,43 @@ export interface RowCell {
   readonly title?: string;
   /** "#rrggbb" before the text. */
   readonly swatch?: string;
-  /** A bar behind the number: its share of the cell, and its colour. */
-  readonly bar?: { readonly share: number; readonly colour: string };
+  /** A bar below the number: its share of the cell, where it begins, and its colour. */
+  readonly bar?: {
+    readonly share: number;
+    readonly from?: number;
+    readonly colour: string;
+  };
   /** Said after the text, fainter. */
   readonly note?: string;
+  readonly tone?: "quiet" | "warn" | "bad" | "link";
+  /** It is the cause of what the page is about. */
+  readonly isCause?: boolean;
+  /** Shown instead of the text. */
+  readonly content?: ComponentChildren;
 }
 
+/** A column, declared once: its cells, its order, its help and what a file has of it. */
 export interface RowColumn {
   readonly key: string;
+  /** May have several lines. */
   readonly title: string;
+  /** What the column means, and how it is reckoned; shown when its heading is pointed at. */
   readonly hint?: string;
+  /** "#rrggbb" beside the heading. */
+  readonly swatch?: string;
   readonly numeric: boolean;
   /** A CSS width of the grid: "96px", "minmax(160px, 1fr)". */
   readonly width: string;
-  /** What it is sorted by. */
+  /** What it is sorted by, and what is exported; see `tableOf`. */
   readonly values?: ArrayLike<number> | readonly string[];
+  /** What a file has of it, with its unit; its key and its values where absent. */
+  readonly exported?: TableColumn | null;
   /** The table's owner sorts by it, without values. */
   readonly sortable?: boolean;
   /** A first click on its heading begins with the lowest, as with texts. */
   readonly ascends?: boolean;
+  /** The column that holds the tree: indented, with a button to open a row. */
+  readonly isTree?: boolean;
   readonly cell: (row: number) => RowCell;
 }
 
@@ -47,149 +74,179 @@ export interface RowTableProps {
   readonly columns: readonly RowColumn[];
   /** Rows in the order shown. */
   readonly rows: ArrayLike<number>;
-  /** Absent where rows cannot be chosen. */
+  /** The row chosen; absent where a row is only opened, by a click or Enter. */
   readonly selected?: number | null;
   readonly onSelect?: (row: number) => void;
   /** The row under the pointer; null: none is. */
   readonly onHover?: (row: number | null) => void;
+  /** Rows that stand out besides the one selected. */
+  readonly isMarked?: (row: number) => boolean;
   readonly sort: { readonly key: string; readonly descending: boolean } | null;
+  /** A click on a heading. */
   readonly onSort?: (key: string) => void;
   readonly empty: string;
+  /** The most it may take; fewer rows take less. */
   readonly heightPx: number;
+  /** It always takes `heightPx`: its rows change under the pointer. */
+  readonly steady?: boolean;
+  /** Rows as a tree, by their place; arrow keys open and close them. */
+  readonly tree?: {
+    readonly rows: readonly TreeRow[];
+    readonly onToggle: (row: number) => void;
+  };
 }
 
 export function RowTable(props: RowTableProps) {
-  const {
-    label,
-    columns,
-    rows,
-    selected = null,
-    onSelect,
-    sort,
-    onSort,
-    heightPx,
-  } = props;
+  const { columns, rows, onSelect, sort, onSort, heightPx, tree } = props;
   const [scrollPx, setScrollPx] = useState(0);
-  const [shiftPx, setShiftPx] = useState(0);
+  const [widths, setWidths] = useState<ReadonlyMap<string, number>>(new Map());
+  const [cursor, setCursor] = useState<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
-  const bodyPx = heightPx - HEAD_PX;
+  /** The row that the pointer went down on: another may stand there when it goes up. */
+  const pressed = useRef<number | null>(null);
+  const revealed = useRef<number | null>(null);
+  const selected = props.selected === undefined ? cursor : props.selected;
+  const numLines = Math.max(
+    1,
+    ...columns.map(({ title }) => headingLines(title).length),
+  );
+  const headPx = HEAD_PX + (numLines - 1) * HEAD_LINE_PX;
+  const bodyPx = heightPx - headPx;
+  const scale = scrollScale(rows.length, bodyPx);
   const first = Math.max(0, firstRow(scrollPx, rows.length, bodyPx) - SPARE_ROWS);
   const most = Math.ceil(bodyPx / ROW_PX) + 2 * SPARE_ROWS;
-  const shown = Array.from(
-    { length: Math.max(0, Math.min(most, rows.length - first)) },
-    (_, i) => first + i,
-  );
-  const template = columns.map(({ width }) => width).join(" ");
-  const leastPx = leastWidthPx(columns);
-  useEffect(() => {
-    // Fewer rows than were scrolled to.
-    const most_ = Math.max(0, rows.length * ROW_PX - bodyPx);
-    if (scrollPx > most_) scroller.current?.scrollTo({ top: most_ });
-  }, [rows.length]);
+  const numShown = Math.max(0, Math.min(most, rows.length - first));
+  const shown = Array.from({ length: numShown }, (_, i) => first + i);
+  const template = columns
+    .map(({ key, width }) => (widths.has(key) ? `${widths.get(key) ?? 0}px` : width))
+    .join(" ");
+  const leastPx =
+    columns.reduce((sum, one) => sum + (widths.get(one.key) ?? least(one)), 0) +
+    GAP_PX * (columns.length - 1) +
+    2 * END_PX;
+  const hasToggles = tree?.rows.some(({ numChildren }) => numChildren > 0) === true;
+  const lineStyle = { gridTemplateColumns: template };
 
+  // Chosen elsewhere, such as in a picture of the same rows; and once only: whoever
+  // scrolls away from it wants to be elsewhere.
   useEffect(() => {
-    // Chosen elsewhere, such as in a picture of the same rows.
+    if (selected === revealed.current) return;
     const place = selected === null ? -1 : Array.from(rows).indexOf(selected);
+    if (selected !== null && place < 0) return;
+    revealed.current = selected;
     if (place >= 0) reveal(place);
-  }, [selected]);
+  }, [selected, rows]);
 
   function reveal(place: number): void {
     const box = scroller.current;
     if (box === null) return;
-    const top = place * ROW_PX;
-    const bottom = top + ROW_PX;
-    // Without the bar that scrolls sideways.
-    const heightPx = box.clientHeight;
+    const top = (place * ROW_PX) / scale;
+    const roomPx = box.clientHeight - headPx;
     if (top < box.scrollTop) box.scrollTo({ top });
-    else if (bottom > box.scrollTop + heightPx) {
-      box.scrollTo({ top: bottom - heightPx });
+    else if (top + ROW_PX > box.scrollTop + roomPx) {
+      box.scrollTo({ top: top + ROW_PX - roomPx });
     }
-  }
-
-  function move(by: number): void {
-    const at = selected === null ? -1 : Array.from(rows).indexOf(selected);
-    const next = Math.min(Math.max(at + by, 0), rows.length - 1);
-    const row = rows[next];
-    // At an end there is no other: choosing the same again would give it up.
-    if (row === undefined || row === selected) return;
-    onSelect?.(row);
-    reveal(next);
   }
 
   function onKeyDown(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const page = Math.max(1, Math.floor(bodyPx / ROW_PX) - 1);
-    const steps: Readonly<Record<string, number>> = {
-      ArrowDown: 1,
-      ArrowUp: -1,
-      PageDown: page,
-      PageUp: -page,
-      Home: -rows.length,
-      End: rows.length,
-    };
-    const by = steps[event.key];
-    if (by === undefined) return;
+    if (event.target !== scroller.current || onSelect === undefined) return;
+    if (event.key === "Enter" && props.selected === undefined && cursor !== null) {
+      onSelect(cursor);
+      return;
+    }
+    const pageRows = Math.max(1, Math.floor(bodyPx / ROW_PX) - 1);
+    const done = afterKey(event.key, rows, selected, pageRows, tree?.rows);
+    if (done === null) return;
     event.preventDefault();
     event.stopPropagation();
-    move(by);
+    if (done.kind === "toggle") tree?.onToggle(done.row);
+    // At an end there is no other: choosing the same again would give it up.
+    else if (done.row !== selected) {
+      if (props.selected === undefined) setCursor(done.row);
+      else onSelect(done.row);
+    }
   }
 
   return (
     <div
-      class="row-table"
-      role="grid"
-      aria-label={label}
+      ref={scroller}
+      class={tree === undefined ? "row-table" : "row-table tree-table"}
+      role={tree === undefined ? "grid" : "treegrid"}
+      aria-label={
+        tree === undefined
+          ? props.label
+          : `${props.label}; arrow keys move and open rows`
+      }
       aria-rowcount={rows.length + 1}
-      style={{ height: `${heightPx}px` }}
+      tabIndex={0}
+      style={
+        props.steady === true
+          ? { height: `${heightPx}px` }
+          : { maxHeight: `${heightPx}px` }
+      }
+      onKeyDown={onKeyDown}
+      onPointerLeave={() => props.onHover?.(null)}
+      onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
     >
-      <div class="row-table-head" style={{ height: `${HEAD_PX}px` }}>
+      <div style={{ minWidth: `${leastPx}px` }}>
         <div
-          class="row-table-line"
+          class="row-table-line row-table-head"
           role="row"
           aria-rowindex={1}
-          style={{
-            gridTemplateColumns: template,
-            minWidth: `${leastPx}px`,
-            transform: `translateX(${-shiftPx}px)`,
-          }}
+          style={{ ...lineStyle, height: `${headPx}px` }}
         >
           {columns.map((column) => (
-            <Heading key={column.key} column={column} sort={sort} onSort={onSort} />
+            <Heading
+              key={column.key}
+              column={column}
+              sort={sort}
+              onSort={onSort}
+              onWidth={(px) => {
+                const next = new Map(widths);
+                if (px === null) next.delete(column.key);
+                else next.set(column.key, px);
+                setWidths(next);
+              }}
+            />
           ))}
         </div>
-      </div>
-      <div
-        ref={scroller}
-        class="row-table-body"
-        style={{ height: `${bodyPx}px` }}
-        tabIndex={0}
-        onKeyDown={onKeyDown}
-        onPointerLeave={() => props.onHover?.(null)}
-        onScroll={(event) => {
-          setScrollPx(event.currentTarget.scrollTop);
-          setShiftPx(event.currentTarget.scrollLeft);
-        }}
-      >
         {rows.length === 0 && <p class="quiet row-table-empty">{props.empty}</p>}
-        <div
-          class="row-table-rows"
-          style={{ height: `${rows.length * ROW_PX}px`, minWidth: `${leastPx}px` }}
-        >
+        <div class="row-table-rows" style={{ height: `${totalPx(rows.length)}px` }}>
           {shown.map((place) => {
             const row = rows[place] ?? 0;
+            const node = tree?.rows[place];
+            const isOn = row === selected || props.isMarked?.(row) === true;
+            const top = place * ROW_PX - scrollPx * (scale - 1);
             return (
               <div
                 key={place}
                 role="row"
                 aria-rowindex={place + 2}
                 aria-selected={row === selected}
-                class={`row-table-line row-table-row ${row === selected ? "is-selected" : ""}`}
-                style={{ top: `${place * ROW_PX}px`, gridTemplateColumns: template }}
-                onClick={() => onSelect?.(row)}
+                aria-level={node === undefined ? undefined : node.depth + 1}
+                aria-expanded={
+                  node !== undefined && node.numChildren > 0 ? node.expanded : undefined
+                }
+                class={`row-table-line row-table-row ${isOn ? "is-selected" : ""}`}
+                style={{ ...lineStyle, top: `${top}px` }}
+                onPointerDown={() => {
+                  pressed.current = row;
+                }}
+                onClick={() => {
+                  onSelect?.(pressed.current ?? row);
+                  pressed.current = null;
+                }}
                 onPointerEnter={() => props.onHover?.(row)}
               >
                 {columns.map((column) => (
-                  <Cell key={column.key} column={column} cell={column.cell(row)} />
+                  <Cell
+                    key={column.key}
+                    column={column}
+                    cell={column.cell(row)}
+                    node={hasToggles && column.isTree === true ? node : undefined}
+                    onToggle={() => tree?.onToggle(row)}
+                  />
                 ))}
               </div>
             );
@@ -200,73 +257,7 @@ export function RowTable(props: RowTableProps) {
   );
 }
 
-/** The columns at their narrowest; beyond that the table scrolls sideways. */
-function leastWidthPx(columns: readonly RowColumn[]): number {
-  const widths = columns.map(({ width }) => Number(/\d+/.exec(width)?.[0] ?? 0));
-  const sum = widths.reduce((all, one) => all + one, 0);
-  return sum + GAP_PX * (columns.length - 1) + 2 * END_PX;
-}
-
-function Heading({
-  column,
-  sort,
-  onSort,
-}: {
-  readonly column: RowColumn;
-  readonly sort: RowTableProps["sort"];
-  readonly onSort: RowTableProps["onSort"];
-}) {
-  const { key, title, hint, numeric, values, sortable = values !== undefined } = column;
-  const sorted = sort?.key === key;
-  const direction = sort?.descending === true ? "descending" : "ascending";
-  const kind = numeric ? "row-table-cell is-number" : "row-table-cell";
-  return (
-    <span
-      role="columnheader"
-      class={kind}
-      title={hint ?? title}
-      aria-sort={sorted ? direction : "none"}
-    >
-      {sortable && onSort !== undefined ? (
-        <button type="button" onClick={() => onSort(key)}>
-          {title}
-          {sorted && <span aria-hidden="true">{sort.descending ? " ▼" : " ▲"}</span>}
-        </button>
-      ) : (
-        title
-      )}
-    </span>
-  );
-}
-
-function Cell({
-  column,
-  cell,
-}: {
-  readonly column: RowColumn;
-  readonly cell: RowCell;
-}) {
-  const { bar } = cell;
-  return (
-    <span
-      role="gridcell"
-      class={column.numeric ? "row-table-cell is-number" : "row-table-cell"}
-      title={cell.title ?? cell.text}
-    >
-      {cell.swatch !== undefined && (
-        <span class="row-table-swatch" style={{ background: cell.swatch }} />
-      )}
-      {cell.text}
-      {cell.note !== undefined && <span class="quiet"> {cell.note}</span>}
-      {bar !== undefined && (
-        <span
-          class="row-table-bar"
-          style={{
-            width: `${Math.min(100, Math.max(0, bar.share * 100))}%`,
-            background: bar.colour,
-          }}
-        />
-      )}
-    </span>
-  );
+/** A column at its narrowest; where all need more the table scrolls sideways. */
+function least({ width }: RowColumn): number {
+  return Number(/\d+/.exec(width)?.[0] ?? 0);
 }

@@ -66,7 +66,7 @@ export function StackRows(props: {
           <tr key={name}>
             <td>
               {colour !== null && (
-                <span class="chart-tip-swatch" style={{ background: colour }} />
+                <span class="swatch" style={{ background: colour }} />
               )}
             </td>
             <td>{name}</td>

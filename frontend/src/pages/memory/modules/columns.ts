@@ -10,7 +10,7 @@ import {
 } from "../../../model/category";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../../model/words/signed";
-import { headingWidth, inTwoLines } from "../../../widgets/tree_table/headings";
+import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
 import type { Cell, CellBar, TreeColumn } from "../../../widgets/tree_table/types";
 import { shownValue, type BytesColumn, type Modules } from "./rows";
 import { baselineWords, STATE_WORDS } from "./words";

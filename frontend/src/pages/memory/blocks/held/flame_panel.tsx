@@ -274,6 +274,7 @@ function FrameList(
       onSelect={(row) => props.onFrame(totals[row]?.frame ?? null)}
       empty="No frame is found."
       heightPx={props.heightPx}
+      steady
     />
   );
 }

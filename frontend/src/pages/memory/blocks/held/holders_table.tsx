@@ -95,6 +95,7 @@ export function HoldersTable(props: HoldersProps) {
       onSort={(key) => setSort(clicked(sort, key, key === "place"))}
       empty={found === null ? "Nothing is live here." : "Nothing that is live matches."}
       heightPx={heightPx}
+      steady
     />
   );
 }

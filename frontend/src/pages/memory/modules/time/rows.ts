@@ -8,7 +8,7 @@ import type { Sort } from "../../../../model/shown_rows";
 import type { Table } from "../../../../model/table";
 import { orderBy, treeRows, type Tree, type TreeRow } from "../../../../model/tree";
 import { partColour } from "../../../../render/palette";
-import { headingWidth } from "../../../../widgets/tree_table/headings";
+import { headingWidth } from "../../../../widgets/row_table/headings";
 import type { TreeColumn } from "../../../../widgets/tree_table/types";
 import { knowsBackward } from "../../../time/profiled/module_backward";
 

@@ -1,0 +1,145 @@
+/** The columns of the table of ranks. */
+
+import type { RankStrip } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { Icon } from "../icon/icon";
+import { numberColumn, textColumn } from "../row_table/columns";
+import type { RowCell, RowColumn } from "../row_table/row_table";
+
+const HELP = {
+  rank: "A click on a row opens the rank",
+  host: "Where the rank runs",
+  peak: "The highest value of any of its steps",
+  step: "The step of its peak",
+  share: "Peak ÷ what the device, or the host, has",
+  ooms: "Out-of-memory errors that were recorded",
+  last: "The last step it recorded",
+  growth:
+    "Theil–Sen slope over the steps: the median of the slopes between all pairs, behind the warm-up (the first tenth, at least 5 steps). Single spikes do not move it; – where there are too few steps.",
+  retries:
+    "Times the allocator had to free its cache and try again; each makes a step slow",
+  lost: "Killed, or its machine or disk was lost: the recording was not closed",
+} as const;
+
+/** From here on a device counts as full. */
+const FULL_SHARE = 0.97;
+
+function countCell(value: number): RowCell {
+  return { text: Number.isFinite(value) ? formatInteger(value) : "–" };
+}
+
+function shareCell(share: number): RowCell {
+  if (!Number.isFinite(share)) return { text: "–" };
+  const colour = share >= FULL_SHARE ? "var(--bad)" : "var(--link)";
+  return { text: `${(share * 100).toFixed(1)} %`, bar: { share, colour } };
+}
+
+export function rankColumns(
+  strip: RankStrip,
+  pinned: ReadonlySet<number>,
+  onPin: (rank: number) => void,
+  byteUnit: ByteUnit,
+): readonly RowColumn[] {
+  const bytes =
+    (unit: "bytes" | "bytes_per_step") =>
+    (value: number): RowCell => ({
+      text: formatQuantity(value, "bytes", byteUnit),
+      title: formatExact(value, unit),
+    });
+  const shares = Float64Array.from(strip.peakBytes, (peak, i) => {
+    const capacity = strip.capacityBytes[i] ?? NaN;
+    return capacity > 0 ? peak / capacity : NaN;
+  });
+  const hosts = Array.from(strip.host, (index) => strip.hosts[index] ?? "");
+  const lost = Array.from(strip.lost, (one) => (one === 1 ? "lost" : ""));
+  const isPinned = Float64Array.from(strip.rank, (rank) => Number(pinned.has(rank)));
+  const number = (
+    key: string,
+    title: string,
+    width: string,
+    values: ArrayLike<number>,
+    cell: (value: number) => RowCell,
+    hint: string,
+  ): RowColumn => numberColumn(key, title, `minmax(${width}, 1fr)`, values, cell, hint);
+  const { peakBytes, peakStep, growthBytesPerStep } = strip;
+  return [
+    {
+      ...{ key: "pin", title: "Pin", hint: "Ranks that are always drawn" },
+      ...{ numeric: false, width: "44px", values: isPinned, ascends: false },
+      exported: null,
+      cell: (row) => pinCell(strip.rank[row] ?? -1, isPinned[row] === 1, onPin),
+    },
+    {
+      ...number("rank", "Rank", "56px", strip.rank, linkCell, HELP.rank),
+      ascends: true,
+    },
+    textColumn("host", "Host", "minmax(90px, 2fr)", hosts, HELP.host),
+    {
+      ...number("peak", "Peak", "84px", peakBytes, bytes("bytes"), HELP.peak),
+      exported: { name: "peak (bytes)", values: peakBytes },
+    },
+    number("at step", "At step", "72px", peakStep, countCell, HELP.step),
+    {
+      ...number("share", "Of capacity", "110px", shares, shareCell, HELP.share),
+      width: "minmax(110px, 2fr)",
+      exported: { name: "capacity (bytes)", values: strip.capacityBytes },
+    },
+    {
+      ...number(
+        "growth",
+        "Growth/step",
+        "104px",
+        growthBytesPerStep,
+        bytes("bytes_per_step"),
+        HELP.growth,
+      ),
+      exported: { name: "growth (bytes per step)", values: growthBytesPerStep },
+    },
+    number(
+      "allocator retries",
+      "Retries",
+      "72px",
+      strip.numAllocRetries,
+      countCell,
+      HELP.retries,
+    ),
+    number("out of memory", "OOMs", "64px", strip.numOoms, oomCell, HELP.ooms),
+    number("last step", "Last step", "84px", strip.lastStep, countCell, HELP.last),
+    textColumn("lost", "Ended", "minmax(72px, 1fr)", lost, HELP.lost, (text) =>
+      text === "" ? { text } : { text: "⚠ lost", title: HELP.lost, tone: "bad" },
+    ),
+  ];
+}
+
+function linkCell(rank: number): RowCell {
+  return { text: String(rank), tone: "link" };
+}
+
+function oomCell(num: number): RowCell {
+  if (!(num > 0)) return countCell(num);
+  return { text: `✖ ${formatInteger(num)}`, title: "Out of memory", tone: "bad" };
+}
+
+function pinCell(
+  rank: number,
+  isPinned: boolean,
+  onPin: (rank: number) => void,
+): RowCell {
+  const title = isPinned ? "No longer draw this rank always" : "Always draw this rank";
+  const button = (
+    <button
+      type="button"
+      class="rank-pin"
+      aria-pressed={isPinned}
+      aria-label={`${isPinned ? "Unpin" : "Pin"} rank ${rank}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        onPin(rank);
+      }}
+    >
+      <Icon name="pin" sizePx={14} />
+    </button>
+  );
+  return { text: "", title, content: button };
+}

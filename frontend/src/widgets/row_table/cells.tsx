@@ -1,0 +1,147 @@
+/** Headings and cells of the table. */
+
+import type { TreeRow } from "../../model/tree";
+import { Icon } from "../icon/icon";
+import type { RowCell, RowColumn, RowTableProps } from "./row_table";
+
+const INDENT_PX = 14;
+/** The narrowest that a column can be pulled to. */
+const LEAST_PX = 36;
+
+function cellClass({ numeric, isTree }: RowColumn): string {
+  return `row-table-cell ${numeric ? "is-number" : ""} ${isTree === true ? "is-tree" : ""}`;
+}
+
+export function Heading({
+  column,
+  sort,
+  onSort,
+  onWidth,
+}: {
+  readonly column: RowColumn;
+  readonly sort: RowTableProps["sort"];
+  readonly onSort: RowTableProps["onSort"];
+  /** The column is pulled this wide; null: as wide as at first. */
+  readonly onWidth: (px: number | null) => void;
+}) {
+  const { key, title, values } = column;
+  const { sortable = values !== undefined } = column;
+  const sorted = sort?.key === key;
+  const direction = sort?.descending === true ? "descending" : "ascending";
+  const words = (
+    <>
+      {column.swatch !== undefined && <Swatch colour={column.swatch} />}
+      {title}
+      {sorted && <span aria-hidden="true">{sort.descending ? " ▼" : " ▲"}</span>}
+    </>
+  );
+  return (
+    <span
+      role="columnheader"
+      class={cellClass(column)}
+      title={column.hint ?? title}
+      aria-sort={sorted ? direction : "none"}
+    >
+      {sortable && onSort !== undefined ? (
+        <button type="button" onClick={() => onSort(key)}>
+          {words}
+        </button>
+      ) : (
+        <span class="row-table-title">{words}</span>
+      )}
+      <span
+        class="row-table-edge"
+        aria-hidden="true"
+        title="Drag to set the width"
+        onPointerDown={(event) => {
+          event.preventDefault();
+          event.currentTarget.setPointerCapture(event.pointerId);
+        }}
+        onPointerMove={({ currentTarget, pointerId, clientX }) => {
+          const heading = currentTarget.parentElement;
+          if (heading === null || !currentTarget.hasPointerCapture(pointerId)) return;
+          const px = clientX - heading.getBoundingClientRect().left;
+          onWidth(Math.max(LEAST_PX, Math.round(px)));
+        }}
+        onDblClick={() => onWidth(null)}
+      />
+    </span>
+  );
+}
+
+export function Cell({
+  column,
+  cell,
+  node,
+  onToggle,
+}: {
+  readonly column: RowColumn;
+  readonly cell: RowCell;
+  /** Of the column that holds the tree. */
+  readonly node: TreeRow | undefined;
+  readonly onToggle: () => void;
+}) {
+  const { bar, swatch, note, tone } = cell;
+  return (
+    <span
+      role="gridcell"
+      class={`${cellClass(column)} ${cell.isCause === true ? "is-cause" : ""}`}
+      title={cell.title ?? cell.text}
+      style={
+        node === undefined ? undefined : { paddingLeft: `${node.depth * INDENT_PX}px` }
+      }
+    >
+      {node !== undefined && <Toggle node={node} onToggle={onToggle} />}
+      {swatch !== undefined && <Swatch colour={swatch} />}
+      {tone === undefined ? (
+        (cell.content ?? cell.text)
+      ) : (
+        <span class={`tone-${tone}`}>{cell.content ?? cell.text}</span>
+      )}
+      {note !== undefined && note !== "" && <span class="quiet"> {note}</span>}
+      {bar !== undefined && bar.share !== 0 && (
+        <span
+          class="row-table-bar"
+          style={{
+            left: percent(bar.from ?? 0),
+            width: percent(bar.share),
+            background: bar.colour,
+          }}
+        />
+      )}
+    </span>
+  );
+}
+
+function percent(share: number): string {
+  return `${Math.min(100, Math.max(0, share * 100))}%`;
+}
+
+function Swatch({ colour }: { readonly colour: string }) {
+  return <span class="swatch" style={{ background: colour }} />;
+}
+
+/** The arrow keys do the same: thousands of stops would help nobody. */
+function Toggle({
+  node,
+  onToggle,
+}: {
+  readonly node: TreeRow;
+  readonly onToggle: () => void;
+}) {
+  if (node.numChildren === 0) return <span class="row-table-toggle" />;
+  return (
+    <button
+      type="button"
+      class={`row-table-toggle ${node.expanded ? "is-open" : ""}`}
+      tabIndex={-1}
+      aria-label={node.expanded ? "Collapse" : "Expand"}
+      onClick={(event) => {
+        event.stopPropagation();
+        onToggle();
+      }}
+    >
+      <Icon name="right" sizePx={12} />
+    </button>
+  );
+}
