@@ -6,19 +6,17 @@
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { categoryColours, categoryLabel } from "../../model/category";
-import { figureTitle } from "../../model/words/origin";
 import { localPeaks, nextPeak } from "../../model/lines/peaks";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import { pxToX, xToPx, type SizePx } from "../../render/viewport";
-import type { ExportSource } from "../export/source";
-import { figureOf } from "../export/figure";
 import { paintPointer } from "../plot/axes";
+import { highestColumn } from "../plot/bands";
+import { Legend } from "../plot/legend";
 import { NOTHING_SEEN, PlotFrame, type PlotPainter, type Seen } from "../plot/frame";
 import { axisLabel, axisText, WINDOW_BEGAN } from "./axis";
-import "./category_stack.css";
 import { stackTable } from "./data_table";
-import { columnAt, peakColumn, topOf } from "./layout";
+import { columnAt, topOf } from "./layout";
 import {
   GUTTER,
   paintStack,
@@ -37,7 +35,7 @@ import {
   type Span,
 } from "./spans";
 import { spanWords, StackTip } from "./tooltip";
-import type { CategoryStackProps, StackAnswer } from "./types";
+import type { CategoryStackProps } from "./types";
 
 /** The least that can be zoomed into, as a share of the window. */
 const LEAST_SHARE = 1e-4;
@@ -139,7 +137,7 @@ export function CategoryStack(props: CategoryStackProps) {
     if (next !== undefined) moveTo(next.x);
   }
   function toPeak(): void {
-    const column = peakColumn(answer);
+    const column = highestColumn(answer.totalBytes);
     const x = answer.peakX[column];
     if (x !== undefined) moveTo(x);
   }
@@ -175,25 +173,6 @@ export function CategoryStack(props: CategoryStackProps) {
     label: categoryLabel(name),
     colour: colours[i] ?? "transparent",
   }));
-  const source: ExportSource = {
-    origin: props.origin,
-    name: props.label,
-    table: () => stackTable(answer, seen.current.view),
-    about: () => ({ ...props.about, axis: answer.axis, marks: answer.marks }),
-    figure: () => {
-      const title = figureTitle(props.label, props.origin);
-      const { size } = seen.current;
-      return figureOf({
-        ...{ title, theme, legend },
-        axisName: axisLabel(answer.axis, began),
-        widthPx: GUTTER.left + size.widthPx + GUTTER.right,
-        heightPx: totalHeight(plotPx, spans),
-        paint: (pen) => paintStack(pen, { ...look, ...seen.current }),
-      });
-    },
-  };
-  if (props.exporter !== undefined) props.exporter.current = source;
-
   return (
     <PlotFrame
       kind="stack"
@@ -220,37 +199,25 @@ export function CategoryStack(props: CategoryStackProps) {
       }}
       onKey={onKey}
       table={(view) => stackTable(answer, view)}
-      source={source}
+      origin={props.origin}
+      about={() => ({ ...props.about, axis: answer.axis, marks: answer.marks })}
+      names={legend}
+      exporter={props.exporter}
       tip={({ size }) => (
         <Hovering hover={hover} props={props} colours={colours} size={size} />
       )}
-      legend={<Legend answer={answer} colours={colours} />}
+      legend={
+        <Legend items={legend}>
+          {answer.spans.numLeftOut > 0 && (
+            <li class="quiet">
+              Modules too narrow to see are left out; zoom in for them.
+            </li>
+          )}
+        </Legend>
+      }
       help="Left and right read values, up and down go from boundary to boundary, Enter shows the boundary in the table, P goes to the peak, W and S zoom, A and D pan, F shows everything."
       spoken={spoken}
     />
-  );
-}
-
-function Legend(props: {
-  readonly answer: StackAnswer;
-  readonly colours: readonly string[];
-}) {
-  const { answer, colours } = props;
-  return (
-    <ul class="stack-legend">
-      {answer.categories.map(({ name }, i) => (
-        <li key={name}>
-          <span
-            class="column-swatch"
-            style={{ background: colours[i] ?? "transparent" }}
-          />
-          {categoryLabel(name)}
-        </li>
-      ))}
-      {answer.spans.numLeftOut > 0 && (
-        <li class="quiet">Modules too narrow to see are left out; zoom in for them.</li>
-      )}
-    </ul>
   );
 }
 

@@ -30,15 +30,6 @@ export function topOf(data: StackData, low: number, high: number): number {
   return top > 0 ? top * HEADROOM : 1;
 }
 
-/** The column with the highest total; -1 where there is none. */
-export function peakColumn({ totalBytes }: StackData): number {
-  let best = -1;
-  totalBytes.forEach((total, c) => {
-    if (total > (totalBytes[best] ?? -Infinity)) best = c;
-  });
-  return best;
-}
-
 function sameColumn({ categories }: StackData, a: number, b: number): boolean {
   return categories.every(({ bytes }) => Object.is(bytes[a], bytes[b]));
 }

@@ -8,11 +8,11 @@ import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
-import { AXIS_PX, clipTo, paintAxes, SIDES } from "../plot/axes";
-import { paintBands } from "../plot/bands";
+import { AXIS_PX, clipTo, SIDES } from "../plot/axes";
+import { highestColumn, paintStacked } from "../plot/bands";
 import { fitting } from "../plot/text";
 import { axisTicks } from "./axis";
-import { bandsOf, peakColumn } from "./layout";
+import { bandsOf } from "./layout";
 import { numRows, shortName, type Span, type SpanKind } from "./spans";
 import type { StackAnswer } from "./types";
 
@@ -60,17 +60,13 @@ export function paintStack(pen: Pen, paint: StackPaint): void {
   const { answer, view, size, theme, byteUnit, colours, spans } = paint;
   const { left, top } = GUTTER;
   const most = Math.max(2, Math.floor(size.heightPx / 36));
-  paintAxes(pen, {
-    ...{ left, top, size, theme, grid: "y" },
+  const stack = {
+    ...bandsOf(answer),
+    ...{ left, top, size, theme },
     x: axisTicks(view.x0, view.x1, size.widthPx, answer.axis),
     y: valueTicks(0, view.y0, most, "bytes", byteUnit),
-    toX: (x) => xToPx(view, size.widthPx, x),
-    toY: (y) => yToPx(view, size.heightPx, y),
-  });
-  clipTo(pen, left, top, size.widthPx, size.heightPx);
-  pen.translate(left, top);
-  paintBands(pen, bandsOf(answer), { ...BAND_LOOK, colours }, view, size, theme);
-  pen.restore();
+  };
+  paintStacked(pen, stack, { ...BAND_LOOK, colours }, view);
   clipTo(pen, left, 0, size.widthPx, spansTop(size) + spansHeight(spans));
   paintSpans(pen, paint);
   paintMarks(pen, paint);
@@ -141,7 +137,7 @@ function paintMarks(pen: Pen, paint: StackPaint): void {
   const bottom = GUTTER.top + size.heightPx;
   pen.font = FONT;
   pen.textBaseline = "alphabetic";
-  const peakBytes = answer.totalBytes[peakColumn(answer)] ?? NaN;
+  const peakBytes = answer.totalBytes[highestColumn(answer.totalBytes)] ?? NaN;
   for (const mark of answer.marks) {
     if (mark.x < view.x0 || mark.x > view.x1) continue;
     const x = Math.round(GUTTER.left + xToPx(view, size.widthPx, mark.x)) + 0.5;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ModuleSpans } from "../../api/types.gen";
-import { bandsOf, columnAt, peakColumn, topOf, type StackData } from "./layout";
+import { bandsOf, columnAt, topOf, type StackData } from "./layout";
+import { highestColumn } from "../plot/bands";
 import {
   boundaries,
   nearestBoundary,
@@ -36,7 +37,7 @@ describe("the stack", () => {
     expect(columnAt(DATA, 119.9)).toBe(1);
     expect(columnAt(DATA, 99)).toBe(-1);
     expect(columnAt(DATA, 140)).toBe(-1);
-    expect(peakColumn(DATA)).toBe(2);
+    expect(highestColumn(DATA.totalBytes)).toBe(2);
     expect(topOf(DATA, 100, 119)).toBeCloseTo(32.4, 6);
     expect(topOf(DATA, 130, 140)).toBe(1);
   });

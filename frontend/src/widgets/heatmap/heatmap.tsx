@@ -1,19 +1,16 @@
 /** The rank x step heatmap: which rank, and when. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { figureTitle } from "../../model/words/origin";
 import { formatQuantity } from "../../model/words/quantity";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
-import { ChartButton } from "../line_chart/chart_button";
 import { useWidth } from "../line_chart/use_size";
-import { ZoomButtons } from "../line_chart/zoom_buttons";
-import { DataTable } from "../export/data_table";
-import { ExportMenu } from "../export/export_menu";
 import { figureOf } from "../export/figure";
 import type { ExportSource, Figure } from "../export/source";
+import { ChartFrame } from "../plot/chart_frame";
 import { ColourBar } from "./colour_bar";
 import { HeatmapController, type Hovered } from "./controller";
 import { cellTable, summaryTable } from "./data_table";
@@ -39,7 +36,6 @@ export function Heatmap(props: HeatmapProps) {
   const over = useRef<HTMLCanvasElement>(null);
   const [controller, setController] = useState<HeatmapController | null>(null);
   const spoken = useSignal("");
-  const descriptionId = useId();
   const widthPx = useWidth(root);
   const unit = overview.series?.unit ?? "bytes";
   const diverging = props.diverging === true;
@@ -86,8 +82,8 @@ export function Heatmap(props: HeatmapProps) {
     spoken.value = `${words.rank}, ${words.steps}, ${words.value}`;
   }
 
-  function onKeyDown(event: KeyboardEvent): void {
-    if (controller === null || event.altKey || event.ctrlKey || event.metaKey) return;
+  function onKey(event: KeyboardEvent): boolean {
+    if (controller === null) return false;
     const far = event.shiftKey ? 10 : 1;
     if (event.key === "ArrowRight") announce(controller.moveCursor(far, 0));
     else if (event.key === "ArrowLeft") announce(controller.moveCursor(-far, 0));
@@ -98,16 +94,10 @@ export function Heatmap(props: HeatmapProps) {
     else if (event.key === "f" || event.key === "F") controller.fit();
     else {
       const next = viewAfterKey(event.key, controller.view, controller.limits, "both");
-      if (next === null) return;
+      if (next === null) return false;
       controller.setView(next);
     }
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  function zoom(sign: number): void {
-    if (controller === null) return;
-    controller.setView(zoomStep(controller.view, controller.limits, sign, "both"));
+    return true;
   }
 
   const shown = detail ?? overview;
@@ -140,73 +130,58 @@ export function Heatmap(props: HeatmapProps) {
   if (props.exporter !== undefined) props.exporter.current = source;
 
   return (
-    <figure class="chart heatmap">
-      <div class="chart-bar">
-        <figcaption>{props.label}</figcaption>
-        <ColourBar domain={domain} unit={unit} byteUnit={byteUnit} theme={theme} />
-        {capacityBytes !== null && !diverging && (
-          <button
-            type="button"
-            class="heatmap-scale"
-            aria-pressed={scaled}
-            title={
-              scaled
-                ? "Spread the colours over the values there are"
-                : "Let the colours mean shares of the capacity"
-            }
-            onClick={() => setByCapacity(!scaled)}
-          >
-            {scaled ? "0 to capacity" : "range of the data"}
-          </button>
-        )}
-        <ZoomButtons zoom={zoom} fit={() => controller?.fit()} />
-        <ChartButton
-          label={asTable ? "View as heatmap" : "View as table"}
-          icon={asTable ? "chart" : "table"}
-          onClick={() => setAsTable(!asTable)}
-        />
-        <ExportMenu subject="the heatmap" source={source} />
-      </div>
-      <div ref={root}>
-        {asTable ? (
-          <DataTable
-            label={props.label}
-            heightPx={props.heightPx}
-            table={summaryTable(shown, unit)}
+    <ChartFrame
+      kind="heatmap"
+      what="Heatmap"
+      label={props.label}
+      subject="the heatmap"
+      source={source}
+      zoom={(sign) => {
+        if (controller === null) return;
+        controller.setView(zoomStep(controller.view, controller.limits, sign, "both"));
+      }}
+      fit={() => controller?.fit()}
+      table={() => summaryTable(shown, unit)}
+      asTable={asTable}
+      onAsTable={setAsTable}
+      heightPx={props.heightPx}
+      onKey={onKey}
+      box={root}
+      bar={
+        <>
+          <ColourBar domain={domain} unit={unit} byteUnit={byteUnit} theme={theme} />
+          {capacityBytes !== null && !diverging && (
+            <button
+              type="button"
+              class="heatmap-scale"
+              aria-pressed={scaled}
+              title={
+                scaled
+                  ? "Spread the colours over the values there are"
+                  : "Let the colours mean shares of the capacity"
+              }
+              onClick={() => setByCapacity(!scaled)}
+            >
+              {scaled ? "0 to capacity" : "range of the data"}
+            </button>
+          )}
+        </>
+      }
+      plot={
+        <>
+          <canvas
+            ref={cells}
+            class="heatmap-cells"
+            style={insetStyle(props.heightPx)}
           />
-        ) : (
-          <div
-            class="chart-plot heatmap-plot"
-            style={{ height: `${props.heightPx}px` }}
-            tabIndex={0}
-            role="application"
-            aria-label={`Heatmap of ${props.label}`}
-            aria-describedby={descriptionId}
-            onKeyDown={onKeyDown}
-          >
-            <canvas
-              ref={cells}
-              class="heatmap-cells"
-              style={insetStyle(props.heightPx)}
-            />
-            <canvas ref={over} class="heatmap-over" />
-            <div ref={plot} class="heatmap-input" />
-            {controller !== null && (
-              <HoverTip controller={controller} words={wordsOf} />
-            )}
-          </div>
-        )}
-      </div>
-      <p id={descriptionId} class="off-screen">
-        {formatInteger(ranks.length)} ranks over steps {formatInteger(overview.xLow)} to{" "}
-        {formatInteger(overview.xHigh)}, highest{" "}
-        {formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins
-        the rank, W and S zoom, A and D pan, F shows everything.
-      </p>
-      <p class="off-screen" aria-live="polite">
-        {spoken}
-      </p>
-    </figure>
+          <canvas ref={over} />
+          <div ref={plot} class="plot-input heatmap-input" style={{ inset: 0 }} />
+          {controller !== null && <HoverTip controller={controller} words={wordsOf} />}
+        </>
+      }
+      help={`${formatInteger(ranks.length)} ranks over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}
+      spoken={spoken}
+    />
   );
 }
 

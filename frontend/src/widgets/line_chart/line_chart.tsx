@@ -8,11 +8,9 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Mark } from "../../api/types.gen";
 import { tokens } from "../../base/tokens";
 import { X_LABEL, xText } from "../../model/lines/axis";
-import { figureTitle } from "../../model/words/origin";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
-import { figureOf, strokeLine } from "../export/figure";
-import type { ExportSource } from "../export/source";
+import { strokeLine } from "../export/figure";
 import { paintPointer } from "../plot/axes";
 import { NOTHING_SEEN, PlotFrame, type PlotPainter, type Seen } from "../plot/frame";
 import { ChartButton } from "./chart_button";
@@ -136,27 +134,6 @@ export function LineChart(props: LineChartProps) {
     return true;
   }
 
-  const table = () => chartTable(props.x, unit, visibleLines(data), band, look.x);
-  const source: ExportSource = {
-    origin: props.origin,
-    name: props.label,
-    table,
-    about: () => ({ label: props.label, unit, x: props.x, marks }),
-    figure: () => {
-      const { size } = seen.current;
-      return figureOf({
-        title: figureTitle(props.label, props.origin),
-        axisName: X_LABEL[props.x],
-        theme,
-        widthPx: GUTTER.left + size.widthPx + GUTTER.right,
-        heightPx: props.heightPx,
-        paint: (pen) => paintChart(pen, look, size),
-        legend: legendOf(look),
-      });
-    },
-  };
-  if (props.exporter !== undefined) props.exporter.current = source;
-
   return (
     <PlotFrame
       kind="line-chart"
@@ -187,8 +164,13 @@ export function LineChart(props: LineChartProps) {
       }}
       onFit={() => setYRange(null)}
       onKey={onKey}
-      table={table}
-      source={source}
+      table={({ x0, x1 }) =>
+        chartTable(props.x, unit, visibleLines(data), band, { low: x0, high: x1 })
+      }
+      origin={props.origin}
+      about={() => ({ label: props.label, unit, x: props.x, marks })}
+      names={legendOf(look)}
+      exporter={props.exporter}
       bar={
         <ChartButton
           label={fromZero ? "Fit the value axis to the data" : "Start values at zero"}

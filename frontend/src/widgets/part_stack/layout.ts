@@ -99,15 +99,6 @@ export function topOf(
   return { value: most * HEADROOM, cut: false };
 }
 
-/** The column with the slowest step; -1 where there is none. */
-export function slowestColumn({ seconds }: Pick<StackedSteps, "seconds">): number {
-  let best = -1;
-  seconds.forEach((value, c) => {
-    if (value > (seconds[best] ?? -Infinity)) best = c;
-  });
-  return best;
-}
-
 /** What a layer takes of all the time between two x; NaN where it was not recorded. */
 export function shareOf(
   answer: StackedSteps,

@@ -5,8 +5,8 @@ import { valueTicks, xTicks } from "../../model/lines/axis";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import type { Pen } from "../export/pen";
-import { AXIS_PX, clipTo, paintAxes, SIDES } from "../plot/axes";
-import { paintBands } from "../plot/bands";
+import { AXIS_PX, SIDES } from "../plot/axes";
+import { paintStacked } from "../plot/bands";
 import { bandsOf, columnOfStep, columnsWithin, profiledIn } from "./layout";
 import type { StackedSteps } from "./types";
 
@@ -30,18 +30,13 @@ export function paintStack(pen: Pen, paint: StackPaint): void {
   const { left, top } = GUTTER;
   const most = Math.max(2, Math.floor(size.widthPx / TICK_PX));
   const rows = Math.max(2, Math.floor(size.heightPx / 36));
-  paintAxes(pen, {
-    ...{ left, top, size, theme, grid: "y" },
+  const stack = {
+    ...bandsOf(answer),
+    ...{ left, top, size, theme },
     x: xTicks(view.x0, view.x1, most, answer.x),
     y: valueTicks(0, view.y0, rows, "seconds"),
-    toX: (x) => xToPx(view, size.widthPx, x),
-    toY: (y) => yToPx(view, size.heightPx, y),
-  });
-  clipTo(pen, left, top, size.widthPx, size.heightPx);
-  pen.translate(left, top);
-  paintBands(pen, bandsOf(answer), { ...BAND_LOOK, colours }, view, size, theme);
-  paintOwn(pen, paint);
-  pen.restore();
+  };
+  paintStacked(pen, stack, { ...BAND_LOOK, colours }, view, () => paintOwn(pen, paint));
   paintCut(pen, paint);
   paintPinned(pen, paint);
 }

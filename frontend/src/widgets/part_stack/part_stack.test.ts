@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { highestColumn } from "../plot/bands";
 import { stackTable } from "./data_table";
 import {
   columnAt,
@@ -6,7 +7,6 @@ import {
   columnsWithin,
   layersOf,
   shareOf,
-  slowestColumn,
   profiledIn,
   topOf,
 } from "./layout";
@@ -90,8 +90,8 @@ describe("the stack", () => {
     if (forward === undefined || checkpoint === undefined) throw new Error("no parts");
     expect(shareOf(STEPS, forward, 99.5, 119.5)).toBeCloseTo(1.75 / 2.5);
     expect(shareOf(STEPS, checkpoint, 99.5, 109.5)).toBeNaN();
-    expect(slowestColumn(STEPS)).toBe(2);
-    expect(slowestColumn({ seconds: Float64Array.of(NaN) })).toBe(-1);
+    expect(highestColumn(STEPS.seconds)).toBe(2);
+    expect(highestColumn(Float64Array.of(NaN))).toBe(-1);
   });
 });
 

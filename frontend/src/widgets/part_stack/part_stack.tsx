@@ -6,20 +6,18 @@
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { X_LABEL } from "../../model/lines/axis";
-import { figureTitle } from "../../model/words/origin";
 import { localPeaks, nextPeak } from "../../model/lines/peaks";
 import { formatQuantity } from "../../model/words/quantity";
 import { partHelp, partLabel } from "../../model/words/step_part";
 import { partColours } from "../../render/palette";
 import { pxToX, xToPx, type SizePx, type Viewport } from "../../render/viewport";
-import type { ExportSource } from "../export/source";
-import { figureOf } from "../export/figure";
 import { paintPointer } from "../plot/axes";
+import { highestColumn } from "../plot/bands";
+import { Legend } from "../plot/legend";
 import { NOTHING_SEEN, PlotFrame, type PlotPainter, type Seen } from "../plot/frame";
 import { stackTable } from "./data_table";
-import { centreOf, columnAt, layersOf, shareOf, slowestColumn, topOf } from "./layout";
+import { centreOf, columnAt, layersOf, shareOf, topOf } from "./layout";
 import { GUTTER, paintStack, type StackPaint } from "./paint";
-import "./part_stack.css";
 import { columnWords, PartTip } from "./tooltip";
 import type { PartStackProps } from "./types";
 
@@ -110,7 +108,7 @@ export function PartStack(props: PartStackProps) {
     return next !== null;
   }
   function toSlowest(): void {
-    moveTo(slowestColumn(answer));
+    moveTo(highestColumn(answer.seconds));
   }
   if (props.handle !== undefined) props.handle.current = { toSlowest, toNextSlow };
 
@@ -132,35 +130,11 @@ export function PartStack(props: PartStackProps) {
     return true;
   }
 
-  const totalPx = GUTTER.top + plotPx + GUTTER.bottom;
-  const source: ExportSource = {
-    origin: props.origin,
-    name: props.label,
-    table: () => stackTable(answer, seen.current.view),
-    about: () => ({
-      ...props.about,
-      x: answer.x,
-      steps_per_column: answer.stepsPerColumn,
-      exact: answer.exact,
-    }),
-    figure: () => {
-      const title = figureTitle(props.label, props.origin);
-      const { size } = seen.current;
-      return figureOf({
-        ...{ title, theme },
-        axisName: X_LABEL[answer.x],
-        widthPx: GUTTER.left + size.widthPx + GUTTER.right,
-        heightPx: totalPx,
-        paint: (pen) => paintStack(pen, { ...look, ...seen.current }),
-        legend: layers.map(({ name }, i) => ({
-          label: partLabel(name),
-          colour: colours[i] ?? "transparent",
-        })),
-      });
-    },
-  };
-  if (props.exporter !== undefined) props.exporter.current = source;
-
+  const names = layers.map(({ name }, i) => ({
+    label: partLabel(name),
+    colour: colours[i] ?? "transparent",
+    help: partHelp(name),
+  }));
   return (
     <PlotFrame
       kind="part-stack"
@@ -176,7 +150,7 @@ export function PartStack(props: PartStackProps) {
       y0={top.value}
       gutter={GUTTER}
       plotPx={plotPx}
-      totalPx={totalPx}
+      totalPx={GUTTER.top + plotPx + GUTTER.bottom}
       seen={seen}
       onHover={(at) => {
         const column = at === null ? -1 : columnUnder(at.x);
@@ -186,7 +160,15 @@ export function PartStack(props: PartStackProps) {
       onClick={(at) => pick(columnUnder(at.x))}
       onKey={onKey}
       table={(view) => stackTable(answer, view)}
-      source={source}
+      origin={props.origin}
+      about={() => ({
+        ...props.about,
+        x: answer.x,
+        steps_per_column: answer.stepsPerColumn,
+        exact: answer.exact,
+      })}
+      names={names}
+      exporter={props.exporter}
       bar={
         <>
           {props.controls}
@@ -215,20 +197,14 @@ export function PartStack(props: PartStackProps) {
       )}
       legend={
         answer.parts.length > 0 && (
-          <ul class="part-legend">
-            {layers.map((layer, i) => (
-              <li key={layer.name} title={partHelp(layer.name)}>
-                <span
-                  class="chart-tip-swatch"
-                  style={{ background: colours[i] ?? "transparent" }}
-                />
-                {partLabel(layer.name)}{" "}
-                <span class="quiet">
-                  {shareWords(shareOf(answer, layer, low, high))}
-                </span>
-              </li>
-            ))}
-          </ul>
+          <Legend
+            items={names.map((one, i) => {
+              const layer = layers[i];
+              const share =
+                layer === undefined ? NaN : shareOf(answer, layer, low, high);
+              return { ...one, note: shareWords(share) };
+            })}
+          />
         )
       }
       help="Left and right read steps, Enter pins the step, P goes to the slowest, square brackets to the next slow one, W and S zoom, A and D pan, F shows everything."

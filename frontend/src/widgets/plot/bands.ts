@@ -4,6 +4,7 @@ import { tokens, type Theme } from "../../base/tokens";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import type { Pen } from "../export/pen";
+import { clipTo, paintAxes, type Axes } from "./axes";
 
 /** Columns side by side; `edges` has one value more than there are columns. */
 export interface Bands {
@@ -27,6 +28,38 @@ function span(a: number, b: number, mostPx: number): readonly [number, number] {
   const start = Math.min(Math.max(Math.round(Math.min(a, b)), 0), mostPx - 1);
   const end = Math.min(Math.round(Math.max(a, b)), mostPx);
   return [start, Math.max(end - start, 1)];
+}
+
+/** Bands over their axes; in px of the canvas. */
+export function paintStacked(
+  pen: Pen,
+  stack: Bands & Pick<Axes, "left" | "top" | "size" | "theme" | "x" | "y">,
+  look: BandLook,
+  view: Viewport,
+  /** What is painted over them, in px of the plot. */
+  over?: () => void,
+): void {
+  const { left, top, size, theme } = stack;
+  paintAxes(pen, {
+    ...stack,
+    grid: "y",
+    toX: (x) => xToPx(view, size.widthPx, x),
+    toY: (y) => yToPx(view, size.heightPx, y),
+  });
+  clipTo(pen, left, top, size.widthPx, size.heightPx);
+  pen.translate(left, top);
+  paintBands(pen, stack, look, view, size, theme);
+  over?.();
+  pen.restore();
+}
+
+/** The highest column; -1 where there is none. */
+export function highestColumn(values: ArrayLike<number>): number {
+  let best = -1;
+  for (let c = 0; c < values.length; c += 1) {
+    if ((values[c] ?? NaN) > (values[best] ?? -Infinity)) best = c;
+  }
+  return best;
 }
 
 /** In px of the plot: the pen is moved to its corner. */

@@ -1,20 +1,12 @@
 /**
- * The frame of charts over one x axis: the bar above with zoom, table and export; two
- * canvases (the chart, and what moves with the pointer); gestures and the keys that move
- * the view. Owners say what is painted, what lies under the pointer and what keys of
- * their own do.
+ * Charts over one x axis: two canvases (the chart, and what moves with the pointer);
+ * gestures and the keys that move the view; the picture of it. Owners say what is
+ * painted, what lies under the pointer and what keys of their own do.
  */
 
 import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import {
-  useEffect,
-  useId,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Table } from "../../model/table";
 import {
   attachGestures,
@@ -23,16 +15,15 @@ import {
   type PointPx,
 } from "../../render/gestures";
 import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
-import { DataTable } from "../export/data_table";
-import { ExportMenu } from "../export/export_menu";
+import type { Theme } from "../../base/tokens";
+import { figureTitle, type Origin } from "../../model/words/origin";
+import { figureOf, type LegendItem } from "../export/figure";
 import type { Pen } from "../export/pen";
 import type { ExportSource } from "../export/source";
-import { ChartButton } from "../line_chart/chart_button";
-import "../line_chart/line_chart.css";
 import type { XRange } from "../line_chart/types";
 import { useWidth } from "../line_chart/use_size";
-import { ZoomButtons } from "../line_chart/zoom_buttons";
 import { fitted } from "./canvas";
+import { ChartFrame } from "./chart_frame";
 import { Pace } from "./pace";
 
 /** What part of the chart is in sight, and how large the plot is. */
@@ -64,7 +55,7 @@ const OWN_GESTURE_MS = 100;
 /** A box at least this wide zooms. */
 const WIDE_BOX_PX = 4;
 
-export interface PlotFrameProps<Look> {
+export interface PlotFrameProps<Look extends { readonly theme: Theme }> {
   /** Class of the figure; the plot has `${kind}-plot`. */
   readonly kind: string;
   readonly label: string;
@@ -103,7 +94,13 @@ export interface PlotFrameProps<Look> {
   /** Keys of the owner; true: it was one. */
   readonly onKey: (event: KeyboardEvent) => boolean;
   readonly table: (view: Viewport) => Table;
-  readonly source: ExportSource;
+  readonly origin: Origin;
+  /** What the chart is about, beside the columns in JSON. */
+  readonly about: () => Readonly<Record<string, unknown>>;
+  /** What is drawn, by name, for a picture's legend. */
+  readonly names: readonly LegendItem[];
+  /** Filled with what the export menu writes, for menus elsewhere. */
+  readonly exporter?: { current: ExportSource | null } | undefined;
   readonly bar?: ComponentChildren;
   readonly tip: (seen: Seen) => ComponentChildren;
   readonly children?: ComponentChildren;
@@ -112,7 +109,9 @@ export interface PlotFrameProps<Look> {
   readonly spoken: ReadonlySignal<string>;
 }
 
-export function PlotFrame<Look>(props: PlotFrameProps<Look>) {
+export function PlotFrame<Look extends { readonly theme: Theme }>(
+  props: PlotFrameProps<Look>,
+) {
   const { look, painter, range, y0, y1 = 0, gutter, plotPx, totalPx } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<HTMLDivElement>(null);
@@ -122,7 +121,6 @@ export function PlotFrame<Look>(props: PlotFrameProps<Look>) {
   const widthPx = useWidth(box);
   const [asTable, setAsTable] = useState(false);
   const drawing = useSignal<RectPx | null>(null);
-  const helpId = useId();
   const pace = useMemo(() => new Pace(FOLLOW_MS), []);
   const gestured = useRef(Number.NEGATIVE_INFINITY);
   const painted = useRef<Viewport | null>(null);
@@ -219,77 +217,76 @@ export function PlotFrame<Look>(props: PlotFrameProps<Look>) {
     });
   }, [ready]);
 
-  function onKeyDown(event: KeyboardEvent): void {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    if (!props.onKey(event)) {
-      const next = viewAfterKey(event.key, flat(), limits(), "x");
-      if (event.key === "f" || event.key === "F") fit();
-      else if (next === null) return;
-      else setView(next);
-    }
-    event.preventDefault();
-    event.stopPropagation();
+  function onKey(event: KeyboardEvent): boolean {
+    if (props.onKey(event)) return true;
+    const next = viewAfterKey(event.key, flat(), limits(), "x");
+    if (event.key === "f" || event.key === "F") fit();
+    else if (next === null) return false;
+    else setView(next);
+    return true;
   }
 
+  const { label, axisName, origin } = props;
+  const table = () => props.table(props.seen.current.view);
+  const source: ExportSource = {
+    ...{ origin, table, about: props.about, name: label },
+    figure: () => {
+      const { size } = props.seen.current;
+      return figureOf({
+        ...{ axisName, theme: look.theme, legend: props.names },
+        title: figureTitle(label, origin),
+        widthPx: gutter.left + size.widthPx + gutter.right,
+        heightPx: totalPx,
+        paint: (pen) => painter.frame(pen, look, props.seen.current),
+      });
+    },
+  };
+  if (props.exporter !== undefined) props.exporter.current = source;
+
   return (
-    <figure class={`chart ${props.kind}`}>
-      <div class="chart-bar">
-        <figcaption>{props.title ?? props.label}</figcaption>
-        <span class="chart-axis-name">{props.axisName}</span>
-        {props.bar}
-        <ZoomButtons
-          zoom={(sign) => setView(zoomStep(flat(), limits(), sign, "x"))}
-          fit={fit}
-        />
-        <ChartButton
-          label={asTable ? "View as chart" : "View as table"}
-          icon={asTable ? "chart" : "table"}
-          onClick={() => setAsTable(!asTable)}
-        />
-        <ExportMenu subject={props.subject} source={props.source} />
-      </div>
-      <div ref={box}>
-        {asTable ? (
-          <DataTable
-            label={props.label}
-            heightPx={totalPx}
-            table={props.table(seen.view)}
-          />
-        ) : (
+    <ChartFrame
+      kind={props.kind}
+      label={label}
+      title={props.title ?? label}
+      subject={props.subject}
+      source={source}
+      zoom={(sign) => setView(zoomStep(flat(), limits(), sign, "x"))}
+      fit={fit}
+      table={table}
+      asTable={asTable}
+      onAsTable={setAsTable}
+      heightPx={totalPx}
+      onKey={onKey}
+      box={box}
+      plotRef={plot}
+      legend={props.legend}
+      help={props.help}
+      spoken={props.spoken}
+      bar={
+        <>
+          <span class="chart-axis-name">{axisName}</span>
+          {props.bar}
+        </>
+      }
+      plot={
+        <>
+          <canvas ref={frame} />
+          <canvas ref={over} />
           <div
-            ref={plot}
-            class={`chart-plot ${props.kind}-plot`}
-            style={{ height: `${totalPx}px` }}
-            tabIndex={0}
-            role="application"
-            aria-label={`Chart of ${props.label}`}
-            aria-describedby={helpId}
-            onKeyDown={onKeyDown}
-          >
-            <canvas ref={frame} />
-            <canvas ref={over} />
-            <div
-              ref={input}
-              class="plot-input"
-              style={{
-                left: `${gutter.left}px`,
-                right: `${gutter.right}px`,
-                top: `${gutter.top}px`,
-              }}
-            />
-            {props.tip(seen)}
-          </div>
-        )}
-      </div>
+            ref={input}
+            class="plot-input"
+            style={{
+              left: `${gutter.left}px`,
+              right: `${gutter.right}px`,
+              top: `${gutter.top}px`,
+            }}
+          />
+          {props.tip(seen)}
+        </>
+      }
+    >
       {props.children}
-      {props.legend}
-      <p id={helpId} class="off-screen">
-        {props.help}
-      </p>
-      <p class="off-screen" aria-live="polite">
-        {props.spoken}
-      </p>
-    </figure>
+    </ChartFrame>
   );
 }
 

@@ -1,0 +1,102 @@
+/**
+ * The frame of every chart: the bar above with zoom, table and export; the place where it
+ * is drawn, with its keys; what is said of it to those who cannot see it.
+ */
+
+import type { ReadonlySignal } from "@preact/signals";
+import type { ComponentChildren, Ref } from "preact";
+import { useId } from "preact/hooks";
+import type { Table } from "../../model/table";
+import { DataTable } from "../export/data_table";
+import { ExportMenu } from "../export/export_menu";
+import type { ExportSource } from "../export/source";
+import { ChartButton } from "../line_chart/chart_button";
+import "../line_chart/line_chart.css";
+import { ZoomButtons } from "../line_chart/zoom_buttons";
+
+export interface ChartFrameProps {
+  /** Class of the figure; the plot has `${kind}-plot`. */
+  readonly kind: string;
+  readonly label: string;
+  /** Stands in the bar where it is not the label. */
+  readonly title?: string;
+  /** What the export menu says it writes. */
+  readonly subject: string;
+  readonly source: ExportSource;
+  /** -1 zooms in, +1 out. */
+  readonly zoom: (sign: number) => void;
+  readonly fit: () => void;
+  /** What "view as table" shows. */
+  readonly table: () => Table;
+  readonly asTable: boolean;
+  readonly onAsTable: (asTable: boolean) => void;
+  readonly heightPx: number;
+  /** Keys of the owner; true: it was one. */
+  readonly onKey: (event: KeyboardEvent) => boolean;
+  readonly bar?: ComponentChildren;
+  /** Canvases, what takes the pointer, and the tip. */
+  readonly plot: ComponentChildren;
+  /** Wherever it is, as wide as the plot. */
+  readonly box: Ref<HTMLDivElement>;
+  readonly plotRef?: Ref<HTMLDivElement>;
+  /** What kind of drawing it is, in its name: "Heatmap". */
+  readonly what?: string;
+  readonly children?: ComponentChildren;
+  readonly legend?: ComponentChildren;
+  readonly help: string;
+  readonly spoken: ReadonlySignal<string>;
+}
+
+export function ChartFrame(props: ChartFrameProps) {
+  const { kind, label, asTable, heightPx } = props;
+  const helpId = useId();
+
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!props.onKey(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  return (
+    <figure class={`chart ${kind}`}>
+      <div class="chart-bar">
+        <figcaption>{props.title ?? label}</figcaption>
+        {props.bar}
+        <ZoomButtons zoom={props.zoom} fit={props.fit} />
+        <ChartButton
+          label={asTable ? "View as chart" : "View as table"}
+          icon={asTable ? "chart" : "table"}
+          onClick={() => props.onAsTable(!asTable)}
+        />
+        <ExportMenu subject={props.subject} source={props.source} />
+      </div>
+      <div ref={props.box}>
+        {asTable ? (
+          <DataTable label={label} heightPx={heightPx} table={props.table()} />
+        ) : (
+          <div
+            ref={props.plotRef ?? null}
+            class={`chart-plot ${kind}-plot`}
+            style={{ height: `${heightPx}px` }}
+            tabIndex={0}
+            role="application"
+            aria-label={`${props.what ?? "Chart"} of ${label}`}
+            aria-describedby={helpId}
+            onKeyDown={onKeyDown}
+          >
+            {props.plot}
+          </div>
+        )}
+      </div>
+      {props.children}
+      {props.legend}
+      <p id={helpId} class="off-screen">
+        {props.help}
+      </p>
+      <p class="off-screen" aria-live="polite">
+        {props.spoken}
+      </p>
+    </figure>
+  );
+}
