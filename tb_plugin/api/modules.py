@@ -146,6 +146,9 @@ class ModuleTree(Columns, frozen=True, kw_only=True):
     param_bytes: F64Column = NO_F64
     """This rank's part of the module's own parameters, not its children's; NaN: unknown."""
     buffer_bytes: F64Column = NO_F64
+    num_equal: I32Column = NO_I32
+    """Its children, where they are numbered and all of one type: layers that one row can
+    stand for. Else 0."""
 
 
 class ModuleUnattributed(Struct, frozen=True):
@@ -154,6 +157,20 @@ class ModuleUnattributed(Struct, frozen=True):
     name: str
     """Fine name, as `ModuleCategory.name`."""
     group: CategoryGroup
+    bytes: float
+
+
+class ModuleLargest(Struct, frozen=True):
+    """The category that takes most, and the module that most of it belongs to."""
+
+    name: str
+    """Fine name, as `ModuleCategory.name`."""
+    group: CategoryGroup
+    module: str | None
+    """The lowest module with most of it, by its fqn, itself and those below it; None:
+    it belongs to no module."""
+    num_equal: int
+    """As `ModuleTree.num_equal`."""
     bytes: float
 
 
@@ -167,16 +184,19 @@ class ModuleSplit(Struct, frozen=True):
     """The rest: inputs, the optimizer's own work, what the call allocated outside modules."""
     unattributed: tuple[ModuleUnattributed, ...]
     """The rest by category, in their fixed order."""
+    largest: ModuleLargest
 
 
 class ModulesResponse(Columns, frozen=True):
     """Route `/modules`: one rank's memory by module.
 
     Parameters: run, rank, window, state, call, device, measure, against, against_state,
-    against_window, against_rank. What is not asked for, or is not there, has a default: the last window, the rank with
-    the highest recorded peak, the device that holds most, the window's peak (of reports
-    without the modules' own bytes, `after_post_forward` or the next state that has
-    values); of a module called more than once the call with the highest total. The answer says what it shows.
+    against_window, against_rank. What is not asked for, or is not there, has a default: the
+    window and rank whose step has the highest recorded peak (where none is recorded, the
+    last window), the device that holds most, the window's peak (of reports without the
+    modules' own bytes, `after_post_forward` or the next state that has values); of a
+    module called more than once the call with the highest total. The answer says what it
+    shows.
     """
 
     run: RunSummary

@@ -952,6 +952,7 @@ export interface ModuleTree {
   readonly isFsdp: Uint8Array;
   readonly paramBytes: Float64Array;
   readonly bufferBytes: Float64Array;
+  readonly numEqual: Int32Array;
 }
 
 /** Bytes of one category that belong to no module. */
@@ -961,12 +962,22 @@ export interface ModuleUnattributed {
   readonly bytes: number;
 }
 
+/** The category that takes most, and the module that most of it belongs to. */
+export interface ModuleLargest {
+  readonly name: string;
+  readonly group: CategoryGroup;
+  readonly module: string | null;
+  readonly numEqual: number;
+  readonly bytes: number;
+}
+
 /** All that a call tracked on a rank at one moment: by modules, and by none. */
 export interface ModuleSplit {
   readonly totalBytes: number;
   readonly heldBytes: number;
   readonly unattributedBytes: number;
   readonly unattributed: readonly ModuleUnattributed[];
+  readonly largest: ModuleLargest;
 }
 
 /** Route `/modules`: one rank's memory by module. */

@@ -104,6 +104,47 @@ def tree_of_names(fqns: Sequence[str]) -> ModuleTree:
     return module_tree(fqns, parent)
 
 
+def num_equal(tree: ModuleTree) -> Ints:
+    """Of each module the number of its children, where they are equal layers.
+
+    Those are numbered and of one known type; 0 for all other modules.
+    """
+    types: dict[int, set[str]] = {}
+    for fqn, type_, above in zip(
+        tree.fqn, tree.type, tree.parent.tolist(), strict=True
+    ):
+        numbered = fqn.rpartition(".")[2].isdecimal()
+        types.setdefault(above, set()).add(type_ if numbered else "")
+    found = np.bincount(tree.parent[tree.parent >= 0], minlength=len(tree))
+    equal = [
+        len(types.get(row, ())) == 1 and "" not in types[row]
+        for row in range(len(tree))
+    ]
+    return np.where((found > 1) & np.array(equal, bool), found, 0)
+
+
+MOST_OF_IT: Final = 0.7
+"""Of a module's bytes, the share at which those of one child are most of them."""
+
+
+def lowest_with_most(tree: ModuleTree, held: Floats, equal: Ints) -> int:
+    """The lowest module with most of what the largest root holds.
+
+    `held`: bytes of each with those below it. Equal layers are as one.
+    """
+    roots = np.flatnonzero(tree.parent < 0)
+    row = int(roots[np.argmax(held[roots])])
+    while not equal[row]:
+        below = np.flatnonzero(tree.parent == row)
+        if not len(below):
+            break
+        child = int(below[np.argmax(held[below])])
+        if held[child] < MOST_OF_IT * held[row]:
+            break
+        row = child
+    return row
+
+
 def _depths(parents: Ints) -> tuple[Ints, int]:
     """Depth of each module; cuts what does not end within `MAX_DEPTH`, in place."""
     depth = np.zeros(len(parents), np.int64)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.modules.log import ModuleMemory
+    from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.formats.recording.modules import (
         RankModules,
         RankWindow,
@@ -121,20 +122,19 @@ def choose(reader: ModulesReader, view: View[WindowQuery]) -> Choice | None:
         run.expect_more()  # what was listed is kept: the next poll goes on
     if not windows:
         return None
-    key = chosen_window(windows, query.window) or list(windows)[-1]
-    ranks = windows[key]
+    asked = chosen_window(windows, query.window)
     problems: list[Problem] = []
-    if query.rank is not None and query.rank in ranks:
-        tried = [query.rank]
-    else:
-        tried = _highest_first(view, sorted(ranks))[:_MAX_TRIES]
-    for rank in tried:
-        opened = open_window(reader, ranks[rank], problems)
+    tried = _highest_first(view, windows, list(windows) if asked is None else [asked])
+    for key, rank in tried[:_MAX_TRIES]:
+        window = windows[key][rank]
+        opened = open_window(reader, window, problems)
         if opened is not None:
-            problems += doubts(ranks[rank], opened)
+            problems += doubts(window, opened)
             device = device_of(opened.memory, query.device)
             return Choice(windows, key, rank, opened, device, problems)
-    return Choice(windows, key, tried[0], None, 0, problems)
+        if rank == query.rank:
+            break
+    return Choice(windows, *tried[0], None, 0, problems)
 
 
 def chosen_window(windows: Windows, wanted: str | None) -> WindowKey | None:
@@ -281,18 +281,52 @@ def absent_of(
     )
 
 
-def _highest_first(view: View[WindowQuery], ranks: Sequence[int]) -> list[int]:
-    """Ranks by the peak that their step tables recorded; those without come last."""
-    run = view.run
-    key = run.catalogue.find("allocated_peak_bytes", TRAIN_PHASE)
-    if key is None or len(ranks) == 1:
-        return list(ranks)
-    rows = RankRows(view.series, run, key, x_axis(run, "step"))
-    peaks: dict[int, float] = {}
+def _highest_first(
+    view: View[WindowQuery], windows: Windows, keys: Sequence[WindowKey]
+) -> list[tuple[WindowKey, int]]:
+    """Of each rank the window to show, the rank with the highest peak first.
+
+    That is what step tables recorded of the windows' steps; the newest of equal ones, and
+    where nothing was recorded. Only the rank asked for, where it has one of the windows.
+    """
+    ranks = sorted({rank for key in keys for rank in windows[key]})
+    if view.query.rank in ranks:
+        ranks = [view.query.rank]
+    peaks = _StepPeaks(view)
+    best: list[tuple[float, int, int, WindowKey]] = []
     for rank in ranks:
-        if not view.budget.allows():
-            break
-        found = rows.rollup(rank)
-        if found is not None and not np.isnan(found.high).all():
-            peaks[rank] = float(np.nanmax(found.high))
-    return sorted(ranks, key=lambda rank: (-peaks.get(rank, -np.inf), rank))
+        mine = [
+            (-peaks.at(rank, windows[key][rank]), age, rank, key)
+            for age, key in enumerate(reversed(keys))
+            if rank in windows[key]
+        ]
+        best.append(min(mine) if len(keys) * len(ranks) > 1 else mine[0])
+    return [(key, rank) for *_, rank, key in sorted(best)]
+
+
+class _StepPeaks:
+    """The peaks that step tables recorded; -inf where they have none."""
+
+    def __init__(self, view: View[WindowQuery]) -> None:
+        self._view = view
+        self._rows: dict[tuple[int, str], Rows | None] = {}
+
+    def at(self, rank: int, window: RankWindow) -> float:
+        """The highest of the rows that the window's step lies in."""
+        place, step = (rank, window.key.phase or TRAIN_PHASE), window.step
+        if place not in self._rows:
+            self._rows[place] = self._read(*place)
+        rows = self._rows[place]
+        if rows is None or step is None:
+            return -np.inf
+        at = int(np.searchsorted(rows.last, step, "left"))
+        found = at < len(rows) and rows.first[at] <= step
+        return float(np.nan_to_num(rows.high[at], nan=-np.inf)) if found else -np.inf
+
+    def _read(self, rank: int, phase: str) -> Rows | None:
+        view = self._view
+        key = view.run.catalogue.find("allocated_peak_bytes", phase)
+        if key is None or not view.budget.allows():
+            return None
+        source = RankRows(view.series, view.run, key, x_axis(view.run, "step"))
+        return source.rollup(rank)

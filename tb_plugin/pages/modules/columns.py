@@ -15,6 +15,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
+from tb_plugin.analysis.modules.tree import num_equal
 from tb_plugin.api.modules import ModuleBaseline, ModuleSeries, ModuleState
 from tb_plugin.api.modules import ModuleTree as ApiModuleTree
 from tb_plugin.contract.parameters import Rank, Text
@@ -75,6 +76,7 @@ def tree_columns(tree: ModuleTree) -> ApiModuleTree:
         is_fsdp=u8(tree.is_fsdp),
         param_bytes=f64(tree.param_bytes),
         buffer_bytes=f64(tree.buffer_bytes),
+        num_equal=i32(num_equal(tree)),
     )
 
 

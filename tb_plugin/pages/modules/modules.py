@@ -10,8 +10,10 @@ import numpy as np
 from tb_plugin.analysis.modules import timeline as analysis
 from tb_plugin.analysis.modules.log import ModuleLog
 from tb_plugin.analysis.modules.states import WINDOW_STATES
+from tb_plugin.analysis.modules.tree import lowest_with_most, num_equal
 from tb_plugin.api.modules import (
     ModuleCategory,
+    ModuleLargest,
     ModuleMark,
     ModuleMeasure,
     ModuleSpans,
@@ -176,7 +178,24 @@ def _split(
             for row, name in enumerate(memory.categories)
             if rest[row]
         ),
+        largest=_largest(memory, held, of_modules, rest),
     )
+
+
+def _largest(
+    memory: ModuleMemory, held: Floats, of_modules: Floats, rest: Floats
+) -> ModuleLargest:
+    """Whose bytes the total is made of first of all."""
+    category, tree = int(of_modules.argmax()), memory.tree
+    if of_modules[category] < rest.max():
+        category = int(rest.argmax())
+        module, num, bytes_ = None, 0, rest[category]
+    else:
+        equal = num_equal(tree)
+        row = lowest_with_most(tree, held[category], equal)
+        module, num, bytes_ = tree.fqn[row], int(equal[row]), held[category, row]
+    name = memory.categories[category]
+    return ModuleLargest(name, group_of(name), module, num, float(bytes_))
 
 
 def _tree(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ModuleTree:

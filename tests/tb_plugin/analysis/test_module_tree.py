@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from tb_plugin.analysis.arrays import depths
 from tb_plugin.analysis.modules.event_sums import descendants
-from tb_plugin.analysis.modules.tree import MAX_DEPTH, module_tree, tree_of_names
+from tb_plugin.analysis.modules.tree import (
+    MAX_DEPTH,
+    lowest_with_most,
+    module_tree,
+    num_equal,
+    tree_of_names,
+)
 
 
 def names(num: int) -> list[str]:
@@ -78,3 +84,19 @@ def test_any_parents_give_a_tree(parents):
             while above >= 0 and above != row:
                 above = int(tree.parent[above])
             assert below[other] == (above == row)
+
+
+def test_equal_layers_are_numbered_and_of_one_type():
+    fqns = ["N", "N.layers", "N.layers.0", "N.layers.1", "N.mlp", "N.mlp.0", "N.mlp.1"]
+    types = ["Net", "ModuleList", "Block", "Block", "Sequential", "Linear", "GELU"]
+    parent = np.array([-1, 0, 1, 1, 0, 4, 4])
+    tree = module_tree(fqns, parent, type_=types)
+    assert num_equal(tree).tolist() == [0, 2, 0, 0, 0, 0, 0]
+    # Without types nobody knows.
+    assert not num_equal(module_tree(fqns, parent)).any()
+    held = np.array([100.0, 80, 40, 40, 20, 19, 1])
+    assert lowest_with_most(tree, held, num_equal(tree)) == 1
+    held = np.array([100.0, 10, 5, 5, 90, 89, 1])
+    assert lowest_with_most(tree, held, num_equal(tree)) == 5
+    held = np.array([100.0, 50, 25, 25, 50, 25, 25])
+    assert lowest_with_most(tree, held, num_equal(tree)) == 0

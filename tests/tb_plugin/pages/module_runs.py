@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from tests.tb_plugin.analysis.module_logs import LogBuilder
 from tests.tb_plugin.client import Page
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.builders import RunBuilder
 
 META = {
@@ -62,10 +65,12 @@ def record(
     meta: dict[str, Any] | None = None,
     *,
     peak: int = 0,
+    peaks: Mapping[int, int] = MappingProxyType({}),
 ) -> None:
-    """One rank that tracked some steps."""
+    """One rank that tracked some steps; `peaks` of steps differ from `peak`."""
     file = run.rank(rank)
-    file.steps(range(10), allocated_peak_bytes=[peak or 1000] * 10)
+    usual = peak or 1000
+    file.steps(range(10), allocated_peak_bytes=[peaks.get(s, usual) for s in range(10)])
     for index, log in enumerate(logs if logs is not None else (net(),)):
         file.capture(
             tables=log.tables(),

@@ -151,6 +151,40 @@ def test_delta_against_a_rank_and_the_median(run, tmp_path):
     assert columns(got, "baseline_bytes")["activation"] == [500, 250, 250]
 
 
+def test_the_tracked_step_with_the_highest_recorded_peak_is_shown_first(run, tmp_path):
+    record(run, 0, (net(), net(), net()), peaks={3: 8000})
+    record(run, 1, (net(), net()), peaks={2: 6000, 4: 9000})
+    page = Page(tmp_path)
+
+    def shown(**query) -> tuple[str, int]:
+        got = page.of_run("/modules", "exp", **query)
+        return got["window"], got["rank"]
+
+    # Step 4 of rank 1 is higher, and was not tracked.
+    assert shown() == ("step/train/3", 0)
+    assert shown(rank=1) == ("step/train/2", 1)
+    assert shown(window="step/train/2") == ("step/train/2", 1)
+    # Of equal ones the newest; a rank that did not track the step asked for gives way.
+    assert shown(window="step/train/4", rank=1) == ("step/train/4", 0)
+
+
+def test_what_takes_most_is_named(run, tmp_path):
+    """The lowest module with most of the largest category, or that no module has it."""
+    record(run, logs=(net(),))
+    assert modules(tmp_path)["split"]["largest"] == {
+        "name": "sharded_param",
+        "group": "param",
+        "module": "Net.b",
+        "num_equal": 0,
+        "bytes": 3000,
+    }
+    log = net()
+    log.alloc(9000, "other", -1)
+    record(run, 1, (log,), peak=5000)
+    largest = modules(tmp_path, state="window_end")["split"]["largest"]
+    assert (largest["module"], largest["bytes"]) == (None, 9000)
+
+
 def test_the_rank_with_the_highest_recorded_peak_is_shown_first(run, tmp_path):
     record(run, 0, peak=5000)
     record(run, 1, peak=9000)

@@ -88,13 +88,13 @@ export function moduleColumns(input: ColumnsInput): readonly TreeColumn[] {
   const { data, bytes, theme, byteUnit } = input;
   const signed = data.baseline !== null;
   const scale = scaleOf(bytes);
-  const grouped = bytes.flatMap(({ group }) => (group === null ? [] : [{ group }]));
-  const colours = categoryColours(theme, grouped);
+  // Of all categories in their fixed order: as the timeline below has them.
+  const colours = categoryColours(theme, data.categories);
+  const swatches = new Map(data.categories.map(({ name }, i) => [name, colours[i]]));
   const diverging = divergingColours(theme);
-  const numSums = bytes.length - grouped.length;
-  const columns = bytes.map((column, i): TreeColumn => {
-    const swatch = i < numSums ? null : (colours[i - numSums] ?? null);
-    const title = inTwoLines(signed ? `Δ ${column.title}` : column.title);
+  const columns = bytes.map((column): TreeColumn => {
+    const swatch = swatches.get(column.key) ?? null;
+    const title = inTwoLines(signed ? `Δ\u00a0${column.title}` : column.title);
     const colour = swatch ?? categoryColour(theme, "unknown");
     return {
       key: column.key,
@@ -137,10 +137,12 @@ function moduleColumn({ modules, flat }: ColumnsInput): TreeColumn {
     isTree: true,
     cell: (id): Cell => {
       const fsdp = modules.isFsdp(id) ? "FSDP · " : "";
-      const name = modules.name(id);
-      const type = modules.type(id);
+      const name = flat ? modules.fqn(id) : modules.label(id);
+      const [layer = id] =
+        flat || modules.numEqual(id) === 0 ? [] : modules.tree.children(id);
+      const type = modules.type(layer);
       return {
-        text: flat ? modules.fqn(id) : name,
+        text: name,
         note: type === name ? fsdp.replace(" · ", "") : `${fsdp}${type}`,
         title: modules.fqn(id),
       };

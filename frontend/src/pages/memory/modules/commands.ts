@@ -47,20 +47,14 @@ export interface ModuleActions {
   readonly now: ModulesNow;
   /** What the timeline exports; null where there is no timeline. */
   readonly timeline: (() => ExportSource | null) | null;
-  readonly find: () => void;
 }
 
-export function moduleCommands({
-  now,
-  timeline,
-  find,
-}: ModuleActions): readonly Command[] {
+export function moduleCommands({ now, timeline }: ModuleActions): readonly Command[] {
   const { data, modules, params, view } = now;
   const { say, setParams } = view;
   const measure = data.measure === "held" ? "total" : "held";
   return [
     ...commandsOf("modules", "Modules", [
-      ["find", "Find modules", find],
       [
         "flat",
         "Switch between tree and list",

@@ -1,11 +1,14 @@
 /** One module: its moments in this window, over windows, and on every rank. */
 
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type {
   ModuleMoments,
+  ModuleOverWindows,
   ModuleResponse,
   ModulesResponse,
+  ModuleWindow,
+  XKind,
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatBytesExact, formatInteger, type ByteUnit } from "../../../base/bytes";
@@ -19,7 +22,6 @@ import { Waiting } from "../../../widgets/state/state";
 import { CloseDetails } from "../../shared/panels/close_details";
 import type { ViewProps } from "../../shared/view_props";
 import { subjectOf } from "./params";
-import { windowLines } from "./series";
 import { STATE_WORDS } from "./words";
 
 const PART_PX = 168;
@@ -35,7 +37,6 @@ export interface DetailsProps {
 
 export function Details(props: DetailsProps) {
   const { view, data, fqn } = props;
-  const root = useRef<HTMLElement>(null);
   const query = {
     ...subjectOf(data),
     module: fqn,
@@ -44,35 +45,23 @@ export function Details(props: DetailsProps) {
   };
   const live = useLive(view.client, "module", query, view.pollMs);
   const answer = live.data?.module === fqn ? live.data : null;
-  // Also once the answer has made it taller.
-  useLayoutEffect(() => keepInSight(root.current), [fqn, answer === null]);
   return (
-    <section ref={root} class="modules-details" aria-label={`Details of ${fqn}`}>
+    <section class="modules-details" aria-label={`Details of ${fqn}`}>
       <header>
         <h2 title={fqn}>{fqn}</h2>
-        {answer !== null && <OwnFacts answer={answer} byteUnit={view.byteUnit} />}
         <CloseDetails close={props.close} />
       </header>
       <Waiting error={live.error} hasContent={answer !== null} blocksPx={[PART_PX]} />
       {answer !== null && (
-        <div class="modules-parts">
+        <>
+          <OwnFacts answer={answer} byteUnit={view.byteUnit} />
           <Moments answer={answer} view={view} callShown={props.callShown} />
           <OverWindows answer={answer} data={data} view={view} />
           <OverRanks answer={answer} data={data} view={view} />
-        </div>
+        </>
       )}
     </section>
   );
-}
-
-/** The table must not vanish below the details of its own row. */
-function keepInSight(details: HTMLElement | null): void {
-  const table = details?.parentElement?.querySelector(".tree-table");
-  const content = details?.closest(".content");
-  if (details === null || table === null || table === undefined) return;
-  const hiddenPx =
-    table.getBoundingClientRect().bottom - details.getBoundingClientRect().top;
-  if (hiddenPx > 0) content?.scrollBy({ top: hiddenPx + 8 });
 }
 
 function OwnFacts({
@@ -113,6 +102,13 @@ function Moments(props: MomentsProps) {
   const { answer } = props;
   const { moments } = answer;
   const order = useMemo(() => Array.from(moments.state.keys()), [moments]);
+  if (order.length === 0) {
+    return (
+      <p class="quiet">
+        It does not run by itself in this step: the modules below it do.
+      </p>
+    );
+  }
   return (
     <div class="modules-part">
       <h3>Through this step</h3>
@@ -201,7 +197,7 @@ function OverWindows({
     [answer.overWindows, data.windows],
   );
   const { windows, ofWindows } = answer.overWindows;
-  const title = `Over ${formatInteger(windows.length)} tracked steps`;
+  const title = `${formatInteger(windows.length)} tracked steps`;
   if (windows.length < 2) {
     return (
       <div class="modules-part">
@@ -294,4 +290,38 @@ function OverRanks({
       />
     </div>
   );
+}
+
+/**
+ * Over steps where every window has one and they ascend, else over the clock: windows
+ * taken by hand have no step, and a restarted training counts its steps again.
+ */
+export function windowLines(
+  over: ModuleOverWindows,
+  windows: readonly ModuleWindow[],
+): { readonly x: XKind; readonly lines: readonly ChartLine[] } {
+  const ascending = over.step.every(
+    (step, i) => Number.isFinite(step) && (i === 0 || step > (over.step[i - 1] ?? NaN)),
+  );
+  const times = new Map(windows.map((one) => [one.id, one.timeMs]));
+  const kept = Array.from(over.windows.keys()).filter(
+    (i) => ascending || times.has(over.windows[i] ?? ""),
+  );
+  const x = Float64Array.from(kept, (i) =>
+    ascending ? (over.step[i] ?? NaN) : (times.get(over.windows[i] ?? "") ?? NaN),
+  );
+  const line = (
+    id: string,
+    label: string,
+    values: Float64Array,
+    colour: number,
+  ): ChartLine => {
+    const y = Float64Array.from(kept, (i) => values[i] ?? NaN);
+    return { id, label, x, y, yLow: y, colour };
+  };
+  const lines = [line("total", "Rank total", over.totalBytes, 0)];
+  if (over.heldBytes.some((value) => Number.isFinite(value))) {
+    lines.push(line("held", "This module", over.heldBytes, 1));
+  }
+  return { x: ascending ? "step" : "wall", lines };
 }

@@ -1,12 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { moduleColumns } from "./columns";
-import { caveats, factWords } from "./facts";
-import { firstAgainst, measureWords, readModules, sortAfterClick } from "./params";
+import { windowLines } from "./details";
+import { caveats, factWords, momentWords, splitWords } from "./lead";
+import {
+  againstValue,
+  againstWords,
+  measureWords,
+  readModules,
+  sortAfterClick,
+} from "./params";
 import { bytesColumns, Modules, modulesTable, rowsInSight, shownValue } from "./rows";
-import { windowLines } from "./series";
-import { momentWords, restWords } from "./split";
 import { FACTS, modulesOf, WINDOW } from "./test_modules";
-import { baselineWords, boundaryWords, stateOptions, windowOptions } from "./words";
+import {
+  baselineWords,
+  boundaryWords,
+  callWords,
+  stateOptions,
+  windowOptions,
+} from "./words";
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -41,6 +52,16 @@ describe("the rows in sight", () => {
     ]);
   });
 
+  it("lead at first to what takes most; equal layers are one row", () => {
+    const { tree } = modulesOf();
+    const open = (modules: Modules) =>
+      rowsInSight(modules, bytesColumns(modulesOf()), paramsOf(), NONE).length;
+    expect(open(new Modules(tree, "Net.layers"))).toBe(3);
+    expect(open(new Modules(tree, "Net.layers.1"))).toBe(5);
+    expect(new Modules(tree).label(1)).toBe("2 × layers.*");
+    expect(new Modules(tree).label(2)).toBe("0");
+  });
+
   it("follow the depth and what was opened and closed by hand", () => {
     expect(shown({ depth: "all" })).toHaveLength(5);
     expect(shown({ depth: "0" })).toEqual(["Net"]);
@@ -71,7 +92,7 @@ describe("the rows in sight", () => {
 describe("the columns", () => {
   it("leave out categories that are zero everywhere, not those that differ", () => {
     const keys = bytesColumns(modulesOf()).map(({ key }) => key);
-    expect(keys).toEqual(["held", "own", "sharded_param", "activation"]);
+    expect(keys).toEqual(["held", "own", "activation", "sharded_param"]);
     const [, , temp] = modulesOf().categories;
     if (temp === undefined) throw new Error("three categories");
     const baselineBytes = Float64Array.of(0, 0, 8, 0, 0);
@@ -83,7 +104,7 @@ describe("the columns", () => {
 
   it("never stand a rank's total beside what modules hold", () => {
     const keys = bytesColumns(modulesOf({ measure: "total" })).map(({ key }) => key);
-    expect(keys).toEqual(["total", "sharded_param", "activation"]);
+    expect(keys).toEqual(["total", "activation", "sharded_param"]);
   });
 
   function cells(changes: Parameters<typeof modulesOf>[0] = {}) {
@@ -123,7 +144,7 @@ describe("the columns", () => {
       },
     });
     const total = compared.get("total");
-    expect(total?.title).toBe("Δ Rank\ntotal");
+    expect(total?.title).toBe("Δ\u00a0Rank\ntotal");
     expect(total?.cell(0)).toMatchObject({ text: "+50 B", bar: { from: 0.5 } });
     expect(total?.cell(2)).toMatchObject({ text: "−50 B", bar: { to: 0.5 } });
     expect(total?.cell(0).title).toBe(
@@ -225,12 +246,31 @@ describe("the figures above the table", () => {
       { name: "input", group: "activation", bytes: 4 },
       { name: "other", group: "unknown", bytes: 16 },
     ],
+    largest: {
+      name: "activation",
+      group: "activation",
+      module: "Net.layers",
+      numEqual: 2,
+      bytes: 60,
+    },
   } as const;
 
   it("name the moment, and where the rest lies", () => {
     const data = modulesOf({ state: "window_peak", split });
-    expect(momentWords(data)).toBe("on rank 1 at the peak of step 7");
-    expect(restWords({ data, byteUnit: "B" })).toBe("other 16 B, inputs 4 B");
+    expect(momentWords(data)).toBe(" peak, step 7, rank 1");
+    expect(momentWords({ ...data, state: "window_end" })).toBe(
+      " at the end of step 7, rank 1",
+    );
+    expect(splitWords(data, "B")).toBe(
+      "Modules hold 80 B; 20 B belong to no module (other 16 B, inputs 4 B).",
+    );
+    expect(splitWords(modulesOf(), "B")).toBe("");
+  });
+
+  it("name the call by its step, or by its function", () => {
+    const called = { ...WINDOW, function: "train_batch", iteration: 3 };
+    expect(callWords({ windows: [called], window: "w1" })).toBe("train_batch, call 3");
+    expect(callWords({ windows: [], window: "w1" })).toBe("the tracked call");
   });
 });
 
@@ -255,17 +295,29 @@ describe("sortAfterClick", () =>
     expect(sortAfterClick(paramsOf(), "held")).toBe("held");
   }));
 
-describe("firstAgainst", () =>
-  it("compares with something else than what is shown", () => {
-    const data = modulesOf({ windows: [WINDOW, { ...WINDOW, id: "w0" }] });
-    expect(firstAgainst("state", data)).toMatchObject({ against_state: "window_peak" });
-    expect(firstAgainst("window", data)).toMatchObject({ against_window: "w0" });
-    expect(firstAgainst("rank", data)).toMatchObject({ against_rank: "0" });
-    expect(firstAgainst("median", data)).toMatchObject({
-      against: "median",
-      against_rank: null,
+describe("what is compared with", () =>
+  it("is one choice: its words are read as they were written", () => {
+    const baseline = {
+      kind: "window",
+      state: "window_peak",
+      window: "step/train/2@3",
+      rank: 4,
+      numRanks: 1,
+      ofRanks: 2,
+    } as const;
+    const none = { against_state: null, against_window: null, against_rank: null };
+    expect(againstWords(againstValue(baseline))).toEqual({
+      ...none,
+      against: "window",
+      against_window: "step/train/2@3",
     });
-    expect(firstAgainst(null, data)).toMatchObject({ against: null });
+    expect(againstWords(againstValue({ ...baseline, kind: "rank" }))).toEqual({
+      ...none,
+      against: "rank",
+      against_rank: "4",
+    });
+    expect(againstWords("median")).toEqual({ ...none, against: "median" });
+    expect(againstWords(againstValue(null))).toEqual({ ...none, against: null });
   }));
 
 describe("windowLines", () => {

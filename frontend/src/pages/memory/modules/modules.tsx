@@ -1,15 +1,15 @@
 /**
- * Modules: what each module holds of a rank's memory, first of all at the peak of a
- * tracked step. Every module at one moment, and below the categories through that step;
- * a row opens that module over tracked steps and ranks. Where the run has profiler traces: time by module.
+ * Modules: what each module holds of a rank's memory, first of all at the highest peak
+ * that was tracked. A sentence says what takes most; below it every module at one moment,
+ * and the categories through that step; a row opens that module over tracked steps and
+ * ranks. Where the run has profiler traces: time by module.
  */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import type { Live } from "../../../api/watch";
 import { useCommands } from "../../../base/use_commands";
-import { useWidth } from "../../../widgets/line_chart/use_size";
 import type { ExportSource } from "../../../widgets/export/source";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
@@ -22,7 +22,7 @@ import { moduleColumns } from "./columns";
 import { moduleCommands } from "./commands";
 import { Controls } from "./controls";
 import { Details } from "./details";
-import { Caveats, Facts } from "./facts";
+import { Caveats, Facts, Lead, splitWords } from "./lead";
 import "./modules.css";
 import {
   MODEL_ORDER,
@@ -32,15 +32,11 @@ import {
   type ModulesParams,
 } from "./params";
 import { bytesColumns, Modules, rowsInSight } from "./rows";
-import { Split } from "./split";
-import { TableBar } from "./table_bar";
 import { ModuleTimes } from "./time/times";
 import { WindowTimeline } from "./window_timeline";
 import { isWholeWindow } from "./words";
 
 const TABLE_PX = 420;
-/** With the details open, so that both are in sight on a small screen. */
-const TABLE_BESIDE_PX = 320;
 
 const PART_WORDS = {
   memory: ["Memory", "What each module holds, as the recorder tracked it"],
@@ -60,53 +56,46 @@ export function ModulesView(props: ViewProps) {
     word === "time" ? null : query,
     props.pollMs,
   );
-  const hasNone = hasTraces && memory.data !== null && memory.data.window === null;
+  const { data, stale, error } = memory;
+  const hasMemory = data !== null && data.window !== null;
+  const hasNone = hasTraces && data?.window === null;
   const part = word === "time" || (hasNone && word !== "memory") ? "time" : "memory";
-  return (
-    <>
-      {(hasTraces || part === "time") && (
-        <div class="modules-controls modules-part-choice">
-          <Segmented
-            label="What of the modules"
-            options={["memory", "time"] as const}
-            chosen={part}
-            words={(one) => PART_WORDS[one]}
-            onChoose={(one) => setParams({ part: one }, "push")}
-          />
-        </div>
-      )}
-      {part === "time" ? (
-        <ModuleTimes {...props} />
-      ) : (
-        <Memory view={props} params={params} live={memory} />
-      )}
-    </>
+  const choice = (hasTraces || part === "time") && (
+    <Segmented
+      label="What of the modules"
+      options={["memory", "time"] as const}
+      chosen={part}
+      words={(one) => PART_WORDS[one]}
+      onChoose={(one) => setParams({ part: one }, "push")}
+    />
   );
-}
-
-function Memory(props: {
-  readonly view: ViewProps;
-  readonly params: ModulesParams;
-  readonly live: Live<ModulesResponse>;
-}) {
-  const { view, params } = props;
-  const { data, stale, error } = props.live;
-  const box = useRef<HTMLDivElement>(null);
-  const px = useWidth(box);
+  if (part === "time") {
+    return (
+      <div class="modules">
+        {choice}
+        <ModuleTimes {...props} />
+      </div>
+    );
+  }
   return (
-    <div class={stale ? "modules stale" : "modules"} ref={box} aria-busy={stale}>
+    <div class={stale ? "modules stale" : "modules"} aria-busy={stale}>
       <Waiting error={error} hasContent={data !== null} blocksPx={[64, 480]} />
-      {data !== null &&
-        (data.window === null ? (
+      {data?.window === null && (
+        <>
+          {choice}
           <NotCollected
             title="No module memory in this run"
             absent={data.absent}
             snippet={SNIPPET}
             note="By default the second step is tracked; the settings of the schedule choose others, and more."
           />
-        ) : (
-          <Body view={view} data={data} params={params} px={px} />
-        ))}
+        </>
+      )}
+      {hasMemory && (
+        <Body view={props} data={data} params={params}>
+          {choice}
+        </Body>
+      )}
       {data !== null && data.problems.length > 0 && (
         <ProblemList problems={data.problems} />
       )}
@@ -122,19 +111,18 @@ interface BodyProps {
   readonly view: ViewProps;
   readonly data: ModulesResponse;
   readonly params: ModulesParams;
-  readonly px: number;
+  /** Stands at the end of the first line. */
+  readonly children: ComponentChildren;
 }
 
-/** The tree of an answer; kept while a poll brings the same one. */
-function useModules(data: ModulesResponse): Modules {
-  return useMemo(() => new Modules(data.tree), [data.tree]);
-}
-
-function Body({ view, data, params, px }: BodyProps) {
+function Body({ view, data, params, children }: BodyProps) {
   const { theme, byteUnit, setParams } = view;
-  const modules = useModules(data);
+  const largest = data.split?.largest.module ?? null;
+  // Kept while a poll brings the same tree.
+  const modules = useMemo(() => new Modules(data.tree, largest), [data.tree, largest]);
   const bytes = useMemo(() => bytesColumns(data), [data]);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => setToggled(new Set()), [params.depth, params.flat]);
   const columns = useMemo(
     () => moduleColumns({ data, modules, bytes, flat: params.flat, theme, byteUnit }),
     [data, modules, bytes, params.flat, theme, byteUnit],
@@ -146,7 +134,6 @@ function Body({ view, data, params, px }: BodyProps) {
   );
   const selected = params.module === "" ? null : modules.idOf(params.module);
   const timelineExport = useRef<ExportSource | null>(null);
-  const findBox = useRef<HTMLInputElement>(null);
   const hasTimeline = data.facts?.source !== "imported";
   useCommands(
     view.commands,
@@ -154,7 +141,6 @@ function Body({ view, data, params, px }: BodyProps) {
       moduleCommands({
         now: { data, modules, params, view },
         timeline: hasTimeline ? () => timelineExport.current : null,
-        find: () => findBox.current?.select(),
       }),
     [hasTimeline],
   );
@@ -166,66 +152,62 @@ function Body({ view, data, params, px }: BodyProps) {
     if (!next.delete(fqn)) next.add(fqn);
     setToggled(next);
   };
+  const select = (module: string): void => setParams({ module });
   const momentOf = selected ?? (isWholeWindow(data.state) ? 0 : -1);
   return (
     <>
+      <header class="modules-head">
+        <Lead data={data} modules={modules} byteUnit={byteUnit} onModule={select} />
+        {children}
+        <p class="quiet">{splitWords(data, byteUnit)}</p>
+      </header>
+      <MissingRank data={data} rank={view.ranks.rank} />
+      <Caveats data={data} />
       <Controls
         data={data}
+        modules={modules}
         params={params}
         setParams={setParams}
-        rank={view.ranks.rank}
-        chooseRank={view.chooseRank}
+        commands={view.commands}
+        numRows={rows.length}
       />
-      <MissingRank data={data} rank={view.ranks.rank} />
-      <Split data={data} byteUnit={byteUnit} />
-      <Caveats data={data} />
-      <section aria-label="Modules">
-        <TableBar
-          data={data}
-          modules={modules}
-          params={params}
-          setParams={(changes) => {
-            if ("depth" in changes) setToggled(new Set());
-            setParams(changes);
-          }}
-          numRows={rows.length}
-          findBox={findBox}
-        />
+      <div class={selected === null ? "modules-main" : "modules-main has-details"}>
         <TreeTable
           label="Modules"
           columns={columns}
           rows={rows}
           selected={selected}
-          onSelect={(id) => setParams({ module: modules.fqn(id) })}
+          onSelect={(id) => select(modules.fqn(id))}
           onToggle={toggle}
           sort={sort === MODEL_ORDER ? null : { key: sort, descending }}
           onSort={(key) => setParams({ sort: sortAfterClick(params, key) })}
           empty={find === "" ? "This step has no modules." : "No module matches."}
-          heightPx={selected === null ? TABLE_PX : TABLE_BESIDE_PX}
+          heightPx={TABLE_PX}
         />
-      </section>
-      <AbsentList absent={data.absent} />
-      {hasTimeline && (
-        <WindowTimeline
-          view={view}
-          data={data}
-          params={params}
-          px={px}
-          selected={params.module === "" ? null : params.module}
-          momentUs={data.timeUs[momentOf] ?? NaN}
-          exporter={timelineExport}
-        />
-      )}
-      <Facts data={data} byteUnit={byteUnit} />
-      {selected !== null && (
-        <Details
-          view={view}
-          data={data}
-          fqn={params.module}
-          callShown={data.callShown[selected] ?? -1}
-          close={() => setParams({ module: null })}
-        />
-      )}
+        {selected !== null && (
+          <Details
+            view={view}
+            data={data}
+            fqn={params.module}
+            callShown={data.callShown[selected] ?? -1}
+            close={() => setParams({ module: null })}
+          />
+        )}
+        <div class="modules-below">
+          {hasTimeline && (
+            <WindowTimeline
+              view={view}
+              data={data}
+              params={params}
+              selected={params.module === "" ? null : params.module}
+              momentUs={data.timeUs[momentOf] ?? NaN}
+              exporter={timelineExport}
+            />
+          )}
+          <Facts data={data} byteUnit={byteUnit} />
+          <AbsentList absent={data.absent} />
+        </div>
+      </div>
     </>
   );
 }

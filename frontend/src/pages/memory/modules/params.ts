@@ -34,7 +34,7 @@ export interface ModulesParams {
   readonly descending: boolean;
 }
 
-/** Levels open in the tree at first: the root's children can be seen. */
+/** Levels open in the tree at first, besides the way to what takes most. */
 export const FIRST_DEPTH = 1;
 export const ALL_LEVELS = Infinity;
 
@@ -99,33 +99,23 @@ export function subjectOf(data: ModulesResponse): Query {
 
 type Words = Readonly<Record<string, string | null>>;
 
-/**
- * The words that begin a comparison of a kind: with something else than what is shown,
- * so that the first look says something.
- */
-export function firstAgainst(
-  kind: ModuleBaseline["kind"] | null,
-  data: Pick<
-    ModulesResponse,
-    "state" | "states" | "window" | "windows" | "rank" | "ranks"
-  >,
-): Words {
-  const words = { against: kind, against_state: null, against_window: null };
-  const whole = { ...words, against_rank: null };
-  if (kind === "state") {
-    const other = data.states.find((state) => state !== data.state) ?? null;
-    return { ...whole, against_state: other };
-  }
-  if (kind === "window") {
-    const at = data.windows.findIndex(({ id }) => id === data.window);
-    const other = data.windows[at - 1] ?? data.windows[at + 1];
-    return { ...whole, against_window: other?.id ?? null };
-  }
-  if (kind === "rank") {
-    const other = data.ranks.find((rank) => rank !== data.rank);
-    return { ...whole, against_rank: other?.toString() ?? null };
-  }
-  return whole;
+/** What is compared with, as one choice: `median`, `rank:3`, `state:window_start`. */
+export function againstValue(baseline: ModuleBaseline | null): string {
+  if (baseline === null || baseline.kind === "median") return baseline?.kind ?? "";
+  const { kind } = baseline;
+  return `${kind}:${baseline[kind] ?? ""}`;
+}
+
+/** The words of such a choice; none for "". */
+export function againstWords(value: string): Words {
+  const [kind = "", ...rest] = value.split(":");
+  const which = (of: ModuleBaseline["kind"]) => (kind === of ? rest.join(":") : null);
+  return {
+    against: kind === "" ? null : kind,
+    against_state: which("state"),
+    against_window: which("window"),
+    against_rank: which("rank"),
+  };
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   ModulesResponse,
   ModuleTree,
 } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
 import { categoryLabel } from "../../../model/category";
 import type { Table, TableColumn } from "../../../model/table";
 import { flatRows, orderBy, Tree, treeRows, type TreeRow } from "../../../model/tree";
@@ -16,10 +17,14 @@ export class Modules {
   readonly #data: ModuleTree;
   #fqns: readonly string[] | null = null;
   #ids: ReadonlyMap<string, number> | null = null;
+  readonly #opened: ReadonlySet<number>;
 
-  constructor(data: ModuleTree) {
+  /** `largest`, a fqn, is in sight at first. */
+  constructor(data: ModuleTree, largest: string | null = null) {
     this.#data = data;
     this.tree = new Tree(data.parent);
+    const id = largest === null ? null : this.idOf(largest);
+    this.#opened = new Set(id === null ? [] : this.tree.ancestors(id));
   }
 
   /** The module's own part of its fqn. */
@@ -29,6 +34,17 @@ export class Modules {
 
   type(id: number): string {
     return this.#data.types[this.#data.type[id] ?? -1] ?? "";
+  }
+
+  /** How many equal layers it lists: one row stands for all until it is opened. */
+  numEqual(id: number): number {
+    return this.#data.numEqual[id] ?? 0;
+  }
+
+  /** `40 × layers.*` where a row stands for equal layers, else the module's own name. */
+  label(id: number): string {
+    const num = this.numEqual(id);
+    return num === 0 ? this.name(id) : `${formatInteger(num)} × ${this.name(id)}.*`;
   }
 
   isFsdp(id: number): boolean {
@@ -58,7 +74,8 @@ export class Modules {
 
   /** Whether a row stands open: as its depth says, or the other way round by hand. */
   isOpen(id: number, depth: number | null, turned: boolean): boolean {
-    return this.tree.depth(id) < (depth ?? FIRST_DEPTH) !== turned;
+    const above = depth === null && this.#opened.has(id);
+    return (above || this.tree.depth(id) < (depth ?? FIRST_DEPTH)) !== turned;
   }
 
   /** Modules whose fqn or type holds every word; null where nothing is searched. */
@@ -121,7 +138,11 @@ function sumColumns(data: ModulesResponse): readonly BytesColumn[] {
   ];
 }
 
-/** Sums first, then the categories that are not zero everywhere. */
+function largestOf({ bytes }: BytesColumn): number {
+  return bytes.reduce((most, value) => (value > most ? value : most), 0);
+}
+
+/** Sums first, then the categories that are not zero everywhere, the largest first. */
 export function bytesColumns(data: ModulesResponse): readonly BytesColumn[] {
   const sums = sumColumns(data);
   const categories = data.categories
@@ -132,7 +153,8 @@ export function bytesColumns(data: ModulesResponse): readonly BytesColumn[] {
       group,
       bytes,
       baseline: baselineBytes,
-    }));
+    }))
+    .sort((a, b) => largestOf(b) - largestOf(a));
   return [...sums, ...categories];
 }
 

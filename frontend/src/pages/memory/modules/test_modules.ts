@@ -76,6 +76,7 @@ export function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesRespon
       isFsdp: Uint8Array.of(1, 0, 1, 1, 0),
       paramBytes: Float64Array.of(0, 0, 10, 10, 4),
       bufferBytes: Float64Array.of(0, 0, 0, 0, 0),
+      numEqual: Int32Array.of(0, 2, 0, 0, 0),
     },
     numCalls: Int32Array.of(1, 0, 1, 1, 1),
     callShown: Int32Array.of(0, -1, 0, 0, 0),

@@ -11,6 +11,8 @@ import type { StackHandle } from "../../../widgets/category_stack/types";
 import type { Boundary } from "../../../widgets/category_stack/spans";
 import type { ExportSource } from "../../../widgets/export/source";
 import { Failure, Skeleton } from "../../../widgets/state/state";
+import { useWidth } from "../../../widgets/line_chart/use_size";
+import { Segmented } from "../../shared/controls/choices";
 import { peakCommands } from "../../shared/range/peaks";
 import { rangeCommands } from "../../shared/range/commands";
 import { useRange } from "../../shared/range/use_range";
@@ -21,11 +23,15 @@ import { boundaryWords } from "./words";
 
 const PLOT_PX = 168;
 
+const AXES = {
+  time: ["Time", "As the clock ran"],
+  event: ["Events", "One after another: long kernels take no room"],
+} as const;
+
 export interface WindowTimelineProps {
   readonly view: ViewProps;
   readonly data: ModulesResponse;
   readonly params: ModulesParams;
-  readonly px: number;
   /** Fqn of the module that is selected. */
   readonly selected: string | null;
   /** The moment that the table shows, in microseconds; NaN where unknown. */
@@ -34,7 +40,9 @@ export interface WindowTimelineProps {
 }
 
 export function WindowTimeline(props: WindowTimelineProps) {
-  const { view, data, params, px } = props;
+  const { view, data, params } = props;
+  const box = useRef<HTMLElement>(null);
+  const px = useWidth(box);
   const { shown, settled, setRange } = useRange(
     view.params,
     view.setParams,
@@ -73,7 +81,13 @@ export function WindowTimeline(props: WindowTimelineProps) {
   if (live.error !== null && worthSaying(live.error, answer !== null)) {
     return <Failure failure={live.error} />;
   }
-  if (answer === null) return <Skeleton heightPx={PLOT_PX + 80} />;
+  if (answer === null) {
+    return (
+      <section ref={box}>
+        <Skeleton heightPx={PLOT_PX + 80} />
+      </section>
+    );
+  }
   if (answer.totalBytes.length === 0) return null;
   const pick = ({ module, state, call }: Boundary): void =>
     view.setParams(
@@ -85,31 +99,22 @@ export function WindowTimeline(props: WindowTimelineProps) {
       "push",
     );
   return (
-    <section class="modules-timeline" aria-label="Memory through the step">
-      <div class="segmented modules-axis" role="group" aria-label="Axis">
-        {(["time", "event"] as const).map((axis) => (
-          <button
-            key={axis}
-            type="button"
-            class="button"
-            aria-pressed={params.axis === axis}
-            title={
-              axis === "time"
-                ? "As the clock ran"
-                : "One after another: long kernels take no room"
-            }
-            onClick={() => {
-              // A range of one axis says nothing about the other.
-              view.setParams({
-                axis: axis === "time" ? null : axis,
-                t0: null,
-                t1: null,
-              });
-            }}
-          >
-            {axis === "time" ? "Time" : "Events"}
-          </button>
-        ))}
+    <section ref={box} class="modules-timeline" aria-label="Memory through the step">
+      <div class="modules-axis">
+        <Segmented
+          label="Axis"
+          options={["time", "event"] as const}
+          chosen={params.axis}
+          words={(axis) => AXES[axis]}
+          onChoose={(axis) => {
+            // A range of one axis says nothing about the other.
+            view.setParams({
+              axis: axis === "time" ? null : axis,
+              t0: null,
+              t1: null,
+            });
+          }}
+        />
       </div>
       <CategoryStack
         label={`Memory through the step, rank ${data.rank ?? 0}`}

@@ -1,6 +1,11 @@
 /** The words of module memory: states, windows, what is compared with. Pure. */
 
-import type { ModuleBaseline, ModuleState, ModuleWindow } from "../../../api/types.gen";
+import type {
+  ModuleBaseline,
+  ModulesResponse,
+  ModuleState,
+  ModuleWindow,
+} from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import type { Boundary } from "../../../widgets/category_stack/spans";
 
@@ -85,6 +90,15 @@ export function windowWords({ iteration, step }: ModuleWindow): string {
   return step === null ? call : `${call} · step ${formatInteger(step)}`;
 }
 
+/** `step 100`, or `train_batch, call 3`. */
+export function callWords(data: Pick<ModulesResponse, "windows" | "window">): string {
+  const found = data.windows.find((one) => one.id === data.window);
+  if (found?.function === "step" && found.step !== null)
+    return `step ${formatInteger(found.step)}`;
+  if (found === undefined || found.function === "") return "the tracked call";
+  return `${found.function}, call ${formatInteger(found.iteration)}`;
+}
+
 /** Windows by function, phase and attempt, the newest first in each. */
 export function windowOptions(
   windows: readonly ModuleWindow[],
@@ -102,20 +116,6 @@ export function windowOptions(
   }
   return [...groups].map(([group, options]) => ({ group, options }));
 }
-
-export const AGAINST_WORDS: Readonly<Record<ModuleBaseline["kind"], string>> = {
-  state: "another state",
-  window: "another tracked step",
-  rank: "another rank",
-  median: "the median of all ranks",
-};
-
-export const AGAINST_KINDS: readonly ModuleBaseline["kind"][] = [
-  "state",
-  "window",
-  "rank",
-  "median",
-];
 
 /** What differences are taken from, for headings and tooltips. */
 export function baselineWords(

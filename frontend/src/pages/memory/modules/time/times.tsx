@@ -18,7 +18,7 @@ import { SearchBox } from "../../../shared/controls/search_box";
 import { TraceFrame, useProfiled } from "../../../time/profiled/trace_choice";
 import type { ViewProps } from "../../../shared/view_props";
 import { FIRST_DEPTH, readModules } from "../params";
-import { DepthSelect } from "../table_bar";
+import { DepthSelect } from "../controls";
 import { TimeFlame } from "./flame";
 import { TIME_KEYS, timeColumns, timeRows, timesTable, USUAL_TIMES } from "./rows";
 

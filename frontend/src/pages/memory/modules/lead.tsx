@@ -1,11 +1,105 @@
-/** What is known of the window shown, and in plain words what its numbers are not. */
+/** The page's first lines: what takes most, what belongs to modules, and what to know. */
 
-import type { ModuleFacts, ModulesResponse } from "../../../api/types.gen";
-import { formatInteger, type ByteUnit } from "../../../base/bytes";
+import type { ModuleFacts, ModulesResponse, ModuleState } from "../../../api/types.gen";
+import { formatBytesExact, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+import { categoryLabel, categoryNoun } from "../../../model/category";
 import { formatQuantity } from "../../../model/words/quantity";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
+import type { Modules } from "./rows";
+import { baselineWords, callWords, STATE_WORDS } from "./words";
+
+const AT: Partial<Record<ModuleState, string>> = {
+  window_start: "at the start of",
+  before_optimizer: "before the optimizer in",
+  after_optimizer: "after the optimizer in",
+  window_end: "at the end of",
+};
+
+/** ` peak, step 100, rank 41`; behind how much it was. */
+export function momentWords(data: ModulesResponse): string {
+  const rank = `rank ${data.rank ?? 0}`;
+  const at = AT[data.state];
+  return at === undefined
+    ? ` peak, ${callWords(data)}, ${rank}`
+    : ` ${at} ${callWords(data)}, ${rank}`;
+}
+
+export interface LeadProps {
+  readonly data: ModulesResponse;
+  readonly modules: Modules;
+  readonly byteUnit: ByteUnit;
+  readonly onModule: (fqn: string) => void;
+}
+
+/** `Activations of 40 × layers.* are 37.4 GiB of the 65.9 GiB peak, step 100, rank 41.` */
+export function Lead({ data, modules, byteUnit, onModule }: LeadProps) {
+  const { split } = data;
+  if (split === null || data.measure === "total") {
+    const what = data.measure === "held" ? "Memory of each module" : "The rank’s total";
+    return (
+      <p class="modules-lead">
+        {what}: {STATE_WORDS[data.state]}, {callWords(data)}, rank {data.rank ?? 0}.
+      </p>
+    );
+  }
+  const size = (bytes: number) => (
+    <strong title={formatBytesExact(bytes)}>
+      {formatQuantity(bytes, "bytes", byteUnit)}
+    </strong>
+  );
+  const { name, module, bytes } = split.largest;
+  const id = module === null ? null : modules.idOf(module);
+  return (
+    <p class="modules-lead">
+      {categoryNoun(name)}{" "}
+      {module === null ? (
+        "outside all modules"
+      ) : (
+        <>
+          of{" "}
+          <button
+            type="button"
+            class="text-button"
+            title={`${module}: its details`}
+            onClick={() => onModule(module)}
+          >
+            {id === null ? module : modules.label(id)}
+          </button>
+        </>
+      )}{" "}
+      are {size(bytes)} of the {size(split.totalBytes)}
+      {momentWords(data)}.
+    </p>
+  );
+}
+
+/** Categories of the rest that are named; of more, the largest. */
+const MOST_NAMED = 3;
+
+/** `Modules hold 41.9 GiB; 24.0 GiB belong to no module (other 24.0 GiB).` */
+export function splitWords(
+  { split, baseline, windows }: ModulesResponse,
+  byteUnit: ByteUnit,
+): string {
+  const size = (bytes: number) => formatQuantity(bytes, "bytes", byteUnit);
+  const against =
+    baseline === null
+      ? ""
+      : `Shown: the difference from ${baselineWords(baseline, windows)}.`;
+  if (split === null) return against;
+  const rest = split.unattributed.toSorted((a, b) => b.bytes - a.bytes);
+  const named = rest
+    .slice(0, MOST_NAMED)
+    .map(({ name, bytes }) => `${categoryLabel(name).toLowerCase()} ${size(bytes)}`);
+  if (rest.length > MOST_NAMED) named.push("…");
+  const none =
+    named.length === 0
+      ? ""
+      : `; ${size(split.unattributedBytes)} belong to no module (${named.join(", ")})`;
+  return `Modules hold ${size(split.heldBytes)}${none}. ${against}`.trimEnd();
+}
 
 const BACKENDS: ReadonlyMap<string, string> = new Map([
   ["fsdp2", "FSDP2"],
