@@ -73,8 +73,6 @@ class SegmentBlocks(Columns, frozen=True):
     offset: F64Column
     """Bytes from the segment's address."""
     size: F64Column
-    requested_bytes: F64Column
-    """0 of free blocks."""
     state: U8Column
     """0 free, 1 allocated, 2 pending free."""
     life: I32Column
@@ -112,6 +110,19 @@ class SegmentArenas(Columns, frozen=True):
     """What `torch.cuda.empty_cache()` would give back."""
 
 
+class SegmentObstacle(Struct, frozen=True):
+    """Neighbouring blocks whose live ones, freed, would make room for a request."""
+
+    segment_address: float
+    offset: float
+    """Bytes from the segment's address; likewise `size`: live and free blocks."""
+    size: float
+    num_live: int
+    live_bytes: float
+    stack: int
+    """That holds most of these; -1: none."""
+
+
 class SegmentRequest(Struct, frozen=True):
     """A request at this moment: where it would go, or what is in the way."""
 
@@ -136,17 +147,17 @@ class SegmentRequest(Struct, frozen=True):
     """What would have to be reserved anew."""
     device_free_bytes: float | None
     """None: not recorded."""
+    obstacle: SegmentObstacle | None
+    """None: it fits, or no segment that it may use is as long."""
 
 
 class SegmentPins(Columns, frozen=True):
-    """Partly free segments, most free first, with the stack that holds most in each."""
+    """Segments with pinned free memory, most free first: the stack that holds most."""
 
     segment_address: F64Column
-    free_bytes: F64Column
     live_bytes: F64Column
     num_live: I32Column
     stack: I32Column
-    stack_bytes: F64Column
 
 
 class SegmentPinners(Columns, frozen=True):

@@ -45,13 +45,32 @@ def test_segments_open_at_the_error_and_at_any_other_moment(
     see(tab(page), "out of memory, asked for")
     failed = event_number(page)
     assert is_coloured(tab(page).locator(".segment-map canvas").first, 6)
-    # What was asked for did not fit, and a smaller request would.
-    request = tab(page).get_by_role("region", name="Would a request fit")
-    see(request, "The request that failed")
+    # The request did not fit, because of one block, and a smaller one would.
+    request = tab(page).get_by_role("region", name="Why memory cannot be used")
+    see(request, "An allocation of 605 MiB failed although")
+    see(request, "Freeing one block")
+    see(tab(page).get_by_role("grid", name="Lines that pin free memory"), "train.py")
+    request.get_by_role("button", name="Show it on the map").click()
+    see(tab(page).get_by_role("region", name="The pinned block"), "135 MiB")
+    page.keyboard.press("Escape")
+    # Turned over the map, the wheel scrolls the page; with Ctrl it zooms.
+    box = tab(page).locator(".segment-sight").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 400, min(box["y"] + 60, 600))
+    page.mouse.wheel(0, -3000)
+    expect(request).to_be_in_viewport()
+    tab(page).get_by_text("4 GiB a line").wait_for(state="attached")
+    box = tab(page).locator(".segment-sight").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 400, box["y"] + 40)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    page.keyboard.up("Control")
+    tab(page).get_by_text("2 GiB a line").wait_for(state="attached")
     request.get_by_label("Bytes of a request").fill("1 KiB")
-    request.get_by_role("button", name="Ask").click()
+    request.get_by_role("button", name="Check").click()
     hash_holds(page, "request=1024")
-    see(request, "Would it fit?")
+    see(request, "1.00 KiB fits")
     see(tab(page).get_by_role("region", name="Arenas"), "large")
     # The moment is a number, a step of the arrow keys, or a mark.
     # What is drawn between typing and Enter leaves the typing alone.

@@ -1469,7 +1469,6 @@ export interface SegmentRows {
 export interface SegmentBlocks {
   readonly offset: Float64Array;
   readonly size: Float64Array;
-  readonly requestedBytes: Float64Array;
   readonly state: Uint8Array;
   readonly life: Int32Array;
   readonly stack: Int32Array;
@@ -1497,6 +1496,16 @@ export interface SegmentArenas {
   readonly releasableBytes: Float64Array;
 }
 
+/** Neighbouring blocks whose live ones, freed, would make room for a request. */
+export interface SegmentObstacle {
+  readonly segmentAddress: number;
+  readonly offset: number;
+  readonly size: number;
+  readonly numLive: number;
+  readonly liveBytes: number;
+  readonly stack: number;
+}
+
 /** A request at this moment: where it would go, or what is in the way. */
 export interface SegmentRequest {
   readonly isOom: boolean;
@@ -1513,16 +1522,15 @@ export interface SegmentRequest {
   readonly releasableBytes: number;
   readonly newSegmentBytes: number;
   readonly deviceFreeBytes: number | null;
+  readonly obstacle: SegmentObstacle | null;
 }
 
-/** Partly free segments, most free first, with the stack that holds most in each. */
+/** Segments with pinned free memory, most free first: the stack that holds most. */
 export interface SegmentPins {
   readonly segmentAddress: Float64Array;
-  readonly freeBytes: Float64Array;
   readonly liveBytes: Float64Array;
   readonly numLive: Int32Array;
   readonly stack: Int32Array;
-  readonly stackBytes: Float64Array;
 }
 
 /** By stack: free bytes that could go back to the device without its blocks. */

@@ -21,7 +21,13 @@ from tb_plugin.analysis.allocator.rounding import (
 from tb_plugin.analysis.arrays import NOTHING, grouped, highest, numbered, sums
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
 from tb_plugin.api.blocks import AllocationLedger, LedgerEntry
-from tb_plugin.api.segments import FreeSizes, SegmentArenas, SegmentPinners, SegmentPins
+from tb_plugin.api.segments import (
+    FreeSizes,
+    SegmentArenas,
+    SegmentObstacle,
+    SegmentPinners,
+    SegmentPins,
+)
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
@@ -171,16 +177,58 @@ def fit(
     )
 
 
+def obstacle(
+    state: SegmentState, found: Fit, life_stack: Ints, *, pool: int, stream: int
+) -> SegmentObstacle | None:
+    """The fewest live bytes between free blocks whose end would serve a request.
+
+    Of all stretches of neighbouring blocks that are long enough, in segments that the
+    request may use, the one with the fewest live bytes. None: no segment is as long.
+    """
+    segments, blocks = state.segments, state.blocks
+    usable = (
+        (segments.is_large == found.is_large)
+        & (np.maximum(segments.pool, 0) == pool)
+        & (segments.stream == stream)
+    )
+    rows = np.flatnonzero(usable[blocks.segment])
+    segment, size = blocks.segment[rows], blocks.size[rows]
+    live = np.where(blocks.state[rows] == INACTIVE, 0, size)
+    before, live_before = (np.append(0, np.cumsum(one)) for one in (size, live))
+    first = np.arange(len(rows))
+    end = np.searchsorted(before, before[:-1] + found.size)
+    inside = np.flatnonzero(end <= len(rows))
+    inside = inside[segment[end[inside] - 1] == segment[inside]]
+    if not len(inside):
+        return None
+    first, end = first[inside], end[inside]
+    best = np.argmin(live_before[end] - live_before[first])
+    chosen = np.arange(first[best], end[best])
+    held = rows[chosen[live[chosen] > 0]]
+    stacks, which = grouped(life_stack[blocks.life[held]])
+    by_stack = sums(which, blocks.size[held], len(stacks))
+    address = int(segments.address[segment[chosen[0]]])
+    return SegmentObstacle(
+        segment_address=float(address),
+        offset=float(blocks.address[rows[chosen[0]]] - address),
+        size=float(size[chosen].sum()),
+        num_live=len(held),
+        live_bytes=float(blocks.size[held].sum()),
+        stack=int(stacks[np.argmax(by_stack)]) if len(held) else NOTHING,
+    )
+
+
 def pins(
     state: SegmentState, life_stack: Ints, most: int
 ) -> tuple[SegmentPins, SegmentPinners]:
-    """Who keeps partly free segments reserved, at most so many of both.
+    """Who keeps free memory from being returned to the device, at most so many of both.
 
-    `life_stack` is `Lifetimes.stack`. Of expandable segments too, although these give
-    whole free pages back.
+    `life_stack` is `Lifetimes.stack`. Whole free pages of expandable segments go back
+    whoever has the rest: nobody pins these.
     """
     segments, blocks = state.segments, state.blocks
-    held = (segments.free_size > 0) & (segments.num_active > 0)
+    pinned = segments.free_size - releasable(state)
+    held = (pinned > 0) & (segments.num_active > 0)
     rows = np.flatnonzero((blocks.state != INACTIVE) & held[blocks.segment])
     segment, size = blocks.segment[rows], blocks.size[rows]
     stack = life_stack[blocks.life[rows]]
@@ -191,7 +239,7 @@ def pins(
     pair_segment, pair_stack = segment[first], which[first]
     return (
         _pinned(state, pair_segment, stacks[pair_stack], pair_bytes, most),
-        _pinners(state, pair_segment, pair_stack, pair_bytes, stacks, most),
+        _pinners(pinned, pair_segment, pair_stack, pair_bytes, stacks, most),
     )
 
 
@@ -206,24 +254,22 @@ def _pinned(
     found = segment[last]
     return SegmentPins(
         segment_address=segments.address[found],
-        free_bytes=segments.free_size[found],
         live_bytes=segments.total_size[found] - segments.free_size[found],
         num_live=segments.num_active[found],
         stack=stack[last],
-        stack_bytes=num_bytes[last],
     )
 
 
 def _pinners(
-    state: SegmentState,
+    pinned: Ints,
     segment: Ints,
     which: Ints,
     num_bytes: Ints,
     stacks: Ints,
     most: int,
 ) -> SegmentPinners:
-    free = state.segments.free_size[segment]
-    is_alone = np.bincount(segment, minlength=len(state.segments))[segment] == 1
+    free = pinned[segment]
+    is_alone = np.bincount(segment, minlength=len(pinned))[segment] == 1
     num = len(stacks)
     alone = sums(which[is_alone], free[is_alone], num)
     shared = sums(which[~is_alone], free[~is_alone], num)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_sizes, pins
+from tb_plugin.analysis.allocator.free_blocks import (
+    arenas,
+    fit,
+    free_sizes,
+    obstacle,
+    pins,
+)
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.arrays import NOTHING
@@ -77,7 +83,7 @@ def segments(
         categories=FOLDED,  # type: ignore[arg-type]  # these words
         free_sizes=free_sizes(in_sight),
         arenas=arenas(state),
-        request=_request(device, state, query),
+        request=_request(device, state, query, of_line),
         pins=pinned,
         pinners=pinners,
         oddities=tuple(
@@ -93,7 +99,7 @@ def default_moment(device: OpenDevice) -> int:
 
 
 def _order(found: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:
-    """Rows of `rows`; equal ones by address."""
+    """Rows of `rows`; equal ones by size, free bytes and address: the full ones together."""
     by = {
         "address": found.address,
         "size": -found.total_size,
@@ -101,7 +107,7 @@ def _order(found: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:
         "largest_free": -found.largest_free,
         "age": found.opened,
     }[sort]
-    return np.argsort(by[rows], kind="stable")
+    return np.lexsort([one[rows] for one in (-found.free_size, -found.total_size, by)])
 
 
 def _event(
@@ -149,7 +155,6 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
         "blocks": SegmentBlocks(
             offset=f64(blocks.address[block] - found.address[blocks.segment[block]]),
             size=f64(blocks.size[block]),
-            requested_bytes=f64(blocks.requested_size[block]),
             state=u8(blocks.state[block]),
             life=i32(life),
             stack=i32(stack),
@@ -159,7 +164,7 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
 
 
 def _request(
-    device: OpenDevice, state: SegmentState, query: SegmentsQuery
+    device: OpenDevice, state: SegmentState, query: SegmentsQuery, of_line: Ints
 ) -> SegmentRequest | None:
     """What was asked about, or else the request that failed at this event."""
     events, moment = device.replay.device.events, state.moment
@@ -177,6 +182,10 @@ def _request(
         return None
     rounding = device.replay.segments.rounding
     found = fit(state, rounding, num_bytes, pool=pool, stream=stream)
+    in_the_way = None
+    if not found.fits:
+        stacks = device.lives.stack
+        in_the_way = obstacle(state, found, of_line[stacks], pool=pool, stream=stream)
     return SegmentRequest(
         is_oom=is_oom and query.request is None,
         requested_bytes=float(num_bytes),
@@ -192,4 +201,5 @@ def _request(
         releasable_bytes=float(found.releasable_bytes),
         new_segment_bytes=float(found.new_segment_bytes),
         device_free_bytes=free,
+        obstacle=in_the_way,
     )

@@ -14,6 +14,7 @@ from tb_plugin.analysis.allocator.free_blocks import (
     arenas,
     fit,
     free_sizes,
+    obstacle,
     pins,
     releasable,
 )
@@ -104,23 +105,21 @@ def test_arenas_are_the_lists_of_the_model(model):
     found = arenas(state)
     pools, streams = model.snapshot.pools, model.snapshot.streams
     own = {
-        (pools[pool], streams[stream] != 0, bool(large)): (total, most, num)
-        for pool, stream, large, total, most, num in zip(
+        (pools[pool], streams[stream] != 0, bool(large)): (total, most)
+        for pool, stream, large, total, most in zip(
             found.pool,
             found.stream,
             found.is_large,
             found.free_bytes.tolist(),
             found.largest_free_bytes.tolist(),
-            found.num_free.tolist(),
             strict=True,
         )
-        if num
+        if total
     }
     truth = {
         (arena.pool_id, arena.stream != 0, arena.pool == LARGE): (
             sum(size for size, _, _ in arena.free),
             max(size for size, _, _ in arena.free),
-            len(arena.free),
         )
         for arena in model.allocator.arenas()
         if arena.free
@@ -154,24 +153,58 @@ def test_pins_are_what_live_blocks_keep_reserved(model):
         if blocks.life[row] != NOTHING:
             stack = int(replay.lives.stack[blocks.life[row]])
             holders[int(blocks.segment[row])][stack] += int(blocks.size[row])
-    partly = {s for s in holders if segments.free_size[s] > 0}
+    free = segments.free_size - releasable(state)
+    partly = {s for s in holders if free[s] > 0}
     segment_of = {float(at): row for row, at in enumerate(segments.address)}
     found = [segment_of[at] for at in pinned.segment_address.tolist()]
     assert set(found) == partly
-    assert (np.diff(pinned.free_bytes) <= 0).all()
+    assert (np.diff(segments.free_size[found]) <= 0).all()
     for row, segment in enumerate(found):
         held = holders[segment]
         assert pinned.live_bytes[row] == sum(held.values())
-        assert pinned.stack_bytes[row] == max(held.values())
         assert held[int(pinned.stack[row])] == max(held.values())
     for row, stack in enumerate(pinners.stack.tolist()):
         own = [s for s in partly if stack in holders[s]]
         alone = [s for s in own if len(holders[s]) == 1]
         assert pinners.num_segments[row] == len(own)
-        assert pinners.alone_bytes[row] == segments.free_size[alone].sum()
+        assert pinners.alone_bytes[row] == free[alone].sum()
         shared = [s for s in own if s not in alone]
-        assert pinners.shared_bytes[row] == segments.free_size[shared].sum()
+        assert pinners.shared_bytes[row] == free[shared].sum()
         assert pinners.live_bytes[row] == sum(holders[s][stack] for s in own)
+
+
+@given(ended, st.integers(1, 60 * MIB))
+def test_what_is_in_the_way_is_the_least_that_need_be_freed(model, wanted):
+    replay, state = at_end(model)
+    found = fit(state, replay.segments.rounding, wanted)
+    way = obstacle(state, found, replay.lives.stack, pool=0, stream=0)
+    segments, blocks = state.segments, state.blocks
+    costs = []
+    for row in range(len(segments)):
+        if segments.is_large[row] != found.is_large or segments.stream[row] != 0:
+            continue
+        if max(0, segments.pool[row]) != 0:
+            continue
+        own = np.flatnonzero(blocks.segment == row)
+        for start in range(len(own)):
+            for end in range(start + 1, len(own) + 1):
+                part = own[start:end]
+                if blocks.size[part].sum() >= found.size:
+                    held = part[blocks.state[part] != INACTIVE]
+                    costs.append(int(blocks.size[held].sum()))
+    if not costs:
+        assert way is None
+        return
+    assert way.live_bytes == min(costs)
+    low = way.segment_address + way.offset
+    inside = (blocks.address >= low) & (blocks.address < low + way.size)
+    held = np.flatnonzero(inside & (blocks.state != INACTIVE))
+    assert way.size >= found.size
+    assert way.size == blocks.size[inside].sum()
+    assert way.num_live == len(held)
+    assert way.live_bytes == blocks.size[held].sum()
+    stacks = replay.lives.stack[blocks.life[held]]
+    assert way.stack in stacks if len(held) else way.stack == NOTHING
 
 
 # Rounding.

@@ -116,6 +116,9 @@ def test_opens_at_the_error_and_says_what_was_in_the_way(tmp_path):
     assert request["largest_free_bytes"] < request["rounded_bytes"]
     assert request["device_free_bytes"] is not None
     assert found["pinners"]["alone_bytes"].sum() > 0
+    # Whatever is freed: no segment of it is as long as the request.
+    assert found["segments"]["total_bytes"].max() < request["rounded_bytes"]
+    assert request["obstacle"] is None
 
 
 def test_a_request_of_ones_own(asked):
@@ -125,6 +128,7 @@ def test_a_request_of_ones_own(asked):
     assert not found["is_large"]
     huge = asked.get("segments", moment=1500, request=1 << 50)["request"]
     assert not huge["fits"]
+    assert huge["obstacle"] is None
     assert asked.get("segments", moment=1500)["request"] is None
 
 

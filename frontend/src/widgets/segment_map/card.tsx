@@ -1,18 +1,17 @@
 /** What is under the pointer on the map. */
 
 import type { ReadonlySignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import type { HistoryFacts, SegmentsResponse } from "../../api/types.gen";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../base/bytes";
+import { formatBytes, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { categoryLabel } from "../../model/category";
 import type { CallStacks } from "../../model/stacks/call_stacks";
 import { ChartTip } from "../tip/chart_tip";
 import { blockFill, fillColour, fills, STATE, type SegmentFill } from "./fills";
 import type { MapHover } from "./segment_map";
-import { addressText, openedText, segmentKind, STATE_WORDS } from "./words";
+import { segmentKind, STATE_WORDS } from "./words";
 
-const CARD_PX = 190;
+const CARD_PX = 60;
 
 export interface SegmentCardProps {
   readonly hover: ReadonlySignal<MapHover | null>;
@@ -28,7 +27,7 @@ export interface SegmentCardProps {
 
 export function SegmentCard(props: SegmentCardProps) {
   const at = props.hover.value;
-  const { answer, facts, stacks, byteUnit, widthPx, heightPx } = props;
+  const { answer, stacks, byteUnit, widthPx, heightPx } = props;
   const { segments, blocks } = answer;
   if (at === null || at.row >= segments.address.length) return null;
   const { row, block } = at;
@@ -40,66 +39,39 @@ export function SegmentCard(props: SegmentCardProps) {
     above: at.y + CARD_PX > heightPx && at.y > heightPx / 2,
   };
   const isWhole = segments.numActive[row] === 0;
-  const size = block < 0 ? (segments.totalBytes[row] ?? 0) : (blocks.size[block] ?? 0);
+  const bytes = (value: number | undefined): string =>
+    formatBytes(value ?? 0, byteUnit);
   const state = block < 0 ? -1 : (blocks.state[block] ?? 0);
   const stack = block < 0 ? -1 : (blocks.stack[block] ?? -1);
-  const requested = block < 0 ? 0 : (blocks.requestedBytes[block] ?? 0);
-  const address =
-    (segments.address[row] ?? 0) + (block < 0 ? 0 : (blocks.offset[block] ?? 0));
   const category = answer.categories[blocks.category[block] ?? -1];
-  const line = (name: string, value: ComponentChildren) => (
-    <tr>
-      <td class="chart-note">{name}</td>
-      <td>{value}</td>
-    </tr>
-  );
+  const words =
+    state < 0
+      ? "segment"
+      : isWhole
+        ? "free segment"
+        : state === STATE.free
+          ? "free, inactive split"
+          : STATE_WORDS[state];
+  const look = { fill: props.fill, isWhole };
+  const known = fills(props.theme, answer.categories);
   const colour =
-    block < 0
-      ? "transparent"
-      : fillColour(
-          blockFill(fills(props.theme, answer.categories), answer, block, {
-            fill: props.fill,
-            isWhole,
-          }),
-        );
+    block < 0 ? "transparent" : fillColour(blockFill(known, answer, block, look));
+  const at_ = stack >= 0 && stacks !== null ? stacks.stackLabel(stack) : "";
   return (
     <ChartTip at={place} belowPx={12} kind="segment-card">
-      <div class="chart-tip-x segment-card-title">
+      <div class="segment-card-title">
         <span class="segment-swatch" style={{ background: colour }} />
-        {formatBytes(size, byteUnit)}{" "}
-        {state < 0
-          ? "segment"
-          : isWhole
-            ? "free segment"
-            : state === STATE.free
-              ? "free, inactive split"
-              : STATE_WORDS[state]}
+        <b>{bytes(block < 0 ? segments.totalBytes[row] : blocks.size[block])}</b>{" "}
+        {words}
         {state > STATE.free && category !== undefined && (
           <span class="quiet">{categoryLabel(category)}</span>
         )}
       </div>
-      {stack >= 0 && stacks !== null && (
-        <div class="segment-card-place">{stacks.stackLabel(stack)}</div>
-      )}
-      <table>
-        <tbody>
-          {line("at", <code>{addressText(address)}</code>)}
-          {line("size", formatBytesExact(size))}
-          {requested > 0 &&
-            requested < size &&
-            line(
-              "asked for",
-              `${formatBytesExact(requested)}, rounding adds ${formatBytes(size - requested, byteUnit)}`,
-            )}
-          {line(
-            "segment",
-            `${formatBytes(segments.totalBytes[row] ?? 0, byteUnit)}, ${formatBytes(segments.freeBytes[row] ?? 0, byteUnit)} free`,
-          )}
-          {line("", segmentKind(answer, row, facts))}
-          {line("came with", openedText(segments.opened[row] ?? -1))}
-        </tbody>
-      </table>
-      {state > STATE.free && <div class="chart-note">Click: stack and life.</div>}
+      <div class="segment-card-place">
+        {at_ === ""
+          ? `in ${bytes(segments.totalBytes[row])}, ${bytes(segments.freeBytes[row])} free, ${segmentKind(answer, row, props.facts)}`
+          : at_}
+      </div>
     </ChartTip>
   );
 }

@@ -8,9 +8,9 @@ import type { Pen } from "../export/pen";
 import type { Figure } from "../export/source";
 import { clipTo } from "../plot/axes";
 import { legendOf, type SegmentFill } from "./fills";
-import { headWords } from "./head";
 import type { SegmentLayout } from "./layout";
 import { paintOverlay } from "./overlay";
+import { headWords } from "./words";
 
 const RIGHT_PX = 16;
 /** Height of the words beside a segment. */
@@ -60,10 +60,13 @@ function paintHeads(pen: Pen, of: MapPicture): void {
   const { text, secondary } = tokens(of.theme);
   for (let row = rows[0]; row < rows[1]; row += 1) {
     const y = (layout.top[row] ?? 0) - scrollPx;
+    const folded = layout.numFolded[row] ?? 1;
+    if (folded === 0) continue;
     if (y < -1 || y + HEAD_PX > heightPx) continue;
     const { size, address, stream, below } = headWords(
       answer,
       row,
+      folded,
       of.facts,
       of.byteUnit,
     );

@@ -18,6 +18,8 @@ const LEAST_LINE_BYTES = 2 * MIB;
 /** Of many segments the long ones may need this many lines more, all together. */
 const MORE_LINES = 24;
 const FEW_LINES = 32;
+/** So many equal full segments are one line. */
+const LEAST_FOLDED = 3;
 const MOST_LINES = 20_000;
 
 /** Bytes of one line: alike for all, so that lengths compare, or each segment's own. */
@@ -29,53 +31,108 @@ export interface SegmentLayout {
   readonly numLines: Int32Array;
   /** CSS px; one more than rows. */
   readonly top: Float64Array;
+  /** By row: segments that its line stands for; 0: the line is an earlier row's. */
+  readonly numFolded: Int32Array;
+  /** By row: how many equal full segments begin there; 1 of any other. */
+  readonly runs: Int32Array;
+  /** Bytes of the line that earlier rows take. */
+  readonly offset: Float64Array;
   /** The same for all rows; null where each segment fills its line. */
   readonly equalBytes: number | null;
 }
 
-function linesAt(totalBytes: Float64Array, lineBytes: number): number {
+type Rows = Pick<
+  SegmentsResponse["segments"],
+  | "address"
+  | "totalBytes"
+  | "freeBytes"
+  | "pool"
+  | "stream"
+  | "isLarge"
+  | "isExpandable"
+>;
+
+function equalRuns(rows: Rows): Int32Array {
+  const { totalBytes, freeBytes, pool, stream, isLarge, isExpandable } = rows;
+  const alike = [totalBytes, freeBytes, pool, stream, isLarge, isExpandable];
+  const runs = new Int32Array(totalBytes.length).fill(1);
+  for (let row = 0; row < runs.length;) {
+    let end = row + 1;
+    while (
+      freeBytes[row] === 0 &&
+      end < runs.length &&
+      alike.every((column) => column[end] === column[row])
+    )
+      end += 1;
+    if (end - row >= LEAST_FOLDED) runs[row] = end - row;
+    row = end;
+  }
+  return runs;
+}
+
+function linesAt(totalBytes: readonly number[], lineBytes: number): number {
   let lines = 0;
   for (const size of totalBytes) lines += Math.max(1, Math.ceil(size / lineBytes));
   return lines;
 }
 
 /** The least bytes a line may stand for, so that the map is not endlessly long. */
-export function leastLineBytes(totalBytes: Float64Array): number {
+export function leastLineBytes(totalBytes: ArrayLike<number>): number {
+  const sizes = Array.from(totalBytes);
   let bytes = LEAST_LINE_BYTES / 16;
-  while (linesAt(totalBytes, bytes) > MOST_LINES + totalBytes.length) bytes *= 2;
+  while (linesAt(sizes, bytes) > MOST_LINES + sizes.length) bytes *= 2;
   return bytes;
 }
 
 /** Bytes of a line at which most segments can be seen into, and few lines are needed. */
-export function chosenLineBytes(totalBytes: Float64Array): number {
-  const most = Math.max(FEW_LINES, totalBytes.length + MORE_LINES);
+function chosenLineBytes(sizes: readonly number[]): number {
+  const most = Math.max(FEW_LINES, sizes.length + MORE_LINES);
   let bytes = LEAST_LINE_BYTES;
-  while (linesAt(totalBytes, bytes) > most) bytes *= 2;
+  while (linesAt(sizes, bytes) > most) bytes *= 2;
   return bytes;
 }
 
+/** `unfolded`: addresses of the first segments of runs that are shown one by one. */
 export function segmentLayout(
-  totalBytes: Float64Array,
+  rows: Rows,
   scale: SegmentScale,
+  unfolded: ReadonlySet<number> = new Set(),
 ): SegmentLayout {
+  const { totalBytes, address } = rows;
   const num = totalBytes.length;
+  const runs = equalRuns(rows);
+  const numFolded = new Int32Array(num);
+  for (let row = 0; row < num; row += runs[row] ?? 1) {
+    if (unfolded.has(address[row] ?? -1))
+      numFolded.fill(1, row, row + (runs[row] ?? 1));
+    else numFolded[row] = runs[row] ?? 1;
+  }
+  const single = [...totalBytes].filter((_, row) => numFolded[row] === 1);
   const equalBytes =
     scale === "fit"
       ? null
       : scale === "auto"
-        ? chosenLineBytes(totalBytes)
+        ? chosenLineBytes(single)
         : Math.max(scale, leastLineBytes(totalBytes));
   const lineBytes = new Float64Array(num);
   const numLines = new Int32Array(num);
+  const offset = new Float64Array(num);
   const top = new Float64Array(num + 1);
-  for (let row = 0; row < num; row += 1) {
+  for (let row = 0; row < num;) {
     const size = totalBytes[row] ?? 0;
-    lineBytes[row] = equalBytes ?? Math.max(size, 1);
-    numLines[row] = Math.max(1, Math.ceil(size / (lineBytes[row] ?? 1)));
-    const needed = (numLines[row] ?? 1) * LINE_PX + ROW_GAP_PX;
-    top[row + 1] = (top[row] ?? 0) + Math.max(LEAST_ROW_PX, needed);
+    const folded = numFolded[row] ?? 1;
+    const bytes = folded === 1 && equalBytes !== null ? equalBytes : folded * size;
+    const lines = folded === 1 ? Math.max(1, Math.ceil(size / Math.max(bytes, 1))) : 1;
+    const next = (top[row] ?? 0) + Math.max(LEAST_ROW_PX, lines * LINE_PX + ROW_GAP_PX);
+    for (let i = 0; i < folded; i += 1) {
+      lineBytes[row + i] = Math.max(bytes, 1);
+      numLines[row + i] = lines;
+      offset[row + i] = i * size;
+      top[row + i + 1] = i + 1 === folded ? next : (top[row] ?? 0);
+    }
+    row += folded;
   }
-  return { lineBytes, numLines, top, equalBytes };
+  return { lineBytes, numLines, top, numFolded, runs, offset, equalBytes };
 }
 
 /** The row at a height; -1 above the first or below the last. */
@@ -99,7 +156,8 @@ export function rowsBetween(
 ): readonly [number, number] {
   const num = layout.top.length - 1;
   if (num <= 0) return [0, 0];
-  const first = y0 <= 0 ? 0 : rowAt(layout, y0);
+  let first = y0 <= 0 ? 0 : rowAt(layout, y0);
+  while (first > 0 && layout.numFolded[first] === 0) first -= 1;
   const last = rowAt(layout, Math.max(0, y1));
   return [first < 0 ? num : first, last < 0 ? num : last + 1];
 }
@@ -116,10 +174,11 @@ export interface Piece {
 export function pieces(
   layout: SegmentLayout,
   row: number,
-  offset: number,
+  inSegment: number,
   size: number,
 ): readonly Piece[] {
   const bytes = layout.lineBytes[row] ?? 1;
+  const offset = (layout.offset[row] ?? 0) + inSegment;
   const above = (layout.top[row] ?? 0) + ABOVE_PX;
   const end = offset + size;
   const found: Piece[] = [];

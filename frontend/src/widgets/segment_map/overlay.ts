@@ -4,6 +4,7 @@ import type { SegmentsResponse } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import { FONT, type Pen } from "../export/pen";
 import { fitting } from "../plot/text";
+import { STATE } from "./fills";
 import {
   blocksOf,
   pieces,
@@ -33,9 +34,26 @@ export interface Overlay {
   readonly pinned: ReadonlyMap<number, string>;
 }
 
+/** Live blocks between free ones that keep a request from being served; all of them. */
+export function obstacleBlocks({
+  request,
+  segments,
+  blocks,
+}: Pick<SegmentsResponse, "request" | "segments" | "blocks">): readonly number[] {
+  const obstacle = request?.obstacle ?? null;
+  if (obstacle === null) return [];
+  const row = segments.address.indexOf(obstacle.segmentAddress);
+  if (row < 0) return [];
+  const [first, end] = blocksOf({ segments }, row);
+  return Array.from({ length: end - first }, (_, i) => first + i).filter((block) => {
+    const inside = (blocks.offset[block] ?? 0) - obstacle.offset;
+    return blocks.state[block] !== STATE.free && inside >= 0 && inside < obstacle.size;
+  });
+}
+
 export function paintOverlay(pen: Pen, of: Overlay): void {
   const { answer, layout, theme, heightPx, scrollPx, stack } = of;
-  const { border, link, text } = tokens(theme);
+  const { bad, border, link, text } = tokens(theme);
   const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
   const { segments, blocks } = answer;
   pen.font = FONT;
@@ -53,6 +71,7 @@ export function paintOverlay(pen: Pen, of: Overlay): void {
   }
   outlineBlock(pen, of, of.hovered, text, 1.5);
   outlineBlock(pen, of, of.selected, link, 2.5);
+  for (const block of obstacleBlocks(answer)) outlineBlock(pen, of, block, bad, 3);
 }
 
 function outlineBlock(
@@ -99,6 +118,7 @@ function note(pen: Pen, of: Overlay, row: number): void {
   const { segments, blocks } = answer;
   const words = pinned.get(segments.address[row] ?? -1);
   const free = segments.freeBytes[row] ?? 0;
+  if (layout.numFolded[row] !== 1) return;
   if (words === undefined || free < NOTE_LEAST_FREE * (segments.totalBytes[row] ?? 0)) {
     return;
   }

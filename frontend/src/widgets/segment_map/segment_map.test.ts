@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { SegmentsResponse } from "../../api/types.gen";
 import { PATTERN } from "../../render/raster";
 import { legendOf } from "./fills";
 import { mapFigure } from "./figure";
 import {
   BAR_PX,
-  chosenLineBytes,
   LINE_PX,
   pieces,
   rowAt,
@@ -12,11 +12,11 @@ import {
   rowsBetween,
   segmentLayout,
 } from "./layout";
-import { headWidth, headWords } from "./head";
+import { obstacleBlocks } from "./overlay";
 import { firstSegmentId, segmentQuads } from "./quads";
 import { steppedBlock } from "./segment_map";
 import { segmentsAnswer } from "./test_segments";
-import { addressText, segmentKind, segmentTable } from "./words";
+import { addressText, headWords, segmentKind, segmentTable } from "./words";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -42,47 +42,83 @@ const ANSWER = segmentsAnswer([
   { address: 0x7f0030000000, blocks: [[1, 2 * MIB]], unlisted: true },
 ]);
 
+/** Segments of these sizes, each full of one block. */
+function full(sizes: readonly number[]) {
+  return segmentsAnswer(
+    sizes.map((size, i) => ({ address: 0x7f0000000000 + i, blocks: [[1, size]] })),
+  );
+}
+
 describe("the map's rows", () => {
   it("gives every segment a line, and long ones as many as they need", () => {
-    const sizes = Float64Array.of(2 * MIB, 20 * MIB, 21 * MIB);
-    const layout = segmentLayout(sizes, 10 * MIB);
+    const { segments } = full([2 * MIB, 20 * MIB, 21 * MIB]);
+    const layout = segmentLayout(segments, 10 * MIB);
     expect([...layout.numLines]).toEqual([1, 2, 3]);
     expect(layout.top[1]).toBe(LINE_PX + 12);
     expect(layout.equalBytes).toBe(10 * MIB);
   });
 
   it("fills each line where lengths need not compare", () => {
-    const layout = segmentLayout(Float64Array.of(2 * MIB, 4 * GIB), "fit");
+    const layout = segmentLayout(full([2 * MIB, 4 * GIB]).segments, "fit");
     expect([...layout.numLines]).toEqual([1, 1]);
     expect(layout.equalBytes).toBeNull();
   });
 
   it("chooses lines that a few huge segments do not make endless", () => {
-    const one = Float64Array.of(80 * GIB);
-    expect((80 * GIB) / chosenLineBytes(one)).toBeLessThanOrEqual(32);
-    const many = new Float64Array(200).fill(20 * MIB);
-    expect(chosenLineBytes(many)).toBeLessThanOrEqual(64 * MIB);
+    const lineBytes = (sizes: readonly number[]): number =>
+      segmentLayout(full(sizes).segments, "auto").equalBytes ?? 0;
+    expect((80 * GIB) / lineBytes([80 * GIB])).toBeLessThanOrEqual(32);
+    const many = Array.from({ length: 200 }, (_, i) => (20 + i) * MIB);
+    expect(lineBytes(many)).toBeLessThanOrEqual(256 * MIB);
+  });
+
+  it("folds equal full segments into one line, until they are unfolded", () => {
+    const answer = full([4 * MIB, 2 * MIB, 2 * MIB, 2 * MIB, MIB, MIB]);
+    const { segments } = answer;
+
+    const layout = segmentLayout(segments, "auto");
+    expect([...layout.runs]).toEqual([1, 3, 1, 1, 1, 1]);
+    expect([...layout.numFolded]).toEqual([1, 3, 0, 0, 1, 1]);
+    expect(rowsBetween(layout, (layout.top[1] ?? 0) + 1, layout.top[1] ?? 0)).toEqual([
+      1, 4,
+    ]);
+    // Together they fill the line, one after another.
+    expect(pieces(layout, 2, 0, 2 * MIB)).toMatchObject([{ x0: 1 / 3, x1: 2 / 3 }]);
+    expect(pieces(layout, 3, 0, 2 * MIB)[0]?.y0).toBe(
+      pieces(layout, 1, 0, 2 * MIB)[0]?.y0,
+    );
+    expect(headWords(answer, 1, 3, FACTS, "auto")).toMatchObject({
+      size: "3 × 2.00 MiB",
+      address: "",
+      below: "full · large",
+    });
+    const unfolded = segmentLayout(segments, "auto", new Set([0x7f0000000001]));
+    expect([...unfolded.numFolded]).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(unfolded.runs[1]).toBe(3);
   });
 
   it("is never longer than a browser can scroll, whatever is asked for", () => {
-    const layout = segmentLayout(new Float64Array(2000).fill(80 * GIB), 1);
+    const layout = segmentLayout(
+      full(Array.from({ length: 2000 }, (_, i) => 80 * GIB + i)).segments,
+      1,
+    );
     expect(layout.top.at(-1)).toBeLessThan(2_000_000);
   });
 
   it("finds the row at a height, and rows in sight", () => {
-    const layout = segmentLayout(ANSWER.segments.totalBytes, "fit");
+    const layout = segmentLayout(ANSWER.segments, "fit");
     const row = LINE_PX + 12;
     expect(
       [-1, 0, row - 1, row, 4 * row - 1, 4 * row].map((y) => rowAt(layout, y)),
     ).toEqual([-1, 0, 0, 1, 3, -1]);
     expect(rowsBetween(layout, row + 1, 2 * row + 1)).toEqual([1, 3]);
-    expect(rowsBetween(segmentLayout(new Float64Array(0), "auto"), 0, 100)).toEqual([
+    expect(rowsBetween(segmentLayout(full([]).segments, "auto"), 0, 100)).toEqual([
       0, 0,
     ]);
   });
 
   it("breaks a block where its line ends", () => {
-    const layout = segmentLayout(Float64Array.of(30), 10);
+    const layout = segmentLayout(full([30]).segments, 10);
     // Lines have a least size, so this layout is made by hand.
     const own = { ...layout, lineBytes: Float64Array.of(10) };
     const found = pieces(own, 0, 5, 17);
@@ -112,7 +148,7 @@ describe("blocks of the map", () => {
   });
 
   it("are drawn with live ones upon free ones, by pattern and id", () => {
-    const layout = segmentLayout(ANSWER.segments.totalBytes, "fit");
+    const layout = segmentLayout(ANSWER.segments, "fit");
     const quads = segmentQuads(ANSWER, layout, "category", "light");
     expect([...quads.id]).toEqual([1, 3, 0, 2, 4, 5, firstSegmentId(ANSWER) + 3]);
     expect([...quads.pattern]).toEqual([
@@ -140,6 +176,18 @@ describe("blocks of the map", () => {
   });
 });
 
+describe("what is in the way of a request", () => {
+  it("is the live blocks of its stretch", () => {
+    const obstacle = {
+      ...{ segmentAddress: 0x7f0000000000, offset: 1 * MIB, size: 7 * MIB },
+      ...{ numLive: 1, liveBytes: 2 * MIB, stack: 2 },
+    };
+    const request = { obstacle } as SegmentsResponse["request"];
+    expect(obstacleBlocks({ ...ANSWER, request })).toEqual([2]);
+    expect(obstacleBlocks(ANSWER)).toEqual([]);
+  });
+});
+
 describe("words of the map", () => {
   it("say what a segment is", () => {
     expect(segmentKind(ANSWER, 0, FACTS)).toBe("large");
@@ -150,33 +198,29 @@ describe("words of the map", () => {
     expect(addressText(0x7f0000000000)).toBe("0x7f0000000000");
   });
 
-  it("have the room that streams and pools need, and no more than there is", () => {
-    expect(headWidth(ANSWER, FACTS, "auto")).toBe(220);
-    const streams = ["default", "0x55d2c0a1b2c0"];
+  it("stand left of a segment, with its stream and pool", () => {
+    const facts = { ...FACTS, streams: ["default", "0x55d2c0a1b2c0"] };
     const segments = {
       ...ANSWER.segments,
       stream: Int32Array.of(0, 1, 0, 0),
       pool: Int32Array.of(1, 1, 0, 0),
       isExpandable: new Uint8Array(4).fill(1),
     };
-    const facts = { ...FACTS, streams };
-    expect(headWords({ segments }, 1, facts, "auto")).toEqual({
+    expect(headWords({ segments }, 1, 1, facts, "auto")).toEqual({
       size: "20.0 MiB",
       address: "0x7f0010000000",
       stream: "stream 0x55d2c0a1b2c0",
       below: "20.0 MiB free · large · expandable · pool (0, 1)",
     });
-    const room = headWidth({ segments }, facts, "auto");
-    expect(room).toBeGreaterThan(280);
-    expect(room).toBeLessThanOrEqual(320);
-    const full = { ...segments, freeBytes: new Float64Array(4) };
-    expect(headWidth({ segments: full }, facts, "auto")).toBe(room);
-    const long = { ...facts, streams: ["default", "0x".padEnd(80, "f")] };
-    expect(headWidth({ segments }, long, "auto")).toBe(320);
   });
 
   it("list every segment in the table", () => {
-    const table = segmentTable(ANSWER, FACTS, null);
+    const table = segmentTable(
+      ANSWER,
+      FACTS,
+      null,
+      new Map([[0x7f0010000000, "pinned"]]),
+    );
     expect(table.numRows).toBe(4);
     expect(table.columns.every(({ values }) => values.length === 4)).toBe(true);
   });
@@ -186,7 +230,7 @@ describe("words of the map", () => {
       title: "Segments <now>",
       answer: ANSWER,
       facts: FACTS,
-      layout: segmentLayout(ANSWER.segments.totalBytes, "fit"),
+      layout: segmentLayout(ANSWER.segments, "fit"),
       fill: "category",
       theme: "light",
       byteUnit: "auto",

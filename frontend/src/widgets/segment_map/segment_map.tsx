@@ -1,6 +1,6 @@
 /**
- * Every segment of the allocator with its blocks, at one moment: a row each, scrolled
- * through virtually, drawn in a worker. The pointer reads every block.
+ * Every segment of the allocator with its blocks, at one moment: a row each, drawn in a
+ * worker. The page scrolls through them; only what is in sight is drawn.
  */
 
 import { useSignal } from "@preact/signals";
@@ -16,26 +16,35 @@ import { tokens, type Theme } from "../../base/tokens";
 import type { CallStacks } from "../../model/stacks/call_stacks";
 import { pixelOf } from "../../render/palette";
 import { RasterSurface } from "../../render/surface";
+import { ChartButton } from "../line_chart/chart_button";
 import { useWidth } from "../line_chart/use_size";
 import { devicePx, fitted, pixelRatio } from "../plot/canvas";
 import { SegmentCard } from "./card";
 import type { SegmentFill } from "./fills";
-import { headWidth, headWords } from "./head";
-import { blocksOf, rowOfBlock, rowsBetween, segmentLayout } from "./layout";
-import type { SegmentScale } from "./layout";
+import {
+  blocksOf,
+  pieces,
+  rowOfBlock,
+  rowsBetween,
+  type SegmentLayout,
+} from "./layout";
 import { paintOverlay } from "./overlay";
 import { firstSegmentId, segmentQuads } from "./quads";
 import "./segment_map.css";
-import { blockWords, openedText, segmentKind } from "./words";
+import { blockWords, HEAD_PX, headWords, openedText, segmentKind } from "./words";
 
 const LAYER = "blocks";
+/** What is longer is cut until all is asked for: other things stand below the map. */
+const MOST_PX = 900;
+/** Turns of the wheel, with a modifier key, up to the next scale. */
+const WHEEL_PX = 80;
 
 export interface SegmentMapProps {
   readonly label: string;
   readonly answer: SegmentsResponse;
   readonly facts: Pick<HistoryFacts, "pools" | "streams">;
   readonly stacks: CallStacks | null;
-  readonly scale: SegmentScale;
+  readonly layout: SegmentLayout;
   readonly fill: SegmentFill;
   /** The chosen block's life; null: none. */
   readonly life: number | null;
@@ -47,9 +56,12 @@ export interface SegmentMapProps {
   readonly onBlock: (block: number) => void;
   /** Row of `SegmentRows`. */
   readonly onSegment: (row: number) => void;
+  /** Shows equal full segments one by one, from this row on, or folds them again. */
+  readonly onFold: (row: number) => void;
+  /** 1: fewer bytes to a line, -1: more. */
+  readonly onZoom: (sign: 1 | -1) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  readonly heightPx: number;
   /** Told how to read the picture, for exports; null when it is gone. */
   readonly onReady: (shown: ShownMap | null) => void;
 }
@@ -76,29 +88,26 @@ export interface MapHover {
 }
 
 export function SegmentMap(props: SegmentMapProps) {
-  const { answer, facts, theme, fill, scale, heightPx, stacks, byteUnit, life } = props;
+  const { answer, layout, theme, fill, stacks, byteUnit, life } = props;
   const box = useRef<HTMLDivElement>(null);
-  const scroller = useRef<HTMLDivElement>(null);
+  const sight = useRef<HTMLDivElement>(null);
   const cells = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLCanvasElement>(null);
   const surface = useRef<RasterSurface | null>(null);
+  const turned = useRef(0);
   const [scrolled, setScrolled] = useState(0);
+  const [all, setAll] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
   const hover = useSignal<MapHover | null>(null);
   const spoken = useSignal("");
   const helpId = useId();
   const fullPx = useWidth(box);
-  const headPx = useMemo(
-    () => headWidth(answer, facts, byteUnit),
-    [answer, facts, byteUnit],
-  );
+  const headPx = HEAD_PX;
   const widthPx = Math.max(0, fullPx - headPx - 16);
-  const layout = useMemo(
-    () => segmentLayout(answer.segments.totalBytes, scale),
-    [answer, scale],
-  );
   const totalPx = layout.top.at(-1) ?? 0;
-  const scrollPx = Math.max(0, Math.min(scrolled, totalPx - heightPx));
+  const shownPx = all ? totalPx : Math.min(totalPx, MOST_PX);
+  const heightPx = Math.min(shownPx, Math.max(window.innerHeight, 200));
+  const scrollPx = Math.max(0, Math.min(scrolled, shownPx - heightPx));
   const quads = useMemo(
     () => segmentQuads(answer, layout, fill, theme),
     [answer, layout, fill, theme],
@@ -123,6 +132,17 @@ export function SegmentMap(props: SegmentMapProps) {
       made.dispose();
       surface.current = null;
     };
+  }, []);
+  useEffect(() => {
+    // Whatever scrolls the page: the part in sight sticks to its top.
+    const follow = (): void => {
+      const top = box.current?.getBoundingClientRect().top ?? 0;
+      const own = sight.current?.getBoundingClientRect().top ?? 0;
+      hover.value = null;
+      setScrolled(own - top);
+    };
+    window.addEventListener("scroll", follow, { capture: true, passive: true });
+    return () => window.removeEventListener("scroll", follow, { capture: true });
   }, []);
   useEffect(() => {
     const bg = pixelOf(tokens(theme).bg);
@@ -168,8 +188,7 @@ export function SegmentMap(props: SegmentMapProps) {
   }, [answer, layout]);
   useEffect(() => {
     // A block that a link names, or that was found elsewhere, comes into sight.
-    const row = rowOfBlock(answer, selected);
-    if (row >= 0) reveal(row);
+    reveal(selected);
   }, [selected >= 0, life]);
 
   const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
@@ -183,10 +202,23 @@ export function SegmentMap(props: SegmentMapProps) {
   });
   useEffect(() => () => told.current(null), []);
 
-  function reveal(row: number): void {
-    const [top, bottom] = [layout.top[row] ?? 0, layout.top[row + 1] ?? 0];
-    if (top >= scrollPx && bottom <= scrollPx + heightPx) return;
-    scroller.current?.scrollTo({ top: Math.max(0, (top + bottom - heightPx) / 2) });
+  function reveal(block: number): void {
+    const row = rowOfBlock(answer, block);
+    const [offset, size] = [
+      answer.blocks.offset[block] ?? 0,
+      answer.blocks.size[block] ?? 0,
+    ];
+    const [piece] = row < 0 ? [] : pieces(layout, row, offset, size);
+    const top = box.current?.getBoundingClientRect().top;
+    if (piece === undefined || top === undefined) return;
+    if (piece.y1 > shownPx) setAll(true);
+    const y = top + piece.y0;
+    if (y > 0 && y < window.innerHeight - 100) return;
+    const mark = document.createElement("span");
+    mark.style.cssText = `position:absolute;top:${piece.y0}px`;
+    box.current?.append(mark);
+    mark.scrollIntoView({ block: "center" });
+    mark.remove();
   }
 
   function hoverAt(event: MouseEvent): MapHover | null {
@@ -202,7 +234,7 @@ export function SegmentMap(props: SegmentMapProps) {
     const block = unlisted >= 0 ? -1 : pick.id;
     const row = unlisted >= 0 ? unlisted : rowOfBlock(answer, block);
     if (row < 0 || row >= answer.segments.address.length) return null;
-    return { x: x + headPx, y, row, block };
+    return { x: x + headPx, y: y + scrollPx, row, block };
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -213,16 +245,27 @@ export function SegmentMap(props: SegmentMapProps) {
       const next = steppedBlock(answer, at, by, event.shiftKey);
       if (next >= 0) pointAt(next);
     } else if (event.key === "Enter" && at >= 0) props.onBlock(at);
+    else if (event.key === "+" || event.key === "=") props.onZoom(1);
+    else if (event.key === "-") props.onZoom(-1);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
+  function onWheel(event: WheelEvent): void {
+    // Without a key the wheel is the page's.
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    turned.current += event.deltaY;
+    if (Math.abs(turned.current) < WHEEL_PX) return;
+    props.onZoom(turned.current < 0 ? 1 : -1);
+    turned.current = 0;
+  }
+
   function pointAt(block: number): void {
     const row = rowOfBlock(answer, block);
-    reveal(row);
-    const y = (layout.top[row] ?? 0) - scrollPx + 30;
-    hover.value = { x: headPx, y, row, block };
+    reveal(block);
+    hover.value = { x: headPx, y: (layout.top[row] ?? 0) + 30, row, block };
     spoken.value = blockWords(answer, block, stacks, byteUnit);
   }
 
@@ -230,18 +273,14 @@ export function SegmentMap(props: SegmentMapProps) {
   return (
     <div ref={box} class="segment-map">
       <div
-        ref={scroller}
-        class="segment-scroll"
-        style={{ height: `${heightPx}px` }}
+        class="segment-rows"
+        style={{ height: `${shownPx}px` }}
         tabIndex={0}
         role="application"
         aria-label={props.label}
         aria-describedby={helpId}
-        onScroll={(event) => {
-          hover.value = null;
-          setScrolled(event.currentTarget.scrollTop);
-        }}
         onKeyDown={onKeyDown}
+        onWheel={onWheel}
         onPointerMove={(event) => {
           hover.value = hoverAt(event);
         }}
@@ -255,7 +294,7 @@ export function SegmentMap(props: SegmentMapProps) {
           else props.onSegment(at.row);
         }}
       >
-        <div class="segment-sight" style={{ height: `${heightPx}px` }}>
+        <div ref={sight} class="segment-sight" style={{ height: `${heightPx}px` }}>
           <canvas
             ref={cells}
             style={{
@@ -272,27 +311,37 @@ export function SegmentMap(props: SegmentMapProps) {
               height: `${heightPx}px`,
             }}
           />
-          {Array.from({ length: Math.max(0, end - first) }, (_, i) => (
-            <Head
-              key={first + i}
-              row={first + i}
-              topPx={(layout.top[first + i] ?? 0) - scrollPx}
-              headPx={headPx}
-              {...props}
-            />
-          ))}
+          {Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i)
+            .filter((row) => layout.numFolded[row] !== 0)
+            .map((row) => (
+              <Head
+                key={row}
+                row={row}
+                topPx={(layout.top[row] ?? 0) - scrollPx}
+                {...props}
+              />
+            ))}
         </div>
-        <div style={{ height: `${Math.max(0, totalPx - heightPx)}px` }} />
       </div>
+      {totalPx > MOST_PX && (
+        <button type="button" class="text-button" onClick={() => setAll(!all)}>
+          {all ? "Show the first segments only" : "Show all segments"}
+        </button>
+      )}
       {failure !== null && (
         <p class="segment-failure" role="alert">
           The map could not be drawn: {failure}. Reload the page.
         </p>
       )}
-      <SegmentCard hover={hover} {...props} widthPx={widthPx + headPx} />
+      <SegmentCard
+        hover={hover}
+        {...props}
+        widthPx={widthPx + headPx}
+        heightPx={shownPx}
+      />
       <p id={helpId} class="off-screen">
-        {summary} Up and down go from block to block, with Shift from segment to
-        segment, Enter opens the block.
+        {summary} Up and down move from block to block, with Shift from segment to
+        segment; Enter opens the block; plus and minus zoom.
       </p>
       <p class="off-screen" aria-live="polite">
         {spoken}
@@ -324,44 +373,55 @@ export function steppedBlock(
 }
 
 function Head(
-  props: SegmentMapProps & {
-    readonly row: number;
-    readonly topPx: number;
-    readonly headPx: number;
-  },
+  props: SegmentMapProps & { readonly row: number; readonly topPx: number },
 ) {
-  const { row, topPx, headPx, answer, facts, byteUnit, segment, onSegment } = props;
+  const { row, topPx, answer, facts, byteUnit, segment, layout } = props;
   const { segments } = answer;
   const address = segments.address[row] ?? 0;
   const total = segments.totalBytes[row] ?? 0;
   const free = segments.freeBytes[row] ?? 0;
+  const folded = layout.numFolded[row] ?? 1;
+  const run = layout.runs[row] ?? 1;
   const kind = segmentKind(answer, row, facts);
-  const { size, address: at, stream, below } = headWords(answer, row, facts, byteUnit);
+  const words = headWords(answer, row, folded, facts, byteUnit);
   const pins = props.pinned.get(address);
+  const title =
+    folded > 1
+      ? [`${formatInteger(folded)} segments of ${formatBytesExact(total)}, ${kind}`]
+      : [
+          `${words.address}, ${formatBytesExact(total)}, ${kind}`,
+          `${formatBytesExact(free)} free, the largest block ${formatBytesExact(segments.largestFreeBytes[row] ?? 0)}`,
+          `Came with ${openedText(segments.opened[row] ?? -1)}`,
+          ...(pins === undefined ? [] : [pins]),
+        ];
   return (
-    <button
-      type="button"
-      tabIndex={-1}
+    <div
       class={address === segment ? "segment-head is-chosen" : "segment-head"}
-      style={{ top: `${topPx}px`, width: `${headPx - 12}px` }}
-      title={[
-        `${at}, ${formatBytesExact(total)}, ${kind}`,
-        `${formatBytesExact(free)} free, the largest block ${formatBytesExact(segments.largestFreeBytes[row] ?? 0)}`,
-        `Came with ${openedText(segments.opened[row] ?? -1)}`,
-        pins ?? "",
-      ]
-        .filter((line) => line !== "")
-        .join("\n")}
-      onClick={(event) => {
-        event.stopPropagation();
-        onSegment(row);
-      }}
+      style={{ top: `${topPx}px`, width: `${HEAD_PX - 12}px` }}
     >
-      <span>
-        <b>{size}</b> <code>{at}</code>
-        {stream !== "" && <span class="quiet"> · {stream}</span>}
-      </span>
-      <span class="quiet">{below}</span>
-    </button>
+      {run > 1 && (
+        <ChartButton
+          label={folded > 1 ? "Show them one by one" : "Fold equal full segments"}
+          icon={folded > 1 ? "right" : "down"}
+          onClick={() => props.onFold(row)}
+        />
+      )}
+      <button
+        type="button"
+        tabIndex={-1}
+        title={title.join("\n")}
+        onClick={(event) => {
+          event.stopPropagation();
+          if (folded > 1) props.onFold(row);
+          else props.onSegment(row);
+        }}
+      >
+        <span>
+          <b>{words.size}</b> <code>{words.address}</code>
+          {words.stream !== "" && <span class="quiet"> · {words.stream}</span>}
+        </span>
+        <span class="quiet">{words.below}</span>
+      </button>
+    </div>
   );
 }

@@ -62,9 +62,6 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
     blocks: {
       offset: Float64Array.from(offsets),
       size: Float64Array.from(blocks, ([, size]) => size),
-      requestedBytes: Float64Array.from(blocks, ([state, size]) =>
-        state === 0 ? 0 : size,
-      ),
       state: Uint8Array.from(blocks, ([state]) => state),
       life: ones,
       stack: ones.slice(),
@@ -91,11 +88,9 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
     request: null,
     pins: {
       segmentAddress: new Float64Array(0),
-      freeBytes: new Float64Array(0),
       liveBytes: new Float64Array(0),
       numLive: new Int32Array(0),
       stack: new Int32Array(0),
-      stackBytes: new Float64Array(0),
     },
     pinners: {
       stack: new Int32Array(0),

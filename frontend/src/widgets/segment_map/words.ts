@@ -80,11 +80,44 @@ export function blockWords(
     .join(", ");
 }
 
-/** Every segment as a row. */
+/** Left of a segment's blocks; what is longer ends in an ellipsis. */
+export const HEAD_PX = 236;
+
+export interface HeadWords {
+  readonly size: string;
+  /** "" of many segments in one line. */
+  readonly address: string;
+  /** "" where all segments are on one stream. */
+  readonly stream: string;
+  /** `1.00 GiB free · large`. */
+  readonly below: string;
+}
+
+export function headWords(
+  answer: Pick<SegmentsResponse, "segments">,
+  row: number,
+  folded: number,
+  facts: Pick<HistoryFacts, "pools" | "streams">,
+  byteUnit: ByteUnit,
+): HeadWords {
+  const { segments } = answer;
+  const size = formatBytes(segments.totalBytes[row] ?? 0, byteUnit);
+  const free = segments.freeBytes[row] ?? 0;
+  const fill = free === 0 ? "full" : `${formatBytes(free, byteUnit)} free`;
+  return {
+    size: folded > 1 ? `${formatInteger(folded)} × ${size}` : size,
+    address: folded > 1 ? "" : addressText(segments.address[row] ?? 0),
+    stream: segmentStream(answer, row, facts),
+    below: `${fill} · ${segmentArena(answer, row, facts)}`,
+  };
+}
+
+/** Every segment as a row; `pinned`: who keeps it, by its address. */
 export function segmentTable(
   answer: SegmentsResponse,
   facts: Pick<HistoryFacts, "pools" | "streams">,
   stacks: CallStacks | null,
+  pinned: ReadonlyMap<number, string>,
 ): Table {
   const { segments } = answer;
   const words = (of: (row: number) => string): readonly string[] =>
@@ -123,6 +156,10 @@ export function segmentTable(
           const stack = segments.stack[row] ?? -1;
           return stack < 0 || stacks === null ? "" : stacks.stackLabel(stack);
         }),
+      },
+      {
+        name: "pinned",
+        values: words((row) => pinned.get(segments.address[row] ?? -1) ?? ""),
       },
     ],
   };

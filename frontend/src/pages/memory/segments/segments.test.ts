@@ -3,7 +3,7 @@ import { ApiError, type Query } from "../../../api/client";
 import type { SegmentRequest, SegmentsResponse } from "../../../api/types.gen";
 import { segmentsAnswer } from "../../../widgets/segment_map/test_segments";
 import { rangeWords, readSegments, segmentWord } from "./state/params";
-import { requestWords } from "./state/request";
+import { pinWords, whyWords } from "./state/why";
 import { StateLoader } from "./state/states";
 
 const GIB = 2 ** 30;
@@ -24,7 +24,33 @@ const REFUSED: SegmentRequest = {
   releasableBytes: 0,
   newSegmentBytes: 2 * GIB,
   deviceFreeBytes: 1.31 * GIB,
+  obstacle: null,
 };
+
+/** What the page says of a request, or of none. */
+function why(request: SegmentRequest | null, facts = FACTS) {
+  const state = segmentsAnswer([
+    {
+      address: 0x7f0000000000,
+      blocks: [
+        [1, GIB],
+        [0, GIB / 2],
+      ],
+    },
+  ]);
+  const pinners = {
+    stack: Int32Array.of(3),
+    aloneBytes: Float64Array.of(GIB / 2),
+    sharedBytes: Float64Array.of(0),
+    liveBytes: Float64Array.of(GIB),
+    numSegments: Int32Array.of(1),
+  };
+  const stacks = { stackPlace: (stack: number) => `train.py:${stack}` };
+  return whyWords({
+    state: { ...state, pinners, request },
+    ...{ facts, stacks, byteUnit: "auto" },
+  });
+}
 
 describe("words of the URL", () => {
   it("are read and checked", () => {
@@ -61,32 +87,72 @@ describe("words of the URL", () => {
   });
 });
 
-describe("the sentence about a request", () => {
-  it("says what was asked, what was free, and what the device had", () => {
-    const words = requestWords(REFUSED, FACTS, "auto");
+describe("why memory cannot be used", () => {
+  it("is what was requested against the largest free block", () => {
+    const words = why(REFUSED);
     expect(words.tone).toBe("bad");
-    expect(words.headline).toBe("Largest free block 635 MiB < asked 2.00 GiB");
-    expect(words.more[0]).toContain("enough in all, but in pieces");
-    expect(words.more[1]).toContain("the device had 1.31 GiB");
+    expect(words.sentence).toBe(
+      "An allocation of 2.00 GiB failed although 5.10 GiB is free for large requests: the largest free block is 635 MiB.",
+    );
+    expect(words.figures.map(({ name }) => name)).toContain("Device had");
+    expect(words.figures.find(({ isCause }) => isCause)?.name).toBe(
+      "Largest free block",
+    );
+    expect(words.culprit).toBe(3);
+  });
+
+  it("names the fewest blocks that would have to go", () => {
+    const obstacle = {
+      segmentAddress: 0x7f0000000000,
+      ...{ offset: 0, size: 1.5 * GIB, numLive: 1, liveBytes: GIB, stack: 7 },
+    };
+    const words = why({ ...REFUSED, obstacle });
+    expect(words.more[0]).toBe(
+      "Freeing one block (1.00 GiB, train.py:7) would make room for it.",
+    );
+    expect(words.culprit).toBe(7);
+    const more = why({ ...REFUSED, obstacle: { ...obstacle, numLive: 4 } }).more;
+    expect(more[0]).toContain("4 blocks (1.00 GiB, mostly train.py:7)");
   });
 
   it("tells too little from pieces, and other streams' blocks", () => {
-    const little = requestWords({ ...REFUSED, freeBytes: GIB }, FACTS, "auto");
-    expect(little.more[0]).toContain("too little even in one piece");
-    const other = requestWords(
+    expect(why({ ...REFUSED, freeBytes: GIB }).sentence).toContain("only 1.00 GiB");
+    const other = why(
       { ...REFUSED, otherStreamLargestBytes: 3 * GIB },
       { ...FACTS, streams: ["default", "0x7"] },
-      "auto",
     );
-    expect(other.more.join(" ")).toContain("Another stream’s free memory");
-    expect(other.more[0]).toContain("on stream default");
+    expect(other.more.join(" ")).toContain("Another stream has a free block");
+    expect(other.sentence).toContain("on stream default");
+    const huge = why({ ...REFUSED, freeBytes: GIB, newSegmentBytes: 9 * GIB });
+    expect(huge.more[0]).toContain("larger than all that is reserved");
+    expect(huge.culprit).toBe(-1);
   });
 
   it("says that one fits", () => {
     const fits = { ...REFUSED, fits: true, isOom: false, largestFreeBytes: 3 * GIB };
-    const words = requestWords(fits, FACTS, "auto");
-    expect(words).toMatchObject({ tone: "ok" });
-    expect(words.headline).toBe("2.00 GiB fits: the largest free block is 3.00 GiB");
+    const words = why(fits);
+    expect(words).toMatchObject({ tone: "ok", culprit: -1 });
+    expect(words.sentence).toBe("2.00 GiB fits: the largest free block is 3.00 GiB.");
+  });
+
+  it("is what is free, and who pins it, where nothing was requested", () => {
+    const words = why(null);
+    expect(words.sentence).toBe(
+      "512 MiB of 1.50 GiB reserved is free, the largest block 512 MiB; none of it can be returned to the device.",
+    );
+    expect(words.more).toEqual(["train.py:3 alone keeps 512 MiB from being returned."]);
+    expect(words.culprit).toBe(3);
+  });
+
+  it("stands beside a segment that one line keeps", () => {
+    const pins = {
+      segmentAddress: Float64Array.of(0x7f),
+      liveBytes: Float64Array.of(GIB),
+      numLive: Int32Array.of(1),
+      stack: Int32Array.of(-1),
+    };
+    const words = pinWords({ ...segmentsAnswer([]), pins }, null, "auto");
+    expect(words.get(0x7f)).toBe("pinned by one block of 1.00 GiB");
   });
 });
 

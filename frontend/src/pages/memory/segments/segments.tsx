@@ -26,11 +26,12 @@ import { useStacks } from "../history/use_history";
 import type { ViewProps } from "../../shared/view_props";
 import { segmentCommands } from "./commands";
 import { EventList } from "./events/list";
-import { MapPart } from "./map_part";
+import { MapPart } from "./map";
 import { OverTime } from "./over_time";
 import { PARTS, rangeWords, readSegments, type SegmentsParams } from "./state/params";
 import { SegmentDrawer } from "./segment_drawer";
-import { pinnersTable, pinWords } from "./tables";
+import { pinWords } from "./state/why";
+import { pinnersTable } from "./why";
 import { Transport, type TransportActions } from "./transport";
 import { useMoment, useStates } from "./state/states";
 import { usePlaying } from "./state/playing";
@@ -291,7 +292,7 @@ function OfDevice({
             <button
               type="button"
               class="text-button"
-              title="Its life beside all others, at this moment"
+              title="Show this block among all others, at this moment"
               onClick={() =>
                 view.showPage("blocks", {
                   moment: at.toString(),
@@ -299,7 +300,7 @@ function OfDevice({
                 })
               }
             >
-              Show on Allocations
+              Show in Blocks
             </button>
           }
           close={() => setParams({ life: null })}

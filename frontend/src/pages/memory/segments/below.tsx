@@ -1,48 +1,55 @@
-/** Beside the map: what reserved memory is made of, and whether a request fits. */
+/** Below the map: reserved and free memory by kind, size and arena, and the settings. */
 
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type {
   HistoryDevice,
   HistoryFacts,
   SegmentsResponse,
-} from "../../../../api/types.gen";
+} from "../../../api/types.gen";
 import {
   formatBytes,
   formatBytesExact,
+  formatInteger,
   formatShare,
   type ByteUnit,
-} from "../../../../base/bytes";
-import { parseSize } from "../../../../model/block_search";
-import { Icon } from "../../../../widgets/icon/icon";
+} from "../../../base/bytes";
+import { bytesCell, numberColumn } from "../../../widgets/row_table/columns";
+import { ROW_PX, RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
 import { FreeHistogram } from "./free_histogram";
-import { requestWords } from "../state/request";
 
-export interface SideProps {
+const HEAD_PX = 40;
+const MOST_PX = 244;
+
+export interface BelowProps {
   readonly state: SegmentsResponse;
   readonly facts: HistoryFacts;
   readonly device: HistoryDevice;
-  /** Bytes somebody asks about; null: nobody does. */
-  readonly request: number | null;
-  readonly onRequest: (bytes: number | null) => void;
   readonly byteUnit: ByteUnit;
 }
 
-export function Side(props: SideProps) {
+export function Below(props: BelowProps) {
   const { state, byteUnit } = props;
   return (
-    <aside class="segments-side">
+    <div class="segments-below">
       <Reserved {...props} />
-      <Request {...props} />
       <FreeHistogram
         sizes={state.freeSizes}
         request={state.request}
         byteUnit={byteUnit}
       />
-    </aside>
+      <section aria-label="Arenas">
+        <div class="panel-head">
+          <h2>Arenas</h2>
+          <span class="quiet">no free block leaves its own</span>
+        </div>
+        <Arenas {...props} />
+      </section>
+      <Settings facts={props.facts} />
+    </div>
   );
 }
 
-function Reserved({ state, device, byteUnit }: SideProps) {
+function Reserved({ state, device, byteUnit }: BelowProps) {
   const { reservedBytes } = state;
   const parts = reservedParts(state);
   const capacity = device.capacityBytes;
@@ -84,83 +91,83 @@ function Reserved({ state, device, byteUnit }: SideProps) {
   );
 }
 
-function Request({ state, facts, request, onRequest, byteUnit }: SideProps) {
-  const [problem, setProblem] = useState("");
-  const asked = state.request;
-  const words = asked === null ? null : requestWords(asked, facts, byteUnit);
-  const ask = (text: string): void => {
-    if (text.trim() === "") {
-      setProblem("");
-      onRequest(null);
-      return;
-    }
-    const bytes = parseSize(text);
-    setProblem(bytes === null ? "Write a size like 512 MiB or 2g." : "");
-    if (bytes !== null) onRequest(Math.round(bytes));
-  };
+function Arenas({ state, facts, byteUnit }: BelowProps) {
+  const { arenas } = state;
+  const rows = useMemo(() => Int32Array.from(arenas.pool, (_, i) => i), [arenas]);
+  const bytes = (key: string, title: string, hint: string, values: Float64Array) =>
+    numberColumn(key, title, "76px", values, (one) => bytesCell(one, byteUnit), hint);
+  const columns: readonly RowColumn[] = [
+    {
+      key: "arena",
+      title: "Pool, stream, size class",
+      numeric: false,
+      width: "minmax(110px, 1fr)",
+      cell: (row) => {
+        const pool = facts.pools[arenas.pool[row] ?? -1] ?? "pool not recorded";
+        const stream = facts.streams[arenas.stream[row] ?? -1] ?? "?";
+        const kind = arenas.isLarge[row] === 1 ? "large" : "small";
+        const streams = facts.streams.length > 1 ? `, stream ${stream}` : "";
+        return { text: `${pool}${streams}, ${kind}` };
+      },
+    },
+    bytes("reserved", "Reserved", "All its segments", arenas.reservedBytes),
+    bytes("free", "Free", "All its free blocks", arenas.freeBytes),
+    bytes(
+      "largest",
+      "Largest free",
+      "The largest request that fits",
+      arenas.largestFreeBytes,
+    ),
+    bytes(
+      "releasable",
+      "Can go back",
+      "What torch.cuda.empty_cache() would give back to the device",
+      arenas.releasableBytes,
+    ),
+  ];
   return (
-    <section class="segments-card" aria-label="Would a request fit">
-      <div class="panel-head">
-        <h2>{asked?.isOom === true ? "The request that failed" : "Would it fit?"}</h2>
-      </div>
-      {words !== null && (
-        <div class={`request-words is-${words.tone}`} role="status">
-          <p>
-            <Icon name={words.tone === "ok" ? "check" : "warning"} />
-            <strong>{words.headline}</strong>
-          </p>
-          {words.more.map((line) => (
-            <p key={line} class="quiet">
-              {line}
-            </p>
-          ))}
-        </div>
-      )}
-      <form
-        class="request-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const box = event.currentTarget.elements.namedItem("bytes");
-          if (box instanceof HTMLInputElement) ask(box.value);
-        }}
-      >
-        <label>
-          <span class="quiet">Would</span>{" "}
-          <input
-            type="text"
-            name="bytes"
-            key={request ?? "none"}
-            placeholder="512 MiB"
-            autocomplete="off"
-            defaultValue={
-              request === null ? "" : formatBytes(request).replace(/\.0+ /, " ")
-            }
-            aria-label="Bytes of a request"
-          />{" "}
-          <span class="quiet">fit at this moment?</span>
-        </label>
-        <button type="submit" class="button">
-          Ask
-        </button>
-        {request !== null && (
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => {
-              setProblem("");
-              onRequest(null);
-            }}
-          >
-            Clear
-          </button>
-        )}
-      </form>
-      {problem !== "" && (
-        <p class="is-bad" role="alert">
-          {problem}
+    <RowTable
+      label="Arenas"
+      columns={columns}
+      rows={rows}
+      sort={null}
+      empty="Nothing is reserved."
+      heightPx={Math.min(HEAD_PX + ROW_PX * rows.length, MOST_PX)}
+    />
+  );
+}
+
+function Settings({ facts }: { readonly facts: HistoryFacts }) {
+  const { settings } = facts;
+  return (
+    <details class="segments-settings">
+      <summary>
+        Allocator settings{" "}
+        <span class="quiet">
+          {settings.length === 0
+            ? "not recorded in this file"
+            : `${formatInteger(settings.length)} as torch names them`}
+        </span>
+      </summary>
+      {settings.length === 0 ? (
+        <p class="quiet">
+          Snapshots of torch 2.1 and later hold them; this one does not.
         </p>
+      ) : (
+        <dl>
+          {settings.map(({ name, value }) => (
+            <div key={name}>
+              <dt>
+                <code>{name}</code>
+              </dt>
+              <dd>
+                <code>{value === "" ? "not set" : value}</code>
+              </dd>
+            </div>
+          ))}
+        </dl>
       )}
-    </section>
+    </details>
   );
 }
 

@@ -1,4 +1,4 @@
-/** The map with its tools, and beside it what is free and for whom. */
+/** Why memory cannot be used, the map with its tools, and what stands below it. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import type {
@@ -15,10 +15,10 @@ import type { ExportSource } from "../../../widgets/export/source";
 import { ChartButton } from "../../../widgets/line_chart/chart_button";
 import { mapFigure } from "../../../widgets/segment_map/figure";
 import {
-  chosenLineBytes,
   leastLineBytes,
   rowOfBlock,
   segmentLayout,
+  type SegmentLayout,
 } from "../../../widgets/segment_map/layout";
 import { SegmentLegend } from "../../../widgets/segment_map/legend";
 import { SegmentMap, type ShownMap } from "../../../widgets/segment_map/segment_map";
@@ -26,8 +26,9 @@ import { segmentTable } from "../../../widgets/segment_map/words";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { segmentWord, SORTS, type SegmentsParams } from "./state/params";
-import { Side } from "./side/side";
-import { pinWords, Tables } from "./tables";
+import { pinWords } from "./state/why";
+import { Below } from "./below";
+import { Why } from "./why";
 import { SORT_WORDS } from "./words";
 
 const MAP_PX = 500;
@@ -52,15 +53,22 @@ export function MapPart(props: MapPartProps) {
     () => pinWords(state, stacks, byteUnit),
     [state, stacks, byteUnit],
   );
+  const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
   const layout = useMemo(
-    () => segmentLayout(state.segments.totalBytes, params.scale),
-    [state, params.scale],
+    () => segmentLayout(state.segments, params.scale, unfolded),
+    [state, params.scale, unfolded],
   );
+  const zoom = (sign: 1 | -1): void => {
+    if (layout.equalBytes === null) return;
+    const bytes = layout.equalBytes * (sign > 0 ? 0.5 : 2);
+    const least = leastLineBytes(state.segments.totalBytes);
+    setParams({ scale: Math.max(bytes, least).toString() });
+  };
   const origin = originOf(view.run);
   const source: ExportSource = {
     origin,
     name: `${label} at event ${state.moment.moment}`,
-    table: () => segmentTable(state, facts, stacks),
+    table: () => segmentTable(state, facts, stacks, pinned),
     about: () => ({ device: device.device, moment: state.moment.moment }),
     figure: () => {
       const now = shown.current;
@@ -91,79 +99,85 @@ export function MapPart(props: MapPartProps) {
   const left = state.numSegments - state.segments.address.length;
   return (
     <>
-      <div class="segments-grid">
-        <figure class="chart">
-          <Tools {...props} asTable={asTable} setAsTable={setAsTable} source={source} />
-          {asTable ? (
-            <DataTable
-              label={label}
-              table={segmentTable(state, facts, stacks)}
-              heightPx={MAP_PX}
-            />
-          ) : state.segments.address.length === 0 ? (
-            <p class="quiet segments-none" style={{ height: `${MAP_PX}px` }}>
-              {isFiltered(params)
-                ? "No segment passes the filter at this moment."
-                : "Nothing is reserved at this moment."}
-            </p>
-          ) : (
-            <SegmentMap
-              label={label}
-              answer={state}
-              facts={facts}
-              stacks={stacks}
-              scale={params.scale}
-              fill={params.fill}
-              life={params.life}
-              segment={params.segment}
-              pinned={pinned}
-              onBlock={(block) => {
-                const life = state.blocks.life[block] ?? -1;
-                if (life >= 0) setParams({ life: life.toString(), segment: null });
-                // A free block has no story of its own; its segment has.
-                else onSegment(state.segments.address[rowOfBlock(state, block)] ?? 0);
-              }}
-              onSegment={(row) => onSegment(state.segments.address[row] ?? 0)}
-              theme={theme}
-              byteUnit={byteUnit}
-              heightPx={MAP_PX}
-              onReady={(now) => {
-                shown.current = now;
-              }}
-            />
-          )}
-          <SegmentLegend
-            answer={state}
-            fill={params.fill}
-            theme={theme}
-            byteUnit={byteUnit}
-          />
-          {left > 0 && (
-            <p class="quiet">
-              {formatInteger(left)} more segments are not drawn: filter, or sort another
-              way, to see them. Sums count them.
-            </p>
-          )}
-        </figure>
-        <Side
-          state={state}
-          facts={facts}
-          device={device}
-          request={params.request}
-          onRequest={(bytes) =>
-            setParams({ request: bytes === null ? null : bytes.toString() })
-          }
-          byteUnit={byteUnit}
-        />
-      </div>
-      <Tables
+      <Why
         state={state}
         facts={facts}
         stacks={stacks}
-        segment={params.segment}
-        onSegment={onSegment}
+        request={params.request}
+        onRequest={(bytes) =>
+          setParams({ request: bytes === null ? null : bytes.toString() })
+        }
+        onLife={(life) => setParams({ life: life.toString(), segment: null })}
         byteUnit={byteUnit}
       />
+      <figure class="chart segments-map">
+        <Tools
+          {...props}
+          layout={layout}
+          zoom={zoom}
+          asTable={asTable}
+          setAsTable={setAsTable}
+          source={source}
+        />
+        {asTable ? (
+          <DataTable
+            label={label}
+            table={segmentTable(state, facts, stacks, pinned)}
+            heightPx={MAP_PX}
+          />
+        ) : state.segments.address.length === 0 ? (
+          <p class="quiet segments-none" style={{ height: `${MAP_PX}px` }}>
+            {isFiltered(params)
+              ? "No segment passes the filter at this moment."
+              : "Nothing is reserved at this moment."}
+          </p>
+        ) : (
+          <SegmentMap
+            label={label}
+            answer={state}
+            facts={facts}
+            stacks={stacks}
+            layout={layout}
+            fill={params.fill}
+            life={params.life}
+            segment={params.segment}
+            pinned={pinned}
+            onBlock={(block) => {
+              const life = state.blocks.life[block] ?? -1;
+              if (life >= 0) setParams({ life: life.toString(), segment: null });
+              // A free block has no story of its own; its segment has.
+              else onSegment(state.segments.address[rowOfBlock(state, block)] ?? 0);
+            }}
+            onSegment={(row) => onSegment(state.segments.address[row] ?? 0)}
+            theme={theme}
+            byteUnit={byteUnit}
+            onFold={(row) => {
+              // The first of its run stands for it.
+              const first = state.segments.address[row] ?? -1;
+              const next = new Set(unfolded);
+              if (!next.delete(first)) next.add(first);
+              setUnfolded(next);
+            }}
+            onZoom={zoom}
+            onReady={(now) => {
+              shown.current = now;
+            }}
+          />
+        )}
+        <SegmentLegend
+          answer={state}
+          fill={params.fill}
+          theme={theme}
+          byteUnit={byteUnit}
+        />
+        {left > 0 && (
+          <p class="quiet">
+            {formatInteger(left)} more segments are not drawn: filter, or sort another
+            way, to see them. Sums count them.
+          </p>
+        )}
+      </figure>
+      <Below state={state} facts={facts} device={device} byteUnit={byteUnit} />
     </>
   );
 }
@@ -174,15 +188,24 @@ function isFiltered({ stream, pool, sizeClass }: SegmentsParams): boolean {
 
 function Tools(
   props: MapPartProps & {
+    readonly layout: SegmentLayout;
+    readonly zoom: (sign: 1 | -1) => void;
     readonly asTable: boolean;
     readonly setAsTable: (asTable: boolean) => void;
     readonly source: ExportSource;
   },
 ) {
   const { view, params, facts, state, asTable, setAsTable } = props;
-  const { setParams } = view;
+  const { setParams, byteUnit } = view;
   return (
     <div class="chart-bar segments-tools">
+      <figcaption>
+        Map{" "}
+        <span class="quiet">
+          {formatInteger(state.numSegments)} segments,{" "}
+          {formatBytes(state.reservedBytes, byteUnit)}
+        </span>
+      </figcaption>
       <Choice
         label="Sort"
         value={params.sort}
@@ -215,7 +238,7 @@ function Tools(
         chosen={params.pool}
         onChoose={(pool) => setParams({ pool })}
       />
-      <Scale {...props} />
+      <Scale view={view} layout={props.layout} zoom={props.zoom} />
       <Segmented
         label="What colours say"
         options={["category", "state"] as const}
@@ -227,7 +250,6 @@ function Tools(
         }
         onChoose={(fill) => setParams({ fill: fill === "category" ? null : fill })}
       />
-      <span class="segments-fill" />
       <ChartButton
         label={asTable ? "View as picture" : "View as table"}
         icon={asTable ? "chart" : "table"}
@@ -242,45 +264,46 @@ function Tools(
 }
 
 /** How many bytes a line is: equal for all, finer or coarser, or each segment its own. */
-function Scale({ view, params, state }: MapPartProps) {
+function Scale({
+  view,
+  layout,
+  zoom,
+}: {
+  readonly view: ViewProps;
+  readonly layout: SegmentLayout;
+  readonly zoom: (sign: 1 | -1) => void;
+}) {
   const { setParams, byteUnit } = view;
-  const sizes = state.segments.totalBytes;
-  const equal =
-    typeof params.scale === "number"
-      ? Math.max(params.scale, leastLineBytes(sizes))
-      : chosenLineBytes(sizes);
-  const set = (bytes: number): void =>
-    setParams({ scale: Math.max(bytes, leastLineBytes(sizes)).toString() });
   return (
     <span class="segments-scale">
       <Segmented
         label="Scale of the lines"
         options={["equal", "fit"] as const}
-        chosen={params.scale === "fit" ? "fit" : "equal"}
+        chosen={layout.equalBytes === null ? "fit" : "equal"}
         words={(one) =>
           one === "equal"
             ? [
                 "To scale",
                 "A line is the same bytes for all; longer segments go on below",
               ]
-            : ["Each fits", "Every segment fills its line, whatever its size"]
+            : ["Fill width", "Every segment fills its line, whatever its size"]
         }
         onChoose={(one) => setParams({ scale: one === "fit" ? "fit" : null })}
       />
-      {params.scale !== "fit" && (
+      {layout.equalBytes !== null && (
         <>
           <ChartButton
-            label="More bytes to a line"
+            label="More bytes to a line (-; Ctrl and wheel)"
             icon="minus"
-            onClick={() => set(equal * 2)}
+            onClick={() => zoom(-1)}
           />
           <span class="quiet">
-            {formatBytes(equal, byteUnit).replace(/\.0+ /, " ")} a line
+            {formatBytes(layout.equalBytes, byteUnit).replace(/\.0+ /, " ")} a line
           </span>
           <ChartButton
-            label="Fewer bytes to a line"
+            label="Fewer bytes to a line (+; Ctrl and wheel)"
             icon="plus"
-            onClick={() => set(equal / 2)}
+            onClick={() => zoom(1)}
           />
         </>
       )}
