@@ -116,6 +116,7 @@ export interface TraceNow {
   readonly clear: () => void;
   readonly perfetto: () => void;
   readonly table: () => void;
+  readonly mark: () => void;
   readonly source: ExportSource | null;
   readonly say: (sentence: string) => void;
 }
@@ -150,7 +151,8 @@ export function traceCommands(now: TraceNow): readonly Command[] {
       ["instant_before", "Previous instant", () => instant(-1), ","],
       ["perfetto", "Open in Perfetto", now.perfetto],
       ["table", "Sum up what is in sight by name", now.table, "t"],
-      ["clear", "Give up what was chosen", now.clear, "Escape"],
+      ["mark", "Set a mark; a second one measures between them", now.mark, "m"],
+      ["clear", "Clear selection", now.clear, "Escape"],
     ]),
     ...exportCommands({
       view: "trace",

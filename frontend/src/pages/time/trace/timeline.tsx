@@ -1,5 +1,6 @@
 /** The timeline with what belongs to it: tools above, the plot, details below. */
 
+import { useSignal } from "@preact/signals";
 import { useMemo, useRef, useLayoutEffect, useState } from "preact/hooks";
 import type {
   TraceResponse,
@@ -12,7 +13,6 @@ import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
 import { traceCommands, firstWindow, openPerfetto, rangeExport } from "./actions";
 import { Details, hasDetails } from "./details";
-import { layoutOf, tracksQuery, type NsRange } from "./plot/layout";
 import { MapStrip, useFamilies, useMap } from "./strip";
 import {
   absolute,
@@ -22,11 +22,22 @@ import {
   type TraceParams,
   useWindow,
   type Stretch,
+  toggled,
+  type SliceRef,
 } from "./state/params";
+import {
+  layoutOf,
+  pinnedTracks,
+  tracksNamed,
+  tracksQuery,
+  type Layout,
+  type NsRange,
+} from "./plot/layout";
 import { Plot } from "./plot/plot";
 import { Legend, Toolbar } from "./head";
 import { useChosen, useInstant, useInstants } from "./state/chosen";
 import { useMoves, useSearch } from "./state/moves";
+import type { Mark, Piece } from "./tiles/tile";
 import { useTraceTiles } from "./tiles/loader";
 import { summarySentence } from "./words";
 import { RULER_PX } from "./paint/lines";
@@ -43,9 +54,12 @@ export interface TimelineProps {
 
 export function Timeline({ view, params, answer }: TimelineProps) {
   const { client, run, theme, byteUnit, setParams } = view;
-  const { base, world, extent, layout, stamp } = useAxis(answer, params.closed);
+  const { base, world, extent, layout, pinned, stamp } = useAxis(answer, params);
   const tiles = useTraceTiles(client, run.id, world, layout, stamp);
+  const pinnedTiles = useTraceTiles(client, run.id, world, pinned, stamp);
   const { loader, version } = tiles;
+  const cursor = useSignal<number | null>(null);
+  const mark = useSignal<number | null>(null);
   const first = useMemo(
     () => firstWindow(answer, extent),
     [answer.focus?.startNs, answer.focus?.endNs, extent],
@@ -88,8 +102,17 @@ export function Timeline({ view, params, answer }: TimelineProps) {
     const { low, high } = shown.peek();
     setRange(Math.max(low, 0), Math.min(high, answer.endNs) + 1, "");
   };
+  const setMark = (): void => {
+    const { low, high } = shown.peek();
+    const here = cursor.peek() ?? chosen.selected?.startNs ?? (low + high) / 2;
+    const first = mark.peek();
+    mark.value = first === null ? here : null;
+    if (first === null) view.say("First mark set: press M again at the second");
+    else setRange(Math.min(first, here), Math.max(first, here) + 1, "");
+  };
   const clear = (): void => {
-    if (params.slice !== null || params.instant !== null) {
+    if (mark.peek() !== null) mark.value = null;
+    else if (params.slice !== null || params.instant !== null) {
       setParams(sliceWords(null));
     } else if (range !== null) setParams(rangeWords(null, ""));
     else if (find !== "") setParams({ find: null });
@@ -111,6 +134,7 @@ export function Timeline({ view, params, answer }: TimelineProps) {
       clear,
       perfetto: () => openPerfetto(answer, run, view.say),
       table: sumUp,
+      mark: setMark,
       source: sums === null ? null : rangeExport(sums, originOf(run)),
       say: view.say,
     }),
@@ -122,6 +146,57 @@ export function Timeline({ view, params, answer }: TimelineProps) {
   const { hits } = search;
   const hitsShift = hits === null ? 0 : since(base, BigInt(hits.t0));
   const map = useMap(loader, version, extent, theme, hits, hitsShift);
+  const common = {
+    answer,
+    window: shown,
+    world: extent,
+    find,
+    selected: chosen.selected ?? instant.place,
+    related: chosen.related,
+    arrows: chosen.arrows,
+    range:
+      range === null
+        ? null
+        : { low: since(base, range.low), high: since(base, range.high) },
+    onSelect: (piece: Piece | null): void => {
+      if (piece !== null) moves.choose(refOf(piece), false);
+      else if (params.slice !== null || params.instant !== null)
+        setParams(sliceWords(null));
+    },
+    onInstant: (mark: Mark): void => moves.chooseInstant(refOf(mark)),
+    onZoomTo: setWindow,
+    onRange: (next: NsRange, tracks: string): void => {
+      const low = Math.floor(Math.max(next.low, extent.low));
+      setRange(low, Math.ceil(Math.min(next.high, extent.high)), tracks);
+    },
+    onFit: fit,
+    onFold: (key: string): void => setParams({ closed: toggled(params.closed, key) }),
+    pins: params.pins,
+    onPin: (key: string): void => setParams({ pins: toggled(params.pins, key) }),
+    cursor,
+    mark,
+    theme,
+    byteUnit,
+    summary: summarySentence(answer),
+    scrollTo: moves.scrollTo,
+  };
+  const pinnedPx = Math.min(pinned.totalPx, Math.round(tallPx * 0.45));
+  const corner = (
+    <>
+      <input
+        type="search"
+        value={params.only}
+        placeholder="Filter tracks"
+        aria-label="Filter tracks by name"
+        title="Show only tracks with these words in their names: stream, rank 1, memory"
+        onInput={(event) => {
+          const { value } = event.currentTarget;
+          setParams({ tracks: value === "" ? null : value });
+        }}
+      />
+      <span class="quiet">{answer.steps.number.length > 0 && "steps"}</span>
+    </>
+  );
   return (
     <section class="trace-view" aria-label="Timeline">
       <div class="trace-above" ref={above}>
@@ -158,54 +233,31 @@ export function Timeline({ view, params, answer }: TimelineProps) {
         />
       </div>
       <div class={`trace-stage${hasDetails(params) ? " has-dock" : ""}`}>
-        <Plot
-          answer={answer}
-          layout={layout}
-          loader={loader}
-          version={version}
-          window={shown}
-          world={extent}
-          find={find}
-          selected={chosen.selected ?? instant.place}
-          related={chosen.related}
-          arrows={chosen.arrows}
-          range={
-            range === null
-              ? null
-              : { low: since(base, range.low), high: since(base, range.high) }
-          }
-          onSelect={(piece) => {
-            if (piece === null) {
-              if (params.slice !== null || params.instant !== null) {
-                setParams(sliceWords(null));
-              }
-              return;
-            }
-            const id = piece.trackKey.slice(0, piece.trackKey.lastIndexOf(":"));
-            moves.choose({ source: id, row: piece.row }, false);
-          }}
-          onInstant={({ trackKey, row }) => {
-            const source = trackKey.slice(0, trackKey.lastIndexOf(":"));
-            moves.chooseInstant({ source, row });
-          }}
-          onZoomTo={setWindow}
-          onRange={(next, tracks) => {
-            const low = Math.floor(Math.max(next.low, extent.low));
-            setRange(low, Math.ceil(Math.min(next.high, extent.high)), tracks);
-          }}
-          onFit={fit}
-          onFold={(key) => {
-            const closed = new Set(params.closed);
-            if (!closed.delete(key)) closed.add(key);
-            setParams({ closed: [...closed].join(",") });
-          }}
-          theme={theme}
-          byteUnit={byteUnit}
-          heightPx={tallPx}
-          label={label}
-          summary={summarySentence(answer)}
-          scrollTo={moves.scrollTo}
-        />
+        <div class="trace-plots">
+          {pinned.rows.length > 0 && (
+            <Plot
+              {...common}
+              layout={pinned}
+              loader={pinnedTiles.loader}
+              version={pinnedTiles.version}
+              heightPx={pinnedPx}
+              label={`${label}: pinned tracks`}
+              corner={corner}
+            />
+          )}
+          <Plot
+            {...common}
+            layout={layout}
+            loader={loader}
+            version={version}
+            heightPx={tallPx - pinnedPx}
+            label={label}
+            corner={pinned.rows.length > 0 ? null : corner}
+          />
+          {layout.rows.length === 0 && (
+            <p class="quiet trace-none">No track is called “{params.only}”.</p>
+          )}
+        </div>
         <Details
           view={view}
           params={params}
@@ -227,6 +279,12 @@ export function Timeline({ view, params, answer }: TimelineProps) {
   );
 }
 
+/** What the address calls a drawn piece or mark. */
+function refOf(drawn: { readonly trackKey: string; readonly row: number }): SliceRef {
+  const { trackKey, row } = drawn;
+  return { source: trackKey.slice(0, trackKey.lastIndexOf(":")), row };
+}
+
 /** Whether a track has anything that can be found. */
 function holds(track: TraceTrack | null): boolean {
   return track !== null && track.numSlices + track.numInstants > 0;
@@ -240,21 +298,31 @@ interface Axis {
     readonly highNs: number;
   };
   readonly extent: NsRange;
-  readonly layout: ReturnType<typeof layoutOf>;
+  readonly layout: Layout;
+  /** Of the tracks that stay at the top. */
+  readonly pinned: Layout;
   /** Names what tiles are of. */
   readonly stamp: string;
 }
 
 /** The axis and the tracks, made again only where they are others. */
-function useAxis(answer: TraceResponse, closed: ReadonlySet<string>): Axis {
+function useAxis(answer: TraceResponse, params: TraceParams): Axis {
   const base = useMemo(() => BigInt(answer.baseNs), [answer.baseNs]);
   const world = useMemo(() => {
     const slack = Math.max(10, answer.endNs * 0.004);
     return { base, lowNs: -slack, highNs: answer.endNs + slack };
   }, [base, answer.endNs]);
   const extent = useMemo(() => ({ low: world.lowNs, high: world.highNs }), [world]);
-  const closedWord = [...closed].join(",");
-  const layout = useMemo(() => layoutOf(answer, closed), [answer, closedWord]);
+  const { closed, pins, only } = params;
+  const words = [...closed, "", ...pins].join(",");
+  const layout = useMemo(
+    () => layoutOf(tracksNamed(answer, only), closed),
+    [answer, words, only],
+  );
+  const pinned = useMemo(
+    () => layoutOf(pinnedTracks(answer, pins), closed, true),
+    [answer, words],
+  );
   const stamp = useMemo(
     () =>
       JSON.stringify([
@@ -264,7 +332,7 @@ function useAxis(answer: TraceResponse, closed: ReadonlySet<string>): Axis {
       ]),
     [answer],
   );
-  return { base, world, extent, layout, stamp };
+  return { base, world, extent, layout, pinned, stamp };
 }
 
 /** The summary, and the page's own edge. */

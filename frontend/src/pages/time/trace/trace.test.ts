@@ -7,7 +7,9 @@ import {
   LANE_PX,
   laneTop,
   layoutOf,
+  pinnedTracks,
   rowsBetween,
+  tracksNamed,
   tracksQuery,
 } from "./plot/layout";
 import {
@@ -19,7 +21,7 @@ import {
 } from "./tiles/loader";
 import { busyColumns } from "./strip";
 import { fitting } from "./paint/paint";
-import { absolute, readTrace, since, sliceRef, stretch } from "./state/params";
+import { absolute, readTrace, since, sliceRef, stretch, toggled } from "./state/params";
 import { perfettoPlace } from "./perfetto";
 import { sortedRows } from "../../../model/shown_rows";
 import { rangeColumns } from "./range";
@@ -94,6 +96,27 @@ describe("the layout", () => {
     const folded = layoutOf(testTrace(), new Set(["a:0"]));
     expect(folded.byTrack.get("a:0")?.lanes).toBe(1);
     expect(laneTop(folded, "a:0", 5)).toBe(folded.byTrack.get("a:0")?.y);
+  });
+
+  it("holds those with all words in their names alone", () => {
+    const labels = (text: string) =>
+      layoutOf(tracksNamed(testTrace(), text), NONE).rows.map(({ label }) => label);
+    expect(labels("STREAM")).toEqual(["Rank 0", "GPU 0", "stream 7"]);
+    expect(labels("rank 1 python")).toEqual(["Rank 1", "python 7", "thread 1"]);
+    expect(labels("allocated peak")).toEqual(["Rank 1", "Memory", "Allocated peak"]);
+    expect(labels("nobody")).toEqual([]);
+    expect(labels("").length).toBe(10);
+  });
+
+  it("puts pinned tracks below no headings, each with its rank", () => {
+    const pins = readTrace(new Map([["pins", "b:0,a:1"]])).pins;
+    const { rows } = layoutOf(pinnedTracks(testTrace(), pins), NONE, true);
+    expect(rows.map(({ label, y }) => [label, y])).toEqual([
+      ["0: stream 7", 0],
+      ["1: thread 1", 22],
+    ]);
+    expect(toggled(pins, "a:1")).toBe("b:0");
+    expect(toggled(pins, "a:0")).toBe("b:0,a:1,a:0");
   });
 
   it("names tracks as the routes read them", () => {

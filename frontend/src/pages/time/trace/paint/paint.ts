@@ -1,5 +1,6 @@
 /** What lies over the raster: headings, steps, counters, labels, selections, the cursor. */
 
+import { formatNs } from "../words";
 import { tokens, type Theme } from "../../../../base/tokens";
 import { xToPx, type Viewport } from "../../../../render/viewport";
 import {
@@ -32,6 +33,7 @@ export function paintOverlay(
   paintLabels(canvas);
   paintInstants(canvas);
   paintRange(canvas);
+  paintMark(canvas);
   for (const place of paint.related) outline(canvas, place, "related");
   for (const arrow of paint.arrows) paintArrow(canvas, arrow);
   if (paint.hovered !== null) outline(canvas, paint.hovered, "hovered");
@@ -88,6 +90,19 @@ function paintRange({ context, range, toX, widthPx, heightPx, theme }: Canvas): 
   context.fillRect(Math.round(left), 0, 1, heightPx);
   context.fillRect(Math.round(right), 0, 1, heightPx);
   context.globalAlpha = 1;
+  const text = formatNs(range.high - range.low);
+  const wide = widthOf(context, text) + 2 * PAD_PX;
+  const from = Math.min(Math.max((left + right - wide) / 2, 0), widthPx - wide);
+  context.fillRect(from, 2, wide, LANE_PX);
+  context.fillStyle = tokens(theme).bg;
+  context.fillText(text, from + PAD_PX, 2 + LANE_PX / 2);
+}
+
+/** The first of two marks, until there is a second. */
+function paintMark({ context, markNs, toX, heightPx, theme }: Canvas): void {
+  if (markNs === null) return;
+  context.fillStyle = tokens(theme).link;
+  context.fillRect(Math.round(toX(markNs)), 0, 2, heightPx);
 }
 
 /** Names on the slices that are wide enough for them. */
@@ -138,6 +153,7 @@ export interface OverlayPaint {
   readonly related: readonly Place[];
   readonly arrows: readonly Arrow[];
   readonly range: NsRange | null;
+  readonly markNs: number | null;
   readonly cursorNs: number | null;
 }
 

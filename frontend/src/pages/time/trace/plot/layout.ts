@@ -35,7 +35,7 @@ export interface Layout {
   readonly byTrack: ReadonlyMap<string, Row>;
 }
 
-function trackLabel(track: TraceTrack): string {
+function trackLabel(track: Pick<TraceTrack, "kind" | "unit" | "name">): string {
   return track.kind === "counter" && track.unit !== null
     ? columnLabel(track.name)
     : track.name;
@@ -53,10 +53,40 @@ function trackHint(track: TraceTrack): string {
   return parts.join(" · ");
 }
 
-/** Ranks in order; their tracks by source and process, as the server gives them. */
+type Tracks = Pick<TraceResponse, "sources" | "tracks">;
+
+/** Those whose names, with their process's and rank's, hold all of some words. */
+export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
+  const words = text
+    .toLocaleLowerCase()
+    .replace(/rank\s+/gu, "rank")
+    .split(/\s+/u);
+  const named = ({ rank, process, ...track }: TraceTrack): boolean => {
+    const name = [`rank${rank ?? ""}`, process, track.name, trackLabel(track)];
+    const all = name.join(" ").toLocaleLowerCase();
+    return words.every((word) => all.includes(word));
+  };
+  return { sources, tracks: text === "" ? tracks : tracks.filter(named) };
+}
+
+/** Those that are pinned, by `id:index`. */
+export function pinnedTracks(
+  { sources, tracks }: Tracks,
+  pins: ReadonlySet<string>,
+): Tracks {
+  const key = ({ source, index }: TraceTrack) =>
+    `${sources[source]?.id ?? ""}:${index}`;
+  return { sources, tracks: tracks.filter((track) => pins.has(key(track))) };
+}
+
+/**
+ * Ranks in order; their tracks by source and process, as the server gives them. `flat`:
+ * without headings, so that each track names its rank.
+ */
 export function layoutOf(
-  answer: Pick<TraceResponse, "sources" | "tracks">,
+  answer: Tracks,
   closed: ReadonlySet<string>,
+  flat = false,
 ): Layout {
   const rows: Row[] = [];
   let y = 0;
@@ -73,7 +103,7 @@ export function layoutOf(
   for (const track of answer.tracks) {
     const source = answer.sources[track.source];
     if (source === undefined) continue;
-    if (track.rank !== rank) {
+    if (!flat && track.rank !== rank) {
       rank = track.rank;
       process = null;
       const label = rank === null ? "Rank not known" : `Rank ${rank}`;
@@ -83,7 +113,7 @@ export function layoutOf(
     }
     if (rankFolded) continue;
     const name = `${source.id}/${track.process}`;
-    if (name !== process) {
+    if (!flat && name !== process) {
       process = name;
       const key = `p${source.id}.${track.index}`;
       processFolded = add(heading("process", key, track.process, source.name));
@@ -104,7 +134,10 @@ export function layoutOf(
     add({
       kind: "track",
       key: trackKey,
-      label: trackLabel(track),
+      label:
+        flat && track.rank !== null
+          ? `${track.rank}: ${trackLabel(track)}`
+          : trackLabel(track),
       hint: trackHint(track),
       heightPx,
       foldable: counter || track.numLevels > 1,

@@ -3,6 +3,7 @@
  * second canvas. It listens to the window by itself, so that a pan renders nothing else.
  */
 
+import type { ComponentChildren } from "preact";
 import { useSignal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { TraceResponse } from "../../../../api/types.gen";
@@ -50,6 +51,14 @@ export interface PlotProps {
   readonly onRange: (range: NsRange, tracks: string) => void;
   readonly onFit: () => void;
   readonly onFold: (key: string) => void;
+  readonly pins: ReadonlySet<string>;
+  readonly onPin: (trackKey: string) => void;
+  /** Where the pointer is, over any plot of the page. */
+  readonly cursor: Signal<number | null>;
+  /** The first of two marks. */
+  readonly mark: ReadonlySignal<number | null>;
+  /** What stands above the names; null: this plot has no ruler. */
+  readonly corner: ComponentChildren;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly heightPx: number;
@@ -74,6 +83,7 @@ export function Plot(props: PlotProps) {
   const spoken = useSignal("");
   const helpId = useId();
   const widthPx = Math.max(0, useWidth(scroller) - NAMES_PX);
+  const rulerPx = props.corner === null ? 0 : RULER_PX;
   const totalPx = Math.max(layout.totalPx, heightPx);
   const colours = useMemo(() => new TraceColours(theme), [theme]);
   const scene: Scene = { ...props, colours, widthPx };
@@ -120,7 +130,12 @@ export function Plot(props: PlotProps) {
         stage.current?.rebuild();
         stage.current?.paintSoon();
       }),
-      hover.subscribe(() => stage.current?.paintSoon()),
+      hover.subscribe((at) => {
+        props.cursor.value = at?.ns ?? null;
+        stage.current?.paintSoon();
+      }),
+      props.cursor.subscribe(() => stage.current?.paintSoon()),
+      props.mark.subscribe(() => stage.current?.paintSoon()),
       props.scrollTo.subscribe((sought) => {
         if (sought !== null) bringIntoSight(sought, input);
       }),
@@ -128,7 +143,7 @@ export function Plot(props: PlotProps) {
     return () => {
       for (const stop of stops) stop();
     };
-  }, [shown, props.version, props.scrollTo, input]);
+  }, [shown, props.version, props.scrollTo, props.cursor, props.mark, input]);
   useEffect(() => {
     if (gestures.current === null) return undefined;
     return attachPlotGestures(gestures.current, input);
@@ -136,15 +151,11 @@ export function Plot(props: PlotProps) {
 
   return (
     <div class="trace-plot" ref={root} data-loading={loader.loading ? "" : undefined}>
-      <div class="trace-ruler" style={{ height: `${RULER_PX}px` }}>
+      <div class="trace-ruler" style={{ height: `${rulerPx}px` }}>
         <span class="trace-corner" style={{ width: `${NAMES_PX}px` }}>
-          <span class="quiet">since the beginning</span>
-          <span class="quiet">{props.answer.steps.number.length > 0 && "steps"}</span>
+          {props.corner}
         </span>
-        <canvas
-          ref={ruler}
-          style={{ width: `${widthPx}px`, height: `${RULER_PX}px` }}
-        />
+        <canvas ref={ruler} style={{ width: `${widthPx}px`, height: `${rulerPx}px` }} />
       </div>
       <div
         ref={scroller}
@@ -157,7 +168,7 @@ export function Plot(props: PlotProps) {
         }}
       >
         <div class="trace-inner" style={{ height: `${totalPx}px` }}>
-          <Names layout={layout} byteUnit={props.byteUnit} onFold={props.onFold} />
+          <Names {...props} />
           <div
             ref={gestures}
             class="trace-canvas"
@@ -199,9 +210,9 @@ export function Plot(props: PlotProps) {
         </p>
       )}
       <p id={helpId} class="off-screen">
-        {props.summary} The wheel zooms, dragging pans, shift and drag sums up a range.
-        W and S zoom, A and D pan, arrow up and down scroll, arrow left and right go
-        from slice to slice, F shows everything.
+        {props.summary} The wheel zooms, dragging pans, shift and drag measures a range,
+        as M does at its two ends. W and S zoom, A and D pan, arrow up and down scroll,
+        arrow left and right go from slice to slice, F shows everything.
       </p>
       <p class="off-screen" aria-live="polite">
         {spoken}
@@ -241,30 +252,22 @@ export const NAMES_PX = 212;
 
 const INDENT_PX = { rank: 4, process: 10, track: 18 } as const;
 
-export function Names(props: {
-  readonly layout: Layout;
-  readonly byteUnit: ByteUnit;
-  readonly onFold: (key: string) => void;
-}) {
+type NamesProps = Pick<PlotProps, "layout" | "byteUnit" | "onFold" | "pins" | "onPin">;
+
+function Names(props: NamesProps) {
   return (
     <div class="trace-names" style={{ width: `${NAMES_PX}px` }} aria-label="Tracks">
       {props.layout.rows.map((row) => (
-        <Name key={row.key} row={row} onFold={props.onFold} byteUnit={props.byteUnit} />
+        <Name key={row.key} {...props} row={row} />
       ))}
     </div>
   );
 }
 
-function Name({
-  row,
-  onFold,
-  byteUnit,
-}: {
-  readonly row: Row;
-  readonly onFold: (key: string) => void;
-  readonly byteUnit: ByteUnit;
-}) {
-  const { kind, key, label, hint, y, heightPx, folded, foldable } = row;
+function Name(props: NamesProps & { readonly row: Row }) {
+  const { row, onFold, byteUnit } = props;
+  const { kind, key, label, hint, y, heightPx, folded, foldable, trackKey } = row;
+  const isPinned = props.pins.has(trackKey);
   return (
     <div
       class={`trace-name is-${kind}`}
@@ -292,6 +295,18 @@ function Name({
         <span class="trace-most" title="The highest of all its values">
           up to {counterValue(row.track.most, row.track, byteUnit)}
         </span>
+      )}
+      {kind === "track" && (
+        <button
+          type="button"
+          class="trace-pin"
+          aria-label={`Pin ${label}`}
+          aria-pressed={isPinned}
+          title={isPinned ? "Unpin" : "Pin: keep it at the top"}
+          onClick={() => props.onPin(trackKey)}
+        >
+          <Icon name="pin" sizePx={12} />
+        </button>
       )}
     </div>
   );

@@ -40,6 +40,8 @@ export interface Scene {
   readonly related: readonly Place[];
   readonly arrows: readonly Arrow[];
   readonly range: NsRange | null;
+  readonly cursor: ReadonlySignal<number | null>;
+  readonly mark: ReadonlySignal<number | null>;
   readonly theme: Theme;
   readonly colours: TraceColours;
   readonly widthPx: number;
@@ -234,7 +236,7 @@ export class PlotStage {
     const { answer, widthPx, heightPx, theme, ...scene } = this.#scene;
     const picture = this.#picture;
     const hover = this.#hover.peek();
-    const cursorNs = hover?.ns ?? null;
+    const cursorNs = scene.cursor.peek();
     const context = sized(this.#elements.over, widthPx, heightPx, dpr);
     if (context !== null && picture !== null) {
       paintOverlay(context, {
@@ -252,6 +254,7 @@ export class PlotStage {
         related: scene.related,
         arrows: scene.arrows,
         range: scene.range,
+        markNs: scene.mark.peek(),
         cursorNs,
       });
     }

@@ -31,6 +31,10 @@ export interface TraceParams {
   readonly find: string;
   /** Keys of what is folded away. */
   readonly closed: ReadonlySet<string>;
+  /** Tracks that stay at the top, as `id:index`. */
+  readonly pins: ReadonlySet<string>;
+  /** Of tracks with these words in their names alone; "" for all. */
+  readonly only: string;
   /** null: the newest of each rank. */
   readonly cycle: number | null;
   /** What other pages chose: what is shown first. */
@@ -57,7 +61,8 @@ export function sliceRef(text: string | undefined): SliceRef | null {
 }
 
 export function readTrace(params: ReadonlyMap<string, string>): TraceParams {
-  const closed = params.get("closed") ?? "";
+  const keys = (name: string) =>
+    new Set((params.get(name) ?? "").split(",").filter((key) => key !== ""));
   return {
     window: stretch(params.get("w0"), params.get("w1")),
     slice: sliceRef(params.get("slice")),
@@ -65,10 +70,19 @@ export function readTrace(params: ReadonlyMap<string, string>): TraceParams {
     range: stretch(params.get("r0"), params.get("r1")),
     rangeTracks: params.get("r_tracks") ?? "",
     find: params.get("find") ?? "",
-    closed: new Set(closed.split(",").filter((key) => key !== "")),
+    closed: keys("closed"),
+    pins: keys("pins"),
+    only: params.get("tracks") ?? "",
     cycle: whole(params.get("cycle")),
     step: whole(params.get("step")),
   };
+}
+
+/** The set as a word of the URL, with one key the other way round. */
+export function toggled(keys: ReadonlySet<string>, key: string): string {
+  const next = new Set(keys);
+  if (!next.delete(key)) next.add(key);
+  return [...next].join(",");
 }
 
 export type Words = Readonly<Record<string, string | null>>;

@@ -190,9 +190,12 @@ export class TraceLoader {
       this.#tiles = [];
       this.#stamp = stamp;
     }
+    const isOther = layout !== this.#layout;
     this.#world = world;
     this.#layout = layout;
     this.#next(true);
+    // Tiles that are there already may be shown for it.
+    if (isOther) this.#events.onTiles();
   }
 
   look(look: Look, settled: boolean): void {
