@@ -56,7 +56,10 @@ class RunFigure(Struct, frozen=True):
 
 
 class RunTable(Columns, frozen=True):
-    """Bytes of both sides at the peak of a tracked step, the largest difference first."""
+    """Bytes of both sides at the peak of a tracked step, the largest difference first.
+
+    NaN where a side tracked no step.
+    """
 
     by: Literal["category", "module"]
     """category: a `CategoryGroup`; module: equal layers are one, `layers.*`."""
@@ -76,7 +79,7 @@ class CompareRunsResponse(Struct, frozen=True):
     figures: tuple[RunFigure, ...]
     """Those that at least one side has."""
     tables: tuple[RunTable, ...]
-    """Empty unless both tracked the memory of modules."""
+    """Empty unless one of them tracked the memory of modules."""
     tables_of: str
     """At which moments, in words."""
     still_reading: bool

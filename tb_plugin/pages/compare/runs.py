@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.analysis.series.heatmap import step_edges
 from tb_plugin.analysis.series.profiler_steps import usual_columns
@@ -136,7 +135,7 @@ def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
         sentence=_sentence(a, b, figures, tables),
         figures=figures,
         tables=tables,
-        tables_of=_moments(a.window, b.window) if tables else "",
+        tables_of=_moments(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
     )
 
@@ -258,9 +257,10 @@ def _window(state: State, view: View[WindowQuery]) -> _Window | None:
 
 
 def _moments(a: _Window | None, b: _Window | None) -> str:
-    if a is None or b is None:
-        return ""
-    return a.moment if a.moment == b.moment else f"A: {a.moment}; B: {b.moment}"
+    found = {name: one.moment for name, one in (("A", a), ("B", b)) if one is not None}
+    if len(found) == 2 and len(set(found.values())) == 1:
+        return found["A"]
+    return "; ".join(f"{name}: {moment}" for name, moment in found.items())
 
 
 def _figures(a: _Side, b: _Side) -> Iterator[RunFigure]:
@@ -282,19 +282,20 @@ def _figures(a: _Side, b: _Side) -> Iterator[RunFigure]:
 
 
 def _tables(a: _Window | None, b: _Window | None) -> Iterator[RunTable]:
-    if a is None or b is None:
+    """Largest difference first; NaN of a side that tracked nothing."""
+    sides = (a, b)
+    if a is None and b is None:
         return
     for by in ("category", "module"):
-        of_a, of_b = a.by[by], b.by[by]
-        labels = (
-            list(FOLDED) if by == "category" else list(dict.fromkeys((*of_a, *of_b)))
-        )
+        known = [{} if one is None else one.by[by] for one in sides]
+        labels = list(dict.fromkeys((*known[0], *known[1])))
         held = np.array(
-            [(of_a.get(label, 0.0), of_b.get(label, 0.0)) for label in labels]
+            [[of.get(label, 0.0) for of in known] for label in labels]
         ).reshape(-1, 2)
         size, change = held.max(axis=1), np.abs(held[:, 1] - held[:, 0])
         order = np.lexsort((-size, -change))[:_MAX_ROWS]
         order = order[size[order] > 0]
+        held[:, [one is None for one in sides]] = np.nan
         yield RunTable(
             by=by,
             labels=tuple(labels[row] for row in order.tolist()),
@@ -357,11 +358,10 @@ def _mostly(by: float, tables: Sequence[RunTable]) -> str:
     found = []
     for table in tables:
         change = (table.b_bytes - table.a_bytes) * np.sign(by)
-        at = int(np.argmax(change)) if len(change) else -1
-        if at < 0 or change[at] <= max(0.0, _MOST * float(change.sum())):
-            found.append("")
-        else:
-            found.append(table.labels[at])
+        at = int(np.argmax(change)) if len(change) else 0
+        # Of a side that tracked nothing all are NaN.
+        is_most = len(change) and change[at] > max(0.0, _MOST * float(change.sum()))
+        found.append(table.labels[at] if is_most else "")
     category = _CATEGORIES.get(found[0]) if found else None
     if category is None:
         return ""

@@ -165,6 +165,17 @@ def test_tracked_steps_say_which_category_and_modules(tmp_path):
     )
 
 
+def test_what_one_side_tracked_is_shown_beside_what_is_unknown(tmp_path):
+    record(RunBuilder(tmp_path / "exp-1"), logs=(layers(900),))
+    a_run(tmp_path / "exp-2")
+    found, _ = compared(Page(tmp_path))
+    (category, _) = found["tables"]
+    assert np.isnan(category["b_bytes"]).all()
+    assert category["a_bytes"].tolist() == [3 * 900, 500]
+    assert found["tables_of"] == "A: step 2, rank 0"
+    assert "mostly" not in found["sentence"]
+
+
 def test_a_thousand_ranks_are_compared_in_well_under_a_second(tmp_path):
     for name in ("exp-1", "exp-2"):
         RunBuilder(tmp_path / name).simple(1000, 20)

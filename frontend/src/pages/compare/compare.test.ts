@@ -1,31 +1,29 @@
 import { describe, expect, it } from "vitest";
 import type {
   CompareResponse,
+  CompareRunsResponse,
   CompareSide,
   HistoriesResponse,
   HistoryDevice,
   RankHistoriesResponse,
   RankHistory,
+  RunSummary,
 } from "../../api/types.gen";
 import type { SvgNode } from "../../widgets/export/svg";
 import { bytesAt, curveOf, overlayNodes } from "./charts/overlay";
 import { readCompare } from "./params";
 import { lineOf, rankOrder, ranksTable, rankStrip } from "./ranks";
-import {
-  changePercent,
-  chosenRows,
-  comparedStacks,
-  rowsOf,
-  rowsTable,
-} from "./rows/rows";
-import { namedMoments, otherHistory } from "./sides";
+import { chosenRows, comparedStacks, rowsOf, rowsTable } from "./rows/rows";
+import { changePercent, differenceTable } from "./difference_table";
+import { groupsOf, partsOf, type Parts } from "./groups";
+import { namedMoments, otherHistory, runBefore } from "./sides";
 import { waterfallNodes, waterfallSteps } from "./charts/waterfall";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
 function side(activeBytes: number): CompareSide {
-  return { activeBytes } as unknown as CompareSide;
+  return { activeBytes, moment: { moment: 3, step: null } } as unknown as CompareSide;
 }
 
 /** Two stacks of both sides, one that only A has and one that only B has. */
@@ -121,34 +119,130 @@ describe("the rows of a comparison", () => {
   });
 });
 
+function parts(
+  labels: readonly string[],
+  a: readonly number[],
+  b: readonly number[],
+): Parts {
+  return {
+    by: "module",
+    labels,
+    a: Float64Array.from(a),
+    b: Float64Array.from(b),
+    of: "",
+  };
+}
+
+const DRAWN = {
+  widthPx: 400,
+  heightPx: 200,
+  theme: "light",
+  byteUnit: "auto",
+} as const;
+
 describe("the waterfall", () => {
   it("leads from A to B over what differs", () => {
-    const steps = waterfallSteps(ANSWER, "light");
+    const [category] = partsOf(null, ANSWER);
+    if (category === undefined) throw new Error("there is no category");
+    const steps = waterfallSteps(category, "light");
     expect(steps.map(({ label }) => label)).toEqual(["A", "Activations", "B"]);
     expect(steps[1]).toMatchObject({ from: 6 * GIB, to: 8 * GIB });
-    const nodes = waterfallNodes(steps, {
-      widthPx: 400,
-      heightPx: 200,
-      theme: "light",
-      byteUnit: "auto",
-    });
+    const nodes = waterfallNodes(steps, DRAWN);
     expect(textsOf(nodes)).toContain("+2.00 GiB");
     expect(textsOf(nodes)).not.toContain("axis begins");
   });
 
   it("says where its axis begins if that is not zero", () => {
-    const near: CompareResponse = {
-      ...ANSWER,
-      a: side(78 * GIB),
-      b: side(80 * GIB),
-    };
-    const nodes = waterfallNodes(waterfallSteps(near, "dark"), {
-      widthPx: 400,
-      heightPx: 200,
-      theme: "dark",
-      byteUnit: "auto",
-    });
-    expect(textsOf(nodes)).toContain("The axis begins at");
+    const steps = waterfallSteps(parts(["x"], [78 * GIB], [80 * GIB]), "dark");
+    expect(textsOf(waterfallNodes(steps, DRAWN))).toContain("The axis begins at");
+  });
+
+  it("sums what is too many to be named, and cuts long names in the middle", () => {
+    const labels = Array.from(
+      { length: 12 },
+      (_, i) => `Transformer.layers.*.part_${i}`,
+    );
+    const a = labels.map(() => GIB);
+    const b = labels.map((_, i) => (13 - i) * GIB);
+    const steps = waterfallSteps(parts(labels, a, b), "light");
+    expect(steps).toHaveLength(10);
+    expect(steps.at(-2)).toMatchObject({ label: "all others", to: steps.at(-1)?.to });
+    const texts = textsOf(waterfallNodes(steps, DRAWN));
+    expect(texts).toMatch(/Tran.*….*part_0/);
+  });
+});
+
+describe("the numbers of two runs", () => {
+  const runs = {
+    a: { run: { name: "exp-1" } },
+    b: { run: { name: "exp-2" } },
+    sentence: "This run peaks 4.00 GiB lower than exp-1.",
+    figures: [
+      {
+        key: "peak_allocated",
+        unit: "bytes",
+        a: 40 * GIB,
+        b: 36 * GIB,
+        aRank: 2,
+        bRank: 5,
+      },
+      { key: "growth", unit: "bytes_per_step", a: 0, b: null, aRank: 1, bRank: null },
+    ],
+    tables: [
+      {
+        by: "category",
+        labels: ["activation"],
+        aBytes: Float64Array.of(GIB),
+        bBytes: Float64Array.of(NaN),
+      },
+    ],
+    tablesOf: "A: step 3, rank 0",
+    stillReading: false,
+  } as unknown as CompareRunsResponse;
+
+  it("are listed with their ranks, and unknown where one side has none", () => {
+    const groups = groupsOf(runs, null, "light");
+    expect(groups.map(({ title }) => title)).toEqual(["Whole run", "By category"]);
+    const [whole, category] = groups;
+    expect(whole?.rows.map(({ label, note }) => [label, note])).toEqual([
+      ["Peak", "· rank 2 → 5"],
+      ["Growth per step", "· rank 1"],
+    ]);
+    expect(whole?.rows[1]).toMatchObject({ unit: "bytes", a: 0, b: null });
+    expect(category?.rows[0]).toMatchObject({ label: "Activations", a: GIB, b: null });
+    const { columns } = differenceTable(groups);
+    expect(columns.at(-1)?.values).toEqual(Float64Array.of(-4 * GIB, NaN, NaN));
+  });
+
+  it("stand beside those of two moments, whose parts are shown then", () => {
+    const titles = groupsOf(runs, ANSWER, "light").map(({ title }) => title);
+    expect(titles).toEqual(["Whole run", "At these moments", "By category"]);
+    expect(partsOf(runs, ANSWER)[0]?.a).toEqual(Float64Array.of(GIB, 5 * GIB));
+  });
+});
+
+describe("the run before", () => {
+  const runOf = (name: string, firstMs: number, madeOf = "recording"): RunSummary =>
+    ({ id: name, name, firstMs, madeOf }) as unknown as RunSummary;
+  const runs = [
+    runOf("exp-10", 5),
+    runOf("exp-9", 3),
+    runOf("base", 4),
+    runOf("trace", 1, "traces"),
+    runOf("exp-2", 1),
+  ];
+  const before = (name: string): string | undefined => {
+    const run = runs.find((one) => one.name === name);
+    return run === undefined ? undefined : runBefore(runs, run)?.name;
+  };
+
+  it("has the same name but for its number, else is the next older", () => {
+    expect(before("exp-10")).toBe("exp-9");
+    expect(before("base")).toBe("exp-9");
+    expect(before("exp-2")).toBe("exp-9");
+    expect(before("trace")).toBeUndefined();
+    const alone = runOf("alone", 1);
+    expect(runBefore([alone], alone)).toBeNull();
   });
 });
 
@@ -224,7 +318,7 @@ describe("the sides", () => {
     const params = readCompare(
       new Map([
         ["history", "h"],
-        ["b_moment", "12"],
+        ["a_moment", "12"],
         ["by", "nonsense"],
         ["match", "function"],
         ["part", "ranks"],
@@ -234,8 +328,8 @@ describe("the sides", () => {
       part: "ranks",
       match: "function",
       rows: "line",
-      a: { history: "h", moment: null },
-      b: { history: "", moment: 12 },
+      a: { history: "", moment: 12 },
+      b: { history: "h", moment: null },
     });
   });
 });

@@ -1,4 +1,4 @@
-/** The Compare page's words in the URL, read and checked. Pure. */
+/** The Compare page's words in the URL, read and checked, and what it calls things. Pure. */
 
 import type { StackMatch } from "../../api/types.gen";
 import type { FrameChoice } from "../../model/stacks/call_stacks";
@@ -24,12 +24,15 @@ export interface SideParams {
   readonly source: string;
 }
 
+/** B is what was chosen on other pages too; A is what it is compared with. */
 export interface CompareParams {
   readonly part: ComparePart;
   readonly a: SideParams;
   readonly b: SideParams;
-  /** "" for the run of A. */
-  readonly bRun: string;
+  /** "" leaves the choice to the page. */
+  readonly aRun: string;
+  /** `all`, or a rank; null leaves the choice to the page. */
+  readonly aRank: number | "all" | null;
   readonly match: StackMatch;
   readonly frames: FrameChoice;
   readonly rows: CompareRows;
@@ -40,6 +43,30 @@ export interface CompareParams {
   readonly measure: string;
   readonly per: "" | "step" | "trace";
 }
+
+/** Button and hint. */
+export const PART_WORDS: Readonly<Record<ComparePart, readonly [string, string]>> = {
+  two: ["A and B", "Two runs, ranks or moments"],
+  ranks: ["All ranks", "The histories of all ranks beside each other"],
+  profiles: ["Traces", "Two profiler traces: time by role, operator, kernel, module"],
+};
+
+/** Button, hint, heading of the column. */
+export const ROW_WORDS: Readonly<
+  Record<CompareRows, readonly [string, string, string]>
+> = {
+  line: ["Line", "The innermost line of your own code", "Allocated at"],
+  stack: ["Stack", "Every call stack by itself", "Allocated at, called from"],
+  module: ["Module", "The innermost module whose forward it was", "Module"],
+  category: ["Category", "Params, optimizer, activations and so on", "Category"],
+  size: ["Size", "Blocks by powers of two", "Size of the blocks"],
+};
+
+export const ONLY_WORDS: Readonly<Record<CompareOnly, readonly [string, string]>> = {
+  all: ["All", "Rows of both sides"],
+  a: ["Only in A", "What B does not have"],
+  b: ["Only in B", "What A does not have"],
+};
 
 export const PARTS: readonly ComparePart[] = ["two", "ranks", "profiles"];
 
@@ -62,18 +89,19 @@ export function readCompare(
   return {
     part: oneOf(PARTS, word("part"), usual),
     a: {
+      history: word("a_history"),
+      device: whole(params.get("a_device")),
+      moment: whole(params.get("a_moment"), -1),
+      source: word("a_source"),
+    },
+    b: {
       history: word("history"),
       device: whole(params.get("history_device")),
       moment: whole(params.get("moment"), -1),
       source: word("source"),
     },
-    b: {
-      history: word("b_history"),
-      device: whole(params.get("b_device")),
-      moment: whole(params.get("b_moment"), -1),
-      source: word("b_source"),
-    },
-    bRun: word("b_run"),
+    aRun: word("a_run"),
+    aRank: word("a_rank") === "all" ? "all" : whole(params.get("a_rank")),
     match: word("match") === "function" ? "function" : "exact",
     frames: oneOf(FRAMES, word("frames"), "python"),
     rows: oneOf(ROWS, word("by"), "line"),

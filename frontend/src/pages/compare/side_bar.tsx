@@ -1,4 +1,4 @@
-/** The choice of one side: run, history, device, moment. */
+/** The choice of one side: run, rank, history, device, moment. */
 
 import { useState } from "preact/hooks";
 import type {
@@ -16,9 +16,13 @@ import { namedMoments } from "./sides";
 
 export interface SideBarProps {
   readonly name: "A" | "B";
+  /** Those to choose from; none where it is chosen elsewhere. */
   readonly runs: readonly RunSummary[];
-  readonly run: string;
+  readonly run: RunSummary;
   readonly onRun: (run: string) => void;
+  /** null: all. */
+  readonly rank: number | null;
+  readonly onRank: (rank: number | null) => void;
   readonly histories: HistoriesResponse | null;
   readonly history: string;
   readonly onHistory: (history: string) => void;
@@ -32,17 +36,44 @@ export interface SideBarProps {
 }
 
 const TYPED = "typed";
+/** A longer list is no choice. */
+const MAX_RANKS = 1_024;
+
+/** The run of a side: a list, or its name where it is chosen elsewhere. */
+export function RunChoice(props: {
+  readonly runs: readonly RunSummary[];
+  readonly run: RunSummary;
+  readonly onRun: (run: string) => void;
+}) {
+  const { runs, run, onRun } = props;
+  if (runs.length < 2) return <span class="compare-run">{run.name}</span>;
+  return (
+    <Choice label="Run" value={run.id} onChange={onRun}>
+      {runs.map((one) => (
+        <option key={one.id} value={one.id}>
+          {one.name}
+        </option>
+      ))}
+    </Choice>
+  );
+}
 
 export function SideBar(props: SideBarProps) {
   const { name, runs, run, histories, facts, device } = props;
   return (
     <div class="history-bar compare-side" role="group" aria-label={`Side ${name}`}>
       <b class={`compare-letter is-${name}`}>{name}</b>
-      {runs.length > 1 && (
-        <Choice label="Run" value={run} onChange={props.onRun}>
-          {runs.map((one) => (
-            <option key={one.id} value={one.id}>
-              {one.name}
+      <RunChoice runs={runs} run={run} onRun={props.onRun} />
+      {run.numRanks > 1 && run.madeOf === "recording" && (
+        <Choice
+          label="Rank"
+          value={props.rank?.toString() ?? ""}
+          onChange={(value) => props.onRank(value === "" ? null : Number(value))}
+        >
+          <option value="">all</option>
+          {Array.from({ length: Math.min(run.numRanks, MAX_RANKS) }, (_, rank) => (
+            <option key={rank} value={rank}>
+              {rank}
             </option>
           ))}
         </Choice>
@@ -54,9 +85,6 @@ export function SideBar(props: SideBarProps) {
           byteUnit={props.byteUnit}
           onChoose={props.onHistory}
         />
-      )}
-      {histories?.histories.length === 0 && (
-        <span class="quiet">This run has no allocator history.</span>
       )}
       {facts !== null && facts.devices.length > 1 && (
         <DeviceChoice

@@ -13,11 +13,11 @@ import { flameFigure, flameTable } from "../../../widgets/flame/figure";
 import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/types";
 import { useWidth } from "../../../widgets/line_chart/use_size";
+import { FRAME_WORDS } from "../../memory/blocks/words";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import { about, type DifferenceProps } from "../difference_parts";
-import { comparedStacks } from "../rows/rows";
-import { FRAME_WORDS } from "../words";
+import type { DifferenceProps } from "../two";
+import { about, comparedStacks } from "../rows/rows";
 
 const FLAME_PX = 300;
 const FLAME_ROW_PX = 18;

@@ -10,9 +10,9 @@ import type { ExportSource } from "../../../widgets/export/source";
 import { useWidth } from "../../../widgets/line_chart/use_size";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import { figureOf, type DifferenceProps } from "../difference_parts";
+import type { DifferenceProps } from "../two";
 import { curveOf, overlayNodes, placeOf, type OverlayAxis } from "./overlay";
-import { SvgView } from "./svg_view";
+import { figureOf, SvgView } from "./svg_view";
 
 const OVERLAY_PX = 190;
 

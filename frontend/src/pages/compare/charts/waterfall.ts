@@ -1,15 +1,11 @@
-/** From A to B, category by category: where each step of the waterfall stands. Pure. */
+/** From A to B, part by part: where each step of the waterfall stands. Pure. */
 
-import type { CompareResponse } from "../../../api/types.gen";
 import { formatBytes, type ByteUnit } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
-import {
-  categoryColour,
-  categoryLabel,
-  divergingColours,
-} from "../../../model/category";
+import { categoryColour, divergingColours, groupNamed } from "../../../model/category";
 import { formatSigned } from "../../../model/words/signed";
 import { svg, type SvgNode } from "../../../widgets/export/svg";
+import { partLabel, type Parts } from "../groups";
 
 /** A bar of the waterfall: from one height to another. */
 export interface WaterfallStep {
@@ -20,136 +16,120 @@ export interface WaterfallStep {
   readonly colour: string;
 }
 
-/** A, then categories by how much they differ, then B; those alike are left out. */
+/** More bars would be too narrow for their words. */
+const MAX_CHANGES = 7;
+
+/** A, then parts by how much they differ, then B; those alike are left out. */
 export function waterfallSteps(
-  answer: CompareResponse,
+  { by, labels, a, b }: Parts,
   theme: Theme,
 ): readonly WaterfallStep[] {
-  const table = answer.tables.find(({ by }) => by === "category");
-  const [a, b] = [answer.a.activeBytes, answer.b.activeBytes];
-  const { text } = tokens(theme);
+  const { text, secondary } = tokens(theme);
+  const [less, more] = divergingColours(theme);
+  const sum = (values: Float64Array): number => values.reduce((x, y) => x + y, 0);
+  const [first, last] = [sum(a), sum(b)];
   const steps: WaterfallStep[] = [
-    { kind: "a", label: "A", from: 0, to: a, colour: text },
+    { kind: "a", label: "A", from: 0, to: first, colour: text },
   ];
-  let at = a;
-  table?.labels.forEach((label, i) => {
-    const change = (table.bBytes[i] ?? 0) - (table.aBytes[i] ?? 0);
-    if (change === 0) return;
-    const group = answer.categories.find((category) => category === label);
-    steps.push({
-      kind: "change",
-      label: categoryLabel(label),
-      from: at,
-      to: at + change,
-      colour: categoryColour(theme, group ?? "unknown"),
-    });
+  const changed = labels
+    .map((label, row) => ({ label, change: (b[row] ?? 0) - (a[row] ?? 0) }))
+    .filter(({ change }) => change !== 0);
+  const num = changed.length > MAX_CHANGES + 1 ? MAX_CHANGES : changed.length;
+  let at = first;
+  const add = (label: string, change: number, colour: string): void => {
+    steps.push({ kind: "change", label, from: at, to: at + change, colour });
     at += change;
-  });
-  steps.push({ kind: "b", label: "B", from: 0, to: b, colour: text });
+  };
+  for (const { label, change } of changed.slice(0, num)) {
+    const colour =
+      by === "category"
+        ? categoryColour(theme, groupNamed(label))
+        : change < 0
+          ? less
+          : more;
+    add(partLabel(by, label), change, colour);
+  }
+  if (num < changed.length) add("all others", last - at, secondary);
+  steps.push({ kind: "b", label: "B", from: 0, to: last, colour: text });
   return steps;
 }
 
-const LABEL_PX = 34;
-const TOP_PX = 20;
+const ROW_PX = 24;
+const BAR_PX = 14;
+const LABEL_PX = 200;
+const VALUE_PX = 84;
+const FOOT_PX = 16;
+/** About as wide as a letter of a label. */
+const LETTER_PX = 6.2;
 
-/** The waterfall as drawn, on the page and in files. */
+export function waterfallPx(steps: readonly WaterfallStep[]): number {
+  return steps.length * ROW_PX + FOOT_PX;
+}
+
+/** What fits, the middle left out: a module's own name stands at its end. */
+function fitted(label: string, widthPx: number): string {
+  const room = Math.max(4, Math.floor(widthPx / LETTER_PX));
+  if (label.length <= room) return label;
+  const end = Math.floor((2 * (room - 1)) / 3);
+  return `${label.slice(0, room - 1 - end)}…${label.slice(label.length - end)}`;
+}
+
+/** The waterfall as drawn, on the page and in files: a row for each step. */
 export function waterfallNodes(
   steps: readonly WaterfallStep[],
   of: {
     readonly widthPx: number;
-    readonly heightPx: number;
     readonly theme: Theme;
     readonly byteUnit: ByteUnit;
   },
 ): readonly SvgNode[] {
-  const { widthPx, heightPx, theme, byteUnit } = of;
+  const { widthPx, theme, byteUnit } = of;
   const { text, secondary, border } = tokens(theme);
   const [less, more] = divergingColours(theme);
-  const plot = heightPx - LABEL_PX - TOP_PX;
+  const labelPx = Math.min(LABEL_PX, 0.4 * widthPx);
+  const plot = Math.max(1, widthPx - labelPx - VALUE_PX);
   const ends = steps.flatMap(({ from, to }) => [from, to]);
   const highest = Math.max(1, ...ends);
   // Where little differs, the part in common is cut off, and said to be.
   const changes = steps.filter(({ kind }) => kind === "change");
   const lowest = Math.min(...changes.flatMap(({ from, to }) => [from, to]), highest);
   const base = lowest > 0.85 * highest ? lowest - 0.25 * (highest - lowest) : 0;
-  const y = (bytes: number): number =>
-    TOP_PX + plot * (1 - (Math.max(bytes, base) - base) / (highest - base || 1));
-  const pitch = widthPx / Math.max(steps.length, 1);
-  const bar = Math.min(88, pitch * 0.62);
-  const nodes: SvgNode[] = [
-    svg("line", {
-      x1: 0,
-      x2: widthPx,
-      y1: TOP_PX + plot,
-      y2: TOP_PX + plot,
-      stroke: border,
-    }),
-  ];
+  const x = (bytes: number): number =>
+    labelPx + (plot * (Math.max(bytes, base) - base)) / (highest - base || 1);
+  const bottom = steps.length * ROW_PX;
+  const axis = { x1: labelPx, x2: labelPx, y1: 0, y2: bottom, stroke: border };
+  const nodes: SvgNode[] = [svg("line", axis)];
   steps.forEach(({ kind, label, from, to, colour }, i) => {
-    const x = i * pitch + (pitch - bar) / 2;
-    const [top, bottom] = [y(Math.max(from, to)), y(Math.min(from, to))];
+    const y = i * ROW_PX + (ROW_PX - BAR_PX) / 2;
+    const [left, right] = [x(Math.min(from, to)), x(Math.max(from, to))];
     const isChange = kind === "change";
-    const height = Math.max(1.5, bottom - top);
+    const body = { x: left, y, width: Math.max(1.5, right - left), height: BAR_PX };
     nodes.push(
-      svg("rect", {
-        x,
-        y: top,
-        width: bar,
-        height,
-        fill: colour,
-        "fill-opacity": isChange ? 1 : 0.75,
-      }),
+      svg("rect", { ...body, fill: colour, "fill-opacity": isChange ? 1 : 0.75 }),
     );
     if (isChange) {
       // A category's colour says what; the edge says which way.
-      const edge = to > from ? top : bottom - 3;
-      nodes.push(
-        svg("rect", {
-          x,
-          y: edge,
-          width: bar,
-          height: 3,
-          fill: to > from ? more : less,
-        }),
-      );
+      const edge = { x: to > from ? right - 3 : left, y, width: 3, height: BAR_PX };
+      nodes.push(svg("rect", { ...edge, fill: to > from ? more : less }));
     }
     if (i + 1 < steps.length) {
+      const joint = { x1: x(to), x2: x(to), y1: y + BAR_PX, y2: y + ROW_PX };
       nodes.push(
-        svg("line", {
-          x1: x + bar,
-          x2: x + pitch,
-          y1: y(to),
-          y2: y(to),
-          stroke: secondary,
-          "stroke-dasharray": "2 2",
-        }),
+        svg("line", { ...joint, stroke: secondary, "stroke-dasharray": "2 2" }),
       );
     }
-    const middle = x + bar / 2;
     const value = isChange
       ? formatSigned(to - from, "bytes", byteUnit)
       : formatBytes(to, byteUnit);
+    const line = y + BAR_PX - 3;
     nodes.push(
-      svg(
-        "text",
-        { x: middle, y: top - 6, fill: text, "text-anchor": "middle" },
-        value,
-      ),
-      svg(
-        "text",
-        { x: middle, y: heightPx - 16, fill: secondary, "text-anchor": "middle" },
-        label,
-      ),
+      svg("text", { x: right + 6, y: line, fill: text }, value),
+      svg("text", { x: 0, y: line, fill: secondary }, fitted(label, labelPx - 8)),
     );
   });
   if (base > 0) {
-    nodes.push(
-      svg(
-        "text",
-        { x: 0, y: heightPx - 2, fill: secondary },
-        `The axis begins at ${formatBytes(base, byteUnit)}`,
-      ),
-    );
+    const said = `The axis begins at ${formatBytes(base, byteUnit)}`;
+    nodes.push(svg("text", { x: labelPx, y: bottom + 12, fill: secondary }, said));
   }
   return nodes;
 }

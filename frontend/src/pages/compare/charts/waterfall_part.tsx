@@ -1,48 +1,60 @@
-/** From A to B by category: what grew and what shrank, as a waterfall. */
+/** From A to B by category, module or line: what grew and what shrank, as a waterfall. */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { tokens } from "../../../base/tokens";
 import { figureTitle, originOf } from "../../../model/words/origin";
 import { formatSigned } from "../../../model/words/signed";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { useWidth } from "../../../widgets/line_chart/use_size";
-import { figureOf, type DifferenceProps } from "../difference_parts";
-import { SvgView } from "./svg_view";
-import { waterfallNodes, waterfallSteps } from "./waterfall";
+import { Segmented } from "../../shared/controls/choices";
+import type { ViewProps } from "../../shared/view_props";
+import { PART_TITLES, type PartBy, type Parts } from "../groups";
+import { figureOf, SvgView } from "./svg_view";
+import { waterfallNodes, waterfallPx, waterfallSteps } from "./waterfall";
 
-const WATERFALL_PX = 220;
-
-export function Waterfall({ view, answer }: DifferenceProps) {
+export function Waterfall(props: {
+  readonly view: ViewProps;
+  /** At least one. */
+  readonly parts: readonly Parts[];
+}) {
+  const { view, parts } = props;
   const { theme, byteUnit } = view;
   const box = useRef<HTMLDivElement>(null);
   const widthPx = useWidth(box);
-  const steps = useMemo(() => waterfallSteps(answer, theme), [answer, theme]);
-  const nodes = waterfallNodes(steps, {
-    widthPx,
-    heightPx: WATERFALL_PX,
-    theme,
-    byteUnit,
-  });
+  const [wanted, setWanted] = useState<PartBy>("category");
+  const shown = parts.find(({ by }) => by === wanted) ?? parts[0];
+  const steps = useMemo(
+    () => (shown === undefined ? [] : waterfallSteps(shown, theme)),
+    [shown, theme],
+  );
+  if (shown === undefined) return null;
+  const { by } = shown;
+  const nodes = waterfallNodes(steps, { widthPx, theme, byteUnit });
+  const heightPx = waterfallPx(steps);
   const { bg, text } = tokens(theme);
   const origin = originOf(view.run);
-  const title = figureTitle("From A to B by category", origin);
   const source: ExportSource = {
     origin,
-    name: "difference by category",
-    table: () => {
-      const table = answer.tables.find(({ by }) => by === "category");
-      return {
-        numRows: table?.labels.length ?? 0,
-        columns: [
-          { name: "category", values: table?.labels ?? [] },
-          { name: "a_bytes", values: table?.aBytes ?? [] },
-          { name: "b_bytes", values: table?.bBytes ?? [] },
-        ],
-      };
-    },
-    about: () => ({}),
-    figure: () => figureOf(title, nodes, widthPx, WATERFALL_PX, bg, text),
+    name: `difference by ${by}`,
+    table: () => ({
+      numRows: shown.labels.length,
+      columns: [
+        { name: by, values: shown.labels },
+        { name: "a_bytes", values: shown.a },
+        { name: "b_bytes", values: shown.b },
+      ],
+    }),
+    about: () => ({ of: shown.of }),
+    figure: () =>
+      figureOf(
+        figureTitle(`From A to B by ${by}`, origin),
+        nodes,
+        widthPx,
+        heightPx,
+        bg,
+        text,
+      ),
   };
   const said = steps
     .filter(({ kind }) => kind === "change")
@@ -50,19 +62,27 @@ export function Waterfall({ view, answer }: DifferenceProps) {
       ({ label, from, to }) => `${label} ${formatSigned(to - from, "bytes", byteUnit)}`,
     );
   return (
-    <section class="compare-waterfall" aria-label="From A to B by category">
+    <section aria-label={`From A to B by ${by}`}>
       <div class="panel-head">
-        <h2>From A to B by category</h2>
+        <h2>From A to B</h2>
+        <Segmented
+          label="By what from A to B"
+          options={parts.map((one) => one.by)}
+          chosen={by}
+          words={(one) => [PART_TITLES[one], `By ${PART_TITLES[one].toLowerCase()}`]}
+          onChoose={setWanted}
+        />
+        <span class="quiet">{shown.of}</span>
         <span class="compare-fill" />
         <ExportMenu subject="the waterfall" source={source} />
       </div>
       <div ref={box}>
         {widthPx > 0 && (
           <SvgView
-            label={said.length === 0 ? "No category differs" : said.join(", ")}
+            label={said.length === 0 ? `No ${by} differs` : said.join(", ")}
             nodes={nodes}
             widthPx={widthPx}
-            heightPx={WATERFALL_PX}
+            heightPx={heightPx}
           />
         )}
       </div>

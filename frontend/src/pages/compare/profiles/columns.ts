@@ -6,7 +6,7 @@ import { formatSigned, formatSignedExact } from "../../../model/words/signed";
 import { barOf, longestOf, textColumn } from "../../../widgets/row_table/columns";
 import type { RowColumn } from "../../../widgets/row_table/row_table";
 import type { ViewProps } from "../../shared/view_props";
-import { percentText } from "../headline";
+import { percentText } from "../difference_table";
 import type { Measure } from "./words";
 import type { Joined, Pairs } from "./profiles";
 import { changeColumn, percentColumn, sideColumn } from "../rows/columns";

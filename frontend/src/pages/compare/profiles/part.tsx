@@ -1,15 +1,11 @@
 /** Profiles: the steps of one profiler's trace against those of another, role by role. */
 
-import type { ComponentChildren } from "preact";
 import type { ProfileResponse, RunSummary } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
-import { divergingColours } from "../../../model/category";
-import { formatSigned } from "../../../model/words/signed";
 import type { ExportSource } from "../../../widgets/export/source";
 import { ChartButton } from "../../../widgets/line_chart/chart_button";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
-import { Choice } from "../../shared/controls/choices";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../../time/profiled/roles";
 import {
   NoTraces,
@@ -18,11 +14,13 @@ import {
   useProfiled,
 } from "../../time/profiled/trace_choice";
 import type { ViewProps } from "../../shared/view_props";
-import { percentText } from "../headline";
+import { DifferenceTable, percentText, type DifferenceRow } from "../difference_table";
+import { SAME_RUN } from "../../memory/history/params";
 import type { CompareParams } from "../params";
 import { ProfileTables } from "./tables";
-import { meanStepMs, otherTrace, rolePairs, type RolePair } from "./profiles";
-import { useOtherRun } from "../use_other_run";
+import { meanStepMs, otherTrace, rolePairs } from "./profiles";
+import { RunChoice } from "../side_bar";
+import { useOtherRun } from "../sides";
 
 export interface ProfilesPartProps {
   readonly view: ViewProps;
@@ -38,23 +36,25 @@ function ready({ data }: Live<ProfileResponse>): ProfileResponse | null {
 
 export function ProfilesPart({ view, params, exporter }: ProfilesPartProps) {
   const { client, run, ranks, setParams, pollMs } = view;
-  const { runs, bRun } = useOtherRun(view, params.bRun);
+  const other = useOtherRun(view, params.aRun, "same");
+  const aRun = other.run ?? run;
+  const sameRun = aRun.id === run.id;
   const [aWord, bWord] = [params.a.source, params.b.source];
   const rank = ranks.rank;
-  const aQuery = { run: run.id, source: aWord === "" ? null : aWord, rank };
-  const a = useProfiled(client, "profile", aQuery, pollMs);
-  const aChoice = a.data?.choice ?? null;
-  const aId = aChoice?.source ?? null;
-  const untold = bWord === "" && bRun === run.id;
-  const bId =
-    untold && aChoice !== null && aId !== null
-      ? otherTrace(aChoice.traces, aId)
-      : bWord === ""
-        ? null
-        : bWord;
-  const bQuery = untold && bId === null ? null : { run: bRun, source: bId, rank };
+  const bQuery = { run: run.id, source: bWord === "" ? null : bWord, rank };
   const b = useProfiled(client, "profile", bQuery, pollMs);
-  if (aChoice?.numTraces === 0) return <NoTraces what="profiles to compare" />;
+  const bChoice = b.data?.choice ?? null;
+  const bId = bChoice?.source ?? null;
+  const untold = aWord === "" && sameRun;
+  const aId =
+    untold && bChoice !== null && bId !== null
+      ? otherTrace(bChoice.traces, bId)
+      : aWord === ""
+        ? null
+        : aWord;
+  const aQuery = untold && aId === null ? null : { run: aRun.id, source: aId, rank };
+  const a = useProfiled(client, "profile", aQuery, pollMs);
+  if (bChoice?.numTraces === 0) return <NoTraces what="profiles to compare" />;
   const [aReady, bReady] = [ready(a), ready(b)];
   return (
     <>
@@ -62,35 +62,36 @@ export function ProfilesPart({ view, params, exporter }: ProfilesPartProps) {
         <Side
           name="A"
           live={a}
-          onSource={(source) => {
-            // B stays what it is, also where nobody had chosen it.
-            setParams({ source, b_source: b.data?.choice.source ?? null }, "push");
-          }}
+          runs={other.runs}
+          run={aRun}
+          onRun={(id) =>
+            setParams({ a_run: id === run.id ? SAME_RUN : id, a_source: null }, "push")
+          }
+          onSource={(a_source) => setParams({ a_source }, "push")}
         />
         <Side
           name="B"
           live={b}
-          runs={runs}
-          run={bRun}
-          onRun={(id) =>
-            setParams({ b_run: id === run.id ? null : id, b_source: null }, "push")
-          }
-          onSource={(source) => setParams({ b_source: source }, "push")}
-        />
-        <ChartButton
-          label="Exchange A and B"
-          icon="swap"
-          onClick={() => {
-            if (bRun !== run.id) {
-              view.say(
-                "A is of the run chosen on the left: choose the other run there",
-              );
-              return;
-            }
-            const source = b.data?.choice.source ?? null;
-            setParams({ source, b_source: aId }, "push");
+          runs={[]}
+          run={run}
+          onRun={() => undefined}
+          onSource={(source) => {
+            // A stays what it is, also where nobody had chosen it.
+            setParams({ source, a_source: a.data?.choice.source ?? null }, "push");
           }}
         />
+        {sameRun && (
+          <ChartButton
+            label="Exchange A and B"
+            icon="swap"
+            onClick={() =>
+              setParams(
+                { source: a.data?.choice.source ?? null, a_source: bId },
+                "push",
+              )
+            }
+          />
+        )}
       </div>
       <Way live={a} name="A" />
       <Way live={b} name="B" />
@@ -114,9 +115,9 @@ export function ProfilesPart({ view, params, exporter }: ProfilesPartProps) {
 function Side(props: {
   readonly name: "A" | "B";
   readonly live: Live<ProfileResponse>;
-  readonly runs?: readonly RunSummary[];
-  readonly run?: string;
-  readonly onRun?: (run: string) => void;
+  readonly runs: readonly RunSummary[];
+  readonly run: RunSummary;
+  readonly onRun: (run: string) => void;
   readonly onSource: (source: string) => void;
 }) {
   const { name, live, runs, run, onRun } = props;
@@ -124,15 +125,7 @@ function Side(props: {
   return (
     <div class="history-bar compare-side" role="group" aria-label={`Side ${name}`}>
       <b class={`compare-letter is-${name}`}>{name}</b>
-      {runs !== undefined && onRun !== undefined && runs.length > 1 && (
-        <Choice label="Run" value={run ?? ""} onChange={onRun}>
-          {runs.map((one) => (
-            <option key={one.id} value={one.id}>
-              {one.name}
-            </option>
-          ))}
-        </Choice>
-      )}
+      <RunChoice runs={runs} run={run} onRun={onRun} />
       {choice?.numTraces === 0 && (
         <span class="quiet">This run has no profiler traces.</span>
       )}
@@ -168,99 +161,39 @@ interface SidesProps {
 }
 
 function Roles({ a, b, view }: SidesProps) {
+  const { theme, byteUnit } = view;
   const [aMs, bMs] = [meanStepMs(a), meanStepMs(b)];
   const by = bMs - aMs;
-  const pairs = rolePairs(a, b);
-  const most = pairs.reduce(
-    (high, one) => Math.max(high, Math.abs(one.b - one.a)),
-    Math.abs(by),
-  );
+  const seconds = { unit: "seconds" as const };
+  const rows: readonly DifferenceRow[] = [
+    ...rolePairs(a, b).map((pair) => ({
+      ...seconds,
+      label: ROLE_WORDS[pair.role],
+      hint: ROLE_HELP[pair.role],
+      swatch: roleColour(theme, pair.role),
+      a: pair.a / 1e3,
+      b: pair.b / 1e3,
+    })),
+    { ...seconds, label: "whole step", a: aMs / 1e3, b: bMs / 1e3 },
+  ];
   return (
-    <section class="compare-headline" aria-label="Time per step by role">
+    <section class="compare-numbers" aria-label="Time per step by role">
       <p class="compare-sentence">
         <strong>
           {by === 0
-            ? "A step of B takes as long as one of A"
-            : `A step of B takes ${formatSeconds(Math.abs(by) / 1e3)} ${by > 0 ? "longer" : "less"} than one of A`}
+            ? "A step of B takes as long as one of A."
+            : `A step of B takes ${formatSeconds(Math.abs(by) / 1e3)} ${by > 0 ? "longer" : "less"} than one of A (${percentText(aMs, bMs)}).`}
         </strong>{" "}
         <span class="quiet">
-          ({percentText(aMs, bMs)}) · {sideWords("A", a)} · {sideWords("B", b)}
+          {sideWords("A", a)} · {sideWords("B", b)}
         </span>
       </p>
-      <table class="compare-roles">
-        <thead>
-          <tr>
-            <th scope="col">Time per step</th>
-            <th scope="col" class="num">
-              A
-            </th>
-            <th scope="col" class="num">
-              B
-            </th>
-            <th scope="col" class="num">
-              B − A
-            </th>
-            <th scope="col" class="num" />
-            <th scope="col" />
-          </tr>
-        </thead>
-        <tbody>
-          {pairs.map((one) => (
-            <Row key={one.role} pair={one} most={most} view={view}>
-              <th scope="row" title={ROLE_HELP[one.role]}>
-                <i
-                  class="trace-swatch"
-                  style={{ background: roleColour(view.theme, one.role) }}
-                />{" "}
-                {ROLE_WORDS[one.role]}
-              </th>
-            </Row>
-          ))}
-          <Row pair={{ a: aMs, b: bMs }} most={most} view={view}>
-            <th scope="row">
-              <b>whole step</b>
-            </th>
-          </Row>
-        </tbody>
-      </table>
+      <DifferenceTable
+        label="Time per step by role"
+        groups={[{ title: "Time per step", rows }]}
+        theme={theme}
+        byteUnit={byteUnit}
+      />
     </section>
-  );
-}
-
-function Row(props: {
-  readonly pair: Pick<RolePair, "a" | "b">;
-  readonly most: number;
-  readonly view: ViewProps;
-  readonly children: ComponentChildren;
-}) {
-  const { a, b } = props.pair;
-  const by = b - a;
-  const [less, more] = divergingColours(props.view.theme);
-  const half = props.most > 0 ? (50 * Math.abs(by)) / props.most : 0;
-  return (
-    <tr>
-      {props.children}
-      <td class="num" title={`${a} ms`}>
-        {formatSeconds(a / 1e3)}
-      </td>
-      <td class="num" title={`${b} ms`}>
-        {formatSeconds(b / 1e3)}
-      </td>
-      <td class="num" title={`${by} ms`}>
-        <b>{formatSigned(by / 1e3, "seconds")}</b>
-      </td>
-      <td class="num quiet">{percentText(a, b)}</td>
-      <td class="compare-diverging">
-        <span>
-          <i
-            style={{
-              left: `${by < 0 ? 50 - half : 50}%`,
-              width: `${half}%`,
-              background: by < 0 ? less : more,
-            }}
-          />
-        </span>
-      </td>
-    </tr>
   );
 }

@@ -16,7 +16,7 @@ import { knowsBackward } from "../../time/profiled/module_backward";
 import { ROLE_WORDS } from "../../time/profiled/roles";
 import type { CompareOnly } from "../params";
 import { MEASURES, type Measure, type ProfileTable } from "./words";
-import { changePercent } from "../rows/rows";
+import { changePercent } from "../difference_table";
 
 export type TableAnswer =
   OperatorsResponse | KernelsResponse | ModuleTimesResponse | OperatorMemoryResponse;

@@ -12,7 +12,6 @@ import { Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import { traceWords, useProfiled } from "../../time/profiled/trace_choice";
-import { ONLY } from "../params";
 import { profileColumns } from "./columns";
 import { TABLE_ROUTES, TABLE_WORDS, TABLES } from "./words";
 import {
@@ -27,7 +26,7 @@ import {
   type ProfileSide,
 } from "./profiles";
 import type { ProfilesPartProps } from "./part";
-import { ONLY_WORDS } from "../words";
+import { ONLY, ONLY_WORDS } from "../params";
 
 const TABLE_PX = 560;
 const HEAD_PX = 32;

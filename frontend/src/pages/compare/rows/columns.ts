@@ -11,10 +11,10 @@ import { divergingColours } from "../../../model/category";
 import { formatSigned, formatSignedExact } from "../../../model/words/signed";
 import { absentCell, barOf, textColumn } from "../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
-import { percentText } from "../headline";
+import { changePercent, percentText } from "../difference_table";
 import type { CompareRows } from "../params";
-import { changePercent, type Rows } from "./rows";
-import { ROW_WORDS } from "../words";
+import type { Rows } from "./rows";
+import { ROW_WORDS } from "../params";
 
 type CellOf = (row: number) => RowCell;
 

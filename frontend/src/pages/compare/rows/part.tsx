@@ -9,11 +9,10 @@ import type { ExportSource } from "../../../widgets/export/source";
 import { RowTable } from "../../../widgets/row_table/row_table";
 import { Segmented } from "../../shared/controls/choices";
 import type { SetParams } from "../../memory/history/params";
-import { about, type DifferenceProps } from "../difference_parts";
-import { ONLY, ROWS, type CompareOnly } from "../params";
-import { chosenRows, comparedStacks, rowsOf, rowsTable } from "./rows";
+import type { DifferenceProps } from "../two";
+import { about, chosenRows, comparedStacks, rowsOf, rowsTable } from "./rows";
 import { rowColumns } from "./columns";
-import { ONLY_WORDS, ROW_WORDS } from "../words";
+import { ONLY, ONLY_WORDS, ROW_WORDS, ROWS, type CompareOnly } from "../params";
 
 const TABLE_PX = 420;
 

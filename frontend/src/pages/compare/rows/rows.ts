@@ -5,6 +5,7 @@ import { formatBytes } from "../../../base/bytes";
 import { CallStacks } from "../../../model/stacks/call_stacks";
 import { categoryLabel } from "../../../model/category";
 import type { Table } from "../../../model/table";
+import { changePercent } from "../difference_table";
 import type { CompareOnly, CompareRows } from "../params";
 
 export interface Rows {
@@ -140,10 +141,14 @@ function compared(x: number, y: number, sign: number): number {
   return x === y ? 0 : sign * (x < y ? -1 : 1);
 }
 
-/** How much more B holds, in percent of A; infinite where A holds nothing. */
-export function changePercent(a: number, b: number): number {
-  if (a === b) return 0;
-  return a === 0 ? Number.POSITIVE_INFINITY : (100 * (b - a)) / a;
+/** Which moment a side is, in exported files. */
+export function about({
+  reference,
+  device,
+  moment,
+  run,
+}: CompareResponse["a"]): unknown {
+  return { run: run.name, history: reference.id, device, moment: moment.moment };
 }
 
 export function rowsTable(

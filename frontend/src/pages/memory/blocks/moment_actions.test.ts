@@ -62,7 +62,7 @@ describe("what keys and buttons do to the moment", () => {
     const { actions, pages } = actionsAt({ mark: "1" });
     actions.compare();
     expect(pages[0]?.[0]).toBe("compare");
-    expect(pages[0]?.[1]).toMatchObject({ moment: "4", b_history: "h", b_moment: "1" });
+    expect(pages[0]?.[1]).toMatchObject({ moment: "4", a_history: "h", a_moment: "1" });
   });
 
   it("lets go of what was chosen last", () => {

@@ -3,6 +3,7 @@
 import type { BlockController } from "../../../widgets/block_stack/controller";
 import type { DrawnMarks } from "../../../widgets/block_stack/marks";
 import { momentWords, peakOf, type MomentPlace } from "../history/moment";
+import { SAME_RUN } from "../history/params";
 import type { ViewProps } from "../../shared/view_props";
 import type { AllocationActions } from "./commands";
 import type { AllocationsParams } from "./state/params";
@@ -56,10 +57,10 @@ export function momentActions(inputs: ActionInputs): Actions {
         history,
         history_device: device.device.toString(),
         moment: shownMoment().toString(),
-        b_run: null,
-        b_history: marked === null ? null : history,
-        b_device: marked === null ? null : device.device.toString(),
-        b_moment: marked?.toString() ?? null,
+        a_run: SAME_RUN,
+        a_history: marked === null ? null : history,
+        a_device: marked === null ? null : device.device.toString(),
+        a_moment: marked?.toString() ?? null,
       });
     },
     mark: () => {

@@ -19,6 +19,9 @@ export function oneOf<T extends string>(words: readonly T[], text: string, or: T
   return words.find((word) => word === text) ?? or;
 }
 
+/** The other side of a comparison (`a_run`) is of the run that was chosen. */
+export const SAME_RUN = "this";
+
 type Words = Readonly<Record<string, string | null>>;
 
 /** The part of a picture in sight: events or time, and bytes. */

@@ -36,6 +36,7 @@ import { Transport, type TransportActions } from "./transport";
 import { useMoment, useStates } from "./state/states";
 import { usePlaying } from "./state/playing";
 import { PART_WORDS } from "./words";
+import { SAME_RUN } from "../history/params";
 import "./segments.css";
 
 const EVENTS_PX = 560;
@@ -169,7 +170,8 @@ function OfDevice({
           history,
           history_device: device.device.toString(),
           moment: at.toString(),
-          b_history: null,
+          a_run: SAME_RUN,
+          a_history: null,
         }),
       say: view.say,
     }),
