@@ -1,26 +1,21 @@
-/** The Timeline's words in the URL, read and checked. */
+/** The Timeline's words in the URL. */
 
-import { readX, type XParams } from "../shared/range/params";
-
-export interface TimelineParams extends XParams {
-  /** "" leaves the choice to the server. */
-  readonly series: string;
-  /** "" is the training phase. */
-  readonly phase: string;
-  /** 0 (off) to 0.99. */
-  readonly smoothing: number;
-  readonly logScale: boolean;
-}
+import { between, flag, readState, text, type Params } from "../shared/page_state";
+import { readX } from "../shared/range/params";
 
 export const MOST_SMOOTHING = 0.99;
 
-export function readParams(params: ReadonlyMap<string, string>): TimelineParams {
-  const smoothing = Number.parseFloat(params.get("smooth") ?? "");
-  return {
-    ...readX(params),
-    series: params.get("series") ?? "",
-    phase: params.get("phase") ?? "",
-    smoothing: smoothing > 0 ? Math.min(smoothing, MOST_SMOOTHING) : 0,
-    logScale: params.get("log") === "1",
-  };
+const WORDS = {
+  /** "" leaves the choice to the server. */
+  series: text("series"),
+  /** "" is the training phase. */
+  phase: text("phase"),
+  smoothing: between("smooth", 0, MOST_SMOOTHING),
+  logScale: flag("log"),
+};
+
+export type TimelineParams = ReturnType<typeof readParams>;
+
+export function readParams(params: Params) {
+  return { ...readX(params), ...readState(WORDS, params) };
 }

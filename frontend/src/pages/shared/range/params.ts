@@ -6,6 +6,7 @@
 import type { XKind } from "../../../api/types.gen";
 import { isXKind } from "../../../model/lines/x_kind";
 import type { XRange } from "../../../widgets/line_chart/types";
+import type { Word } from "../page_state";
 
 export interface XParams {
   readonly x: XKind;
@@ -57,4 +58,12 @@ export function askedRange(range: XRange | null): XRange | null {
   if (range === null) return null;
   const slack = (range.high - range.low) / 2;
   return { low: range.low - slack, high: range.high + slack };
+}
+
+/** A range as the state of a page has it. */
+export function xRange(words: RangeWords = X_WORDS): Word<XRange | null> {
+  return {
+    read: (params) => readRange(params, words),
+    write: (range) => rangeWords(range, words),
+  };
 }

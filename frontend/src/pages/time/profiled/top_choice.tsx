@@ -1,18 +1,15 @@
 /** How many rows of a sorted table are shown: the first 10, 20, 50, or all of them. */
 
 import { Segmented } from "../../shared/controls/choices";
+import { oneOf, readState, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 
 const TOPS = ["10", "20", "50", "all"] as const;
-type Top = (typeof TOPS)[number];
-
-function topOf(view: ViewProps): Top {
-  return TOPS.find((one) => one === view.params.get("top")) ?? "all";
-}
+const WORDS = { top: oneOf("top", TOPS, "all") };
 
 /** The first of `rows` that the address asks for. */
 export function topRows(view: ViewProps, rows: readonly number[]): readonly number[] {
-  const top = topOf(view);
+  const { top } = readState(WORDS, view.params);
   return top === "all" ? rows : rows.slice(0, Number(top));
 }
 
@@ -24,19 +21,20 @@ export function listedWords(numShown: number, numRows: number): string {
 }
 
 export function TopChoice({ view }: { readonly view: ViewProps }) {
+  const [{ top: chosen }, setState] = usePageState(view, WORDS);
   return (
     <Segmented
       label="How many rows"
       title="Top"
       options={TOPS}
-      chosen={topOf(view)}
+      chosen={chosen}
       words={(top) => [
         top,
         top === "all"
           ? "All rows that were read"
           : `The first ${top} rows as the table is sorted`,
       ]}
-      onChoose={(top) => view.setParams({ top: top === "all" ? null : top })}
+      onChoose={(top) => setState({ top })}
     />
   );
 }

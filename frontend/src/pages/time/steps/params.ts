@@ -1,7 +1,15 @@
-/** The Steps view's words in the URL, read and checked. */
+/** The Steps view's words in the URL. */
 
 import type { StepRate } from "../../../api/types.gen";
-import { readX, type XParams } from "../../shared/range/params";
+import {
+  flag,
+  oneOf,
+  readState,
+  text,
+  whole,
+  type Params,
+} from "../../shared/page_state";
+import { readX } from "../../shared/range/params";
 
 /** The height of a chart below the stack, in CSS px. */
 export const CHART_PX = 132;
@@ -24,31 +32,22 @@ export type HeatPart = (typeof HEAT_PARTS)[number];
 
 const RATE_KEYS: readonly RateKey[] = ["steps", "samples", "tokens", "flops", "mfu"];
 
-export interface StepsParams extends XParams {
-  readonly phase: string;
+const WORDS = {
+  phase: text("phase"),
   /** Whose steps are stacked where there are several ranks. */
-  readonly of: "worst" | "median";
+  of: oneOf("of", ["worst", "median"], "worst"),
   /** null leaves the choice to what was recorded. */
-  readonly rate: RateKey | null;
+  rate: oneOf("rate", RATE_KEYS, null),
   /** Over all ranks rather than of one. */
-  readonly summed: boolean;
+  summed: flag("summed"),
   /** What the heatmap compares; null: what tells the ranks apart. */
-  readonly heat: HeatPart | null;
+  heat: oneOf("heat", HEAT_PARTS, null),
   /** The step that was pinned. */
-  readonly step: number | null;
-}
+  step: whole("step"),
+};
 
-export function readSteps(params: ReadonlyMap<string, string>): StepsParams {
-  const rate = params.get("rate");
-  const heat = params.get("heat");
-  const step = params.get("step") ?? "";
-  return {
-    ...readX(params),
-    phase: params.get("phase") ?? "",
-    of: params.get("of") === "median" ? "median" : "worst",
-    rate: RATE_KEYS.find((one) => one === rate) ?? null,
-    summed: params.get("summed") === "1",
-    heat: HEAT_PARTS.find((one) => one === heat) ?? null,
-    step: /^\d{1,12}$/.test(step) ? Number(step) : null,
-  };
+export type StepsParams = ReturnType<typeof readSteps>;
+
+export function readSteps(params: Params) {
+  return { ...readX(params), ...readState(WORDS, params) };
 }
