@@ -94,8 +94,8 @@ def rows(page: Page, label: str = "Modules") -> Locator:
 
 
 def first_of(found: list[str]) -> list[str]:
-    """What stands in the first cell of each row."""
-    return [text.split("\n")[0] for text in found]
+    """The first word of each row."""
+    return [text.split()[0] for text in found]
 
 
 FIRST_ROWS = ["Net", "3 × layers.*", "head"]
