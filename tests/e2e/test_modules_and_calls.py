@@ -98,7 +98,7 @@ def first_of(found: list[str]) -> list[str]:
     return [text.split()[0] for text in found]
 
 
-FIRST_ROWS = ["Net", "3 × layers.*", "head"]
+FIRST_ROWS = ["Net", "3 \N{MULTIPLICATION SIGN} layers.*", "head"]
 """Equal layers are one row."""
 
 
