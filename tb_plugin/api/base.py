@@ -131,12 +131,31 @@ class RunSummary(Struct, frozen=True):
     num_problems: int
 
 
+RunStatus: TypeAlias = Literal["out_of_memory", "leak", "stopped", "live", "fine"]
+"""The worst that is known. leak: its memory grows and will soon be full; stopped: it
+ended by an exception, or without closing its recording."""
+
+
+class RunStanding(Struct, frozen=True):
+    """How a run stands, as far as it was read already: nothing is opened for it."""
+
+    run: str
+    """`RunSummary.id`."""
+    status: RunStatus | None
+    """None: not known yet, or nothing tells it."""
+    peak_bytes: float | None
+    """The highest of all ranks; likewise."""
+
+
 class RunsResponse(Struct, frozen=True):
     """Route `/runs`: everything the logdir holds."""
 
     logdirs: tuple[str, ...]
     """What was looked at, as the user gave it."""
     runs: tuple[RunSummary, ...]
+    standings: tuple[RunStanding, ...]
+    """Of all runs: the newest day first, of a day the worst run. The first one is opened
+    where nobody names another."""
     foreign: tuple[ForeignFiles, ...]
     problems: tuple[Problem, ...]
     """Problems that belong to no run."""

@@ -30,7 +30,7 @@ REQUEST_SECONDS: Final = 3.0
 """A request answers with what it has after about this long."""
 CHECK_SECONDS: Final = 0.1
 """What one poll may spend on looking for damage that no picture has met yet."""
-_SMALL_RUN_FILES: Final = 64
+SMALL_RUN_FILES: Final = 64
 """The run picker opens runs of at most so many files whole, of others one or two."""
 
 
@@ -118,7 +118,7 @@ def glance(run: Run, budget: Budget, check: Budget) -> None:
     # Another tool's files are opened for what is asked of them: names tell the rest.
     if run.imported is not None:
         run.update(budget)
-    elif num_files <= _SMALL_RUN_FILES:
+    elif num_files <= SMALL_RUN_FILES:
         run.update(budget)
         run.check(check)
     else:

@@ -3,7 +3,7 @@
 Two things make the first picture of a big run quick. The digests, which the recorder
 writes into each rank's file while training: a picture of ten thousand steps reads a
 thousand pre-aggregated rows per rank. And this thread: it waits until TensorBoard is
-up, then opens the newest run's files and decodes the series a page shows first, while
+up, then opens the files of the run that is shown first and decodes the series a page shows first, while
 the browser is still loading; after that, while nobody asks for anything, it makes the
 Overview's numbers. It works in small bites and gives the run's lock back between them,
 so that a request never waits long for it.
@@ -44,14 +44,14 @@ _PAUSE_SECONDS: Final = 0.002
 """Between bites, so that whoever waits for the lock gets it."""
 _LISTING_SECONDS: Final = 0.2
 _WALKING_SECONDS: Final = 10.0
-"""How long the newest run is looked for in a large logdir."""
+"""How long the run to be shown is looked for in a large logdir."""
 _MOST_SECONDS: Final = 60.0
 _MOST_FILES: Final = 8192
 _EXIT_SECONDS: Final = 1.0
 
 
 class ReadAhead:
-    """A daemon thread that reads the newest run once. Nothing it meets is raised."""
+    """A daemon thread that reads the run that is shown first, once. Nothing it meets is raised."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ReadAhead:
             state.open_ahead(self._named)
         found_by = min(deadline, time.monotonic() + _WALKING_SECONDS)
         while True:
-            newest = max(state.glance_at_all(), key=lambda s: s.last_ms, default=None)
+            _, standings = state.glance_at_all()
             # What lies at a store comes folder by folder, asked for by looking; so does
             # what a walk has not seen yet, which may be the newest of all.
             index, now = state.store.index, time.monotonic()
@@ -109,11 +109,12 @@ class ReadAhead:
             is_coming |= index.is_walking and now < found_by
             if not is_coming or self._stop.wait(_LISTING_SECONDS):
                 break
-        if newest is None:
+        if not standings:
             return
-        run = state.store.run(newest.id)
+        first = standings[0].run
+        run = state.store.run(first)
         # By a process of its own, while this one reads on.
-        state.open_trace_ahead(newest.id)
+        state.open_trace_ahead(first)
         for _ in _bites(state, run):
             if self._stop.wait(_PAUSE_SECONDS) or time.monotonic() > deadline:
                 return

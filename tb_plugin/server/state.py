@@ -20,6 +20,8 @@ from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.lazy import LazyCache
 from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.runs import summary_of
+from tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
+from tb_plugin.pages.overview.standings import by_need, standing_of
 from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
 from tb_plugin.server.drop import Drops
 from tb_plugin.worker.importer import Importer
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.base import RunStanding, RunSummary
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.index.logdirs import Logdir
@@ -126,15 +128,19 @@ class State:
         run = self.store.hand_over(lambda: self.drops.add(candidate))
         return fresh_answer(envelope(self.drops.response(candidate, run)))
 
-    def glance_at_all(self) -> list[RunSummary]:
-        """Every run as the run picker shows it, read as far as that needs."""
+    def glance_at_all(self) -> tuple[list[RunSummary], tuple[RunStanding, ...]]:
+        """Every run as the run picker shows it, and how it stands, the worst first."""
         found = self.store.runs()
-        budget, summaries = Budget(PICKER_SECONDS), []
+        budget, facts_budget = Budget(PICKER_SECONDS), Budget(STANDING_SECONDS)
+        summaries, standings = [], []
         for run in found:
             with run.lock:
                 glance(run, budget, Budget(CHECK_SECONDS / len(found)))
-                summaries.append(self.summary(run))
-        return summaries
+                summary = self.summary(run)
+                standing = standing_of(run, summary, self.facts, facts_budget)
+            summaries.append(summary)
+            standings.append(standing)
+        return summaries, by_need(standings, summaries)
 
     @contextmanager
     def reading(

@@ -116,7 +116,7 @@ def main() -> None:
                 dark = str(theme == "dark").lower()
                 shot.goto(f"{server.url}?darkMode={dark}#memboard&{state}")
                 frame = shot.frame_locator("iframe")
-                frame.locator("#run-picker").wait_for(timeout=60_000)
+                frame.locator(".runs .run").first.wait_for(timeout=60_000)
                 shot.wait_for_load_state("networkidle", timeout=120_000)
                 shot.wait_for_timeout(2500)  # histories are opened, then drawn
                 for end, place in PLACES.items():

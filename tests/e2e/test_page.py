@@ -210,7 +210,7 @@ def test_markup_in_names_is_text(tensorboard, open_page, simulated, tmp_path):
     page = open_page(f"{board.url}#memboard")
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    picker = tab(page).locator("#run-picker")
+    picker = tab(page).locator(".runs")
     picker.wait_for(timeout=PATIENCE_MS)
     cards(page)
     expect(picker).to_contain_text(name)
@@ -226,7 +226,7 @@ def test_the_page_works_under_a_path_prefix_and_with_a_logdir_spec(
     page = open_page(f"{board.url.rstrip('/')}/#memboard")
     cards(page)
     for name in ("one/", "two/"):
-        expect(tab(page).locator("#run-picker")).to_contain_text(name)
+        expect(tab(page).locator(".runs")).to_contain_text(name)
 
 
 def test_dark_mode_follows_tensorboard_while_the_page_is_open(

@@ -86,7 +86,7 @@ def test_the_trace_that_is_shown_first_is_opened_unless_it_is_large(
         (folder / name).write_text(json.dumps(trace))
     state = State((Logdir(str(folder.parent), "", str(folder.parent)),))
     read_ahead_of(state)
-    (run,) = state.glance_at_all()
+    (run,), _ = state.glance_at_all()
     sources = {one.name: one for one in state.traces.listed(run.id).sources}
     opened = {
         name: state.traces.sources.known((run.id, one.id, *one.key))

@@ -8,6 +8,8 @@ export type Unit = "bytes" | "bytes_per_step" | "bytes_per_second" | "count" | "
 
 export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
 
+export type RunStatus = "out_of_memory" | "leak" | "stopped" | "live" | "fine";
+
 export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "comm" | "temp" | "unknown";
 
 export type AllocationOrder = "category" | "group" | "allocation";
@@ -126,10 +128,18 @@ export interface RunSummary {
   readonly numProblems: number;
 }
 
+/** How a run stands, as far as it was read already: nothing is opened for it. */
+export interface RunStanding {
+  readonly run: string;
+  readonly status: RunStatus | null;
+  readonly peakBytes: number | null;
+}
+
 /** Route `/runs`: everything the logdir holds. */
 export interface RunsResponse {
   readonly logdirs: readonly string[];
   readonly runs: readonly RunSummary[];
+  readonly standings: readonly RunStanding[];
   readonly foreign: readonly ForeignFiles[];
   readonly problems: readonly Problem[];
   readonly pluginVersion: string;

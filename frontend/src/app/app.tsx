@@ -26,6 +26,7 @@ import {
   shellCommands,
   skipToContent,
   useElapsed,
+  useFirstRun,
   useFocus,
   usePlace,
   useRail,
@@ -59,15 +60,16 @@ export function App({
 }) {
   const { place, here, show } = usePlace(host);
   const runs = useLive(client, "runs", {}, RUNS_POLL_MS);
-  const run = runs.data === null ? null : findRun(runs.data.runs, place.run);
+  const first = useFirstRun(runs.data);
+  const run = runs.data === null ? null : findRun(runs.data.runs, place.run, first);
   const tab = findTab(place.view);
-  const first = tab.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
+  const asksFirst = tab.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
   const waited = useElapsed(run?.id ?? null, BIG_RUN_CHIPS_DELAY_MS);
   const strip =
     useLive(
       client,
       "overview",
-      run !== null && (first || waited) ? { run: run.id } : null,
+      run !== null && (asksFirst || waited) ? { run: run.id } : null,
       run?.live === true ? CHIPS_POLL_MS : RESTING_POLL_MS,
     ).data?.strip ?? null;
   const notes = useMemo(
@@ -90,6 +92,8 @@ export function App({
   const [railShown, toggleRail] = useRail();
 
   const chooseRank = (rank: number | null): void => show({ ...here(), rank }, "push");
+  const chooseRun = (id: string): void =>
+    show({ ...here(), run: id, rank: null, ranks: "", pinned: [] }, "push");
   const showTab = (name: string): void => show({ ...here(), view: name }, "push");
   const lastTabs = useRef(new Map<PageName, string>());
   lastTabs.current.set(tab.page, tab.name);
@@ -118,6 +122,12 @@ export function App({
       label: `${one.page}: ${one.title}`,
       group: "Go to",
       run: () => showTab(one.name),
+    })),
+    ...(runs.data?.runs ?? []).map((one) => ({
+      id: `run.${one.id}`,
+      label: `Run ${one.name}`,
+      group: "Go to",
+      run: () => chooseRun(one.id),
     })),
     ...shellCommands({
       search: () => {
@@ -171,12 +181,11 @@ export function App({
         Skip to the content
       </a>
       <Rail
-        runs={runs.data?.runs ?? []}
+        runs={runs.data}
         run={run}
         page={tab.page}
-        chooseRun={(id) =>
-          show({ ...here(), run: id, rank: null, ranks: "", pinned: [] }, "push")
-        }
+        byteUnit={place.unit}
+        chooseRun={chooseRun}
         choosePage={choosePage}
         ranks={
           run === null || run.numRanks === 0
@@ -192,7 +201,6 @@ export function App({
                 focused: searchFocused,
               }
         }
-        version={runs.data?.pluginVersion ?? ""}
       />
       <div class="stage">
         <TopStrip

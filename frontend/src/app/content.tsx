@@ -38,7 +38,7 @@ export function Content(props: ContentProps) {
           <p>It may have been moved, deleted, or belong to another TensorBoard.</p>
           <p>
             <button type="button" class="button" onClick={props.showNewest}>
-              Show the newest run
+              Show another run
             </button>
           </p>
         </Nothing>

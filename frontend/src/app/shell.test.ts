@@ -29,20 +29,20 @@ function run(id: string, lastMs: number): RunSummary {
 describe("findRun", () => {
   const runs = [run("old", 1), run("new", 9), run("mid", 5)];
 
-  it("takes the newest where none is named", () => {
-    expect(findRun(runs, "")?.id).toBe("new");
-    expect(findRun([], "")).toBeNull();
+  it("takes the one that needs a look where none is named", () => {
+    expect(findRun(runs, "", "mid")?.id).toBe("mid");
+    expect(findRun([], "", "")).toBeNull();
   });
 
   it("never shows another run than the one named", () => {
-    expect(findRun(runs, "mid")?.id).toBe("mid");
-    expect(findRun(runs, "gone")).toBeNull();
+    expect(findRun(runs, "mid", "new")?.id).toBe("mid");
+    expect(findRun(runs, "gone", "new")).toBeNull();
   });
 
   it("knows a run by the name a person types, but its id comes first", () => {
     const named = [{ ...run("a1", 1), name: "b2" }, run("b2", 2)];
-    expect(findRun(named, "b2")?.id).toBe("b2");
-    expect(findRun([{ ...run("a1", 1), name: "exp" }], "exp")?.id).toBe("a1");
+    expect(findRun(named, "b2", "")?.id).toBe("b2");
+    expect(findRun([{ ...run("a1", 1), name: "exp" }], "exp", "")?.id).toBe("a1");
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { pagePulse } from "../api/pulse";
-import type { RunSummary } from "../api/types.gen";
+import type { RunsResponse, RunSummary } from "../api/types.gen";
 import { commandsOf, type Command } from "../base/commands";
 import { readPreference, writePreference } from "../base/preferences";
 import { writeLateWords } from "../base/late_words";
@@ -101,19 +101,33 @@ export function useRail(): readonly [boolean, () => void] {
 
 /**
  * The run a link names, by id or, where a person typed it, by name; without a name the
- * newest one. null where the named one is not there.
+ * one that needs a look. null where the named one is not there.
  */
-export function findRun(runs: readonly RunSummary[], id: string): RunSummary | null {
-  if (id !== "") {
-    return (
-      runs.find((run) => run.id === id) ?? runs.find((run) => run.name === id) ?? null
-    );
+export function findRun(
+  runs: readonly RunSummary[],
+  id: string,
+  first: string,
+): RunSummary | null {
+  const wanted = id === "" ? first : id;
+  return (
+    runs.find((run) => run.id === wanted) ??
+    runs.find((run) => run.name === wanted) ??
+    null
+  );
+}
+
+/**
+ * The run that needs a look most. It stays while more becomes known of the runs there
+ * are; another one is chosen once a run appears or goes.
+ */
+export function useFirstRun(data: RunsResponse | null): string {
+  const kept = useRef({ runs: "", first: "" });
+  if (data === null) return "";
+  const runs = data.runs.map((run) => run.id).join();
+  if (runs !== kept.current.runs) {
+    kept.current = { runs, first: data.standings[0]?.run ?? "" };
   }
-  let newest: RunSummary | null = null;
-  for (const run of runs) {
-    if (newest === null || run.lastMs > newest.lastMs) newest = run;
-  }
-  return newest;
+  return kept.current.first;
 }
 
 export interface Neighbours {

@@ -13,7 +13,7 @@ from tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
 from tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.ranks.distributed import ComparedRanks
@@ -49,9 +49,16 @@ class Peaks:
 
 
 def peak_findings(
-    peaks: Peaks, rank: int | None, *, has_errors: bool
+    peaks: Peaks,
+    rank: int | None,
+    *,
+    has_errors: bool,
+    growing: Container[int | None] = (),
 ) -> Iterator[Finding]:
-    """Of all ranks, or of one; `has_errors`: reports say more about errors."""
+    """Of all ranks, or of one; `has_errors`: reports say more about errors.
+
+    `growing`: ranks of which another finding says that they grow.
+    """
     if peaks.num_unread:
         num, of = f"{peaks.num_unread:,}", counted(len(peaks.ranks), "rank")
         sentence = f"{num} of {of} are still being read."
@@ -78,8 +85,10 @@ def peak_findings(
             sentence=f"Nothing of {_name(lost, peaks).lower()} could be read.",
             rank=lost[0],
         )
-    # That a rank which ran out peaks above the others is the same fault once more.
-    outliers = [one for one in peaks.outliers if one not in ran_out]
+    # That a rank which ran out or grows peaks above the others is the same fault.
+    outliers = [
+        one for one in peaks.outliers if one not in ran_out and one not in growing
+    ]
     above = [one for one in outliers if rank in (None, one)]
     if above and not peaks.num_unread:
         yield _uneven(peaks, above, outliers)

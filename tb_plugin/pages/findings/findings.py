@@ -151,7 +151,8 @@ def _of_ranks(
     )
     grows, is_reading = _growing(reader, view, strip, ran_out)
     found += [grows] if grows is not None else []
-    found += peak_findings(peaks, query.rank, has_errors=bool(ran_out))
+    growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
+    found += peak_findings(peaks, query.rank, has_errors=bool(ran_out), growing=growing)
     return found, is_reading
 
 

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 def runs(asked: Asked[Query]) -> RunsResponse:
     """All runs, and what else lies in the logdirs."""
     state = asked.state
-    summaries = state.glance_at_all()
+    summaries, standings = state.glance_at_all()
     version, foreign, problems = state.store.seen_besides()
-    asked.decided_by(version, summaries)
+    asked.decided_by(version, summaries, standings)
     return RunsResponse(
         logdirs=tuple(logdir.shown for logdir in state.store.index.logdirs),
         runs=tuple(summaries),
+        standings=standings,
         foreign=foreign,
         problems=problems,
         plugin_version=plugin_version(),

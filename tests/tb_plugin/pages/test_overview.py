@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from collector.format.encoding.payload import pack
-from tests.builders import GIB, age
-from tests.tb_plugin.client import Page, refresh
+from tests.builders import GIB, START_NS, RunBuilder, age
+from tests.tb_plugin.client import Page, answered, refresh
 
 
 def overview(logdir, **query):
@@ -377,3 +377,56 @@ def test_fields_of_other_types_do_not_break_a_page(run, tmp_path):
     assert found["/timeline"]["lines"][0]["y"].tolist() == [1, 2, 3]
     assert found["/timeline"]["capacity_bytes"] is None
     assert all(isinstance(name, str) for name in found["/host"]["hosts"])
+
+
+def standings(page) -> list[tuple]:
+    """Names of the runs with how they stand, the one that needs a look first."""
+    found = page.get("/runs")
+    names = {run["id"]: run["name"] for run in found["runs"]}
+    return [
+        (names[one["run"]], one["status"], one["peak_bytes"])
+        for one in found["standings"]
+    ]
+
+
+def test_the_worst_run_of_the_newest_day_comes_first(tmp_path):
+    noon = START_NS - START_NS % (86_400 * 10**9) + 12 * 3600 * 10**9
+
+    def recorded(name, hours, *, ooms=0, grow=0, ends=True):
+        start_ns = noon + hours * 3600 * 10**9
+        rank = RunBuilder(tmp_path / name).rank(start_ns=start_ns, world_size=1)
+        s = np.arange(100)
+        held = 10 * GIB + grow * s
+        columns = {"num_ooms": ooms * (s > 90), "allocated_bytes": held}
+        rank.steps(s, allocated_peak_bytes=held, **columns)
+        if ends:
+            rank.close()
+        age(tmp_path / name)
+
+    recorded("yesterday", -24, ooms=1)
+    recorded("oom", 0, ooms=1)
+    recorded("leak", 1, grow=GIB // 20)
+    recorded("lost", 2, ends=False)
+    recorded("fine", 3)
+    page = Page(tmp_path)
+    found = answered(
+        lambda: standings(page), lambda all_: None not in [one[1] for one in all_]
+    )
+    peak = 10 * GIB
+    assert found == [
+        ("oom", "out_of_memory", peak),
+        ("leak", "leak", peak + 99 * (GIB // 20)),
+        ("lost", "stopped", peak),
+        ("fine", "fine", peak),
+        ("yesterday", "out_of_memory", peak),
+    ]
+
+
+def test_nothing_is_decoded_of_large_runs_for_the_list_of_runs(run, tmp_path):
+    for number in range(65):
+        device_rank(run, number).close()
+    page = Page(tmp_path)
+    for _ in range(3):
+        assert standings(page) == [("exp", None, None)]
+    page.of_run("/overview", "exp")  # what was read for a page is known then
+    assert standings(page) == [("exp", "fine", 10 * GIB)]

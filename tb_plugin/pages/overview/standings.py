@@ -1,0 +1,108 @@
+"""How runs stand, and which of them a person should see first.
+
+The logdir may hold hundreds of runs, and is polled: so what was read anyway counts, and
+of small runs a little more is decoded at each poll.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.analysis.findings.growth import GrowingRank, growing_memory
+from tb_plugin.api.base import RunStanding
+from tb_plugin.budget import Budget
+from tb_plugin.index.store import SMALL_RUN_FILES
+from tb_plugin.pages.overview.facts import ALLOCATED, OOMS, RSS
+from tb_plugin.pages.timeline.selection import capacity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tb_plugin.api.base import RunStatus, RunSummary
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.overview.facts import FactsReader, FileFacts
+
+SECONDS: Final = 0.05
+"""What one poll may spend on decoding facts of runs that nobody opened."""
+
+_BAD: Final[tuple[RunStatus | None, ...]] = ("out_of_memory", "leak", "stopped")
+_STOPPED: Final = ("exception", "lost")
+
+
+def standing_of(
+    run: Run, summary: RunSummary, reader: FactsReader, budget: Budget
+) -> RunStanding:
+    """What is known of a run now; hold its lock."""
+    if run.made_of != "recording":
+        return RunStanding(summary.id, None, None)
+    is_small = run.is_whole and len(run.files) <= SMALL_RUN_FILES
+    allowed = budget if is_small else Budget(-1.0)
+    facts = {
+        rank: reader.within(file, allowed)
+        for attempt in run.attempts
+        for rank, file in attempt.files.items()
+    }
+    known = {rank: one for rank, one in facts.items() if one is not None}
+    is_known = bool(known) and len(known) == len(facts) and not run.unfinished
+    peaks = [
+        reading.value
+        for one in known.values()
+        if (reading := one.readings.get(ALLOCATED) or one.readings.get(RSS))
+    ]
+    status: RunStatus | None = None
+    if run.notes.events("oom") or any(map(_ran_out, known.values())):
+        status = "out_of_memory"
+    elif is_known and _leaks(run, known):
+        status = "leak"
+    elif summary.live:
+        status = "live"
+    elif run.attempts and not run.unfinished and run.attempts[-1].ended in _STOPPED:
+        status = "stopped"
+    elif is_known:
+        status = "fine"
+    peak = max(peaks, default=None) if is_known else None
+    return RunStanding(summary.id, status, peak)
+
+
+def by_need(
+    standings: Iterable[RunStanding], runs: Iterable[RunSummary]
+) -> tuple[RunStanding, ...]:
+    """The newest day first, of a day the worst run, of equals the newest."""
+    last_ms = {one.id: one.last_ms for one in runs}
+
+    def need(one: RunStanding) -> tuple[int, int, float]:
+        newest = last_ms[one.run]
+        day = (
+            datetime.fromtimestamp(newest / 1e3, timezone.utc).astimezone().toordinal()
+        )
+        bad = _BAD.index(one.status) if one.status in _BAD else len(_BAD)
+        return -day, bad, -newest
+
+    return tuple(sorted(standings, key=need))
+
+
+def _ran_out(facts: FileFacts) -> bool:
+    errors = facts.readings.get(OOMS)
+    return errors is not None and errors.value > 0
+
+
+def _leaks(run: Run, known: Mapping[int, FileFacts]) -> bool:
+    """As the finding about it says."""
+    on_device = any(ALLOCATED in one.readings for one in known.values())
+    limit = capacity_of(run, known, "device" if on_device else "process").size_bytes
+    ranks = [
+        GrowingRank(
+            rank=rank,
+            slope=one.growth,
+            rise=one.rise,
+            num_steps=one.num_steps,
+            last_step=one.last_step or 0,
+            peak=one.readings[ALLOCATED if on_device else RSS].value,
+            capacity=limit,
+        )
+        for rank, one in known.items()
+        if one.is_growing and (ALLOCATED if on_device else RSS) in one.readings
+    ]
+    found = growing_memory(ranks, "", None)
+    return found is not None and found.severity == "warning"
