@@ -69,7 +69,8 @@ class AllocationGroup(Struct, frozen=True):
     category: CategoryGroup | None
     """None: it is of no category, and gets a colour by its place."""
     stack: int | None
-    """Of groups by stack: one of its stacks; else None."""
+    """Of a group that is one line of code: one of its stacks; else None. With a category
+    it is the line that holds most of what is unknown."""
     bytes: float
     """Live at the highest column of this answer."""
 

@@ -182,10 +182,10 @@ class OpenDevice:
         found: Attribution | None = self.lazy.peek("attribution")
         return found
 
-    @property
+    @lazy
     def categories(self) -> Groups:
-        """Allocations by what gives them their colour."""
-        return self.groups("category")
+        """Allocations by category."""
+        return groups.by_category(self.attribution.category)
 
     def groups(self, colour: AllocationColour) -> Groups:
         """Allocations by what they are coloured by."""
@@ -262,7 +262,8 @@ class OpenDevice:
         history, lives = self.history, self.lives
         peak, num_events = self.peak_moment, self.num_events
         if colour == "category":
-            return groups.by_category(self.attribution.category)
+            stacks = history.snapshot.stacks
+            return groups.with_site(self.categories, lives, stacks, peak)
         if colour == "module":
             modules = history.modules
             return groups.by_module(

@@ -59,6 +59,15 @@ export function categoryColour(
   return kept === 1 ? colour : mixed(colour, tokens(theme).bg, kept);
 }
 
+/**
+ * The source line that holds most of what has no category: a colour of its own, and the
+ * page's red where a finding names it.
+ */
+export function siteColour(theme: Theme, named: boolean): string {
+  if (named) return theme === "dark" ? "#f2545b" : tokens(theme).bad;
+  return theme === "dark" ? "#e38bdc" : "#c45cbb";
+}
+
 /** The colours of categories in the order given, each group's first one at full strength. */
 export function categoryColours(
   theme: Theme,

@@ -33,6 +33,9 @@ FOLDED: Final = tuple(dict.fromkeys(FOLDS_INTO[name] for name in CATEGORIES))
 
 MAX_NAMED: Final = 11
 
+SITE_SHARE: Final = 0.05
+"""Of what is active at the peak: a line of no category that holds as much has a name."""
+
 OTHERS: Final = "others"
 OUTSIDE: Final = "outside any forward"
 
@@ -84,6 +87,34 @@ def by_category(category: Ints) -> Groups:
     fold = np.array([FOLDED.index(FOLDS_INTO[name]) for name in CATEGORIES], np.uint16)
     groups = tuple(Group(name, name, name) for name in FOLDED)
     return Groups(fold[category], groups)
+
+
+def with_site(
+    categories: Groups, lives: Lifetimes, stacks: Stacks, peak: int
+) -> Groups:
+    """Categories, and apart from what is unknown the line that holds most of it.
+
+    The group of that line lies on top; there is none where it holds too little.
+    """
+    unknown = FOLDED.index("unknown")
+    rows = live_rows(lives, peak)
+    own = rows[(categories.of_life[rows] == unknown) & (lives.stack[rows] >= 0)]
+    frames = stacks.user_frame[lives.stack[own]]
+    is_known = frames != NOTHING
+    if not is_known.any():
+        return categories
+    held = np.bincount(frames[is_known], lives.size[own[is_known]].astype(np.float64))
+    frame = int(held.argmax())
+    if held[frame] < SITE_SHARE * float(lives.size[rows].sum()):
+        return categories
+    of_stack = np.append(stacks.user_frame == frame, False)  # the last: without a stack
+    is_site = (categories.of_life == unknown) & of_stack[lives.stack]
+    stack = int(of_stack.argmax())
+    site = Group(
+        _line_key(stacks, stack), stack_label(stacks, stack), "unknown", stack=stack
+    )
+    of_life = np.where(is_site, len(categories.groups), categories.of_life)
+    return Groups(of_life.astype(np.uint16), (*categories.groups, site))
 
 
 def one_group(num_lives: int) -> Groups:

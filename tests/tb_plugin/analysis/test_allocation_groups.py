@@ -97,3 +97,34 @@ def test_every_category_has_the_colour_it_folds_into():
     assert labels[CATEGORIES.index("buffer")] == "param"
     assert labels[CATEGORIES.index("reduce_scatter")] == "comm"
     assert labels[-1] == "unknown"
+
+
+def test_the_largest_line_without_a_category_lies_apart():
+    stacks = stacks_of(
+        [forward(3), ("main", "/home/me/train.py", 1)],
+        [forward(3), ("main", "/home/me/train.py", 2)],
+        [forward(4)],
+        [("void at::native::copy<int>(int)", "??", 0)],
+    )
+    param, unknown = CATEGORIES.index("buffer"), len(CATEGORIES) - 1
+    lives = lives_of(
+        [(0, 9, 5, 0), (1, 9, 5, 1), (2, 9, 9, 2), (3, 9, 80, 3), (4, 9, 8, -1)]
+    )
+    categories = groups.by_category(np.array([unknown] * 5))
+    found = groups.with_site(categories, lives, stacks, 5)
+    site = len(categories.groups)
+    assert found.of_life.tolist() == [site, site, *categories.of_life[2:].tolist()]
+    last = found.groups[site]
+    assert (last.label, last.category, last.stack) == (
+        "model.py:3 forward",
+        "unknown",
+        0,
+    )
+    # What has a category is of no site; what holds little has no name of its own.
+    known = groups.by_category(np.array([param, param, unknown, unknown, unknown]))
+    assert groups.with_site(known, lives, stacks, 5).groups[-1].label == (
+        "model.py:4 forward"
+    )
+    small = lives_of([(0, 9, 1, 0), (0, 9, 99, 3)])
+    two = groups.by_category(np.array([unknown] * 2))
+    assert groups.with_site(two, small, stacks, 5) is two

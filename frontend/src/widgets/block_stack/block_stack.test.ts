@@ -315,14 +315,14 @@ describe("the card", () =>
       "event 8, after 6 events",
     );
     expect(freedText({ born: 2, freed: 6, gone: 8 }, 10)).toBe(
-      "event 8, after 6 events (asked for at 6)",
+      "event 8, after 6 events (requested at 6)",
     );
     expect(freedText({ born: -1, freed: 8, gone: 8 }, 10)).toBe("event 8");
     expect(freedText({ born: 2, freed: 10, gone: 10 }, 10)).toBe(
       "still live at the end",
     );
     expect(freedText({ born: 2, freed: 6, gone: 10 }, 10)).toBe(
-      "asked for, not done at the end",
+      "free requested, not completed by the end",
     );
   }));
 

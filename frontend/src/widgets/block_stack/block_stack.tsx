@@ -38,18 +38,21 @@ export function BlockStack(props: BlockStackProps) {
   const spoken = useSignal("");
   const helpId = useId();
   const widthPx = useWidth(box);
-  const { asTable, seen } = props;
+  const { asTable, seen, culprits } = props;
   const [whole] = tiles;
   const finest = tiles.at(-1);
   // The tile of everything stays while others come and go.
-  const known = useMemo(() => new WeakMap<BlockTile, Painted>(), [theme, only, found]);
+  const known = useMemo(
+    () => new WeakMap<BlockTile, Painted>(),
+    [theme, only, found, culprits],
+  );
   const painted = useMemo(() => {
     return new Map(
       tiles.map((tile): [BlockTile, Painted] => {
         const before = known.get(tile);
         if (before !== undefined) return [tile, before];
         const { groups, bands } = tile.answer;
-        const colours = groupColours(theme, groups, tile.colour);
+        const colours = groupColours(theme, groups, tile.colour, culprits);
         const bandColours = bandColoursOf(theme, bands, groups, colours);
         const chosen =
           only === "" && found === null
@@ -65,11 +68,12 @@ export function BlockStack(props: BlockStackProps) {
         return [tile, own];
       }),
     );
-  }, [tiles, theme, only, found, known]);
+  }, [tiles, theme, only, found, culprits, known]);
   const labelColour = (label: DirectLabel): string | null => {
     const own = finest === undefined ? undefined : painted.get(finest);
     if (finest === undefined || own === undefined) return null;
     const { bands, groups, lives } = finest.answer;
+    if (label.overflows === true) return null;
     if (label.kind === "band") {
       // Of a band that was searched some blocks are faded and some are not.
       const faded = found !== null || (only !== "" && bands[label.of]?.key !== only);
@@ -230,7 +234,8 @@ export function BlockStack(props: BlockStackProps) {
           controller={controller}
           whole={whole}
           colours={shown.colours}
-          moment={moment}
+          moment={props.anchor ?? moment}
+          exact={props.exact ?? null}
           byteUnit={byteUnit}
           only={only}
           onOnly={props.onOnly}
@@ -309,16 +314,12 @@ function Hovering({
   return (
     <BlockCard
       hover={hover}
-      axis={props.axis}
-      numEvents={props.device.numEvents}
       stacks={props.stacks}
       colours={own.colours}
       bandColours={own.bandColours}
       byteUnit={props.byteUnit}
       widthPx={controller.size.widthPx}
       heightPx={controller.size.heightPx}
-      detail={props.detail ?? null}
-      hint={props.hint ?? "Click: its stack, its siblings, this moment"}
     />
   );
 }

@@ -2,13 +2,15 @@
 
 import type { AllocationColour, AllocationGroup } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
-import { categoryColour, categoryLabel } from "../../model/category";
+import { categoryColour, categoryLabel, siteColour } from "../../model/category";
 import { hexOf, paletteAt, pixelOf } from "../../render/palette";
 import type { RunColours } from "../../render/runs";
 import type { BlockTile } from "./tile";
 
 /** Groups that are not one thing: what is beyond the largest, what nobody named. */
 const GREY_KEYS = new Set(["others", "before", "outside", "unknown", "all"]);
+
+export const NO_LINES: ReadonlySet<string> = new Set();
 
 /** How much lighter or darker blocks of one group may be. */
 const VARIANTS = [0, 0.08, -0.08, 0.04, -0.04] as const;
@@ -20,21 +22,24 @@ export function groupColours(
   theme: Theme,
   groups: readonly AllocationGroup[],
   colour: AllocationColour,
+  culprits: ReadonlySet<string> = NO_LINES,
 ): readonly string[] {
-  const named = groups.filter(({ key }) => !GREY_KEYS.has(key));
+  const placed = groups.filter(({ key }) => !GREY_KEYS.has(key));
   return groups.map((group) => {
-    const { category, key } = group;
+    const { category, key, label, stack } = group;
+    const named = culprits.has(label);
+    if (stack !== null && (named || category !== null)) return siteColour(theme, named);
     if (category !== null) return categoryColour(theme, category);
     if (GREY_KEYS.has(key)) return categoryColour(theme, "unknown");
-    const place = named.indexOf(group);
-    if (colour === "age") return ageColour(named.length - 1 - place, named.length);
+    const place = placed.indexOf(group);
+    if (colour === "age") return ageColour(placed.length - 1 - place, placed.length);
     return placeColour(theme, place);
   });
 }
 
 /** What a group is called. */
-export function groupLabel({ category, label }: AllocationGroup): string {
-  return category === null ? label : categoryLabel(category);
+export function groupLabel({ category, label, stack }: AllocationGroup): string {
+  return category === null || stack !== null ? label : categoryLabel(category);
 }
 
 /** From young to old, dark to light: an order needs no legend to be seen. */

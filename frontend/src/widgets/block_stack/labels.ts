@@ -17,6 +17,8 @@ export interface DirectLabel {
   readonly kind: "band" | "block";
   /** Band or slot. */
   readonly of: number;
+  /** It stands on more than its own area. */
+  readonly overflows?: boolean;
 }
 
 export interface LabelNames {
@@ -34,6 +36,8 @@ const PAD_PX = 6;
 const MOST_BLOCKS = 80;
 /** Places at which a band's label is tried. */
 const TRIES = 48;
+/** A band that is nowhere level is named where it is this thick in the mean. */
+const SLOPING_PX = 2 * BAND_PX;
 
 interface Placed extends DirectLabel {
   readonly box: RectPx;
@@ -68,7 +72,9 @@ export function directLabels(
     if (placed.some((other) => overlaps(other.box, box))) continue;
     placed.push({ ...world(view, size, box), text, kind: "block", of: slot, box });
   }
-  return placed.map(({ text, x, y, kind, of }) => ({ text, x, y, kind, of }));
+  return placed.map(({ text, x, y, kind, of, overflows = false }) => {
+    return { text, x, y, kind, of, ...(overflows ? { overflows } : {}) };
+  });
 }
 
 function world(
@@ -104,6 +110,12 @@ function seenColumns(tile: BlockTile, view: Viewport): readonly [number, number]
   return [from, to < 0 ? tile.numColumns - 1 : to];
 }
 
+interface Spot {
+  readonly room: number;
+  readonly x: number;
+  readonly y: number;
+}
+
 /** Where a band stays thickest over the width of its name. */
 function bandLabel(
   { tile, view, size }: Drawing,
@@ -117,8 +129,8 @@ function bandLabel(
   const textPx = names.widthOf(text, "band");
   const wantedPx = textPx + 2 * PAD_PX;
   const [from, to] = seenColumns(tile, view);
-  let best: { readonly room: number; readonly x: number; readonly y: number } | null =
-    null;
+  let best: Spot | null = null;
+  let sloping: Spot | null = null;
   for (let i = 0; i < TRIES; i += 1) {
     const left = (i / TRIES) * (size.widthPx - wantedPx);
     if (left < 0) break;
@@ -128,23 +140,32 @@ function bandLabel(
     if (x0 < tile.low || x1 > tile.high) continue;
     let top = Infinity;
     let bottom = 0;
+    let [lows, highs, num] = [0, 0, 0];
     let column = Math.max(from, tile.columnAt(x0));
     for (; column <= to && (edges[column] ?? 0) < x1; column += 1) {
       const low = below[row + column] ?? 0;
       bottom = Math.max(bottom, low);
-      top = Math.min(top, low + (height[row + column] ?? 0));
+      const high = low + (height[row + column] ?? 0);
+      top = Math.min(top, high);
+      [lows, highs, num] = [lows + low, highs + high, num + 1];
     }
-    const [topPx, bottomPx] = [top, bottom].map((y) =>
-      Math.min(Math.max(yToPx(view, size.heightPx, y), 0), size.heightPx),
-    ) as [number, number];
-    const room = bottomPx - topPx;
-    if (room > (best?.room ?? BAND_PX)) {
-      best = { room, x: left + wantedPx / 2, y: (topPx + bottomPx) / 2 };
-    }
+    const spot = (high: number, low: number): Spot => {
+      const [topPx, bottomPx] = [high, low].map((y) =>
+        within(yToPx(view, size.heightPx, y), size.heightPx),
+      ) as [number, number];
+      const y = (topPx + bottomPx) / 2;
+      return { room: bottomPx - topPx, x: left + wantedPx / 2, y };
+    };
+    const level = spot(top, bottom);
+    if (level.room > (best?.room ?? BAND_PX)) best = level;
+    const mean = spot(highs / Math.max(num, 1), lows / Math.max(num, 1));
+    if (mean.room > (sloping?.room ?? SLOPING_PX)) sloping = mean;
   }
-  if (best === null) return null;
-  const box = textBox(best.x, best.y, textPx);
-  return { ...world(view, size, box), text, kind: "band", of: band, box };
+  const chosen = best ?? sloping;
+  if (chosen === null) return null;
+  const box = textBox(chosen.x, chosen.y, textPx);
+  const overflows = best === null ? { overflows: true } : {};
+  return { ...world(view, size, box), text, kind: "band", of: band, box, ...overflows };
 }
 
 interface Candidate {

@@ -13,6 +13,8 @@ export interface LegendProps {
   readonly colours: readonly string[];
   /** The pinned moment, read where no cursor is; null: the highest. */
   readonly moment: number | null;
+  /** Bytes by group at that moment, where they are known exactly. */
+  readonly exact: ReadonlyMap<string, number> | null;
   readonly byteUnit: ByteUnit;
   /** Key of the group looked at; "" for all. */
   readonly only: string;
@@ -38,9 +40,12 @@ export function BlockLegend(props: LegendProps) {
     () => ({ tile: whole, column: whole.columnOf(moment ?? peakMoment) }),
     [whole, moment, peakMoment],
   );
-  const { tile, column } = controller?.hovered.value ?? resting;
+  const hover = controller?.hovered.value ?? null;
+  const { tile, column } = hover ?? resting;
+  const exact = hover === null ? props.exact : null;
   const { drawn, thin } = sumsOf(tile);
   const bytesOf = (key: string): number => {
+    if (exact !== null) return exact.get(key) ?? 0;
     // A tile of a part may list its groups in another order.
     const group = tile.answer.groups.findIndex((one) => one.key === key);
     return group < 0 ? 0 : (drawn[group * tile.numColumns + column] ?? 0);

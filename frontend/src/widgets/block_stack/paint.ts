@@ -143,6 +143,7 @@ function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void 
     const x = view.x0 + (px / size.widthPx) * (view.x1 - view.x0);
     return tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
   };
+  let below: { readonly x: number; readonly y: number } | null = null;
   for (let left = size.widthPx - width - 6; left > 6; left -= 12) {
     const [from, to] = [columnAt(left - 2), columnAt(left + width + 2)];
     let highest = 0;
@@ -151,10 +152,15 @@ function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void 
     }
     const y = plotY(scene, highest);
     const free = y > GUTTER.top + 16 && y < GUTTER.top + size.heightPx;
-    if (!free || (limit > y - 18 && limit < y + 2)) continue;
+    if (!free) continue;
+    if (limit > y - 18 && limit < y + 2) {
+      below ??= { x: GUTTER.left + left, y: y + 13 };
+      continue;
+    }
     haloText(pen, scene.theme, RESERVED, GUTTER.left + left, y - 4);
     return;
   }
+  if (below !== null) haloText(pen, scene.theme, RESERVED, below.x, below.y);
 }
 
 function paintCapacity(pen: Pen, scene: BlockScene): void {

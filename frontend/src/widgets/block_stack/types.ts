@@ -11,15 +11,6 @@ import type { BlockHover } from "./inputs";
 import type { DrawnMarks } from "./marks";
 import type { BlockTile } from "./tile";
 
-/** What is known of a block once the pointer rests on it. */
-export interface BlockDetail {
-  readonly life: number;
-  readonly rows: readonly (readonly [name: string, value: string])[];
-  /** Labels, innermost first, and how many more frames there are. */
-  readonly frames: readonly string[];
-  readonly numMore: number;
-}
-
 export interface BlockStackProps {
   readonly label: string;
   readonly device: HistoryDevice;
@@ -53,10 +44,12 @@ export interface BlockStackProps {
   readonly asTable: boolean;
   /** The part in sight once it rests, for the table; null: everything. */
   readonly seen: Viewport | null;
-  /** Of the block that the pointer rests on; null, and absent: not known. */
-  readonly detail?: BlockDetail | null;
-  /** What a click on a block does, in its card. */
-  readonly hint?: string;
+  /** The moment that the legend is of while nothing points; else the pinned one. */
+  readonly anchor?: number;
+  /** What each group, by key, holds at it exactly; null: as the picture knows it. */
+  readonly exact?: ReadonlyMap<string, number> | null;
+  /** Source lines that a finding names, as groups are labelled: drawn in red. */
+  readonly culprits?: ReadonlySet<string>;
   /** Told the controller, for keys and buttons elsewhere; null when it is gone. */
   readonly onReady: (controller: BlockController | null) => void;
 }

@@ -4,6 +4,7 @@ const PATHS = {
   check: "M4 10.5 8 14.5 16 6",
   cross: "M5 5 15 15 M15 5 5 15",
   warning: "M10 3 18 17 H2 Z M10 8 V12 M10 14.4 V14.6",
+  more: "M4.5 10 H4.6 M10 10 H10.1 M15.4 10 H15.5",
   minus: "M5 10 H15",
   plus: "M10 5 V15 M5 10 H15",
   fit: "M3 7 V3 H7 M13 3 H17 V7 M17 13 V17 H13 M7 17 H3 V13",

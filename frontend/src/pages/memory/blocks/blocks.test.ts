@@ -7,7 +7,10 @@ import type {
 import { parseSearch } from "../../../model/block_search";
 import { OTHER_STACKS } from "../../../model/stacks/call_stacks";
 import { testStacks, TRAINING } from "../../../model/stacks/test_stacks";
+import { siteColour } from "../../../model/category";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
+import { groupColours } from "../../../widgets/block_stack/colours";
+import { BlockTile, WHOLE } from "../../../widgets/block_stack/tile";
 import {
   tileAnswer,
   testDevice,
@@ -16,13 +19,16 @@ import {
 import { allocationCommands, type AllocationsNow, STACK_FILES } from "./commands";
 import {
   FLAME_GROUPS,
+  flamePalette,
   Flames,
   heldExactly,
+  lineRows,
+  siteOf,
   stackCategories,
   type Held,
 } from "./state/held";
 import { holderRows } from "./held/holders_table";
-import { ledgerParts } from "./held/ledger_bar";
+import { exactGroups, ledgerParts, sitePart } from "./held/ledger_bar";
 import { topOf } from "./state/view_words";
 import { ordersOf, readAllocations } from "./state/params";
 import { foundWords } from "./found";
@@ -140,12 +146,12 @@ describe("the height of the picture", () => {
   it("is high enough for what is near the peak, not for a device far larger", () => {
     const device = testDevice();
     // 256 reserved are within reach of 180 active, and 300 of the device of those.
-    expect(topOf(device)).toBeCloseTo(315);
-    expect(topOf({ ...device, capacityBytes: 10_000 })).toBeCloseTo(256 * 1.05);
+    expect(topOf(device)).toBeCloseTo(324);
+    expect(topOf({ ...device, capacityBytes: 10_000 })).toBeCloseTo(256 * 1.08);
     const peaks = device.peaks.map((peak) =>
       peak.level === "reserved" ? { ...peak, bytes: 5000 } : peak,
     );
-    expect(topOf({ ...device, capacityBytes: null, peaks })).toBeCloseTo(180 * 1.05);
+    expect(topOf({ ...device, capacityBytes: null, peaks })).toBeCloseTo(180 * 1.08);
   });
 });
 
@@ -316,6 +322,67 @@ describe("the ledger", () => {
   it("of one stream or pool is its categories alone", () => {
     const parts = ledgerParts({ ...answer, ledger: null }, 2000, "light");
     expect(parts.map(({ key }) => key)).toEqual(["activation", "param"]);
+  });
+});
+
+describe("the line that holds most of what has no category", () => {
+  const label = stacks.stackLabel(1);
+  const held = live([
+    [0, 300, 0],
+    [1, 220, 1],
+    [2, 80, 1],
+  ]);
+  const answer: AllocationLiveResponse = {
+    ...held,
+    categories: [
+      { category: "activation", bytes: 300, numBlocks: 1 },
+      { category: "unknown", bytes: 300, numBlocks: 5 },
+    ],
+    ledger: null,
+  };
+  const tile = testTile();
+  const site = { key: "k", label, category: "unknown", stack: 1, bytes: 0 } as const;
+  const groups = [...tile.answer.groups, site];
+  const whole = new BlockTile({ ...tile.answer, groups }, WHOLE, "category");
+  const lines = (culprits: readonly string[]) => ({
+    site: siteOf(whole),
+    culprits: new Set(culprits),
+  });
+
+  it("is a part of the ledger with its name, in red where a finding blames it", () => {
+    expect(siteOf(tile)).toBe("");
+    expect(siteOf(whole)).toBe(label);
+    for (const named of [false, true]) {
+      const part = sitePart(answer, stacks, lines(named ? [label] : []));
+      const parts = ledgerParts(answer, null, "light", part);
+      expect(parts.map((one) => [one.label, one.bytes])).toEqual([
+        ["Activations", 300],
+        [label, 220],
+        ["Unknown", 80],
+      ]);
+      expect(parts[1]?.background).toBe(siteColour("light", named));
+    }
+    expect(sitePart(answer, stacks, { site: "", culprits: new Set() })).toBeNull();
+  });
+
+  it("has its bytes in the legend, and its colour among the holders", () => {
+    const exact = exactGroups(answer, whole, stacks, lines([]));
+    expect([...(exact ?? [])]).toEqual([
+      ["activation", 300],
+      ["unknown", 80],
+      ["k", 220],
+    ]);
+    const palette = flamePalette("light");
+    const colourOf = (stack: number, culprits: readonly string[]) => {
+      const rows = stackCategories(null, [answer], lineRows(stacks, lines(culprits)));
+      return palette[rows.get(stack) ?? -1];
+    };
+    expect(colourOf(1, [])).toBe(siteColour("light", false));
+    expect(colourOf(1, [label])).toBe(siteColour("light", true));
+    expect(colourOf(0, [stacks.stackLabel(0)])).toBe(siteColour("light", true));
+    expect(groupColours("dark", groups, "category", new Set([label])).at(-1)).toBe(
+      siteColour("dark", true),
+    );
   });
 });
 

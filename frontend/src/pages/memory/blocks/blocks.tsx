@@ -1,19 +1,41 @@
 /**
- * Allocations: what lived when, block by block, through one allocator history. The
- * pointer reads every block; below stands who holds the memory at that moment.
+ * Blocks: what is in memory at a moment, block by block, and who allocated it. The
+ * picture is one allocator history; beside it stands where the memory of its moment
+ * went, or the block that was chosen.
  */
 
-import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
 import { HistoryFrame } from "../history/frame";
 import type { ViewProps } from "../../shared/view_props";
 import "./blocks.css";
+import { NOTHING_FOUND } from "./found";
 import { History } from "./history";
 import { readAllocations } from "./state/params";
+import { PictureBar } from "./toolbar";
 
 export function BlocksView(props: ViewProps) {
   const params = useMemo(() => readAllocations(props.params), [props.params]);
+  const findBox = useRef<HTMLInputElement>(null);
+  const found = useSignal(NOTHING_FOUND);
   return (
-    <HistoryFrame view={props} history={params.history} device={params.device}>
+    <HistoryFrame
+      view={props}
+      history={params.history}
+      device={params.device}
+      tools={(open) =>
+        open !== null && (
+          <PictureBar
+            facts={open.facts}
+            device={open.device}
+            params={params}
+            setParams={props.setParams}
+            found={found}
+            findBox={findBox}
+          />
+        )
+      }
+    >
       {({ answer, facts, device }) => (
         <History
           key={`${answer.reference.id} ${device.device}`}
@@ -22,6 +44,8 @@ export function BlocksView(props: ViewProps) {
           answer={answer}
           facts={facts}
           device={device}
+          found={found}
+          findBox={findBox}
         />
       )}
     </HistoryFrame>

@@ -10,6 +10,8 @@ export interface Found {
   readonly long: string;
 }
 
+export const NOTHING_FOUND: Found = { short: "", long: "" };
+
 export function foundWords(
   tiles: readonly BlockTile[],
   { blocks, search }: Pick<Search, "blocks" | "search">,
@@ -18,7 +20,7 @@ export function foundWords(
   const [problem] = search.problems;
   if (problem !== undefined) return { short: "not understood", long: problem };
   const tile = tiles.at(-1);
-  if (blocks === null || tile === undefined) return { short: "", long: "" };
+  if (blocks === null || tile === undefined) return NOTHING_FOUND;
   let num = 0;
   for (let slot = 0; slot < tile.answer.lives.life.length; slot += 1) {
     if (blocks(tile, slot)) num += 1;

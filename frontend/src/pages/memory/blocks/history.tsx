@@ -1,6 +1,7 @@
-/** One device of an open history: picture, who holds the memory, what is chosen. */
+/** One device of an open history: its picture, beside it the inspector, below the stacks. */
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import type { Signal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Query } from "../../../api/client";
 import type {
   HistoryDevice,
@@ -20,25 +21,30 @@ import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
 import { BlockDrawer } from "../history/block_drawer";
 import { allocationCommands, type StackFile } from "./commands";
-import { stackCategories, type Held, exactly, useHeld } from "./state/held";
-import { HeldPanels } from "./held/panels";
-import { LedgerBar } from "./held/ledger_bar";
+import {
+  exactly,
+  lineRows,
+  siteOf,
+  stackCategories,
+  useHeld,
+  type Held,
+} from "./state/held";
+import { exactGroups } from "./held/ledger_bar";
+import { Holders, HeldStacks } from "./held/panels";
 import { momentActions } from "./moment_actions";
 import {
   firstMoment,
-  momentName,
   momentWords,
   pinnedMoment,
   type MomentPlace,
 } from "../history/moment";
 import type { AllocationsParams } from "./state/params";
-import { foundWords } from "./found";
+import { foundWords, type Found } from "./found";
 import { Picture } from "./picture";
 import { RangeDrawer } from "./range_drawer";
 import { stackFiles } from "./held/stack_files";
-import { PictureBar } from "./toolbar";
 import { useSearch } from "./state/search";
-import { useStacks } from "../history/use_history";
+import { useCulprits, useStacks } from "../history/use_history";
 import { lookAt } from "../tiles/block_source";
 import { useTiles } from "../tiles/use_tiles";
 import type { TileSubject } from "../tiles/wanted";
@@ -46,7 +52,12 @@ import { topOf, useViewWords } from "./state/view_words";
 import { HistoryNotes } from "../history/notes";
 import { historyNotes } from "../history/words";
 
-const PICTURE_PX = 400;
+/** What stands above and below the picture in the frame, and how high it gets. */
+const AROUND_PX = 420;
+const LEAST_PX = 220;
+const MOST_PX = 460;
+/** The top holders, from their heading to the end of the picture's column. */
+const HOLDERS_PX = 218;
 
 export interface HistoryProps {
   readonly view: ViewProps;
@@ -54,6 +65,9 @@ export interface HistoryProps {
   readonly answer: HistoryResponse;
   readonly facts: HistoryFacts;
   readonly device: HistoryDevice;
+  /** Told what the search found. */
+  readonly found: Signal<Found>;
+  readonly findBox: { current: HTMLInputElement | null };
 }
 
 export function History(props: HistoryProps) {
@@ -69,7 +83,6 @@ export function History(props: HistoryProps) {
     [view.run.id, history, device_, stream, pool],
   );
   const axis = useMemo(() => new BlockAxis(device, params.axis), [device, params.axis]);
-  const topBytes = useMemo(() => topOf(device), [device]);
   const { order } = params;
   const subject = useMemo<TileSubject>(
     () => ({
@@ -99,12 +112,32 @@ export function History(props: HistoryProps) {
       ? exactly(marked.data)
       : null;
   const [whole] = tiles.tiles;
-  const categories = useMemo(
-    () => stackCategories(whole ?? null, [now.live, now.anchored]),
-    [whole, now.live, now.anchored],
+  const isPart = stream !== null || pool !== null;
+  const topBytes = useMemo(
+    () => topOf(device, isPart ? (whole ?? null) : null),
+    [device, isPart, whole],
   );
+  const culprits = useCulprits(view, answer.reference.rank);
+  const site = useMemo(() => siteOf(whole ?? null), [whole]);
+  const lines = useMemo(() => ({ site, culprits }), [site, culprits]);
+  const rowOfLine = useMemo(
+    () => (stacks === null ? undefined : lineRows(stacks, lines)),
+    [stacks, lines],
+  );
+  const categories = useMemo(
+    () => stackCategories(whole ?? null, [now.live, now.anchored], rowOfLine),
+    [whole, now.live, now.anchored, rowOfLine],
+  );
+  const exact = useMemo(
+    () => exactGroups(now.anchored, whole ?? null, stacks, lines),
+    [now.anchored, whole, stacks, lines],
+  );
+  const { found, findBox } = props;
+  useEffect(() => {
+    found.value = foundWords(tiles.tiles, search, byteUnit);
+  }, [found, tiles.tiles, search, byteUnit]);
+  const heightPx = usePictureHeight();
   const tellAddress = useViewWords(controller, params, view);
-  const findBox = useRef<HTMLInputElement>(null);
   const exporter = useRef<ExportSource | null>(null);
   const label = pictureLabel(answer, device, facts);
 
@@ -157,155 +190,159 @@ export function History(props: HistoryProps) {
   const onStack = (stack: number | null): void =>
     setParams({ stack: stack === null ? null : stack.toString() });
   const failure = tiles.error;
+  const ofHeld = {
+    ...{ held, stacks, categories, search, params, theme, byteUnit },
+    waits: stacksError === null,
+  };
   return (
     <>
-      <PictureBar
-        facts={facts}
-        device={device}
-        params={params}
-        setParams={setParams}
-        found={foundWords(tiles.tiles, search, byteUnit)}
-        findBox={findBox}
-      />
       <Waiting
         error={failure}
         hasContent={tiles.tiles.length > 0}
         note="It is asked again by itself."
       />
       {device.numBefore === device.numAllocations && <NoEvents />}
-      <Picture
-        run={view.run}
-        client={client}
-        place={place}
-        facts={facts}
-        label={label}
-        device={device}
-        axis={axis}
-        marks={marks}
-        topBytes={topBytes}
-        tiles={tiles.tiles}
-        stacks={stacks}
-        only={params.only}
-        onOnly={(only) => setParams({ only })}
-        found={search.blocks}
-        moment={params.moment}
-        life={params.life}
-        marked={params.mark}
-        stack={params.stack}
-        range={rangeShown}
-        onView={onView}
-        onPin={(hover) =>
-          setParams({
-            ...momentWords(hover.moment, shownIn),
-            life: hover.block === null ? null : hover.block.life.toString(),
-          })
-        }
-        onRange={(low, high) => {
-          const from = Math.max(0, axis.momentAt(low));
-          const to = Math.max(from + 1, axis.momentAt(high) + 1);
-          setParams({ r0: from.toString(), r1: to.toString(), life: null });
-        }}
-        theme={theme}
-        byteUnit={byteUnit}
-        heightPx={PICTURE_PX}
-        loading={tiles.loading}
-        onReady={setController}
-        controller={controller}
-        actions={actions}
-        hasOom={marks.points.some(({ kind }) => kind === "oom")}
-        anchor={anchor}
-        anchored={now.anchored}
-        note={tiles.tiles.length === 0 ? "drawing…" : ""}
-        exporter={exporter}
-        about={{
-          history,
-          device: device.device,
-          order,
-          colour: params.colour,
-          axis: axis.kind,
-        }}
-      />
-      {now.live !== null && (
-        <LedgerBar
-          live={now.live}
-          name={momentName(device, now.live.moment)}
-          capacityBytes={device.capacityBytes}
-          theme={theme}
-          byteUnit={byteUnit}
-        />
-      )}
-      <Waiting error={stacksError} hasContent={stacks !== null} />
-      <HeldPanels
-        held={held}
-        before={before}
-        stacks={stacks}
-        waits={stacksError === null}
-        categories={categories}
-        search={search}
-        params={params}
-        setParams={setParams}
-        filesOf={filesOf}
-        theme={theme}
-        byteUnit={byteUnit}
-        onStack={onStack}
-      />
-      <HistoryNotes notes={notes} tone="quiet" />
-      {params.life !== null && (
-        <BlockDrawer
-          client={client}
-          place={{ run: view.run.id, history, device: device.device }}
-          life={params.life}
-          moment={params.moment}
-          facts={facts}
-          device={device}
-          stacks={stacks}
-          litStack={params.stack}
-          theme={theme}
-          byteUnit={byteUnit}
-          onLife={(life) => setParams({ life: life.toString() })}
-          onMoment={pin}
-          onStack={onStack}
-          links={
-            <button
-              type="button"
-              class="text-button"
-              title="Where it lies in its segment, at this moment"
-              onClick={() =>
-                view.showPage("segments", {
-                  part: null,
-                  moment: shownMoment().toString(),
-                })
-              }
-            >
-              Show in its segment
-            </button>
-          }
-          close={() => setParams({ life: null })}
-        />
-      )}
-      {params.life === null && range !== null && (
-        <RangeDrawer
+      <div class="inspected">
+        <Picture
+          run={view.run}
           client={client}
           place={place}
-          low={range.low}
-          high={range.high}
+          facts={facts}
+          label={label}
+          device={device}
+          axis={axis}
+          marks={marks}
+          topBytes={topBytes}
+          tiles={tiles.tiles}
           stacks={stacks}
-          found={search.stacks}
-          litStack={params.stack}
+          only={params.only}
+          onOnly={(only) => setParams({ only })}
+          found={search.blocks}
+          moment={params.moment}
+          life={params.life}
+          marked={params.mark}
+          stack={params.stack}
+          range={rangeShown}
+          onView={onView}
+          onPin={(hover) =>
+            setParams({
+              ...momentWords(hover.moment, shownIn),
+              life: hover.block === null ? null : hover.block.life.toString(),
+            })
+          }
+          onRange={(low, high) => {
+            const from = Math.max(0, axis.momentAt(low));
+            const to = Math.max(from + 1, axis.momentAt(high) + 1);
+            setParams({ r0: from.toString(), r1: to.toString(), life: null });
+          }}
           theme={theme}
           byteUnit={byteUnit}
-          onStack={onStack}
-          onMoment={pin}
-          onZoom={() => {
-            if (controller === null || rangeShown === null) return;
-            const { low, high } = rangeShown;
-            controller.setView({ ...controller.view, x0: low, x1: high });
+          heightPx={heightPx}
+          culprits={culprits}
+          loading={tiles.loading}
+          onReady={setController}
+          controller={controller}
+          actions={actions}
+          hasOom={marks.points.some(({ kind }) => kind === "oom")}
+          anchor={anchor}
+          anchored={now.anchored}
+          exact={exact}
+          note={tiles.tiles.length === 0 ? "drawing…" : ""}
+          exporter={exporter}
+          about={{
+            history,
+            device: device.device,
+            order,
+            colour: params.colour,
+            axis: axis.kind,
           }}
-          close={() => setParams({ r0: null, r1: null })}
         />
-      )}
+        <aside class="inspector" aria-label="Inspector">
+          {params.life === null && range === null && (
+            <Holders
+              {...ofHeld}
+              live={now.live}
+              device={device}
+              lines={lines}
+              filesOf={filesOf}
+              onStack={onStack}
+              heightPx={HOLDERS_PX}
+            />
+          )}
+          {params.life !== null && (
+            <BlockDrawer
+              client={client}
+              place={{ run: view.run.id, history, device: device.device }}
+              life={params.life}
+              moment={params.moment}
+              facts={facts}
+              device={device}
+              stacks={stacks}
+              litStack={params.stack}
+              culprits={culprits}
+              theme={theme}
+              byteUnit={byteUnit}
+              onLife={(life) => setParams({ life: life.toString() })}
+              onMoment={pin}
+              onStack={onStack}
+              links={
+                <button
+                  type="button"
+                  class="text-button"
+                  title="Where it lies in its segment, at this moment"
+                  onClick={() =>
+                    view.showPage("segments", {
+                      part: null,
+                      moment: shownMoment().toString(),
+                    })
+                  }
+                >
+                  Show in its segment
+                </button>
+              }
+              close={() => setParams({ life: null })}
+            />
+          )}
+          {params.life === null && range !== null && (
+            <RangeDrawer
+              client={client}
+              place={place}
+              low={range.low}
+              high={range.high}
+              stacks={stacks}
+              found={search.stacks}
+              litStack={params.stack}
+              theme={theme}
+              byteUnit={byteUnit}
+              onStack={onStack}
+              onMoment={pin}
+              onZoom={() => {
+                if (controller === null || rangeShown === null) return;
+                const { low, high } = rangeShown;
+                controller.setView({ ...controller.view, x0: low, x1: high });
+              }}
+              close={() => setParams({ r0: null, r1: null })}
+            />
+          )}
+        </aside>
+      </div>
+      <Waiting error={stacksError} hasContent={stacks !== null} />
+      <HeldStacks {...ofHeld} before={before} setParams={setParams} />
+      <HistoryNotes notes={notes} tone="quiet" />
     </>
   );
+}
+
+/** As high as the frame leaves room for, so that the legend stays in sight. */
+function usePictureHeight(): number {
+  const [framePx, setFramePx] = useState(window.innerHeight);
+  useEffect(() => {
+    // A hidden TensorBoard tab gives its iframe no size.
+    const follow = (): void => setFramePx((px) => window.innerHeight || px);
+    window.addEventListener("resize", follow);
+    return () => window.removeEventListener("resize", follow);
+  }, []);
+  return Math.min(Math.max(framePx - AROUND_PX, LEAST_PX), MOST_PX);
 }
 
 function pictureLabel(

@@ -17,13 +17,13 @@ import { spansAt } from "../../../widgets/block_stack/marks";
 import type { BlockStackProps } from "../../../widgets/block_stack/types";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
-import { ChartButton } from "../../../widgets/line_chart/chart_button";
+import { Icon } from "../../../widgets/icon/icon";
 import { ZoomButtons } from "../../../widgets/line_chart/zoom_buttons";
+import { Menu } from "../../../widgets/menu/menu";
 import { HistoryMinimap } from "../history/minimap";
 import { blockSource } from "../tiles/block_source";
 import type { AllocationActions } from "./commands";
 import { momentName } from "../history/moment";
-import { useBlockDetail } from "./rest";
 
 export interface PictureProps extends Omit<BlockStackProps, "asTable" | "seen"> {
   readonly run: RunSummary;
@@ -49,14 +49,6 @@ export function Picture(props: PictureProps) {
   const { controller, actions, label, tiles, stacks, device, axis, found } = props;
   const [asTable, setAsTable] = useState(false);
   const [seen, setSeen] = useState<Viewport | null>(null);
-  const detail = useBlockDetail(
-    props.client,
-    props.place,
-    controller,
-    props.facts,
-    stacks,
-    props.byteUnit,
-  );
   const told = useRef(props.onView);
   told.current = props.onView;
   const onView = useCallback((view: Viewport, settled: boolean): void => {
@@ -80,71 +72,64 @@ export function Picture(props: PictureProps) {
   return (
     <figure class="chart allocations-picture">
       <div class="chart-bar">
-        <figcaption>{label}</figcaption>
+        <figcaption class="off-screen">{label}</figcaption>
         <Readout {...props} />
+        <button
+          type="button"
+          class="text-button"
+          title="Pin the highest moment (P)"
+          onClick={actions.toPeak}
+        >
+          Peak
+        </button>
+        {props.hasOom && (
+          <button
+            type="button"
+            class="text-button allocations-oom"
+            title="Pin the next out-of-memory error"
+            onClick={actions.toOom}
+          >
+            Out of memory
+          </button>
+        )}
         <div class="chart-tools">
-          <button
-            type="button"
-            class="text-button"
-            title="Pin the highest moment (P)"
-            onClick={actions.toPeak}
+          <ZoomButtons
+            zoom={(sign) => {
+              if (controller === null) return;
+              const { view, limits } = controller;
+              controller.setView(zoomStep(view, limits, sign, "x"));
+            }}
+            fit={() => controller?.fit()}
+          />
+          <Menu
+            label="More of this picture"
+            empty=""
+            items={[
+              {
+                id: "mark",
+                label:
+                  props.marked === null ? "Mark this moment (M)" : "Mark again (M)",
+                run: actions.mark,
+              },
+              { id: "compare", label: "Compare…", run: actions.compare },
+              {
+                id: "height",
+                label: "Fit the height to what is in sight (H)",
+                run: () => controller?.fitHeight(),
+              },
+              {
+                id: "table",
+                label: asTable ? "View as picture" : "View as table",
+                run: () => setAsTable(!asTable),
+              },
+            ]}
           >
-            Peak
-          </button>
-          {props.hasOom && (
-            <button
-              type="button"
-              class="text-button allocations-oom"
-              title="Pin the next out-of-memory error"
-              onClick={actions.toOom}
-            >
-              Out of memory
-            </button>
-          )}
-          <button
-            type="button"
-            class="text-button"
-            title="Mark this moment, to see what changed since (M)"
-            onClick={actions.mark}
-          >
-            {props.marked === null ? "Mark" : "Mark again"}
-          </button>
-          <button
-            type="button"
-            class="text-button"
-            title="This moment against the marked one, another history, or another run"
-            onClick={actions.compare}
-          >
-            Compare…
-          </button>
+            <Icon name="more" />
+          </Menu>
+          <ExportMenu subject="the picture of allocations" source={source} />
         </div>
-        <ZoomButtons
-          zoom={(sign) => {
-            if (controller === null) return;
-            const { view, limits } = controller;
-            controller.setView(zoomStep(view, limits, sign, "x"));
-          }}
-          fit={() => controller?.fit()}
-        />
-        <ChartButton
-          label="Fit the height to what is in sight (H)"
-          icon="height"
-          onClick={() => controller?.fitHeight()}
-        />
-        <ChartButton
-          label={asTable ? "View as picture" : "View as table"}
-          icon={asTable ? "chart" : "table"}
-          onClick={() => setAsTable(!asTable)}
-        />
-        <ExportMenu subject="the picture of allocations" source={source} />
       </div>
-      <BlockStack
-        {...props}
-        onView={onView}
-        asTable={asTable}
-        seen={seen}
-        detail={detail}
-      />
+      <BlockStack {...props} onView={onView} asTable={asTable} seen={seen} />
       <HistoryMinimap
         device={device}
         axis={axis}

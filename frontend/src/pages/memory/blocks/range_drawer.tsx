@@ -17,7 +17,7 @@ import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { stackMatches } from "../../../model/block_search";
 import { momentText } from "../../../widgets/block_stack/axis";
 import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
-import { bytesCell, numberColumn } from "../../../widgets/row_table/columns";
+import { numberColumn } from "../../../widgets/row_table/columns";
 import { useSort } from "../../../widgets/row_table/use_sort";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
@@ -186,9 +186,9 @@ function columnsOf(
   };
   const most = answer.stackAllocatedBytes.reduce((high, one) => Math.max(high, one), 1);
   const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) =>
-    numberColumn(key, title, "150px", bytes, (own, row) => ({
-      ...bytesCell(own, byteUnit),
-      note: `${formatInteger(num[row] ?? 0)} blocks`,
+    numberColumn(key, title, "60px", bytes, (own, row) => ({
+      text: formatBytes(own, byteUnit),
+      title: `${formatBytesExact(own)}, ${formatInteger(num[row] ?? 0)} blocks`,
       bar: { share: own / most, colour: colourOf(row) },
     }));
   return [
@@ -198,13 +198,13 @@ function columnsOf(
       answer.stackAllocatedBytes,
       answer.stackNumAllocated,
     ),
-    column("freed", "Freed in it", answer.stackFreedBytes, answer.stackNumFreed),
+    column("freed", "Freed", answer.stackFreedBytes, answer.stackNumFreed),
     column("live", "Still live", answer.stackLiveBytes, answer.stackNumLive),
     {
       key: "place",
       title: "Allocated at",
       numeric: false,
-      width: "minmax(160px, 1fr)",
+      width: "minmax(96px, 1fr)",
       cell: (row) => {
         const stack = answer.stack[row] ?? -1;
         return {

@@ -1,7 +1,9 @@
-/** What the picture shows: order, colours, axis, filter, search. */
+/** What the picture shows: the search, and in a panel order, colours, axis and filter. */
 
+import type { Signal } from "@preact/signals";
 import type { HistoryDevice, HistoryFacts } from "../../../api/types.gen";
 import { Icon } from "../../../widgets/icon/icon";
+import { Popover } from "../../../widgets/menu/popover";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import { viewWords, type SetParams } from "../history/params";
 import { COLOURS, ordersOf, type AllocationsParams } from "./state/params";
@@ -14,15 +16,68 @@ export interface PictureBarProps {
   readonly params: AllocationsParams;
   readonly setParams: SetParams;
   /** What a search found, or why it found nothing. */
-  readonly found: Found;
+  readonly found: Signal<Found>;
   readonly findBox: { current: HTMLInputElement | null };
 }
 
 export function PictureBar(props: PictureBarProps) {
-  const { facts, device, params, setParams } = props;
+  const { params, setParams } = props;
+  return (
+    <>
+      <div class="allocations-find">
+        <Icon name="search" />
+        <input
+          ref={props.findBox}
+          type="text"
+          aria-label="Find blocks by function, file, module or size"
+          title="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
+          placeholder="Find: function, file, module, >100MiB"
+          autocomplete="off"
+          spellcheck={false}
+          value={params.find}
+          onInput={(event) => setParams({ find: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape") return;
+            setParams({ find: null });
+            event.currentTarget.blur();
+            event.stopPropagation();
+          }}
+        />
+        <FoundCount found={props.found} />
+      </div>
+      <Popover label="What the picture shows" button={shownWords(props)}>
+        <ViewControls {...props} />
+      </Popover>
+    </>
+  );
+}
+
+/** What differs from the picture that is shown first. */
+function shownWords({ params, facts }: PictureBarProps): string {
+  const { colour, order, axis, stream, pool } = params;
+  const words = [
+    `by ${COLOUR_WORDS[colour]}`,
+    order === "allocation" ? "by allocation time" : "",
+    axis === "time" ? "over time" : "",
+    stream === null ? "" : `stream ${facts.streams[stream] ?? stream}`,
+    pool === null ? "" : `pool ${facts.pools[pool] ?? pool}`,
+  ];
+  return `View: ${words.filter((word) => word !== "").join(", ")}`;
+}
+
+function FoundCount({ found }: Pick<PictureBarProps, "found">) {
+  const { short, long } = found.value;
+  return (
+    <span class="quiet allocations-found" role="status" title={long} aria-label={long}>
+      {short}
+    </span>
+  );
+}
+
+function ViewControls({ facts, device, params, setParams }: PictureBarProps) {
   const untimed = whyUntimed(device);
   return (
-    <div class="history-bar">
+    <>
       <Segmented
         label="What lies on what"
         title="Stack"
@@ -82,34 +137,6 @@ export function PictureBar(props: PictureBarProps) {
         chosen={params.pool}
         onChoose={(pool) => setParams({ pool })}
       />
-      <div class="allocations-find">
-        <Icon name="search" />
-        <input
-          ref={props.findBox}
-          type="text"
-          aria-label="Find blocks by function, file, module or size"
-          title="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
-          placeholder="Find: function, file, module, >100MiB"
-          autocomplete="off"
-          spellcheck={false}
-          value={params.find}
-          onInput={(event) => setParams({ find: event.currentTarget.value })}
-          onKeyDown={(event) => {
-            if (event.key !== "Escape") return;
-            setParams({ find: null });
-            event.currentTarget.blur();
-            event.stopPropagation();
-          }}
-        />
-        <span
-          class="quiet allocations-found"
-          role="status"
-          title={props.found.long}
-          aria-label={props.found.long}
-        >
-          {props.found.short}
-        </span>
-      </div>
-    </div>
+    </>
   );
 }

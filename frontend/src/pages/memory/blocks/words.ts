@@ -10,9 +10,9 @@ import type { FlameMode } from "./state/params";
 
 export const ORDER_WORDS: Readonly<Record<AllocationOrder, readonly [string, string]>> =
   {
-    category: ["Category", "Categories upon each other, each in order of birth"],
+    category: ["Category", "Categories upon each other, each in order of allocation"],
     group: ["Colour", "Blocks of one colour together"],
-    allocation: ["Allocation", "All in order of birth, as memory_viz stacks them"],
+    allocation: ["Allocation", "All in order of allocation, as memory_viz stacks them"],
   };
 
 /** Why there is no axis of time, in a short sentence; "" where there is one. */

@@ -43,6 +43,8 @@ export interface BlockDrawerProps {
   readonly onMoment: (moment: number) => void;
   readonly onStack: (stack: number | null) => void;
   readonly close: () => void;
+  /** Source lines that a finding names. */
+  readonly culprits?: ReadonlySet<string>;
   /** Other pages that show it. */
   readonly links?: ComponentChildren;
 }
@@ -78,12 +80,12 @@ export function BlockDrawer(props: BlockDrawerProps) {
           {props.links}
           {typeof block?.stack === "number" && <SourceMenu opens="left" />}
           <ChartButton
-            label="The allocation before it"
+            label="Previous allocation"
             icon="left"
             onClick={() => props.onLife(Math.max(0, life - 1))}
           />
           <ChartButton
-            label="The allocation after it"
+            label="Next allocation"
             icon="right"
             onClick={() => props.onLife(Math.min(device.numAllocations - 1, life + 1))}
           />
@@ -93,6 +95,7 @@ export function BlockDrawer(props: BlockDrawerProps) {
       <Waiting error={live.error} hasContent={block !== null} blocksPx={[160]} />
       {block !== null && (
         <div class="drawer-parts">
+          <Source block={block} {...props} />
           <Facts block={block} {...props} />
           <Stack block={block} {...props} />
         </div>
@@ -106,6 +109,22 @@ const OWN_TAG = "memboard {";
 
 interface PartProps extends BlockDrawerProps {
   readonly block: AllocationBlockResponse;
+}
+
+/** The line that allocated it. */
+function Source({ block, stacks, culprits }: PartProps) {
+  const { stack } = block;
+  const frame = stack === null ? -1 : (stacks?.userFrame(stack) ?? -1);
+  if (stack === null || stacks === null || frame < 0) return null;
+  const module = stacks.module(stack);
+  const label = stacks.frameLabel(frame);
+  const isCulprit = culprits?.has(label) === true;
+  return (
+    <p class={isCulprit ? "block-source is-culprit" : "block-source"}>
+      <SourcePlaceLink place={stacks.frame(frame)}>{label}</SourcePlaceLink>
+      {module !== "" && <span class="quiet"> in {module}</span>}
+    </p>
+  );
 }
 
 function Facts(props: PartProps) {
@@ -152,7 +171,7 @@ function Facts(props: PartProps) {
         </>,
       )}
       {row(
-        "Born",
+        "Allocated",
         block.born === null ? (
           "before the first event"
         ) : (
@@ -210,8 +229,8 @@ function Freed(props: PartProps) {
       <>still live at the end</>
     ) : (
       <>
-        asked for at <Moment of={freed} {...props} />
-        <span class="quiet"> and not done at the end</span>
+        requested at <Moment of={freed} {...props} />
+        <span class="quiet"> and not completed by the end</span>
       </>
     );
   }
@@ -222,7 +241,7 @@ function Freed(props: PartProps) {
       {waited && (
         <span class="quiet">
           {" "}
-          asked for {eventsWords(gone.moment - freed.moment)} before
+          requested {eventsWords(gone.moment - freed.moment)} before
         </span>
       )}
     </>

@@ -40,8 +40,9 @@ export interface HistoryFrameProps {
   /** As the URL names it; "" leaves the choice to the server. */
   readonly history: string;
   readonly device: number | null;
-  /** Beside the choice of history and device. */
-  readonly tools?: ComponentChildren;
+  /** Beside the choice of history and device; null while none is open. */
+  readonly tools?:
+    ComponentChildren | ((open: OpenHistory | null) => ComponentChildren);
   readonly children: (open: OpenHistory) => ComponentChildren;
 }
 
@@ -79,6 +80,11 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
   const device = chosenDevice(facts, props.device);
   const choose = (wanted: string): void => setParams(historyWords(wanted), "push");
   const next = nextHistory(histories, id);
+  const open =
+    answer === null || facts === null || device === null
+      ? null
+      : { answer, facts, device };
+  const { tools } = props;
   return (
     <>
       <div class="history-bar">
@@ -95,7 +101,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
             onChoose={(wanted) => setParams(deviceWords(wanted), "push")}
           />
         )}
-        {props.tools}
+        {typeof tools === "function" ? tools(open) : tools}
       </div>
       <Waiting error={error} hasContent={answer !== null} blocksPx={[520]} />
       {answer?.state === "failed" && (
@@ -115,10 +121,13 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       {(answer?.state === "opening" || answer?.state === "closed") && (
         <Opening answer={answer} byteUnit={byteUnit} />
       )}
-      {answer !== null && facts !== null && device !== null && (
+      {open !== null && (
         <>
-          <HistoryNotes notes={historyNotes(facts, device, byteUnit)} tone="warn" />
-          {children({ answer, facts, device })}
+          <HistoryNotes
+            notes={historyNotes(open.facts, open.device, byteUnit)}
+            tone="warn"
+          />
+          {children(open)}
         </>
       )}
       {facts !== null && device === null && (

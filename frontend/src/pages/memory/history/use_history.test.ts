@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type {
+  FindingsResponse,
   HistoriesResponse,
   HistoryChoice,
   HistoryState,
 } from "../../../api/types.gen";
 import { eventOf } from "../../shared/controls/event_field";
-import { chosenHistory, findingOf, nextHistory, type Look } from "./use_history";
+import {
+  chosenHistory,
+  culpritLines,
+  findingOf,
+  nextHistory,
+  type Look,
+} from "./use_history";
 
 function choice(id: string, state: HistoryState = "closed"): HistoryChoice {
   return { reference: { id }, origin: "file", state, problem: "" } as HistoryChoice;
@@ -72,4 +79,17 @@ describe("the number of an event, as it is typed", () => {
       expect(eventOf(text)).toBeNull();
     }
   });
+});
+
+it("blames the lines of errors and warnings, each once", () => {
+  const finding = (severity: string, line: string) => ({ severity, line });
+  const findings = [
+    finding("error", "evaluate.py:52 append"),
+    finding("warning", "evaluate.py:52 append"),
+    finding("warning", ""),
+    finding("info", "model.py:1 forward"),
+  ];
+  expect(culpritLines({ findings } as unknown as FindingsResponse)).toEqual([
+    "evaluate.py:52 append",
+  ]);
 });

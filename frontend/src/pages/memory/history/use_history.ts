@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { ApiError, Client } from "../../../api/client";
 import type {
+  FindingsResponse,
   HistoriesResponse,
   HistoryChoice,
   HistoryDevice,
@@ -12,6 +13,7 @@ import type {
 import { useLive } from "../../../api/use_live";
 import { useOnce } from "../../../api/use_once";
 import type { Live } from "../../../api/watch";
+import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
 
 /** While a history is being opened: the server itself waits for it, up to a second. */
@@ -147,4 +149,27 @@ export function useStacks(
   const { data, error } = useOnce(client, "stacks", { run, history });
   const stacks = useMemo(() => (data === null ? null : new CallStacks(data)), [data]);
   return { stacks, error };
+}
+
+const NO_LINES: ReadonlySet<string> = new Set();
+/** Findings that are still being read are asked for again. */
+const READING_POLL_MS = 1_500;
+
+/** Source lines that a finding blames, as `CallStacks.stackLabel` writes them. */
+export function useCulprits(
+  view: Pick<ViewProps, "client" | "run" | "pollMs">,
+  rank: number | null,
+): ReadonlySet<string> {
+  const [reading, setReading] = useState(true);
+  const pollMs = reading ? READING_POLL_MS : view.pollMs;
+  const query = { run: view.run.id, rank };
+  const { data } = useLive(view.client, "findings", query, pollMs);
+  if (data !== null && data.stillReading !== reading) setReading(data.stillReading);
+  const lines = data === null ? "" : culpritLines(data).join("\n");
+  return useMemo(() => (lines === "" ? NO_LINES : new Set(lines.split("\n"))), [lines]);
+}
+
+export function culpritLines({ findings }: FindingsResponse): readonly string[] {
+  const blamed = findings.filter(({ severity, line }) => severity !== "info" && line);
+  return [...new Set(blamed.map(({ line }) => line))].sort();
 }

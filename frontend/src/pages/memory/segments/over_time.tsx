@@ -136,7 +136,6 @@ export function OverTime(props: {
         loading={tiles.loading}
         asTable={asTable}
         seen={seen}
-        hint="Click: this moment; Map then shows its segments"
         onReady={setController}
       />
       <HistoryMinimap

@@ -123,7 +123,7 @@ function columnsOf(input: ColumnsInput): readonly RowColumn[] {
       title: "Live",
       hint: "Bytes that are live at this moment, as asked for",
       numeric: true,
-      width: "76px",
+      width: "68px",
       sortable: true,
       cell: (slot) => {
         const bytes = held.bytes[slot] ?? NaN;
@@ -135,18 +135,11 @@ function columnsOf(input: ColumnsInput): readonly RowColumn[] {
       },
     },
     {
-      key: "share",
-      title: "Share",
-      numeric: true,
-      width: "48px",
-      cell: (slot) => ({ text: share(held.bytes[slot] ?? NaN) }),
-    },
-    {
       key: "blocks",
       title: "Blocks",
       hint: "Live blocks; counted once the pointer rests",
       numeric: true,
-      width: "52px",
+      width: "44px",
       sortable: true,
       cell: (slot) => {
         const blocks = held.blocks?.[slot];
@@ -158,7 +151,7 @@ function columnsOf(input: ColumnsInput): readonly RowColumn[] {
       title: "Allocated at",
       hint: "The line of your own code in the stack; click to light its blocks",
       numeric: false,
-      width: "minmax(120px, 1fr)",
+      width: "minmax(96px, 1fr)",
       sortable: true,
       cell: (slot) => {
         const stack = held.stack[slot] ?? -1;

@@ -1,5 +1,6 @@
 /** Where the device's memory went at a moment: one bar, and every number of it. */
 
+import { useMemo } from "preact/hooks";
 import type { AllocationLiveResponse, LedgerEntry } from "../../../../api/types.gen";
 import {
   formatBytes,
@@ -9,8 +10,11 @@ import {
   type ByteUnit,
 } from "../../../../base/bytes";
 import type { Theme } from "../../../../base/tokens";
-import { categoryColour, categoryLabel } from "../../../../model/category";
+import { categoryColour, categoryLabel, siteColour } from "../../../../model/category";
+import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import { atMoment } from "../../../../widgets/block_stack/axis";
+import type { BlockTile } from "../../../../widgets/block_stack/tile";
+import type { Lines } from "../state/held";
 
 interface Part {
   readonly key: string;
@@ -21,6 +25,32 @@ interface Part {
   readonly width: number;
   readonly caveat: string;
   readonly background: string;
+  /** A finding names it. */
+  readonly isCulprit?: boolean;
+}
+
+/** What the site holds of a moment's unknown bytes; null: there is no site. */
+interface SitePart {
+  readonly label: string;
+  readonly bytes: number;
+  readonly numBlocks: number;
+  readonly isCulprit: boolean;
+}
+
+export function sitePart(
+  live: AllocationLiveResponse,
+  stacks: CallStacks | null,
+  { site, culprits }: Lines,
+): SitePart | null {
+  if (stacks === null || site === "") return null;
+  let [bytes, numBlocks] = [0, 0];
+  live.stack.forEach((stack, i) => {
+    const category = live.categories[live.stackCategory[i] ?? -1]?.category;
+    if (category !== "unknown" || stacks.stackLabel(stack) !== site) return;
+    bytes += live.stackBytes[i] ?? 0;
+    numBlocks += live.stackBlocks[i] ?? 0;
+  });
+  return { label: site, bytes, numBlocks, isCulprit: culprits.has(site) };
 }
 
 const ENTRY_LABEL: ReadonlyMap<string, string> = new Map([
@@ -58,11 +88,31 @@ function fillOf(key: string, theme: Theme): string {
   }
 }
 
+/** Bytes by key of the picture's groups, where these are categories; else null. */
+export function exactGroups(
+  live: AllocationLiveResponse | null,
+  whole: BlockTile | null,
+  stacks: CallStacks | null,
+  lines: Lines,
+): ReadonlyMap<string, number> | null {
+  if (live === null || whole?.colour !== "category") return null;
+  const site = whole.answer.groups.find(({ stack }) => stack !== null);
+  const found = new Map<string, number>();
+  for (const { category, bytes } of live.categories) found.set(category, bytes);
+  if (site === undefined) return found;
+  const part = sitePart(live, stacks, lines);
+  if (part === null) return null;
+  found.set(site.key, part.bytes);
+  found.set("unknown", Math.max(0, (found.get("unknown") ?? 0) - part.bytes));
+  return found;
+}
+
 /** The parts of the bar from left to right; live memory by category. */
 export function ledgerParts(
   live: AllocationLiveResponse,
   capacityBytes: number | null,
   theme: Theme,
+  site: SitePart | null = null,
 ): readonly Part[] {
   const { ledger } = live;
   const part = (key: string, bytes: number | null, caveat = ""): Part => ({
@@ -78,16 +128,31 @@ export function ledgerParts(
   const alive =
     ledger?.entries.find(({ key }) => key === "live")?.bytes ?? inCategories;
   const perByte = inCategories > 0 ? alive / inCategories : 0;
-  const parts = live.categories
+  const blocks = (num: number): string =>
+    `${formatInteger(num)} ${num === 1 ? "block" : "blocks"}`;
+  const parts: Part[] = live.categories
+    .map(({ category, bytes, numBlocks }) => {
+      const isSplit = site !== null && category === "unknown";
+      return {
+        key: category,
+        label: categoryLabel(category),
+        bytes: isSplit ? Math.max(0, bytes - site.bytes) : bytes,
+        caveat: blocks(isSplit ? numBlocks - site.numBlocks : numBlocks),
+        background: categoryColour(theme, category),
+      };
+    })
     .filter(({ bytes }) => bytes > 0)
-    .map(({ category, bytes, numBlocks }) => ({
-      key: category,
-      label: categoryLabel(category),
-      bytes,
-      width: bytes * perByte,
-      caveat: `${formatInteger(numBlocks)} ${numBlocks === 1 ? "block" : "blocks"}`,
-      background: categoryColour(theme, category),
-    }));
+    .map((one) => ({ ...one, width: one.bytes * perByte }));
+  if (site !== null && site.bytes > 0) {
+    const { label, bytes, numBlocks, isCulprit } = site;
+    parts.push({
+      ...{ key: "site", label, bytes, width: bytes * perByte, isCulprit },
+      caveat: blocks(numBlocks),
+      background: siteColour(theme, isCulprit),
+    });
+  }
+  // The largest first: a bar and its list are read from their beginning.
+  parts.sort((a, b) => b.width - a.width);
   if (ledger === null) return parts;
   const entries = ledger.entries.filter(({ key }) => key !== "live");
   const found: Part[] = [
@@ -108,11 +173,14 @@ export function LedgerBar(props: {
   /** What its moment is besides its number. */
   readonly name: string;
   readonly capacityBytes: number | null;
+  readonly stacks: CallStacks | null;
+  readonly lines: Lines;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }) {
-  const { live, name, capacityBytes, theme, byteUnit } = props;
-  const parts = ledgerParts(live, capacityBytes, theme);
+  const { live, name, capacityBytes, stacks, lines, theme, byteUnit } = props;
+  const site = useMemo(() => sitePart(live, stacks, lines), [live, stacks, lines]);
+  const parts = ledgerParts(live, capacityBytes, theme, site);
   const total = parts.reduce((sum, { width }) => sum + width, 0);
   const percent = (bytes: number): string => formatShare(bytes, total);
   const title = (one: Part): string =>
@@ -121,17 +189,15 @@ export function LedgerBar(props: {
       : `${one.label}: ${formatBytesExact(one.bytes)}, ${percent(one.bytes)}${one.caveat === "" ? "" : `; ${one.caveat}`}`;
   return (
     <section class="ledger" aria-label="Where the memory went">
-      <div class="panel-head">
-        <h2>Where the memory went</h2>
-        <span class="quiet">
-          {atMoment(live.moment)}
-          {name !== "" && `, ${name}`}
-          {live.step !== null && `, step ${formatInteger(live.step)}`}
-          {live.phase !== "" && `, ${live.phase}`} ·{" "}
-          {formatBytes(live.reservedBytes, byteUnit)} reserved
-          {capacityBytes !== null && ` of ${formatBytes(capacityBytes, byteUnit)}`}
-        </span>
-      </div>
+      <h2>Where the memory went</h2>
+      <p class="quiet">
+        {atMoment(live.moment)}
+        {name !== "" && `, ${name}`}
+        {live.step !== null && `, step ${formatInteger(live.step)}`}
+        {live.phase !== "" && `, ${live.phase}`} ·{" "}
+        {formatBytes(live.reservedBytes, byteUnit)} reserved
+        {capacityBytes !== null && ` of ${formatBytes(capacityBytes, byteUnit)}`}
+      </p>
       <div class="ledger-bar" role="img" aria-label={parts.map(title).join("; ")}>
         {parts.map((one) =>
           one.width <= 0 ? null : (
@@ -151,12 +217,16 @@ export function LedgerBar(props: {
         {parts
           .filter(({ bytes }) => bytes !== 0)
           .map((one) => (
-            <li key={one.key} title={title(one)}>
+            <li
+              key={one.key}
+              title={title(one)}
+              class={one.isCulprit === true ? "is-culprit" : ""}
+            >
               <span
                 class={one.key === "free" ? "block-swatch is-free" : "block-swatch"}
                 style={{ background: one.background }}
               />
-              {one.label}
+              <span class="ledger-name">{one.label}</span>
               <span class={one.bytes === null ? "quiet" : "ledger-value"}>
                 {one.bytes === null ? "not recorded" : formatBytes(one.bytes, byteUnit)}
               </span>

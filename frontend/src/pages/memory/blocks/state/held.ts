@@ -2,7 +2,7 @@
 
 import type { AllocationLiveResponse, CategoryGroup } from "../../../../api/types.gen";
 import type { Theme } from "../../../../base/tokens";
-import { categoryColour } from "../../../../model/category";
+import { categoryColour, siteColour } from "../../../../model/category";
 import {
   OTHER_STACKS,
   type CallStacks,
@@ -19,12 +19,11 @@ import type { BlockTile } from "../../../../widgets/block_stack/tile";
 import { nodeColours } from "../../../../widgets/flame/layout";
 import type { FlameData } from "../../../../widgets/flame/types";
 import { computed, signal, type ReadonlySignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
 import { useOnce } from "../../../../api/use_once";
 import type { BlockController } from "../../../../widgets/block_stack/controller";
 import type { BlockHover } from "../../../../widgets/block_stack/inputs";
-import { useRest } from "../rest";
 import type { Tiles } from "../../tiles/use_tiles";
 
 /** Bytes by stack at one moment. */
@@ -77,18 +76,55 @@ export const FLAME_GROUPS: readonly CategoryGroup[] = [
   "unknown",
 ];
 
+/** Rows of the palette behind the categories: lines with a colour of their own. */
+const SITE = FLAME_GROUPS.length;
+const CULPRIT = SITE + 1;
+
 export function flamePalette(theme: Theme): readonly string[] {
   const mixture = theme === "dark" ? "#777b82" : "#b6bac0";
-  return [...FLAME_GROUPS.map((group) => categoryColour(theme, group)), mixture];
+  const categories = FLAME_GROUPS.map((group) => categoryColour(theme, group));
+  return [...categories, siteColour(theme, false), siteColour(theme, true), mixture];
 }
 
-/** Which category holds most of each stack's bytes, as a row of `FLAME_GROUPS`. */
+/** Which category holds most of each stack's bytes, as a row of the palette. */
 export type StackCategories = ReadonlyMap<number, number>;
+
+/** Source lines that have a colour of their own. */
+export interface Lines {
+  /** The one that holds most of what has no category; "": none holds enough. */
+  readonly site: string;
+  /** Those a finding names. */
+  readonly culprits: ReadonlySet<string>;
+}
+
+/** The site of the picture of everything. */
+export function siteOf(tile: BlockTile | null): string {
+  const groups = tile === null ? [] : [...tile.answer.groups, ...tile.answer.bands];
+  const site = groups.find(
+    ({ category, stack }) => category !== null && stack !== null,
+  );
+  return site?.label ?? "";
+}
+
+/** By stack: its row of the palette, where its line has a colour of its own. */
+export function lineRows(
+  stacks: CallStacks,
+  { site, culprits }: Lines,
+): (stack: number) => number | null {
+  const rows = new Map<number, number>();
+  for (let frame = 0; frame < stacks.numFrames; frame += 1) {
+    const label = stacks.frameLabel(frame);
+    if (culprits.has(label)) rows.set(frame, CULPRIT);
+    else if (label === site) rows.set(frame, SITE);
+  }
+  return (stack) => rows.get(stacks.userFrame(stack)) ?? null;
+}
 
 /** From the blocks of a tile, and exactly from what is known of moments. */
 export function stackCategories(
   tile: BlockTile | null,
   answers: readonly (AllocationLiveResponse | null)[],
+  rowOfLine: (stack: number) => number | null = () => null,
 ): StackCategories {
   const found = new Map<number, number>();
   if (tile !== null) {
@@ -110,6 +146,10 @@ export function stackCategories(
       const category = rows[live.stackCategory[i] ?? -1] ?? -1;
       if (category >= 0) found.set(stack, category);
     });
+  }
+  for (const stack of found.keys()) {
+    const row = rowOfLine(stack);
+    if (row !== null) found.set(stack, row);
   }
   return found;
 }
@@ -304,6 +344,32 @@ export interface HeldNow {
   /** Of the anchor alone. */
   readonly anchored: AllocationLiveResponse | null;
   readonly failed: boolean;
+}
+
+/** The pointer rests when it has not moved for this long. */
+const REST_MS = 220;
+
+/** What the pointer rests on; null while it moves, or points at nothing. */
+export function useRest(controller: BlockController | null): BlockHover | null {
+  const [rest, setRest] = useState<BlockHover | null>(null);
+  useEffect(() => {
+    if (controller === null) return undefined;
+    let timer = 0;
+    const stop = controller.hovered.subscribe((hover) => {
+      window.clearTimeout(timer);
+      if (hover === null) {
+        setRest(null);
+        return;
+      }
+      timer = window.setTimeout(() => setRest(hover), REST_MS);
+    });
+    return () => {
+      window.clearTimeout(timer);
+      stop();
+      setRest(null);
+    };
+  }, [controller]);
+  return rest;
 }
 
 /** `anchor` is the moment shown while nothing points. */

@@ -8,22 +8,28 @@ import type { Viewport } from "../../../../render/viewport";
 import type { BlockController } from "../../../../widgets/block_stack/controller";
 import { peakOf } from "../../history/moment";
 import { viewWords } from "../../history/params";
+import type { BlockTile } from "../../../../widgets/block_stack/tile";
 import { useLateWords } from "../../../../base/use_late_words";
 import type { XRange } from "../../../../widgets/line_chart/types";
 import type { ViewProps } from "../../../shared/view_props";
 import type { AllocationsParams } from "./params";
 
 /** Room above the highest line. */
-const HEADROOM = 1.05;
+const HEADROOM = 1.08;
 /** Reserved memory beyond this much of what is live would press the blocks flat. */
 const MOST_RESERVED = 1.7;
 /** The device's own size is a line of the picture where it is nearer than this. */
 const MOST_CAPACITY = 1.3;
 
-/** Bytes at the top of the picture. */
-export function topOf(device: HistoryDevice): number {
-  const active = peakOf(device)?.bytes ?? 0;
-  const reserved = peakOf(device, "reserved")?.bytes ?? 0;
+/** Bytes at the top of the picture; `part`: of one stream or pool, all of it. */
+export function topOf(device: HistoryDevice, part: BlockTile | null = null): number {
+  const columns = part?.answer.columns;
+  const highest = (values: Float64Array): number =>
+    values.reduce((high, one) => (one > high ? one : high), 0);
+  const active = columns ? highest(columns.active) : (peakOf(device)?.bytes ?? 0);
+  const reserved = columns
+    ? highest(columns.reserved)
+    : (peakOf(device, "reserved")?.bytes ?? 0);
   let top = Math.max(active, 1);
   if (reserved <= MOST_RESERVED * active) top = Math.max(top, reserved);
   const capacity = device.capacityBytes;
