@@ -229,7 +229,7 @@ def _throughput(
 
 
 def _window(state: State, view: View[WindowQuery]) -> _Window | None:
-    """The newest tracked step of the rank with the highest peak."""
+    """The tracked step that Modules opens at."""
     choice = choose(readers(state)[0], view)
     if choice is None or choice.opened is None:
         return None
@@ -334,7 +334,7 @@ def _sentence(
 def _names(a: _Side, b: _Side) -> tuple[str, str]:
     """B, which begins the sentence, and A."""
     if a.summary.id == b.summary.id:
-        of_b = "All ranks" if b.rank is None else f"Rank {b.rank}"
+        of_b = "The worst rank" if b.rank is None else f"Rank {b.rank}"
         return of_b, "the worst rank" if a.rank is None else f"rank {a.rank}"
     if a.rank == b.rank:
         return "This run", a.summary.name

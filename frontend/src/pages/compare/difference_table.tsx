@@ -130,8 +130,9 @@ function Row(props: {
     <tr>
       <th scope="row" title={row.hint ?? row.label}>
         {row.swatch !== undefined && (
-          <i class="difference-swatch" style={{ background: row.swatch }} />
+          <span class="swatch" style={{ background: row.swatch }} />
         )}
+        {row.swatch !== undefined && " "}
         {row.label}
         {row.note !== undefined && <span class="quiet"> {row.note}</span>}
       </th>

@@ -189,7 +189,7 @@ function Ranks({
           onSelect={open}
           {...sorting}
           empty="No rank."
-          heightPx={Math.min(TABLE_PX, 30 + 24 * rows.length + 2)}
+          heightPx={TABLE_PX}
         />
       </section>
       <LineHeat

@@ -13,9 +13,9 @@ import { flameFigure, flameTable } from "../../../widgets/flame/figure";
 import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/types";
 import { useWidth } from "../../../widgets/line_chart/use_size";
+import { Legend } from "../../../widgets/plot/legend";
 import { FRAME_WORDS } from "../../memory/blocks/words";
 import { Segmented } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
 import type { DifferenceProps } from "../two";
 import { about, comparedStacks } from "../rows/rows";
 
@@ -25,6 +25,7 @@ const NO_STACKS = { frame: null, zoom: [] as readonly number[] };
 
 export function ChangeFlame({ view, params, answer }: DifferenceProps) {
   const { theme, byteUnit, setParams } = view;
+  const [less, more] = divergingColours(theme);
   const [state, setState] = useState(NO_STACKS);
   const stacks = useMemo(() => comparedStacks(answer), [answer]);
   const source = useMemo(() => signal<FlameData | null>(null), []);
@@ -72,8 +73,8 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
         zoom: state.zoom,
         title: figureTitle("Difference by stack, B against A", origin),
         key: [
-          [divergingColours(theme)[0], "less in B"],
-          [divergingColours(theme)[1], "more in B"],
+          [less, "less in B"],
+          [more, "more in B"],
         ],
         theme,
         byteUnit,
@@ -111,9 +112,13 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
             Show all
           </button>
         )}
-        <span class="quiet compare-key">
-          <ColourKey theme={theme} />
-        </span>
+        <Legend
+          items={[
+            { label: "less in B", colour: less },
+            { label: "more in B", colour: more },
+          ]}
+        />
+        <span class="quiet">as wide as the larger of the two</span>
         <span class="compare-fill" />
         <ExportMenu subject="the flamegraph" source={file} />
       </div>
@@ -138,16 +143,5 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
         </p>
       )}
     </section>
-  );
-}
-
-function ColourKey({ theme }: { readonly theme: ViewProps["theme"] }) {
-  const [less, more] = divergingColours(theme);
-  return (
-    <>
-      <span class="compare-swatch" style={{ background: less }} /> less in B{" "}
-      <span class="compare-swatch" style={{ background: more }} /> more in B; as wide as
-      the larger of the two
-    </>
   );
 }

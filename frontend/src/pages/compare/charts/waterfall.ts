@@ -86,7 +86,8 @@ export function waterfallNodes(
   const { widthPx, theme, byteUnit } = of;
   const { text, secondary, border } = tokens(theme);
   const [less, more] = divergingColours(theme);
-  const labelPx = Math.min(LABEL_PX, 0.4 * widthPx);
+  const letters = Math.max(0, ...steps.map(({ label }) => label.length));
+  const labelPx = Math.min(letters * LETTER_PX + 12, LABEL_PX, 0.4 * widthPx);
   const plot = Math.max(1, widthPx - labelPx - VALUE_PX);
   const ends = steps.flatMap(({ from, to }) => [from, to]);
   const highest = Math.max(1, ...ends);

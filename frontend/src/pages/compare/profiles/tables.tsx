@@ -7,7 +7,7 @@ import { originOf } from "../../../model/words/origin";
 import { clicked, sortOf, sortWord } from "../../../model/shown_rows";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
-import { ROW_PX, RowTable } from "../../../widgets/row_table/row_table";
+import { RowTable } from "../../../widgets/row_table/row_table";
 import { Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
@@ -29,7 +29,6 @@ import type { ProfilesPartProps } from "./part";
 import { ONLY, ONLY_WORDS } from "../params";
 
 const TABLE_PX = 560;
-const HEAD_PX = 32;
 /** The most rows that a route sends. */
 const TOP = 2_000;
 
@@ -188,7 +187,7 @@ function Rows(
           setParams({ sort: sortWord(next, BY_CHANGE) });
         }}
         empty="Nothing matches."
-        heightPx={Math.min(TABLE_PX, HEAD_PX + Math.max(2, shown.length) * ROW_PX)}
+        heightPx={TABLE_PX}
       />
       {aSide.device !== "" && (
         <p class="quiet">
