@@ -7,6 +7,7 @@ import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatRankSet } from "../../base/rank_set";
 import { plotSize } from "../../widgets/heatmap/paint";
+import { pixelRatio } from "../../widgets/plot/canvas";
 import type { HeatmapNeed } from "../../widgets/heatmap/types";
 import { detailQuery } from "./heat_detail";
 
@@ -36,7 +37,7 @@ export function useHeatAnswers<R extends HeatRoute>(
   pollMs: number,
 ): HeatAnswers<R> {
   const [need, setNeed] = useState<HeatmapNeed | null>(null);
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  const ratio = pixelRatio();
   // No more rows than are drawn: the server says which of pooled ranks is shown.
   const rows = plotSize(px, MOST_PX).heightPx;
   const size = { px: Math.round(px * ratio), rows: Math.round(rows * ratio) };

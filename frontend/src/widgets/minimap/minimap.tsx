@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { XRange } from "../line_chart/types";
 import { useWidth } from "../line_chart/use_size";
+import { fitted } from "../plot/canvas";
 import "./minimap.css";
 
 export const MINIMAP_PX = 44;
@@ -38,15 +39,8 @@ export function Minimap(props: MinimapProps) {
   const widthPx = Math.max(0, fullPx - leftPx - RIGHT_PX);
 
   useEffect(() => {
-    const element = canvas.current;
-    if (element === null || widthPx < 1) return;
-    const ratio = window.devicePixelRatio || 1;
-    element.width = Math.round(widthPx * ratio);
-    element.height = Math.round(MINIMAP_PX * ratio);
-    const context = element.getContext("2d");
-    if (context === null) return;
-    context.scale(ratio, ratio);
-    draw(context, widthPx);
+    const context = widthPx < 1 ? null : fitted(canvas.current, widthPx, MINIMAP_PX);
+    if (context !== null) draw(context, widthPx);
   }, [draw, widthPx]);
 
   const span = extent.high - extent.low || 1;
@@ -101,10 +95,7 @@ export function Minimap(props: MinimapProps) {
         class="minimap-plot"
         style={{ marginLeft: `${leftPx}px`, width: `${widthPx}px` }}
       >
-        <canvas
-          ref={canvas}
-          style={{ width: `${widthPx}px`, height: `${MINIMAP_PX}px` }}
-        />
+        <canvas ref={canvas} />
         <div class="minimap-shade" style={{ left: 0, width: `${left}%` }} />
         <div class="minimap-shade" style={{ left: `${right}%`, right: 0 }} />
         <div

@@ -4,6 +4,7 @@ import type { RankStrip } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/lines/axis";
+import { FONT } from "../export/pen";
 import type { StripBar, StripLayout } from "./layout";
 
 export interface StripPaint {
@@ -25,11 +26,8 @@ export const STRIP_LEFT_PX = 64;
 const STRIP_TOP_PX = 18;
 const BOTTOM_PX = 20;
 
-const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
-
 export function paintStrip(context: CanvasRenderingContext2D, paint: StripPaint): void {
-  const { widthPx, heightPx, layout } = paint;
-  context.clearRect(0, 0, widthPx, heightPx);
+  const { heightPx, layout } = paint;
   context.font = FONT;
   const bottomPx = heightPx - BOTTOM_PX;
   const y = (bytes: number): number =>

@@ -5,8 +5,10 @@ import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { useWidth } from "../line_chart/use_size";
+import { fitted } from "../plot/canvas";
 import { barAt, layoutStrip, type StripBar, type StripOrder } from "./layout";
 import { paintStrip, STRIP_LEFT_PX } from "./paint";
+import "../line_chart/line_chart.css";
 import "./rank_bars.css";
 
 export interface RankBarsProps {
@@ -37,12 +39,8 @@ export function RankBars(props: RankBarsProps) {
     [strip, order, widthPx],
   );
   useLayoutEffect(() => {
-    const context = canvas.current?.getContext("2d");
-    if (context === null || context === undefined || widthPx === 0) return;
-    const scale = window.devicePixelRatio;
-    context.canvas.width = Math.round(widthPx * scale);
-    context.canvas.height = Math.round(heightPx * scale);
-    context.setTransform(scale, 0, 0, scale, 0, 0);
+    const context = widthPx > 0 ? fitted(canvas.current, widthPx, heightPx) : null;
+    if (context === null) return;
     const frame = { widthPx, heightPx, hovered, rank, filter };
     paintStrip(context, { strip, layout, theme, byteUnit, ...frame });
   });
@@ -61,7 +59,6 @@ export function RankBars(props: RankBarsProps) {
         role="application"
         aria-label={`${props.label}, ${formatInteger(strip.rank.length)} ranks`}
         aria-describedby={helpId}
-        style={{ height: `${heightPx}px` }}
         onPointerMove={(event) => {
           const left = event.currentTarget.getBoundingClientRect().left;
           setHovered(barAt(layout, event.clientX - left - STRIP_LEFT_PX));
@@ -113,7 +110,10 @@ function BarTip(
     Math.max(0, props.widthPx - TIP_WIDTH_PX),
   );
   return (
-    <div class="bar-tip" style={{ left: `${leftPx}px`, width: `${TIP_WIDTH_PX}px` }}>
+    <div
+      class="chart-tip bar-tip"
+      style={{ left: `${leftPx}px`, width: `${TIP_WIDTH_PX}px` }}
+    >
       <p>
         <strong>Rank {strip.rank[i]}</strong>{" "}
         <span class="quiet">{strip.hosts[strip.host[i] ?? -1] ?? ""}</span>

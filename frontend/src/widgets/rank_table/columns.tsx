@@ -130,7 +130,7 @@ function pinCell(
   const button = (
     <button
       type="button"
-      class="rank-pin"
+      class="icon-button small rank-pin"
       aria-pressed={isPinned}
       aria-label={`${isPinned ? "Unpin" : "Pin"} rank ${rank}`}
       onClick={(event) => {
