@@ -161,7 +161,7 @@ class FunctionsResponse(Columns, frozen=True):
     Memory around calls of functions: which functions, the calls of one of them on one
     rank, and what was collected in one call. What is not asked for, or is not there,
     has a default: the first function, the lowest rank that has it, the newest call, the
-    first stat. The answer says what it shows.
+    allocated bytes, else the first stat. The answer says what it shows.
     """
 
     run: RunSummary

@@ -91,6 +91,10 @@ class _Shown:
         return attempt, iteration, step
 
 
+USUAL_STAT: Final = "allocated_bytes.all.current"
+"""Shown where it was recorded and no other is asked for."""
+
+
 class FunctionsQuery(RanksQuery, frozen=True):
     """One function, and one of its collected calls."""
 
@@ -318,7 +322,8 @@ def _over_ranks(
     call = shown.call
     if not stats or call is None:
         return None
-    stat = next((s for s in stats if s.name == view.query.stat), stats[0])
+    named = {stat.name: stat for stat in reversed(stats)}
+    stat = named.get(view.query.stat or "") or named.get(USUAL_STAT) or stats[0]
     ranks, values = [], []
     for rank in shown.ranks:
         if rank != shown.rank and not budget.allows():

@@ -90,7 +90,7 @@ def test_known_numbers(tmp_path):
         "num_ooms": ("count", "device"),
     }
     assert (found["attempt"], found["iteration"]) == (1, 3)
-    assert found["over_ranks"]["stat"] == "rss_bytes"
+    assert found["over_ranks"]["stat"] == "allocated_bytes.all.current"
     assert found["hooks"] is None
     assert found["activations"] is None
     assert found["module_window"] is None
@@ -133,7 +133,7 @@ def test_what_is_not_there_has_a_default(tmp_path, asked):
         rank.close()
     found = Page(tmp_path).of_run("/functions", "exp", **asked)
     assert (found["function"], found["rank"], found["iteration"]) == ("step", 0, 3)
-    assert found["over_ranks"]["stat"] == "rss_bytes"
+    assert found["over_ranks"]["stat"] == "allocated_bytes.all.current"
 
 
 def test_a_call_that_never_ended_shows_its_start(tmp_path):

@@ -73,7 +73,7 @@ export function LineChart(props: LineChartProps) {
   const { lines, cursor, unit, theme, byteUnit = "auto", marks = NO_MARKS } = props;
   const { band = null, limit = null, smoothing = 0, logScale = false } = props;
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [fromZero, setFromZero] = useState(true);
+  const [fromZero, setFromZero] = useState(props.fromZero ?? true);
   const [yRange, setYRange] = useState<XRange | null>(null);
   const hover = useSignal<PointPx | null>(null);
   const spoken = useSignal("");

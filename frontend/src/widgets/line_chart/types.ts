@@ -73,6 +73,8 @@ export interface LineChartProps {
   readonly extent: XRange;
   /** The part shown; null shows the whole extent and follows it as it grows. */
   readonly range: XRange | null;
+  /** Whether values start at zero until the user says otherwise; default yes. */
+  readonly fromZero?: boolean;
   /** Called while the user zooms or pans (once a frame at most); null = fit. */
   readonly onRange: (range: XRange | null) => void;
   /** x under the pointer, shared by the charts that should move together. */

@@ -71,7 +71,6 @@ function sortValues(
 ): ArrayLike<number> | null {
   if (key === "call") return data.calls.iteration;
   if (key === "step") return data.calls.step;
-  if (key === "began") return data.calls.startMs;
   if (key === "took") return callSeconds(data);
   const at = key.lastIndexOf(":");
   const stat = stats.find(({ name }) => name === key.slice(0, at));
@@ -101,7 +100,7 @@ export function callColumns(input: CallColumns): readonly TreeColumn[] {
   const { data, stats, sides } = input;
   return [
     ...placeColumns(data),
-    kindsColumn(data),
+    ...(new Set(data.calls.kinds).size > 1 ? [kindsColumn(data)] : []),
     ...stats.flatMap((stat) => sides.map((side) => statColumn(input, stat, side))),
   ];
 }
@@ -152,6 +151,7 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
       isTree: true,
       cell: (id) => ({
         text: formatInteger(calls.iteration[id] ?? 0),
+        title: `began ${formatInstant(calls.startMs[id] ?? NaN) || "–"}`,
         ...(attempts > 1 ? { note: `attempt ${calls.attempt[id] ?? 0}` } : {}),
       }),
     },
@@ -162,17 +162,6 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
       numeric: true,
       minWidthPx: 72,
       cell: (id) => count(calls.step[id]),
-    },
-    {
-      key: "began",
-      from: calls.startMs,
-      title: "Began",
-      numeric: true,
-      minWidthPx: 92,
-      cell: (id) => {
-        const instant = formatInstant(calls.startMs[id] ?? NaN);
-        return { text: instant.slice(11) || "–", title: instant };
-      },
     },
     {
       key: "took",

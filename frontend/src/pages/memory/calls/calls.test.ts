@@ -4,7 +4,7 @@ import { RUN } from "../modules/test_modules";
 import { callColumns, callRows, callsTable, kindsOf, selectedCall } from "./call_rows";
 import { captureWords, exportCommand, orderedHistories } from "./histories";
 import { orderAfterClick, readFunctions, sidesAfterClick, SIDES } from "./params";
-import { callLines } from "./over";
+import { callLines, growthWords } from "./over";
 import { shownStats, statGroups, statLabel, statsAfterClick } from "./stats";
 import { activationList, hookList, listRows, OUTSIDE } from "./values";
 
@@ -83,19 +83,17 @@ function paramsOf(words: Readonly<Record<string, string>> = {}) {
 describe("the statistics", () => {
   const stats = [ALLOCATED, RSS, RETRIES];
 
-  it("begin with those that most questions are about", () => {
-    expect(shownStats(stats, null)).toEqual([ALLOCATED, RSS]);
-    expect(shownStats([RETRIES], null)).toEqual([RETRIES]);
-    expect(shownStats(stats, ["num_alloc_retries", "gone"])).toEqual([RETRIES]);
-    expect(shownStats(stats, ["gone"])).toEqual([ALLOCATED, RSS]);
+  it("begin with the one that is drawn", () => {
+    expect(shownStats(stats, null, RSS)).toEqual([RSS]);
+    expect(shownStats(stats, ["num_alloc_retries", "gone"], RSS)).toEqual([RETRIES]);
+    expect(shownStats(stats, ["gone"], RSS)).toEqual([RSS]);
   });
 
   it("are switched on and off, and back to the usual ones", () => {
-    const usual = shownStats(stats, null);
-    const more = statsAfterClick(stats, usual, "num_alloc_retries");
-    expect(more).toBe("allocated_bytes.all.current,rss_bytes,num_alloc_retries");
-    expect(statsAfterClick(stats, stats, "num_alloc_retries")).toBeNull();
-    expect(statsAfterClick(stats, [RSS], "rss_bytes")).toBeNull();
+    const more = statsAfterClick(stats, [RSS], RSS, "num_alloc_retries");
+    expect(more).toBe("rss_bytes,num_alloc_retries");
+    expect(statsAfterClick(stats, [RSS, RETRIES], RSS, "num_alloc_retries")).toBeNull();
+    expect(statsAfterClick(stats, [RSS], RSS, "rss_bytes")).toBeNull();
   });
 
   it("keep torch's spelling where it is not common", () => {
@@ -198,6 +196,20 @@ describe("the words of the URL", () => {
     expect(orderAfterClick(paramsOf({ order: "took" }), "took")).toBeNull();
   });
 });
+
+describe("the sentence about all calls", () =>
+  it("says what one call adds, and what all do", () => {
+    const grown = stat("rss_bytes", [10, 20, 30], [14, 22, 36]);
+    expect(growthWords(grown, "step", "B")).toBe(
+      "RSS grows by 4 B in a call of step (median of 3); from the first call to the last it grows by 26 B.",
+    );
+    expect(growthWords(stat("rss_bytes", [10], [10]), "f", "B")).toBe(
+      "RSS does not change in a call of f.",
+    );
+    expect(growthWords(stat("rss_bytes", [10], [NaN]), "f", "B")).toContain(
+      "not measured",
+    );
+  }));
 
 describe("callLines", () =>
   it("runs over steps, or over the clock where steps do not ascend", () => {

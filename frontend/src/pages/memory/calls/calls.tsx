@@ -1,6 +1,6 @@
 /**
- * Functions: what memory was at the start and end of each collected call, and what hooks,
- * saved tensors, module tracking and allocator captures found inside one of them.
+ * Calls: memory at the start and end of each collected call, and what hooks, saved
+ * tensors, module tracking and allocator captures found inside one of them.
  */
 
 import { useMemo } from "preact/hooks";
@@ -14,13 +14,12 @@ import { exportCommands } from "../../../widgets/export/export_commands";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import { TABLE_FORMATS, type ExportSource } from "../../../widgets/export/source";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Waiting } from "../../../widgets/state/state";
+import { Nothing, Waiting } from "../../../widgets/state/state";
 import { TreeTable } from "../../../widgets/tree_table/tree_table";
 import { AbsentList } from "../../shared/panels/absent_list";
-import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import { callColumns, callRows, callsTable, kindsOf, selectedCall } from "./call_rows";
-import { Controls } from "./controls";
+import { ColumnPicker, Controls } from "./controls";
 import "./calls.css";
 import { Histories } from "./histories";
 import { Over } from "./over";
@@ -36,12 +35,6 @@ import { activationList, hookList } from "./values";
 
 const TABLE_PX = 400;
 
-const SNIPPET = `@collector.profiled
-def train_step(batch): ...
-
-with rec.span("eval", memory=True):
-    evaluate(model)`;
-
 export function CallsView(props: ViewProps) {
   const { client, run, ranks } = props;
   const params = useMemo(() => readFunctions(props.params), [props.params]);
@@ -53,12 +46,14 @@ export function CallsView(props: ViewProps) {
       {data !== null &&
         (data.function === null ? (
           <>
-            <NotCollected
-              title="No calls of functions were collected in this run"
-              absent={data.absent}
-              snippet={SNIPPET}
-              note="By default the second call of each function is collected; the settings of the schedule collect more."
-            />
+            <Nothing title="No calls of functions were collected in this run">
+              <p>
+                Decorate a function with <code>@collector.profiled</code>, or open{" "}
+                <code>rec.span("eval", memory=True)</code> around it: by default its
+                second call is collected.
+              </p>
+            </Nothing>
+            <AbsentList absent={data.absent} />
             <Histories data={data} byteUnit={props.byteUnit} />
           </>
         ) : (
@@ -79,10 +74,15 @@ interface BodyProps {
 
 function Body({ view, data, params }: BodyProps) {
   const { theme, byteUnit, setParams } = view;
+  const drawn =
+    data.stats.find(({ name }) => name === data.overRanks?.stat) ??
+    data.stats[0] ??
+    null;
   const shown = useMemo(
-    () => shownStats(data.stats, params.stats),
-    [data.stats, params.stats],
+    () => shownStats(data.stats, params.stats, drawn),
+    [data.stats, params.stats, drawn],
   );
+  const controls = { data, params, shown, drawn, setParams };
   const columns = useMemo(
     () => callColumns({ data, stats: shown, sides: params.sides, theme, byteUnit }),
     [data, shown, params.sides, theme, byteUnit],
@@ -114,17 +114,13 @@ function Body({ view, data, params }: BodyProps) {
   );
   return (
     <>
-      <Controls
-        data={data}
-        params={params}
-        shown={shown}
-        setParams={setParams}
-        chooseRank={view.chooseRank}
-      />
+      <Controls {...controls} />
       <Notes data={data} rank={view.ranks.rank} />
-      <section aria-label="Calls">
+      {drawn !== null && <Over view={view} data={data} stat={drawn} />}
+      <section class="functions-table" aria-label="Calls">
         <div class="panel-head functions-head">
           <h2>{callsTitle(data)}</h2>
+          {data.stats.length > 1 && <ColumnPicker {...controls} />}
           <ExportMenu subject="the table of calls" source={source} />
         </div>
         <TreeTable
@@ -149,7 +145,6 @@ function Body({ view, data, params }: BodyProps) {
           heightPx={TABLE_PX}
         />
       </section>
-      <Over view={view} data={data} />
       {selected !== null && <OneCall view={view} data={data} selected={selected} />}
       <Histories data={data} byteUnit={byteUnit} />
       <AbsentList absent={data.absent} />
@@ -163,8 +158,9 @@ function callsTitle(data: FunctionsResponse): string {
   const calls = all === 1 ? "1 call" : `${formatInteger(all)} calls`;
   const which = `${calls} of ${data.function ?? ""}`;
   const phase = data.phase === "" ? "" : `, ${data.phase}`;
+  const rank = data.rank === null ? "" : `, rank ${data.rank}`;
   const cut = listed < all ? `, the newest ${formatInteger(listed)} listed` : "";
-  return `${which}${phase}${cut}`;
+  return `${which}${phase}${rank}${cut}`;
 }
 
 /** Where the numbers come from, and what was asked for and is not there. */
@@ -181,7 +177,7 @@ function Notes({
   return (
     <p class="functions-note">
       {data.source === "imported" && "Imported from files of MemProfiler. "}
-      {unsnapped && "No snaps were taken at the start and end of its calls. "}
+      {unsnapped && "No measurements at the start or end of its calls. "}
       {missing &&
         `Rank ${rank} has no calls of this function; rank ${data.rank ?? 0} is shown.`}
     </p>

@@ -7,6 +7,7 @@ import type {
   FunctionStat,
 } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
+import { Choice } from "../../shared/controls/choices";
 import { useOutside } from "../../../widgets/menu/use_outside";
 import { SIDES, sidesAfterClick, type FunctionsParams, type Side } from "./params";
 import { statGroups, statLabel, statsAfterClick } from "./stats";
@@ -21,8 +22,9 @@ export interface ControlsProps {
   readonly params: FunctionsParams;
   /** The statistics in the table. */
   readonly shown: readonly FunctionStat[];
+  /** The statistic that is drawn. */
+  readonly drawn: FunctionStat | null;
   readonly setParams: SetParams;
-  readonly chooseRank: (rank: number | null) => void;
 }
 
 const SIDE_LABELS: Readonly<Record<Side, string>> = {
@@ -31,44 +33,28 @@ const SIDE_LABELS: Readonly<Record<Side, string>> = {
   difference: "Difference",
 };
 
-export function Controls(props: ControlsProps) {
-  const { data, setParams } = props;
+/** Which function, and which of its numbers is drawn. */
+export function Controls({ data, drawn, setParams }: ControlsProps) {
   return (
     <div class="functions-controls">
       <FunctionSelect data={data} setParams={setParams} />
-      <label>
-        <span class="quiet">Rank</span>{" "}
-        <select
-          value={data.rank?.toString() ?? ""}
-          onChange={(event) => props.chooseRank(Number(event.currentTarget.value))}
+      {drawn !== null && (
+        <Choice
+          label="Statistic"
+          value={drawn.name}
+          onChange={(stat) => setParams({ stat })}
         >
-          {Array.from(data.ranks, (rank) => (
-            <option key={rank} value={rank}>
-              {rank}
-            </option>
+          {statGroups(data.stats, "").map(({ title, stats }) => (
+            <optgroup key={title} label={title}>
+              {stats.map(({ name }) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </optgroup>
           ))}
-        </select>
-      </label>
-      {data.stats.length > 0 && <StatPicker {...props} />}
-      {data.stats.length > 0 && <SideSwitch {...props} />}
-    </div>
-  );
-}
-
-function SideSwitch({ params, setParams }: ControlsProps) {
-  return (
-    <div class="segmented" role="group" aria-label="Which side of each call">
-      {SIDES.map((side) => (
-        <button
-          key={side}
-          type="button"
-          class="button"
-          aria-pressed={params.sides.includes(side)}
-          onClick={() => setParams({ sides: sidesAfterClick(params.sides, side) })}
-        >
-          {SIDE_LABELS[side]}
-        </button>
-      ))}
+        </Choice>
+      )}
     </div>
   );
 }
@@ -117,8 +103,8 @@ function FunctionSelect({
   );
 }
 
-/** A list of all statistics that were recorded, with a search. */
-function StatPicker({ data, shown, setParams }: ControlsProps) {
+/** Which statistics and sides the table has: all that were recorded, with a search. */
+export function ColumnPicker({ data, params, shown, drawn, setParams }: ControlsProps) {
   const [open, setOpen] = useState(false);
   const [find, setFind] = useState("");
   const root = useRef<HTMLDivElement>(null);
@@ -145,10 +131,24 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
         aria-haspopup="true"
         onClick={() => setOpen(!open)}
       >
-        Statistics: {formatInteger(shown.length)} of {formatInteger(data.stats.length)}
+        Columns: {formatInteger(shown.length)} of {formatInteger(data.stats.length)}
       </button>
       {open && (
         <div class="stat-list" role="group" aria-label="Statistics in the table">
+          <fieldset class="stat-sides">
+            {SIDES.map((side) => (
+              <label key={side}>
+                <input
+                  type="checkbox"
+                  checked={params.sides.includes(side)}
+                  onChange={() =>
+                    setParams({ sides: sidesAfterClick(params.sides, side) })
+                  }
+                />{" "}
+                <span>{SIDE_LABELS[side]}</span>
+              </label>
+            ))}
+          </fieldset>
           <input
             type="text"
             aria-label="Find statistics"
@@ -168,7 +168,9 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
                       type="checkbox"
                       checked={shown.some((stat) => stat.name === name)}
                       onChange={() =>
-                        setParams({ stats: statsAfterClick(data.stats, shown, name) })
+                        setParams({
+                          stats: statsAfterClick(data.stats, shown, drawn, name),
+                        })
                       }
                     />{" "}
                     <span>{name}</span>
@@ -186,7 +188,7 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
             class="button"
             onClick={() => setParams({ stats: null })}
           >
-            Only the usual ones
+            Only what is drawn
           </button>
         </div>
       )}

@@ -9,7 +9,7 @@ import type {
   FunctionStat,
   XKind,
 } from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
+import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { formatSigned } from "../../../model/words/signed";
@@ -17,53 +17,55 @@ import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { XRange, ChartLine } from "../../../widgets/line_chart/types";
 import { RankBars, stripOfValues } from "../../../widgets/rank_bars/rank_bars";
 import type { ViewProps } from "../../shared/view_props";
-import { statGroups, statLabel } from "./stats";
+import { statLabel } from "./stats";
 
-const CHART_PX = 150;
+const CHART_PX = 180;
 
 export interface OverProps {
   readonly view: ViewProps;
   readonly data: FunctionsResponse;
+  readonly stat: FunctionStat;
 }
 
-export function Over({ view, data }: OverProps) {
-  const stat =
-    data.stats.find(({ name }) => name === data.overRanks?.stat) ?? data.stats[0];
-  if (stat === undefined) return null;
+export function Over(props: OverProps) {
+  const { view, data, stat } = props;
+  const over = data.overRanks;
   return (
-    <section class="functions-over" aria-label="One statistic">
-      <label class="functions-stat">
-        <span class="quiet">Drawn below</span>{" "}
-        <select
-          value={stat.name}
-          onChange={(event) => view.setParams({ stat: event.currentTarget.value })}
-        >
-          {statGroups(data.stats, "").map(({ title, stats }) => (
-            <optgroup key={title} label={title}>
-              {stats.map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </select>
-      </label>
+    <section class="functions-over" aria-label="Memory at start and end of each call">
+      <p class="functions-growth">
+        {growthWords(stat, data.function ?? "", view.byteUnit)}
+      </p>
       <div class="functions-charts">
-        <OverCalls view={view} data={data} stat={stat} />
-        {data.overRanks !== null && (
-          <OverRanks view={view} data={data} over={data.overRanks} />
-        )}
+        <OverCalls {...props} />
+        {over !== null && <OverRanks view={view} data={data} over={over} />}
       </div>
     </section>
   );
 }
 
-function OverCalls({
-  view,
-  data,
-  stat,
-}: OverProps & { readonly stat: FunctionsResponse["stats"][number] }) {
+/** `RSS grows by 6.42 MiB in a call of step (median of 3) and by 20.5 MiB over all`. */
+export function growthWords(
+  stat: FunctionStat,
+  name: string,
+  byteUnit: ByteUnit,
+): string {
+  const label = statLabel(stat.name);
+  const known = [...stat.difference].filter(Number.isFinite).sort((a, b) => a - b);
+  if (known.length === 0) return `${label} was not measured on both sides of a call.`;
+  const middle = known.length >> 1;
+  const upper = known[middle] ?? NaN;
+  const median = known.length % 2 ? upper : (upper + (known[middle - 1] ?? NaN)) / 2;
+  const change = (value: number): string =>
+    value === 0
+      ? "does not change"
+      : `${value > 0 ? "grows" : "shrinks"} by ${formatQuantity(Math.abs(value), stat.unit, byteUnit)}`;
+  if (known.length === 1) return `${label} ${change(median)} in a call of ${name}.`;
+  const first = [...stat.start].find(Number.isFinite) ?? NaN;
+  const last = [...stat.end].reverse().find(Number.isFinite) ?? NaN;
+  return `${label} ${change(median)} in a call of ${name} (median of ${formatInteger(known.length)}); from the first call to the last it ${change(last - first)}.`;
+}
+
+function OverCalls({ view, data, stat }: OverProps) {
   const cursor = useSignal<number | null>(null);
   const [range, setRange] = useState<XRange | null>(null);
   const { x, lines, extent } = useMemo(
@@ -82,6 +84,7 @@ function OverCalls({
       x={x}
       lines={lines}
       extent={extent}
+      fromZero={false}
       range={range}
       onRange={setRange}
       cursor={cursor}
@@ -96,7 +99,7 @@ function OverRanks({
   view,
   data,
   over,
-}: OverProps & { readonly over: FunctionOverRanks }) {
+}: Pick<OverProps, "view" | "data"> & { readonly over: FunctionOverRanks }) {
   const strip = useMemo(() => stripOfValues(over.rank, over.end), [over]);
   const num = over.rank.length;
   // Bars stand for bytes; counts and hooks' own numbers are told by the table.

@@ -3,42 +3,27 @@
 import type { FunctionStat } from "../../../api/types.gen";
 import { columnLabel } from "../../../model/words/column_label";
 
-/** What most questions are about; the others are a choice away. */
-const DEFAULTS: readonly string[] = [
-  "allocated_bytes.all.current",
-  "reserved_bytes.all.current",
-  "active_bytes.all.current",
-  "rss_bytes",
-  "vms_bytes",
-];
-
-/** How many stand in the table where none of the defaults was recorded. */
-const NUM_FIRST = 5;
-
+/** In the table: those chosen, else the one that is drawn; the others are a choice away. */
 export function shownStats(
   stats: readonly FunctionStat[],
   chosen: readonly string[] | null,
+  drawn: FunctionStat | null,
 ): readonly FunctionStat[] {
-  if (chosen !== null) {
-    const found = stats.filter(({ name }) => chosen.includes(name));
-    if (found.length > 0) return found;
-  }
-  const defaults = stats.filter(({ name }) => DEFAULTS.includes(name));
-  return defaults.length > 0 ? defaults : stats.slice(0, NUM_FIRST);
+  const found = stats.filter(({ name }) => chosen?.includes(name) === true);
+  return found.length > 0 ? found : stats.filter((stat) => stat === drawn);
 }
 
-/** The word after a statistic was switched on or off; null for the defaults. */
+/** The word after a statistic was switched on or off; null for the one that is drawn. */
 export function statsAfterClick(
   stats: readonly FunctionStat[],
   shown: readonly FunctionStat[],
+  drawn: FunctionStat | null,
   name: string,
 ): string | null {
   const next = stats
     .map((stat) => stat.name)
     .filter((one) => shown.some((stat) => stat.name === one) !== (one === name));
-  const defaults = shownStats(stats, null).map((stat) => stat.name);
-  if (next.length === 0 || next.join() === defaults.join()) return null;
-  return next.join(",");
+  return next.length === 0 || next.join() === drawn?.name ? null : next.join(",");
 }
 
 /** torch's names stay as torch spells them, but for the few that everyone reads. */
