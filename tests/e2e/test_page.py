@@ -110,7 +110,7 @@ def test_a_chosen_rank_narrows_every_page_and_stands_in_the_address(
 ZOOM_AND_LEAVE = """page => {
   page.querySelector('.timeline-chart button[aria-label^="Zoom in"]').click();
   const pages = [...page.querySelectorAll("nav button")];
-  pages.find(one => one.textContent.startsWith("Steps")).click();
+  pages.find(one => /^Time[0-9]/.test(one.textContent)).click();
 }"""
 """At once: the range had no time to rest."""
 
@@ -130,6 +130,22 @@ def test_a_range_stands_in_the_address_of_a_page_that_is_left_at_once(
     page.go_back()
     hash_holds(page, "p.memboard.view=timeline")
     assert page.evaluate("location.hash") == left.replace("steps", "timeline")
+
+
+def test_a_click_on_the_timeline_chooses_rank_and_step_for_all_pages(
+    board_of, open_page, simulated
+):
+    board = board_of(simulated)
+    page = opened(board, open_page, "timeline")
+    see(tab(page), "Rank 41 ran out of memory")
+    see(tab(page), "beyond the median rank")
+    tab(page).get_by_role("button", name="Values").click()
+    hash_holds(page, "map=value")
+    see(tab(page), "by rank and step")
+    tab(page).get_by_role("button", name="Rank 41", exact=True).click()
+    hash_holds(page, "p.memboard.rank=41")
+    hash_holds(page, "p.memboard.step=")
+    see(tab(page), "is chosen for all pages")
 
 
 def test_the_planted_faults_are_what_the_page_points_at(board_of, open_page, simulated):

@@ -52,11 +52,11 @@ CLICK = "[...document.querySelectorAll('button')].find((b) => b.textContent === 
 HEIGHT = "document.querySelector('.tree-table').scrollHeight"
 HEADING = "[...document.querySelectorAll('.tree-table .row-table-head button')][2].click()"
 SEARCH = (
-    "const box = document.querySelector('.modules-find'); box.value = {!r};"
+    "const box = document.querySelector('.modules-controls input'); box.value = {!r};"
     "box.dispatchEvent(new Event('input', {{bubbles: true}}))"
 )
 DEPTH = (
-    "const s = document.querySelector('.modules-bar select'); s.value = 'all';"
+    "const s = document.querySelector('.modules-controls .more select'); s.value = 'all';"
     "s.dispatchEvent(new Event('change', {bubbles: true}))"
 )
 SCROLL = "const h = document.querySelector('.tree-table'); h.scrollTop = 1e9"

@@ -44,7 +44,6 @@ export function Hero(props: {
           known={known}
           range={range}
           setRange={setRange}
-          onPin={view.chooseRank}
           onPick={(picked) => view.chooseRank(picked)}
           px={px}
           exporter={exporter}

@@ -2,6 +2,8 @@
 
 import type { TimelineResponse } from "../../api/types.gen";
 import { sourceLabel } from "../../model/words/source_label";
+import { Choice } from "../shared/controls/choices";
+import { More } from "../shared/controls/more";
 import { XSwitch } from "../shared/controls/x_switch";
 import { GROUP_WORDS, seriesGroups, seriesLabel } from "./lines";
 import { MOST_SMOOTHING, type TimelineParams } from "./params";
@@ -30,47 +32,48 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
           setParams({ x, x0: null, x1: null }, "push");
         }}
       />
-      {phases.length > 1 && (
-        <label>
-          Phase{" "}
-          <select
+      <More label="View">
+        {phases.length > 1 && (
+          <Choice
+            label="Phase"
             value={params.phase === "" ? (phases[0] ?? "") : params.phase}
-            onChange={(event) => {
-              const { value } = event.currentTarget;
-              setParams({ phase: value === phases[0] ? null : value }, "push");
-            }}
+            onChange={(value) =>
+              setParams({ phase: value === phases[0] ? null : value }, "push")
+            }
           >
             {phases.map((phase) => (
               <option key={phase} value={phase}>
                 {phase}
               </option>
             ))}
-          </select>
+          </Choice>
+        )}
+        <label class="timeline-smoothing">
+          <span class="quiet">Smoothing</span>{" "}
+          <input
+            type="range"
+            min="0"
+            max={MOST_SMOOTHING}
+            step="0.01"
+            value={params.smoothing}
+            onInput={(event) => {
+              const { value } = event.currentTarget;
+              setParams({ smooth: Number(value) > 0 ? value : null });
+            }}
+          />
+          <output>
+            {params.smoothing === 0 ? "off" : params.smoothing.toFixed(2)}
+          </output>
         </label>
-      )}
-      <label class="timeline-smoothing">
-        Smoothing{" "}
-        <input
-          type="range"
-          min="0"
-          max={MOST_SMOOTHING}
-          step="0.01"
-          value={params.smoothing}
-          onInput={(event) => {
-            const { value } = event.currentTarget;
-            setParams({ smooth: Number(value) > 0 ? value : null });
-          }}
-        />
-        <output>{params.smoothing === 0 ? "off" : params.smoothing.toFixed(2)}</output>
-      </label>
-      <button
-        type="button"
-        class="button"
-        aria-pressed={params.logScale}
-        onClick={() => setParams({ log: params.logScale ? null : "1" })}
-      >
-        Log scale
-      </button>
+        <label>
+          <input
+            type="checkbox"
+            checked={params.logScale}
+            onChange={() => setParams({ log: params.logScale ? null : "1" })}
+          />{" "}
+          Log scale
+        </label>
+      </More>
     </div>
   );
 }

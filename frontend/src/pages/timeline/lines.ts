@@ -1,6 +1,6 @@
 /** The answer of `/timeline` as what the chart draws. Pure. */
 
-import type { SeriesInfo, TimelineResponse } from "../../api/types.gen";
+import type { Mark, SeriesInfo, TimelineResponse } from "../../api/types.gen";
 import { formatBytes, type ByteUnit } from "../../base/bytes";
 import { columnLabel } from "../../model/words/column_label";
 import { LIMIT_WORDS } from "../../model/words/limit_label";
@@ -62,6 +62,21 @@ export function seriesLabel(info: SeriesInfo, all: readonly SeriesInfo[]): strin
     (other) => other.key !== info.key && columnLabel(other.key) === label,
   );
   return twin ? `${label} (${info.key.split("/")[0] ?? info.key})` : label;
+}
+
+/** When the first rank ran out of memory; null where none did. */
+export function firstOom({ marks }: TimelineResponse): Mark | null {
+  const ooms = marks.filter(({ kind }) => kind === "oom");
+  return ooms.reduce<Mark | null>(
+    (first, one) => (first === null || one.x < first.x ? one : first),
+    null,
+  );
+}
+
+/** A mark at the step that was chosen for all pages. */
+export function chosenMark(step: number, answer: TimelineResponse): readonly Mark[] {
+  if (answer.x !== "step" || step < answer.xLow || step > answer.xHigh) return [];
+  return [{ kind: "user", x: step, rank: null, label: "chosen for all pages" }];
 }
 
 /** Where the highest value of all lies; null where nothing was recorded. */

@@ -1,6 +1,14 @@
 /** The Timeline's words in the URL. */
 
-import { between, flag, readState, text, type Params } from "../shared/page_state";
+import {
+  between,
+  flag,
+  oneOf,
+  readState,
+  text,
+  whole,
+  type Params,
+} from "../shared/page_state";
 import { readX } from "../shared/range/params";
 
 export const MOST_SMOOTHING = 0.99;
@@ -12,6 +20,10 @@ const WORDS = {
   phase: text("phase"),
   smoothing: between("smooth", 0, MOST_SMOOTHING),
   logScale: flag("log"),
+  /** What the heatmap shows; null: what suits the number of ranks. */
+  map: oneOf("map", ["excess", "value"], null),
+  /** The step chosen for all pages. */
+  step: whole("step"),
 };
 
 export type TimelineParams = ReturnType<typeof readParams>;

@@ -31,15 +31,13 @@ export interface RankMapProps {
   /** Shared with the chart where its x is the step; null where it is not. */
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
-  readonly onPin: (rank: number) => void;
   readonly px: number;
   readonly exporter: { current: ExportSource | null };
   /** How far each rank is from the median of all, in place of its values. */
   readonly excess?: boolean;
   /** The tallest it becomes. */
   readonly mostPx?: number;
-  /** Default: a rank is pinned. */
-  readonly onPick?: (rank: number, step: number) => void;
+  readonly onPick: (rank: number, step: number) => void;
 }
 
 export function RankMap(props: RankMapProps) {
@@ -85,9 +83,8 @@ export function RankMap(props: RankMapProps) {
   kept.current = keepIfEqual(kept.current, drawnRanks(found, choice.filter));
   const ranks = kept.current;
   const pick = (picked: CellPick): void => {
-    const { onPick = props.onPin } = props;
     pickedRank(client, subject, ranks, picked).then(
-      (rank) => onPick(rank, picked.firstStep),
+      (rank) => props.onPick(rank, picked.firstStep),
       () => {
         // The page already says that the server does not answer.
       },

@@ -8,6 +8,8 @@ import type {
 } from "../../api/types.gen";
 import {
   chartLines,
+  chosenMark,
+  firstOom,
   nextSlots,
   peakOf,
   rankOfId,
@@ -44,6 +46,8 @@ describe("readParams", () => {
       phase: "",
       smoothing: 0.99,
       logScale: false,
+      map: null,
+      step: null,
     });
     expect(
       readParams(
@@ -201,6 +205,21 @@ describe("peakOf", () =>
     expect(peakOf(timeline({ band, lines }))).toEqual({ x: 2, value: 95, rank: 5 });
     expect(peakOf(timeline({ lines: [rankLine(0, "selected", [NaN])] }))).toBeNull();
   }));
+
+describe("marks", () => {
+  const oom = (x: number) => ({ kind: "oom", x, rank: 41, label: "" }) as const;
+
+  it("say who ran out of memory first", () => {
+    expect(firstOom(timeline({ marks: [oom(134), oom(130)] }))?.x).toBe(130);
+    expect(firstOom(timeline({}))).toBeNull();
+  });
+
+  it("show the step chosen for all pages where it is one of these", () => {
+    expect(chosenMark(2, timeline({}))).toMatchObject([{ x: 2, rank: null }]);
+    expect(chosenMark(4, timeline({}))).toEqual([]);
+    expect(chosenMark(2, timeline({ x: "wall" }))).toEqual([]);
+  });
+});
 
 describe("drawnRanks", () => {
   it("narrows to ranks that exist, and ignores what it cannot read", () => {

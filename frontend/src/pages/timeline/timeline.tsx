@@ -28,6 +28,7 @@ import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Nothing, Waiting } from "../../widgets/state/state";
+import { Segmented } from "../shared/controls/choices";
 import { peakCommands } from "../shared/range/peaks";
 import { rangeCommands } from "../shared/range/commands";
 import { useRange } from "../shared/range/use_range";
@@ -40,6 +41,8 @@ import {
   chartBand,
   chartLimit,
   chartLines,
+  chosenMark,
+  firstOom,
   GROUP_WORDS,
   nextSlots,
   peakOf,
@@ -54,8 +57,14 @@ import { useTwoAnswers, type TwoAnswers } from "../shared/range/use_two_answers"
 import type { TimelineParams } from "./params";
 import "./timeline.css";
 
-const CHART_PX = 320;
+const CHART_PX = 240;
 const TABLE_PX = 320;
+/** Of more ranks the map shows how far each is from their median. */
+const MOST_ABSOLUTE = 3;
+const MAP_WORDS = {
+  excess: ["Beyond the median", "How far each rank is from the median of the ranks"],
+  value: ["Values", "What each rank recorded"],
+} as const;
 /** Each side of the peak shown by "jump to the peak", as a share of the run. */
 const PEAK_SHARE = 0.02;
 
@@ -77,6 +86,7 @@ export function TimelineView(props: ViewProps) {
     [answer?.xLow, answer?.xHigh, answer?.x],
   );
   const hasMap = ranks.rank === null && run.numRanks > 1;
+  const map = params.map ?? (run.numRanks > MOST_ABSOLUTE ? "excess" : "value");
 
   const chartExport = useRef<ExportSource | null>(null);
   const mapExport = useRef<ExportSource | null>(null);
@@ -128,6 +138,11 @@ export function TimelineView(props: ViewProps) {
     [hasMap],
   );
 
+  /** A click on the chart or the map: this rank and this step, on all pages. */
+  const choose = (rank: number, step: number | null): void => {
+    if (step !== null) props.setParams({ step: step.toString() });
+    if (rank !== ranks.rank) props.chooseRank(rank);
+  };
   const togglePin = (rank: number): void => {
     const { pinned } = ranks;
     props.setPinned(
@@ -151,7 +166,10 @@ export function TimelineView(props: ViewProps) {
       {answer !== null && (
         <>
           {answer.series !== null && (
-            <Controls answer={answer} params={params} setParams={props.setParams} />
+            <header class="timeline-head">
+              <Lead view={props} answer={whole ?? answer} choose={choose} />
+              <Controls answer={answer} params={params} setParams={props.setParams} />
+            </header>
           )}
           {answer.series === null ? (
             <Nothing title="Nothing to draw yet">
@@ -169,9 +187,8 @@ export function TimelineView(props: ViewProps) {
               extent={extent}
               range={shown}
               setRange={setRange}
-              onPin={togglePin}
-              logScale={params.logScale}
-              smoothing={params.smoothing}
+              choose={choose}
+              params={params}
               exporter={chartExport}
             />
           )}
@@ -192,17 +209,27 @@ export function TimelineView(props: ViewProps) {
       )}
       {hasMap && (
         // Asks at once: its answer is the slowest, and needs nothing of the others.
-        <RankMap
-          view={props}
-          params={params}
-          available={answer?.available ?? null}
-          known={strip === null ? null : strip.rank}
-          range={shown}
-          setRange={setRange}
-          onPin={togglePin}
-          px={px}
-          exporter={mapExport}
-        />
+        <section class="timeline-map" aria-label="Ranks by step">
+          <RankMap
+            view={props}
+            params={params}
+            available={answer?.available ?? null}
+            known={strip === null ? null : strip.rank}
+            range={shown}
+            setRange={setRange}
+            onPick={choose}
+            px={px}
+            exporter={mapExport}
+            excess={map === "excess"}
+          />
+          <Segmented
+            label="What the heatmap shows"
+            options={["excess", "value"] as const}
+            chosen={map}
+            words={(one) => MAP_WORDS[one]}
+            onChoose={(one) => props.setParams({ map: one }, "push")}
+          />
+        </section>
       )}
       {answer !== null && (
         <>
@@ -261,14 +288,13 @@ interface ChartProps {
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
-  readonly onPin: (rank: number) => void;
-  readonly logScale: boolean;
-  readonly smoothing: number;
+  readonly choose: (rank: number, step: number | null) => void;
+  readonly params: TimelineParams;
   readonly exporter: { current: ExportSource | null };
 }
 
 function Chart(props: ChartProps) {
-  const { view, drawn, whole, extent, range, setRange, onPin } = props;
+  const { view, drawn, whole, extent, range, setRange, params } = props;
   const { byteUnit, theme, ranks, run } = view;
   const slots = useRef<ReadonlyMap<string, number>>(new Map());
   const parts = useMemo(() => {
@@ -302,12 +328,19 @@ function Chart(props: ChartProps) {
     [map, extent.low, extent.high, theme],
   );
   const limit = useMemo(() => chartLimit(drawn, byteUnit), [drawn, byteUnit]);
+  const { step } = params;
+  const marks = useMemo(
+    () => [...drawn.marks, ...(step === null ? [] : chosenMark(step, drawn))],
+    [drawn, step],
+  );
   const { series } = drawn;
   if (series === null) return null;
   const label = seriesLabel(series, drawn.available);
-  const peak = whole === null ? null : peakOf(whole);
   const pick = (picked: ChartPick): void =>
-    onPin(picked.kind === "line" ? rankOfId(picked.id) : picked.rank);
+    props.choose(
+      picked.kind === "line" ? rankOfId(picked.id) : picked.rank,
+      drawn.x === "step" ? Math.round(picked.x) : null,
+    );
   return (
     <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
       <LineChart
@@ -318,7 +351,7 @@ function Chart(props: ChartProps) {
         x={drawn.x}
         lines={parts.lines}
         band={parts.band}
-        marks={drawn.marks}
+        marks={marks}
         limit={limit}
         extent={extent}
         range={range}
@@ -326,8 +359,8 @@ function Chart(props: ChartProps) {
         cursor={view.cursor}
         theme={theme}
         heightPx={CHART_PX}
-        logScale={props.logScale}
-        smoothing={props.smoothing}
+        logScale={params.logScale}
+        smoothing={params.smoothing}
         onPick={pick}
         exporter={props.exporter}
         origin={originOf(run)}
@@ -343,17 +376,24 @@ function Chart(props: ChartProps) {
         )}
       </LineChart>
       <p class="timeline-facts quiet">
-        {peak !== null && (
+        {drawn.rowsPerPoint > 1 && (
           <span>
-            Highest {formatQuantity(peak.value, series.unit, byteUnit)} on rank{" "}
-            {peak.rank}
+            Each point stands for {formatInteger(drawn.rowsPerPoint)} samples: the line
+            is the highest of them, the shade reaches down to the lowest
           </span>
         )}
-        <span>
-          {drawn.rowsPerPoint > 1
-            ? `Each point stands for ${formatInteger(drawn.rowsPerPoint)} samples: the line is the highest of them, the shade reaches down to the lowest`
-            : "Every sample is drawn"}
-        </span>
+        {step !== null && (
+          <span>
+            Step {formatInteger(step)} is chosen for all pages.{" "}
+            <button
+              type="button"
+              class="text-button"
+              onClick={() => view.setParams({ step: null }, "push")}
+            >
+              Clear
+            </button>
+          </span>
+        )}
         {run.live && (
           <span>
             {range === null ? "Following the newest" : "Not following; F follows again"}
@@ -361,6 +401,46 @@ function Chart(props: ChartProps) {
         )}
       </p>
     </section>
+  );
+}
+
+/** Who ran out of memory and who is highest, each with the way to its step. */
+function Lead(props: {
+  readonly view: ViewProps;
+  readonly answer: TimelineResponse;
+  readonly choose: (rank: number, step: number | null) => void;
+}) {
+  const { view, answer, choose } = props;
+  const { series } = answer;
+  const peak = peakOf(answer);
+  const oom = firstOom(answer);
+  if (series === null || peak === null) return null;
+  const step = (x: number) => (answer.x === "step" ? Math.round(x) : null);
+  const named = (text: string, rank: number, x: number) => (
+    <button
+      type="button"
+      class="text-button"
+      title="This rank and this step, on all pages"
+      onClick={() => choose(rank, step(x))}
+    >
+      {text}
+    </button>
+  );
+  const at = (x: number) =>
+    answer.x === "step" ? ` at step ${formatInteger(Math.round(x))}` : "";
+  const out = oom?.rank ?? null;
+  return (
+    <p class="timeline-lead">
+      {oom !== null && out !== null && (
+        <>
+          {named(`Rank ${out}`, out, oom.x)} ran out of memory{at(oom.x)}.{" "}
+        </>
+      )}
+      {seriesLabel(series, answer.available)} reaches{" "}
+      <strong>{formatQuantity(peak.value, series.unit, view.byteUnit)}</strong> on{" "}
+      {named(`rank ${peak.rank}`, peak.rank, peak.x)}
+      {at(peak.x)}.
+    </p>
   );
 }
 

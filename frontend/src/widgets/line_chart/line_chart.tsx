@@ -98,7 +98,10 @@ export function LineChart(props: LineChartProps) {
 
   function pickAt(x: number, yPx: number): void {
     const toY = projectY(frame());
-    const hit = nearestLine(visibleLines(data), x, yPx, toY, LINE_REACH_PX);
+    const visible = visibleLines(data);
+    // The only line is meant wherever the click was.
+    const only = visible.length === 1 && band === null;
+    const hit = nearestLine(visible, x, yPx, toY, only ? Infinity : LINE_REACH_PX);
     if (hit !== null) {
       props.onPick?.({ kind: "line", id: hit.id, x });
       return;

@@ -1,6 +1,7 @@
-/** The values under the pointer. */
+/** The values under the pointer, below or above the plot: never over its lines. */
 
 import type { ReadonlySignal } from "@preact/signals";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PointPx } from "../../render/gestures";
 import type { SizePx } from "../../render/viewport";
 import { bandRow, cursorRows } from "./cursor";
@@ -21,25 +22,40 @@ export interface ChartOverlayProps {
 export function ChartOverlay({ hover, cursor, look, size }: ChartOverlayProps) {
   const at = hover.value;
   const x = cursor.value;
+  const root = useRef<HTMLDivElement>(null);
+  const [above, setAbove] = useState(false);
+  // Once for each time that the pointer comes in.
+  useLayoutEffect(() => {
+    const plot = root.current?.parentElement?.getBoundingClientRect();
+    const tip = root.current?.firstElementChild?.getBoundingClientRect();
+    if (plot === undefined || tip === undefined) return;
+    const fits = plot.bottom + tip.height <= window.innerHeight;
+    setAbove(!fits && plot.top > window.innerHeight - plot.bottom);
+  }, [at === null || x === null]);
   if (at === null || x === null) return null;
   const toX = projectX(frameOf(look, size));
   const { data } = look;
   const band = data.band === null || data.hidden.has(BAND_ID) ? null : data.band;
   return (
-    <Tooltip
-      x={x}
-      xKind={look.xKind}
-      unit={look.unit}
-      byteUnit={look.byteUnit}
-      theme={look.theme}
-      rows={cursorRows(visibleLines(data), x)}
-      band={band === null ? null : bandRow(band, x)}
-      marks={look.marks.filter((mark) => Math.abs(toX(mark.x) - at.x) <= MARK_REACH_PX)}
-      at={{
-        leftPx: GUTTER.left + toX(x),
-        topPx: GUTTER.top + 8,
-        flip: at.x > size.widthPx / 2,
-      }}
-    />
+    <div ref={root}>
+      <Tooltip
+        x={x}
+        xKind={look.xKind}
+        unit={look.unit}
+        byteUnit={look.byteUnit}
+        theme={look.theme}
+        rows={cursorRows(visibleLines(data), x)}
+        band={band === null ? null : bandRow(band, x)}
+        marks={look.marks.filter(
+          (mark) => Math.abs(toX(mark.x) - at.x) <= MARK_REACH_PX,
+        )}
+        at={{
+          leftPx: GUTTER.left + toX(x),
+          topPx: above ? GUTTER.top : GUTTER.top + size.heightPx + GUTTER.bottom,
+          flip: at.x > size.widthPx / 2,
+          above,
+        }}
+      />
+    </div>
   );
 }

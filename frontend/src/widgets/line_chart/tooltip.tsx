@@ -4,7 +4,7 @@ import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { xText } from "../../model/lines/axis";
-import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 import { ChartTip, type TipPlace } from "../tip/chart_tip";
 import type { BandRow, CursorRow } from "./cursor";
 import { MARK_WORD } from "./marks";
@@ -25,10 +25,13 @@ export interface TooltipProps {
 const MOST_ROWS = 12;
 const MOST_MARKS = 4;
 
-function BandRows({ band, unit, byteUnit }: TooltipProps & { band: BandRow }) {
+function BandRows({ band, rows: lines, ...of }: TooltipProps & { band: BandRow }) {
+  const { unit, byteUnit } = of;
   const rank = band.highRank === null ? "" : ` (rank ${band.highRank})`;
+  // A line of its own may say the same.
+  const said = lines.some(({ value }) => value === band.high);
   const rows = [
-    [`highest${rank}`, band.high],
+    ...(said ? [] : [[`highest${rank}`, band.high] as const]),
     ["95 % of ranks below", band.p95],
     ["median", band.median],
     ["5 % of ranks below", band.p5],
@@ -39,7 +42,6 @@ function BandRows({ band, unit, byteUnit }: TooltipProps & { band: BandRow }) {
       <td />
       <td>{name}</td>
       <td>{formatQuantity(value, unit, byteUnit)}</td>
-      <td class="chart-exact">{formatExact(value, unit)}</td>
     </tr>
   ));
 }
@@ -65,7 +67,6 @@ function LineRow({ row, props }: { row: CursorRow; props: TooltipProps }) {
           </span>
         )}
       </td>
-      <td class="chart-exact">{formatExact(row.value, unit)}</td>
     </tr>
   );
 }
