@@ -53,6 +53,7 @@ ROUTES: Final = {
     "runs": "overview.runs",
     "segment_timeline": "memory.blocks",
     "segments": "memory.segments",
+    "snapshot_files": "histories.files",
     "stacks": "memory.live",
     "step": "steps.step",
     "step_heatmap": "steps.step",

@@ -64,6 +64,7 @@ QUESTIONS = (
     _ask("modules", "module", window="{window}", module="{module}"),
     _ask("modules", "module_timeline", window="{window}", px="1200"),
     _ask("memory", "histories"),
+    _ask("memory", "snapshot_files"),
     _ask("memory", "history", history="{history}"),
     _ask("memory", "stacks", history="{history}"),
     _ask("memory", "allocations", **_HISTORY, **_DRAWN),

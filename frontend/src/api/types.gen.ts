@@ -1602,6 +1602,34 @@ export interface AllocatorEventsResponse {
   readonly timeMs: Float64Array;
 }
 
+/** Bytes of one category at a file's peak. */
+export interface CategoryBytes {
+  readonly category: string;
+  readonly bytes: number;
+}
+
+/** The highest moment of a file's device: where memory ran out, else the fullest. */
+export interface FilePeak {
+  readonly reference: HistoryReference;
+  readonly state: HistoryState;
+  readonly problem: string;
+  readonly device: number | null;
+  readonly moment: number | null;
+  readonly peakBytes: number | null;
+  readonly reservedBytes: number | null;
+  readonly outOfMemory: boolean | null;
+  readonly categories: readonly CategoryBytes[];
+  readonly largest: HeldBy | null;
+}
+
+/** Route `/snapshot_files` (run, rank): one row for each, by time. */
+export interface SnapshotFilesResponse {
+  readonly run: RunSummary;
+  readonly files: readonly FilePeak[];
+  readonly numFiles: number;
+  readonly stillReading: boolean;
+}
+
 /** One part of the steps' time, in the order in which parts are stacked. */
 export interface StepPart {
   readonly name: string;
@@ -2156,6 +2184,7 @@ export interface Responses {
   readonly segments: SegmentsResponse;
   readonly segment_timeline: SegmentTimelineResponse;
   readonly allocator_events: AllocatorEventsResponse;
+  readonly snapshot_files: SnapshotFilesResponse;
   readonly steps: StepsResponse;
   readonly step_heatmap: StepHeatmapResponse;
   readonly stragglers: StragglersResponse;

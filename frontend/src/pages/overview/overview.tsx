@@ -27,6 +27,7 @@ import { ProfilePanel, useProfile } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
 import { Attempts, Facts } from "./run_details";
+import { SnapshotFiles } from "./snapshot_files";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
 import type { ByteUnit } from "../../base/bytes";
 import { Status } from "../../widgets/status/status";
@@ -112,7 +113,16 @@ function Body(
   return (
     <>
       <WhatWasFound view={props} live={props.found} profile={props.profile.data} />
-      {isRecording && <Hero view={props} known={strip.rank} />}
+      {isRecording ? (
+        <Hero view={props} known={strip.rank} />
+      ) : (
+        <SnapshotFiles
+          view={props}
+          blamed={(props.found.data?.findings ?? []).flatMap(({ line }) =>
+            line === "" ? [] : [line],
+          )}
+        />
+      )}
       {data.prediction !== null && (
         <PredictionLedger prediction={data.prediction} byteUnit={byteUnit} />
       )}

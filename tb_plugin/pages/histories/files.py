@@ -1,0 +1,114 @@
+"""Route `/snapshot_files`: the peak of each imported snapshot.
+
+A few files are opened at each question; what was found of one is small, and kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.api.findings import HeldBy
+from tb_plugin.api.snapshot_files import (
+    CategoryBytes,
+    FilePeak,
+    SnapshotFilesResponse,
+)
+from tb_plugin.budget import Budget
+from tb_plugin.contract.errors import NotReadyError
+from tb_plugin.contract.routes import Asked, route
+from tb_plugin.jobs.history_list import listed, of_rank
+from tb_plugin.pages.findings.judge import MAX_UNASKED_BYTES
+from tb_plugin.pages.histories.figures import figures_of
+from tb_plugin.pages.histories.histories import (
+    OPEN_AT_ONCE,
+    HistoriesQuery,
+)
+
+if TYPE_CHECKING:
+    from tb_plugin.index.run import Run
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
+    from tb_plugin.server.state import State
+
+MAX_FILES: Final = 200
+SECONDS: Final = 0.5
+"""The page asks again a second later."""
+_KEPT_BYTES: Final = 4_000
+
+
+@route("snapshot_files", HistoriesQuery)
+def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
+    """Those of a run that is made of other tools' files; of others there are none."""
+    state, query = asked.state, asked.query
+    with state.reading(query.run) as reading:
+        run = reading.run
+        summary, version = state.summary(run), run.version
+        found = [] if run.made_of == "recording" else listed(*reading)
+    wanted = of_rank(found, query.rank)
+    budget, num_opening = Budget(SECONDS), 0
+    rows = []
+    for one in wanted[-MAX_FILES:]:
+        row = state.store.cache.get(("file peak", one.key))
+        may_open = num_opening < OPEN_AT_ONCE and budget.allows()
+        if row is None:
+            row = _read(state, run, one, may_open=may_open)
+            num_opening += row.state == "opening"
+        rows.append(row)
+    asked.decided_by(version, rows)
+    return SnapshotFilesResponse(
+        run=summary,
+        files=tuple(rows),
+        num_files=len(wanted),
+        still_reading=reading.goes_on or any(one.state == "opening" for one in rows),
+    )
+
+
+def _read(state: State, run: Run, found: FoundHistory, *, may_open: bool) -> FilePeak:
+    opening = state.histories.known(found.key)
+    is_small = found.reference.num_bytes <= MAX_UNASKED_BYTES
+    if opening is None and is_small and may_open:
+        with contextlib.suppress(NotReadyError):
+            opening = state.histories.open(run, found)
+    if opening is None:
+        return FilePeak(found.reference, "opening" if is_small else "closed")
+    row = FilePeak(found.reference, "opening")
+    if opening.result is not None and may_open:
+        row = _row(found, opening.result)
+        state.histories.tidy()
+    elif opening.problem is not None:
+        row = FilePeak(found.reference, "failed", opening.problem.what)
+    if row.state != "opening":
+        state.store.cache.put(("file peak", found.key), row, _KEPT_BYTES)
+    return row
+
+
+def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
+    of_device = {one.device: one for one in figures_of(history)}
+    number = history.default_device
+    if number is None or number not in of_device:
+        return FilePeak(found.reference, "failed", "It holds nothing of any device.")
+    figures = of_device[number]
+    held = next((one for one in figures.holders if one.label), None)
+    return FilePeak(
+        reference=found.reference,
+        state="ready",
+        device=number,
+        moment=figures.peak_active_event,
+        peak_bytes=float(figures.peak_active_bytes),
+        reserved_bytes=float(figures.peak_reserved_bytes),
+        out_of_memory=bool(figures.oom),
+        categories=tuple(
+            CategoryBytes(name, float(size))
+            for name, size in figures.categories_bytes.items()
+        ),
+        largest=None
+        if held is None
+        else HeldBy(
+            label=held.label,
+            category=held.category,
+            bytes=float(held.bytes),
+            share=held.share,
+            num_blocks=held.num_blocks,
+        ),
+    )

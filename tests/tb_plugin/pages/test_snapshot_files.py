@@ -1,0 +1,43 @@
+"""`/snapshot_files`: what each imported snapshot holds at its peak."""
+
+from __future__ import annotations
+
+import pickle
+
+from tests.made_snapshots import long_history
+from tests.tb_plugin.client import Page, answered
+
+
+def test_every_file_has_a_row_with_its_peak(tmp_path):
+    folder = tmp_path / "exp"
+    folder.mkdir()
+    for name, size in (("a", 300), ("b", 500)):
+        path = folder / f"{name}_memory_snapshot.pickle"
+        path.write_bytes(pickle.dumps(long_history(size), 4))
+    (folder / "c_memory_snapshot.pickle").write_bytes(b"\x80\x04not a pickle")
+    page = Page(tmp_path)
+    found = answered(
+        lambda: page.of_run("/snapshot_files", "exp"),
+        lambda answer: not answer["still_reading"],
+    )
+    rows = {one["reference"]["path"][4]: one for one in found["files"]}
+    for name in "ab":
+        row = rows[name]
+        assert row["state"] == "ready"
+        history = page.of_run("/history", "exp", history=row["reference"]["id"])
+        (device,) = history["facts"]["devices"]
+        peaks = {one["level"]: one for one in device["peaks"]}
+        assert row["peak_bytes"] == peaks["active"]["bytes"]
+        assert row["moment"] == peaks["active"]["moment"]
+        assert row["reserved_bytes"] == peaks["reserved"]["bytes"]
+        assert sum(one["bytes"] for one in row["categories"]) == row["peak_bytes"]
+    if "c" in rows:
+        assert rows["c"]["state"] == "failed"
+        assert rows["c"]["problem"]
+
+
+def test_a_recording_has_none(run, tmp_path):
+    run.simple(1, 10)
+    found = Page(tmp_path).of_run("/snapshot_files", "exp")
+    assert found["files"] == []
+    assert found["still_reading"] is False
