@@ -175,11 +175,11 @@ class Slow {
       );
     });
 
-  async answer(moment: number | null): Promise<void> {
+  async answer(moment: number): Promise<void> {
     const at = this.#open.findIndex((one) => one.moment === moment);
     const [open] = this.#open.splice(at, 1);
     const state = segmentsAnswer([]);
-    open?.resolve({ ...state, moment: { ...state.moment, moment: moment ?? 40 } });
+    open?.resolve({ ...state, moment: { ...state.moment, moment } });
     await Promise.resolve();
     await Promise.resolve();
   }
@@ -246,11 +246,11 @@ describe("states of the allocator", () => {
 
   it("forgets everything about another history", async () => {
     const { server, loader, shown } = loading();
-    loader.show(null);
-    await server.answer(null);
+    loader.show(40);
+    await server.answer(40);
     loader.about({ run: "b" });
-    expect(server.asked).toEqual([null, null]);
-    await server.answer(null);
+    expect(server.asked).toEqual([40, 40]);
+    await server.answer(40);
     expect(shown).toEqual([40, 40]);
   });
 

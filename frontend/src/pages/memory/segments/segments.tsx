@@ -22,6 +22,7 @@ import { Skeleton, Waiting } from "../../../widgets/state/state";
 import { BlockDrawer } from "../history/block_drawer";
 import { Segmented } from "../../shared/controls/choices";
 import { HistoryFrame, type OpenHistory } from "../history/frame";
+import { momentWords } from "../history/moment";
 import { useStacks } from "../history/use_history";
 import type { ViewProps } from "../../shared/view_props";
 import { segmentCommands } from "./commands";
@@ -96,9 +97,10 @@ function OfDevice({
     () => ({ ...place, stream, pool, size_class: sizeClass, sort, request }),
     [place, stream, pool, sizeClass, sort, request],
   );
-  const [moment, setMoment] = useMoment(params.moment, view);
+  const shownIn = { history, device };
+  const [moment, setMoment] = useMoment(params, shownIn, view);
   const { loader, state, error } = useStates(client, asked, moment);
-  const at = clampedMoment(moment ?? state?.moment.moment ?? numEvents - 1, numEvents);
+  const at = clampedMoment(moment, numEvents);
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
   const { stacks } = useStacks(client, view.run.id, history);
@@ -163,7 +165,7 @@ function OfDevice({
               table: () => pinnersTable(state, stacks),
               about: () => ({ device: device.device, moment: state.moment.moment }),
             },
-      openAllocations: () => view.showPage("blocks", { moment: at.toString() }),
+      openAllocations: () => view.showPage("blocks", momentWords(at, shownIn)),
       compare: () =>
         view.showPage("compare", {
           part: null,
@@ -286,7 +288,7 @@ function OfDevice({
           onMoment={go}
           onStack={(stack) =>
             view.showPage("blocks", {
-              moment: at.toString(),
+              ...momentWords(at, shownIn),
               stack: stack === null ? null : stack.toString(),
             })
           }
@@ -297,7 +299,7 @@ function OfDevice({
               title="Show this block among all others, at this moment"
               onClick={() =>
                 view.showPage("blocks", {
-                  moment: at.toString(),
+                  ...momentWords(at, shownIn),
                   life: (params.life ?? 0).toString(),
                 })
               }

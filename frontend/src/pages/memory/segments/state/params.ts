@@ -4,6 +4,7 @@ import type { SegmentSort, SizeClass } from "../../../../api/types.gen";
 import type { SegmentFill } from "../../../../widgets/segment_map/fills";
 import type { SegmentScale } from "../../../../widgets/segment_map/layout";
 import type { XRange } from "../../../../widgets/line_chart/types";
+import { readMemory, type MemoryWords } from "../../history/moment";
 import { oneOf, whole } from "../../history/params";
 import { readRange } from "../../../shared/range/params";
 
@@ -13,13 +14,8 @@ export type SegmentsPart = "map" | "time" | "events";
 /** Which events the list holds. */
 export type EventChoice = "all" | "segments" | "marks";
 
-export interface SegmentsParams {
-  /** "" leaves the choice to the server. */
-  readonly history: string;
-  readonly device: number | null;
+export interface SegmentsParams extends MemoryWords {
   readonly part: SegmentsPart;
-  /** null: the out-of-memory error, else the peak of reserved memory. */
-  readonly moment: number | null;
   readonly stream: number | null;
   readonly pool: number | null;
   readonly sizeClass: SizeClass | null;
@@ -62,10 +58,8 @@ function addressOf(text: string): number | null {
 export function readSegments(params: ReadonlyMap<string, string>): SegmentsParams {
   const word = (name: string): string => params.get(name) ?? "";
   return {
-    history: word("history"),
-    device: whole(params.get("history_device")),
+    ...readMemory(params),
     part: oneOf(PARTS, word("part"), "map"),
-    moment: whole(params.get("moment"), -1),
     stream: whole(params.get("stream")),
     pool: whole(params.get("pool")),
     sizeClass: SIZE_CLASSES.find((one) => one === word("size_class")) ?? null,

@@ -14,7 +14,12 @@ import {
 import type { SegmentsResponse } from "../../../../api/types.gen";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLateWords } from "../../../../base/use_late_words";
-import { momentWords } from "../../history/moment";
+import {
+  momentWords,
+  shownMoment,
+  type MemoryWords,
+  type MomentPlace,
+} from "../../history/moment";
 import type { ViewProps } from "../../../shared/view_props";
 
 /** States kept: a few steps back and those asked for ahead. */
@@ -23,8 +28,6 @@ const MOST_KEPT = 16;
 const MOST_AHEAD = 3;
 /** After a failure the next request waits. */
 const RETRY_MS = 1_500;
-/** Stands for the moment that the server chooses. */
-const CHOSEN_BY_SERVER = -2;
 
 export interface StateEvents {
   readonly onState: (state: SegmentsResponse) => void;
@@ -61,9 +64,7 @@ export class StateLoader {
     if (this.#wanted !== null) this.#next();
   }
 
-  /** null: the moment that the server chooses. */
-  show(moment: number | null): void {
-    const wanted = moment ?? CHOSEN_BY_SERVER;
+  show(wanted: number): void {
     if (this.#wanted === wanted && (this.#flight !== null || this.#retry !== null)) {
       return;
     }
@@ -117,10 +118,7 @@ export class StateLoader {
   }
 
   #get(moment: number, abort: AbortController): Promise<SegmentsResponse> {
-    const query = {
-      ...this.#place,
-      moment: moment === CHOSEN_BY_SERVER ? null : moment,
-    };
+    const query = { ...this.#place, moment };
     return this.#client.get("segments", query, abort.signal);
   }
 
@@ -177,9 +175,11 @@ export class StateLoader {
 
 /** The moment looked at: at once on the page, in the URL once it rests. */
 export function useMoment(
-  named: number | null,
+  words: MemoryWords,
+  place: MomentPlace,
   { params, setParams }: Pick<ViewProps, "params" | "setParams">,
-): readonly [number | null, (moment: number | null) => void] {
+): readonly [number, (moment: number) => void] {
+  const named = shownMoment(words, place);
   const [moment, setMoment] = useState(named);
   const write = useLateWords({
     params,
@@ -187,9 +187,9 @@ export function useMoment(
     names: ["moment"],
     follow: () => setMoment(named),
   });
-  const choose = (next: number | null): void => {
+  const choose = (next: number): void => {
     setMoment(next);
-    write(() => momentWords(next));
+    write(() => momentWords(next, place));
   };
   return [moment, choose];
 }
@@ -203,7 +203,7 @@ export interface States {
 }
 
 /** `place`: run, history, device, filters and order. */
-export function useStates(client: Client, place: Query, moment: number | null): States {
+export function useStates(client: Client, place: Query, moment: number): States {
   const [state, setState] = useState<SegmentsResponse | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const loader = useMemo(
