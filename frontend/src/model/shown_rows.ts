@@ -38,14 +38,18 @@ export function sortWord(sort: Sort, usual: Sort): string | null {
   return `${sort.descending ? "" : "-"}${sort.key}`;
 }
 
-/** The same in the words of a route that sorts, by key; null for its own order. */
+/**
+ * The same for a route that sorts, by its own words, or by those of `columns`' keys; null
+ * for its own order.
+ */
 export function routeSort(
   word: string | undefined,
-  columns: ReadonlyMap<string, string>,
+  columns: ReadonlyMap<string, string> | readonly string[],
 ): string | null {
-  const keys = [...columns.keys()];
-  const { key, descending } = sortOf(word, keys, { key: "", descending: true });
-  const column = columns.get(key);
+  const words = "get" in columns ? columns : new Map(columns.map((one) => [one, one]));
+  const usual = { key: "", descending: true };
+  const { key, descending } = sortOf(word, [...words.keys()], usual);
+  const column = words.get(key);
   return column === undefined ? null : `${descending ? "" : "-"}${column}`;
 }
 

@@ -1,5 +1,6 @@
 /** Headings and cells of the table. */
 
+import type { ComponentChildren } from "preact";
 import type { TreeRow } from "../../model/tree";
 import { Icon } from "../icon/icon";
 import type { RowCell, RowColumn, RowTableProps } from "./row_table";
@@ -81,7 +82,7 @@ export function Cell({
   readonly node: TreeRow | undefined;
   readonly onToggle: () => void;
 }) {
-  const { bar, swatch, note, tone } = cell;
+  const { bar, swatch, note, tone, text, tail, content = cut(text, tail) } = cell;
   return (
     <span
       role="gridcell"
@@ -93,11 +94,7 @@ export function Cell({
     >
       {node !== undefined && <Toggle node={node} onToggle={onToggle} />}
       {swatch !== undefined && <Swatch colour={swatch} />}
-      {tone === undefined ? (
-        (cell.content ?? cell.text)
-      ) : (
-        <span class={`tone-${tone}`}>{cell.content ?? cell.text}</span>
-      )}
+      {tone === undefined ? content : <span class={`tone-${tone}`}>{content}</span>}
       {note !== undefined && note !== "" && <span class="quiet"> {note}</span>}
       {bar !== undefined && bar.share !== 0 && (
         <span
@@ -109,6 +106,16 @@ export function Cell({
           }}
         />
       )}
+    </span>
+  );
+}
+
+function cut(text: string, tail: string | undefined): ComponentChildren {
+  if (tail === undefined) return text;
+  return (
+    <span class="row-table-cut">
+      <span>{text.slice(0, text.length - tail.length)}</span>
+      <span>{tail}</span>
     </span>
   );
 }

@@ -25,6 +25,8 @@ const END_PX = 10;
 
 export interface RowCell {
   readonly text: string;
+  /** Its end, which a narrow cell shows as well: the middle is cut. */
+  readonly tail?: string;
   /** Every digit, or the whole text; shown when pointed at. */
   readonly title?: string;
   /** "#rrggbb" before the text. */
@@ -46,6 +48,7 @@ export interface RowCell {
 
 /** A column, declared once: its cells, its order, its help and what a file has of it. */
 export interface RowColumn {
+  /** Its word in the URL, in files, and to the route that sorts by it. */
   readonly key: string;
   /** May have several lines. */
   readonly title: string;
@@ -60,7 +63,7 @@ export interface RowColumn {
   readonly values?: ArrayLike<number> | readonly string[];
   /** What a file has of it, with its unit; its key and its values where absent. */
   readonly exported?: TableColumn | null;
-  /** The table's owner sorts by it, without values. */
+  /** The table's owner sorts by it, without values; false: not though it has some. */
   readonly sortable?: boolean;
   /** A first click on its heading begins with the lowest, as with texts. */
   readonly ascends?: boolean;

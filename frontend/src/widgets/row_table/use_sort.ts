@@ -26,8 +26,8 @@ export function useSort(
   word: string | undefined,
   setWord: (word: string | null) => void,
 ): Sorted {
-  const keys = columns.flatMap(({ key, values }) =>
-    values === undefined ? [] : [key],
+  const keys = columns.flatMap(({ key, values, sortable = values !== undefined }) =>
+    sortable ? [key] : [],
   );
   const sort = sortOf(word, keys, usual);
   const { key, descending } = sort;

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { DistributedResponse } from "../../../api/types.gen";
-import { collectiveColumns, distributedTable, rankColumns } from "./columns";
+import { collectiveColumns, rankColumns } from "./columns";
 import { groupColumns, USUAL_GROUPS } from "./group_columns";
 import {
   collectivesHolding,
   missingWords,
+  waitWords,
   ranksNamed,
   shownRank,
   spreadWords,
@@ -40,7 +41,7 @@ const DATA = {
 describe("ranks", () => {
   it("show the parts of their step, measured by the longest", () => {
     const columns = rankColumns(DATA, "light");
-    const cell = columns.find(({ key }) => key === "computation")?.cell(0);
+    const cell = columns.find(({ key }) => key === "computation_ms")?.cell(0);
     expect(cell?.text).toBe("4.00 ms");
     expect(cell?.bar?.share).toBeCloseTo(0.4);
   });
@@ -53,7 +54,7 @@ describe("ranks", () => {
 
   it("say where a rank has no such step", () => {
     const cell = rankColumns(DATA, "dark")
-      .find(({ key }) => key === "step")
+      .find(({ key }) => key === "step_ms")
       ?.cell(1);
     expect(cell?.text).toBe("–");
   });
@@ -68,8 +69,8 @@ describe("ranks", () => {
     expect(plain.map(({ title }) => title)).toEqual(["Rank"]);
   });
 
-  it("are exported with every part", () => {
-    const names = distributedTable(DATA).columns.map(({ name }) => name);
+  it("have a column of every part", () => {
+    const names = rankColumns(DATA, "light").map(({ key }) => key);
     for (const part of RANK_PARTS) expect(names).toContain(`${part}_ms`);
   });
 });
@@ -173,7 +174,7 @@ describe("what distinguishes ranks", () => {
       communicationMs: numbers(5, 1, 2),
     } as unknown as DistributedResponse;
     expect(spreadWords(many)).toBe(
-      "Exposed communication of a step: 1.00 ms (rank 1) to 5.00 ms (rank 0), in the middle 2.00 ms.",
+      "Exposed communication of a step: 1.00 ms (rank 1) to 5.00 ms (rank 0), median 2.00 ms.",
     );
   });
 
@@ -218,5 +219,31 @@ describe("process groups", () => {
       expect(column.values).toHaveLength(2);
     }
     expect(columns.map(({ key }) => key)).not.toContain(USUAL_GROUPS.key);
+  });
+});
+
+describe("waitWords", () => {
+  const groups = {
+    kind: ["all_gather", "all_reduce"],
+    group: ["", "dp"],
+    lastRank: Int32Array.of(-1, 3),
+    lastShare: numbers(NaN, 0.8),
+    meanSkewMs: numbers(NaN, 12),
+    maxSkewMs: numbers(NaN, 45),
+  };
+
+  it("says who is waited for, and who waits longest", () => {
+    const data = { ...DATA, groups } as unknown as DistributedResponse;
+    expect(waitWords(data)).toBe(
+      "The others wait for rank 3: it comes last in 80 % of all_reduce of group dp, 12.0 ms each on average, at most 45.0 ms. Rank 3 waits longest, 5.00 ms.",
+    );
+    const waitingMs = numbers(NaN, NaN);
+    expect(waitWords({ ...data, waitingMs })).toMatch(/at most 45.0 ms\.$/);
+  });
+
+  it("says nothing where a rank may be missing", () => {
+    const unknown = { ...groups, lastRank: Int32Array.of(-1, -1) };
+    const data = { ...DATA, groups: unknown } as unknown as DistributedResponse;
+    expect(waitWords(data)).toBe("");
   });
 });

@@ -4,7 +4,6 @@ import type { DistributedResponse } from "../../../api/types.gen";
 import { formatBytes, type ByteUnit } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
 import type { Sort } from "../../../model/shown_rows";
-import type { Table } from "../../../model/table";
 import {
   absentCell,
   barOf,
@@ -71,7 +70,7 @@ export function rankColumns(
       ascends: true,
     },
     duration(
-      "step",
+      "step_ms",
       "Step",
       "88px",
       data.stepMs,
@@ -79,7 +78,7 @@ export function rankColumns(
     ),
     ...RANK_PARTS.map((part) =>
       duration(
-        part,
+        `${part}_ms`,
         PART_WORDS[part][0],
         "minmax(104px, 1fr)",
         partMs(data, part),
@@ -89,7 +88,7 @@ export function rankColumns(
       ),
     ),
     duration(
-      "transfer",
+      "transfer_ms",
       "Data moved",
       "96px",
       data.transferMs,
@@ -97,7 +96,7 @@ export function rankColumns(
       NOT_COMPARED,
     ),
     duration(
-      "waiting",
+      "waiting_ms",
       "Waited",
       "88px",
       data.waitingMs,
@@ -190,17 +189,4 @@ export function collectiveColumns(
       "Calls in which the other ranks waited for this one: it measured the shortest duration",
     ),
   ];
-}
-
-export function distributedTable(data: DistributedResponse): Table {
-  return {
-    numRows: data.rank.length,
-    columns: [
-      { name: "rank", values: data.rank },
-      { name: "step_ms", values: data.stepMs },
-      ...RANK_PARTS.map((part) => ({ name: `${part}_ms`, values: partMs(data, part) })),
-      { name: "transfer_ms", values: data.transferMs },
-      { name: "waiting_ms", values: data.waitingMs },
-    ],
-  };
 }

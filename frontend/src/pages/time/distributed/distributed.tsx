@@ -13,8 +13,9 @@ import { Failure, Skeleton } from "../../../widgets/state/state";
 import { Choice } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
-import { distributedTable } from "./columns";
-import { missingWords, shownRank, spreadWords } from "./search";
+import { tableOf } from "../../../widgets/row_table/columns";
+import { rankColumns } from "./columns";
+import { missingWords, waitWords, shownRank, spreadWords } from "./search";
 import { Collectives, Groups, Ranks } from "./tables";
 import { RankHeat } from "./heat";
 import "./distributed.css";
@@ -61,10 +62,25 @@ export function DistributedView(props: ViewProps) {
       />
     );
   }
+  const waits = waitWords(data);
   return (
     <section class="panel distributed" aria-labelledby="distributed-title">
       <header class="panel-head">
-        <h2 id="distributed-title">Ranks in profiled steps</h2>
+        <h2 id="distributed-title">
+          {waits === "" ? "Who waits for whom is not known." : waits}
+        </h2>
+      </header>
+      {missingWords(data) !== "" && (
+        <p class="distributed-finding">
+          <span class="status-warn">
+            <Icon name="warning" sizePx={16} />
+          </span>{" "}
+          {missingWords(data)}
+        </p>
+      )}
+      <Findings {...props} findings={data.findings} />
+      <div class="distributed-bar">
+        <span class="distributed-sum quiet">{summary(data)}</span>
         {data.cycles.length > 1 && (
           <Choice
             label="Cycle"
@@ -97,21 +113,11 @@ export function DistributedView(props: ViewProps) {
           source={{
             origin: originOf(data.run),
             name: "ranks",
-            table: () => distributedTable(data),
+            table: () => tableOf(rankColumns(data, props.theme), [...data.rank.keys()]),
             about: () => ({ cycle: data.cycle, step: data.step }),
           }}
         />
-      </header>
-      <p class="distributed-sum">{summary(data)}</p>
-      {missingWords(data) !== "" && (
-        <p class="distributed-finding">
-          <span class="status-warn">
-            <Icon name="warning" sizePx={16} />
-          </span>{" "}
-          {missingWords(data)}
-        </p>
-      )}
-      <Findings {...props} findings={data.findings} />
+      </div>
       {data.rank.length > 1 && (
         <RankHeat
           view={props}

@@ -81,7 +81,7 @@ export function groupColumns(
       "104px",
       own.meanSkewMs,
       known((ms) => ({ ...durationCell(ms), bar: barOf(ms, most, colour) })),
-      "How long the first rank waits for the last one, in the mean: longest − shortest duration of a collective. No clocks are compared.",
+      "How long the first rank waits for the last one, on average: longest − shortest duration of a collective. No clocks are compared.",
     ),
     numberColumn(
       "max",

@@ -20,7 +20,7 @@ export const PART_WORDS: Readonly<Record<RankPart, readonly [string, string]>> =
     "Time in which kernels other than collectives ran, and no collective. Without a device: operators and annotations on the host, but not what only starts a collective or waits for it (c10d::, FSDP::), nor what a collective runs itself.",
   ],
   overlap: [
-    "both at once",
+    "overlapped",
     "Time in which a collective and computation ran at once: communication that is hidden",
   ],
   communication: [
@@ -29,7 +29,7 @@ export const PART_WORDS: Readonly<Record<RankPart, readonly [string, string]>> =
   ],
   other: [
     "other",
-    "Step − computation − exposed − both at once: loading, the host’s own time, copies, waiting",
+    "Step − computation − exposed − overlapped: loading, the host’s own time, copies, waiting",
   ],
 };
 

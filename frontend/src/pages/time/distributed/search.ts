@@ -70,6 +70,29 @@ export function shownRank(
   return found;
 }
 
+/**
+ * Who waits for whom, and how long: of the process group in which ranks wait longest, and
+ * the rank that waits most in a step. "" where no trace tells it.
+ */
+export function waitWords({ groups, rank, waitingMs }: DistributedResponse): string {
+  const seconds = (ms: number | undefined): string => formatSeconds((ms ?? NaN) / 1e3);
+  const group = groups.kind.findIndex(
+    (_, row) => (groups.lastRank[row] ?? -1) >= 0 && (groups.meanSkewMs[row] ?? 0) > 0,
+  );
+  if (group < 0) return "";
+  const name = groups.group[group] ?? "";
+  const last = groups.lastRank[group] ?? -1;
+  const share = (100 * (groups.lastShare[group] ?? NaN)).toFixed(0);
+  const first = `The others wait for rank ${last}: it comes last in ${share} % of ${groups.kind[group] ?? ""}${name === "" ? "" : ` of group ${name}`}, ${seconds(groups.meanSkewMs[group])} each on average, at most ${seconds(groups.maxSkewMs[group])}.`;
+  let most = -1;
+  waitingMs.forEach((ms, row) => {
+    if (ms > (waitingMs[most] ?? 0)) most = row;
+  });
+  return most < 0
+    ? first
+    : `${first} Rank ${rank[most] ?? "–"} waits longest, ${seconds(waitingMs[most])}.`;
+}
+
 /** Which ranks have no trace here, and what is not known without them; "" without any. */
 export function missingWords(data: DistributedResponse): string {
   if (data.numMissing <= 0 || data.numCollectives === 0) return "";
@@ -95,5 +118,5 @@ export function spreadWords(data: DistributedResponse): string {
     `${formatSeconds((exposed[row] ?? 0) / 1e3)} (rank ${data.rank[row] ?? "–"})`;
   const ends = `Exposed communication of a step: ${words(least)} to ${words(most)}`;
   if (known.length === 2) return `${ends}.`;
-  return `${ends}, in the middle ${formatSeconds((exposed[middle] ?? 0) / 1e3)}.`;
+  return `${ends}, median ${formatSeconds((exposed[middle] ?? 0) / 1e3)}.`;
 }

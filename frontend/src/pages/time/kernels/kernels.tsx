@@ -1,9 +1,9 @@
 /** Kernels: what ran on the device, how often, how long, and how well it filled it. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { KernelsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { formatSeconds } from "../../../base/durations";
 import { originOf } from "../../../model/words/origin";
 import { routeSort } from "../../../model/shown_rows";
 import { familyColour } from "../profiled/family_colours";
@@ -12,19 +12,16 @@ import { RowTable } from "../../../widgets/row_table/row_table";
 import { useSort } from "../../../widgets/row_table/use_sort";
 import { Nothing } from "../../../widgets/state/state";
 import { ProfiledBar, profiledQuery } from "../profiled/bar";
+import { Most } from "../profiled/most";
 import { useProfiledRows } from "../profiled/rows";
 import { listedWords, topRows } from "../profiled/top_choice";
 import { TraceFrame } from "../profiled/trace_choice";
 import type { ViewProps } from "../../shared/view_props";
-import {
-  kernelColumns,
-  kernelsTable,
-  LAUNCH_WORDS,
-  ROUTE_WORDS,
-  USUAL,
-} from "./columns";
+import { kernelColumns, kernelsTable, BY_LAUNCH, BY_KERNEL, USUAL } from "./columns";
 
 const TABLE_PX = 620;
+/** What was searched for may lack what takes most. */
+const NOTHING = new Float64Array();
 
 const BY_WORDS = {
   name: ["Kernel", "One row per kernel"],
@@ -41,14 +38,14 @@ export function KernelsView(props: ViewProps) {
     client,
     "kernels",
     profiledQuery(props, by),
-    routeSort(params.get("sort"), by === "name" ? ROUTE_WORDS : LAUNCH_WORDS),
+    routeSort(params.get("sort"), by === "name" ? BY_KERNEL : BY_LAUNCH),
     props.pollMs,
   );
   return (
     <TraceFrame live={live} what="kernels" setParams={setParams}>
-      {(data) =>
+      {(data, chooser) =>
         data.hasKernels ? (
-          <>
+          <Table data={data} view={props}>
             <ProfiledBar
               view={props}
               options={["name", "properties"]}
@@ -56,16 +53,20 @@ export function KernelsView(props: ViewProps) {
               words={BY_WORDS}
               leaves={{}}
               searchLabel="Search kernels and operators"
-            />
-            <Table data={data} view={props} />
-          </>
+            >
+              {chooser}
+            </ProfiledBar>
+          </Table>
         ) : (
-          <Nothing title="No kernels in this trace">
-            <p>
-              It was recorded without a device, or without its activities. With one,
-              record ProfilerActivity.CUDA (MemBoard does by itself).
-            </p>
-          </Nothing>
+          <>
+            <div class="trace-bar">{chooser}</div>
+            <Nothing title="No kernels in this trace">
+              <p>
+                It was recorded without a device, or without its activities. With one,
+                record ProfilerActivity.CUDA (automatic).
+              </p>
+            </Nothing>
+          </>
         )
       }
     </TraceFrame>
@@ -75,9 +76,12 @@ export function KernelsView(props: ViewProps) {
 function Table({
   data,
   view,
+  children,
 }: {
   readonly data: KernelsResponse;
   readonly view: ViewProps;
+  /** Between the answer and the table. */
+  readonly children: ComponentChildren;
 }) {
   const { params, setParams, theme } = view;
   const columns = useMemo(() => kernelColumns(data, theme), [data, theme]);
@@ -90,28 +94,31 @@ function Table({
     (sort) => setParams({ sort }),
   );
   const shown = topRows(view, rows);
+  const isWhole = (params.get("text") ?? "") === "";
   const cores = data.totalAllMs > 0 ? data.tensorCoreMs / data.totalAllMs : 0;
   return (
     <section aria-label="Kernels">
       <div class="panel-head">
-        <p class="trace-sum">
-          {formatInteger(data.numRows)} {data.numRows === 1 ? "row" : "rows"},{" "}
-          {formatSeconds(data.totalAllMs / 1e3)} of kernels in all;{" "}
-          <span title="Time of kernels whose names say that they use tensor cores">
-            {(100 * cores).toFixed(1)} % with tensor cores
-          </span>
-          {listedWords(shown.length, data.numRows)}.
-        </p>
+        <Most
+          shares={{
+            names: data.name,
+            ms: isWhole ? data.totalMs : NOTHING,
+            sumMs: data.totalAllMs,
+            of: "of the kernels’ time",
+          }}
+          rest={`${formatInteger(data.numRows)} ${data.numRows === 1 ? "row" : "rows"}, ${(100 * cores).toFixed(1)} % of the time with tensor cores${listedWords(shown.length, data.numRows)}.`}
+        />
         <ExportMenu
           subject="the table of kernels"
           source={{
             origin: originOf(data.run),
             name: "kernels",
-            table: () => kernelsTable(data),
+            table: () => kernelsTable(data, theme),
             about: () => ({ source: data.choice.source, by: data.by }),
           }}
         />
       </div>
+      {children}
       <RowTable
         label="Kernels"
         columns={columns}

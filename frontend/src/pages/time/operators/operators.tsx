@@ -16,19 +16,25 @@ const PART_WORDS: Readonly<Record<Part, readonly [string, string]>> = {
 
 export function OperatorsView(view: ViewProps) {
   const part: Part = view.params.get("tab") === "memory" ? "memory" : "time";
+  const tabs = (
+    <Segmented
+      label="What is shown of operators"
+      options={PARTS}
+      chosen={part}
+      words={(one) => PART_WORDS[one]}
+      onChoose={(one) => {
+        const word = one === "time" ? null : one;
+        view.setParams({ tab: word, sort: null }, "push");
+      }}
+    />
+  );
   return (
     <div class="operators">
-      <Segmented
-        label="What is shown of operators"
-        options={PARTS}
-        chosen={part}
-        words={(one) => PART_WORDS[one]}
-        onChoose={(one) => {
-          const word = one === "time" ? null : one;
-          view.setParams({ tab: word, sort: null }, "push");
-        }}
-      />
-      {part === "time" ? <TimeTab {...view} /> : <MemoryTab {...view} />}
+      {part === "time" ? (
+        <TimeTab view={view} tabs={tabs} />
+      ) : (
+        <MemoryTab view={view} tabs={tabs} />
+      )}
     </div>
   );
 }

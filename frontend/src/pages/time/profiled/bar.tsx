@@ -1,5 +1,6 @@
-/** The bar above a long table of a trace: what a row is, how many, and which ones. */
+/** The bar above a long table of a trace: which trace, what a row is, how many, which. */
 
+import type { ComponentChildren } from "preact";
 import { Segmented } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import { TopChoice } from "./top_choice";
@@ -26,13 +27,15 @@ export function ProfiledBar<By extends string>(props: {
   /** What else leaves the URL with the choice of a row. */
   readonly leaves: Readonly<Record<string, null>>;
   readonly searchLabel: string;
+  /** Stands first. */
+  readonly children: ComponentChildren;
 }) {
   const { view } = props;
   return (
     <div class="trace-bar">
+      {props.children}
       <Segmented
         label="What a row is"
-        title="By"
         options={props.options}
         chosen={props.by}
         words={(option) => props.words[option]}

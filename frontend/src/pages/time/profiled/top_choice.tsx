@@ -1,6 +1,6 @@
 /** How many rows of a sorted table are shown: the first 10, 20, 50, or all of them. */
 
-import { Segmented } from "../../shared/controls/choices";
+import { Choice } from "../../shared/controls/choices";
 import { oneOf, readState, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 
@@ -23,18 +23,16 @@ export function listedWords(numShown: number, numRows: number): string {
 export function TopChoice({ view }: { readonly view: ViewProps }) {
   const [{ top: chosen }, setState] = usePageState(view, WORDS);
   return (
-    <Segmented
-      label="How many rows"
-      title="Top"
-      options={TOPS}
-      chosen={chosen}
-      words={(top) => [
-        top,
-        top === "all"
-          ? "All rows that were read"
-          : `The first ${top} rows as the table is sorted`,
-      ]}
-      onChoose={(top) => setState({ top })}
-    />
+    <Choice
+      label="Top"
+      value={chosen}
+      onChange={(word) => setState({ top: TOPS.find((one) => one === word) ?? "all" })}
+    >
+      {TOPS.map((top) => (
+        <option key={top} value={top}>
+          {top}
+        </option>
+      ))}
+    </Choice>
   );
 }

@@ -123,7 +123,8 @@ export function TraceFrame<
     changes: Readonly<Record<string, string | null>>,
     how?: "replace" | "push",
   ) => void;
-  readonly children: (data: D) => ComponentChildren;
+  /** `chooser` stands in the page's own bar of controls. */
+  readonly children: (data: D, chooser: ComponentChildren) => ComponentChildren;
 }) {
   const { data, error, stale } = props.live;
   const kept = useRef<D | null>(null);
@@ -145,18 +146,22 @@ export function TraceFrame<
   // what is being typed, chosen and scrolled to with it.
   const before = kept.current?.run.id === data.run.id ? kept.current : null;
   const shown = isReady ? data : choice.state === "opening" ? before : null;
+  const chooser = (
+    <TraceChoice
+      choice={choice}
+      onChoose={(source) => props.setParams({ source }, "push")}
+    />
+  );
   const old = stale || (shown !== null && shown !== data);
   return (
     <div class={old ? "trace-frame stale" : "trace-frame"} aria-busy={old}>
       <Waiting error={error} hasContent />
-      <div class="trace-choice">
-        <TraceChoice
-          choice={choice}
-          onChoose={(source) => props.setParams({ source }, "push")}
-        />
-      </div>
       <TraceState choice={choice} />
-      {shown !== null && props.children(shown)}
+      {shown === null ? (
+        <div class="trace-bar">{chooser}</div>
+      ) : (
+        props.children(shown, chooser)
+      )}
     </div>
   );
 }

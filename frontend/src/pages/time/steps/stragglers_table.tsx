@@ -1,4 +1,4 @@
-/** Ranks beside the one in the middle, those that cost most first. */
+/** Ranks beside the median rank, those that cost most first. */
 
 import { useMemo } from "preact/hooks";
 import type { StragglersResponse } from "../../../api/types.gen";
@@ -9,33 +9,76 @@ import type { Table } from "../../../model/table";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { RowTable, ROW_PX, type RowColumn } from "../../../widgets/row_table/row_table";
-import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
+import { numberColumn, tableOf, textColumn } from "../../../widgets/row_table/columns";
 
 const MOST_PX = 280;
 const HEAD_PX = 32;
 
 /** `+38.0 ms`; nothing known reads as an en dash. */
-export function beyond(seconds: number | null): string {
-  if (seconds === null) return "–";
+export function beyond(seconds: number): string {
+  if (Number.isNaN(seconds)) return "–";
   return `${seconds > 0 ? "+" : ""}${formatSeconds(seconds)}`;
 }
 
-export function stragglersTable({ rows }: Pick<StragglersResponse, "rows">): Table {
-  return {
-    numRows: rows.length,
-    columns: [
-      { name: "rank", values: rows.map((row) => row.rank) },
-      { name: "host", values: rows.map((row) => row.host) },
-      { name: "slowest_share", values: rows.map((row) => row.slowestShare) },
-      { name: "excess_seconds", values: rows.map((row) => row.excessSeconds ?? NaN) },
-      { name: "part", values: rows.map((row) => row.part) },
-      {
-        name: "part_excess_seconds",
-        values: rows.map((row) => row.partExcessSeconds ?? NaN),
-      },
-      { name: "stands_out", values: rows.map((row) => Number(row.standsOut)) },
-    ],
-  };
+export function stragglerColumns(
+  rows: StragglersResponse["rows"],
+): readonly RowColumn[] {
+  return [
+    numberColumn(
+      "rank",
+      "Rank",
+      "96px",
+      rows.map(({ rank }) => rank),
+      (rank, i) => ({
+        text: String(rank),
+        ...(rows[i]?.standsOut === true ? { note: "late" } : {}),
+      }),
+      "Late: far beyond the median rank, measured by how far ranks usually are apart",
+    ),
+    textColumn(
+      "host",
+      "Host",
+      "minmax(96px, 1fr)",
+      rows.map(({ host }) => host),
+      "Where the rank runs: ranks of one host that are late together point at the host",
+    ),
+    numberColumn(
+      "slowest_share",
+      "Slowest in",
+      "112px",
+      rows.map(({ slowestShare }) => slowestShare),
+      (share) => ({ text: `${(100 * share).toFixed(1)} %` }),
+      "Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has about 1 ÷ their number.",
+    ),
+    numberColumn(
+      "excess_seconds",
+      "Step beyond median",
+      "148px",
+      rows.map(({ excessSeconds }) => excessSeconds ?? NaN),
+      (seconds) => ({ text: beyond(seconds) }),
+      "Median over the steps of its step time less that of the median rank",
+    ),
+    textColumn(
+      "words",
+      "What is longer",
+      "minmax(220px, 2fr)",
+      rows.map(({ words }) => words),
+      "The part that is longest beyond the median rank's; ranks wait in communication and backward, so those do not count",
+    ),
+  ];
+}
+
+function stragglersTable(rows: StragglersResponse["rows"]): Table {
+  const shown = tableOf(stragglerColumns(rows), [...rows.keys()]);
+  const more = [
+    { name: "part", values: rows.map(({ part }) => part) },
+    {
+      name: "part_excess_seconds",
+      values: rows.map(({ partExcessSeconds }) => partExcessSeconds ?? NaN),
+    },
+    { name: "stands_out", values: rows.map((row) => Number(row.standsOut)) },
+  ];
+  return { ...shown, columns: [...shown.columns, ...more] };
 }
 
 export function StragglersTable(props: {
@@ -45,56 +88,11 @@ export function StragglersTable(props: {
 }) {
   const { data } = props;
   const { rows } = data;
-  const columns = useMemo<readonly RowColumn[]>(
-    () => [
-      numberColumn(
-        "rank",
-        "Rank",
-        "96px",
-        rows.map(({ rank }) => rank),
-        (rank, i) => ({
-          text: String(rank),
-          ...(rows[i]?.standsOut === true ? { note: "late" } : {}),
-        }),
-        "Late: far beyond the middle rank, measured by how far ranks usually are apart",
-      ),
-      textColumn(
-        "host",
-        "Host",
-        "minmax(96px, 1fr)",
-        rows.map(({ host }) => host),
-        "Where the rank runs: ranks of one host that are late together point at the host",
-      ),
-      numberColumn(
-        "share",
-        "Slowest in",
-        "112px",
-        rows.map(({ slowestShare }) => slowestShare),
-        (share) => ({ text: `${(100 * share).toFixed(1)} %` }),
-        "Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has about 1 ÷ their number.",
-      ),
-      {
-        key: "excess",
-        title: "Step beyond middle",
-        hint: "Median over the steps of its step time less that of the middle rank",
-        numeric: true,
-        width: "148px",
-        cell: (i) => ({ text: beyond(rows[i]?.excessSeconds ?? null) }),
-      },
-      textColumn(
-        "words",
-        "What is longer",
-        "minmax(220px, 2fr)",
-        rows.map(({ words }) => words),
-        "The part that is longest beyond the middle rank's; ranks wait in communication and backward, so those do not count",
-      ),
-    ],
-    [rows],
-  );
+  const columns = useMemo(() => stragglerColumns(rows), [rows]);
   const source: ExportSource = {
     origin: originOf(data.run),
     name: "stragglers",
-    table: () => stragglersTable(data),
+    table: () => stragglersTable(rows),
     about: () => ({
       num_ranks: data.numRanks,
       num_steps: data.numSteps,
@@ -110,7 +108,7 @@ export function StragglersTable(props: {
         <ExportMenu subject="the stragglers" source={source} />
       </header>
       <RowTable
-        label="Ranks beside the one in the middle"
+        label="Ranks beside the median rank"
         columns={columns}
         rows={Array.from(rows.keys())}
         selected={null}

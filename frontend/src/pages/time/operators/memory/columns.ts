@@ -15,21 +15,17 @@ import {
   numberColumn,
   textColumn,
 } from "../../../../widgets/row_table/columns";
+import { nameCells } from "../../profiled/kernel_name";
 import type { RowCell, RowColumn } from "../../../../widgets/row_table/row_table";
 
-export const USUAL_MEMORY: Sort = { key: "self_increase", descending: true };
+export const USUAL_MEMORY: Sort = { key: "self_increase_bytes", descending: true };
 
-/** The route's words of the columns that it sorts by. */
-export const MEMORY_WORDS: ReadonlyMap<string, string> = new Map([
-  ["name", "name"],
-  ["calls", "num_calls"],
-  ["self_increase", "self_increase_bytes"],
-  ["increase", "increase_bytes"],
-  ["self_allocations", "self_num_allocations"],
-  ["allocations", "num_allocations"],
-  ["self_allocated", "self_allocated_bytes"],
-  ["allocated", "allocated_bytes"],
-]);
+/** What the route sorts by. */
+export const BY_MEMORY = [
+  ...["name", "num_calls", "self_increase_bytes", "increase_bytes"],
+  ...["self_num_allocations", "num_allocations", "self_allocated_bytes"],
+  "allocated_bytes",
+] as const;
 
 export function memoryColumns(
   rows: OperatorMemoryRows,
@@ -49,9 +45,16 @@ export function memoryColumns(
     numberColumn(key, title, "84px", values, countCell, hint);
   const { numCalls } = rows;
   return [
-    textColumn("name", "Operator", "minmax(160px, 1fr)", rows.name),
+    textColumn(
+      "name",
+      "Operator",
+      "minmax(160px, 1fr)",
+      rows.name,
+      "The operator as PyTorch names it",
+      nameCells(rows.name),
+    ),
     numberColumn(
-      "calls",
+      "num_calls",
       "Calls",
       "72px",
       numCalls,
@@ -59,58 +62,42 @@ export function memoryColumns(
       "How often it was called",
     ),
     bytes(
-      "self_increase",
+      "self_increase_bytes",
       "Self increase",
       rows.selfIncreaseBytes,
       "What it allocated less what was freed of it, without the operators it calls",
     ),
     bytes(
-      "increase",
+      "increase_bytes",
       "Increase",
       rows.increaseBytes,
       "What it allocated less what was freed of it, with the operators it calls",
     ),
     count(
-      "self_allocations",
+      "self_num_allocations",
       "Self allocs",
       rows.selfNumAllocations,
       "Allocations, without those of the operators it calls",
     ),
     count(
-      "allocations",
+      "num_allocations",
       "Allocs",
       rows.numAllocations,
       "Allocations, with those of the operators it calls",
     ),
     bytes(
-      "self_allocated",
+      "self_allocated_bytes",
       "Self allocated",
       rows.selfAllocatedBytes,
       "Sum of its allocations, whatever was freed later",
     ),
     bytes(
-      "allocated",
+      "allocated_bytes",
       "Allocated",
       rows.allocatedBytes,
       "Sum of its allocations and those of the operators it calls",
     ),
   ];
-}
-
-export function memoryTable({ rows }: OperatorMemoryResponse): Table {
-  return {
-    numRows: rows.name.length,
-    columns: [
-      { name: "operator", values: rows.name },
-      { name: "calls", values: rows.numCalls },
-      { name: "self_increase_bytes", values: rows.selfIncreaseBytes },
-      { name: "increase_bytes", values: rows.increaseBytes },
-      { name: "self_allocations", values: rows.selfNumAllocations },
-      { name: "allocations", values: rows.numAllocations },
-      { name: "self_allocated_bytes", values: rows.selfAllocatedBytes },
-      { name: "allocated_bytes", values: rows.allocatedBytes },
-    ],
-  };
 }
 
 export function curveTable({ curve }: OperatorMemoryResponse): Table {

@@ -1,5 +1,6 @@
 /** Operators by the memory they allocated, when, and for how long. */
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import type {
   OperatorCharge,
@@ -19,7 +20,7 @@ import { SearchBox } from "../../../shared/controls/search_box";
 import { TraceFrame } from "../../profiled/trace_choice";
 import { useRange, type RangeState } from "../../../shared/range/use_range";
 import type { ViewProps } from "../../../shared/view_props";
-import { curveTable, MEMORY_WORDS } from "./columns";
+import { curveTable, BY_MEMORY } from "./columns";
 import { MemoryCurve } from "./curve";
 import { MemoryHead } from "./head";
 import { AtPeak } from "./holders_part";
@@ -40,7 +41,13 @@ const CHARGE_WORDS: Readonly<Record<OperatorCharge, readonly [string, string]>> 
   ],
 };
 
-export function MemoryTab(view: ViewProps) {
+export function MemoryTab({
+  view,
+  tabs,
+}: {
+  readonly view: ViewProps;
+  readonly tabs: ComponentChildren;
+}) {
   const { client, run, ranks, params, setParams } = view;
   const charge: OperatorCharge =
     params.get("charge") === "freeing" ? "freeing" : "allocating";
@@ -60,7 +67,7 @@ export function MemoryTab(view: ViewProps) {
       px: CURVE_PX,
       text: text === "" ? null : text,
     },
-    routeSort(params.get("sort"), MEMORY_WORDS),
+    routeSort(params.get("sort"), BY_MEMORY),
     view.pollMs,
   );
   return (
@@ -73,12 +80,20 @@ export function MemoryTab(view: ViewProps) {
         setParams({ ...changes, device: null, t0: null, t1: null }, how);
       }}
     >
-      {(data) =>
+      {(data, chooser) =>
         data.devices.length === 0 ? (
-          <NoMemory />
+          <>
+            <div class="trace-bar">
+              {tabs}
+              {chooser}
+            </div>
+            <NoMemory />
+          </>
         ) : (
           <>
             <div class="trace-bar">
+              {tabs}
+              {chooser}
               <DeviceChoice data={data} view={view} />
               <Segmented
                 label="Whom a release is charged to"

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { OperatorMemoryResponse } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
 import { partColour } from "../../../../render/palette";
+import { tableOf } from "../../../../widgets/row_table/columns";
 import { RowTable } from "../../../../widgets/row_table/row_table";
 import { useSort } from "../../../../widgets/row_table/use_sort";
 import type { ViewProps } from "../../../shared/view_props";
@@ -13,7 +14,7 @@ import {
   allocationsTable,
   USUAL_ALLOCATIONS,
 } from "./allocation_columns";
-import { memoryColumns, memoryTable, USUAL_MEMORY } from "./columns";
+import { memoryColumns, USUAL_MEMORY } from "./columns";
 import { MemoryHead } from "./head";
 
 const TABLE_PX = 360;
@@ -38,7 +39,11 @@ export function ByOperator({
   );
   return (
     <section aria-label="Memory by operator">
-      <MemoryHead data={data} name="operator memory" table={memoryTable}>
+      <MemoryHead
+        data={data}
+        name="operator memory"
+        table={() => tableOf(columns, sorted.rows)}
+      >
         {formatInteger(numRows)} {numRows === 1 ? "operator" : "operators"} with memory
         {values.name.length < numRows &&
           `; the first ${formatInteger(values.name.length)} are listed`}

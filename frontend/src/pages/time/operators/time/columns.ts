@@ -3,8 +3,8 @@
 import type { OperatorsResponse } from "../../../../api/types.gen";
 import type { Theme } from "../../../../base/tokens";
 import type { Sort } from "../../../../model/shown_rows";
-import type { Table } from "../../../../model/table";
 import { familyColour } from "../../profiled/family_colours";
+import { nameCells } from "../../profiled/kernel_name";
 import { partColour } from "../../../../render/palette";
 import {
   absentCell,
@@ -14,49 +14,41 @@ import {
   longestOf,
   numberColumn,
   textColumn,
+  yesColumn,
 } from "../../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../../widgets/row_table/row_table";
 
-/** The route's words of the columns that it sorts by. */
-export const TIME_WORDS: ReadonlyMap<string, string> = new Map([
-  ["name", "name"],
-  ["calls", "num_calls"],
-  ["host_self", "host_self_ms"],
-  ["host_total", "host_total_ms"],
-  ["device_self", "device_self_ms"],
-  ["device_total", "device_total_ms"],
-  ["tensor", "tensor_core_self_share"],
-  ["tensor_total", "tensor_core_total_share"],
-]);
+/** What the route sorts by. */
+export const BY_NAME = [
+  ...["name", "num_calls", "host_self_ms", "host_total_ms", "device_self_ms"],
+  ...["device_total_ms", "tensor_core_self_share", "tensor_core_total_share"],
+] as const;
 /** The same where rows are operators and shapes. */
-export const SHAPES_WORDS: ReadonlyMap<string, string> = new Map([
-  ...TIME_WORDS,
-  ["shapes", "shapes"],
-]);
+export const BY_SHAPES = [...BY_NAME, "shapes"] as const;
 
 const HELP = {
   name: "The operator as PyTorch names it; of autograd, what evaluates it",
   shapes: "Shapes of its inputs as the profiler wrote them; – where it wrote none",
-  calls:
+  num_calls:
     "How often it was called while the profiler ran. An operator that only calls one of its own name counts once.",
-  host_self:
+  host_self_ms:
     "Time on the host in the operator itself: its duration less that of the operators and runtime calls in it. The profiler's own cost is part of it: above all of operators of a few µs.",
-  host_total:
+  host_total_ms:
     "Sum of its calls’ durations on the host, the operators in it included. Calls on several threads count each, and waiting for the device counts as time of the host.",
-  device_self:
+  device_self_ms:
     "Sum of the durations of the kernels, copies and fills that it launched itself. Those that ran at the same time count each.",
-  device_total:
+  device_total_ms:
     "Device self, and that of the operators in it. Launches belong to the innermost operator around them.",
-  tensor:
+  tensor_core_self_share:
     "Time of its own kernels that use tensor cores ÷ time of its own kernels. Kernels are judged by their names alone.",
-  tensor_total: "The same over its kernels and those of the operators in it",
-  eligible:
+  tensor_core_total_share: "The same over its kernels and those of the operators in it",
+  is_tensor_core_eligible:
     "Whether its kernels could use tensor cores, with fitting data types and shapes; judged by its name alone",
 } as const;
 
 /** The order in which a trace is looked at first. */
 export function usualSort(hasDevices: boolean): Sort {
-  return { key: hasDevices ? "device_self" : "host_self", descending: true };
+  return { key: hasDevices ? "device_self_ms" : "host_self_ms", descending: true };
 }
 
 /** A time with a bar of its share of the column's longest, and what it is of the sum. */
@@ -101,48 +93,43 @@ export function timeColumns(
   const device = familyColour(theme, "kernel");
   const { totals } = data;
   const onDevice: readonly RowColumn[] = [
-    timed("device_self", "Device self", data.deviceSelfMs, device, totals.deviceSelfMs),
-    timed("device_total", "Device total", data.deviceTotalMs, device),
-    {
-      key: "eligible",
-      title: "TC eligible",
-      hint: HELP.eligible,
-      numeric: false,
-      width: "80px",
-      cell: (row) => ({ text: data.isEligible[row] === 1 ? "yes" : "no" }),
-    },
-    shared("tensor", "TC self", data.tensorCoreSelfShare),
-    shared("tensor_total", "TC total", data.tensorCoreTotalShare),
+    timed(
+      "device_self_ms",
+      "Device self",
+      data.deviceSelfMs,
+      device,
+      totals.deviceSelfMs,
+    ),
+    timed("device_total_ms", "Device total", data.deviceTotalMs, device),
+    yesColumn(
+      "is_tensor_core_eligible",
+      "TC eligible",
+      "80px",
+      data.isEligible,
+      HELP.is_tensor_core_eligible,
+    ),
+    shared("tensor_core_self_share", "TC self", data.tensorCoreSelfShare),
+    shared("tensor_core_total_share", "TC total", data.tensorCoreTotalShare),
   ];
+  const named = nameCells(data.name);
   const wide = "minmax(200px, 1fr)";
   const shapes = (text: string): RowCell =>
     text === "" ? absentCell("The profiler wrote no shapes") : { text };
   return [
-    textColumn("name", "Operator", "minmax(180px, 1fr)", data.name, HELP.name),
+    textColumn("name", "Operator", "minmax(180px, 1fr)", data.name, HELP.name, named),
     ...(data.by === "shapes"
       ? [textColumn("shapes", "Input shapes", wide, data.shapes, HELP.shapes, shapes)]
       : []),
-    numberColumn("calls", "Calls", "72px", data.numCalls, countCell, HELP.calls),
-    timed("host_self", "Host self", data.hostSelfMs, host, totals.hostSelfMs),
-    timed("host_total", "Host total", data.hostTotalMs, host),
+    numberColumn(
+      "num_calls",
+      "Calls",
+      "72px",
+      data.numCalls,
+      countCell,
+      HELP.num_calls,
+    ),
+    timed("host_self_ms", "Host self", data.hostSelfMs, host, totals.hostSelfMs),
+    timed("host_total_ms", "Host total", data.hostTotalMs, host),
     ...(data.hasDevices ? onDevice : []),
   ];
-}
-
-export function timeTable(data: OperatorsResponse): Table {
-  return {
-    numRows: data.name.length,
-    columns: [
-      { name: "operator", values: data.name },
-      { name: "shapes", values: data.shapes },
-      { name: "calls", values: data.numCalls },
-      { name: "host_self_ms", values: data.hostSelfMs },
-      { name: "host_total_ms", values: data.hostTotalMs },
-      { name: "device_self_ms", values: data.deviceSelfMs },
-      { name: "device_total_ms", values: data.deviceTotalMs },
-      { name: "is_tensor_core_eligible", values: data.isEligible },
-      { name: "tensor_core_self_share", values: data.tensorCoreSelfShare },
-      { name: "tensor_core_total_share", values: data.tensorCoreTotalShare },
-    ],
-  };
 }

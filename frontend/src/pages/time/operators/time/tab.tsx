@@ -1,5 +1,6 @@
 /** Operators by the time they took on the host and on devices. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { OperatorsBy, OperatorsResponse } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
@@ -9,25 +10,34 @@ import { useCommands } from "../../../../base/use_commands";
 import { originOf } from "../../../../model/words/origin";
 import { routeSort } from "../../../../model/shown_rows";
 import { ExportMenu } from "../../../../widgets/export/export_menu";
+import { tableOf } from "../../../../widgets/row_table/columns";
 import { RowTable } from "../../../../widgets/row_table/row_table";
 import { useSort } from "../../../../widgets/row_table/use_sort";
 import { Nothing } from "../../../../widgets/state/state";
 import { ProfiledBar, profiledQuery } from "../../profiled/bar";
+import { Most } from "../../profiled/most";
 import { useProfiledRows } from "../../profiled/rows";
 import { listedWords, topRows } from "../../profiled/top_choice";
 import { TraceFrame } from "../../profiled/trace_choice";
 import type { ViewProps } from "../../../shared/view_props";
 import { OperatorDrawer, type ChosenOperator } from "./drawer";
-import { SHAPES_WORDS, TIME_WORDS, timeColumns, timeTable, usualSort } from "./columns";
+import { BY_NAME, BY_SHAPES, timeColumns, usualSort } from "./columns";
 
 const TABLE_PX = 620;
+const NOTHING = new Float64Array();
 
 const BY_WORDS: Readonly<Record<OperatorsBy, readonly [string, string]>> = {
   name: ["Name", "One row per operator"],
   shapes: ["Name and shapes", "One row per operator and shapes of its inputs"],
 };
 
-export function TimeTab(view: ViewProps) {
+export function TimeTab({
+  view,
+  tabs,
+}: {
+  readonly view: ViewProps;
+  readonly tabs: ComponentChildren;
+}) {
   const { client, params, setParams } = view;
   const by: OperatorsBy = params.get("by") === "shapes" ? "shapes" : "name";
   const text = params.get("text") ?? "";
@@ -35,13 +45,13 @@ export function TimeTab(view: ViewProps) {
     client,
     "operators",
     profiledQuery(view, by),
-    routeSort(params.get("sort"), by === "name" ? TIME_WORDS : SHAPES_WORDS),
+    routeSort(params.get("sort"), by === "name" ? BY_NAME : BY_SHAPES),
     view.pollMs,
   );
   return (
     <TraceFrame live={live} what="operators" setParams={setParams}>
-      {(data) => (
-        <>
+      {(data, chooser) => {
+        const bar = (
           <ProfiledBar
             view={view}
             options={["name", "shapes"]}
@@ -49,14 +59,22 @@ export function TimeTab(view: ViewProps) {
             words={BY_WORDS}
             leaves={{ operator: null, shapes: null }}
             searchLabel="Search operators"
-          />
-          {data.numRows === 0 && text === "" ? (
+          >
+            {tabs}
+            {chooser}
+          </ProfiledBar>
+        );
+        return data.numRows === 0 && text === "" ? (
+          <>
+            {bar}
             <NoOperators isWhole={data.choice.problems.length === 0} />
-          ) : (
-            <Table data={data} view={view} />
-          )}
-        </>
-      )}
+          </>
+        ) : (
+          <Table data={data} view={view} isWhole={text === ""}>
+            {bar}
+          </Table>
+        );
+      }}
     </TraceFrame>
   );
 }
@@ -66,7 +84,7 @@ function NoOperators({ isWhole }: { readonly isWhole: boolean }) {
     <Nothing title="No operators in this trace">
       <p>
         {isWhole
-          ? "It was recorded without the host. Record ProfilerActivity.CPU (MemBoard does by itself)."
+          ? "It was recorded without the host. Record ProfilerActivity.CPU (automatic)."
           : "The lines above say what is wrong with this trace."}
       </p>
     </Nothing>
@@ -83,11 +101,18 @@ function chosenOf(view: ViewProps, by: OperatorsBy): ChosenOperator | null {
 function Table({
   data,
   view,
+  isWhole,
+  children,
 }: {
   readonly data: OperatorsResponse;
   readonly view: ViewProps;
+  /** Nothing is searched for. */
+  readonly isWhole: boolean;
+  /** Between the answer and the table. */
+  readonly children: ComponentChildren;
 }) {
   const { params, setParams } = view;
+  const { totals } = data;
   const usual = usualSort(data.hasDevices);
   const columns = useMemo(() => timeColumns(data, view.theme), [data, view.theme]);
   const num = data.name.length;
@@ -117,17 +142,30 @@ function Table({
     <>
       <section aria-label="Operators">
         <div class="panel-head">
-          <p class="trace-sum">{sumWords(data, shown.length)}</p>
+          <Most
+            shares={{
+              names: data.name,
+              ms: !isWhole
+                ? NOTHING
+                : data.hasDevices
+                  ? data.deviceSelfMs
+                  : data.hostSelfMs,
+              sumMs: data.hasDevices ? totals.deviceSelfMs : totals.hostSelfMs,
+              of: data.hasDevices ? "of the device’s time" : "of the host’s time",
+            }}
+            rest={sumWords(data, shown.length)}
+          />
           <ExportMenu
             subject="the table of operators"
             source={{
               origin: originOf(data.run),
               name: "operators",
-              table: () => timeTable(data),
+              table: () => tableOf(columns, rows),
               about: () => ({ source: data.choice.source, by: data.by }),
             }}
           />
         </div>
+        {children}
         {data.by === "shapes" && !data.hasShapes && (
           <p class="quiet">
             The trace has no shapes: record them with record_shapes=True of

@@ -1,0 +1,100 @@
+/** Names of kernels and operators at a length that can be read. Pure. */
+
+import type { RowCell } from "../../../widgets/row_table/row_table";
+
+/** Characters of a name; a longer one is cut in its middle. */
+const MOST = 90;
+/** Of its end, which a narrow cell shows as well. */
+const TAIL = 14;
+const APART = " · ";
+/** Of what tells names apart that are folded alike. */
+const MOST_APART = 28;
+
+/** The start and the end, which say most; "…" stands for what lies between. */
+export function cutMiddle(text: string, most = MOST): string {
+  if (text.length <= most) return text;
+  const tail = Math.floor((most - 1) * 0.4);
+  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+/**
+ * `void ampere_sgemm<float, 32>(int)` as `ampere_sgemm<…>`: without what a C++ function
+ * returns, its template arguments and its parameters.
+ */
+export function foldTemplates(name: string): string {
+  const open: Readonly<Record<string, string>> = { "<": ">", "(": ")" };
+  // "Memcpy HtoD (Pageable -> Device)" has no parameters.
+  if (!/\w(<.+>|\(.*\))/.test(name)) return name;
+  let folded = "";
+  const closes: string[] = [];
+  const text = name
+    .replace(/^void |\(anonymous namespace\)::/g, "")
+    // Signs that open and close nothing.
+    .replace(/\boperator(\(\)|->|<<|>>|[<>]=?)/g, "operator")
+    .replace(/->/g, "");
+  for (let at = 0; at < text.length; at += 1) {
+    const one = text.charAt(at);
+    const close = open[one];
+    if (close !== undefined) {
+      if (closes.length === 0 && one === "<") folded += "<…>";
+      closes.push(close);
+    } else if (closes.length > 0) {
+      if (one === closes.at(-1)) closes.pop();
+    } else folded += one;
+  }
+  return closes.length > 0 ? text : folded;
+}
+
+/** All names of a column: those that are folded alike say in what they differ. */
+export function shortNames(names: readonly string[]): readonly string[] {
+  const alike = new Map<string, Set<string>>();
+  for (const name of names) {
+    const folded = foldTemplates(name);
+    alike.set(folded, (alike.get(folded) ?? new Set()).add(name));
+  }
+  return names.map((name) => {
+    const folded = foldTemplates(name);
+    const others = [...(alike.get(folded) ?? [])];
+    if (others.length < 2) return cutMiddle(folded);
+    const apart = cutMiddle(apartFrom(name, others), MOST_APART);
+    return `${cutMiddle(folded, MOST - apart.length - APART.length)}${APART}${apart}`;
+  });
+}
+
+/** A name as a cell: a narrow one cuts it in its middle too; pointed at, it is whole. */
+export function nameCells(
+  names: readonly string[],
+): (name: string, row: number) => RowCell {
+  const short = shortNames(names);
+  return (name, row) => {
+    const text = short[row] ?? name;
+    const apart = text.lastIndexOf(APART);
+    return {
+      text,
+      title: name,
+      tail: apart < 0 ? text.slice(-TAIL) : text.slice(apart),
+    };
+  };
+}
+
+/** What lies between the start and the end that all of them share, in whole words. */
+function apartFrom(name: string, all: readonly string[]): string {
+  const shared = (of: (text: string) => string): number => {
+    const own = of(name);
+    let length = 0;
+    while (length < own.length && all.every((one) => of(one)[length] === own[length]))
+      length += 1;
+    return length;
+  };
+  const reversed = (text: string): string => Array.from(text).reverse().join("");
+  const head = shared((text) => text);
+  const tail = Math.min(shared(reversed), name.length - head);
+  const isWord = (at: number): boolean => /[\w:]/.test(name[at] ?? "");
+  let [from, to] = [head, name.length - tail];
+  while (from > 0 && isWord(from - 1)) from -= 1;
+  while (to < name.length && isWord(to)) to += 1;
+  return name
+    .slice(from, to)
+    .replace(/\(anonymous namespace\)::|\w+::/g, "")
+    .trim();
+}
