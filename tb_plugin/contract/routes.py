@@ -62,6 +62,7 @@ ROUTES: Final = {
     "timeline": "timeline.timeline",
     "trace": "trace.trace",
     "trace_file": "trace_files.traces",
+    "trace_idle": "trace.idle",
     "trace_instant": "trace.slice",
     "trace_merged": "trace_files.merged",
     "trace_range": "trace.slice",

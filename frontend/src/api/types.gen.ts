@@ -2062,6 +2062,29 @@ export interface TraceRangeResponse {
   readonly sources: readonly string[];
 }
 
+/** Idle time of one device or stream by cause; see `analysis.trace.idle`. */
+export interface DeviceIdle {
+  readonly device: number;
+  readonly stream: number | null;
+  readonly numWorks: number;
+  readonly spanMs: number;
+  readonly hostMs: number;
+  readonly kernelMs: number;
+  readonly otherMs: number;
+  readonly numLaunched: number;
+  readonly delayP50Us: number | null;
+  readonly delayP95Us: number | null;
+  readonly queueMean: number | null;
+  readonly queueMax: number | null;
+}
+
+/** Route `/trace_idle` (run, source, rank): devices, each before its streams. */
+export interface TraceIdleResponse {
+  readonly state: TraceState;
+  readonly source: string | null;
+  readonly rows: readonly DeviceIdle[];
+}
+
 /** One file, whoever wrote it. */
 export interface TraceFile {
   readonly id: string;
@@ -2197,6 +2220,7 @@ export interface Responses {
   readonly trace_instant: TraceInstantResponse;
   readonly trace_search: TraceSearchResponse;
   readonly trace_range: TraceRangeResponse;
+  readonly trace_idle: TraceIdleResponse;
   readonly traces: TracesResponse;
   readonly trace_reports: TraceReportsResponse;
   readonly trace_report: TraceReportResponse;

@@ -1,3 +1,4 @@
+import { idleColumns, idleSentence } from "./idle_part";
 import { describe, expect, it } from "vitest";
 import type { TraceReport, TraceReportOperators } from "../../../../api/types.gen";
 import { sortedRows } from "../../../../model/shown_rows";
@@ -139,5 +140,42 @@ describe("memory by category", () => {
     expect(stack.totalBytes).toBe(held);
     expect(stack.categories[0]).toMatchObject({ name: "param", baselineBytes: null });
     expect(stack.spans.numLeftOut).toBe(0);
+  });
+});
+
+describe("idle time", () => {
+  const gpu = {
+    device: 0,
+    stream: null,
+    numWorks: 4,
+    spanMs: 100,
+    hostMs: 40,
+    kernelMs: 0,
+    otherMs: 10,
+    numLaunched: 4,
+    delayP50Us: 19,
+    delayP95Us: null,
+    queueMean: 0.92,
+    queueMax: 2,
+  };
+
+  it("is said with its largest cause first, and what helps", () => {
+    expect(idleSentence(gpu)).toMatch(
+      /^GPU 0 was idle 50.0 % of 100 ms: 40.0 % the host launched late, 10.0 % other causes\. Fewer/,
+    );
+    expect(idleSentence({ ...gpu, hostMs: 0, otherMs: 0 })).toMatch(
+      /^GPU 0 was idle 0.* of 100 ms\.$/,
+    );
+  });
+
+  it("has a dash where nothing is known", () => {
+    const cells = idleColumns([gpu, { ...gpu, stream: 7 }]).map(({ key, cell }) => [
+      key,
+      cell(1).text,
+    ]);
+    const text = new Map(cells.map(([key, said]) => [key ?? "", said]));
+    expect(text.get("where")).toBe("stream 7");
+    expect(text.get("p95")).toBe("–");
+    expect(text.get("queue")).toBe("0.9");
   });
 });

@@ -10,6 +10,7 @@ import { Icon } from "../../../../widgets/icon/icon";
 import { Failure, Skeleton, Waiting } from "../../../../widgets/state/state";
 import { Choice } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
+import { IdlePart } from "./idle_part";
 import { MemoryPart } from "./memory_part";
 import { OperatorsPart } from "./operators_part";
 import { NotCollected } from "../../../shared/panels/not_collected";
@@ -38,6 +39,7 @@ export function Summary(view: ViewProps) {
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
   return (
     <div class="trace-report" aria-busy={data === null}>
+      <IdlePart view={view} />
       <Waiting
         error={error}
         hasContent={data !== null}
