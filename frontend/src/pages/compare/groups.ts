@@ -142,19 +142,20 @@ const MAX_PARTS = 5;
 function ofParts({ by, labels, a, b, of }: Parts, theme: Theme): DifferenceGroup {
   const known = (value: number | undefined): number | null =>
     value === undefined || Number.isNaN(value) ? null : value;
-  const rows = labels.slice(0, by === "category" ? labels.length : MAX_PARTS);
+  const rows = labels.map((label, row) => ({
+    label: partLabel(by, label),
+    ...(by === "category" ? { swatch: categoryColour(theme, groupNamed(label)) } : {}),
+    unit: "bytes" as const,
+    a: known(a[row]),
+    b: known(b[row]),
+  }));
   return {
     title: `By ${PART_TITLES[by].toLowerCase()}`,
     note: of,
-    rows: rows.map((label, row) => ({
-      label: partLabel(by, label),
-      ...(by === "category"
-        ? { swatch: categoryColour(theme, groupNamed(label)) }
-        : {}),
-      unit: "bytes" as const,
-      a: known(a[row]),
-      b: known(b[row]),
-    })),
+    rows:
+      by === "category"
+        ? rows.filter(({ a: x, b: y }) => x !== 0 || y !== 0)
+        : rows.slice(0, MAX_PARTS),
   };
 }
 
