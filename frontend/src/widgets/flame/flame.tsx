@@ -31,6 +31,9 @@ interface Hover {
   readonly y: number;
 }
 
+/** Numbers that change with every move of a pointer are drawn this far apart. */
+const FOLLOW_MS = 80;
+
 /** The drawing in progress: everything a paint needs, kept between paints. */
 interface Drawn {
   readonly data: FlameData;
@@ -99,9 +102,18 @@ export function Flame(props: FlameProps) {
   };
   useEffect(() => paintSoon());
   useEffect(() => {
-    const stops = [data.subscribe(paintSoon), hover.subscribe(paintSoon)];
+    let timer = 0;
+    const follow = (): void => {
+      if (timer !== 0) return;
+      timer = window.setTimeout(() => {
+        timer = 0;
+        paintSoon();
+      }, FOLLOW_MS);
+    };
+    const stops = [data.subscribe(follow), hover.subscribe(paintSoon)];
     return () => {
       for (const stop of stops) stop();
+      window.clearTimeout(timer);
       window.cancelAnimationFrame(frame.current);
       frame.current = 0;
     };
