@@ -50,7 +50,9 @@ AFTER = """([act, test]) => new Promise((resolve) => {
 
 CLICK = "[...document.querySelectorAll('button')].find((b) => b.textContent === '{}').click()"
 HEIGHT = "document.querySelector('.tree-table').scrollHeight"
-HEADING = "[...document.querySelectorAll('.tree-table .row-table-head button')][2].click()"
+HEADING = (
+    "[...document.querySelectorAll('.tree-table .row-table-head button')][2].click()"
+)
 SEARCH = (
     "const box = document.querySelector('.modules-controls input'); box.value = {!r};"
     "box.dispatchEvent(new Event('input', {{bubbles: true}}))"
@@ -76,7 +78,10 @@ def actions(frame: Frame) -> dict[str, float]:
     """Milliseconds of what a person does with the table."""
     steps = {
         "all as a list": (CLICK.format("List"), f"{HEIGHT} > 1e6"),
-        "sorted": (HEADING, "document.querySelector('.tree-table [aria-sort=descending]') !== null"),
+        "sorted": (
+            HEADING,
+            "document.querySelector('.tree-table [aria-sort=descending]') !== null",
+        ),
         "searched": (SEARCH.format("layers.4321."), f"{HEIGHT} < 1e5"),
         "search undone": (SEARCH.format(""), f"{HEIGHT} > 1e6"),
         "tree again": (CLICK.format("Tree"), f"{HEIGHT} < 1e5"),
