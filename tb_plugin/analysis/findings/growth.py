@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MAX_NAMED: Final = 6
-SOON: Final = 20.0
+SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
 
 

@@ -62,6 +62,14 @@ export function Finding(props: FindingProps) {
                 line={one.line}
                 theme={props.theme}
                 byteUnit={byteUnit}
+                showModules={
+                  one.state.origin === "file"
+                    ? null
+                    : () => {
+                        if (one.rank !== null) props.chooseRank(one.rank);
+                        props.showPage("modules", {});
+                      }
+                }
               />
             )}
             <div class="finding-part">

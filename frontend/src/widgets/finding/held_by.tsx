@@ -11,7 +11,7 @@ import {
 import type { Theme } from "../../base/tokens";
 import { categoryColour, groupNamed } from "../../model/category";
 
-/** Lines that are shown; the others are in the report and the Allocations page. */
+/** Lines that are shown; the others are in the report and in Blocks. */
 const MOST = 6;
 /** Smaller shares are no bar any more. */
 const LEAST_SHARE = 0.005;
@@ -22,13 +22,22 @@ export function HeldBy(props: {
   readonly line: string;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
+  /** Shows the rank's modules; null where none can have been tracked. */
+  readonly showModules: (() => void) | null;
 }) {
   const { state, line: blamed, theme, byteUnit } = props;
   const shown = state.heldBy.filter(({ share }) => share >= LEAST_SHARE).slice(0, MOST);
   if (shown.length === 0) return null;
   return (
     <div class="finding-part">
-      <h3 title={state.heldSentence}>What held the memory</h3>
+      <h3 title={state.heldSentence}>
+        What held the memory
+        {props.showModules !== null && (
+          <button type="button" onClick={props.showModules}>
+            Modules
+          </button>
+        )}
+      </h3>
       <ol class="finding-held">
         {shown.map((line, at) => {
           const isBlamed = blamed !== "" && line.label === blamed;

@@ -11,14 +11,14 @@ export interface PlaceOpener {
   readonly showPage: (name: string, changes: Words) => void;
 }
 
-/** Words of the Allocations page that belonged to what it showed before. */
+/** Words of Blocks that belonged to what it showed before. */
 const OF_BEFORE = [
   ...["h0", "h1", "b0", "b1", "r0", "r1", "life", "stack", "mark", "frame", "only"],
   ...["stream", "pool"],
 ];
 
 /**
- * Without a moment the Allocations page finds the device where memory ran out by itself.
+ * Without a moment Blocks finds the device where memory ran out by itself.
  */
 export function placeWords(place: Place): Words {
   if (place.page === "blocks") {
