@@ -88,7 +88,9 @@ class User:
 
     def click(self, name: str) -> None:
         self.clicks += 1
-        found = tab(self.page).get_by_role("button", name=re.compile(rf"^{name}\b")).first
+        found = (
+            tab(self.page).get_by_role("button", name=re.compile(rf"^{name}\b")).first
+        )
         found.click(timeout=PATIENCE_MS)
 
     def reads(self, *words: str) -> None:

@@ -102,6 +102,11 @@ FIRST_ROWS = ["Net", "3 \u00d7 layers.*", "head"]
 """Equal layers are one row."""
 
 
+def are_first_rows(found: list[str]) -> bool:
+    """Whether these are the rows of the folded tree, each by its name."""
+    return len(found) == len(FIRST_ROWS) and all(map(str.startswith, found, FIRST_ROWS))
+
+
 def is_by_own_bytes(found: list[str]) -> bool:
     """Whether the linear modules stand in the order of their parameters."""
     names = [name.rpartition(".")[2] for name in first_of(found)]
@@ -112,7 +117,7 @@ def test_modules_of_a_real_run_open_sort_and_search(board_of, open_page, profile
     board = board_of(profiled)
     page = opened(board, open_page, "modules")
     shown = rows(page)
-    texts(page, shown, lambda found: first_of(found) == FIRST_ROWS)
+    texts(page, shown, are_first_rows)
     # The arrow keys open rows; the details come with the selection.
     shown.nth(1).click()
     hash_holds(page, "module=Net.layers")
@@ -141,7 +146,7 @@ def test_a_row_that_is_pressed_while_the_rows_change_is_chosen(
     board = board_of(profiled)
     page = opened(board, open_page, "modules")
     shown = rows(page)
-    texts(page, shown, lambda found: first_of(found) == FIRST_ROWS)
+    texts(page, shown, are_first_rows)
     # New rows come while the button is down, as they do where a run is followed.
     table = tab(page).get_by_label("Modules; arrow keys")
     assert table.evaluate(CLICK_WHILE_SORTED)
@@ -223,14 +228,14 @@ def test_functions_show_both_sides_of_each_call(board_of, open_page, profiled):
     see(tab(page), "Activations saved for backward")
     see(tab(page), "Values of hooks, by module")
     see(tab(page), "layers.0.up")
-    # A click chooses another call; the sides can be switched off.
+    # A click chooses another call; sides and statistics are chosen in one menu.
     shown.nth(2).click()
     hash_holds(page, "iteration=3")
     see(tab(page), "train_batch, iteration 3")
-    tab(page).get_by_role("button", name="Start", exact=True).click()
+    tab(page).get_by_role("button", name="Columns").click()
+    tab(page).get_by_role("checkbox", name="Start", exact=True).uncheck()
     tab(page).get_by_text("RSS start").first.wait_for(state="detached")
     # Every number that was recorded can be chosen.
-    tab(page).get_by_role("button", name="Statistics").click()
     tab(page).get_by_label("Find statistics").fill("rss_diff")
     tab(page).get_by_role("checkbox", name="hook.rss_diff").check()
     see(tab(page), "rss_diff end")
