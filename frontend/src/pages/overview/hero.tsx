@@ -13,9 +13,9 @@ import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
-import { chartLimit, chartLines, nextSlots, seriesLabel } from "../timeline/lines";
-import { readParams } from "../timeline/params";
-import { RankMap } from "../timeline/rank_map";
+import { chartLimit, chartLines, nextSlots, seriesLabel } from "../shared/series/lines";
+import { readParams } from "../shared/series/params";
+import { RankMap } from "../shared/series/rank_map";
 
 const MOST_PX = 216;
 const LINE_PX = 176;

@@ -12,8 +12,8 @@ import type { XRange } from "../../widgets/line_chart/types";
 import { Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
 import { askedRange } from "../shared/range/params";
-import { chartLimit, chartLines, seriesLabel } from "./lines";
-import type { TimelineParams } from "./params";
+import { chartLimit, chartLines, seriesLabel } from "../shared/series/lines";
+import type { TimelineParams } from "../shared/series/params";
 
 const CHART_PX = 132;
 const MOST_CHARTS = 8;

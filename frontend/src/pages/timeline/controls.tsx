@@ -5,8 +5,8 @@ import { sourceLabel } from "../../model/words/source_label";
 import { Choice } from "../shared/controls/choices";
 import { More } from "../shared/controls/more";
 import { XSwitch } from "../shared/controls/x_switch";
-import { GROUP_WORDS, seriesGroups, seriesLabel } from "./lines";
-import { MOST_SMOOTHING, type TimelineParams } from "./params";
+import { GROUP_WORDS, seriesGroups, seriesLabel } from "../shared/series/lines";
+import { MOST_SMOOTHING, type TimelineParams } from "../shared/series/params";
 
 export interface ControlsProps {
   readonly answer: TimelineResponse;

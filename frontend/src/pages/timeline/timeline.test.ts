@@ -15,11 +15,16 @@ import {
   rankOfId,
   seriesGroups,
   seriesLabel,
-} from "./lines";
+} from "../shared/series/lines";
 import { rangeWords, askedRange } from "../shared/range/params";
 import { covers } from "../shared/range/use_two_answers";
-import { readParams } from "./params";
-import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_map";
+import { readParams } from "../shared/series/params";
+import {
+  drawnRanks,
+  highestRank,
+  keepIfEqual,
+  ranksOfRows,
+} from "../shared/series/rank_map";
 
 describe("readParams", () => {
   it("reads what it writes", () => {

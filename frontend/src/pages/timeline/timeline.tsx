@@ -48,13 +48,13 @@ import {
   peakOf,
   rankOfId,
   seriesLabel,
-} from "./lines";
-import { readParams } from "./params";
-import { RankMap } from "./rank_map";
+} from "../shared/series/lines";
+import { readParams } from "../shared/series/params";
+import { RankMap } from "../shared/series/rank_map";
 import type { Envelope } from "../../model/lines/peaks";
 import { alignTo, mergeX } from "../../model/table";
 import { useTwoAnswers, type TwoAnswers } from "../shared/range/use_two_answers";
-import type { TimelineParams } from "./params";
+import type { TimelineParams } from "../shared/series/params";
 import "./timeline.css";
 
 const CHART_PX = 240;

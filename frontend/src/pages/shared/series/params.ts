@@ -8,8 +8,8 @@ import {
   text,
   whole,
   type Params,
-} from "../shared/page_state";
-import { readX } from "../shared/range/params";
+} from "../page_state";
+import { readX } from "../range/params";
 
 export const MOST_SMOOTHING = 0.99;
 

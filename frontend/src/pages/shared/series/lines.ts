@@ -1,18 +1,12 @@
 /** The answer of `/timeline` as what the chart draws. Pure. */
 
-import type { Mark, SeriesInfo, TimelineResponse } from "../../api/types.gen";
-import { formatBytes, type ByteUnit } from "../../base/bytes";
-import { columnLabel } from "../../model/words/column_label";
-import { LIMIT_WORDS } from "../../model/words/limit_label";
-import type { ChartLimit } from "../../widgets/line_chart/types";
+import type { Mark, SeriesInfo, TimelineResponse } from "../../../api/types.gen";
+import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import { columnLabel } from "../../../model/words/column_label";
+import { LIMIT_WORDS } from "../../../model/words/limit_label";
+import type { ChartLimit } from "../../../widgets/line_chart/types";
 
-export {
-  chartBand,
-  chartLines,
-  lineId,
-  nextSlots,
-  rankOfId,
-} from "../shared/rank_lines";
+export { chartBand, chartLines, lineId, nextSlots, rankOfId } from "../rank_lines";
 
 export function chartLimit(
   answer: TimelineResponse,

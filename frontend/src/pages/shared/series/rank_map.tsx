@@ -2,18 +2,18 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import type { Client, Query } from "../../api/client";
-import type { SeriesInfo, HeatmapResponse } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
-import { formatRankSet, parseRankSet } from "../../base/rank_set";
-import { originOf } from "../../model/words/origin";
-import type { ExportSource } from "../../widgets/export/source";
-import { Heatmap } from "../../widgets/heatmap/heatmap";
-import type { CellPick, HeatmapNeed } from "../../widgets/heatmap/types";
-import type { XRange } from "../../widgets/line_chart/types";
-import { Failure, Skeleton } from "../../widgets/state/state";
-import { detailQuery } from "../shared/heat_detail";
-import type { ViewProps } from "../shared/view_props";
+import type { Client, Query } from "../../../api/client";
+import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import { formatRankSet, parseRankSet } from "../../../base/rank_set";
+import { originOf } from "../../../model/words/origin";
+import type { ExportSource } from "../../../widgets/export/source";
+import { Heatmap } from "../../../widgets/heatmap/heatmap";
+import type { CellPick, HeatmapNeed } from "../../../widgets/heatmap/types";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { Failure, Skeleton } from "../../../widgets/state/state";
+import { detailQuery } from "../heat_detail";
+import type { ViewProps } from "../view_props";
 import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 
