@@ -104,11 +104,17 @@ def point(target: Locator, x: float, y: float) -> None:
     target.hover(position={"x": x * box["width"], "y": y * box["height"]})
 
 
-def painted(page: Page, scope: FrameLocator | Page | None = None) -> Locator:
+def drawn(page: Page, scope: FrameLocator | Page | None = None) -> Locator:
     """The picture of allocations, once its blocks are drawn; in our tab or `scope`."""
-    scope = scope or tab(page)
-    plot = scope.locator(".block-plot[data-draw-ms]")
+    plot = (scope or tab(page)).locator(".block-plot[data-draw-ms]")
     plot.wait_for(timeout=PATIENCE_MS)
+    return plot
+
+
+def painted(page: Page, scope: FrameLocator | Page | None = None) -> Locator:
+    """The same, once who holds the memory stands beside it: no block, no range is chosen."""
+    scope = scope or tab(page)
+    plot = drawn(page, scope)
     rows = scope.get_by_role("grid", name="Who holds the memory")
     rows.locator(".row-table-row").first.wait_for(timeout=PATIENCE_MS)
     return plot

@@ -20,6 +20,7 @@ from playwright.sync_api import expect
 
 from tests.e2e.looking import (
     PATIENCE_MS,
+    drawn,
     eventually,
     hash_holds,
     is_coloured,
@@ -155,7 +156,7 @@ def test_a_pickle_in_the_logdir_is_drawn_and_read(board_of, open_page, snapshots
     assert re.match(r"[\d.]+ [KMG]iB", size)
     assert place != ""
     expect(readout).not_to_contain_text("the peak")
-    eventually(page, lambda: flame(page), lambda drawn: drawn != drawn_at_peak)
+    eventually(page, lambda: flame(page), lambda now: now != drawn_at_peak)
     eventually(page, lambda: holders(page), lambda rows: rows != at_peak)
     # A click pins the block and its moment; the address has both.
     page.mouse.down()
@@ -170,10 +171,14 @@ def test_a_pickle_in_the_logdir_is_drawn_and_read(board_of, open_page, snapshots
     # Where nothing points, the readout tells of what is pinned.
     page.mouse.move(0, 0)
     page.reload()
-    painted(page)
+    drawn(page)
     expect(readout).to_contain_text(f"at event {int(moment):,}")
+    # The inspector beside the picture has the block, until it is let go, then the holders.
+    see(details, "Asked for")
+    expect(details).to_contain_text(place)
     page.keyboard.press("Escape")
     details.wait_for(state="detached")
+    painted(page)
     assert "memboard" not in board.log.read_text().lower().replace("memboard_", "")
 
 
@@ -234,7 +239,7 @@ def test_moments_are_marked_compared_and_ranges_summed(board_of, open_page, snap
     see(tab(page), f"less than at event {snapshots.peak:,}")
     same = flame(page)
     point(plot, 0.93, 0.7)
-    eventually(page, lambda: flame(page), lambda drawn: drawn != same)
+    eventually(page, lambda: flame(page), lambda now: now != same)
     # Shift and drag: what was allocated in it, what of that is gone, what stays.
     page.keyboard.down("Shift")
     point(plot, 0.3, 0.3)
