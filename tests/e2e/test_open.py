@@ -16,7 +16,7 @@ from tests.e2e.looking import painted, see, tab
 from tests.made_snapshots import long_history
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import FrameLocator, Locator, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -48,6 +48,12 @@ def drop(page: Page) -> None:
     tab(page).locator("body").evaluate(DROP)
 
 
+def chosen_run(scope: FrameLocator | Page) -> Locator:
+    """The name of the one run that the rail shows as chosen."""
+    runs = scope.get_by_role("list", name="Runs", exact=True)
+    return runs.locator("[aria-current=true] .run-name")
+
+
 def test_a_dropped_snapshot_is_shown(tensorboard, open_page, tmp_path):
     (tmp_path / "empty").mkdir()
     board = tensorboard("--logdir", tmp_path / "empty")
@@ -58,8 +64,7 @@ def test_a_dropped_snapshot_is_shown(tensorboard, open_page, tmp_path):
     drop(page)
     see(tab(page), "memory snapshots")
     page.wait_for_url(re.compile("view=blocks.*history=f[0-9a-f]{16}"))
-    chosen = tab(page).locator(".rail select option:checked")
-    expect(chosen.first).to_have_text("dropped files")
+    expect(chosen_run(tab(page))).to_have_text("dropped files")
 
 
 def test_what_does_not_fit_together_is_said_on_both_pages(
@@ -111,8 +116,7 @@ def test_memboard_open_shows_the_file_it_was_given(viewer, open_page, tmp_path):
         (url,) = re.findall(r"http\S+", said)
         page = open_page(url)
         see(page, "memory snapshots")
-        chosen = page.locator(".rail select option:checked")
-        expect(chosen.first).to_have_text("data")
+        expect(chosen_run(page)).to_have_text("data")
         painted(page, page)
         see(page, "rank3_memory_snapshot.pickle")
         # The token is in a cookie that no script sees; a reload goes on without it.
