@@ -16,6 +16,13 @@ export const FRAME_KIND = { user: 0, library: 1, torch: 2, native: 3 } as const;
 /** Which frames of a stack are shown. */
 export type FrameChoice = "user" | "python" | "all";
 
+/** As buttons say them: a name, and what it means. */
+export const FRAME_WORDS: Readonly<Record<FrameChoice, readonly [string, string]>> = {
+  user: ["My code", "Frames of your own files alone"],
+  python: ["No torch", "Frames of your own files and of libraries, without torch’s"],
+  all: ["All", "With torch’s own frames and native ones"],
+};
+
 export const FRAME_CHOICES: readonly FrameChoice[] = ["user", "python", "all"];
 
 const HIGHEST_KIND: Readonly<Record<FrameChoice, number>> = {

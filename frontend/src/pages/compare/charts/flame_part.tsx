@@ -14,7 +14,7 @@ import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/types";
 import { useWidth } from "../../../widgets/line_chart/use_size";
 import { Legend } from "../../../widgets/plot/legend";
-import { FRAME_WORDS } from "../../memory/blocks/words";
+import { FRAME_WORDS } from "../../../model/stacks/call_stacks";
 import { Segmented } from "../../shared/controls/choices";
 import type { DifferenceProps } from "../two";
 import { about, comparedStacks } from "../rows/rows";

@@ -1,11 +1,10 @@
-/** What the Allocations page calls things. Pure. */
+/** What Blocks calls things. Pure. */
 
 import type {
   AllocationColour,
   AllocationOrder,
   HistoryDevice,
 } from "../../../api/types.gen";
-import type { FrameChoice } from "../../../model/stacks/call_stacks";
 import type { FlameMode } from "./state/params";
 
 export const ORDER_WORDS: Readonly<Record<AllocationOrder, readonly [string, string]>> =
@@ -33,12 +32,6 @@ export const COLOUR_WORDS: Readonly<Record<AllocationColour, string>> = {
   age: "age",
   stream: "stream",
   pool: "memory pool",
-};
-
-export const FRAME_WORDS: Readonly<Record<FrameChoice, readonly [string, string]>> = {
-  user: ["My code", "Frames of your own files alone"],
-  python: ["No torch", "Frames of your own files and of libraries, without torch’s"],
-  all: ["All", "With torch’s own frames and native ones"],
 };
 
 export const MODE_WORDS: Readonly<Record<FlameMode, readonly [string, string]>> = {

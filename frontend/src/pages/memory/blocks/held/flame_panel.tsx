@@ -17,7 +17,8 @@ import { Segmented } from "../../../shared/controls/choices";
 import type { Flames, Held } from "../state/held";
 import type { AllocationsParams, FlameMode } from "../state/params";
 
-import { FRAME_WORDS, MODE_WORDS } from "../words";
+import { FRAME_WORDS } from "../../../../model/stacks/call_stacks";
+import { MODE_WORDS } from "../words";
 
 const MODES: readonly FlameMode[] = ["tree", "sandwich", "difference"];
 const SIDES_GAP_PX = 28;
