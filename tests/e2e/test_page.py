@@ -37,12 +37,19 @@ BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"])
 
 
 def cards(page: Page) -> Locator:
-    """The headline cards, which hold title and value."""
+    """The headline numbers, which hold title and value."""
     items = (
         tab(page).get_by_role("list", name="Headline numbers").get_by_role("listitem")
     )
     items.first.wait_for(timeout=PATIENCE_MS)
     return items
+
+
+def open_run_info(page: Page) -> Locator:
+    """What stands folded below all else: what was recorded, and where it comes from."""
+    info = tab(page).locator("details.run-info")
+    info.get_by_text("Run info", exact=True).click(timeout=PATIENCE_MS)
+    return info
 
 
 @BOTH_LOADERS
@@ -56,11 +63,12 @@ def test_a_real_run_shows_its_ranks_under_both_loaders(
     shown = cards(page)
     expect(shown).to_have_count(6)
     expect(shown.first).to_have_text(re.compile(r"^Peak RSS.*[MG]iB", re.DOTALL))
-    see(tab(page), "this torch is built without an accelerator")
+    see(open_run_info(page), "this torch is built without an accelerator")
     tab(page).get_by_role("button", name="Timeline").click()
     see(tab(page), "rank 0")
     see(tab(page), "rank 1")
-    see(tab(page), "Host memory")
+    # A choice of what is drawn names "Pinned host memory" too, and is not on the screen.
+    see(tab(page).get_by_role("region", name="Host memory", exact=True), "Host memory")
     assert "memboard" not in board.log.read_text().lower().replace("memboard_", "")
 
 
@@ -151,7 +159,7 @@ def test_a_click_on_the_timeline_chooses_rank_and_step_for_all_pages(
 def test_the_planted_faults_are_what_the_page_points_at(board_of, open_page, simulated):
     board = board_of(simulated)
     page = open_page(f"{board.url}#memboard")
-    see(tab(page), "Faults planted in this simulation")
+    see(open_run_info(page), "Faults planted in this simulation")
     chips = tab(page).get_by_role("list", name="Ranks worth a look")
     for words in (r"\b41\s+OOM", "13", "19"):
         expect(chips).to_contain_text(re.compile(words), use_inner_text=True)
