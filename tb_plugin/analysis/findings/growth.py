@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
-from tb_plugin.analysis.findings.text import at_lines, counted, joined, size_text
+from tb_plugin.analysis.findings.text import (
+    at_lines,
+    counted,
+    let_go_text,
+    size_text,
+    some_of,
+)
 from tb_plugin.analysis.series.growth import STILL
 from tb_plugin.api.findings import Advice, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MAX_NAMED: Final = 6
 SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
 
@@ -39,6 +44,11 @@ class GrowingRank:
         if self.capacity is None:
             return math.inf
         return max(0.0, self.capacity - self.peak) / self.slope
+
+    @property
+    def is_soon(self) -> bool:
+        """Whether it is worth a warning."""
+        return self.capacity is None or self.steps_left <= SOON * self.num_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +86,14 @@ def growing_memory(
         )
     others = sorted(one.rank for one in ranks if one.rank != first.rank)
     if others:
-        named = [str(one) for one in others[:_MAX_NAMED]]
-        more = len(others) - len(named)
-        named += [f"{more:,} more"] if more else []
         word = "Rank" if len(others) == 1 else "Ranks"
         verb = "grows" if len(others) == 1 else "grow"
-        sentence += f" {word} {joined(named)} {verb}, too."
-    is_soon = first.capacity is None or first.steps_left <= SOON * first.num_steps
+        sentence += f" {word} {some_of(others)} {verb}, too."
     where = "" if retained is None else at_lines(retained.lines[:1])
     return Finding(
         id=f"growing_memory-{first.rank}",
         key="growing_memory",
-        severity="warning" if is_soon else "info",
+        severity="warning" if first.is_soon else "info",
         title="Memory grows",
         sentence=sentence,
         rank=first.rank,
@@ -100,10 +106,7 @@ def growing_memory(
         ),
         advice=(
             Advice(
-                f"Find what retains memory from step to step{where}: keep numbers"
-                " (.item()) or copies on the host that were detached, not tensors with"
-                " their graph; bound or clear a list or a cache that gets one more entry"
-                " for each batch or key.",
+                let_go_text(f"Find what retains memory from step to step{where}"),
                 first.rise,
                 "bytes",
                 ("growth",),

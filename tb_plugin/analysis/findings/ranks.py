@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
-from tb_plugin.analysis.findings.text import counted, joined, share_text, size_text
+from tb_plugin.analysis.findings.text import counted, share_text, size_text, some_of
 from tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
 from tb_plugin.api.findings import Advice, Finding
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.ranks.distributed import ComparedRanks
     from tb_plugin.api.base import CapacityKind
 
-_MAX_NAMED: Final = 6
 _CAPACITY: Final[dict[CapacityKind, str]] = {
     "device": "the device's {}",
     "cgroup_limit": "the memory limit of {}",
@@ -179,9 +178,7 @@ def _name(ranks: Sequence[int], peaks: Peaks) -> str:
         return f"Rank {ranks[0]}"
     if len(ranks) == len(peaks.ranks):
         return f"All {total} ranks"
-    named = [str(one) for one in ranks[:_MAX_NAMED]]
-    left = len(ranks) - len(named)
-    return f"Ranks {joined([*named, *([f'{left:,} more'] if left else [])])} of {total}"
+    return f"Ranks {some_of(ranks)} of {total}"
 
 
 def _peak_text(peaks: Peaks, at: int) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.api.findings import Quantity
 
+_MAX_NAMED: Final = 6
 _LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")
 """A line as `analysis.categories.frames` writes it."""
 
@@ -69,6 +70,22 @@ def joined(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def some_of(ranks: Sequence[int]) -> str:
+    """`1, 2 and 3`; of many the first, and how many more there are."""
+    named = [str(one) for one in ranks[:_MAX_NAMED]]
+    left = len(ranks) - len(named)
+    return joined([*named, *([f"{left:,} more"] if left else [])])
+
+
+def let_go_text(what: str, *, trains: bool = True) -> str:
+    """What to do about memory that is retained; `trains`: tensors may have a graph."""
+    graph = " that were detached, not tensors with their graph" if trains else ""
+    return (
+        f"{what}: keep numbers (.item()) or copies on the host{graph}; bound or clear a"
+        " list or a cache that gets one more entry for each batch or key."
+    )
 
 
 def lines_text(labels: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from tb_plugin.analysis.findings.text import (
     at_lines,
     counted,
+    let_go_text,
     lines_text,
     share_text,
     size_text,
@@ -136,15 +137,11 @@ def growth(case: Case) -> Suspect | None:
         rate += f", and {size_text(late)} in the last third of them"
     elif late is not None:
         rate += ", though no more in the last third of them"
-    graph = " that were detached, not tensors with their graph" if case.trains else ""
     at = at_lines(found.lines)
     holdings = tuple(holding_advice(case, ("no_backward", "kv_cache", "prefetched")))
 
     def advice(what: str) -> tuple[Advice, ...]:
-        text = (
-            f"{what}: keep numbers (.item()) or copies on the host{graph}; bound or"
-            " clear a list or a cache that gets one more entry for each batch or key."
-        )
+        text = let_go_text(what, trains=case.trains)
         because = ("growth", "growth_per_round")
         return (*holdings, advice_of(text, taken, *because))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
-from tb_plugin.analysis.findings.growth import GrowingRank, growing_memory
+from tb_plugin.analysis.findings.growth import growing_memory
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
@@ -160,31 +160,14 @@ def _growing(
     reader: ErrorsReader, view: View[RanksQuery], strip: Strip, ran_out: Container[int]
 ) -> tuple[Finding | None, bool]:
     """Memory that grows, on ranks that have not run out of it."""
-    by_rank = {
-        rank: (facts, float(capacity), float(peak))
-        for rank, facts, capacity, peak in zip(
-            strip.ranks,
-            strip.growing,
-            strip.capacity_bytes,
-            strip.peak_bytes,
-            strict=True,
-        )
+    columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
+    ranks = [
+        grows
+        for rank, facts, peak, size in zip(*columns, strict=True)
         if facts is not None
-        and facts.is_growing
         and rank not in ran_out
         and view.query.rank in (None, rank)
-    }
-    ranks = [
-        GrowingRank(
-            rank=rank,
-            slope=facts.growth,
-            rise=facts.rise,
-            num_steps=facts.num_steps,
-            last_step=facts.last_step or 0,
-            peak=peak,
-            capacity=capacity if capacity > 0 else None,
-        )
-        for rank, (facts, capacity, peak) in by_rank.items()
+        and (grows := facts.growing(rank, peak, size if size > 0 else None))
     ]
     memory = "device memory" if strip.capacity_kind == "device" else "host memory"
     found = growing_memory(ranks, memory, None)

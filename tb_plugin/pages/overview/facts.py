@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.findings.growth import GrowingRank
 from tb_plugin.analysis.series.buckets import during
 from tb_plugin.analysis.series.growth import WARMUP_FRACTION, trend
 from tb_plugin.analysis.series.rows import NO_STEP
@@ -102,6 +103,22 @@ class FileFacts:
     last_step: int | None = None
     latest: dict[str, float] = field(default_factory=dict)
     """By column: the highest of its last steps."""
+
+    def growing(
+        self, rank: int, peak: float, capacity: float | None
+    ) -> GrowingRank | None:
+        """What is said of a rank with these facts, if it grows."""
+        if not self.is_growing:
+            return None
+        return GrowingRank(
+            rank=rank,
+            slope=self.growth,
+            rise=self.rise,
+            num_steps=self.num_steps,
+            last_step=self.last_step or 0,
+            peak=peak,
+            capacity=capacity,
+        )
 
 
 class _Column(NamedTuple):

@@ -1,4 +1,4 @@
-"""How runs stand, and which of them a person should see first.
+"""The standing of each run, and the order in which a person should see them.
 
 The logdir may hold hundreds of runs, and is polled: so what was read anyway counts, and
 of small runs a little more is decoded at each poll.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.growth import GrowingRank, growing_memory
 from tb_plugin.api.base import RunStanding
 from tb_plugin.budget import Budget
 from tb_plugin.index.store import SMALL_RUN_FILES
@@ -91,18 +90,10 @@ def _leaks(run: Run, known: Mapping[int, FileFacts]) -> bool:
     """As the finding about it says."""
     on_device = any(ALLOCATED in one.readings for one in known.values())
     limit = capacity_of(run, known, "device" if on_device else "process").size_bytes
-    ranks = [
-        GrowingRank(
-            rank=rank,
-            slope=one.growth,
-            rise=one.rise,
-            num_steps=one.num_steps,
-            last_step=one.last_step or 0,
-            peak=one.readings[ALLOCATED if on_device else RSS].value,
-            capacity=limit,
-        )
+    column = ALLOCATED if on_device else RSS
+    return any(
+        (grows := one.growing(rank, one.readings[column].value, limit)) is not None
+        and grows.is_soon
         for rank, one in known.items()
-        if one.is_growing and (ALLOCATED if on_device else RSS) in one.readings
-    ]
-    found = growing_memory(ranks, "", None)
-    return found is not None and found.severity == "warning"
+        if column in one.readings
+    )
