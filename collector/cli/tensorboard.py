@@ -51,7 +51,7 @@ class Server:
         self._known.wait(START_SECONDS)
         if self.url:
             return
-        said = "\n".join(self._lines) or "(it said nothing)"
+        said = "\n".join(self._lines) or "(no output)"
         raise Failure(f"TensorBoard did not start:\n{said}", remedy=remedy)
 
     def wait(self, words: str) -> None:

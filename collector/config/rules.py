@@ -142,6 +142,6 @@ def check_needs(said: Mapping[str, Found]) -> None:
             if path in keys or f"{path.partition('.')[0]}.*" in keys:
                 named = one_of([f"'{other}'" for other in needed])
                 raise ConfigError(
-                    f"'{path}' in {found.place} says nothing without {named}. {remedy},"
-                    f" or remove {path}."
+                    f"'{path}' in {found.place} has no effect without {named}."
+                    f" {remedy}, or remove {path}."
                 )

@@ -98,8 +98,8 @@ def checked_names(
         pieces = list(Formatter().parse(template))
     except ValueError as error:
         raise ConfigError(
-            f"'{path}' in {place(path)} is no template: {error}. Write a brace that is"
-            " none of a variable twice: {{ or }}."
+            f"'{path}' in {place(path)} is not a template: {error}. Double a brace that"
+            f" is not part of a variable: {{ or }}."
         ) from error
     for _, name, form, conversion in pieces:
         if name is None:

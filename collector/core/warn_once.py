@@ -59,8 +59,8 @@ def remedy_for(error: OSError) -> str:
 def remedy_of(name: str, error: BaseException) -> str:
     """What the user can do about a part that raised; it is tried again by itself."""
     if isinstance(error, OSError) and error.errno in OUT_OF_FILES:
-        return f"{_FILES_REMEDY} It is tried again now and then."
+        return f"{_FILES_REMEDY} MemBoard tries again from time to time."
     return (
-        "It is tried again now and then. If it goes on failing, switch it off with"
-        f" {name}=False, and report this."
+        "MemBoard tries again from time to time. If it goes on failing, switch it off"
+        f" with {name}=False, and report this."
     )

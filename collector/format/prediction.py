@@ -8,7 +8,7 @@ counts.
   low end of the context's estimate as used.
 - It fits where it did not, and the highest that torch's allocator held and the high ends
   of all estimates are no more than the device has.
-- Between the two it is too close to say: what the allocator holds in reserve it may give
+- Between the two it is too close to call: what the allocator holds in reserve it may give
   back where it must, and the estimates may be anywhere in their ranges.
 """
 
@@ -33,12 +33,12 @@ Ended: TypeAlias = Literal["", "stopped", "finished", "raised", "out_of_memory"]
 """stopped: by us, after its steps; finished: by itself; empty: it did not come to an end
 that could be written down."""
 
-Fit: TypeAlias = Literal["fits", "does not fit", "too close to say", "cannot say"]
+Fit: TypeAlias = Literal["fits", "does not fit", "too close to call", "cannot say"]
 
 _WORST_FIRST: Final[tuple[Fit, ...]] = (
     "does not fit",
     "cannot say",
-    "too close to say",
+    "too close to call",
     "fits",
 )
 # As in `collector.format.encoding.payload`, which imports numpy: too early for some programs.
@@ -76,7 +76,7 @@ class Judged(NamedTuple):
     reason: str
     """One sentence, without the word itself."""
     decides: str = ""
-    """Where it is too close to say: what would decide, one sentence; empty: nothing."""
+    """Where it is too close to call: what would decide, one sentence; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class Prediction:
         return self.capacity - high, self.capacity - low
 
     def judged(self) -> Judged:
-        """Fits, does not fit, too close to say: the rule above."""
+        """Fits, does not fit, too close to call: the rule above."""
         if self.ended == "out_of_memory":
             return Judged("does not fit", _first_sentences(self.error))
         if self.ended in ("", "raised"):
@@ -140,7 +140,7 @@ class Prediction:
             return Judged("cannot say", "the program has used no CUDA device")
         if number := sum(one.num_ooms for one in self.devices):
             return Judged(
-                "too close to say",
+                "too close to call",
                 f"it ran out of memory {number} time{'s' * (number != 1)} and went on:"
                 " the program caught it",
             )
@@ -161,7 +161,7 @@ class Prediction:
                 f"with the high ends of the estimates it lacks {bytes_text(-least)}, with"
                 " the low ends it ran"
             )
-        return Judged("too close to say", reason, self._what_decides())
+        return Judged("too close to call", reason, self._what_decides())
 
     def _why_nothing(self) -> str:
         if self.unsuitable:

@@ -78,9 +78,9 @@ def find_torch_side(choice: str | int) -> TorchSide:
     attach = next((getattr(c, name) for name in names if hasattr(c, name)), None)
     if attach is None:
         raise Unavailable(
-            f"torch {torch.__version__} does not tell of out-of-memory errors on"
+            f"torch {torch.__version__} does not report out-of-memory errors on"
             f" {device.type}",
-            "It does on CUDA and ROCm; elsewhere the exception itself is looked at.",
+            "It does on CUDA and ROCm; elsewhere the exception itself is read.",
         )
     module = getattr(torch, device.type, None)
     memory = getattr(module, "memory", None)

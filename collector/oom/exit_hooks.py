@@ -57,7 +57,7 @@ class ExitHooks:
         if not self._signal_holders:
             before = signal.getsignal(signal.SIGTERM)
             if before is None:
-                return "a handler stands there that Python does not know"
+                return "a handler is installed that Python does not know"
             handler = _on_sigterm(before)
             signal.signal(signal.SIGTERM, handler)
             self._handler = before, handler

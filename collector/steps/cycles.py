@@ -261,8 +261,8 @@ class Cycles:
         )
         self._warn_once(
             f"cycles {type(listener).__name__}",
-            "%s failed and is told of no further step; the rest of the recording"
-            " goes on. Please report this.",
+            "%s failed and gets no further steps; the rest of the recording goes on."
+            " Please report this.",
             type(listener).__name__,
             error=error,
         )

@@ -55,8 +55,8 @@ def _choose_failed(
     positions.stop()
     positions.warn_once(
         "schedule",
-        "schedule.choose failed; no further call or step is collected. Correct it: it is"
-        " given the number of a call and returns whether to collect it.",
+        "schedule.choose failed; no further call or step is collected. Correct it: it"
+        " receives the number of a call and returns whether to collect it.",
         error=error,
     )
 

@@ -156,7 +156,9 @@ class Scalars:
     def _failed(self, reason: str, error: OSError) -> None:
         if not self._is_failing:
             self._is_failing = True
-            self._tell(reason, f"{remedy_for(error)} It is tried again now and then.")
+            self._tell(
+                reason, f"{remedy_for(error)} MemBoard tries again from time to time."
+            )
 
     def _works(self) -> None:
         if self._is_failing:

@@ -166,12 +166,12 @@ class PredictedDevice(Struct, frozen=True):
 class Prediction(Struct, frozen=True):
     """Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it."""
 
-    fit: Literal["fits", "does not fit", "too close to say", "cannot say"]
+    fit: Literal["fits", "does not fit", "too close to call", "cannot say"]
     """Of all ranks asked for: the worst counts."""
     reason: str
     """One sentence, without the word itself."""
     decides: str
-    """Where it is too close to say: what would decide, one sentence; may be empty."""
+    """Where it is too close to call: what would decide, one sentence; may be empty."""
     rank: int
     """Whose answer it is; the rest is this rank's."""
     num_ranks: int

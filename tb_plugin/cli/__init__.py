@@ -9,7 +9,7 @@ Exit codes of every verb:
 0    done; what could not be read beside it is named
 1    the answer is no: the program does not fit
 2    wrong usage, or nothing could be read or written
-3    too close to say whether the program fits
+3    too close to call whether the program fits
 130  interrupted
 """
 
@@ -73,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     try:
         code: int | Callable[[], int] = options.run(options)
+        sys.stdout.flush()  # not at the interpreter's end, where nobody handles errors
     except UsageError as error:
         options.parser.error(str(error))
     except Failure as failure:

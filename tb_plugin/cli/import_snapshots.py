@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_name(text: str) -> str:
     if not text.strip() or Path(text).is_absolute() or ".." in Path(text).parts:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no run: name a directory below the logdir, such as exp1"
+            f"{text!r} is not a run: name a directory below the logdir, such as exp1"
         )
     return text
 

@@ -192,7 +192,7 @@ def run_of_file(path: Path) -> Run:
         raise Failure("the file cannot be read: it does not exist", where=path)
     if parse_rank_file_name(path.name) is None:
         raise Failure(
-            "this is no rank's file",
+            "this is not a rank's file",
             where=path,
             remedy="name a logdir, a run's directory, or a file rank*.events",
         )
@@ -317,7 +317,7 @@ def _open_file(place: Place, *, folders: bool) -> Place:
         )
     if isinstance(found, Path) and not found.is_file():
         raise Failure(
-            "this is no plain file", where=place, remedy="save it as a file first"
+            "this is not a regular file", where=place, remedy="save it as a file first"
         )
     try:
         format_of(str(found))
@@ -355,7 +355,7 @@ def _mounted(text: str) -> tuple[str, bool]:
     try:
         url = parse_url(text)
     except ValueError as error:
-        raise Failure("this is no address", remedy="check how it is written") from error
+        raise Failure("this is not a URL", remedy="check how it is written") from error
     try:
         is_file = Remote(url).kind() == "file" and url.parent is not None
         remote = storage.mount(url.parent if is_file and url.parent else url)

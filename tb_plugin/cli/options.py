@@ -47,7 +47,7 @@ def size_in_bytes(text: str) -> int:
         size = int(float(match[1]) * base ** _EXPONENT[match[2].lower()])
         if 0 < size <= _MAX_BYTES:
             return size
-    raise argparse.ArgumentTypeError(f"{text!r} is no size: write it like 80GiB")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a size: write it like 80GiB")
 
 
 def rank_set(text: str) -> RankSet:
@@ -56,7 +56,8 @@ def rank_set(text: str) -> RankSet:
         return RankSet.parse(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no set of ranks: write ranks and ranges of ranks as in 0-7,64"
+            f"{text!r} is not a set of ranks: write ranks and ranges of ranks as in"
+            f" 0-7,64"
         ) from None
 
 

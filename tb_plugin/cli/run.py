@@ -10,7 +10,7 @@ itself, or whose trainer does, is left to do so.
     memboard run --on h100 train.py
 
 predicts whether it fits: torch's own allocator runs on a virtual H100. Exit code 0: it
-fits, 1: it does not fit, 2: nothing can be said, 3: too close to say.
+fits, 1: it does not fit, 2: nothing can be said, 3: too close to call.
 """
 
 from __future__ import annotations

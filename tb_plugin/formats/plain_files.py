@@ -68,7 +68,7 @@ def plain_file(
         except OSError:
             return NotOpened(
                 "a link that leads to nothing",
-                "Mend the link, or delete it: the file may have been moved.",
+                "Fix the link, or delete it: the file may have been moved.",
             )
         name = os.path.basename(path)  # noqa: PTH119  # a text
         if not (storage.is_inside(path, root) or is_of_kind(name)):

@@ -88,9 +88,9 @@ MEMPROFILER: Final = Format(
     shown="MemProfiler's files",
     match=dump_names.likelihood,
     listing=DumpListing,
-    reason="This run is made of MemProfiler's files: memory around calls and by"
-    " module is in Functions and Modules.",
-    about_hosts="MemProfiler's files say nothing of hosts.",
+    reason="This run is made of MemProfiler's files: memory around calls and by module"
+    " is in Calls and Modules.",
+    about_hosts="MemProfiler's files hold no data about hosts.",
     remedy="Steps and hosts are recorded by MemBoard's own collector.",
 )
 SNAPSHOTS: Final = Format(
@@ -99,9 +99,8 @@ SNAPSHOTS: Final = Format(
     shown="memory snapshots",
     match=snapshot_names.likelihood,
     listing=SnapshotListing,
-    reason="This run is made of memory snapshots: what they hold is in Allocations"
-    " and Segments.",
-    about_hosts="Memory snapshots say nothing of hosts.",
+    reason="This run is made of memory snapshots: Memory shows what they hold.",
+    about_hosts="Memory snapshots hold no data about hosts.",
     sniff=begins_like_snapshot,
 )
 TRACES: Final = Format(
@@ -110,8 +109,8 @@ TRACES: Final = Format(
     shown="a profiler's traces",
     match=trace_names.likelihood,
     listing=TraceListing,
-    reason="This run is made of a profiler's traces: what they hold is in Trace.",
-    about_hosts="Traces say nothing of hosts.",
+    reason="This run is made of a profiler's traces: Trace shows them.",
+    about_hosts="Traces hold no data about hosts.",
     sniff=begins_like_trace,
 )
 FORMATS: Final[dict[Kind, Format]] = {
@@ -201,7 +200,7 @@ def fault_of(path: str) -> tuple[str, str] | None:
         if verdict == "stub" and is_packed:
             return "The file was cut off while it was written.", _TAKE_AGAIN
         if verdict in ("other", "traces", "unfinished"):
-            return "This is no snapshot of torch's allocator.", _WHAT_IS_ONE
+            return "This is not a snapshot of torch's allocator.", _WHAT_IS_ONE
         if head[:1] not in PICKLES and not is_packed and not is_json(head):
             return "The pickle's first bytes are damaged.", _TAKE_AGAIN
         if head[:1] in PICKLES and storage.at(path).peek(path, -1, 1) != _STOP:

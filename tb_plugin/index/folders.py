@@ -147,7 +147,7 @@ class _Look:
                 self.say(
                     entry.path,
                     "This link leads to nothing.",
-                    "Mend the link, or delete it: the directory may have been moved.",
+                    "Fix the link, or delete it: the directory may have been moved.",
                 )
         if not is_folder:
             self._take_file(entry)

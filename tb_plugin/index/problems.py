@@ -45,7 +45,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     if not (file.has_records or file.is_foreign or file.unfinished or fresh):
         yield _problem(
             file,
-            "Nothing in this file is a record of MemBoard's.",
+            "The file holds no MemBoard records.",
             severity="error",
             remedy="Something else has this name: move it out of the directory.",
         )
@@ -193,7 +193,7 @@ def _at_store(root: str) -> Iterator[Problem]:
             root,
             f"{remote.num_refused_names:,} keys hold names that no file can have, such"
             " as `..`; they are not shown.",
-            remedy="Nothing is to be done if they are not yours.",
+            remedy="Ignore this if they are not yours.",
         )
 
 

@@ -92,7 +92,7 @@ def read_head(path: AnyPath) -> TraceHead:
     """Read the beginning of a trace, and its end where that is needed.
 
     Raises:
-        ImportFailedError: it is no trace.
+        ImportFailedError: it is not a trace.
         OSError: it cannot be read.
     """
     named = PurePath(path)
@@ -101,7 +101,7 @@ def read_head(path: AnyPath) -> TraceHead:
         first = next(iter(chunks), None)
         top, said = _object(chunks.around.head), _metadata(first)
         if not chunks.around.is_list and first is None and not top:
-            raise RefusedError("It holds no events: it is no trace.", 0)
+            raise RefusedError("It holds no events: it is not a trace.", 0)
         info = top.get("distributedInfo")
         base = _whole(top.get("baseTimeNanoseconds"))
         rank = _whole(info.get("rank")) if isinstance(info, dict) else None

@@ -119,7 +119,7 @@ class MovedTrace:
         """Events with commas between, some hundred KB at a time.
 
         Raises:
-            ImportFailedError: it is no trace.
+            ImportFailedError: it is not a trace.
             OSError: it cannot be read.
         """
         for chunk in self._chunks:

@@ -65,7 +65,7 @@ def remote_at(path: str) -> Remote:
         at_path = at_path.rpartition("/")[0]
     if at_path not in _mounted:
         raise StorageError(
-            "This is no logdir that was asked for.", "Name it with --logdir."
+            "This is not one of the logdirs that were named.", "Name it with --logdir."
         )
     return _mounted[at_path]
 

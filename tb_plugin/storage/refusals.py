@@ -63,7 +63,7 @@ def refusal_of(error: BaseException, url: Url) -> StorageError:
         )
     if kind == "denied":
         return StorageError(
-            f"The store refused to let us in ({shown})",
+            f"The store denied access ({shown})",
             f"Allow these credentials to list and to read here. {credentials}",
             errno.EACCES,
         )
@@ -76,7 +76,7 @@ def refusal_of(error: BaseException, url: Url) -> StorageError:
     if kind == "away":
         return away(shown)
     return StorageError(
-        f"The store gave an error ({shown})",
+        f"The store returned an error ({shown})",
         "The log of TensorBoard may say more; it is tried again.",
     )
 

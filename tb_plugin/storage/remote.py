@@ -158,7 +158,9 @@ class Remote:
         """Open a plain file for pieces of it."""
         status = self.lstat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise StorageError("This is no plain file", "Put the file itself here.")
+            raise StorageError(
+                "This is not a regular file", "Put the file itself here."
+            )
         return RemoteFile(self.read, path, status)
 
     def open(self, path: str) -> tuple[IO[bytes], Status]:

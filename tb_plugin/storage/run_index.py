@@ -88,7 +88,7 @@ def head_length(start: bytes) -> int:
         raise CorruptError("the index of the run is cut off")
     magic, length, _ = _HEAD.unpack(start[:HEAD_BYTES])
     if magic != MAGIC or length > MAX_BYTES:
-        raise CorruptError("this is no index of a run")
+        raise CorruptError("this is not the index of a run")
     return int(length)
 
 

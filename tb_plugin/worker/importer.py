@@ -274,7 +274,7 @@ def key_of(path: str, listed: FileKey | None) -> FileKey:
     if listed is not None and stat.S_ISLNK(status.st_mode):
         raise _replaced(path)
     if not stat.S_ISREG(status.st_mode):
-        raise _unreadable(path, OSError(0, "it is no regular file"))
+        raise _unreadable(path, OSError(0, "it is not a regular file"))
     key = FileKey.of(status)
     if listed is not None and key != listed:
         same = (key.device, key.inode) == (listed.device, listed.inode)

@@ -308,8 +308,8 @@ class WorkerProcess:
 
     def _halted(self) -> ImportFailedError:
         return FileError(
-            f"Reading it came to a halt: for {self._limits.silent_s:.0f} s nothing was"
-            " heard of it.",
+            f"Reading it stalled: for {self._limits.silent_s:.0f} s it made no"
+            f" progress.",
             "",
             "Check the disk or network drive that it lies on, and open it again.",
         )
@@ -330,7 +330,9 @@ class WorkerProcess:
                 "Free memory where TensorBoard runs, and open it again.",
             )
         return ReaderError(
-            f"The process that read it ended with {code}, and said nothing.", "", REPORT
+            f"The process that read it ended with {code}, without a message.",
+            "",
+            REPORT,
         )
 
 

@@ -139,7 +139,7 @@ def test_a_program_that_fits_is_stopped_in_order_and_measured(run, folder):
 def test_what_decides_where_it_is_too_close_is_said_and_decides(run):
     on = ("--on", "1GiB")
     done = run(TRAINS, *on, "train.py", "8192", code=3)
-    assert "\ntoo close to say: " in done.stdout
+    assert "\ntoo close to call: " in done.stdout
     assert "estimates are 500.00 MiB apart" in done.stdout
     run(TRAINS, *on, "--outside", "250MiB", "train.py", "8192", code=0)
     run(TRAINS, *on, "--outside", "600MiB", "train.py", "8192", code=1)

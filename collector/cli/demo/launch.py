@@ -231,7 +231,7 @@ def _watch(ranks: Sequence[_Rank]) -> None:
 def _explain(rank: _Rank, code: int) -> None:
     rank.finish_reading()
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    said = "\n".join(f"  | {line}" for line in rank.lines) or "  | (it said nothing)"
+    said = "\n".join(f"  | {line}" for line in rank.lines) or "  | (no output)"
     raise Failure(
         f"rank {rank.rank} ended with {how}; its last lines:\n{said}",
         remedy="What was recorded until then is in the logdir. Fewer ranks (--ranks 2)"

@@ -66,7 +66,7 @@ def _from_psutil() -> Sequence[int | None]:
         raise _closed() from None
     uss = getattr(full, "uss", None)
     if uss is None:
-        raise Unavailable("this system does not tell a process's unique memory")
+        raise Unavailable("this system does not report a process's unique memory")
     return uss, getattr(full, "pss", None)
 
 

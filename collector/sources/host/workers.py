@@ -40,7 +40,8 @@ def _open(_config: RecordConfig, _device: Device) -> Reader:
     """Open the view of this process's children."""
     if sys.platform != "linux":
         raise Unavailable(
-            "dataloader workers cannot be told from other children on this system",
+            "dataloader workers cannot be distinguished from other child processes on"
+            " this system",
             "Record on Linux.",
         )
     own_children = Path(f"/proc/self/task/{os.getpid()}/children")

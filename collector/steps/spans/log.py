@@ -78,7 +78,7 @@ def states_mask(states: Iterable[str]) -> int:
         state = _STATE_OF.get(text_of(name).upper())
         if state is None:
             raise ValueError(
-                f"{text_of(name, 80)!r} is no state of the schedule. Use"
+                f"{text_of(name, 80)!r} is not a state of the schedule. Use"
                 f" {', '.join(known.lower() for known in STATES)}."
             )
         mask |= 1 << state

@@ -297,8 +297,8 @@ blocks that wait for another stream, free blocks beside live ones, segments with
 and free memory that only private pools may use."""
 
 NO_TOTAL: Final = "the size of the device was not recorded"
-NO_FREE: Final = "what the device had free was not recorded at this moment"
-LEFT_OVER: Final = "what the device's figures leave; not measured on its own"
+NO_FREE: Final = "the device's free memory was not recorded at this moment"
+LEFT_OVER: Final = "the remainder of the device's figures; not measured by itself"
 
 
 def ledger(
@@ -364,7 +364,9 @@ def _caveats(state: SegmentState) -> dict[str, str]:
     missing = state.oddities.get("live blocks in no segment", 0)
     if missing:
         found["live"] = f"{missing} live blocks lie in no known segment: not counted"
-    assumed = state.oddities.get("rests of blocks from before that are not known", 0)
+    assumed = state.oddities.get(
+        "remainders of unknown blocks from before the recording", 0
+    )
     if assumed:
         found["rounding"] = (
             f"of {assumed} blocks from before the recording up to 1 MiB each may be"

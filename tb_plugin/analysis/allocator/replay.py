@@ -171,10 +171,10 @@ def oddities_of(replay: Replay) -> Mapping[str, int]:
     found["frees of segments, or parts of them, that were not there"] = (
         replay.spans.num_lost
     )
-    found["moments at which more was given back to the device than was reserved"] = (
-        replay.reserved.num_below_zero
-    )
-    found["moments at which more was freed than lived"] = _num(
+    found[
+        "moments at which more memory was released to the device than was reserved"
+    ] = replay.reserved.num_below_zero
+    found["moments at which more memory was freed than was live"] = _num(
         replay.active.after < 0
     ) + (replay.active.first < 0)
     return {what: count for what, count in found.items() if count}
@@ -201,7 +201,7 @@ def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
     yield "allocations at an address that was still in use", len(addr) - len(places)
     if len(blocks):
         shown = blocks.address[blocks.state != INACTIVE]
-        what = "allocations that nothing freed, and that no block at the end is of"
+        what = "allocations that were never freed and are missing at the end"
         yield what, _num(~np.isin(places, shown))
 
 

@@ -212,7 +212,11 @@ class SegmentReplay:
         if len(unsure):
             found, assumed = self._rests(rows[unsure], start[unsure] + size[unsure])
             size[unsure] += found
-            _note(oddities, "rests of blocks from before that are not known", assumed)
+            _note(
+                oddities,
+                "remainders of unknown blocks from before the recording",
+                assumed,
+            )
         found_size: Ints = np.minimum(np.where(whole, room, size), room)
         return found_size
 

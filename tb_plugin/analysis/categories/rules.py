@@ -180,7 +180,7 @@ def _comes_and_goes(facts: LifeFacts) -> Flags:
 
 
 RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
-    ("a workspace of a library", "temp", lambda facts: facts.is_workspace),
+    ("workspace of a library", "temp", lambda facts: facts.is_workspace),
     ("unsharded by FSDP", "unsharded_param", lambda facts: facts.has(UNSHARD)),
     ("gathered by FSDP", "all_gather", lambda facts: facts.has(ALL_GATHER)),
     (

@@ -241,15 +241,16 @@ def last_in_collectives(
         unit="percent",
         evidence=(
             percent(
-                *("last", "collectives it came to last", share),
-                f"{num:,} that all their ranks' traces show",
+                *("last", "collectives that it reached last", share),
+                f"{num:,} that appear in the traces of all their ranks",
             ),
             percent("waiting", "the others wait for it", cost, "their profiled steps"),
         ),
         advice=(
             Advice(
-                "Compare its computation and loading with the others' (Steps, Host):"
-                " its batches, its GPU's clock and temperature, its host's load.",
+                "Compare its computation and loading with the others' (Steps,"
+                " Timeline): its batches, its GPU's clock and temperature, its host's"
+                " load.",
                 100 * cost,
                 "percent",
                 ("waiting",),

@@ -110,11 +110,11 @@ MOST_LATE: Final = 0.25
 _MOST_NAMED: Final = 6
 _SLOW_RANK: Final = (
     "Check that rank's batches (longest sequences?) and its GPU's clock and temperature"
-    " (see Host)."
+    " (see Timeline)."
 )
 _STRAGGLER_ADVICE: Final[dict[str, str]] = {
     "dataloader": "Compare that host's disk, CPU load and number of dataloader workers"
-    " with the others' (see Host); check that its shard of the data is no larger.",
+    " with the others' (see Timeline); check that its shard of the data is no larger.",
     "forward": _SLOW_RANK,
     "backward": _SLOW_RANK,
     "optimizer": "Check whether that rank holds more parameters than the others.",
@@ -325,7 +325,7 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
         key="growing",
         severity="warning",
         title="Steps grow longer",
-        sentence=f"Steps take ever longer: {duration_text(first)} at the start,"
+        sentence=f"Steps get slower and slower: {duration_text(first)} at the start,"
         f" {duration_text(last)} at the end of {int(x[-1] - x[0]):,} steps{why}.",
         cost=last - first,
         unit="seconds",
@@ -338,8 +338,8 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
                 ("growth",),
             ),
             Advice(
-                "Check the GPU's clock and temperature (see Host): a device that gets"
-                " hot gets slow."
+                "Check the GPU's clock and temperature (see Timeline): a device that"
+                " gets hot gets slow."
             ),
         ),
         evidence=(

@@ -82,8 +82,8 @@ def communicating(profile: TraceProfile) -> Iterator[Finding]:
             f"Exposed communication takes {share_text(share)} of the steps.",
             "Accumulate gradients over several batches, and communicate once"
             " (no_sync, set_requires_gradient_sync).",
-            "Let it overlap: bucket sizes and static_graph of DDP, prefetching of"
-            " FSDP2; or compress gradients (DDP communication hooks).",
+            "Overlap it with computation: bucket sizes and static_graph of DDP,"
+            " prefetching of FSDP2; or compress gradients (DDP communication hooks).",
             evidence=(
                 percent("exposed", "exposed communication", share),
                 percent(
@@ -172,8 +172,8 @@ def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
             "Nearly full device",
             f"Device {device} was {share_text(peak / total)} full:"
             f" {size_text(peak)} of {size_text(total)} allocated at the peak.",
-            "Checkpoint activations, train in mixed precision, or shard states"
-            " (FSDP2): see Allocations and Modules for what holds the memory.",
+            "Checkpoint activations, train in mixed precision, or shard states (FSDP2):"
+            " Blocks and Modules show what holds the memory.",
             device=device,
             evidence=(
                 num_bytes("peak", "allocated at the peak", peak, f"device {device}"),
@@ -229,7 +229,7 @@ LOW_UTILIZATION: Final = 0.50
 
 
 def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
-    """The device idles between kernels that are hardly worth their launch."""
+    """The device idles between kernels that are too short to be worth their launch."""
     rows = profile.trace.device_work.row
     kernels = rows[profile.roles[rows] == Role.KERNEL]
     durations = profile.trace.slices.duration_ns[kernels]
@@ -245,8 +245,8 @@ def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
         "small_kernels",
         "Small kernels",
         f"{per_step:,.0f} kernel{'s' * (per_step >= 1.5)} per step, {share_text(share)}"
-        f" of them shorter than {duration_text(SMALL_KERNEL_NS / 1e9)}: hardly worth"
-        " their launch.",
+        f" of them shorter than {duration_text(SMALL_KERNEL_NS / 1e9)}: too short to be"
+        f" worth their launch.",
         "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or make"
         " batches larger.",
         evidence=(

@@ -87,7 +87,7 @@ class ModuleLog:
     num_repaired: int
     """Values that meant nothing and were left out or set right."""
     num_negative: int
-    """Moments at which more was freed than had been allocated."""
+    """Moments at which more memory was freed than had been allocated."""
     _totals: dict[int, Ints] = field(default_factory=dict)
     """By device; one at a time, as it is as large as the log. So are `_grouped`."""
     _grouped: dict[int, OwnedEvents] = field(default_factory=dict)

@@ -86,7 +86,7 @@ def _levels(case: Case) -> Iterator[Row]:
     )
     share = full_share(facts)
     yield (
-        *("full", "live, of what torch could have"),
+        *("full", "live, of the memory available to torch"),
         None if share is None else 100 * share,
         _room_caveat(facts),
         "",
@@ -141,8 +141,8 @@ def _growth(case: Case) -> Iterator[Row]:
             rate_scope
             if growth.by == "series"
             else (
-                f"live at the error, by lines that grew in the last {growth.num_rounds:,}"
-                f" {word}s"
+                f"live at the error, at lines whose memory grew in the last"
+                f" {growth.num_rounds:,} {word}s"
             )
         )
     caveats = [_ROUNDS[growth.by]] if growth.by in _ROUNDS else []
@@ -172,9 +172,9 @@ def _others(case: Case) -> Iterator[Row]:
         )
     yield "non_torch", "used outside torch", facts.non_torch_bytes, usual, ""
     yield (
-        *("lost_room", "reserved before, and not to be had any more"),
+        *("lost_room", "reserved before, and no longer available"),
         facts.lost_room_bytes or None,
-        "at least so much was taken by something else since",
+        "at least so much was taken by something else since then",
         "",
     )
     peers = f"{counted(len(facts.peers_peak_bytes), 'other rank')}, so far"

@@ -43,8 +43,8 @@ def fitting_block_free(case: Case) -> Suspect | None:
         size >= MAJOR_FREE * (facts.room_bytes or 0),
         f"a free block of {size_text(size)} would have fitted, but"
         f" {_KEPT[elsewhere.place]}.",
-        "a free block as large as the request, of another stream or memory pool, from"
-        f" {share_text(MAJOR_FREE)} of the room on",
+        "a free block as large as the request, of another stream or memory pool, of"
+        f" at least {share_text(MAJOR_FREE)} of the memory available to torch",
         ("elsewhere",),
         tuple(_fitting_advice(case, elsewhere)),
     )
@@ -122,8 +122,9 @@ def fragmented(case: Case) -> Suspect | None:
         size,
         size >= least * (facts.room_bytes or 0),
         why,
-        "free blocks where the request belongs add up to it, and none is as large; from"
-        f" {share_text(MAJOR_FREE)} of the room on, or {share_text(MUCH_FREE)} where"
+        "free blocks where the request belongs add up to it, and none is as large; at"
+        f" least {share_text(MAJOR_FREE)} of the memory available to torch, or"
+        f" {share_text(MUCH_FREE)} where"
         " requests as large were served before",
         ("free_blocks", "largest_free", "unused"),
         (_defragment(case),),
@@ -178,8 +179,8 @@ def private_pools(case: Case) -> Suspect | None:
         weight[0],
         f"{size_text(unused)} was free in {pools}, as CUDA graphs and"
         " torch.cuda.MemPool make them, and this request may not be served from there.",
-        "what is free in private pools covers what the device lacked, from"
-        f" {share_text(MAJOR)} of the room on",
+        "what is free in private pools covers what the device lacked, and is at least"
+        f" {share_text(MAJOR)} of the memory available to torch",
         ("private_free", "private_pools"),
         advice or (share,),
         holds=weight[1],
@@ -210,8 +211,9 @@ def pending_free(case: Case) -> Suspect | None:
         size,
         weight[0],
         why,
-        "what was freed, and another stream may still use, covers what the device"
-        f" lacked, from {share_text(MAJOR)} of the room on",
+        f"what was freed, and another stream may still use, covers what the device"
+        f" lacked, and is at least {share_text(MAJOR)} of the memory available to"
+        f" torch",
         ("pending_free",),
         (
             advice_of(

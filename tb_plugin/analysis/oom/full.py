@@ -52,8 +52,8 @@ def really_full(case: Case) -> Suspect:
         0,
         is_major=False,
         why=_with_holders(case, _full_text(case.facts)),
-        rule=f"live memory takes {share_text(FULL)} of the room, or"
-        f" {share_text(FULL_WITH)} with the request, and no other cause is major",
+        rule=f"live memory takes {share_text(FULL)} of the memory available to torch,"
+        f" or {share_text(FULL_WITH)} with the request, and no other cause is major",
         decisive=("held", "full"),
         advice=(*live_advice(case), *_longer(case), *_smaller(case)),
     )
@@ -62,27 +62,27 @@ def really_full(case: Case) -> Suspect:
 def _full_text(facts: OomFacts) -> str:
     held, share, room = facts.held_bytes, full_share(facts), facts.room_bytes
     if held is None or share is None or room is None:
-        return "what was live filled the device."
+        return "live memory filled the device."
     wanted, asked = wanted_share(facts), facts.requested_bytes
     is_known = facts.capacity_bytes is not None or facts.limit_bytes is not None
-    if_all = "" if is_known else "it was full, if this is all the device had; "
+    if_all = "" if is_known else "the device was full, if this was all of its memory; "
     card = "" if is_known else _card_text(room)
     if share < FULL and wanted is not None and asked is not None:
         # Live memory alone does not fill it: the request is part of what does.
         return (
-            f"{if_all}{size_text(held)} were live, and with this request it would be"
+            f"{if_all}{size_text(held)} was live, and with this request it would be"
             f" {size_text(held + asked)}, {share_text(wanted)} of the {size_text(room)}"
-            f" that torch could have{card}; the step needs more memory than there is in"
-            " pieces of that size."
+            f" available to torch{card}; the step needs more memory than there is in"
+            f" pieces of that size."
         )
     of = share_text(min(share, 1.0))
     if is_known:
         return (
-            f"it was really full, {size_text(held)} were live, {of} of what torch could"
-            " have."
+            f"the device was full, {size_text(held)} was live, {of} of the memory"
+            f" available to torch."
         )
     return (
-        f"{if_all}{size_text(held)} were live, {of} of the {size_text(room)} that torch"
+        f"{if_all}{size_text(held)} was live, {of} of the {size_text(room)} that torch"
         f" had or could get{card}."
     )
 
@@ -140,11 +140,9 @@ def process_limit(case: Case) -> Suspect:
     facts = case.facts
     held, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
     about = "" if facts.limit_bytes is not None else "about "
-    why = "what this process may take was used up."
+    why = "this process had used up its limit."
     if held is not None and room is not None:
-        why = (
-            f"{size_text(held)} were live of the {about}{size_text(room)} it may take."
-        )
+        why = f"{size_text(held)} was live of the {about}{size_text(room)} it may take."
     raised = advice_of(
         "The device had room: raise the limit on this process"
         " (torch.cuda.set_per_process_memory_fraction), or remove it.",
@@ -167,15 +165,15 @@ def process_limit(case: Case) -> Suspect:
 def unsure(case: Case) -> Suspect:
     """Nothing that is known says why."""
     share = full_share(case.facts)
-    why = "what was recorded does not tell why that failed."
+    why = "the recording does not show why."
     if share is not None:
         why = (
-            f"only {share_text(share)} of what torch could have was live, and nothing"
-            " that was recorded tells why the request failed."
+            f"only {share_text(share)} of the memory available to torch was live, and"
+            " the recording does not show why the request failed."
         )
     record = advice_of(
-        "Record the allocator's history: it tells free blocks, growth and which lines"
-        " hold what.",
+        "Record the allocator's history: it shows free blocks, growth and which lines"
+        " hold memory.",
         None,
     )
     return Suspect(
@@ -199,7 +197,7 @@ def _with_holders(case: Case, why: str) -> str:
     who = _who(case)
     if not who:
         return why
-    briefly = re.sub(r" of the .* that were live", " of that", who)
+    briefly = re.sub(r" of the .* that was live", " of that", who)
     return f"{why.removesuffix('.')}; {briefly}."
 
 
@@ -223,14 +221,14 @@ def _named(holders: Sequence[Holder]) -> list[Holder]:
 
 
 def _who(case: Case) -> str:
-    """`94.7 % of the 78.3 GiB that were live came from four source lines`."""
+    """`94.7 % of the 78.3 GiB that was live came from four source lines`."""
     named = _named(case.holders)
     if not named or not case.live_bytes:
         return ""
     lines = f"{_NUMBERS[len(named)]} source line{'' if len(named) == 1 else 's'}"
     share = share_text(sum(one.share for one in named))
     return (
-        f"{share} of the {size_text(case.live_bytes)} that were live came from {lines}"
+        f"{share} of the {size_text(case.live_bytes)} that was live came from {lines}"
     )
 
 

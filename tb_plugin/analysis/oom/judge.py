@@ -179,7 +179,8 @@ def survived_text(num_earlier: int, num_later: int) -> str:
             f" The program had survived {num_earlier:,} out-of-memory errors before it."
         )
     if num_later >= GOES_ON:
-        words += f" It went on after this one too: {num_later:,} allocations followed."
+        words += f" The program went on after this one too: {num_later:,} allocations"
+        " followed."
     return words
 
 
@@ -192,8 +193,8 @@ def _ended_text(facts: OomFacts, message: str) -> str:
         return f"{words}; how much memory it held was not recorded."
     of = ""
     if share is not None and facts.room_bytes is not None:
-        of = f" of the {size_text(facts.room_bytes)} that torch could have"
-    return f"{words} while {size_text(held)} were live{of}."
+        of = f" of the {size_text(facts.room_bytes)} available to torch"
+    return f"{words} while {size_text(held)} was live{of}."
 
 
 def held_by(case: Case) -> tuple[HeldBy, ...]:

@@ -52,7 +52,7 @@ def single_giant(case: Case) -> Suspect | None:
         beyond >= MAJOR * room,
         why + ".",
         f"{GIANT:g} times as large as any request before, while {share_text(SPARE)} of"
-        " the room was not in use; or larger than the device",
+        f" the memory available to torch was not in use; or larger than the device",
         ("requested", "largest_before"),
         (
             advice_of(
@@ -86,7 +86,7 @@ def non_torch(case: Case) -> Suspect | None:
     else:
         why = (
             f"at least {size_text(beyond)} that torch had reserved before was used by"
-            " something else."
+            f" other processes or libraries."
         )
     return Suspect(
         "non_torch",
@@ -151,8 +151,8 @@ def growth(case: Case) -> Suspect | None:
         weight[0],
         f"memory retained across {word}s filled {what}, {size_text(taken)}{by}, growing"
         f" {rate}.",
-        f"what was retained covers what the device lacked, from {share_text(MAJOR)} of"
-        " the room on",
+        f"what was retained covers the shortage, and is at least {share_text(MAJOR)} of"
+        f" the memory available to torch",
         ("growth", "growth_per_round"),
         advice(f"Find what retains memory from {word} to {word}{at}"),
         advice(f"Some memory is kept by every {word} as well{at}"),
@@ -187,8 +187,8 @@ def imbalance(case: Case) -> Suspect | None:
         above >= MAJOR * room,
         f"this rank held {size_text(above)} more than the median peak of its {peers},"
         f" {size_text(median)}.",
-        f"{UNEVEN:g} times the median of the peers' peaks, which would have been served;"
-        f" from {share_text(MAJOR)} of the room on",
+        f"{UNEVEN:g} times the median of the peers' peaks, which would have been"
+        f" served; at least {share_text(MAJOR)} of the memory available to torch",
         ("above_peers", "median_peer"),
         (
             advice_of(

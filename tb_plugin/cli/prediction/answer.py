@@ -31,7 +31,7 @@ EXIT_CODES: Final[Mapping[Fit, int]] = {
     "fits": 0,
     "does not fit": 1,
     "cannot say": 2,
-    "too close to say": 3,
+    "too close to call": 3,
 }
 
 _MAX_PLACES: Final = 8

@@ -33,7 +33,7 @@ _MAX_OUTPUT: Final = 800
 """Of what a program printed before it failed."""
 _BEST_FIRST: Final[tuple[Fit, ...]] = (
     "fits",
-    "too close to say",
+    "too close to call",
     "does not fit",
     "cannot say",
 )

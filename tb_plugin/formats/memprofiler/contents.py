@@ -139,7 +139,7 @@ def _report_problems(
     salvaged = f"{len(report.states.state):,} states of modules"
     errors = []
     if report.is_cut:
-        errors.append(UnreadableError(cut, where, "What stands before is shown."))
+        errors.append(UnreadableError(cut, where, "Everything before that is shown."))
     if report.left_out.num:
         errors.append(report.left_out.error())
     return [_problem(file, error, salvaged=salvaged) for error in errors]

@@ -91,7 +91,7 @@ def _read_snaps(events: Events, stats: Stats) -> None:
                     events.skip(value)
         else:
             found = shown(value_of(event))
-            stats.left_out.add(f"{shown(key)} is {found}, no mapping of statistics")
+            stats.left_out.add(f"{shown(key)} is {found}, not a mapping of statistics")
             events.skip(event)
 
 
@@ -163,7 +163,7 @@ def read_pickle(data: bytes) -> Stats:
         UnreadableError: it is cut off, damaged, or no mapping of snaps.
     """
     if data[:1] != _PROTO:
-        what = "The pickle cannot be read: it does not begin as one."
+        what = "The file cannot be read: it does not start like a pickle."
         raise UnreadableError(what, "byte 0", _REMEDY)
     try:
         root = _StatsMachine(Window(io.BytesIO(data))).run()
@@ -183,7 +183,7 @@ def read_pickle(data: bytes) -> Stats:
     for key, snap in root.items():
         if not isinstance(snap, dict):
             stats.left_out.add(
-                f"{shown(key)} is {shown(snap)}, no mapping of statistics"
+                f"{shown(key)} is {shown(snap)}, not a mapping of statistics"
             )
             continue
         values = stats.begin(key)

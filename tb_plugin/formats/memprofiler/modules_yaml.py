@@ -130,7 +130,7 @@ def _skip_to_mapping(events: Events) -> None:
     while isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)):
         event = events.take()
     if not isinstance(event, yaml.MappingStartEvent):
-        raise UnreadableError("The file is no mapping of calls.", "", _REMEDY)
+        raise UnreadableError("The file is not a mapping of calls.", "", _REMEDY)
 
 
 def _read(events: Events, rows: Rows) -> None:
@@ -151,7 +151,7 @@ def _read_module(events: Events, fqn: object, event: yaml.Event, rows: Rows) -> 
     for name, calls in _mapping(events, event, rows):
         state = state_of(name) if isinstance(name, str) else None
         if place is None or state is None:
-            rows.leave_out(f"{shown(name)} is no state of a module")
+            rows.leave_out(f"{shown(name)} is not a state of a module")
             events.skip(calls)
             continue
         for number, devices in enumerate(_sequence(events, calls, rows)):

@@ -106,7 +106,7 @@ class _Parser:
     def _take_size(self, text: str) -> None:
         label, colon, size = text.rpartition(":")
         if self._row is None or not colon:
-            self._leave_out(f"{shown(text)} is no line of a report")
+            self._leave_out(f"{shown(text)} is not a line of a report")
         else:
             self._put(self._row, label.strip(), size)
 
@@ -141,7 +141,7 @@ class _Parser:
             match = _STATE_AND_CALL.fullmatch(where)
             state = state_of(match[1]) if match is not None else None
             if match is None or state is None:
-                self._leave_out(f"{shown(where)} is no state of a module")
+                self._leave_out(f"{shown(where)} is not a state of a module")
                 self._state = -1
             else:
                 self._state = ALL_STATES.index(state)

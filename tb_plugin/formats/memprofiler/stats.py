@@ -107,7 +107,9 @@ class Stats:
         if value is None:
             return
         if not isinstance(name, str) or len(name) > _MAX_TEXT:
-            self.left_out.add(f"{shown(key)}: {shown(name)} is no name of a statistic")
+            self.left_out.add(
+                f"{shown(key)}: {shown(name)} is not the name of a statistic"
+            )
         elif type(value) not in (int, float):
             self.left_out.add(
                 f"{shown(key)}: {shown(name)} is no number: {shown(value)}"

@@ -109,7 +109,8 @@ def _broken(error: Exception) -> UnreadableError:
     return UnreadableError(
         f"The file is no YAML from here on: {str(what)[:200]}.",
         where,
-        "It may have been cut off while it was written; what stands before is shown.",
+        "It may have been cut off while it was written; everything before that is"
+        " shown.",
     )
 
 

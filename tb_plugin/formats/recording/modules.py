@@ -71,7 +71,7 @@ class CaptureFacts:
     num_repaired: int = 0
     """Values in the file that mean nothing."""
     num_negative: int = 0
-    """Moments at which more was freed than had been allocated."""
+    """Moments at which more memory was freed than had been allocated."""
 
     @property
     def has_held(self) -> bool:

@@ -287,7 +287,7 @@ class Gathering:
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            what = "values of counters that are no numbers are not shown"
+            what = "values of counters that are not numbers are not shown"
             self.problems.note(what, 1, clean(names[0])[:_MAX_LABEL])
             return
         key = (track, clean(names[0])[:_MAX_LABEL], clean(names[1])[:_MAX_LABEL])

@@ -33,7 +33,7 @@ _MAX_TEXT: Final = 1024
 _BASE: Final = "baseTimeNanoseconds"
 _MOST_NS: Final = 2**62
 _BLANK: Final = b" \t\r\n\0"
-_FOLLOWS: Final = "What follows its events cannot be read as JSON; it is not shown."
+_FOLLOWS: Final = "The part after its events is not valid JSON; it is not shown."
 
 
 def top_level(around: Around) -> tuple[dict[str, Any], str]:
@@ -43,7 +43,7 @@ def top_level(around: Around) -> tuple[dict[str, Any], str]:
     before = around.head + b"[]}"
     whole = around.head + b"[]" + around.tail.rstrip(_BLANK)
     texts = ((whole, ""),) if around.ended else ()
-    told = "What stands before its events cannot be read as JSON; it is not shown."
+    told = "The part before its events is not valid JSON; it is not shown."
     for text, problem in (*texts, (before, _FOLLOWS if around.ended else "")):
         for attempt in (text, *repairs(text)):
             found = plain(attempt)
@@ -199,7 +199,7 @@ def refused(start: bytes) -> RefusedError:
         what = "Its events stand in no list: it has no `traceEvents`."
         remedy = "Put them into a list, with commas between them: [...]."
         return RefusedError(what, 0, remedy=remedy)
-    what = "It has no `traceEvents`: it is no trace."
+    what = "It has no `traceEvents`: it is not a trace."
     return RefusedError(what, 0, remedy=REMEDY)
 
 

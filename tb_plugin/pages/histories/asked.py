@@ -160,7 +160,7 @@ def find(reading: Reading, query: HistoryQuery) -> FoundHistory:
         if not reading.goes_on:
             raise
         raise NotReadyError(
-            "The run is still being read: the history was not met yet.",
+            "The run is still being read: this history has not been found yet.",
             error.where,
             "Ask again in a moment.",
         ) from None

@@ -46,16 +46,16 @@ _MAX_TRIES: Final = 4
 
 _DOUBTS: Final = (
     (
-        "{} values of this capture mean nothing and were left out or set right.",
+        "{} invalid values of this capture were left out or corrected.",
         "The file was damaged or changed: sums may be off. Record it again.",
     ),
     (
-        "At {} moments more was freed than had been allocated.",
+        "At {} moments more memory was freed than had been allocated.",
         "What was allocated before it is partly unknown: trust differences, not totals.",
     ),
     (
         "{} events did not fit into the log and are missing.",
-        "Numbers are right up to where it was full: track a smaller function.",
+        "Numbers are right up to that point: track a smaller function.",
     ),
 )
 """What is wrong and what to do, for values that mean nothing, negative sums, and events
@@ -267,11 +267,11 @@ def absent_of(
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
     if choice is None and not reader.has_listed(run):
-        reading = "No memory of modules was found yet: files are still being read."
+        reading = "No module memory has been found yet: files are still being read."
         wait = "Wait a moment: each refresh of the page reads on."
         found = Recorded(KIND, "absent", len(run.ranks), reading, wait)
         return (*why_absent(run, KIND), found)
-    without = "This run was recorded without the memory of modules."
+    without = "This run was recorded without module memory."
     return why_absent(
         run,
         KIND,

@@ -249,5 +249,5 @@ def _nothing_to_show(
         return NotFoundError(problem.what, problem.where, problem.remedy)
     said = absent_of(reader, run, choice)[0]
     return NotFoundError(
-        said.reason or "This run has no memory of modules.", KIND, said.remedy
+        said.reason or "This run has no module memory.", KIND, said.remedy
     )

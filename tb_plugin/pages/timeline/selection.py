@@ -128,7 +128,7 @@ def chosen_ranks(run: Run, query: RanksQuery) -> list[int]:
 def which_ranks(run: Run) -> str:
     """The ranks there are, for who asked for another one."""
     if not run.ranks:
-        return "The names of the run's files tell no rank: ask for none."
+        return "The names of the run's files hold no rank: leave the rank out."
     return f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}."
 
 

@@ -251,8 +251,7 @@ def _coarser(run: Run, query: TimelineQuery, budget: Budget) -> tuple[Problem, .
             path=run.found.shown_folder,
             what="The picture is coarser than the data: reading all of it would take"
             " too long.",
-            salvaged="Every peak is in the picture, at the grain that was kept while"
-            " writing.",
+            salvaged="Every peak is shown, at the resolution that was recorded.",
             remedy="Zoom in, or choose fewer ranks.",
         ),
     )

@@ -74,10 +74,10 @@ def plan_of(outside=None) -> Plan:
     ("made", "fit"),
     [
         ({"reserved": 23.3}, "fits"),
-        ({"reserved": 23.4}, "too close to say"),
+        ({"reserved": 23.4}, "too close to call"),
         ({"reserved": 23.4, "outside": 400 << 20}, "fits"),
         ({"reserved": 10, "ended": "out_of_memory", "ooms": 1}, "does not fit"),
-        ({"reserved": 10, "ooms": 2}, "too close to say"),
+        ({"reserved": 10, "ooms": 2}, "too close to call"),
         ({"reserved": 10, "ended": "finished"}, "fits"),
         ({"reserved": 10, "ended": "raised", "error": "ValueError: x"}, "cannot say"),
         ({"reserved": 10, "ended": ""}, "cannot say"),
@@ -95,7 +95,7 @@ def test_the_worst_of_several_ranks_counts():
     def of(*answers: Judged) -> str:
         return worst(one.fit for one in answers)
 
-    assert of(fits, close) == "too close to say"
+    assert of(fits, close) == "too close to call"
     assert of(fits, broken, close) == "cannot say"
     assert of(fits, broken, fails) == "does not fit"
 

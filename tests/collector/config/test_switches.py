@@ -96,7 +96,7 @@ def test_what_is_recorded_says_that_it_was_on(tmp_path):
         ({"dumps_dir": "/x"}, "without 'dumps'. Name those"),
         (
             {"torch_profiler": {"stacks_metric": "self_device"}},
-            "says nothing without 'torch_profiler.stacks_filename'",
+            "has no effect without 'torch_profiler.stacks_filename'",
         ),
     ],
 )

@@ -265,7 +265,9 @@ def test_what_is_no_number_and_no_state_is_refused_with_a_word(
             pass
     assert len(named(read_only_file(tmp_path / "run"), "x")) == 1
     said = " ".join(caplog.messages)
-    assert "'sometimes' is no state of the schedule. Use skip, warmup, active" in said
+    assert (
+        "'sometimes' is not a state of the schedule. Use skip, warmup, active" in said
+    )
     assert "log takes numbers of 64 bits, got a str for odd" in said
 
 

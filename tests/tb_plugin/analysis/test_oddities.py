@@ -60,7 +60,7 @@ def test_what_the_allocator_model_did_has_none(model):
         ("blocks that reach out of their segment", {"total_size": 1024}),
         ("blocks that reach out of their segment", {"address": 4352}),
         (
-            "allocations that nothing freed, and that no block at the end is of",
+            "allocations that were never freed and are missing at the end",
             {"events": [("alloc", 65536)]},
         ),
         (
@@ -72,11 +72,11 @@ def test_what_the_allocator_model_did_has_none(model):
             {"events": [("segment_free", 8192), ("segment_free", 8192)]},
         ),
         (
-            "moments at which more was given back to the device than was reserved",
+            "moments at which more memory was released to the device than was reserved",
             {"events": [("segment_alloc", 4096)] * 9},
         ),
         (
-            "moments at which more was freed than lived",
+            "moments at which more memory was freed than was live",
             {"events": [("alloc", 4096)] * 3, "blocks": ()},
         ),
     ],

@@ -142,7 +142,7 @@ def test_a_history_of_an_error_alone():
 
 @pytest.mark.skipif(not CRASH.is_file(), reason="the recorded snapshots are not here")
 def test_a_real_crash_is_judged_by_the_moment_it_happened():
-    """Its end holds 0.38 GiB; at the error 78.3 GiB were live, in four lines."""
+    """Its end holds 0.38 GiB; at the error 78.3 GiB was live, in four lines."""
     snapshot = snapshot_of(read_snapshot(CRASH))
     replay = Replay(snapshot, snapshot.device(1))
     (event,) = replay.device.events.of_action(OOM).tolist()

@@ -38,7 +38,9 @@ def test_a_moment_is_what_the_model_held(model):
         state = replay.at(moment)
         segments, blocks = state_rows(state)
         assert segments == truth[0]
-        assumed = state.oddities.get("rests of blocks from before that are not known")
+        assumed = state.oddities.get(
+            "remainders of unknown blocks from before the recording"
+        )
         if assumed is None and (
             known or model.text in ("", "expandable_segments:True")
         ):
@@ -136,7 +138,7 @@ def test_recorded_snapshots_fit_together_at_every_moment(name):
             state = replay.at(moment)
             check(state)
             assert not set(state.oddities) - {
-                "rests of blocks from before that are not known"
+                "remainders of unknown blocks from before the recording"
             }
             expected = levels.after[moment] if moment >= 0 else levels.first
             assert state.reserved_bytes == expected

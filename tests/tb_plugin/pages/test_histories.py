@@ -343,7 +343,7 @@ def test_a_trace_that_makes_no_sense_is_drawn_and_counted(run, snapshot):
         "sizes that no memory has",
         "times that go back",
         "actions that are not known",
-        "allocations that nothing freed, and that no block at the end is of",
+        "allocations that were never freed and are missing at the end",
     }
     for query in ({}, {"axis": "time"}, {"order": "allocation", "colour": "age"}):
         tile = asked.get("allocations", **query)

@@ -89,7 +89,7 @@ def test_the_ledger_has_the_estimates_as_ranges_and_the_total(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("reserved", "fit"),
-    [(79 * GIB, "fits"), (79 * GIB + 500 * MIB, "too close to say")],
+    [(79 * GIB, "fits"), (79 * GIB + 500 * MIB, "too close to call")],
 )
 def test_the_rule_is_that_of_the_command_line(run, tmp_path, reserved, fit):
     one = prediction(reserved)
@@ -125,7 +125,7 @@ def test_ranks_on_one_device_are_added_up(run, tmp_path):
     recorded(run, 0, BEGUN, prediction(40 * GIB, host=0))
     recorded(run, 1, BEGUN, prediction(39 * GIB, host=0))
     for found in (overview(tmp_path)[0], overview(tmp_path, rank=1)[0]):
-        assert found["prediction"]["fit"] == "too close to say"
+        assert found["prediction"]["fit"] == "too close to call"
         (device,) = found["prediction"]["devices"]
         assert device["needed_low_bytes"] == 79 * GIB + 2 * CONTEXT.low
         assert device["needed_high_bytes"] == 79 * GIB + 2 * CONTEXT.high
@@ -174,7 +174,7 @@ def test_the_report_says_the_same(run, tmp_path, capsys):
 
     recorded(run, 0, BEGUN, prediction(79 * GIB + 500 * MIB))
     markdown = printed("--md")
-    assert "## too close to say: with the high ends" in markdown
+    assert "## too close to call: with the high ends" in markdown
     assert "as in --outside 1.2GiB, to decide" in markdown
     assert "| + CUDA context and kernels | 450.00 MiB - 750.00 MiB |" in markdown
     assert "| needed | 79.93 GiB - 80.22 GiB | of 80.00 GiB |" in markdown

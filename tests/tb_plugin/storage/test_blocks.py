@@ -133,7 +133,7 @@ def test_a_store_that_is_away_is_not_asked_at_once_again():
 
 def test_one_file_that_is_refused_keeps_nobody_from_others():
     store = Store()
-    store.error = StorageError("The store refused to let us in", "x", 13)
+    store.error = StorageError("The store denied access", "x", 13)
     with pytest.raises(StorageError):
         store.read(0, 10)
     store.error = None

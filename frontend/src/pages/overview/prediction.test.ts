@@ -101,12 +101,12 @@ describe("the ledger of a virtual run", () => {
   it("says the answer in a word, why, and what would decide", () => {
     expect(fitLook(prediction())).toMatchObject({ word: "Fits", tone: "ok" });
     const close = prediction({
-      fit: "too close to say",
+      fit: "too close to call",
       decides: "--outside decides",
       rank: 3,
       numRanks: 8,
     });
-    expect(fitLook(close)).toMatchObject({ word: "Too close to say", tone: "warn" });
+    expect(fitLook(close)).toMatchObject({ word: "Too close to call", tone: "warn" });
     expect(fitSentences(close)).toEqual([
       "Rank 3, the worst of 8: it leaves 3.27 GiB free.",
       "--outside decides.",

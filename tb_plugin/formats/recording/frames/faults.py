@@ -65,7 +65,7 @@ class Faults:
             "warning",
             f"A part of the file is damaged: {what}.",
             f"bytes {offset} to {end}",
-            "Nothing can bring it back; check the disk if this keeps happening.",
+            "It cannot be recovered; check the disk if this keeps happening.",
         )
         if len(self.found) < _MAX_FAULTS:
             self._damage[fault] = (offset, end, is_named)

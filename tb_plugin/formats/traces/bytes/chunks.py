@@ -213,7 +213,7 @@ class Chunks:
             return False
         if around.num_lists >= _MAX_LISTS:
             raise RefusedError(
-                f"It has more than {_MAX_LISTS} lists of events: it is no trace.",
+                f"It has more than {_MAX_LISTS} lists of events: it is not a trace.",
                 self._offset,
                 remedy=REMEDY,
             )

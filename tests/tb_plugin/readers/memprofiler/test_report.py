@@ -230,7 +230,9 @@ def test_what_is_no_report_is_refused_with_the_first_strange_line():
         with pytest.raises(UnreadableError) as caught:
             read_report(text.encode())
         assert caught.value.remedy
-    with pytest.raises(UnreadableError, match="line 1: hello is no line of a report"):
+    with pytest.raises(
+        UnreadableError, match="line 1: hello is not a line of a report"
+    ):
         read_report(b"hello\n")
 
 

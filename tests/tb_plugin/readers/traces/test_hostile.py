@@ -202,7 +202,7 @@ def test_what_follows_the_events_and_cannot_be_read_is_said(after):
     trace = read(document([event("a")])[:-1] + after)
     assert names_of(trace) == ["a"]
     assert problems_of(trace) == {
-        "What follows its events cannot be read as JSON; it is not shown.": 1
+        "The part after its events is not valid JSON; it is not shown.": 1
     }
 
 
