@@ -82,10 +82,12 @@ export class FlameTree {
 /** Frames from the root to the leaf. */
 export type FramePath = Int32Array | readonly number[];
 
+/** A tree in any order; parents stand before their children. */
 interface Draft {
-  readonly frame: number[];
-  readonly parent: number[];
-  readonly weight: number[];
+  readonly frame: ArrayLike<number>;
+  readonly parent: ArrayLike<number>;
+  readonly weight: ArrayLike<number>;
+  /** As of a `FlameTree`. */
   readonly leaf: Int32Array;
 }
 
@@ -130,7 +132,20 @@ export function buildFlame(
   paths: readonly FramePath[],
   weights: ArrayLike<number>,
 ): FlameTree {
-  const { frame, parent, weight, leaf } = draft(paths, weights);
+  return ordered(draft(paths, weights));
+}
+
+/** A tree that is known already, below a root: its nodes are the frames. */
+export function nestedFlame(parent: Int32Array, weights: Float64Array): FlameTree {
+  return ordered({
+    frame: [ROOT_FRAME, ...parent.keys()],
+    parent: [-1, ...parent.map((up) => up + 1)],
+    weight: [0, ...weights],
+    leaf: new Int32Array(0),
+  });
+}
+
+function ordered({ frame, parent, weight, leaf }: Draft): FlameTree {
   const num = frame.length;
   const children: number[][] = Array.from({ length: num }, () => []);
   for (let node = 1; node < num; node += 1) children[parent[node] ?? 0]?.push(node);

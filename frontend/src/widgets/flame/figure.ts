@@ -2,20 +2,16 @@
 
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { CallStacks } from "../../model/stacks/call_stacks";
-import { flameBoxes } from "../../model/stacks/flame_tree";
 import type { Table } from "../../model/table";
 import { figureOf } from "../export/figure";
 import type { Figure } from "../export/source";
-import { FlameLabels, LEAST_BOX_PX, rootText, ROW_PX, zoomedNode } from "./layout";
+import { FlameLabels, placed } from "./layout";
 import { paintFlame } from "./paint";
-import type { FlameData } from "./types";
+import type { FlameData, FlameShape, FrameNames } from "./types";
 
-export interface FlameFigure {
+export interface FlameFigure extends FlameShape {
   readonly data: FlameData;
-  readonly stacks: CallStacks;
-  /** The frames from the root that is zoomed to. */
-  readonly zoom: readonly number[];
+  readonly stacks: FrameNames;
   readonly title: string;
   /** What colours mean, below the picture. */
   readonly key: readonly (readonly [colour: string, words: string])[];
@@ -25,21 +21,16 @@ export interface FlameFigure {
 }
 
 export function flameFigure(of: FlameFigure): Figure {
-  const { data, theme, widthPx, title } = of;
-  const root = zoomedNode(data.tree, of.zoom);
-  const boxes = flameBoxes(data.tree, data.values, root, LEAST_BOX_PX / widthPx);
-  const heightPx = boxes.numRows * ROW_PX;
+  const { data, theme, byteUnit, widthPx, title } = of;
+  const all = placed(data, of, widthPx);
+  const heightPx = all.totalPx;
   return figureOf({
     ...{ title, theme, widthPx, heightPx },
     paint: (pen) => {
       const labels = new FlameLabels(of.stacks, (text) => pen.measureText(text).width);
-      const whole = { heightPx, totalPx: heightPx, scrollPx: 0, upwards: false };
-      const plain = { hideRoot: false, found: null, hovered: -1, selected: -1 };
-      const words = rootText(data, of.byteUnit);
+      const whole = { scrollPx: 0, found: null, hovered: -1, selected: -1 };
       paintFlame(pen, {
-        ...{ data, boxes, labels, theme, widthPx, rootText: words },
-        ...whole,
-        ...plain,
+        ...{ ...all, ...whole, labels, theme, byteUnit, widthPx, heightPx },
       });
     },
     legend: of.key.map(([colour, label]) => ({ colour, label })),
@@ -49,7 +40,7 @@ export function flameFigure(of: FlameFigure): Figure {
 /** Every stack of a tree with what it holds itself; of a difference, on both sides. */
 export function flameTable(
   { tree, values, change }: FlameData,
-  stacks: CallStacks,
+  stacks: FrameNames,
 ): Table {
   const own = (of: Float64Array): Float64Array => {
     const left = Float64Array.from(of);

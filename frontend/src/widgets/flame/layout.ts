@@ -1,14 +1,19 @@
 /** Boxes, labels and colours of a flamegraph; pure. */
 
-import { formatBytes, type ByteUnit } from "../../base/bytes";
+import { formatShare, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { divergingColours } from "../../model/category";
-import type { CallStacks } from "../../model/stacks/call_stacks";
-import { ROOT_FRAME, type FlameTree } from "../../model/stacks/flame_tree";
+import {
+  flameBoxes,
+  ROOT_FRAME,
+  type FlameBoxes,
+  type FlameTree,
+} from "../../model/stacks/flame_tree";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned } from "../../model/words/signed";
 import { hexOf, pixelOf } from "../../render/palette";
 import { inkOn, mixed } from "../block_stack/colours";
-import type { FlameData } from "./types";
+import type { FlameData, FlameShape, FrameNames } from "./types";
 
 export const ROW_PX = 18;
 /** Boxes below it are left out with all they hold. */
@@ -62,14 +67,70 @@ export function boxInks(): (fill: string) => string {
   };
 }
 
-/** What stands in the root's box: all bytes, of a difference by how many they differ. */
+/** The boxes in sight, and where their rows stand. */
+export interface Placed {
+  readonly data: FlameData;
+  readonly boxes: FlameBoxes;
+  /** The node that is zoomed to. */
+  readonly root: number;
+  /** CSS px of all rows. */
+  readonly totalPx: number;
+  readonly upwards: boolean;
+  readonly hideRoot: boolean;
+}
+
+/** At least `heightPx`, where boxes stand on its bottom. */
+export function placed(
+  data: FlameData,
+  { zoom, upwards = false, hideRoot = false }: FlameShape,
+  widthPx: number,
+  heightPx = 0,
+): Placed {
+  const root = zoomedNode(data.tree, zoom);
+  const boxes = flameBoxes(data.tree, data.values, root, LEAST_BOX_PX / widthPx);
+  const rowsPx = Math.max(1, boxes.numRows - Number(hideRoot)) * ROW_PX;
+  const totalPx = upwards ? Math.max(rowsPx, heightPx) : rowsPx;
+  return { data, boxes, root, totalPx, upwards, hideRoot };
+}
+
+/** What the box of a node says: its name, its value, and its shares or both sides. */
+export function nodeWords(
+  { data, root }: Placed,
+  node: number,
+  stacks: FrameNames,
+  byteUnit: ByteUnit,
+): readonly string[] {
+  const { tree, values, change, unit = "bytes" } = data;
+  const text = (value: number): string => formatQuantity(value, unit, byteUnit);
+  const frame = tree.frame[node] ?? ROOT_FRAME;
+  const name = frame === ROOT_FRAME ? data.title : stacks.frameLabel(frame);
+  const value = values[node] ?? 0;
+  if (change !== null) {
+    const [before, after] = [change.before[node] ?? 0, change.after[node] ?? 0];
+    const [earlier, later] = change.names ?? ["before", "after"];
+    return [
+      name,
+      formatSigned(after - before, unit, byteUnit),
+      `${text(before)} ${earlier}, ${text(after)} ${later}`,
+    ];
+  }
+  const shares = [`${formatShare(value, values[0] ?? 0)} of all`];
+  if (root > 0) {
+    shares.push(`${formatShare(value, values[root] ?? 0)} of what is zoomed to`);
+  }
+  return [name, `${text(value)} (${formatExact(value, unit)})`, ...shares];
+}
+
+/** What stands in the root's box: all of it, of a difference by how much both differ. */
 export function rootText(
-  { title, values, change }: FlameData,
+  { title, values, change, unit = "bytes" }: FlameData,
   byteUnit: ByteUnit,
 ): string {
-  if (change === null) return `${title}: ${formatBytes(values[0] ?? 0, byteUnit)}`;
+  if (change === null) {
+    return `${title}: ${formatQuantity(values[0] ?? 0, unit, byteUnit)}`;
+  }
   const by = (change.after[0] ?? 0) - (change.before[0] ?? 0);
-  return `${title}: ${formatSigned(by, "bytes", byteUnit)}`;
+  return `${title}: ${formatSigned(by, unit, byteUnit)}`;
 }
 
 /** -1 (gone) to 1 (new): the change as a share of the larger side. */
@@ -100,7 +161,7 @@ export class FlameLabels {
   >();
 
   constructor(
-    private readonly stacks: CallStacks,
+    private readonly stacks: Pick<FrameNames, "boxLabel">,
     private readonly widthOf: (text: string) => number,
   ) {}
 
