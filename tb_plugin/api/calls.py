@@ -12,7 +12,6 @@ from tb_plugin.api.base import (
     I32Column,
     Problem,
     RunSummary,
-    U8Column,
     Unit,
 )
 from tb_plugin.api.overview import Recorded
@@ -47,8 +46,8 @@ class FunctionCalls(Columns, frozen=True):
     """NaN where there is no snap of the start."""
     end_ms: F64Column
     """NaN where there is no snap of the end, e.g. because the process died inside."""
-    kinds: U8Column
-    """Bit 1: snaps, 2: hooks, 4: activations, 8: modules, 16: history."""
+    collected: tuple[str, ...]
+    """What else was, besides snaps: `hooks, history`."""
 
 
 FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
@@ -81,29 +80,21 @@ class FunctionOverRanks(Columns, frozen=True):
     """All that may have the call; more than were read where time did not allow all."""
 
 
-class ModuleNames(Struct, frozen=True):
-    """Modules of one capture, by their `named_modules()` path; the root's is empty."""
-
-    paths: tuple[str, ...]
-    types: tuple[str, ...]
-    """Class names; as many as paths."""
-
-
 class HookAttribute(Columns, frozen=True):
     """What hooks set on modules under one name."""
 
     name: str
     unit: Unit
     values: F64Column
-    """One per row of `HookValues.module`; NaN where the module has none."""
+    """One per module; NaN where it has none."""
 
 
 class HookValues(Columns, frozen=True):
     """What hooks said of every module in one call."""
 
-    modules: ModuleNames
-    module: I32Column
-    """Index into `modules`, row by row."""
+    name: tuple[str, ...]
+    """Row by row: its `named_modules()` path, or the root's class."""
+    type: tuple[str, ...]
     attributes: tuple[HookAttribute, ...]
     incomplete: bool
     """The call ended in an error."""
@@ -112,12 +103,11 @@ class HookValues(Columns, frozen=True):
 class SavedActivations(Columns, frozen=True):
     """Tensors that autograd saved for backward in one call, by module and dtype."""
 
-    modules: ModuleNames
-    module: I32Column
-    """Index into `modules`, row by row; -1: saved outside any module."""
-    dtypes: tuple[str, ...]
-    dtype: I32Column
-    """Index into `dtypes`."""
+    name: tuple[str, ...]
+    """As in `HookValues`."""
+    type: tuple[str, ...]
+    """Empty of what was saved outside any module."""
+    dtype: tuple[str, ...]
     num_tensors: F64Column
     bytes: F64Column
     """Of distinct storages, without parameters and their views."""
@@ -156,12 +146,12 @@ class HistoryReference(Struct, frozen=True):
 
 
 class FunctionsResponse(Columns, frozen=True):
-    """Route `/functions` (run, rank, function, phase, attempt, iteration, stat).
+    """Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat).
 
     Memory around calls of functions: which functions, the calls of one of them on one
     rank, and what was collected in one call. What is not asked for, or is not there,
-    has a default: the first function, the lowest rank that has it, the newest call, the
-    allocated bytes, else the first stat. The answer says what it shows.
+    has a default: the first function, the lowest rank that has it, the call nearest to `step`,
+    else the newest one, the allocated bytes, else the first stat. The answer says what it shows.
     """
 
     run: RunSummary

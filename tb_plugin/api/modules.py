@@ -54,11 +54,23 @@ CategoryGroup: TypeAlias = Literal[
 """What has a colour."""
 
 
+class ModuleMoment(Struct, frozen=True):
+    """A state, as the page says it."""
+
+    state: ModuleState
+    words: str
+    group: str
+
+
 class ModuleWindow(Struct, frozen=True):
     """One tracked call of a function, on however many ranks."""
 
     id: str
     """For the parameter `window`; stays the same while the run grows."""
+    words: str
+    """`step 100, iteration 3`."""
+    group: str
+    """Its function, and its phase and attempt where they tell calls apart."""
     function: str
     """`step` for a whole step."""
     phase: str
@@ -114,6 +126,25 @@ class ModuleBaseline(Struct, frozen=True):
     """Ranks that were read for it; of the median, fewer than `of_ranks` where time or
     memory did not allow all."""
     of_ranks: int
+    words: str = ""
+
+
+class ModuleCaveat(Struct, frozen=True):
+    """What a reader must know before trusting the numbers."""
+
+    head: str
+    text: str
+
+
+class ModuleLead(Struct, frozen=True):
+    """What takes most, in a sentence: `before`, the module, `after`."""
+
+    before: str
+    module: str | None
+    """By its fqn; None: the sentence ends with `before`, or names no module."""
+    after: str
+    rest: str
+    """What belongs to no module, and what is compared with."""
 
 
 class ModuleCategory(Columns, frozen=True):
@@ -149,6 +180,10 @@ class ModuleTree(Columns, frozen=True, kw_only=True):
     num_equal: I32Column = NO_I32
     """Its children, where they are numbered and all of one type: layers that one row can
     stand for. Else 0."""
+    fold: I32Column = NO_I32
+    """Row that stands for it among siblings of several types; that row's own is itself.
+    It is no module: `{0,2,…}` is its name, its bytes are the sums of what it stands for.
+    -1: none."""
 
 
 class ModuleUnattributed(Struct, frozen=True):
@@ -187,16 +222,16 @@ class ModuleSplit(Struct, frozen=True):
     largest: ModuleLargest
 
 
-class ModulesResponse(Columns, frozen=True):
+class ModulesResponse(Columns, frozen=True, kw_only=True):
     """Route `/modules`: one rank's memory by module.
 
-    Parameters: run, rank, window, state, call, device, measure, against, against_state,
-    against_window, against_rank. What is not asked for, or is not there, has a default: the
-    window and rank whose step has the highest recorded peak (where none is recorded, the
-    last window), the device that holds most, the window's peak (of reports without the
-    modules' own bytes, `after_post_forward` or the next state that has values); of a
-    module called more than once the call with the highest total. The answer says what it
-    shows.
+    Parameters: run, rank, window, step, state, call, device, measure, against (`median`,
+    `rank:3`, `window:ID`, `state:NAME`). What is not asked for, or is not there, has a
+    default: the window of `step`; else the window and rank whose step has the highest
+    recorded peak (where none is recorded, the last window), the device that holds most,
+    the window's peak (of reports without the modules' own bytes, `after_post_forward` or
+    the next state that has values); of a module called more than once the call with the
+    highest total. The answer says what it shows.
     """
 
     run: RunSummary
@@ -208,51 +243,46 @@ class ModulesResponse(Columns, frozen=True):
     ranks: I32Column
     """Ranks that have this window."""
     rank: int | None
-    state: ModuleState
-    states: tuple[ModuleState, ...]
-    """Those with values in this window."""
+    state: ModuleState = "window_peak"
+    states: tuple[ModuleMoment, ...] = ()
+    """Those with values in this window, in order of time."""
     call: int | None
     """From 0; None: of each module the call with the highest total."""
-    max_calls: int
+    max_calls: int = 0
     """Most calls that any module has at this state."""
-    device: str
-    devices: tuple[str, ...]
-    measure: ModuleMeasure
-    facts: ModuleFacts | None
-    baseline: ModuleBaseline | None
-    tree: ModuleTree
-    num_calls: I32Column
+    device: str = ""
+    devices: tuple[str, ...] = ()
+    measure: ModuleMeasure = "total"
+    facts: ModuleFacts | None = None
+    fact_words: tuple[str, ...] = ()
+    """The facts in short."""
+    caveats: tuple[ModuleCaveat, ...] = ()
+    lead: ModuleLead | None = None
+    baseline: ModuleBaseline | None = None
+    tree: ModuleTree = ModuleTree()  # it is frozen
+    num_calls: I32Column = NO_I32
     """Calls of each module at this state; 0: it has no such state."""
-    call_shown: I32Column
+    call_shown: I32Column = NO_I32
     """Which of them is shown; -1 for none."""
-    time_us: F64Column
+    time_us: F64Column = NO_F64
     """When, since the window began; NaN where unknown."""
-    total_bytes: F64Column
+    total_bytes: F64Column = NO_F64
     """All that the call tracked then; see `ModuleMeasure`."""
-    held_bytes: F64Column
+    held_bytes: F64Column = NO_F64
     """What the module and those below it held of it; NaN where unknown."""
-    own_bytes: F64Column
+    own_bytes: F64Column = NO_F64
     """What the module held by itself: its parameters, gradients, optimizer states and
     what its calls allocated. At one moment for all modules `held_bytes` is this and the
     sum over the module's children."""
-    split: ModuleSplit | None
+    split: ModuleSplit | None = None
     """None where each module has a moment of its own."""
-    baseline_total_bytes: F64Column | None
-    baseline_held_bytes: F64Column | None
-    baseline_own_bytes: F64Column | None
-    categories: tuple[ModuleCategory, ...]
+    baseline_total_bytes: F64Column | None = None
+    baseline_held_bytes: F64Column | None = None
+    baseline_own_bytes: F64Column | None = None
+    categories: tuple[ModuleCategory, ...] = ()
     """Those that occur, in their fixed order; their sum is the measure's."""
     absent: tuple[Recorded, ...]
     problems: tuple[Problem, ...]
-
-
-class ModuleSeries(Columns, frozen=True):
-    """One category beside the sums `total_bytes` and `held_bytes` of what holds it."""
-
-    name: str
-    group: CategoryGroup
-    total_bytes: F64Column
-    held_bytes: F64Column
 
 
 class ModuleOverWindows(Columns, frozen=True):
@@ -262,10 +292,10 @@ class ModuleOverWindows(Columns, frozen=True):
     """ModuleWindow.id."""
     step: F64Column
     """NaN where the window has none."""
+    time_ms: F64Column
     total_bytes: F64Column
     """NaN where the window has no such module or state."""
     held_bytes: F64Column
-    categories: tuple[ModuleSeries, ...]
     of_windows: int
     """All that this rank has; more than are listed where time did not allow all."""
 
@@ -276,7 +306,6 @@ class ModuleOverRanks(Columns, frozen=True):
     rank: I32Column
     total_bytes: F64Column
     held_bytes: F64Column
-    categories: tuple[ModuleSeries, ...]
     of_ranks: int
     """All that have the window; more than are listed where time did not allow all."""
 
@@ -291,7 +320,6 @@ class ModuleMoments(Columns, frozen=True):
     time_us: F64Column
     total_bytes: F64Column
     held_bytes: F64Column
-    categories: tuple[ModuleSeries, ...]
     num_left_out: int
     """Rows of further calls that are not listed."""
 
@@ -363,7 +391,6 @@ class ModuleTimelineResponse(Columns, frozen=True):
     window: str | None
     rank: int | None
     device: str
-    devices: tuple[str, ...]
     axis: Literal["time", "event"]
     x_low: float
     x_high: float
@@ -376,6 +403,3 @@ class ModuleTimelineResponse(Columns, frozen=True):
     categories: tuple[ModuleCategory, ...]
     spans: ModuleSpans
     marks: tuple[ModuleMark, ...]
-    facts: ModuleFacts | None
-    absent: tuple[Recorded, ...]
-    problems: tuple[Problem, ...]

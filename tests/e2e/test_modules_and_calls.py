@@ -87,7 +87,8 @@ CLICK_WHILE_SORTED = """async (table) => {
 
 def rows(page: Page, label: str = "Modules") -> Locator:
     """The rows on screen of a table."""
-    table = tab(page).get_by_label(f"{label}; arrow keys")
+    role = "treegrid" if label == "Modules" else "grid"
+    table = tab(page).get_by_role(role, name=label)
     found = table.locator(".row-table-row")
     found.first.wait_for(timeout=PATIENCE_MS)
     return found
@@ -134,7 +135,7 @@ def test_modules_of_a_real_run_open_sort_and_search(board_of, open_page, profile
     expect(found).to_have_attribute("placeholder", "7 of 12 modules")
     expect(rows(page)).to_have_count(7)
     tab(page).get_by_role("button", name="Own", exact=True).click()
-    hash_holds(page, "sort=-own")
+    hash_holds(page, "sort=own")
     own = texts(page, rows(page), is_by_own_bytes)
     page.reload()
     texts(page, rows(page), lambda found: found == own)
@@ -151,7 +152,7 @@ def test_a_row_that_is_pressed_while_the_rows_change_is_chosen(
     table = tab(page).get_by_label("Modules; arrow keys")
     assert table.evaluate(CLICK_WHILE_SORTED)
     hash_holds(page, "module=Net.layers")
-    hash_holds(page, "sort=-own")
+    hash_holds(page, "sort=own")
     sorted_by = tab(page).get_by_role("columnheader").filter(has_text="▼")
     expect(sorted_by).to_contain_text("Own")
 
@@ -232,7 +233,7 @@ def test_functions_show_both_sides_of_each_call(board_of, open_page, profiled):
     shown.nth(2).click()
     hash_holds(page, "iteration=3")
     see(tab(page), "train_batch, iteration 3")
-    tab(page).get_by_role("button", name="Columns").click()
+    tab(page).get_by_text("Columns:").click()
     tab(page).get_by_role("checkbox", name="Start", exact=True).uncheck()
     tab(page).get_by_text("RSS start").first.wait_for(state="detached")
     # Every number that was recorded can be chosen.

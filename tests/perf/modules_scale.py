@@ -51,9 +51,9 @@ def open_modules(logdir: str) -> dict[str, Any]:
     found["decode"] = decode[0], 0
     ask("another state", "modules", state="peak_backward", **of)
     ask("rank totals", "modules", measure="total", **of)
-    before = {"against": "state", "against_state": "before_pre_forward"}
+    before = {"against": "state:before_pre_forward"}
     ask("against a state", "modules", **before, **of)
-    last = {"against": "rank", "against_rank": run["num_ranks"] - 1}
+    last = {"against": f"rank:{run['num_ranks'] - 1}"}
     ask("against a rank", "modules", **last, **of)
     median = ask("against the median", "modules", against="median", **of)["baseline"]
     ask("one module", "module", module="Transformer.layers.1.feed_forward", **of)

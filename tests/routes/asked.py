@@ -144,7 +144,7 @@ def _of_modules(answer: dict[str, Any]) -> dict[str, Any]:
     return {
         "window": answer["window"],
         "module": ".".join(reversed(path)),
-        "module_state": answer["states"][-1],
+        "module_state": answer["states"][-1]["state"],
     }
 
 

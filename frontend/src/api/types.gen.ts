@@ -345,7 +345,7 @@ export interface FunctionCalls {
   readonly step: Float64Array;
   readonly startMs: Float64Array;
   readonly endMs: Float64Array;
-  readonly kinds: Uint8Array;
+  readonly collected: readonly string[];
 }
 
 /** One recorded number at the start and end of each call; NaN: not recorded. */
@@ -369,12 +369,6 @@ export interface FunctionOverRanks {
   readonly ofRanks: number;
 }
 
-/** Modules of one capture, by their `named_modules()` path; the root's is empty. */
-export interface ModuleNames {
-  readonly paths: readonly string[];
-  readonly types: readonly string[];
-}
-
 /** What hooks set on modules under one name. */
 export interface HookAttribute {
   readonly name: string;
@@ -384,18 +378,17 @@ export interface HookAttribute {
 
 /** What hooks said of every module in one call. */
 export interface HookValues {
-  readonly modules: ModuleNames;
-  readonly module: Int32Array;
+  readonly name: readonly string[];
+  readonly type: readonly string[];
   readonly attributes: readonly HookAttribute[];
   readonly incomplete: boolean;
 }
 
 /** Tensors that autograd saved for backward in one call, by module and dtype. */
 export interface SavedActivations {
-  readonly modules: ModuleNames;
-  readonly module: Int32Array;
-  readonly dtypes: readonly string[];
-  readonly dtype: Int32Array;
+  readonly name: readonly string[];
+  readonly type: readonly string[];
+  readonly dtype: readonly string[];
   readonly numTensors: Float64Array;
   readonly bytes: Float64Array;
   readonly nppCompatBytes: Float64Array;
@@ -420,7 +413,7 @@ export interface HistoryReference {
   readonly path: string;
 }
 
-/** Route `/functions` (run, rank, function, phase, attempt, iteration, stat). */
+/** Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat). */
 export interface FunctionsResponse {
   readonly run: RunSummary;
   readonly source: "recorded" | "imported";
@@ -902,9 +895,18 @@ export interface KernelsResponse {
   readonly hasKernels: boolean;
 }
 
+/** A state, as the page says it. */
+export interface ModuleMoment {
+  readonly state: ModuleState;
+  readonly words: string;
+  readonly group: string;
+}
+
 /** One tracked call of a function, on however many ranks. */
 export interface ModuleWindow {
   readonly id: string;
+  readonly words: string;
+  readonly group: string;
   readonly function: string;
   readonly phase: string;
   readonly iteration: number;
@@ -942,6 +944,21 @@ export interface ModuleBaseline {
   readonly rank: number | null;
   readonly numRanks: number;
   readonly ofRanks: number;
+  readonly words: string;
+}
+
+/** What a reader must know before trusting the numbers. */
+export interface ModuleCaveat {
+  readonly head: string;
+  readonly text: string;
+}
+
+/** What takes most, in a sentence: `before`, the module, `after`. */
+export interface ModuleLead {
+  readonly before: string;
+  readonly module: string | null;
+  readonly after: string;
+  readonly rest: string;
 }
 
 /** One category's column over the modules. */
@@ -963,6 +980,7 @@ export interface ModuleTree {
   readonly paramBytes: Float64Array;
   readonly bufferBytes: Float64Array;
   readonly numEqual: Int32Array;
+  readonly fold: Int32Array;
 }
 
 /** Bytes of one category that belong to no module. */
@@ -999,13 +1017,16 @@ export interface ModulesResponse {
   readonly ranks: Int32Array;
   readonly rank: number | null;
   readonly state: ModuleState;
-  readonly states: readonly ModuleState[];
+  readonly states: readonly ModuleMoment[];
   readonly call: number | null;
   readonly maxCalls: number;
   readonly device: string;
   readonly devices: readonly string[];
   readonly measure: ModuleMeasure;
   readonly facts: ModuleFacts | null;
+  readonly factWords: readonly string[];
+  readonly caveats: readonly ModuleCaveat[];
+  readonly lead: ModuleLead | null;
   readonly baseline: ModuleBaseline | null;
   readonly tree: ModuleTree;
   readonly numCalls: Int32Array;
@@ -1023,21 +1044,13 @@ export interface ModulesResponse {
   readonly problems: readonly Problem[];
 }
 
-/** One category beside the sums `total_bytes` and `held_bytes` of what holds it. */
-export interface ModuleSeries {
-  readonly name: string;
-  readonly group: CategoryGroup;
-  readonly totalBytes: Float64Array;
-  readonly heldBytes: Float64Array;
-}
-
 /** One module at one state, on one rank, window by window; in order of time. */
 export interface ModuleOverWindows {
   readonly windows: readonly string[];
   readonly step: Float64Array;
+  readonly timeMs: Float64Array;
   readonly totalBytes: Float64Array;
   readonly heldBytes: Float64Array;
-  readonly categories: readonly ModuleSeries[];
   readonly ofWindows: number;
 }
 
@@ -1046,7 +1059,6 @@ export interface ModuleOverRanks {
   readonly rank: Int32Array;
   readonly totalBytes: Float64Array;
   readonly heldBytes: Float64Array;
-  readonly categories: readonly ModuleSeries[];
   readonly ofRanks: number;
 }
 
@@ -1058,7 +1070,6 @@ export interface ModuleMoments {
   readonly timeUs: Float64Array;
   readonly totalBytes: Float64Array;
   readonly heldBytes: Float64Array;
-  readonly categories: readonly ModuleSeries[];
   readonly numLeftOut: number;
 }
 
@@ -1107,7 +1118,6 @@ export interface ModuleTimelineResponse {
   readonly window: string | null;
   readonly rank: number | null;
   readonly device: string;
-  readonly devices: readonly string[];
   readonly axis: "time" | "event";
   readonly xLow: number;
   readonly xHigh: number;
@@ -1118,9 +1128,6 @@ export interface ModuleTimelineResponse {
   readonly categories: readonly ModuleCategory[];
   readonly spans: ModuleSpans;
   readonly marks: readonly ModuleMark[];
-  readonly facts: ModuleFacts | null;
-  readonly absent: readonly Recorded[];
-  readonly problems: readonly Problem[];
 }
 
 /** Sums over all operators, those not in the table included. */

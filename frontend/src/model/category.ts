@@ -103,19 +103,6 @@ export function categoryLabel(name: string): string {
   return LABELS.get(name) ?? sentenceCase(name);
 }
 
-const NOUNS: ReadonlyMap<string, string> = new Map([
-  ["optimizer", "Optimizer states"],
-  ["all_gather", "All-gather buffers"],
-  ["reduce_scatter", "Reduce-scatter buffers"],
-  ["temp", "Temporary tensors"],
-  ["other", "Other allocations"],
-]);
-
-/** What it consists of, in the plural: the subject of a sentence. */
-export function categoryNoun(name: string): string {
-  return NOUNS.get(name) ?? categoryLabel(name);
-}
-
 const DIVERGING: Readonly<Record<Theme, readonly [string, string]>> = {
   light: ["#1f6fc4", "#c8600a"],
   dark: ["#64b5f6", "#ffa95c"],

@@ -5,25 +5,45 @@ export interface Sort {
   readonly descending: boolean;
 }
 
+/** What is sorted by: numbers or texts, by row. */
+export type SortValues = ArrayLike<number> | readonly string[];
+
 /** Rows of columns in order; numbers that are not known come last. */
 export function sortedRows(
   numRows: number,
-  values: ArrayLike<number> | readonly string[] | undefined,
+  values: SortValues | undefined,
   descending: boolean,
 ): readonly number[] {
   const rows = Array.from({ length: numRows }, (_, row) => row);
-  if (values === undefined) return rows;
+  return values === undefined ? rows : rows.sort(orderBy(values, descending));
+}
+
+const { compare } = new Intl.Collator(undefined, { numeric: true });
+
+/** Compares two rows; those that are not known stand last either way, equal ones as they came. */
+export function orderBy(
+  values: SortValues,
+  descending: boolean,
+): (a: number, b: number) => number {
   const sign = descending ? -1 : 1;
-  return rows.sort((a, b) => {
+  return (a, b) => {
     const [x, y] = [values[a], values[b]];
-    if (typeof x === "string" && typeof y === "string")
-      return sign * x.localeCompare(y);
+    if (typeof x === "string" && typeof y === "string") {
+      return sign * compare(x, y) || a - b;
+    }
     const [p, q] = [Number(x), Number(y)];
     if (Number.isNaN(p) || Number.isNaN(q)) {
       return Number(Number.isNaN(p)) - Number(Number.isNaN(q)) || a - b;
     }
     return sign * (p - q) || a - b;
-  });
+  };
+}
+
+/** Whether a line holds every word that was typed; null where nothing was. */
+export function searchOf(typed: string): ((line: string) => boolean) | null {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return null;
+  return (line) => words.every((word) => line.toLowerCase().includes(word));
 }
 
 /** The order after a click: texts begin at A, numbers with the largest. */

@@ -132,30 +132,17 @@ function withAncestors(tree: Tree, matches: Uint8Array): Uint8Array {
   return wanted;
 }
 
-/** All nodes as one list, without those deeper than `maxDepth` (null: none is). */
+/** All nodes as one list, without those deeper than `maxDepth`. */
 export function flatRows(
   tree: Tree,
   shown: Pick<Shown, "order" | "matches">,
-  maxDepth: number | null,
+  maxDepth = Infinity,
 ): readonly TreeRow[] {
   const ids: number[] = [];
   for (let id = 0; id < tree.numNodes; id += 1) {
     if (shown.matches !== null && shown.matches[id] !== 1) continue;
-    if (maxDepth === null || tree.depth(id) <= maxDepth) ids.push(id);
+    if (tree.depth(id) <= maxDepth) ids.push(id);
   }
   if (shown.order !== null) ids.sort(shown.order);
   return ids.map((id) => ({ id, depth: 0, numChildren: 0, expanded: false }));
-}
-
-/** Orders nodes by a column; absent values stand last either way, equal ones as they came. */
-export function orderBy(
-  values: ArrayLike<number>,
-  descending: boolean,
-): (a: number, b: number) => number {
-  return (a, b) => {
-    const [left, right] = [values[a] ?? NaN, values[b] ?? NaN];
-    const [known, other] = [Number.isFinite(left), Number.isFinite(right)];
-    if (!known || !other) return Number(other) - Number(known) || a - b;
-    return (descending ? right - left : left - right) || a - b;
-  };
 }

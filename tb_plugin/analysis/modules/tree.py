@@ -123,6 +123,35 @@ def num_equal(tree: ModuleTree) -> Ints:
     return np.where((found > 1) & np.array(equal, bool), found, 0)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """Equal layers among numbered siblings of several types, as in a hybrid model."""
+
+    parent: int
+    members: Ints
+    """Their rows."""
+
+
+def folds_of(tree: ModuleTree, equal: Ints) -> list[Fold]:
+    """What one row can stand for below modules whose children are not all `equal`.
+
+    Where numbered children are, on average, two or more of a type.
+    """
+    numbered: dict[int, dict[str, list[int]]] = {}
+    for row, (fqn, type_) in enumerate(zip(tree.fqn, tree.type, strict=True)):
+        above = int(tree.parent[row])
+        own = fqn.rpartition(".")[2]
+        if above >= 0 and type_ and own.isdecimal() and not equal[above]:
+            numbered.setdefault(above, {}).setdefault(type_, []).append(row)
+    return [
+        Fold(above, np.array(rows, np.int64))
+        for above, types in numbered.items()
+        if sum(map(len, types.values())) >= 2 * len(types)
+        for rows in types.values()
+        if len(rows) > 1
+    ]
+
+
 MOST_OF_IT: Final = 0.7
 """Of a module's bytes, the share at which those of one child are most of them."""
 

@@ -28,7 +28,7 @@ from tb_plugin.api.calls import (
 )
 from tb_plugin.api.overview import Recorded
 from tb_plugin.contract.parameters import Count, Text
-from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.functions import (
     KINDS,
     FunctionsReader,
@@ -101,6 +101,8 @@ class FunctionsQuery(RanksQuery, frozen=True):
     function: Text | None = None
     attempt: Count | None = None
     iteration: Count | None = None
+    step: Count | None = None
+    """Where no iteration is asked for: of the calls the one nearest to it."""
     stat: Text | None = None
     """`FunctionStat.name`."""
 
@@ -212,6 +214,10 @@ def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
     at = np.flatnonzero(same)
     if len(at) == 0:
         at = np.arange(len(calls))
+    if query.iteration is None and query.step is not None:
+        at = at[calls.step[at] != NO_STEP]
+        away = np.abs(calls.step[at] - query.step)
+        at = at[away == away.min()] if len(at) else np.arange(len(calls))
     return int(at[-1]) if len(at) else None
 
 
@@ -274,7 +280,10 @@ def _call_columns(calls: CallTable) -> FunctionCalls:
         step=f64(np.where(calls.step == NO_STEP, np.nan, calls.step)),
         start_ms=f64(_ms(calls.start_ns)),
         end_ms=f64(_ms(calls.end_ns)),
-        kinds=u8(calls.kinds),
+        collected=tuple(
+            ", ".join(kind for kind in KINDS if kind != "snaps" and bits & bit_of(kind))
+            for bits in calls.kinds.tolist()
+        ),
     )
 
 

@@ -15,10 +15,9 @@ from tb_plugin.analysis.series.functions import unit_of
 from tb_plugin.api.calls import (
     HookAttribute,
     HookValues,
-    ModuleNames,
     SavedActivations,
 )
-from tb_plugin.contract.wire import f64, i32
+from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.captures import read_capture
 from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
 
@@ -48,20 +47,18 @@ def hook_values(
     if capture is None:
         return None
     table = capture.tables.get("values", {})
-    modules = _modules(capture)
-    module = _ints(table, "module")
-    sane = (module >= 0) & (module < len(modules.paths))
-    names = [name for name in table if name != "module"][:_MAX_ATTRIBUTES]
+    name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=0)
+    names = [own for own in table if own != "module"][:_MAX_ATTRIBUTES]
     return HookValues(
-        modules=modules,
-        module=i32(module[sane]),
+        name=name,
+        type=type_,
         attributes=tuple(
             HookAttribute(
-                name=name[:_MAX_TEXT],
-                unit=unit_of(f"hook.{name}"),
-                values=f64(_floats(table, name, len(module))[sane]),
+                name=own[:_MAX_TEXT],
+                unit=unit_of(f"hook.{own}"),
+                values=f64(_floats(table, own, len(sane))[sane]),
             )
-            for name in names
+            for own in names
         ),
         incomplete=capture.meta.get("incomplete") is True,
     )
@@ -75,22 +72,16 @@ def saved_activations(
     if capture is None:
         return None
     table = capture.tables.get("saved", {})
-    modules = _modules(capture)
-    module = _ints(table, "module")
-    texts = _texts(table, "dtype", len(module))
-    names = dict.fromkeys(texts)
-    place = {name: index for index, name in enumerate(names)}
-    dtype = np.array([place[text] for text in texts], np.int64)
-    sane = (module >= _OUTSIDE) & (module < len(modules.paths))
+    name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=_OUTSIDE)
+    dtype = np.array(_texts(table, "dtype", len(sane)), object)
     held = {
-        name: _floats(table, name, len(module))[sane]
-        for name in ("num_tensors", "bytes", "npp_compat_bytes")
+        column: _floats(table, column, len(sane))[sane]
+        for column in ("num_tensors", "bytes", "npp_compat_bytes")
     }
     return SavedActivations(
-        modules=modules,
-        module=i32(module[sane]),
-        dtypes=tuple(names),
-        dtype=i32(dtype[sane]),
+        name=name,
+        type=type_,
+        dtype=tuple(dtype[sane].tolist()),
         num_tensors=f64(held["num_tensors"]),
         bytes=f64(held["bytes"]),
         npp_compat_bytes=f64(held["npp_compat_bytes"]),
@@ -136,14 +127,23 @@ def _read(
     return None
 
 
-def _modules(capture: Capture) -> ModuleNames:
+def _of_modules(
+    capture: Capture, module: npt.NDArray[np.int64], *, lowest: int
+) -> tuple[tuple[str, ...], tuple[str, ...], npt.NDArray[np.bool_]]:
+    """Names and types of rows, and which rows point somewhere."""
     table = capture.tables.get("modules", {})
     paths = table.get("path")
-    num_modules = len(paths) if isinstance(paths, tuple) else 0
-    return ModuleNames(
-        paths=tuple(_texts(table, "path", num_modules)),
-        types=tuple(_texts(table, "type", num_modules)),
-    )
+    num = len(paths) if isinstance(paths, tuple) else 0
+    types = [*_texts(table, "type", num), ""]
+    # The root's path is empty: it is called by its class.
+    names = [
+        path or type_ or "root"
+        for path, type_ in zip(_texts(table, "path", num), types, strict=False)
+    ]
+    names.append("outside any module")
+    sane = (module >= lowest) & (module < num)
+    rows = module[sane].tolist()
+    return tuple(names[row] for row in rows), tuple(types[row] for row in rows), sane
 
 
 def _ints(table: CaptureTable, name: str) -> npt.NDArray[np.int64]:

@@ -16,11 +16,12 @@ from tb_plugin.api.modules import ModuleFacts, ModuleWindow
 from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.contract.parameters import Query, Rank, Text
+from tb_plugin.contract.parameters import Count, Query, Rank, Text
 from tb_plugin.contract.wire import finite
 from tb_plugin.formats.recording.modules import KIND, ModulesError, ModulesReader
 from tb_plugin.formats.recording.series import TRAIN_PHASE
 from tb_plugin.index.catalogue import said_instead
+from tb_plugin.pages.modules.words import call_group, call_words
 from tb_plugin.pages.of_run import View, why_absent
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
 
@@ -100,6 +101,8 @@ class WindowQuery(Query, frozen=True):
     rank: Rank | None = None
     window: Text | None = None
     """`ModuleWindow.id`."""
+    step: Count | None = None
+    """Where no window is asked for: the window of this step, or the nearest one's."""
     device: Text | None = None
     """By its name."""
 
@@ -122,7 +125,7 @@ def choose(reader: ModulesReader, view: View[WindowQuery]) -> Choice | None:
         run.expect_more()  # what was listed is kept: the next poll goes on
     if not windows:
         return None
-    asked = chosen_window(windows, query.window)
+    asked = chosen_window(windows, query.window) or _of_step(windows, query.step)
     problems: list[Problem] = []
     tried = _highest_first(view, windows, list(windows) if asked is None else [asked])
     for key, rank in tried[:_MAX_TRIES]:
@@ -140,6 +143,17 @@ def choose(reader: ModulesReader, view: View[WindowQuery]) -> Choice | None:
 def chosen_window(windows: Windows, wanted: str | None) -> WindowKey | None:
     """The window of an id, if it is there."""
     return next((key for key in windows if key.id == wanted), None)
+
+
+def _of_step(windows: Windows, step: int | None) -> WindowKey | None:
+    """The newest of the windows whose step is nearest."""
+    steps = {
+        key: abs(window.step - step)
+        for key, ranks in reversed(windows.items())
+        for window in ranks.values()
+        if step is not None and window.step is not None
+    }
+    return min(steps, key=steps.__getitem__, default=None)
 
 
 def chosen_state(memory: ModuleMemory, device: int, wanted: str | None) -> str:
@@ -224,18 +238,22 @@ def doubts(window: RankWindow, opened: RankModules) -> list[Problem]:
     ]
 
 
-def window_list(
-    windows: Windows,
-) -> tuple[ModuleWindow, ...]:
+def window_list(windows: Windows) -> tuple[ModuleWindow, ...]:
     """The newest windows, in order of time."""
-    newest = list(windows.items())[-MAX_WINDOWS:]
-    return tuple(_window(key, ranks) for key, ranks in newest)
+    attempts = len({key.attempt for key in windows}) > 1
+    newest = list(windows)[-MAX_WINDOWS:]
+    return tuple(window_of(key, windows[key], attempts=attempts) for key in newest)
 
 
-def _window(key: WindowKey, ranks: Mapping[int, RankWindow]) -> ModuleWindow:
+def window_of(
+    key: WindowKey, ranks: Mapping[int, RankWindow], *, attempts: bool
+) -> ModuleWindow:
+    """A window, as the page lists it."""
     newest = max(ranks.values(), key=lambda window: window.time_ns)
     return ModuleWindow(
         id=key.id,
+        words=call_words(key, newest.step),
+        group=call_group(key, attempts=attempts),
         function=key.function,
         phase=key.phase,
         iteration=key.iteration,

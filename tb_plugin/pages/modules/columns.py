@@ -8,17 +8,18 @@ spread evenly over all of them, as many as time and memory allow, and says how m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.modules.tree import num_equal
-from tb_plugin.api.modules import ModuleBaseline, ModuleSeries, ModuleState
+from tb_plugin.analysis.modules.states import ALL_STATES, WINDOW_STATES
+from tb_plugin.analysis.modules.tree import folds_of, num_equal
+from tb_plugin.api.modules import ModuleBaseline
 from tb_plugin.api.modules import ModuleTree as ApiModuleTree
-from tb_plugin.contract.parameters import Rank, Text
+from tb_plugin.contract.parameters import Text
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
@@ -50,34 +51,92 @@ MAX_MEDIAN_BYTES: Final = 128 << 20
 """What the columns of all ranks may take while their median is made."""
 
 
-def tree_columns(tree: ModuleTree) -> ApiModuleTree:
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownRows:
+    """The rows of an answer: modules, and before equal ones what stands for them."""
+
+    source: Ints
+    """Rows of the tree; -1 for what stands for others."""
+    folds: Sequence[tuple[int, Ints]]
+    """Row here, and the rows of the tree that it stands for."""
+    tree: ApiModuleTree
+
+    @classmethod
+    def of(cls, tree: ModuleTree) -> ShownRows:
+        """All of a tree."""
+        equal = num_equal(tree)
+        first = {int(fold.members[0]): fold for fold in folds_of(tree, equal)}
+        source: list[int] = []
+        folds: list[tuple[int, Ints]] = []
+        for row in range(len(tree)):
+            if row in first:
+                folds.append((len(source), first[row].members))
+                source.append(-1)
+            source.append(row)
+        rows = np.array(source, np.int64)
+        return cls(rows, folds, _tree_columns(tree, equal, rows, folds))
+
+    def at(self, values: Floats | Ints, absent: float = np.nan) -> Floats:
+        """A column of the tree; `absent` for what stands for others."""
+        return np.append(values, absent)[self.source]
+
+    def sums(self, values: Floats) -> Floats:
+        """A column of the tree, summed up for what stands for others."""
+        found = self.at(values)
+        for row, members in self.folds:
+            found[row] = values[members].sum()
+        return found
+
+
+def _tree_columns(
+    tree: ModuleTree, equal: Ints, source: Ints, folds: Sequence[tuple[int, Ints]]
+) -> ApiModuleTree:
     """The tree as the page gets it: names of modules rather than whole paths."""
     names: dict[str, int] = {}
-    name, parents = [], tree.parent.tolist()
-    fqns = tree.fqn
-    for row, fqn in enumerate(fqns):
-        above = parents[row]
-        own = fqn
-        if above >= 0:
-            length = len(fqns[above]) + 1
-            if fqn.startswith(fqns[above] + "."):
-                own = fqn[length:]
-            else:  # named otherwise than its parent: it stands alone
-                parents[row] = -1
-        name.append(names.setdefault(own, len(names)))
     types: dict[str, int] = {}
-    type_ = [types.setdefault(t, len(types)) if t else -1 for t in tree.type]
+    row_of = np.full(len(tree), -1, np.int64)
+    row_of[source[source >= 0]] = np.flatnonzero(source >= 0)
+    fold = np.full(len(source), -1, np.int64)
+    members = dict(folds)
+    name, type_, parents, numbers = [], [], [], []
+    for row, of in enumerate(source.tolist()):
+        first = int(members[row][0]) if of < 0 else of
+        above = int(tree.parent[first])
+        if of < 0:
+            mine = members[row]
+            fold[row] = fold[row_of[mine]] = row
+            own = [tree.fqn[one].rpartition(".")[2] for one in mine[:2].tolist()]
+            own += ["…"] if len(mine) > 2 else []
+            text, number = f"{{{','.join(own)}}}", len(mine)
+        else:
+            text, number = tree.fqn[of], int(equal[of])
+            prefix = f"{tree.fqn[above]}."
+            if above >= 0 and not text.startswith(prefix):
+                above = -1  # named otherwise than its parent: it stands alone
+            elif above >= 0:
+                text = text.removeprefix(prefix)
+        name.append(names.setdefault(text, len(names)))
+        kind = tree.type[first]
+        type_.append(types.setdefault(kind, len(types)) if kind else -1)
+        parents.append(int(row_of[above]) if above >= 0 else -1)
+        numbers.append(number)
     return ApiModuleTree(
         names=tuple(names),
         name=i32(name),
         types=tuple(types),
         type=i32(type_),
         parent=i32(parents),
-        is_fsdp=u8(tree.is_fsdp),
-        param_bytes=f64(tree.param_bytes),
-        buffer_bytes=f64(tree.buffer_bytes),
-        num_equal=i32(num_equal(tree)),
+        is_fsdp=u8(np.append(tree.is_fsdp, 0)[source]),
+        param_bytes=f64(np.append(tree.param_bytes, np.nan)[source]),
+        buffer_bytes=f64(np.append(tree.buffer_bytes, np.nan)[source]),
+        num_equal=i32(numbers),
+        fold=i32(fold),
     )
+
+
+def adds_up(state: str, measure: ModuleMeasure) -> bool:
+    """Whether bytes of modules side by side have a sum: of one moment, and their own."""
+    return state in WINDOW_STATES and measure == "held"
 
 
 def group_of(category: str) -> CategoryGroup:
@@ -96,22 +155,6 @@ def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
     """A category's column; 0 where others are known and it does not occur."""
     found = columns.get(name)
     return np.where(np.isnan(like), np.nan, 0.0) if found is None else found
-
-
-def module_series(
-    categories: Sequence[str], totals: Floats, held: Floats | None
-) -> tuple[ModuleSeries, ...]:
-    """Categories by (category, row) as a response has them."""
-    nothing = np.full(totals.shape[1], np.nan)
-    return tuple(
-        ModuleSeries(
-            name=name,
-            group=group_of(name),
-            total_bytes=f64(totals[index]),
-            held_bytes=f64(nothing if held is None else held[index]),
-        )
-        for index, name in enumerate(categories)
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +187,12 @@ class Held:
         columns = dict(zip(memory.categories, shown, strict=True))
         return cls(table.total_bytes, held.sum(axis=0), own.sum(axis=0), columns)
 
+    def shown(self, rows: ShownRows, *, added: bool) -> Held:
+        """For the rows of an answer; what stands for several is `added` up, or unknown."""
+        of = rows.sums if added else rows.at
+        columns = {name: of(column) for name, column in self.columns.items()}
+        return Held(rows.at(self.total), of(self.held), of(self.own), columns)
+
     def moved(self, rows: Ints | None) -> Held:
         """The same for another tree, whose modules are these `rows`; -1 for none."""
         if rows is None:
@@ -168,10 +217,8 @@ class BaselineQuery(WindowQuery, frozen=True):
     """A call of a window's modules, and what it is compared with."""
 
     call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
-    against: Literal["state", "window", "rank", "median"] | None = None
-    against_state: ModuleState | None = None
-    against_window: Text | None = None
-    against_rank: Rank | None = None
+    against: Text | None = None
+    """`median`, `rank:3`, `window:ID`, `state:NAME`."""
 
 
 def baseline_of(
@@ -181,31 +228,32 @@ def baseline_of(
     opened: RankModules,
     state: str,
     measure: ModuleMeasure,
+    rows: ShownRows,
 ) -> Baseline | None:
     """The baseline a request asks for; None where it asks for none, or has none."""
-    asked = view.query
+    kind, _, which = (view.query.against or "").partition(":")
     of_state, key, rank = state, choice.key, choice.rank
-    if asked.against == "state" and asked.against_state:
-        of_state = asked.against_state
-    elif asked.against == "window":
-        key = chosen_window(choice.windows, asked.against_window) or key
-    elif asked.against == "rank" and asked.against_rank is not None:
-        rank = asked.against_rank
-    elif asked.against != "median":
+    if kind == "state" and which in ALL_STATES:
+        of_state = which
+    elif kind == "window":
+        key = chosen_window(choice.windows, which) or key
+    elif kind == "rank" and which.isdecimal():
+        rank = int(which)
+    elif kind != "median":
         return None
     comparison = _Comparison(
-        reader, choice, opened.memory.tree, of_state, measure, asked.call
+        reader, choice, opened.memory.tree, rows, of_state, measure, view.query.call
     )
     ranks = choice.windows[key]
     described = ModuleBaseline(
-        kind=asked.against,
-        state=of_state,  # type: ignore[arg-type]  # one of the contract's words
+        kind=kind,  # type: ignore[arg-type]  # one of the contract's words, as the state
+        state=of_state,  # type: ignore[arg-type]
         window=key.id,
-        rank=None if asked.against == "median" else rank,
+        rank=None if kind == "median" else rank,
         num_ranks=1,
         of_ranks=len(ranks),
     )
-    if asked.against == "median":
+    if kind == "median":
         return comparison.median(list(ranks.values()), described, view.budget)
     if rank not in ranks:
         return None
@@ -220,6 +268,7 @@ class _Comparison:
     reader: ModulesReader
     choice: Choice
     tree: ModuleTree
+    rows: ShownRows
     state: str
     measure: ModuleMeasure
     call: int | None
@@ -234,7 +283,8 @@ class _Comparison:
         device = device_of(memory, self.choice.device_name)
         table = memory.at(self.state, device, self.call)
         held = Held.of(memory, table, device, self.measure)
-        return held.moved(rows_by_name(self.tree, memory.tree))
+        moved = held.moved(rows_by_name(self.tree, memory.tree))
+        return moved.shown(self.rows, added=adds_up(self.state, self.measure))
 
     def median(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -30,15 +30,11 @@ from tb_plugin.pages.modules.choice import (
     problems_of,
     readers,
 )
-from tb_plugin.pages.modules.columns import in_order, module_series, spread
+from tb_plugin.pages.modules.columns import spread
 from tb_plugin.pages.of_run import View, of_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.api.modules import ModuleSeries
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
@@ -100,23 +96,18 @@ def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
         state=state,  # type: ignore[arg-type]  # one of the contract's words
         call=query.call,
         device=choice.device_name,
-        moments=_moments(memory, memory.moments(row, choice.device)),
+        moments=_moments(memory.moments(row, choice.device)),
         over_windows=over_windows,
         over_ranks=one.over_ranks(budget),
         problems=problems_of(run, choice),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(NamedTuple):
     """One module at one state in one window on one rank; NaN where it has none."""
 
-    total: float
-    held: float
-    totals: Mapping[str, float]
-    """By category."""
-    held_by: Mapping[str, float]
-    """By category."""
+    total: float = np.nan
+    held: float = np.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,9 +134,9 @@ class _OneModule:
         return ModuleOverWindows(
             windows=tuple(key.id for key, _, _ in found),
             step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
+            time_ms=f64([window.time_ns / 1e6 for _, window, _ in found]),
             total_bytes=f64([point.total for point in points]),
             held_bytes=f64([point.held for point in points]),
-            categories=_over(points),
             of_windows=len(every),
         )
 
@@ -164,7 +155,6 @@ class _OneModule:
             rank=i32(order),
             total_bytes=f64([point.total for point in points]),
             held_bytes=f64([point.held for point in points]),
-            categories=_over(points),
             of_ranks=len(ranks),
         )
 
@@ -177,8 +167,8 @@ class _OneModule:
             try:
                 point = self._computed(self.reader.open(window, keep=False))
             except ModulesError:  # named where it is shown; here it is a gap
-                point = _Point(np.nan, np.nan, {}, {})
-            self.reader.cache.put(key, point, 300 * (1 + len(point.totals)))
+                point = _Point()
+            self.reader.cache.put(key, point, 300)
         return point
 
     def _computed(self, opened: RankModules) -> _Point:
@@ -186,39 +176,14 @@ class _OneModule:
         row = _row_of(memory, self.fqn)
         device = device_of(memory, self.choice.device_name)
         if row is None:
-            return _Point(np.nan, np.nan, {}, {})
+            return _Point()
         table = memory.at(self.state, device, self.call, row)
         held = memory.held(table, device)
-        totals = dict(
-            zip(memory.categories, table.totals[:, row].tolist(), strict=True)
-        )
-        held_by: dict[str, float] = {}
-        if held is not None:
-            held_by = dict(zip(memory.categories, held[:, row].tolist(), strict=True))
-        total = float(table.total_bytes[row])
-        sum_held = sum(held_by.values()) if held_by else np.nan
-        return _Point(total, sum_held, totals, held_by)
+        of_module = np.nan if held is None else float(held[:, row].sum())
+        return _Point(float(table.total_bytes[row]), of_module)
 
 
-def _over(points: Sequence[_Point]) -> tuple[ModuleSeries, ...]:
-    """Every category that any of the points has; 0 where one is known without it."""
-    names = in_order(name for point in points for name in point.totals)
-    total = np.array([point.total for point in points])
-    held = np.array([point.held for point in points])
-
-    def table(found: Sequence[Mapping[str, float]], known: Floats) -> Floats:
-        missing = np.where(np.isnan(known), np.nan, 0.0)
-        rows = [
-            [f.get(n, m) for f, m in zip(found, missing, strict=True)] for n in names
-        ]
-        return np.array(rows, np.float64).reshape(len(names), len(points))
-
-    totals = table([point.totals for point in points], total)
-    held_by = table([point.held_by for point in points], held)
-    return module_series(names, totals, held_by)
-
-
-def _moments(memory: ModuleMemory, found: MomentTable) -> ModuleMoments:
+def _moments(found: MomentTable) -> ModuleMoments:
     held = found.held
     nothing = np.full(len(found.state), np.nan)
     states, index = np.unique(found.state, return_inverse=True)
@@ -229,7 +194,6 @@ def _moments(memory: ModuleMemory, found: MomentTable) -> ModuleMoments:
         time_us=f64(found.time_us),
         total_bytes=f64(found.total_bytes),
         held_bytes=f64(nothing if held is None else held.sum(axis=0)),
-        categories=module_series(memory.categories, found.totals, held),
         num_left_out=found.num_left_out,
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from tb_plugin.analysis.modules import timeline as analysis
 from tb_plugin.analysis.modules.log import ModuleLog
@@ -21,7 +22,6 @@ from tb_plugin.api.modules import (
     ModulesResponse,
     ModuleState,
     ModuleTimelineResponse,
-    ModuleTree,
     ModuleUnattributed,
 )
 from tb_plugin.contract.parameters import Number, Pixels
@@ -31,19 +31,29 @@ from tb_plugin.pages.modules.choice import (
     absent_of,
     choose,
     chosen_state,
+    chosen_window,
     facts_of,
     problems_of,
     readers,
     window_list,
+    window_of,
 )
 from tb_plugin.pages.modules.columns import (
     BaselineQuery,
     Held,
+    ShownRows,
+    adds_up,
     baseline_of,
     column_of,
     group_of,
     in_order,
-    tree_columns,
+)
+from tb_plugin.pages.modules.words import (
+    baseline_words,
+    caveats_of,
+    fact_words,
+    lead_of,
+    moments_of,
 )
 from tb_plugin.pages.of_run import View, of_run
 
@@ -53,6 +63,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.modules.log import ModuleMemory
     from tb_plugin.analysis.modules.states import StateTable
+    from tb_plugin.api.modules import ModuleBaseline
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
@@ -60,9 +71,6 @@ if TYPE_CHECKING:
     )
     from tb_plugin.pages.modules.choice import Choice
     from tb_plugin.pages.modules.columns import Baseline
-
-NO_STATE: Final = "window_peak"
-"""What an answer without values says it shows."""
 
 MAX_SPANS: Final = 3000
 MAX_MARKS: Final = 100
@@ -74,7 +82,7 @@ _SPAN_PX: Final = 2
 class _Shown:
     """The values of an answer, before they are columns."""
 
-    tree: ModuleTree
+    rows: ShownRows
     state: str
     states: tuple[str, ...]
     max_calls: int
@@ -100,9 +108,61 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
     shown = None
     if choice is not None and choice.opened is not None:
         shown = _shown(reader, view, choice, choice.opened)
-    baseline = None if shown is None else shown.baseline
-    table = None if shown is None else shown.table
-    held = None if shown is None else shown.held
+    if choice is None or shown is None:
+        return _nothing(reader, view, choice)
+    baseline, table, held, rows = shown.baseline, shown.table, shown.held, shown.rows
+    window = window_of(choice.key, choice.ranks, attempts=False)
+    facts = facts_of(choice)
+    compared = None if baseline is None else _described(baseline, choice)
+    return ModulesResponse(
+        run=view.summary,
+        windows=window_list(choice.windows),
+        num_windows=len(choice.windows),
+        window=choice.key.id,
+        ranks=i32(sorted(choice.ranks)),
+        rank=choice.rank,
+        state=shown.state,  # type: ignore[arg-type]
+        states=moments_of(shown.states),
+        call=view.query.call,
+        max_calls=shown.max_calls,
+        device=choice.device_name,
+        devices=choice.devices,
+        measure=shown.measure,
+        facts=facts,
+        fact_words=()
+        if facts is None
+        else tuple(fact_words(facts, with_peak=shown.state != "window_peak")),
+        caveats=() if facts is None else tuple(caveats_of(facts)),
+        lead=lead_of(
+            shown.split,
+            shown.state,
+            window,
+            choice.rank,
+            held=shown.measure == "held",
+            against="" if compared is None else compared.words,
+        ),
+        baseline=compared,
+        tree=rows.tree,
+        num_calls=i32(rows.at(table.num_calls, 0)),
+        call_shown=i32(rows.at(table.call, -1)),
+        time_us=f64(rows.at(table.time_us)),
+        total_bytes=f64(held.total),
+        held_bytes=f64(held.held),
+        own_bytes=f64(held.own),
+        split=shown.split,
+        baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
+        baseline_held_bytes=None if baseline is None else f64(baseline.held.held),
+        baseline_own_bytes=None if baseline is None else f64(baseline.held.own),
+        categories=_categories(shown),
+        absent=absent_of(reader, run, choice),
+        problems=problems_of(run, choice),
+    )
+
+
+def _nothing(
+    reader: ModulesReader, view: View[ModulesQuery], choice: Choice | None
+) -> ModulesResponse:
+    """No window, or one that cannot be read."""
     return ModulesResponse(
         run=view.summary,
         windows=() if choice is None else window_list(choice.windows),
@@ -110,30 +170,17 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         window=None if choice is None else choice.key.id,
         ranks=i32([] if choice is None else sorted(choice.ranks)),
         rank=None if choice is None else choice.rank,
-        state=NO_STATE if shown is None else shown.state,  # type: ignore[arg-type]
-        states=() if shown is None else shown.states,  # type: ignore[arg-type]
         call=view.query.call,
-        max_calls=0 if shown is None else shown.max_calls,
-        device="" if choice is None else choice.device_name,
-        devices=() if choice is None else choice.devices,
-        measure="total" if shown is None else shown.measure,
-        facts=None if choice is None else facts_of(choice),
-        baseline=None if baseline is None else baseline.described,
-        tree=ModuleTree() if shown is None else shown.tree,
-        num_calls=i32([] if table is None else table.num_calls),
-        call_shown=i32([] if table is None else table.call),
-        time_us=f64([] if table is None else table.time_us),
-        total_bytes=f64([] if held is None else held.total),
-        held_bytes=f64([] if held is None else held.held),
-        own_bytes=f64([] if held is None else held.own),
-        split=None if shown is None else shown.split,
-        baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
-        baseline_held_bytes=None if baseline is None else f64(baseline.held.held),
-        baseline_own_bytes=None if baseline is None else f64(baseline.held.own),
-        categories=() if shown is None else _categories(shown),
-        absent=absent_of(reader, run, choice),
-        problems=problems_of(run, choice),
+        absent=absent_of(reader, view.run, choice),
+        problems=problems_of(view.run, choice),
     )
+
+
+def _described(baseline: Baseline, choice: Choice) -> ModuleBaseline:
+    described = baseline.described
+    key = chosen_window(choice.windows, described.window) or choice.key
+    window = window_of(key, choice.windows[key], attempts=False)
+    return replace(described, words=baseline_words(described, window))
 
 
 def _shown(
@@ -146,17 +193,18 @@ def _shown(
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)
     measure: ModuleMeasure = asked.measure if opened.facts.has_held else "total"
+    rows = _rows(reader, choice.ranks[choice.rank], opened)
     held = Held.of(memory, table, choice.device, measure)
     return _Shown(
-        tree=_tree(reader, choice.ranks[choice.rank], opened),
+        rows=rows,
         state=state,
         states=memory.states(choice.device),
         max_calls=memory.max_calls(state),
         measure=measure,
         table=table,
-        held=held,
+        held=held.shown(rows, added=adds_up(state, measure)),
         split=_split(memory, table, state, choice.device),
-        baseline=baseline_of(reader, view, choice, opened, state, measure),
+        baseline=baseline_of(reader, view, choice, opened, state, measure, rows),
     )
 
 
@@ -198,14 +246,14 @@ def _largest(
     return ModuleLargest(name, group_of(name), module, num, float(bytes_))
 
 
-def _tree(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ModuleTree:
-    """Made once: it is the same for all states."""
-    key = (window.identity, "tree")
-    found: ModuleTree | None = reader.cache.get(key)
+def _rows(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ShownRows:
+    """Made once: they are the same for all states."""
+    key = (window.identity, "rows")
+    found: ShownRows | None = reader.cache.get(key)
     if found is None:
-        found = tree_columns(opened.memory.tree)
-        names = sum(len(name) + 60 for name in (*found.names, *found.types))
-        reader.cache.put(key, found, names + 29 * len(opened.memory.tree))
+        found = ShownRows.of(opened.memory.tree)
+        names = sum(len(name) + 60 for name in (*found.tree.names, *found.tree.types))
+        reader.cache.put(key, found, names + 49 * len(found.source))
     return found
 
 
@@ -240,7 +288,7 @@ def module_timeline(
     view: View[ModuleTimelineQuery], reader: ModulesReader
 ) -> ModuleTimelineResponse:
     """Answer `/module_timeline`."""
-    run, query = view.run, view.query
+    query = view.query
     choice = choose(reader, view)
     memory = None if choice is None or choice.opened is None else choice.opened.memory
     log = memory if isinstance(memory, ModuleLog) else None
@@ -260,7 +308,6 @@ def module_timeline(
         window=None if choice is None else choice.key.id,
         rank=None if choice is None else choice.rank,
         device="" if choice is None else choice.device_name,
-        devices=() if choice is None else choice.devices,
         axis=axis,
         x_low=low,
         x_high=high,
@@ -273,9 +320,6 @@ def module_timeline(
         else _over_time(log, columns.totals),
         spans=spans,
         marks=marks,
-        facts=None if choice is None else facts_of(choice),
-        absent=absent_of(reader, run, choice),
-        problems=problems_of(run, choice),
     )
 
 

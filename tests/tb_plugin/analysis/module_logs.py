@@ -38,10 +38,13 @@ class LogBuilder:
     """(time_us, delta, category, device, owner, storage)."""
     boundaries: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     """(time_us, event, module, state, in_backward, call)."""
+    types: dict[str, str] = field(default_factory=dict)
+    """By fqn, where they are not `Linear`."""
     now: int = 0
 
-    def module(self, fqn: str, parent: int = -1) -> int:
+    def module(self, fqn: str, parent: int = -1, type_: str = "Linear") -> int:
         self.modules.append((fqn, parent))
+        self.types[fqn] = type_
         return len(self.modules) - 1
 
     def alloc(
@@ -74,7 +77,7 @@ class LogBuilder:
             "modules": {
                 "fqn": fqns,
                 "path": tuple(fqn.partition(".")[2] for fqn in fqns),
-                "type": ("Linear",) * num,
+                "type": tuple(self.types.get(fqn, "Linear") for fqn in fqns),
                 "parent": np.array([p for _, p in self.modules], np.int64),
                 "is_fsdp": np.zeros(num, np.int64),
                 "param_bytes": np.arange(num, dtype=np.int64) * 512,

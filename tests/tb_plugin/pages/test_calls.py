@@ -76,7 +76,7 @@ def test_known_numbers(tmp_path):
     assert calls["step"].tolist() == [12, 13]
     assert calls["start_ms"].tolist() == [(START_NS + ms * MS) / MS for ms in (4, 6)]
     assert calls["end_ms"].tolist() == [(START_NS + ms * MS) / MS for ms in (5, 7)]
-    assert calls["kinds"].tolist() == [1, 1]
+    assert calls["collected"] == ["", ""]
     assert found["num_calls"] == 2
     stats = stats_of(found)
     assert list(stats) == ["rss_bytes", ALLOCATED, "num_ooms"]
@@ -260,12 +260,13 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     with_captures(tmp_path).close()
     page = Page(tmp_path)
     found = page.of_run("/functions", "exp")
-    assert found["calls"]["kinds"].tolist() == [1, 31]
+    everything = "hooks, activations, modules, history"
+    assert found["calls"]["collected"] == ["", everything]
     kinds = found["functions"][0]["kinds"]
     assert kinds == ["snaps", "hooks", "activations", "modules", "history"]
     hooks = found["hooks"]
-    assert hooks["modules"] == {name + "s": list(v) for name, v in MODULES.items()}
-    assert hooks["module"].tolist() == [0, 1, 2]
+    assert hooks["name"] == ["Net", "layers.0", "layers.1"]
+    assert hooks["type"] == ["Net", "Linear", "Linear"]
     values = {a["name"]: (a["unit"], a["values"]) for a in hooks["attributes"]}
     assert list(values) == ["rss_diff", "npp_diff", "calls"]
     assert values["npp_diff"][0] == values["rss_diff"][0] == "bytes"
@@ -273,9 +274,10 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     assert np.isnan(values["rss_diff"][1][2])
     assert values["calls"][0] == "count"
     saved = found["activations"]
-    assert saved["dtypes"] == ["float32", "int64"]
-    assert saved["dtype"].tolist() == [0, 0, 1, 0]
-    assert saved["module"].tolist() == [1, 2, 2, -1]
+    assert saved["dtype"] == ["float32", "float32", "int64", "float32"]
+    outside = "outside any module"
+    assert saved["name"] == ["layers.0", "layers.1", "layers.1", outside]
+    assert saved["type"] == ["Linear", "Linear", "Linear", ""]
     assert saved["bytes"].tolist() == [4096, 1024, 80, 10]
     assert (saved["total_bytes"], saved["total_npp_compat_bytes"]) == (5210, 7258)
     assert not saved["incomplete"]
@@ -287,6 +289,15 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     assert found["module_window"] is None
 
 
+def test_the_call_nearest_to_a_step_is_shown_where_none_is_asked_for(tmp_path):
+    simple(RunBuilder(tmp_path / "exp"))[0].close()
+    page = Page(tmp_path)
+    for asked, iteration in (({"step": 12}, 2), ({"step": 99}, 3), ({}, 3)):
+        assert page.of_run("/functions", "exp", **asked)["iteration"] == iteration
+    both = page.of_run("/functions", "exp", step=12, iteration=3)
+    assert both["iteration"] == 3
+
+
 def test_a_function_with_captures_alone_has_calls(tmp_path):
     rank = RunBuilder(tmp_path / "exp").rank()
     rank.capture("hooks", function="only", tables=HOOKS, iteration=4, step=9)
@@ -294,7 +305,7 @@ def test_a_function_with_captures_alone_has_calls(tmp_path):
     assert found["function"] == "only"
     assert found["calls"]["iteration"].tolist() == [4]
     assert found["calls"]["step"].tolist() == [9]
-    assert found["calls"]["kinds"].tolist() == [2]
+    assert found["calls"]["collected"] == ["hooks"]
     assert found["stats"] == []
     assert found["over_ranks"] is None
     assert found["hooks"] is not None
@@ -342,15 +353,11 @@ def test_captures_may_hold_anything(tmp_path, tables):
     rank.capture("activations", tables=tables, meta=odd, iteration=3)
     found = Page(tmp_path).of_run("/functions", "exp")
     hooks, saved = found["hooks"], found["activations"]
-    for modules, module in (
-        (hooks["modules"], hooks["module"]),
-        (saved["modules"], saved["module"]),
-    ):
-        assert len(modules["paths"]) == len(modules["types"])
-        assert len(module) == 0 or module.max() < len(modules["paths"])
+    assert len(hooks["name"]) == len(hooks["type"])
     for attribute in hooks["attributes"]:
-        assert len(attribute["values"]) == len(hooks["module"])
-    lengths = {len(saved[n]) for n in ("module", "dtype", "bytes", "num_tensors")}
+        assert len(attribute["values"]) == len(hooks["name"])
+    columns = ("name", "type", "dtype", "bytes", "num_tensors")
+    lengths = {len(saved[column]) for column in columns}
     assert len(lengths) == 1
     assert np.isfinite(saved["total_bytes"])
 

@@ -7,9 +7,6 @@
 /** The frame of the root, which stands for all memory. */
 export const ROOT_FRAME = -3;
 
-/** Pseudo frames are at least this; keys of the map must not be negative. */
-const LEAST_FRAME = -3;
-
 export class FlameTree {
   readonly numNodes: number;
   readonly maxDepth: number;
@@ -82,45 +79,17 @@ export class FlameTree {
 /** Frames from the root to the leaf. */
 export type FramePath = Int32Array | readonly number[];
 
-/** A tree in any order; parents stand before their children. */
+/** A node of a tree that is being built. */
 interface Draft {
-  readonly frame: ArrayLike<number>;
-  readonly parent: ArrayLike<number>;
-  readonly weight: ArrayLike<number>;
-  /** As of a `FlameTree`. */
-  readonly leaf: Int32Array;
+  readonly frame: number;
+  weight: number;
+  readonly below: Map<number, Draft>;
+  /** Where it stands in the tree. */
+  place: number;
 }
 
-function draft(paths: readonly FramePath[], weights: ArrayLike<number>): Draft {
-  const frame = [ROOT_FRAME];
-  const parent = [-1];
-  const weight = [0];
-  const leaf = new Int32Array(paths.length);
-  let highest = 0;
-  for (const path of paths) {
-    for (const frame of path) highest = Math.max(highest, frame);
-  }
-  const width = highest - LEAST_FRAME + 1;
-  const known = new Map<number, number>();
-  paths.forEach((path, slot) => {
-    let node = 0;
-    const bytes = weights[slot] ?? 0;
-    for (const wanted of path) {
-      const key = node * width + (wanted - LEAST_FRAME);
-      let next = known.get(key);
-      if (next === undefined) {
-        next = frame.length;
-        known.set(key, next);
-        frame.push(wanted);
-        parent.push(node);
-        weight.push(0);
-      }
-      node = next;
-      weight[node] = (weight[node] ?? 0) + bytes;
-    }
-    leaf[slot] = node;
-  });
-  return { frame, parent, weight, leaf };
+function draftOf(frame: number, weight = 0): Draft {
+  return { frame, weight, below: new Map(), place: 0 };
 }
 
 /**
@@ -132,63 +101,55 @@ export function buildFlame(
   paths: readonly FramePath[],
   weights: ArrayLike<number>,
 ): FlameTree {
-  return ordered(draft(paths, weights));
+  const root = draftOf(ROOT_FRAME);
+  const leaves = paths.map((path, slot) => {
+    let at = root;
+    for (const frame of path) {
+      const next = at.below.get(frame) ?? draftOf(frame);
+      at.below.set(frame, next);
+      next.weight += weights[slot] ?? 0;
+      at = next;
+    }
+    return at;
+  });
+  return inOrder(root, leaves);
 }
 
 /** A tree that is known already, below a root: its nodes are the frames. */
 export function nestedFlame(parent: Int32Array, weights: Float64Array): FlameTree {
-  return ordered({
-    frame: [ROOT_FRAME, ...parent.keys()],
-    parent: [-1, ...parent.map((up) => up + 1)],
-    weight: [0, ...weights],
-    leaf: new Int32Array(0),
-  });
+  const root = draftOf(ROOT_FRAME);
+  const drafts = Array.from(weights, (weight, id) => draftOf(id, weight));
+  drafts.forEach((one, id) => (drafts[parent[id] ?? -1] ?? root).below.set(id, one));
+  return inOrder(root, []);
 }
 
-function ordered({ frame, parent, weight, leaf }: Draft): FlameTree {
-  const num = frame.length;
-  const children: number[][] = Array.from({ length: num }, () => []);
-  for (let node = 1; node < num; node += 1) children[parent[node] ?? 0]?.push(node);
-  const heavier = (a: number, b: number): number =>
-    (weight[b] ?? 0) - (weight[a] ?? 0) || a - b;
-  const place = new Int32Array(num);
-  const tree = {
-    frame: new Int32Array(num),
-    parent: new Int32Array(num).fill(-1),
-    depth: new Int32Array(num),
-    end: new Int32Array(num),
-  };
-  const stack = [0];
-  let next = 0;
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    place[node] = next;
-    tree.frame[next] = frame[node] ?? ROOT_FRAME;
-    if (node > 0) {
-      const up = place[parent[node] ?? 0] ?? 0;
-      tree.parent[next] = up;
-      tree.depth[next] = (tree.depth[up] ?? 0) + 1;
-    }
-    next += 1;
-    const below = (children[node] ?? []).sort(heavier);
-    for (let i = below.length - 1; i >= 0; i -= 1) {
-      const child = below[i];
-      if (child !== undefined) stack.push(child);
-    }
+function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
+  const frame: number[] = [];
+  const parent: number[] = [];
+  const depth: number[] = [];
+  // A stack instead of recursion: trees may be deep.
+  const stack: (readonly [Draft, number])[] = [[root, -1]];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const [node, up] = next;
+    node.place = frame.length;
+    frame.push(node.frame);
+    parent.push(up);
+    depth.push((depth[up] ?? -1) + 1);
+    const below = [...node.below.values()].reverse();
+    below.sort((a, b) => a.weight - b.weight);
+    for (const child of below) stack.push([child, node.place]);
   }
-  tree.end.fill(1);
-  for (let node = num - 1; node > 0; node -= 1) {
-    const up = tree.parent[node] ?? 0;
-    tree.end[up] = (tree.end[up] ?? 0) + (tree.end[node] ?? 0);
+  const size = new Int32Array(frame.length).fill(1);
+  for (let node = frame.length - 1; node > 0; node -= 1) {
+    const up = parent[node] ?? 0;
+    size[up] = (size[up] ?? 0) + (size[node] ?? 0);
   }
-  // Sizes of subtrees became ends.
-  for (let node = 0; node < num; node += 1)
-    tree.end[node] = (tree.end[node] ?? 0) + node;
   return new FlameTree(
-    tree.frame,
-    tree.parent,
-    tree.depth,
-    tree.end,
-    leaf.map((node) => place[node] ?? 0),
+    Int32Array.from(frame),
+    Int32Array.from(parent),
+    Int32Array.from(depth),
+    size.map((one, node) => node + one),
+    Int32Array.from(leaves, ({ place }) => place),
   );
 }
 

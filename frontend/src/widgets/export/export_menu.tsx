@@ -1,6 +1,8 @@
 /** The export button of a chart: CSV, JSON, PNG and SVG of what is shown. */
 
 import { useState } from "preact/hooks";
+import type { Commands } from "../../base/commands";
+import { useCommands } from "../../base/use_commands";
 import { Icon } from "../icon/icon";
 import { Menu } from "../menu/menu";
 import { downloadBlob, downloadText, pngOf } from "./download";
@@ -48,13 +50,31 @@ export function exportFailure(error: unknown): string {
 export function ExportMenu({
   source,
   subject,
+  shell,
 }: {
   readonly source: ExportSource;
   /** What is exported, for the button's label: "the heatmap". */
   readonly subject: string;
+  /** Where it can be exported by key, palette and the shell's export menu as well. */
+  readonly shell?: {
+    readonly commands: Commands;
+    readonly say: (sentence: string) => void;
+  };
 }) {
   const [failure, setFailure] = useState<string | null>(null);
   const formats = (source.figure ?? null) === null ? TABLE_FORMATS : ALL_FORMATS;
+  useCommands(shell?.commands, () =>
+    formats.map((format) => ({
+      id: `export.${subject.replaceAll(" ", "_")}.${format}`,
+      label: `T${subject.slice(1)} as ${format.toUpperCase()}`,
+      group: "Export",
+      run: () => {
+        exportAs(format, source).catch((error: unknown) =>
+          shell?.say(exportFailure(error)),
+        );
+      },
+    })),
+  );
   return (
     <>
       {failure !== null && (

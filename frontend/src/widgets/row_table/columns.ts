@@ -11,7 +11,10 @@ import type { Table, TableColumn } from "../../model/table";
 import type { RowCell, RowColumn } from "./row_table";
 
 /** What a file has of the columns, in the order of the rows. */
-export function tableOf(columns: readonly RowColumn[], rows: ArrayLike<number>): Table {
+export function tableOf(
+  columns: readonly Pick<RowColumn, "key" | "values" | "exported">[],
+  rows: ArrayLike<number>,
+): Table {
   const sent = columns.flatMap(({ key, values, exported }) => {
     if (exported !== undefined) return exported ?? [];
     return values === undefined ? [] : { name: key, values };
@@ -118,4 +121,16 @@ export function barOf(
   colour: string,
 ): NonNullable<RowCell["bar"]> {
   return { share: longest > 0 ? value / longest : 0, colour };
+}
+
+/** A change as a bar from the middle of the cell, in the colour of less or of more. */
+export function changeBar(
+  value: number,
+  longest: number,
+  [less, more]: readonly [string, string],
+): NonNullable<RowCell["bar"]> {
+  const share = longest > 0 ? Math.abs(value) / longest / 2 : 0;
+  return value < 0
+    ? { share, from: 0.5 - share, colour: less }
+    : { share, from: 0.5, colour: more };
 }

@@ -1,14 +1,18 @@
-/** Rows of a `RowTable` in the order of one of its columns. */
+/** Rows of a `RowTable` in the order of one of its columns; as a tree, among siblings. */
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import {
   clicked,
+  orderBy,
+  searchOf,
   sortedRows,
   sortOf,
   sortWord,
   type Sort,
+  type SortValues,
 } from "../../model/shown_rows";
-import type { RowColumn } from "./row_table";
+import { flatRows, treeRows, type Tree } from "../../model/tree";
+import type { RowColumn, RowTableProps } from "./row_table";
 
 export interface Sorted {
   readonly rows: readonly number[];
@@ -16,30 +20,107 @@ export interface Sorted {
   readonly onSort: (key: string) => void;
 }
 
-/**
- * `word` names the order, as `sortWord` writes it, and a click on a heading sets it.
- */
+/** The order that `word` names, as `sortWord` writes it; a click on a heading sets it. */
+function orderOf(
+  columns: readonly RowColumn[],
+  usual: Sort,
+  word: string | null | undefined,
+  setWord: (word: string | null) => void,
+): Omit<Sorted, "rows"> & { readonly values: SortValues | undefined } {
+  const keys = columns.flatMap(({ key, values, sortable = values !== undefined }) =>
+    sortable ? [key] : [],
+  );
+  const sort = sortOf(word ?? undefined, keys, usual);
+  return {
+    sort,
+    values: columns.find((one) => one.key === sort.key)?.values,
+    onSort: (wanted) => {
+      const column = columns.find((one) => one.key === wanted);
+      const ascends = column?.ascends ?? column?.numeric === false;
+      setWord(sortWord(clicked(sort, wanted, ascends), usual));
+    },
+  };
+}
+
 export function useSort(
   columns: readonly RowColumn[],
   numRows: number,
   usual: Sort,
-  word: string | undefined,
+  word: string | null | undefined,
   setWord: (word: string | null) => void,
 ): Sorted {
-  const keys = columns.flatMap(({ key, values, sortable = values !== undefined }) =>
-    sortable ? [key] : [],
-  );
-  const sort = sortOf(word, keys, usual);
-  const { key, descending } = sort;
-  const values = columns.find((one) => one.key === key)?.values;
+  const { values, ...order } = orderOf(columns, usual, word, setWord);
+  const { descending } = order.sort;
   const rows = useMemo(
     () => sortedRows(numRows, values, descending),
     [numRows, values, descending],
   );
-  const onSort = (wanted: string): void => {
-    const column = columns.find((one) => one.key === wanted);
-    const ascends = column?.ascends ?? column?.numeric === false;
-    setWord(sortWord(clicked(sort, wanted, ascends), usual));
+  return { ...order, rows };
+}
+
+export interface TreeShown {
+  readonly columns: readonly RowColumn[];
+  readonly tree: Tree;
+  /** By row, its name in full: what is opened stays open where the rows change. */
+  readonly names: readonly string[];
+  /** By row, what a search looks through; the names where absent. */
+  readonly texts?: readonly string[];
+  readonly find: string;
+  /** Levels that are open; of a list, those that it has. */
+  readonly depth: number;
+  /** Opened at first besides. */
+  readonly opened?: readonly number[];
+  /** All rows as one list. */
+  readonly flat?: boolean;
+  /** The way to it is opened. */
+  readonly selected: number | null;
+  readonly usual: Sort;
+  readonly word: string | null;
+  readonly setWord: (word: string | null) => void;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The props of a `RowTable` that shows a tree. */
+export function useTree(
+  shown: TreeShown,
+): Omit<Sorted, "rows"> &
+  Required<Pick<RowTableProps, "columns" | "rows" | "selected" | "tree">> {
+  const { columns, tree, names, texts = names, find, depth, selected } = shown;
+  const { opened = [], flat = false } = shown;
+  const [turned, setTurned] = useState(NONE);
+  const { values, sort, onSort } = orderOf(
+    columns,
+    shown.usual,
+    shown.word,
+    shown.setWord,
+  );
+  useEffect(() => setTurned(NONE), [depth, flat]);
+  const isOpen = (row: number, by: ReadonlySet<string>): boolean =>
+    (tree.depth(row) < depth || opened.includes(row)) !== by.has(names[row] ?? "");
+  const turn = (of: (before: ReadonlySet<string>) => readonly number[]): void =>
+    setTurned((before) => {
+      const next = new Set(before);
+      for (const row of of(before)) {
+        const name = names[row] ?? "";
+        if (!next.delete(name)) next.add(name);
+      }
+      return next;
+    });
+  useEffect(() => {
+    if (selected === null || flat) return;
+    turn((before) => tree.ancestors(selected).filter((row) => !isOpen(row, before)));
+  }, [tree, selected, flat, depth]);
+  const rows = useMemo(() => {
+    const search = searchOf(find);
+    const matches = search && Uint8Array.from(texts, (line) => Number(search(line)));
+    const order = values === undefined ? null : orderBy(values, sort.descending);
+    if (flat) return flatRows(tree, { order, matches }, depth);
+    return treeRows(tree, { order, matches, isExpanded: (row) => isOpen(row, turned) });
+  }, [tree, texts, values, sort.descending, find, depth, flat, turned]);
+  return {
+    ...{ columns, sort, onSort, selected },
+    rows: useMemo(() => rows.map(({ id }) => id), [rows]),
+    tree: { rows, onToggle: (row) => turn(() => [row]) },
   };
-  return { rows, sort, onSort };
 }

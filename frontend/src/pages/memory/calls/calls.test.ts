@@ -1,12 +1,23 @@
 import { describe, expect, it } from "vitest";
 import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
 import { RUN } from "../modules/test_modules";
-import { callColumns, callRows, callsTable, kindsOf, selectedCall } from "./call_rows";
-import { captureWords, exportCommand, orderedHistories } from "./histories";
-import { orderAfterClick, readFunctions, sidesAfterClick, SIDES } from "./params";
-import { callLines, growthWords } from "./over";
-import { shownStats, statGroups, statLabel, statsAfterClick } from "./stats";
-import { activationList, hookList, listRows, OUTSIDE } from "./values";
+import { sortedRows } from "../../../model/shown_rows";
+import { tableOf } from "../../../widgets/row_table/columns";
+import { readState, writeState } from "../../shared/page_state";
+import { growthWords } from "./calls";
+import { callColumns, callsTable, selectedCall } from "./columns";
+import { exportCommand, orderedHistories } from "./histories";
+import {
+  CALLS,
+  foundStats,
+  shownStats,
+  sidesAfterClick,
+  SIDES,
+  statLabel,
+  statsAfterClick,
+} from "./params";
+import { callLines } from "./over";
+import { activationColumns, hookColumns } from "./values";
 
 function stat(
   name: string,
@@ -59,7 +70,7 @@ function answer(changes: Partial<FunctionsResponse> = {}): FunctionsResponse {
       step: Float64Array.of(2, 3, 4),
       startMs: Float64Array.of(1000, 2000, 3000),
       endMs: Float64Array.of(1500, 2250, NaN),
-      kinds: Uint8Array.of(1, 1 | 4 | 16, 1),
+      collected: ["", "activations, history", ""],
     },
     numCalls: 3,
     stats: [ALLOCATED, RSS, RETRIES],
@@ -76,8 +87,9 @@ function answer(changes: Partial<FunctionsResponse> = {}): FunctionsResponse {
   };
 }
 
-function paramsOf(words: Readonly<Record<string, string>> = {}) {
-  return readFunctions(new Map(Object.entries(words)));
+function columnsOf() {
+  const look = { sides: SIDES, theme: "dark", byteUnit: "B" } as const;
+  return callColumns({ data: answer(), stats: [ALLOCATED], ...look });
 }
 
 describe("the statistics", () => {
@@ -85,8 +97,8 @@ describe("the statistics", () => {
 
   it("begin with the one that is drawn", () => {
     expect(shownStats(stats, null, RSS)).toEqual([RSS]);
-    expect(shownStats(stats, ["num_alloc_retries", "gone"], RSS)).toEqual([RETRIES]);
-    expect(shownStats(stats, ["gone"], RSS)).toEqual([RSS]);
+    expect(shownStats(stats, "num_alloc_retries,gone", RSS)).toEqual([RETRIES]);
+    expect(shownStats(stats, "gone", RSS)).toEqual([RSS]);
   });
 
   it("are switched on and off, and back to the usual ones", () => {
@@ -105,70 +117,51 @@ describe("the statistics", () => {
     expect(statLabel("hook.rss_diff")).toBe("rss_diff");
   });
 
-  it("are found by every word", () => {
-    expect(statGroups(stats, "alloc ret")).toEqual([
-      { title: "Device memory", stats: [RETRIES] },
-    ]);
-    expect(statGroups(stats, "").map(({ title }) => title)).toEqual([
-      "Device memory",
-      "Process",
-    ]);
+  it("are found by every word, group by group", () => {
+    expect(foundStats(stats, "alloc ret")).toEqual([RETRIES]);
+    expect(foundStats([RSS, ALLOCATED], "")).toEqual([ALLOCATED, RSS]);
   });
 });
 
 describe("the calls", () => {
-  it("stand newest first, or by a column; what is missing stands last", () => {
-    const order = (words: Readonly<Record<string, string>>) =>
-      callRows(answer(), paramsOf(words), [ALLOCATED]).map(({ id }) => id);
-    expect(order({})).toEqual([2, 1, 0]);
-    expect(order({ order: "-took" })).toEqual([0, 1, 2]);
-    expect(order({ order: "allocated_bytes.all.current:end" })).toEqual([1, 0, 2]);
-    expect(order({ order: "nothing" })).toEqual([2, 1, 0]);
+  it("stand in order of time, or by a column; what is missing stands last", () => {
+    const order = (key: string, descending: boolean) => {
+      const column = columnsOf().find((one) => one.key === key);
+      return sortedRows(3, column?.values, descending);
+    };
+    expect(order("call", true)).toEqual([2, 1, 0]);
+    expect(order("took", true)).toEqual([0, 1, 2]);
+    expect(order("allocated_bytes.all.current:end", false)).toEqual([1, 0, 2]);
   });
 
   it("say why a side is missing", () => {
-    const columns = callColumns({
-      data: answer(),
-      stats: [ALLOCATED],
-      sides: SIDES,
-      theme: "dark",
-      byteUnit: "B",
-    });
     const cell = (key: string, id: number) =>
-      columns.find((column) => column.key === key)?.cell(id);
+      columnsOf()
+        .find((column) => column.key === key)
+        ?.cell(id);
     expect(cell("allocated_bytes.all.current:difference", 0)).toMatchObject({
       text: "+20 B",
-      bar: { from: 0.5, to: 1 },
+      bar: { from: 0.5, share: 0.5 },
     });
     expect(cell("allocated_bytes.all.current:difference", 1)).toMatchObject({
       text: "−5 B",
-      bar: { from: 0.375, to: 0.5 },
+      bar: { from: 0.375, share: 0.125 },
     });
     expect(cell("allocated_bytes.all.current:end", 2)?.title).toContain("died inside");
     expect(cell("took", 0)?.text).toBe("500 ms");
     expect(cell("took", 2)?.text).toBe("–");
-    expect(cell("kinds", 0)).toMatchObject({ text: "–", title: "nothing else" });
-    expect(cell("kinds", 1)?.text).toBe("activations, history");
+    expect(cell("collected", 0)).toMatchObject({ text: "–", title: "nothing else" });
+    expect(cell("collected", 1)?.text).toBe("activations, history");
   });
 
   it("show what was collected before statistics can push it out of sight", () => {
-    const columns = callColumns({
-      data: answer(),
-      stats: [ALLOCATED],
-      sides: SIDES,
-      theme: "dark",
-      byteUnit: "B",
-    });
-    const keys = columns.map(({ key }) => key);
-    expect(keys.indexOf("kinds")).toBe(keys.indexOf("took") + 1);
-    const width = columns.find(({ key }) => key === "kinds")?.minWidthPx ?? 0;
-    expect(width).toBeGreaterThan("activations, history".length * 7);
+    const keys = columnsOf().map(({ key }) => key);
+    expect(keys.indexOf("collected")).toBe(keys.indexOf("took") + 1);
   });
 
   it("name the one that the page is about", () => {
     expect(selectedCall(answer())).toBe(1);
     expect(selectedCall(answer({ attempt: 2 }))).toBeNull();
-    expect(kindsOf(31)).toHaveLength(5);
   });
 
   it("are exported whole", () => {
@@ -181,21 +174,15 @@ describe("the calls", () => {
   });
 });
 
-describe("the words of the URL", () => {
+describe("the words of the URL", () =>
   it("keep at least one side of a call", () => {
-    expect(sidesAfterClick(SIDES, "start")).toBe("end,difference");
-    expect(sidesAfterClick(["end"], "end")).toBe("end");
-    expect(sidesAfterClick(["start", "end"], "difference")).toBeNull();
-    expect(paramsOf({ sides: "<b>" }).sides).toEqual(SIDES);
-    expect(paramsOf({ sides: "end" }).sides).toEqual(["end"]);
-  });
-
-  it("order by largest, smallest, and as they came", () => {
-    expect(orderAfterClick(paramsOf(), "took")).toBe("-took");
-    expect(orderAfterClick(paramsOf({ order: "-took" }), "took")).toBe("took");
-    expect(orderAfterClick(paramsOf({ order: "took" }), "took")).toBeNull();
-  });
-});
+    expect(sidesAfterClick(SIDES, "start")).toEqual(["end", "difference"]);
+    expect(sidesAfterClick(["end"], "end")).toEqual(["end"]);
+    const sides = (said: string) => readState(CALLS, new Map([["sides", said]])).sides;
+    expect(sides("<b>")).toEqual(SIDES);
+    expect(sides("end")).toEqual(["end"]);
+    expect(writeState(CALLS, { sides: SIDES })).toEqual({ sides: null });
+  }));
 
 describe("the sentence about all calls", () =>
   it("says what one call adds, and what all do", () => {
@@ -214,74 +201,72 @@ describe("the sentence about all calls", () =>
 describe("callLines", () =>
   it("runs over steps, or over the clock where steps do not ascend", () => {
     const { calls } = answer();
-    const steps = callLines(calls, ALLOCATED);
+    const sides = [
+      ["start", ALLOCATED.start] as const,
+      ["end", ALLOCATED.end] as const,
+    ];
+    const steps = callLines(calls.step, calls.startMs, sides);
     expect(steps).toMatchObject({ x: "step", extent: { low: 2, high: 4 } });
     expect(steps.lines.map(({ id }) => id)).toEqual(["start", "end"]);
-    const again = { ...calls, step: Float64Array.of(2, 2, NaN) };
-    expect(callLines(again, ALLOCATED)).toMatchObject({
-      x: "wall",
-      extent: { low: 1000, high: 3000 },
-    });
+    const again = callLines(Float64Array.of(2, 2, NaN), calls.startMs, sides);
+    expect(again).toMatchObject({ x: "wall", extent: { low: 1000, high: 3000 } });
+    const none = callLines(calls.step, calls.startMs, [
+      ["held", Float64Array.of(NaN, NaN, NaN)],
+    ]);
+    expect(none.lines).toEqual([]);
   }));
 
-const MODULES = { paths: ["", "layers.0"], types: ["Net", "Block"] };
-
 describe("hook values and activations", () => {
-  it("call the root by its class and what has no module by its name", () => {
-    const saved = activationList(
-      {
-        modules: MODULES,
-        module: Int32Array.of(0, 1, -1),
-        dtypes: ["torch.float32", "torch.int64"],
-        dtype: Int32Array.of(0, 0, 1),
-        numTensors: Float64Array.of(2, 3, 1),
-        bytes: Float64Array.of(100, 400, 8),
-        nppCompatBytes: Float64Array.of(200, 400, 8),
-        totalBytes: 508,
-        totalNppCompatBytes: 608,
-        incomplete: false,
-      },
-      "light",
-      "B",
-    );
-    expect(saved.columns[0]?.cell(0)).toMatchObject({ text: "Net", note: "" });
-    expect(saved.columns[0]?.cell(2)).toMatchObject({ text: OUTSIDE });
-    const bytes = saved.columns.find(({ key }) => key === "saved_bytes");
-    expect(bytes?.cell(0)).toMatchObject({ text: "100 B", bar: { to: 0.25 } });
-    const ids = (find: string) =>
-      listRows(saved, find, { key: "saved_bytes", descending: true }).map(
-        ({ id }) => id,
-      );
-    expect(ids("")).toEqual([1, 0, 2]);
-    expect(ids("int64")).toEqual([2]);
-    expect(saved.table.columns[0]?.values).toEqual(["Net", "layers.0", OUTSIDE]);
+  it("say what module, type and dtype saved how much", () => {
+    const saved = {
+      name: ["Net", "layers.0", "outside any module"],
+      type: ["Net", "Block", ""],
+      dtype: ["torch.float32", "torch.float32", "torch.int64"],
+      numTensors: Float64Array.of(2, 3, 1),
+      bytes: Float64Array.of(100, 400, 8),
+      nppCompatBytes: Float64Array.of(200, 400, 8),
+      totalBytes: 508,
+      totalNppCompatBytes: 608,
+      incomplete: false,
+    };
+    const columns = activationColumns(saved, "light", "B");
+    expect(columns[0]?.cell(0)).toEqual({ text: "Net" });
+    expect(columns[0]?.cell(1)).toEqual({ text: "layers.0", note: "Block" });
+    expect(columns[0]?.cell(2)).toMatchObject({ tone: "quiet" });
+    const bytes = columns.find(({ key }) => key === "saved_bytes");
+    expect(bytes?.cell(0)).toMatchObject({ text: "100 B", bar: { share: 0.25 } });
+    const table = tableOf(columns, [0, 1, 2]);
+    expect(table.columns.map(({ name }) => name)).toEqual([
+      "module",
+      "dtype",
+      "num_tensors",
+      "saved_bytes",
+      "npp_compat_bytes",
+    ]);
+    expect(table.columns[0]?.values).toEqual(saved.name);
   });
 
   it("show differences with their sign and absence as absence", () => {
-    const hooks = hookList(
+    const values = Float64Array.of(4, NaN);
+    const columns = hookColumns(
       {
-        modules: MODULES,
-        module: Int32Array.of(0, 1),
-        attributes: [
-          { name: "rss_diff", unit: "bytes", values: Float64Array.of(4, NaN) },
-        ],
+        name: ["Net", "layers.0"],
+        type: ["Net", "Block"],
+        attributes: [{ name: "rss_diff", unit: "bytes", values }],
         incomplete: false,
       },
       "B",
     );
-    const diff = hooks.columns[1];
-    expect(diff?.cell(0).text).toBe("+4 B");
-    expect(diff?.cell(1)).toMatchObject({ text: "–", tone: "quiet" });
+    expect(columns[1]?.cell(0).text).toBe("+4 B");
+    expect(columns[1]?.cell(1)).toMatchObject({ text: "–", tone: "quiet" });
+    expect(columns[1]?.exported?.name).toBe("rss_diff (bytes)");
   });
 });
 
 describe("allocator histories", () => {
-  it("are named by what took them, those of the call shown first", () => {
+  it("stand with those of the call shown first", () => {
     const other = { ...HISTORY, id: "o", iteration: 3, context: "end" } as const;
     const hand = { ...HISTORY, id: "x", function: "", label: "before eval" } as const;
-    expect(captureWords(HISTORY)).toBe("step iteration 2, start");
-    expect(captureWords({ ...HISTORY, phase: "val" })).toContain("(val)");
-    expect(captureWords(hand)).toBe("before eval");
     const found = orderedHistories(answer({ histories: [HISTORY, hand, other] }));
     expect(found.map(({ id }) => id)).toEqual(["o", "h", "x"]);
   });

@@ -4,61 +4,70 @@
  */
 
 import { useMemo } from "preact/hooks";
-import type { FunctionsResponse } from "../../../api/types.gen";
+import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatInteger } from "../../../base/bytes";
-import { useCommands } from "../../../base/use_commands";
+import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
-import { formatQuantity } from "../../../model/words/quantity";
-import { exportCommands } from "../../../widgets/export/export_commands";
+import { formatExact, formatQuantity } from "../../../model/words/quantity";
+import { formatSigned } from "../../../model/words/signed";
 import { ExportMenu } from "../../../widgets/export/export_menu";
-import { TABLE_FORMATS, type ExportSource } from "../../../widgets/export/source";
+import type { ExportSource } from "../../../widgets/export/source";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
+import { RowTable } from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { TreeTable } from "../../../widgets/tree_table/tree_table";
 import { AbsentList } from "../../shared/panels/absent_list";
+import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { callColumns, callRows, callsTable, kindsOf, selectedCall } from "./call_rows";
+import { useMomentStep } from "../history/moment";
+import { Pinned } from "../history/pinned";
+import { callColumns, callsTable, NEWEST_FIRST, selectedCall } from "./columns";
 import { ColumnPicker, Controls } from "./controls";
 import "./calls.css";
 import { Histories } from "./histories";
-import { Over } from "./over";
-import {
-  functionsQuery,
-  orderAfterClick,
-  readFunctions,
-  type FunctionsParams,
-} from "./params";
-import { shownStats } from "./stats";
-import { ValueTable } from "./value_table";
-import { activationList, hookList } from "./values";
+import { callLines, OverCallsChart, OverRanks } from "./over";
+import { CALLS, shownStats, statLabel } from "./params";
+import { activationColumns, hookColumns, MOST_SAVED, ValueTable } from "./values";
 
 const TABLE_PX = 400;
+const CHART_PX = 180;
 
-export function CallsView(props: ViewProps) {
-  const { client, run, ranks } = props;
-  const params = useMemo(() => readFunctions(props.params), [props.params]);
-  const query = functionsQuery(run.id, ranks.rank, params);
-  const { data, stale, error } = useLive(client, "functions", query, props.pollMs);
+export function CallsView(view: ViewProps) {
+  const page = usePageState(view, CALLS);
+  const [{ function: name, phase, attempt, iteration, stat }] = page;
+  const pinned = useMomentStep(view);
+  const query = {
+    ...{ run: view.run.id, rank: view.ranks.rank, function: name, phase, stat },
+    ...{ attempt, iteration, step: pinned?.step ?? null },
+  };
+  const { data, stale, error } = useLive(view.client, "functions", query, view.pollMs);
   return (
     <div class={stale ? "functions stale" : "functions"} aria-busy={stale}>
       <Waiting error={error} hasContent={data !== null} blocksPx={[32, 400]} />
-      {data !== null &&
-        (data.function === null ? (
-          <>
-            <Nothing title="No calls of functions were collected in this run">
-              <p>
-                Decorate a function with <code>@collector.profiled</code>, or open{" "}
-                <code>rec.span("eval", memory=True)</code> around it: by default its
-                second call is collected.
-              </p>
-            </Nothing>
-            <AbsentList absent={data.absent} />
-            <Histories data={data} byteUnit={props.byteUnit} />
-          </>
-        ) : (
-          <Body view={props} data={data} params={params} />
-        ))}
+      {data !== null && data.function === null && (
+        <>
+          <Nothing title="No calls of functions were collected in this run">
+            <p>
+              Decorate a function with <code>@collector.profiled</code>, or open{" "}
+              <code>rec.span("eval", memory=True)</code> around it: by default its
+              second call is collected.
+            </p>
+          </Nothing>
+          <AbsentList absent={data.absent} />
+          <Histories view={view} data={data} />
+        </>
+      )}
+      {typeof data?.function === "string" && (
+        <>
+          <Pinned
+            view={view}
+            pinned={pinned}
+            step={known(data.calls.step[selectedCall(data) ?? -1])}
+            absent={iteration === null ? "No call was collected in it" : null}
+          />
+          <Body view={view} data={data} page={page} />
+        </>
+      )}
       {data !== null && data.problems.length > 0 && (
         <ProblemList problems={data.problems} />
       )}
@@ -66,30 +75,43 @@ export function CallsView(props: ViewProps) {
   );
 }
 
-interface BodyProps {
-  readonly view: ViewProps;
-  readonly data: FunctionsResponse;
-  readonly params: FunctionsParams;
+function known(value: number | undefined): number | null {
+  return Number.isFinite(value) ? (value ?? null) : null;
 }
 
-function Body({ view, data, params }: BodyProps) {
-  const { theme, byteUnit, setParams } = view;
+interface OfCalls {
+  readonly view: ViewProps;
+  readonly data: FunctionsResponse;
+}
+
+function Body(
+  props: OfCalls & {
+    readonly page: ReturnType<typeof usePageState<typeof CALLS>>;
+  },
+) {
+  const { view, data, page } = props;
+  const [state, setState] = page;
+  const { theme, byteUnit } = view;
   const drawn =
     data.stats.find(({ name }) => name === data.overRanks?.stat) ??
     data.stats[0] ??
     null;
   const shown = useMemo(
-    () => shownStats(data.stats, params.stats, drawn),
-    [data.stats, params.stats, drawn],
+    () => shownStats(data.stats, state.stats, drawn),
+    [data.stats, state.stats, drawn],
   );
-  const controls = { data, params, shown, drawn, setParams };
+  const controls = { data, state, setState, shown, drawn };
   const columns = useMemo(
-    () => callColumns({ data, stats: shown, sides: params.sides, theme, byteUnit }),
-    [data, shown, params.sides, theme, byteUnit],
+    () => callColumns({ data, stats: shown, sides: state.sides, theme, byteUnit }),
+    [data, shown, state.sides, theme, byteUnit],
   );
-  const rows = useMemo(
-    () => callRows(data, params, shown),
-    [data, params.sort, params.descending, shown],
+  const { iteration, attempt } = data.calls;
+  const sorted = useSort(
+    columns,
+    iteration.length,
+    NEWEST_FIRST,
+    state.order,
+    (order) => setState({ order }),
   );
   const selected = selectedCall(data);
   const source: ExportSource = {
@@ -103,50 +125,33 @@ function Body({ view, data, params }: BodyProps) {
       source: data.source,
     }),
   };
-  useCommands(view.commands, () =>
-    exportCommands({
-      view: "calls",
-      subject: "table of calls",
-      formats: TABLE_FORMATS,
-      source: () => source,
-      say: view.say,
-    }),
-  );
   return (
     <>
       <Controls {...controls} />
       <Notes data={data} rank={view.ranks.rank} />
-      {drawn !== null && <Over view={view} data={data} stat={drawn} />}
+      {drawn !== null && <Drawn view={view} data={data} stat={drawn} />}
       <section class="functions-table" aria-label="Calls">
         <div class="panel-head functions-head">
           <h2>{callsTitle(data)}</h2>
           {data.stats.length > 1 && <ColumnPicker {...controls} />}
-          <ExportMenu subject="the table of calls" source={source} />
+          <ExportMenu subject="the table of calls" source={source} shell={view} />
         </div>
-        <TreeTable
+        <RowTable
+          {...sorted}
           label="Calls"
           columns={columns}
-          rows={rows}
           selected={selected}
           onSelect={(id) =>
-            setParams({
-              iteration: data.calls.iteration[id]?.toString() ?? null,
-              attempt: data.calls.attempt[id]?.toString() ?? null,
-            })
+            setState({ iteration: iteration[id] ?? null, attempt: attempt[id] ?? null })
           }
-          onToggle={() => undefined}
-          sort={
-            params.sort === ""
-              ? null
-              : { key: params.sort, descending: params.descending }
-          }
-          onSort={(key) => setParams({ order: orderAfterClick(params, key) })}
           empty="This function has no collected calls on this rank."
           heightPx={TABLE_PX}
         />
       </section>
-      {selected !== null && <OneCall view={view} data={data} selected={selected} />}
-      <Histories data={data} byteUnit={byteUnit} />
+      {selected !== null && (
+        <OneCall view={view} data={data} kinds={data.calls.collected[selected] ?? ""} />
+      )}
+      <Histories view={view} data={data} />
       <AbsentList absent={data.absent} />
     </>
   );
@@ -156,108 +161,167 @@ function callsTitle(data: FunctionsResponse): string {
   const listed = data.calls.iteration.length;
   const all = data.numCalls;
   const calls = all === 1 ? "1 call" : `${formatInteger(all)} calls`;
-  const which = `${calls} of ${data.function ?? ""}`;
   const phase = data.phase === "" ? "" : `, ${data.phase}`;
   const rank = data.rank === null ? "" : `, rank ${data.rank}`;
   const cut = listed < all ? `, the newest ${formatInteger(listed)} listed` : "";
-  return `${which}${phase}${rank}${cut}`;
+  return `${calls} of ${data.function ?? ""}${phase}${rank}${cut}`;
 }
 
 /** Where the numbers come from, and what was asked for and is not there. */
 function Notes({
   data,
   rank,
-}: {
-  readonly data: FunctionsResponse;
-  readonly rank: number | null;
-}) {
-  const missing = rank !== null && rank !== data.rank;
-  const unsnapped = data.stats.length === 0;
-  if (data.source === "recorded" && !missing && !unsnapped) return null;
+}: Pick<OfCalls, "data"> & { readonly rank: number | null }) {
+  const notes = [
+    data.source === "imported" ? "Imported from files of MemProfiler." : "",
+    data.stats.length === 0 ? "No measurements at the start or end of its calls." : "",
+    rank !== null && rank !== data.rank
+      ? `Rank ${rank} has no calls of this function; rank ${data.rank ?? 0} is shown.`
+      : "",
+  ].filter(Boolean);
+  return notes.length === 0 ? null : <p>{notes.join(" ")}</p>;
+}
+
+/** One statistic of the function over its calls, and of the chosen call over ranks. */
+function Drawn({ view, data, stat }: OfCalls & { readonly stat: FunctionStat }) {
+  const { calls, overRanks: ranks } = data;
+  const label = statLabel(stat.name);
+  const over = useMemo(() => {
+    const timeMs = calls.startMs.map((start, i) =>
+      Number.isFinite(start) ? start : (calls.endMs[i] ?? NaN),
+    );
+    return callLines(calls.step, timeMs, [
+      ["start", stat.start],
+      ["end", stat.end],
+    ]);
+  }, [calls, stat]);
+  const word = (value: number | undefined): string =>
+    formatQuantity(value ?? NaN, stat.unit, view.byteUnit);
   return (
-    <p class="functions-note">
-      {data.source === "imported" && "Imported from files of MemProfiler. "}
-      {unsnapped && "No measurements at the start or end of its calls. "}
-      {missing &&
-        `Rank ${rank} has no calls of this function; rank ${data.rank ?? 0} is shown.`}
-    </p>
+    <section class="functions-over" aria-label="Memory at start and end of each call">
+      <p class="functions-growth">
+        {growthWords(stat, data.function ?? "", view.byteUnit)}
+      </p>
+      <div class="functions-charts">
+        <OverCallsChart
+          view={view}
+          over={over}
+          label={`${label} around ${data.function ?? ""}`}
+          title={`${label} at start and end of ${formatInteger(calls.step.length)} calls`}
+          unit={stat.unit}
+          fromZero={false}
+          heightPx={CHART_PX}
+        />
+        {/* Bars stand for bytes; counts and hooks' own numbers are told by the table. */}
+        {ranks !== null && ranks.unit === "bytes" && (
+          <OverRanks
+            view={view}
+            label={`${label} by rank`}
+            title={`${label} at the end of iteration ${data.iteration ?? 0} on`}
+            rank={ranks.rank}
+            bytes={ranks.end}
+            ofRanks={ranks.ofRanks}
+            facts={(i) => [
+              ["Start", word(ranks.start[i])],
+              ["End", word(ranks.end[i])],
+              ["", formatExact(ranks.end[i] ?? NaN, "bytes")],
+              [
+                "Difference",
+                formatSigned(ranks.difference[i] ?? NaN, "bytes", view.byteUnit),
+              ],
+            ]}
+            heightPx={CHART_PX}
+          />
+        )}
+      </div>
+    </section>
   );
 }
 
+/** `RSS grows by 6.42 MiB in a call of step (median of 3) and by 20.5 MiB over all`. */
+export function growthWords(
+  stat: FunctionStat,
+  name: string,
+  byteUnit: ByteUnit,
+): string {
+  const label = statLabel(stat.name);
+  const sorted = stat.difference.filter(Number.isFinite).sort();
+  const num = sorted.length;
+  if (num === 0) return `${label} was not measured on both sides of a call.`;
+  const upper = sorted[num >> 1] ?? NaN;
+  const median = (upper + (sorted[(num - 1) >> 1] ?? NaN)) / 2;
+  const change = (value: number): string =>
+    value === 0
+      ? "does not change"
+      : `${value > 0 ? "grows" : "shrinks"} by ${formatQuantity(Math.abs(value), stat.unit, byteUnit)}`;
+  if (num === 1) return `${label} ${change(median)} in a call of ${name}.`;
+  const first = stat.start.find(Number.isFinite) ?? NaN;
+  const last = stat.end.findLast(Number.isFinite) ?? NaN;
+  return `${label} ${change(median)} in a call of ${name} (median of ${formatInteger(num)}); from the first call to the last it ${change(last - first)}.`;
+}
+
 /** What was collected inside the call that is selected. */
-function OneCall({
-  view,
-  data,
-  selected,
-}: {
-  readonly view: ViewProps;
-  readonly data: FunctionsResponse;
-  readonly selected: number;
-}) {
+function OneCall({ view, data, kinds }: OfCalls & { readonly kinds: string }) {
   const { theme, byteUnit } = view;
-  const { hooks, activations } = data;
-  const hookValues = useMemo(
-    () => (hooks === null ? null : hookList(hooks, byteUnit)),
+  const { hooks, activations, moduleWindow: window } = data;
+  const hookTable = useMemo(
+    () => hooks && hookColumns(hooks, byteUnit),
     [hooks, byteUnit],
   );
-  const saved = useMemo(
-    () => (activations === null ? null : activationList(activations, theme, byteUnit)),
+  const savedTable = useMemo(
+    () => activations && activationColumns(activations, theme, byteUnit),
     [activations, theme, byteUnit],
   );
   const origin = originOf(data.run);
-  const about = {
-    function: data.function,
-    phase: data.phase,
-    rank: data.rank,
-    attempt: data.attempt,
-    iteration: data.iteration,
-  };
-  const name = `${data.function ?? ""} ${data.iteration ?? 0} rank ${data.rank ?? 0}`;
-  const kinds = kindsOf(data.calls.kinds[selected] ?? 0);
-  const iteration = `iteration ${formatInteger(data.iteration ?? 0)}`;
+  const { function: name, phase, rank, attempt, iteration } = data;
+  const about = { function: name, phase, rank, attempt, iteration };
+  const file = `${name ?? ""} ${iteration ?? 0} rank ${rank ?? 0}`;
+  const call = `iteration ${formatInteger(iteration ?? 0)}`;
+  const size = (bytes: number): string => formatQuantity(bytes, "bytes", byteUnit);
   return (
     <>
       <p class="functions-call">
         <strong>
-          {data.function}, {iteration}
+          {name}, {call}
         </strong>
         <span class="quiet">
-          {kinds.length === 0 ? "nothing collected" : `collected: ${kinds.join(", ")}`}
+          {kinds === "" ? "only its measurements" : `collected: ${kinds}`}
         </span>
-        {data.moduleWindow !== null && (
+        {window !== null && (
           <button
             type="button"
             class="text-button"
-            onClick={() => view.showPage("modules", { window: data.moduleWindow })}
+            onClick={() => view.showPage("modules", { window })}
           >
             Its modules’ memory
           </button>
         )}
       </p>
-      {activations !== null && saved !== null && (
+      {activations !== null && savedTable !== null && (
         <ValueTable
-          key={`activations ${name}`}
+          key={`activations ${file}`}
           title="Activations saved for backward"
-          facts={`${iteration}: ${formatQuantity(activations.totalBytes, "bytes", byteUnit)} saved · npp_compat ${formatQuantity(activations.totalNppCompatBytes, "bytes", byteUnit)}`}
+          facts={`${call}: ${size(activations.totalBytes)} saved · npp_compat ${size(activations.totalNppCompatBytes)}`}
           empty="Nothing was saved for backward in this call."
+          columns={savedTable}
+          of={activations}
           incomplete={activations.incomplete}
-          name={`activations ${name}`}
-          list={saved}
-          firstSort={{ key: "saved_bytes", descending: true }}
+          name={`activations ${file}`}
+          usual={MOST_SAVED}
           origin={origin}
           about={{ ...about, total_bytes: activations.totalBytes }}
         />
       )}
-      {hooks !== null && hookValues !== null && (
+      {hooks !== null && hookTable !== null && (
         <ValueTable
-          key={`hooks ${name}`}
+          key={`hooks ${file}`}
           title="Values of hooks, by module"
-          facts={`${iteration}, in order of the model`}
+          facts={`${call}, in order of the model`}
           empty="The model has no modules with values."
+          columns={hookTable}
+          of={hooks}
           incomplete={hooks.incomplete}
-          name={`hooks ${name}`}
-          list={hookValues}
-          firstSort={null}
+          name={`hooks ${file}`}
           origin={origin}
           about={about}
         />

@@ -1,30 +1,73 @@
-/** Which function, rank and statistics are shown. */
+/** Which function and statistics are shown. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import type {
-  CollectedFunction,
-  FunctionsResponse,
-  FunctionStat,
-} from "../../../api/types.gen";
+import { useState } from "preact/hooks";
+import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { Choice } from "../../shared/controls/choices";
-import { useOutside } from "../../../widgets/menu/use_outside";
-import { SIDES, sidesAfterClick, type FunctionsParams, type Side } from "./params";
-import { statGroups, statLabel, statsAfterClick } from "./stats";
-
-type SetParams = (
-  changes: Readonly<Record<string, string | null>>,
-  how?: "replace" | "push",
-) => void;
+import { Choice, Options } from "../../shared/controls/choices";
+import { More } from "../../shared/controls/more";
+import { SearchBox } from "../../shared/controls/search_box";
+import type { PageState, usePageState } from "../../shared/page_state";
+import {
+  foundStats,
+  GROUP_WORDS,
+  SIDES,
+  sidesAfterClick,
+  statLabel,
+  statsAfterClick,
+  type CALLS,
+  type Side,
+} from "./params";
 
 export interface ControlsProps {
   readonly data: FunctionsResponse;
-  readonly params: FunctionsParams;
+  readonly state: PageState<typeof CALLS>;
+  readonly setState: ReturnType<typeof usePageState<typeof CALLS>>[1];
   /** The statistics in the table. */
   readonly shown: readonly FunctionStat[];
   /** The statistic that is drawn. */
   readonly drawn: FunctionStat | null;
-  readonly setParams: SetParams;
+}
+
+/** Which function, and which of its numbers is drawn. */
+export function Controls({ data, drawn, setState }: ControlsProps) {
+  const { functions } = data;
+  const phases = new Set(functions.map(({ phase }) => phase));
+  return (
+    <div class="functions-controls">
+      <Choice
+        label="Function"
+        value={functions
+          .findIndex(
+            (one) => one.function === data.function && one.phase === data.phase,
+          )
+          .toString()}
+        onChange={(at) => {
+          const { function: name = null, phase = null } = functions[Number(at)] ?? {};
+          const call = { attempt: null, iteration: null };
+          setState({ function: name, phase, ...call }, "push");
+        }}
+      >
+        <Options
+          of={functions.map(({ function: name, phase }, i) => [
+            i,
+            `${name === "step" ? "step (the whole step)" : name}${phases.size > 1 ? `, ${phase}` : ""}`,
+            phase || "no phase",
+          ])}
+        />
+      </Choice>
+      {drawn !== null && (
+        <Choice
+          label="Statistic"
+          value={drawn.name}
+          onChange={(stat) => setState({ stat })}
+        >
+          <Options
+            of={data.stats.map(({ name, group }) => [name, name, GROUP_WORDS[group]])}
+          />
+        </Choice>
+      )}
+    </div>
+  );
 }
 
 const SIDE_LABELS: Readonly<Record<Side, string>> = {
@@ -33,165 +76,68 @@ const SIDE_LABELS: Readonly<Record<Side, string>> = {
   difference: "Difference",
 };
 
-/** Which function, and which of its numbers is drawn. */
-export function Controls({ data, drawn, setParams }: ControlsProps) {
+/** Which statistics and sides the table has: all that were recorded, with a search. */
+export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsProps) {
+  const [find, setFind] = useState("");
+  const found = foundStats(data.stats, find);
   return (
-    <div class="functions-controls">
-      <FunctionSelect data={data} setParams={setParams} />
-      {drawn !== null && (
-        <Choice
-          label="Statistic"
-          value={drawn.name}
-          onChange={(stat) => setParams({ stat })}
-        >
-          {statGroups(data.stats, "").map(({ title, stats }) => (
-            <optgroup key={title} label={title}>
-              {stats.map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </Choice>
-      )}
-    </div>
+    <More
+      label={`Columns: ${formatInteger(shown.length)} of ${formatInteger(data.stats.length)}`}
+    >
+      <div class="functions-checks is-row">
+        {SIDES.map((side) => (
+          <Check
+            key={side}
+            label={SIDE_LABELS[side]}
+            checked={state.sides.includes(side)}
+            onChange={() => setState({ sides: sidesAfterClick(state.sides, side) })}
+          />
+        ))}
+      </div>
+      <SearchBox
+        label="Find statistics"
+        placeholder="e.g. peak or large_pool"
+        text={find}
+        onText={setFind}
+      />
+      <div class="functions-checks">
+        {found.map((stat, i) => (
+          <>
+            {found[i - 1]?.group !== stat.group && <b>{GROUP_WORDS[stat.group]}</b>}
+            <Check
+              key={stat.name}
+              label={stat.name}
+              note={statLabel(stat.name)}
+              checked={shown.includes(stat)}
+              onChange={() => {
+                const stats = statsAfterClick(data.stats, shown, drawn, stat.name);
+                setState({ stats });
+              }}
+            />
+          </>
+        ))}
+        {found.length === 0 && <p class="quiet">No statistic matches.</p>}
+      </div>
+      <button type="button" class="button" onClick={() => setState({ stats: null })}>
+        Only what is drawn
+      </button>
+    </More>
   );
 }
 
-function keyOf(one: Pick<CollectedFunction, "function" | "phase">): string {
-  return JSON.stringify([one.function, one.phase]);
-}
-
-function FunctionSelect({
-  data,
-  setParams,
-}: {
-  readonly data: FunctionsResponse;
-  readonly setParams: SetParams;
+function Check(props: {
+  readonly label: string;
+  /** Said after the label where it says more. */
+  readonly note?: string;
+  readonly checked: boolean;
+  readonly onChange: () => void;
 }) {
-  const phases = [...new Set(data.functions.map(({ phase }) => phase))];
+  const { label, note = label } = props;
   return (
     <label>
-      <span class="quiet">Function</span>{" "}
-      <select
-        class="functions-function"
-        value={keyOf({ function: data.function ?? "", phase: data.phase })}
-        onChange={(event) => {
-          const chosen = data.functions.find(
-            (one) => keyOf(one) === event.currentTarget.value,
-          );
-          if (chosen === undefined) return;
-          const { function: name, phase } = chosen;
-          setParams({ function: name, phase, attempt: null, iteration: null }, "push");
-        }}
-      >
-        {phases.map((phase) => (
-          <optgroup key={phase} label={phase === "" ? "no phase" : phase}>
-            {data.functions
-              .filter((one) => one.phase === phase)
-              .map((one) => (
-                <option key={keyOf(one)} value={keyOf(one)}>
-                  {one.function === "step" ? "step (the whole step)" : one.function}
-                  {phases.length > 1 && `, ${phase}`}
-                </option>
-              ))}
-          </optgroup>
-        ))}
-      </select>
+      <input type="checkbox" checked={props.checked} onChange={props.onChange} />
+      <span>{label}</span>
+      {note !== label && <span class="quiet">{note}</span>}
     </label>
-  );
-}
-
-/** Which statistics and sides the table has: all that were recorded, with a search. */
-export function ColumnPicker({ data, params, shown, drawn, setParams }: ControlsProps) {
-  const [open, setOpen] = useState(false);
-  const [find, setFind] = useState("");
-  const root = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (open) root.current?.querySelector("input")?.focus();
-  }, [open]);
-  useOutside(root, open, () => setOpen(false));
-  const groups = statGroups(data.stats, find);
-  return (
-    <div
-      class="stat-picker"
-      ref={root}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !open) return;
-        event.stopPropagation();
-        setOpen(false);
-        root.current?.querySelector("button")?.focus();
-      }}
-    >
-      <button
-        type="button"
-        class="button"
-        aria-expanded={open}
-        aria-haspopup="true"
-        onClick={() => setOpen(!open)}
-      >
-        Columns: {formatInteger(shown.length)} of {formatInteger(data.stats.length)}
-      </button>
-      {open && (
-        <div class="stat-list" role="group" aria-label="Statistics in the table">
-          <fieldset class="stat-sides">
-            {SIDES.map((side) => (
-              <label key={side}>
-                <input
-                  type="checkbox"
-                  checked={params.sides.includes(side)}
-                  onChange={() =>
-                    setParams({ sides: sidesAfterClick(params.sides, side) })
-                  }
-                />{" "}
-                <span>{SIDE_LABELS[side]}</span>
-              </label>
-            ))}
-          </fieldset>
-          <input
-            type="text"
-            aria-label="Find statistics"
-            placeholder="Find, e.g. peak or large_pool"
-            autocomplete="off"
-            spellcheck={false}
-            value={find}
-            onInput={(event) => setFind(event.currentTarget.value)}
-          />
-          <div class="stat-groups">
-            {groups.map(({ title, stats }) => (
-              <fieldset key={title}>
-                <legend>{title}</legend>
-                {stats.map(({ name }) => (
-                  <label key={name} title={name}>
-                    <input
-                      type="checkbox"
-                      checked={shown.some((stat) => stat.name === name)}
-                      onChange={() =>
-                        setParams({
-                          stats: statsAfterClick(data.stats, shown, drawn, name),
-                        })
-                      }
-                    />{" "}
-                    <span>{name}</span>
-                    {statLabel(name) !== name && (
-                      <span class="quiet"> {statLabel(name)}</span>
-                    )}
-                  </label>
-                ))}
-              </fieldset>
-            ))}
-            {groups.length === 0 && <p class="quiet">No statistic matches.</p>}
-          </div>
-          <button
-            type="button"
-            class="button"
-            onClick={() => setParams({ stats: null })}
-          >
-            Only what is drawn
-          </button>
-        </div>
-      )}
-    </div>
   );
 }

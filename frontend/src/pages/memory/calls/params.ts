@@ -1,71 +1,89 @@
-/** The Functions page's words in the URL, read and checked. Pure. */
+/** What of Calls stands in the URL: the call, and the statistics that are shown. Pure. */
 
-import type { Query } from "../../../api/client";
+import type { FunctionStat } from "../../../api/types.gen";
+import { searchOf } from "../../../model/shown_rows";
+import { columnLabel } from "../../../model/words/column_label";
+import { optional, whole, type Word } from "../../shared/page_state";
 
 export const SIDES = ["start", "end", "difference"] as const;
 export type Side = (typeof SIDES)[number];
 
-export interface FunctionsParams {
-  /** "" leaves these to the server; it answers with what it shows. */
-  readonly function: string;
-  readonly phase: string;
-  readonly attempt: string;
-  readonly iteration: string;
+/** Which sides of a call the table shows; at least one. */
+const sides: Word<readonly Side[]> = {
+  read: (params) => {
+    const said = params.get("sides")?.split(",") ?? [];
+    const known = SIDES.filter((side) => said.includes(side));
+    return known.length === 0 ? SIDES : known;
+  },
+  write: (value) => ({ sides: value.length === SIDES.length ? null : value.join() }),
+};
+
+export const CALLS = {
+  // What is left to the server it answers with.
+  function: optional("function"),
+  phase: optional("phase"),
+  attempt: whole("attempt"),
+  iteration: whole("iteration"),
   /** The statistic drawn over calls and over ranks. */
-  readonly stat: string;
-  /** Statistics in the table, as recorded; null where none were chosen. */
-  readonly stats: readonly string[] | null;
-  /** Which sides of a call the table shows; at least one. */
-  readonly sides: readonly Side[];
-  /** Column of the calls; "" has the newest first. */
-  readonly sort: string;
-  readonly descending: boolean;
+  stat: optional("stat"),
+  /** Statistics in the table, as recorded. */
+  stats: optional("stats"),
+  sides,
+  order: optional("order"),
+};
+
+/** The sides after one was switched on or off; the last one stays. */
+export function sidesAfterClick(shown: readonly Side[], side: Side): readonly Side[] {
+  const next = SIDES.filter((one) => shown.includes(one) !== (one === side));
+  return next.length === 0 ? [side] : next;
 }
 
-export function readFunctions(params: ReadonlyMap<string, string>): FunctionsParams {
-  const word = (name: string): string => params.get(name) ?? "";
-  const stats = word("stats").split(",").filter(Boolean);
-  const sides = word("sides").split(",");
-  const known = SIDES.filter((side) => sides.includes(side));
-  const sort = word("order");
-  return {
-    function: word("function"),
-    phase: word("phase"),
-    attempt: word("attempt"),
-    iteration: word("iteration"),
-    stat: word("stat"),
-    stats: stats.length === 0 ? null : stats,
-    sides: known.length === 0 ? SIDES : known,
-    sort: sort.replace(/^-/, ""),
-    descending: sort.startsWith("-"),
-  };
+/** In the table: those chosen, else the one that is drawn; the others are a choice away. */
+export function shownStats(
+  stats: readonly FunctionStat[],
+  chosen: string | null,
+  drawn: FunctionStat | null,
+): readonly FunctionStat[] {
+  const names = chosen?.split(",") ?? [];
+  const found = stats.filter(({ name }) => names.includes(name));
+  return found.length > 0 ? found : stats.filter((stat) => stat === drawn);
 }
 
-export function functionsQuery(
-  run: string,
-  rank: number | null,
-  params: FunctionsParams,
-): Query {
-  return {
-    run,
-    rank,
-    function: params.function,
-    phase: params.phase,
-    attempt: params.attempt,
-    iteration: params.iteration,
-    stat: params.stat,
-  };
+/** The word after a statistic was switched on or off; null for the one that is drawn. */
+export function statsAfterClick(
+  stats: readonly FunctionStat[],
+  shown: readonly FunctionStat[],
+  drawn: FunctionStat | null,
+  name: string,
+): string | null {
+  const next = stats
+    .filter((stat) => shown.includes(stat) !== (stat.name === name))
+    .map((stat) => stat.name)
+    .join();
+  return next === "" || next === drawn?.name ? null : next;
 }
 
-/** The word after a side was switched on or off; the last one stays. */
-export function sidesAfterClick(sides: readonly Side[], side: Side): string | null {
-  const next = SIDES.filter((one) => sides.includes(one) !== (one === side));
-  if (next.length === 0) return side;
-  return next.length === SIDES.length ? null : next.join(",");
+/** torch's names stay as torch spells them, but for the few that everyone reads. */
+export function statLabel(name: string): string {
+  const current = /^([a-z_]+)_bytes(?:\.all\.current)?$/.exec(name);
+  if (current === null) return name.replace(/^hook\./, "");
+  return columnLabel(name.includes(".") ? (current[1] ?? "") : name);
 }
 
-/** The word for a click on a heading: largest first, smallest first, as they came. */
-export function orderAfterClick(params: FunctionsParams, key: string): string | null {
-  if (params.sort !== key) return `-${key}`;
-  return params.descending ? key : null;
+export const GROUP_WORDS: Readonly<Record<FunctionStat["group"], string>> = {
+  device: "Device memory",
+  process: "Process",
+  hook: "Hooks of the root module",
+};
+
+/** Statistics group by group: those that hold every word typed. */
+export function foundStats(
+  stats: readonly FunctionStat[],
+  typed: string,
+): readonly FunctionStat[] {
+  const search = searchOf(typed);
+  const order = Object.keys(GROUP_WORDS);
+  return stats
+    .filter(({ name }) => search?.(`${name} ${statLabel(name)}`) !== false)
+    .toSorted((a, b) => order.indexOf(a.group) - order.indexOf(b.group));
 }

@@ -18,8 +18,10 @@ const ORIGIN_WORDS: Readonly<Record<HistoryOrigin, string>> = {
   file: "file",
 };
 
+type Titled = Pick<HistoryChoice, "reference" | "origin">;
+
 /** What took a history: its label, its call, its file, or the error. */
-export function historyTitle({ reference, origin }: HistoryChoice): string {
+export function historyTitle({ reference, origin }: Titled): string {
   const { label, function: name, phase, iteration, context, path } = reference;
   if (origin === "file") {
     const file = path.slice(path.lastIndexOf("/") + 1);
@@ -41,7 +43,7 @@ export function rankWords({ reference }: HistoryChoice): string {
 }
 
 /** One line of the list, beside the title. */
-export function historyNote(choice: HistoryChoice, byteUnit: ByteUnit): string {
+export function historyNote(choice: Titled, byteUnit: ByteUnit): string {
   const { step, timeMs, numBytes } = choice.reference;
   const words = [
     step === null ? "" : `step ${formatInteger(step)}`,

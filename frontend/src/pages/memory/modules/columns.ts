@@ -1,82 +1,212 @@
-/** The columns of the module table: words, colours and bars of every cell. Pure. */
+/** The answer of `/modules` as a tree with columns: cells, order, help and export. Pure. */
 
-import type { ModulesResponse } from "../../../api/types.gen";
+import type { ModulesResponse, ModuleTree } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
 import {
   categoryColour,
   categoryColours,
+  categoryLabel,
   divergingColours,
 } from "../../../model/category";
+import { searchOf } from "../../../model/shown_rows";
+import type { Table } from "../../../model/table";
+import { Tree } from "../../../model/tree";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../../model/words/signed";
+import {
+  barOf,
+  changeBar,
+  longestOf,
+  tableOf,
+} from "../../../widgets/row_table/columns";
 import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
-import type { Cell, CellBar, TreeColumn } from "../../../widgets/tree_table/types";
-import { shownValue, type BytesColumn, type Modules } from "./rows";
-import { baselineWords, STATE_WORDS } from "./words";
+import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
+import { stateWords } from "./params";
+
+/** The modules of an answer: rows that stand for equal layers hold these. */
+export class Modules {
+  readonly tree: Tree;
+  /** By row; of rows that stand for layers, what they are called. */
+  readonly fqns: readonly string[];
+  /** By row, what a search looks through. */
+  readonly texts: readonly string[];
+
+  constructor(private readonly data: ModuleTree) {
+    const { parent, fold } = data;
+    this.tree = new Tree(
+      parent.map((up, id) => (this.isFold(id) ? up : Math.max(up, fold[id] ?? -1))),
+    );
+    const fqns: string[] = [];
+    parent.forEach((up, id) => {
+      const above = fqns[up];
+      fqns.push(above === undefined ? this.#name(id) : `${above}.${this.#name(id)}`);
+    });
+    this.fqns = fqns;
+    this.texts = fqns.map((fqn, id) => `${fqn} ${this.type(id)}`);
+  }
+
+  /** The module's own part of its fqn. */
+  #name(id: number): string {
+    return this.data.names[this.data.name[id] ?? -1] ?? "";
+  }
+
+  type(id: number): string {
+    return this.data.types[this.data.type[id] ?? -1] ?? "";
+  }
+
+  /** It is no module, but stands for some of those beside each other. */
+  isFold(id: number): boolean {
+    return this.data.fold[id] === id;
+  }
+
+  /** `40 × layers.*`, `16 × layers.{0,2,…}`; else the module's own name. */
+  label(id: number): string {
+    const num = this.data.numEqual[id] ?? 0;
+    const name = this.#name(id);
+    if (num === 0) return name;
+    const above = this.data.parent[id] ?? -1;
+    const layers = this.isFold(id) ? `${this.#name(above)}.${name}` : `${name}.*`;
+    return `${formatInteger(num)} × ${layers}`;
+  }
+
+  /** Its type, or that of the layers it stands for. */
+  note(id: number): string {
+    const num = this.data.numEqual[id] ?? 0;
+    const [layer = id] = num === 0 ? [] : this.tree.children(id);
+    return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.type(layer)}`;
+  }
+
+  /** null where there is no such module. */
+  idOf(fqn: string | null): number | null {
+    const id = fqn === null ? -1 : this.fqns.indexOf(fqn);
+    return id < 0 ? null : id;
+  }
+}
 
 export interface ColumnsInput {
   readonly data: ModulesResponse;
   readonly modules: Modules;
-  readonly bytes: readonly BytesColumn[];
   readonly flat: boolean;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }
 
-const HINTS: ReadonlyMap<string, string> = new Map([
-  [
-    "total",
+interface Bytes {
+  readonly key: string;
+  readonly title: string;
+  readonly hint: string;
+  readonly bytes: Float64Array;
+  readonly baseline: Float64Array | null;
+}
+
+const SUMS = {
+  total: [
+    "Rank total",
     "All that the rank held at the module’s moment, whoever holds it: what torch’s trackers print",
+    "totalBytes",
+    "baselineTotalBytes",
   ],
-  ["held", "What the module holds, with all modules below it"],
-  [
-    "own",
+  held: [
+    "Memory",
+    "What the module holds, with all modules below it",
+    "heldBytes",
+    "baselineHeldBytes",
+  ],
+  own: [
+    "Own",
     "What the module holds by itself, without the modules below it: its parameters, gradients and optimizer states, and what its code allocated",
+    "ownBytes",
+    "baselineOwnBytes",
   ],
-]);
+} as const;
+
+/**
+ * What modules hold, or what the rank held when each of them ran: never both beside each
+ * other, as a rank's total in a module's row reads as if it were the module's.
+ */
+function sumsOf(data: ModulesResponse): readonly Bytes[] {
+  const keys =
+    data.measure === "total" ? (["total"] as const) : (["held", "own"] as const);
+  return keys.map((key) => {
+    const [title, hint, bytes, baseline] = SUMS[key];
+    return { key, title, hint, bytes: data[bytes], baseline: data[baseline] };
+  });
+}
+
+/** Those that are not zero everywhere, the largest first. */
+function categoriesOf(data: ModulesResponse): readonly Bytes[] {
+  const hint =
+    data.measure === "held"
+      ? "Of this category, with all modules below"
+      : "The rank’s total of this category at the module’s moment";
+  return data.categories
+    .map(({ name, bytes, baselineBytes }) => ({
+      ...{ key: name, title: categoryLabel(name), hint, bytes },
+      baseline: baselineBytes,
+    }))
+    .filter(({ bytes, baseline }) => longestOf(bytes) + longestOf(baseline ?? []) > 0)
+    .sort((a, b) => longestOf(b.bytes) - longestOf(a.bytes));
+}
+
+/** What a cell stands for: the value, or how much it differs. NaN: not known. */
+function shownValues({ bytes, baseline }: Bytes): Float64Array {
+  if (baseline === null) return bytes;
+  return bytes.map((value, id) => value - (baseline[id] ?? NaN));
+}
 
 /** Room for `+1,016 MiB`. */
 const LEAST_PX = 88;
 
-/** The largest size of any number shown: every bar is a share of it. */
-function scaleOf(columns: readonly BytesColumn[]): number {
-  let most = 0;
-  for (const column of columns) {
-    for (const id of column.bytes.keys()) {
-      const size = Math.abs(shownValue(column, id));
-      if (size > most) most = size;
-    }
-  }
-  return most;
-}
-
-function barOf(
-  value: number,
-  scale: number,
-  signed: boolean,
-  colour: string,
-  [less, more]: readonly [string, string],
-): CellBar | null {
-  if (!Number.isFinite(value) || value === 0 || scale === 0) return null;
-  const share = value / scale;
-  if (!signed) return { from: 0, to: Math.max(share, 0), colour };
-  return share < 0
-    ? { from: 0.5 + share / 2, to: 0.5, colour: less }
-    : { from: 0.5, to: 0.5 + share / 2, colour: more };
+export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
+  const { data, theme, byteUnit } = input;
+  const all = [...sumsOf(data), ...categoriesOf(data)].map((of) => ({
+    of,
+    values: shownValues(of),
+  }));
+  const signed = data.baseline !== null;
+  const longest = Math.max(0, ...all.map(({ values }) => longestOf(values)));
+  // Of all categories in their fixed order: as the timeline below has them.
+  const colours = categoryColours(theme, data.categories);
+  const swatches = new Map(data.categories.map(({ name }, i) => [name, colours[i]]));
+  const diverging = divergingColours(theme);
+  const columns = all.map(({ of, values }): RowColumn => {
+    const { key, hint } = of;
+    const swatch = swatches.get(key);
+    const title = inTwoLines(signed ? `Δ\u00a0${of.title}` : of.title);
+    const colour = swatch ?? categoryColour(theme, "unknown");
+    const px = Math.max(LEAST_PX, headingWidth(title, swatch !== undefined));
+    return {
+      ...{ key, title, hint, values, numeric: true, width: `minmax(${px}px, 1fr)` },
+      ...(swatch === undefined ? {} : { swatch }),
+      exported: { name: `${key}_bytes`, values: of.bytes },
+      cell: (id) => {
+        const value = values[id] ?? NaN;
+        const text = (signed ? formatSigned : formatQuantity)(value, "bytes", byteUnit);
+        const cell: RowCell = { text, title: whyOf(input, of, id) };
+        if (value === 0 || Number.isNaN(value)) return { ...cell, tone: "quiet" };
+        const bar = signed
+          ? changeBar(value, longest, diverging)
+          : barOf(value, longest, colour);
+        return { ...cell, bar };
+      },
+    };
+  });
+  return [moduleColumn(input), ...columns, ...callColumns(data)];
 }
 
 /** Why a module has no number here, or every digit of it. */
-function titleOf({ data }: ColumnsInput, column: BytesColumn, id: number): string {
-  const { bytes, baseline } = column;
-  const value = bytes[id] ?? NaN;
-  if (data.numCalls[id] === 0) {
-    return `This module was never at “${STATE_WORDS[data.state]}” in this step: a list of modules does not run by itself. At the peak every module has a number.`;
+function whyOf({ data, modules }: ColumnsInput, of: Bytes, id: number): string {
+  const value = of.bytes[id] ?? NaN;
+  if (Number.isNaN(value) && modules.isFold(id)) {
+    return "Each of these layers has a moment of its own: their bytes have no sum.";
   }
-  if (baseline === null) return formatExact(value, "bytes");
-  const other = baseline[id] ?? NaN;
-  const words =
-    data.baseline === null ? "" : baselineWords(data.baseline, data.windows);
+  if (data.numCalls[id] === 0 && !modules.isFold(id)) {
+    return `This module was never at “${stateWords(data, data.state)}” in this step: a list of modules does not run by itself. At the peak every module has a number.`;
+  }
+  if (of.baseline === null) return formatExact(value, "bytes");
+  const other = of.baseline[id] ?? NaN;
+  const words = data.baseline?.words ?? "";
   if (!Number.isFinite(other)) {
     return `${formatExact(value, "bytes")}; ${words} has no such module or state`;
   }
@@ -84,74 +214,31 @@ function titleOf({ data }: ColumnsInput, column: BytesColumn, id: number): strin
   return `${difference}: ${formatExact(value, "bytes")}, against ${formatExact(other, "bytes")} (${words})`;
 }
 
-export function moduleColumns(input: ColumnsInput): readonly TreeColumn[] {
-  const { data, bytes, theme, byteUnit } = input;
-  const signed = data.baseline !== null;
-  const scale = scaleOf(bytes);
-  // Of all categories in their fixed order: as the timeline below has them.
-  const colours = categoryColours(theme, data.categories);
-  const swatches = new Map(data.categories.map(({ name }, i) => [name, colours[i]]));
-  const diverging = divergingColours(theme);
-  const columns = bytes.map((column): TreeColumn => {
-    const swatch = swatches.get(column.key) ?? null;
-    const title = inTwoLines(signed ? `Δ\u00a0${column.title}` : column.title);
-    const colour = swatch ?? categoryColour(theme, "unknown");
-    return {
-      key: column.key,
-      title,
-      hint: HINTS.get(column.key) ?? hintOf(data),
-      ...(swatch === null ? {} : { swatch }),
-      numeric: true,
-      minWidthPx: Math.max(LEAST_PX, headingWidth(title, swatch !== null)),
-      cell: (id) => {
-        const value = shownValue(column, id);
-        const bar = barOf(value, scale, signed, colour, diverging);
-        const text = signed
-          ? formatSigned(value, "bytes", byteUnit)
-          : formatQuantity(value, "bytes", byteUnit);
-        return {
-          text,
-          title: titleOf(input, column, id),
-          ...(value === 0 || Number.isNaN(value) ? { tone: "quiet" as const } : {}),
-          ...(bar === null ? {} : { bar }),
-        };
-      },
-    };
-  });
-  return [moduleColumn(input), ...columns, ...callColumns(input)];
-}
-
-function hintOf(data: ModulesResponse): string {
-  return data.measure === "held"
-    ? "Of this category, with all modules below"
-    : "The rank’s total of this category at the module’s moment";
-}
-
-function moduleColumn({ modules, flat }: ColumnsInput): TreeColumn {
+/** Ordered by it, modules stand as in the model. */
+function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
   return {
     key: "module",
     title: "Module",
     hint: "A click on a row opens its details",
     numeric: false,
-    minWidthPx: flat ? 320 : 240,
+    width: `minmax(${flat ? 320 : 240}px, 3fr)`,
     isTree: true,
-    cell: (id): Cell => {
-      const fsdp = modules.isFsdp(id) ? "FSDP · " : "";
-      const name = flat ? modules.fqn(id) : modules.label(id);
-      const [layer = id] =
-        flat || modules.numEqual(id) === 0 ? [] : modules.tree.children(id);
-      const type = modules.type(layer);
+    values: Int32Array.from(modules.fqns, (_, id) => id),
+    exported: { name: "module", values: modules.fqns },
+    cell: (id) => {
+      const text = flat ? (modules.fqns[id] ?? "") : modules.label(id);
+      const note = modules.note(id);
       return {
-        text: name,
-        note: type === name ? fsdp.replace(" · ", "") : `${fsdp}${type}`,
-        title: modules.fqn(id),
+        text,
+        title: modules.fqns[id] ?? "",
+        ...(note === text ? {} : { note }),
       };
     },
   };
 }
 
 /** Which call of a module is shown, where any was called more than once. */
-function callColumns({ data }: ColumnsInput): readonly TreeColumn[] {
+function callColumns(data: ModulesResponse): readonly RowColumn[] {
   if (data.maxCalls <= 1) return [];
   return [
     {
@@ -159,8 +246,7 @@ function callColumns({ data }: ColumnsInput): readonly TreeColumn[] {
       title: "Call",
       hint: "Which call of the module is shown, and how many there were",
       numeric: true,
-      sortable: false,
-      minWidthPx: LEAST_PX,
+      width: `minmax(${LEAST_PX}px, 1fr)`,
       cell: (id) => {
         const num = data.numCalls[id] ?? 0;
         const shown = data.callShown[id] ?? -1;
@@ -169,4 +255,40 @@ function callColumns({ data }: ColumnsInput): readonly TreeColumn[] {
       },
     },
   ];
+}
+
+/** Every module that was searched for, with every digit; in the model's order. */
+export function modulesTable(
+  data: ModulesResponse,
+  modules: Modules,
+  columns: readonly RowColumn[],
+  find: string,
+): Table {
+  const search = searchOf(find);
+  const rows = [...modules.texts.keys()].filter(
+    (id) => !modules.isFold(id) && search?.(modules.texts[id] ?? "") !== false,
+  );
+  const more: readonly (readonly [
+    string,
+    ArrayLike<number> | readonly string[] | null,
+  ])[] = [
+    ["type", modules.fqns.map((_, id) => modules.type(id))],
+    ["fsdp", data.tree.isFsdp],
+    ["param_bytes", data.tree.paramBytes],
+    ["buffer_bytes", data.tree.bufferBytes],
+    ["num_calls", data.numCalls],
+    ["call", data.callShown],
+    ["time_us", data.timeUs],
+    ["rank_total_bytes", data.measure === "total" ? null : data.totalBytes],
+    ["baseline_rank_total_bytes", data.baselineTotalBytes],
+    ["baseline_held_bytes", data.baselineHeldBytes],
+    ["baseline_own_bytes", data.baselineOwnBytes],
+    ...data.categories.map(
+      ({ name, baselineBytes }) => [`baseline_${name}_bytes`, baselineBytes] as const,
+    ),
+  ];
+  const extra = more.flatMap(([key, values]) =>
+    values === null ? [] : { key, values },
+  );
+  return tableOf([...columns, ...extra], rows);
 }

@@ -1,43 +1,27 @@
 /** What the module table shows: tracked step, moment, comparison; the rest behind View. */
 
-import type { ModulesResponse, ModuleWindow } from "../../../api/types.gen";
+import type { ModulesResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import type { Commands } from "../../../base/commands";
 import { ExportMenu } from "../../../widgets/export/export_menu";
-import { Choice, Segmented } from "../../shared/controls/choices";
+import type { ExportSource } from "../../../widgets/export/source";
+import { Choice, Options, Segmented, type Option } from "../../shared/controls/choices";
 import { More } from "../../shared/controls/more";
 import { SearchBox } from "../../shared/controls/search_box";
-import type { ViewProps } from "../../shared/view_props";
-import { moduleExport } from "./commands";
-import {
-  againstValue,
-  againstWords,
-  ALL_LEVELS,
-  FIRST_DEPTH,
-  measureWords,
-  type ModulesParams,
-} from "./params";
-import type { Modules } from "./rows";
-import {
-  STATE_WORDS,
-  stateOptions,
-  windowOptions,
-  windowWords,
-  type Options,
-} from "./words";
+import type { Modules } from "./columns";
+import { ALL_LEVELS, FIRST_DEPTH, measureState, type ModulesPage } from "./params";
 
-export interface ControlsProps {
+interface ControlsProps extends ModulesPage {
   readonly data: ModulesResponse;
   readonly modules: Modules;
-  readonly params: ModulesParams;
-  readonly setParams: ViewProps["setParams"];
-  readonly commands: Commands;
   readonly numRows: number;
+  readonly source: ExportSource;
 }
 
 export function Controls(props: ControlsProps) {
-  const { data, modules, params, setParams } = props;
+  const { data, modules, state, setState, numRows } = props;
   const left = data.numWindows - data.windows.length;
+  const all = formatInteger(modules.tree.numNodes);
+  const isPart = state.flat || state.find !== "";
   return (
     <div class="modules-controls">
       <Choice
@@ -45,10 +29,10 @@ export function Controls(props: ControlsProps) {
         value={data.window ?? ""}
         onChange={(window) => {
           // Another window is another stretch of time.
-          setParams({ window, call: null, t0: null, t1: null }, "push");
+          setState({ window, call: null, range: null }, "push");
         }}
       >
-        <Windows windows={data.windows} />
+        <Options of={windowOptions(data)} />
         {left > 0 && (
           <option disabled>{formatInteger(left)} older ones are not listed</option>
         )}
@@ -56,123 +40,64 @@ export function Controls(props: ControlsProps) {
       <Choice
         label="Moment"
         value={data.state}
-        onChange={(state) => setParams({ state, call: null }, "push")}
+        onChange={(moment) => setState({ state: moment, call: null }, "push")}
       >
-        <States states={data.states} />
+        <Options of={data.states.map((one) => [one.state, one.words, one.group])} />
       </Choice>
-      <Against data={data} setParams={setParams} />
+      <Choice
+        label="Compare with"
+        value={data.baseline === null ? "" : (state.against ?? "")}
+        onChange={(against) => setState({ against: against || null }, "push")}
+      >
+        <Options of={againstOptions(data)} />
+      </Choice>
       <span class="modules-controls-end">
         <SearchBox
           label="Find modules"
-          placeholder={count(props)}
-          text={params.find}
-          onText={(find) => setParams({ find: find === "" ? null : find })}
-          commands={props.commands}
+          placeholder={`${isPart ? `${formatInteger(numRows)} of ${all}` : all} modules`}
+          text={state.find}
+          onText={(find) => setState({ find })}
+          commands={props.view.commands}
         />
         <ViewOptions {...props} />
         <ExportMenu
           subject="the module table"
-          source={moduleExport(data, modules, params)}
+          source={props.source}
+          shell={props.view}
         />
       </span>
     </div>
   );
 }
 
-function count({ params, modules, numRows }: ControlsProps): string {
-  const all = modules.tree.numNodes;
-  if (params.flat || params.find !== "") {
-    return `${formatInteger(numRows)} of ${formatInteger(all)} modules`;
-  }
-  return all === 1 ? "1 module" : `${formatInteger(all)} modules`;
-}
-
-function Grouped<T>(props: {
-  readonly groups: readonly Options<T>[];
-  readonly value: (option: T) => string;
-  readonly words: (option: T) => string;
-}) {
-  return (
-    <>
-      {props.groups.map(({ group, options }) => (
-        <optgroup key={group} label={group}>
-          {options.map((option) => (
-            <option key={props.value(option)} value={props.value(option)}>
-              {props.words(option)}
-            </option>
-          ))}
-        </optgroup>
-      ))}
-    </>
-  );
-}
-
-interface Prefixed {
-  /** What stands before each value. */
-  readonly prefix?: string;
-}
-
-function States(props: Prefixed & Pick<ModulesResponse, "states">) {
-  return (
-    <Grouped
-      groups={stateOptions(props.states)}
-      value={(state) => `${props.prefix ?? ""}${state}`}
-      words={(state) => STATE_WORDS[state]}
-    />
-  );
-}
-
-/** A closed list shows only the option: it names its function. */
-function optionWords(one: ModuleWindow): string {
-  if (one.function === "step" && one.step !== null)
-    return `step ${formatInteger(one.step)}, iteration ${formatInteger(one.iteration)}`;
-  return `${one.function || "by hand"}, ${windowWords(one)}`;
-}
-
-function Windows(props: Prefixed & { readonly windows: readonly ModuleWindow[] }) {
-  return (
-    <Grouped
-      groups={windowOptions(props.windows)}
-      value={(one) => `${props.prefix ?? ""}${one.id}`}
-      words={optionWords}
-    />
-  );
+/** The newest first. */
+function windowOptions({ windows }: ModulesResponse): readonly Option[] {
+  return windows.toReversed().map(({ id, words, group }) => [id, words, group]);
 }
 
 /** What differences are taken from: another moment, step or rank, or the median. */
-function Against({ data, setParams }: Pick<ControlsProps, "data" | "setParams">) {
-  const others = data.windows.filter(({ id }) => id !== data.window);
+function againstOptions(data: ModulesResponse): readonly Option[] {
   const ranks = [...data.ranks].filter((rank) => rank !== data.rank);
-  return (
-    <Choice
-      label="Compare with"
-      value={againstValue(data.baseline)}
-      onChange={(value) => setParams(againstWords(value), "push")}
-    >
-      <option value="">nothing</option>
-      {ranks.length > 0 && <option value="median">the median of all ranks</option>}
-      {others.length > 0 && <Windows prefix="window:" windows={others} />}
-      <States
-        prefix="state:"
-        states={data.states.filter((state) => state !== data.state)}
-      />
-      {ranks.length > 0 && (
-        <optgroup label="Another rank">
-          {ranks.map((rank) => (
-            <option key={rank} value={`rank:${rank}`}>
-              rank {rank}
-            </option>
-          ))}
-        </optgroup>
-      )}
-    </Choice>
-  );
+  const states = data.states.filter(({ state }) => state !== data.state);
+  const windows = windowOptions(data).filter(([id]) => id !== data.window);
+  return [
+    ["", "nothing"],
+    ...(ranks.length > 0 ? [["median", "the median of all ranks"] as const] : []),
+    ...windows.map(([id, words, group]): Option => [`window:${id}`, words, group]),
+    ...states.map(({ state, words, group }): Option => [
+      `state:${state}`,
+      words,
+      group,
+    ]),
+    ...ranks.map((rank): Option => [`rank:${rank}`, `rank ${rank}`, "Another rank"]),
+  ];
 }
 
 const MEASURES = {
   held: ["By module", "What each module holds, with the modules below it"],
   total: ["Rank total", "All that the rank held when each module ran"],
 } as const;
+const ONLY_TOTALS = "The report this was imported from holds the rank’s totals only";
 
 const SHAPES = {
   tree: ["Tree", "Modules below those that hold them"],
@@ -182,65 +107,53 @@ const SHAPES = {
 /** Calls beyond it are reached by the timeline; a longer list helps nobody. */
 const MOST_CALLS = 200;
 
-function ViewOptions({ data, modules, params, setParams }: ControlsProps) {
-  const hasHeld = data.facts?.hasHeld !== false;
+function ViewOptions({ data, modules, state, setState }: ControlsProps) {
+  const lacks = (one: "held" | "total"): boolean =>
+    one === "held" && data.facts?.hasHeld === false;
+  const calls = Array.from(
+    { length: Math.min(data.maxCalls, MOST_CALLS) },
+    (_, i) => i,
+  );
   return (
     <More label="View">
       <Segmented
         label="Tree or list"
         options={["tree", "list"] as const}
-        chosen={params.flat ? "list" : "tree"}
+        chosen={state.flat ? "list" : "tree"}
         words={(one) => SHAPES[one]}
-        onChoose={(one) =>
-          setParams({ flat: one === "list" ? "1" : null, depth: null })
-        }
+        onChoose={(one) => setState({ flat: one === "list", depth: null })}
       />
       <DepthSelect
         maxDepth={modules.tree.maxDepth}
-        chosen={params.depth ?? (params.flat ? ALL_LEVELS : FIRST_DEPTH)}
-        setParams={setParams}
+        chosen={state.depth ?? (state.flat ? ALL_LEVELS : FIRST_DEPTH)}
+        onChange={(depth) => setState({ depth })}
       />
       <Segmented
         label="Whose memory"
         title="Memory"
         options={["held", "total"] as const}
         chosen={data.measure}
-        words={(one) =>
-          one === "held" && !hasHeld
-            ? [
-                MEASURES.held[0],
-                "The report this was imported from holds the rank’s totals only",
-              ]
-            : MEASURES[one]
-        }
-        disabled={(one) => one === "held" && !hasHeld}
-        onChoose={(one) => setParams(measureWords(one, data), "push")}
+        words={(one) => (lacks(one) ? [MEASURES[one][0], ONLY_TOTALS] : MEASURES[one])}
+        disabled={lacks}
+        onChoose={(one) => setState(measureState(one, data), "push")}
       />
       {data.maxCalls > 1 && (
         <Choice
           label="Call"
-          value={params.call === "" ? "" : (data.call?.toString() ?? "")}
-          onChange={(call) => setParams({ call }, "push")}
+          value={state.call?.toString() ?? ""}
+          onChange={(call) => setState({ call: call === "" ? null : +call }, "push")}
         >
           <option value="">the highest of each module</option>
-          {Array.from({ length: Math.min(data.maxCalls, MOST_CALLS) }, (_, call) => (
-            <option key={call} value={call}>
-              {call + 1}
-            </option>
-          ))}
+          <Options of={calls.map((call) => [call, formatInteger(call + 1)])} />
         </Choice>
       )}
       {data.devices.length > 1 && (
         <Choice
           label="Device"
           value={data.device}
-          onChange={(device) => setParams({ device }, "push")}
+          onChange={(device) => setState({ device }, "push")}
         >
-          {data.devices.map((device) => (
-            <option key={device} value={device}>
-              {device}
-            </option>
-          ))}
+          <Options of={data.devices.map((device) => [device, device])} />
         </Choice>
       )}
     </More>
@@ -250,22 +163,21 @@ function ViewOptions({ data, modules, params, setParams }: ControlsProps) {
 export function DepthSelect(props: {
   readonly maxDepth: number;
   readonly chosen: number;
-  readonly setParams: ViewProps["setParams"];
+  readonly onChange: (depth: number) => void;
 }) {
-  const { maxDepth, chosen, setParams } = props;
+  const { maxDepth, chosen, onChange } = props;
   if (maxDepth === 0) return null;
+  const levels = Array.from({ length: maxDepth }, (_, depth): Option => [
+    depth,
+    depth.toString(),
+  ]);
   return (
     <Choice
       label="Depth"
-      value={chosen >= maxDepth ? "all" : chosen.toString()}
-      onChange={(depth) => setParams({ depth })}
+      value={(chosen >= maxDepth ? ALL_LEVELS : chosen).toString()}
+      onChange={(depth) => onChange(Number(depth))}
     >
-      {Array.from({ length: maxDepth }, (_, depth) => (
-        <option key={depth} value={depth}>
-          {depth}
-        </option>
-      ))}
-      <option value="all">all</option>
+      <Options of={[...levels, [ALL_LEVELS, "all"]]} />
     </Choice>
   );
 }

@@ -6,74 +6,85 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
+import { commandsOf } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
+import { originOf } from "../../../model/words/origin";
 import type { ExportSource } from "../../../widgets/export/source";
+import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
+import { RowTable } from "../../../widgets/row_table/row_table";
+import { useTree } from "../../../widgets/row_table/use_sort";
 import { Waiting } from "../../../widgets/state/state";
-import { TreeTable } from "../../../widgets/tree_table/tree_table";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { Segmented } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
+import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { moduleColumns } from "./columns";
-import { moduleCommands } from "./commands";
+import "../history/history.css";
+import { useMomentStep } from "../history/moment";
+import { Pinned } from "../history/pinned";
+import { moduleColumns, Modules, modulesTable } from "./columns";
 import { Controls } from "./controls";
 import { Details } from "./details";
-import { Caveats, Facts, Lead, splitWords } from "./lead";
 import "./modules.css";
 import {
-  MODEL_ORDER,
-  modulesQuery,
-  readModules,
-  sortAfterClick,
-  type ModulesParams,
+  ALL_LEVELS,
+  FIRST_DEPTH,
+  measureState,
+  MODULES,
+  stateWords,
+  type ModulesPage,
 } from "./params";
-import { bytesColumns, Modules, rowsInSight } from "./rows";
 import { ModuleTimes } from "./time/times";
 import { WindowTimeline } from "./window_timeline";
-import { isWholeWindow } from "./words";
 
 const TABLE_PX = 420;
+const LARGEST_FIRST = { key: "held", descending: true };
 
 const PART_WORDS = {
   memory: ["Memory", "What each module holds, as the recorder tracked it"],
   time: ["Time", "How long each module took, as a profiler’s trace says"],
 } as const;
 
-export function ModulesView(props: ViewProps) {
-  const { client, run, setParams } = props;
-  const word = props.params.get("part");
-  const traces = useLive(client, "traces", { run: run.id }, props.pollMs).data;
+export function ModulesView(view: ViewProps) {
+  const { client, run, ranks, pollMs } = view;
+  const [state, setState] = usePageState(view, MODULES);
+  const page = { view, state, setState };
+  const traces = useLive(client, "traces", { run: run.id }, pollMs).data;
   const hasTraces = traces?.files.some(({ timeline }) => !timeline) === true;
-  const params = useMemo(() => readModules(props.params), [props.params]);
-  const query = modulesQuery(run.id, props.ranks.rank, params);
+  const pinned = useMomentStep(view);
+  const { window, call, device, measure, against } = state;
+  const query = {
+    ...{ run: run.id, rank: ranks.rank, window, call, device, measure, against },
+    state: state.state,
+    step: pinned?.step ?? null,
+  };
   const memory = useLive(
     client,
     "modules",
-    word === "time" ? null : query,
-    props.pollMs,
+    state.part === "time" ? null : query,
+    pollMs,
   );
   const { data, stale, error } = memory;
-  const hasMemory = data !== null && data.window !== null;
   const hasNone = hasTraces && data?.window === null;
-  const part = word === "time" || (hasNone && word !== "memory") ? "time" : "memory";
+  const part = state.part ?? (hasNone ? "time" : "memory");
   const choice = (hasTraces || part === "time") && (
     <Segmented
       label="What of the modules"
       options={["memory", "time"] as const}
       chosen={part}
       words={(one) => PART_WORDS[one]}
-      onChoose={(one) => setParams({ part: one }, "push")}
+      onChoose={(one) => setState({ part: one }, "push")}
     />
   );
   if (part === "time") {
     return (
       <div class="modules">
         {choice}
-        <ModuleTimes {...props} />
+        <ModuleTimes {...page} />
       </div>
     );
   }
@@ -91,9 +102,15 @@ export function ModulesView(props: ViewProps) {
           />
         </>
       )}
-      {hasMemory && (
-        <Body view={props} data={data} params={params}>
+      {typeof data?.window === "string" && (
+        <Body {...page} data={data}>
           {choice}
+          <Pinned
+            view={view}
+            pinned={pinned}
+            step={data.windows.find(({ id }) => id === data.window)?.step ?? null}
+            absent={window === null ? "Modules were not tracked in it" : null}
+          />
         </Body>
       )}
       {data !== null && data.problems.length > 0 && (
@@ -107,144 +124,177 @@ const SNIPPET = `with collector.record(
     logdir, model=model, optimizer=optimizer, modules=True
 ) as rec:`;
 
-interface BodyProps {
-  readonly view: ViewProps;
-  readonly data: ModulesResponse;
-  readonly params: ModulesParams;
-  /** Stands at the end of the first line. */
-  readonly children: ComponentChildren;
-}
-
-function Body({ view, data, params, children }: BodyProps) {
-  const { theme, byteUnit, setParams } = view;
-  const largest = data.split?.largest.module ?? null;
+function Body(
+  page: ModulesPage & {
+    readonly data: ModulesResponse;
+    /** Stands beside the first sentence. */
+    readonly children: ComponentChildren;
+  },
+) {
+  const { view, state, setState, data } = page;
+  const { theme, byteUnit } = view;
+  const { flat, find } = state;
   // Kept while a poll brings the same tree.
-  const modules = useMemo(() => new Modules(data.tree, largest), [data.tree, largest]);
-  const bytes = useMemo(() => bytesColumns(data), [data]);
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => setToggled(new Set()), [params.depth, params.flat]);
+  const modules = useMemo(() => new Modules(data.tree), [data.tree]);
   const columns = useMemo(
-    () => moduleColumns({ data, modules, bytes, flat: params.flat, theme, byteUnit }),
-    [data, modules, bytes, params.flat, theme, byteUnit],
+    () => moduleColumns({ data, modules, flat, theme, byteUnit }),
+    [data, modules, flat, theme, byteUnit],
   );
-  const { flat, depth, find, sort, descending } = params;
-  const rows = useMemo(
-    () => rowsInSight(modules, bytes, params, toggled),
-    [modules, bytes, flat, depth, find, sort, descending, toggled],
-  );
-  const selected = params.module === "" ? null : modules.idOf(params.module);
-  const timelineExport = useRef<ExportSource | null>(null);
-  const hasTimeline = data.facts?.source !== "imported";
-  useCommands(
-    view.commands,
-    () =>
-      moduleCommands({
-        now: { data, modules, params, view },
-        timeline: hasTimeline ? () => timelineExport.current : null,
-      }),
-    [hasTimeline],
-  );
-  useOpenSelected(modules, selected, params, setToggled);
-
-  const toggle = (id: number): void => {
-    const fqn = modules.fqn(id);
-    const next = new Set(toggled);
-    if (!next.delete(fqn)) next.add(fqn);
-    setToggled(next);
+  const selected = modules.idOf(state.module);
+  const largest = state.depth === null ? modules.idOf(data.lead?.module ?? null) : null;
+  const table = useTree({
+    ...{ columns, find, flat, selected },
+    tree: modules.tree,
+    names: modules.fqns,
+    texts: modules.texts,
+    depth: state.depth ?? (flat ? ALL_LEVELS : FIRST_DEPTH),
+    opened: largest === null ? [] : modules.tree.ancestors(largest),
+    usual: LARGEST_FIRST,
+    word: state.sort,
+    setWord: (sort) => setState({ sort }),
+  });
+  const source: ExportSource = {
+    origin: originOf(data.run),
+    name: `modules rank ${data.rank ?? 0} ${stateWords(data, data.state)}`,
+    table: () => modulesTable(data, modules, columns, find),
+    about: () => {
+      const { rank, state: moment, call, device, measure, baseline, facts } = data;
+      const window = data.windows.find((one) => one.id === data.window) ?? data.window;
+      return { window, rank, state: moment, call, device, measure, baseline, facts };
+    },
   };
-  const select = (module: string): void => setParams({ module });
-  const momentOf = selected ?? (isWholeWindow(data.state) ? 0 : -1);
+  useModuleCommands(page);
+  const select = (module: string | null): void => setState({ module });
+  const hasTimeline = data.facts?.source !== "imported";
+  const { rank } = view.ranks;
   return (
     <>
       <header class="modules-head">
-        <Lead data={data} modules={modules} byteUnit={byteUnit} onModule={select} />
-        {children}
-        <p class="quiet">{splitWords(data, byteUnit)}</p>
+        <Lead data={data} modules={modules} onModule={select} />
+        {page.children}
+        <p class="quiet">{data.lead?.rest}</p>
       </header>
-      <MissingRank data={data} rank={view.ranks.rank} />
-      <Caveats data={data} />
-      <Controls
-        data={data}
-        modules={modules}
-        params={params}
-        setParams={setParams}
-        commands={view.commands}
-        numRows={rows.length}
-      />
-      <div class={selected === null ? "modules-main" : "modules-main has-details"}>
-        <TreeTable
-          label="Modules"
-          columns={columns}
-          rows={rows}
-          selected={selected}
-          onSelect={(id) => select(modules.fqn(id))}
-          onToggle={toggle}
-          sort={sort === MODEL_ORDER ? null : { key: sort, descending }}
-          onSort={(key) => setParams({ sort: sortAfterClick(params, key) })}
-          empty={find === "" ? "This step has no modules." : "No module matches."}
-          heightPx={TABLE_PX}
+      {rank !== null && rank !== data.rank && (
+        <Caveat
+          head={`Rank ${rank} did not track its modules in this step:`}
+          text={`rank ${data.rank ?? 0} is shown.`}
         />
-        {selected !== null && (
-          <Details
-            view={view}
-            data={data}
-            fqn={params.module}
-            callShown={data.callShown[selected] ?? -1}
-            close={() => setParams({ module: null })}
+      )}
+      {data.caveats.map((one) => (
+        <Caveat key={one.head} {...one} />
+      ))}
+      <Controls
+        {...page}
+        modules={modules}
+        numRows={table.rows.length}
+        source={source}
+      />
+      <div class={selected === null ? "" : "inspected"}>
+        <div class="modules">
+          <RowTable
+            {...table}
+            label="Modules"
+            onSelect={(id) =>
+              modules.isFold(id)
+                ? table.tree.onToggle(id)
+                : select(modules.fqns[id] ?? null)
+            }
+            empty={find === "" ? "This step has no modules." : "No module matches."}
+            heightPx={TABLE_PX}
           />
-        )}
-        <div class="modules-below">
           {hasTimeline && (
             <WindowTimeline
-              view={view}
-              data={data}
-              params={params}
-              selected={params.module === "" ? null : params.module}
-              momentUs={data.timeUs[momentOf] ?? NaN}
-              exporter={timelineExport}
+              {...page}
+              momentUs={data.timeUs[selected ?? (data.split === null ? -1 : 0)] ?? NaN}
             />
           )}
-          <Facts data={data} byteUnit={byteUnit} />
+          <p class="modules-facts quiet">
+            {data.factWords.map((words) => (
+              <span key={words}>{words}</span>
+            ))}
+          </p>
           <AbsentList absent={data.absent} />
         </div>
+        {selected !== null && (
+          <Details
+            {...page}
+            fqn={modules.fqns[selected] ?? ""}
+            callShown={data.callShown[selected] ?? -1}
+          />
+        )}
       </div>
     </>
   );
 }
 
-/** A module chosen elsewhere (a link, the timeline) opens the way to itself. */
-function useOpenSelected(
-  modules: Modules,
-  selected: number | null,
-  params: ModulesParams,
-  setToggled: (next: (before: ReadonlySet<string>) => ReadonlySet<string>) => void,
-): void {
-  useEffect(() => {
-    if (selected === null || params.flat) return;
-    setToggled((before) => {
-      const next = new Set(before);
-      for (const id of modules.tree.ancestors(selected)) {
-        const fqn = modules.fqn(id);
-        if (modules.isOpen(id, params.depth, next.has(fqn))) continue;
-        if (!next.delete(fqn)) next.add(fqn);
-      }
-      return next;
-    });
-  }, [modules, selected, params.flat, params.depth]);
+/** `Activations of 40 × layers.* are 37.4 GiB of the 65.9 GiB peak, step 100, rank 41.` */
+function Lead(props: {
+  readonly data: ModulesResponse;
+  readonly modules: Modules;
+  readonly onModule: (fqn: string) => void;
+}) {
+  const { lead } = props.data;
+  if (lead === null) return null;
+  const { before, module, after } = lead;
+  const id = props.modules.idOf(module);
+  return (
+    <p class="modules-lead">
+      {before}
+      {module !== null && (
+        <button
+          type="button"
+          class="text-button"
+          title={`${module}: its details`}
+          onClick={() => props.onModule(module)}
+        >
+          {id === null ? module : props.modules.label(id)}
+        </button>
+      )}
+      {after}
+    </p>
+  );
 }
 
-/** The rank chosen for all pages may not have been tracked. */
-function MissingRank({
-  data,
-  rank,
-}: {
-  readonly data: ModulesResponse;
-  readonly rank: number | null;
-}) {
-  if (rank === null || rank === data.rank) return null;
+function Caveat({ head, text }: { readonly head: string; readonly text: string }) {
   return (
     <p class="modules-caveat">
-      Rank {rank} did not track its modules in this step; rank {data.rank} is shown.
+      <Icon name="warning" />
+      <span>
+        <strong>{head}</strong> {text}
+      </span>
     </p>
+  );
+}
+
+function useModuleCommands({
+  view,
+  state,
+  setState,
+  data,
+}: ModulesPage & { readonly data: ModulesResponse }): void {
+  const step = (side: -1 | 1): void => {
+    const at = data.windows.findIndex((one) => one.id === data.window);
+    const next = data.windows[at + side];
+    if (next === undefined) {
+      view.say(`This is the ${side < 0 ? "first" : "last"} tracked step`);
+    } else setState({ window: next.id, call: null, range: null }, "push");
+  };
+  const other = data.measure === "held" ? "total" : "held";
+  useCommands(view.commands, () =>
+    commandsOf("modules", "Modules", [
+      [
+        "flat",
+        "Switch between tree and list",
+        () => setState({ flat: !state.flat, depth: null }),
+      ],
+      [
+        "measure",
+        "Switch between memory by module and the rank’s total",
+        () => setState(measureState(other, data), "push"),
+      ],
+      ["before", "Previous tracked step", () => step(-1), "{"],
+      ["after", "Next tracked step", () => step(1), "}"],
+      ["close", "Close the details", () => setState({ module: null }), "Escape"],
+    ]),
   );
 }

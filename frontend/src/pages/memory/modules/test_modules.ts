@@ -1,6 +1,6 @@
 /** An answer of `/modules` for tests: Net > (layers > (0, 1), head). */
 
-import type { ModuleFacts, ModulesResponse, RunSummary } from "../../../api/types.gen";
+import type { ModulesResponse, RunSummary } from "../../../api/types.gen";
 
 export const RUN: RunSummary = {
   id: "r",
@@ -20,27 +20,10 @@ export const RUN: RunSummary = {
   madeOf: "recording",
 };
 
-export const FACTS: ModuleFacts = {
-  source: "recorded",
-  backend: "fsdp2",
-  world: "2",
-  root: "Net",
-  estimate: "",
-  incomplete: false,
-  inputs: "forward",
-  numOptimizers: 1,
-  roundingBytes: 512,
-  torchVersion: "2.13.0",
-  numEvents: 10,
-  numEventsDropped: 0,
-  reasons: [],
-  hasHeld: true,
-  windowPeakBytes: 1024,
-  windowPeakUs: 2000,
-};
-
-export const WINDOW = {
+const WINDOW = {
   id: "w1",
+  words: "step 7, iteration 2",
+  group: "step",
   function: "step",
   phase: "train",
   iteration: 2,
@@ -59,13 +42,32 @@ export function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesRespon
     ranks: Int32Array.of(0, 1),
     rank: 1,
     state: "after_post_forward",
-    states: ["after_post_forward", "window_peak", "before_pre_forward"],
+    states: [
+      {
+        state: "before_pre_forward",
+        words: "before pre-forward",
+        group: "Forward of each module",
+      },
+      {
+        state: "after_post_forward",
+        words: "after post-forward",
+        group: "Forward of each module",
+      },
+      {
+        state: "window_peak",
+        words: "peak of the step",
+        group: "One moment for all modules",
+      },
+    ],
     call: null,
     maxCalls: 1,
     device: "cuda:0",
     devices: ["cuda:0"],
     measure: "held",
-    facts: FACTS,
+    facts: null,
+    factWords: [],
+    caveats: [],
+    lead: null,
     baseline: null,
     tree: {
       names: ["Net", "layers", "0", "1", "head"],
@@ -77,6 +79,7 @@ export function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesRespon
       paramBytes: Float64Array.of(0, 0, 10, 10, 4),
       bufferBytes: Float64Array.of(0, 0, 0, 0, 0),
       numEqual: Int32Array.of(0, 2, 0, 0, 0),
+      fold: Int32Array.of(-1, -1, -1, -1, -1),
     },
     numCalls: Int32Array.of(1, 0, 1, 1, 1),
     callShown: Int32Array.of(0, -1, 0, 0, 0),

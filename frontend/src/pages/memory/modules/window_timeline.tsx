@@ -1,7 +1,7 @@
 /** The stacked categories through the window shown; choosing a time chooses a boundary. */
 
 import { useMemo, useRef } from "preact/hooks";
-import type { ModulesResponse, ModuleTimelineResponse } from "../../../api/types.gen";
+import type { ModulesResponse } from "../../../api/types.gen";
 import { worthSaying } from "../../../api/client";
 import { useLive } from "../../../api/use_live";
 import { useCommands } from "../../../base/use_commands";
@@ -9,17 +9,16 @@ import { originOf } from "../../../model/words/origin";
 import { CategoryStack } from "../../../widgets/category_stack/category_stack";
 import type { StackHandle } from "../../../widgets/category_stack/types";
 import type { Boundary } from "../../../widgets/category_stack/spans";
-import type { ExportSource } from "../../../widgets/export/source";
+import { exportCommands } from "../../../widgets/export/export_commands";
+import { ALL_FORMATS, type ExportSource } from "../../../widgets/export/source";
 import { Failure, Skeleton } from "../../../widgets/state/state";
 import { useWidth } from "../../../widgets/line_chart/use_size";
 import { Segmented } from "../../shared/controls/choices";
 import { peakCommands } from "../../shared/range/peaks";
 import { rangeCommands } from "../../shared/range/commands";
 import { useRange } from "../../shared/range/use_range";
-import type { ViewProps } from "../../shared/view_props";
 import { askedRange } from "../../shared/range/params";
-import { subjectOf, WINDOW_RANGE, type ModulesParams } from "./params";
-import { boundaryWords } from "./words";
+import { stateWords, subjectOf, WINDOW_RANGE, type ModulesPage } from "./params";
 
 const PLOT_PX = 168;
 
@@ -28,50 +27,49 @@ const AXES = {
   event: ["Events", "One after another: long kernels take no room"],
 } as const;
 
-export interface WindowTimelineProps {
-  readonly view: ViewProps;
-  readonly data: ModulesResponse;
-  readonly params: ModulesParams;
-  /** Fqn of the module that is selected. */
-  readonly selected: string | null;
-  /** The moment that the table shows, in microseconds; NaN where unknown. */
-  readonly momentUs: number;
-  readonly exporter: { current: ExportSource | null };
-}
-
-export function WindowTimeline(props: WindowTimelineProps) {
-  const { view, data, params } = props;
+export function WindowTimeline(
+  props: ModulesPage & {
+    readonly data: ModulesResponse;
+    /** The moment that the table shows, in microseconds; NaN where unknown. */
+    readonly momentUs: number;
+  },
+) {
+  const { view, state, setState, data, momentUs } = props;
+  const { axis } = state;
   const box = useRef<HTMLElement>(null);
   const px = useWidth(box);
-  const { shown, settled, setRange } = useRange(
-    view.params,
-    view.setParams,
-    WINDOW_RANGE,
+  const range = useRange(view.params, view.setParams, WINDOW_RANGE);
+  const asked = askedRange(range.settled);
+  const ends = { x0: asked?.low ?? null, x1: asked?.high ?? null };
+  const query = { ...subjectOf(data), axis, ...ends, px: asked === null ? px : 2 * px };
+  const live = useLive(
+    view.client,
+    "module_timeline",
+    px === 0 ? null : query,
+    view.pollMs,
   );
-  const asked = askedRange(settled);
-  const subject = subjectOf(data);
-  const query =
-    px === 0
-      ? null
-      : {
-          ...subject,
-          axis: params.axis,
-          x0: asked?.low ?? null,
-          x1: asked?.high ?? null,
-          px: asked === null ? px : 2 * px,
-        };
-  const live = useLive(view.client, "module_timeline", query, view.pollMs);
-  const answer = fitting(live.data, data, params);
+  // An answer about another window or axis would be drawn under the wrong words.
+  const { data: found } = live;
+  const isSame = found?.window === data.window && found.rank === data.rank;
+  const answer = isSame && found.axis === axis ? found : null;
   const handle = useRef<StackHandle | null>(null);
+  const exporter = useRef<ExportSource | null>(null);
   useCommands(view.commands, () => [
     ...rangeCommands("Modules", {
       extent: { low: answer?.xLow ?? 0, high: answer?.xHigh ?? 1 },
-      range: shown,
-      setRange,
+      range: range.shown,
+      setRange: range.setRange,
     }),
     ...peakCommands("Modules", {
       toHighest: () => handle.current?.toPeak(),
       toNext: (side) => handle.current?.toNextPeak(side),
+    }),
+    ...exportCommands({
+      view: "modules",
+      subject: "stacked categories",
+      formats: ALL_FORMATS,
+      source: () => exporter.current,
+      say: view.say,
     }),
   ]);
   const about = useMemo(
@@ -89,68 +87,47 @@ export function WindowTimeline(props: WindowTimelineProps) {
     );
   }
   if (answer.totalBytes.length === 0) return null;
-  const pick = ({ module, state, call }: Boundary): void =>
-    view.setParams(
-      {
-        state,
-        call: call === null ? null : call.toString(),
-        ...(module === null ? {} : { module }),
-      },
-      "push",
-    );
   return (
     <section ref={box} class="modules-timeline" aria-label="Memory through the step">
       <div class="modules-axis">
         <Segmented
           label="Axis"
           options={["time", "event"] as const}
-          chosen={params.axis}
-          words={(axis) => AXES[axis]}
-          onChoose={(axis) => {
-            // A range of one axis says nothing about the other.
-            view.setParams({
-              axis: axis === "time" ? null : axis,
-              t0: null,
-              t1: null,
-            });
-          }}
+          chosen={axis}
+          words={(one) => AXES[one]}
+          // A range of one axis says nothing about the other.
+          onChoose={(one) => setState({ axis: one, range: null })}
         />
       </div>
       <CategoryStack
         label={`Memory through the step, rank ${data.rank ?? 0}`}
         answer={answer}
-        range={shown}
-        onRange={setRange}
-        selected={props.selected}
-        moment={
-          params.axis === "time" && Number.isFinite(props.momentUs)
-            ? props.momentUs
-            : null
+        range={range.shown}
+        onRange={range.setRange}
+        selected={state.module}
+        moment={axis === "time" && Number.isFinite(momentUs) ? momentUs : null}
+        onPick={({ module, state: moment, call }) =>
+          setState({ state: moment, call, ...(module !== null && { module }) }, "push")
         }
-        onPick={pick}
-        boundaryWords={boundaryWords}
+        boundaryWords={(boundary) => boundaryWords(data, boundary)}
         theme={view.theme}
         byteUnit={view.byteUnit}
         plotPx={PLOT_PX}
         origin={originOf(data.run)}
         handle={handle}
-        exporter={props.exporter}
+        exporter={exporter}
         about={about}
       />
     </section>
   );
 }
 
-/** An answer about another window or axis would be drawn under the wrong words. */
-function fitting(
-  answer: ModuleTimelineResponse | null,
+/** What choosing a boundary of the timeline shows in the table. */
+export function boundaryWords(
   data: ModulesResponse,
-  params: ModulesParams,
-): ModuleTimelineResponse | null {
-  if (answer === null) return null;
-  const same =
-    answer.window === data.window &&
-    answer.rank === data.rank &&
-    answer.axis === params.axis;
-  return same ? answer : null;
+  { module, state, call }: Boundary,
+): string {
+  const words = stateWords(data, state);
+  if (module === null) return words;
+  return `${words} of ${module}${call !== null && call > 0 ? `, call ${call + 1}` : ""}`;
 }

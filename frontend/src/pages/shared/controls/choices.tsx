@@ -21,6 +21,32 @@ export function Choice(props: {
   );
 }
 
+export type Option = readonly [
+  value: string | number,
+  words: string,
+  group?: string | undefined,
+];
+
+/** The options of a list; those of one group stand together, where the first of it does. */
+export function Options({ of }: { readonly of: readonly Option[] }) {
+  const groups = [...new Set(of.map(([, , group]) => group))];
+  return groups.map((group) => {
+    const own = of.filter((one) => one[2] === group);
+    const options = own.map(([value, words]) => (
+      <option key={value} value={value}>
+        {words}
+      </option>
+    ));
+    return group === undefined ? (
+      options
+    ) : (
+      <optgroup key={group} label={group}>
+        {options}
+      </optgroup>
+    );
+  });
+}
+
 /** A few words of which one is pressed. */
 export function Segmented<T extends string>(props: {
   readonly label: string;

@@ -1,94 +1,98 @@
 /** Modules as a flame graph of time: those around above what they hold. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ModuleTimesResponse } from "../../../../api/types.gen";
-import { formatShare } from "../../../../base/bytes";
-import { formatSeconds } from "../../../../base/durations";
-import type { Theme } from "../../../../base/tokens";
 import type { Tree } from "../../../../model/tree";
+import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { partColour } from "../../../../render/palette";
+import { Flame } from "../../../../widgets/flame/flame";
+import type { FlameData, FrameNames } from "../../../../widgets/flame/types";
 import { Segmented } from "../../../shared/controls/choices";
-import {
-  FLAME_WORDS,
-  flameTimes,
-  flameValues,
-  moduleBoxes,
-  type FlameTime,
-} from "./boxes";
+import type { ViewProps } from "../../../shared/view_props";
+import { flameTimes, type FlameTime } from "./columns";
 
-const BOX_PX = 18;
+const MOST_PX = 360;
+const ROW_PX = 18;
+
+/** Boxes are as wide as the time of the modules, the longest first. */
+export function flameOf(
+  { parent }: ModuleTimesResponse,
+  { ms, allMs }: FlameTime,
+  colour: string,
+): FlameData {
+  const tree = nestedFlame(parent, ms);
+  return {
+    tree,
+    values: Float64Array.from(tree.frame, (id) => (ms[id] ?? allMs) / 1e3),
+    unit: "seconds",
+    colour: new Uint8Array(tree.numNodes),
+    palette: [colour],
+    change: null,
+    title: "All modules",
+  };
+}
 
 export function TimeFlame(props: {
   readonly data: ModuleTimesResponse;
   readonly tree: Tree;
   readonly paths: readonly string[];
-  readonly theme: Theme;
-  /** The module whose row is selected in the table. */
+  readonly view: ViewProps;
+  /** The module that is zoomed to. */
   readonly selected: number | null;
-  readonly onSelect: (id: number) => void;
+  readonly onSelect: (id: number | null) => void;
 }) {
-  const { data, tree, paths, theme, selected, onSelect } = props;
+  const { data, tree, paths, view, selected, onSelect } = props;
+  const { theme, byteUnit } = view;
+  const [wanted, setWanted] = useState("");
   const times = flameTimes(data);
-  const [wanted, setWanted] = useState<FlameTime | null>(null);
-  const [zoomed, setZoomed] = useState<string | null>(null);
-  const time = times.find((one) => one === wanted) ?? times[0] ?? "host";
-  const values = flameValues(data, time);
-  const at = zoomed === null ? -1 : paths.indexOf(zoomed);
-  const root = at === -1 ? null : at;
-  const boxes = useMemo(() => moduleBoxes(tree, values, root), [tree, values, root]);
-  const whole = tree.roots.reduce((sum, id) => sum + (values[id] ?? 0), 0);
-  const numRows = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0);
-  const words = (id: number): string => {
-    const ms = values[id] ?? 0;
-    return `${paths[id] ?? ""}\n${formatSeconds(ms / 1e3)}, ${formatShare(ms, whole)}`;
-  };
+  const time = times.find(({ key }) => key === wanted) ?? times[0];
+  const source = useSignal<FlameData | null>(null);
+  useEffect(() => {
+    source.value = time ? flameOf(data, time, partColour(theme, time.part)) : null;
+  }, [data, time?.key, theme]);
+  const names = useMemo<FrameNames>(
+    () => ({
+      frame: () => ({ name: "", filename: "", line: 0, kind: 0 }),
+      frameLabel: (id) => paths[id] ?? "",
+      boxLabel: (id) => data.name[id] ?? "",
+    }),
+    [data, paths],
+  );
+  const zoom = useMemo(
+    () => (selected === null ? [] : [...tree.ancestors(selected), selected]),
+    [tree, selected],
+  );
+  if (time === undefined) return null;
   return (
-    <section class="modules-flame-part" aria-label="Flame graph of modules">
+    <section aria-label="Flame graph of modules">
       <div class="panel-head">
         <h2>Flame graph</h2>
         <Segmented
           label="What boxes are as wide as"
-          options={times}
-          chosen={time}
-          words={(one) => FLAME_WORDS[one]}
+          options={times.map(({ key }) => key)}
+          chosen={time.key}
+          words={(one) => times.find(({ key }) => key === one)?.words ?? [one, ""]}
           onChoose={setWanted}
         />
-        {root !== null && (
-          <button type="button" onClick={() => setZoomed(null)}>
+        {selected !== null && (
+          <button type="button" onClick={() => onSelect(null)}>
             All modules
           </button>
         )}
       </div>
-      {whole > 0 ? (
-        <div class="modules-flame">
-          <div style={{ height: `${numRows * BOX_PX}px` }}>
-            {boxes.map(({ id, x, width, row }) => (
-              <button
-                key={id}
-                type="button"
-                class="modules-flame-box"
-                aria-pressed={id === selected}
-                title={words(id)}
-                style={{
-                  left: `${x * 100}%`,
-                  width: `${width * 100}%`,
-                  top: `${row * BOX_PX}px`,
-                  height: `${BOX_PX - 1}px`,
-                  borderColor: partColour(
-                    theme,
-                    time.startsWith("backward") ? "backward" : "forward",
-                  ),
-                }}
-                onClick={() => {
-                  onSelect(id);
-                  setZoomed(paths[id] ?? null);
-                }}
-              >
-                {data.name[id]}
-              </button>
-            ))}
-          </div>
-        </div>
+      {time.allMs > 0 ? (
+        <Flame
+          label="Flame graph of modules"
+          data={source}
+          stacks={names}
+          found={null}
+          zoom={zoom}
+          onZoom={(path) => onSelect(path.at(-1) ?? null)}
+          theme={theme}
+          byteUnit={byteUnit}
+          heightPx={Math.min(MOST_PX, ROW_PX * (tree.maxDepth + 2))}
+        />
       ) : (
         <p class="quiet">No module took any time of this kind.</p>
       )}

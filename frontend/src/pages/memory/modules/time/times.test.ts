@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { ModuleBackward, ModuleTimesResponse } from "../../../../api/types.gen";
-import { cellText } from "../../../../model/table";
-import { Tree } from "../../../../model/tree";
 import { modulePaths } from "../../../../model/module_paths";
-import { flameTimes, flameValues, moduleBoxes } from "./boxes";
+import { cellText } from "../../../../model/table";
+import { tableOf } from "../../../../widgets/row_table/columns";
+import { placed } from "../../../../widgets/flame/layout";
 import { BACKWARD_WORDS } from "../../../time/profiled/module_backward";
-import { timeColumns, timeRows, timesTable } from "./rows";
+import { flameTimes, timeColumns } from "./columns";
+import { flameOf } from "./flame";
 
 /** Net_0 holds Linear_0 (80 ms) and Conv_0 (15 ms), which holds ReLU_0. */
 const DATA = {
@@ -26,16 +27,7 @@ const DATA = {
   hasModules: true,
   numModules: 4,
 } as unknown as ModuleTimesResponse;
-const TREE = new Tree(DATA.parent);
 const PATHS = modulePaths(DATA.name, DATA.parent);
-
-function rows(changes: Partial<Parameters<typeof timeRows>[3]>): readonly string[] {
-  const usual = { key: "host", descending: true };
-  const shown = { sort: usual, find: "", depth: 1, toggled: new Set<string>() };
-  return timeRows(DATA, TREE, PATHS, { ...shown, ...changes }).map(
-    ({ id, depth }) => `${"-".repeat(depth)}${DATA.name[id] ?? ""}`,
-  );
-}
 
 describe("time by module", () => {
   it("names modules from the root down", () =>
@@ -47,35 +39,16 @@ describe("time by module", () => {
       "net.encoder",
     ]));
 
-  it("orders children by the column, and opens as deep as is said", () => {
-    expect(rows({})).toEqual(["Net_0", "-Linear_0", "-Conv_0"]);
-    expect(rows({ sort: { key: "backward_host", descending: true } })).toEqual([
-      "Net_0",
-      "-Conv_0",
-      "-Linear_0",
-    ]);
-    expect(rows({ sort: { key: "module", descending: false } })[1]).toBe("-Conv_0");
-    expect(rows({ depth: 0 })).toEqual(["Net_0"]);
-  });
-
-  it("opens and closes by hand", () => {
-    expect(rows({ toggled: new Set(["Net_0 / Conv_0"]) })).toContain("--ReLU_0");
-    expect(rows({ toggled: new Set(["Net_0"]) })).toEqual(["Net_0"]);
-  });
-
-  it("opens the way to what is searched for", () => {
-    expect(rows({ find: "relu" })).toEqual(["Net_0", "-Conv_0", "--ReLU_0"]);
-    expect(rows({ find: "nothing" })).toEqual([]);
-  });
-
   it("shows shares of the roots, and of self times of their sum", () => {
     const columns = timeColumns(DATA, PATHS, "light");
     const cell = (key: string, id: number) =>
       columns.find((one) => one.key === key)?.cell(id);
-    expect(cell("host", 1)).toMatchObject({ text: "80.0 ms", bar: { to: 0.8 } });
-    expect(cell("host_self", 0)?.bar?.to).toBe(0.5);
-    expect(cell("backward_host", 2)?.bar?.to).toBe(0.8);
+    expect(cell("host", 1)).toMatchObject({ text: "80.0 ms", bar: { share: 0.8 } });
+    expect(cell("host", 1)?.title).toBe("80 ms: 80.0 % of all modules");
+    expect(cell("host_self", 0)?.bar?.share).toBe(0.5);
+    expect(cell("backward_host", 2)?.bar?.share).toBe(0.8);
     expect(cell("calls", 2)?.text).toBe("6");
+    expect(cell("operators", 0)?.tone).toBe("quiet");
   });
 
   it("has columns of devices only with devices", () => {
@@ -88,14 +61,18 @@ describe("time by module", () => {
   it("fits a screen of 1280 px, whatever the trace knows", () => {
     const columns = timeColumns({ ...DATA, hasDevices: true }, PATHS, "light");
     expect(columns).toHaveLength(11);
-    const least = columns.reduce((sum, { minWidthPx }) => sum + minWidthPx, 0);
+    const least = columns.reduce(
+      (sum, { width }) => sum + Number(/\d+/.exec(width)?.[0]),
+      0,
+    );
     // Without the rail, the margins, the frame and a bar that scrolls the rows.
     expect(least).toBeLessThanOrEqual(1280 - 208 - 48 - 2 - 15);
   });
 
   it("exports every module with every digit", () => {
-    const table = timesTable(DATA, PATHS);
+    const table = tableOf(timeColumns(DATA, PATHS, "light"), [0, 1, 2, 3]);
     expect(table.numRows).toBe(4);
+    expect(table.columns.map(({ name }) => name)).toContain("backward_host_self_ms");
     expect(table.columns.map((one) => cellText(one, 2))).toEqual([
       ...["Net_0 / Conv_0", "6", "1", "15", "2", "40", "40"],
     ]);
@@ -114,33 +91,43 @@ describe("time by module", () => {
 });
 
 describe("the flame graph of modules", () => {
-  const host = flameValues(DATA, "host");
+  const [host] = flameTimes(DATA);
+  if (host === undefined) throw new Error("host times");
+  const boxes = (zoom: readonly number[], ms = host.ms) => {
+    const all = placed(flameOf(DATA, { ...host, ms }, "#888888"), { zoom }, 1000).boxes;
+    return Array.from(all.node, (_, i) => [
+      all.row[i],
+      Math.round(1000 * (all.x[i] ?? 0)),
+      Math.round(1000 * (all.width[i] ?? 0)),
+    ]);
+  };
 
   it("has boxes as wide as their time, inside the one around, the longest first", () =>
-    expect(moduleBoxes(TREE, host, null)).toEqual([
-      { id: 0, x: 0, width: 1, row: 0 },
-      { id: 1, x: 0, width: 0.8, row: 1 },
-      { id: 2, x: 0.8, width: 0.15, row: 1 },
-      { id: 3, x: 0.8, width: 0.05, row: 2 },
+    expect(boxes([])).toEqual([
+      [0, 0, 1000],
+      [1, 0, 1000],
+      [2, 0, 800],
+      [2, 800, 150],
+      [3, 800, 50],
     ]));
 
   it("shows what is around a module that is zoomed to as wide as all", () =>
-    expect(moduleBoxes(TREE, host, 2)).toEqual([
-      { id: 0, x: 0, width: 1, row: 0 },
-      { id: 2, x: 0, width: 1, row: 1 },
-      { id: 3, x: 0, width: 5 / 15, row: 2 },
+    expect(boxes([0, 2])).toEqual([
+      [0, 0, 1000],
+      [1, 0, 1000],
+      [2, 0, 1000],
+      [3, 0, 333],
     ]));
 
-  it("leaves out what cannot be seen, and all of it where nothing took time", () => {
-    const thin = Float64Array.of(100, 99.95, 0.05, 0.05);
-    expect(moduleBoxes(TREE, thin, null).map(({ id }) => id)).toEqual([0, 1]);
-    expect(moduleBoxes(TREE, new Float64Array(4), null)).toEqual([]);
-  });
+  it("leaves out what cannot be seen", () =>
+    expect(boxes([], Float64Array.of(100, 99.95, 0.05, 0.05))).toHaveLength(3));
 
   it("offers times of devices only where there are devices", () => {
-    expect(flameTimes(DATA)).toEqual(["host", "backward_host"]);
-    expect(flameTimes({ ...DATA, hasDevices: true })[0]).toBe("device");
-    expect(flameTimes({ ...DATA, backward: "not_run" })).toEqual(["host"]);
-    expect(flameValues(DATA, "backward_host")).toBe(DATA.backwardHostMs);
+    const keys = (changes: Partial<ModuleTimesResponse>) =>
+      flameTimes({ ...DATA, ...changes }).map(({ key }) => key);
+    expect(keys({})).toEqual(["host", "backward_host"]);
+    expect(keys({ hasDevices: true })[0]).toBe("device");
+    expect(keys({ backward: "not_run" })).toEqual(["host"]);
+    expect(host.words[0]).toBe("Host");
   });
 });

@@ -1,0 +1,36 @@
+/**
+ * On tabs of steps and calls: the moment that was pinned in Blocks or Segments, whether
+ * its step is the one shown, and the way back.
+ */
+
+import { formatInteger } from "../../../base/bytes";
+import type { ViewProps } from "../../shared/view_props";
+import type { MomentStep } from "./moment";
+
+export function Pinned(props: {
+  readonly view: ViewProps;
+  readonly pinned: MomentStep | null;
+  /** The step that is shown. */
+  readonly step: number | null;
+  /** Why another one is: "No call was collected in it"; null: the user chose it. */
+  readonly absent: string | null;
+}) {
+  const { view, pinned, step, absent } = props;
+  if (pinned === null) return null;
+  const at = pinned.step === null ? "no step" : `step ${formatInteger(pinned.step)}`;
+  const shown = step === null ? "another call" : `step ${formatInteger(step)}`;
+  const why = absent === null ? "" : `${absent}: `;
+  return (
+    <p class="quiet">
+      Pinned in Blocks: {pinned.name || `event ${formatInteger(pinned.moment)}`}, {at}.{" "}
+      {pinned.step !== step && `${why}${shown} is shown. `}
+      <button
+        type="button"
+        class="text-button"
+        onClick={() => view.showPage("blocks", {})}
+      >
+        Show in Blocks
+      </button>
+    </p>
+  );
+}

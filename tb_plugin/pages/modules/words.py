@@ -1,0 +1,227 @@
+"""What the page says of module memory: moments, tracked steps, its first sentence."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.analysis.findings.text import duration_text, size_text
+from tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
+from tb_plugin.formats.recording.series import TRAIN_PHASE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tb_plugin.api.modules import (
+        ModuleBaseline,
+        ModuleFacts,
+        ModuleSplit,
+        ModuleState,
+        ModuleWindow,
+    )
+    from tb_plugin.formats.recording.modules import WindowKey
+
+_GROUPS: Final = (
+    "Forward of each module",
+    "Backward of each module",
+    "Activation checkpointing",
+    "One moment for all modules",
+)
+_STATES: Final = {
+    "before_pre_forward": (0, "before pre-forward"),
+    "after_pre_forward": (0, "after pre-forward"),
+    "peak_forward": (0, "peak in forward"),
+    "before_post_forward": (0, "before post-forward"),
+    "after_post_forward": (0, "after post-forward"),
+    "before_pre_backward": (1, "before pre-backward"),
+    "after_pre_backward": (1, "after pre-backward"),
+    "peak_backward": (1, "peak in backward"),
+    "before_post_backward": (1, "before post-backward"),
+    "after_post_backward": (1, "after post-backward"),
+    "pre_forward_ac": (2, "before recomputed forward (AC)"),
+    "post_forward_ac": (2, "after recomputed forward (AC)"),
+    "window_start": (3, "start of the step"),
+    "window_peak": (3, "peak of the step"),
+    "before_optimizer": (3, "before the optimizer"),
+    "after_optimizer": (3, "after the optimizer"),
+    "window_end": (3, "end of the step"),
+}
+"""By state, in order of time: its group, and its words."""
+
+_AT: Final = {
+    "window_start": "at the start of",
+    "window_peak": "peak,",
+    "before_optimizer": "before the optimizer in",
+    "after_optimizer": "after the optimizer in",
+    "window_end": "at the end of",
+}
+_NOUNS: Final = {
+    "all_gather": "all-gather buffers",
+    "optimizer": "optimizer states",
+    "other": "other allocations",
+    "reduce_scatter": "reduce-scatter buffers",
+    "temp": "temporary tensors",
+}
+"""Of categories; all others stand in the plural as they are."""
+_MOST_NAMED: Final = 3
+_INPUTS: Final = {
+    "forward": "inputs from the root's forward",
+    "given": "inputs as given",
+    "none": "inputs not tracked",
+}
+_BACKENDS: Final = {"fsdp2": "FSDP2", "plain": "without FSDP"}
+
+
+def state_words(state: str) -> str:
+    """`after post-forward`."""
+    return _STATES[state][1]
+
+
+def moments_of(states: Sequence[str]) -> tuple[ModuleMoment, ...]:
+    """The states there are, with their words."""
+    return tuple(
+        ModuleMoment(state, words, _GROUPS[group])  # type: ignore[arg-type]
+        for state, (group, words) in _STATES.items()
+        if state in states
+    )
+
+
+def call_words(key: WindowKey, step: int | None) -> str:
+    """`step 100, iteration 3`, `train_batch, iteration 2, step 7`."""
+    call = f"iteration {key.iteration:,}" if key.iteration else "taken by hand"
+    if key.function == "step" and step is not None:
+        return f"step {step:,}, {call}"
+    at = "" if step is None else f", step {step:,}"
+    return f"{key.function or 'by hand'}, {call}{at}"
+
+
+def call_group(key: WindowKey, *, attempts: bool) -> str:
+    """Calls that are listed together."""
+    phase = "" if key.phase in (TRAIN_PHASE, "") else f" · {key.phase}"
+    attempt = f" · attempt {key.attempt}" if attempts else ""
+    return f"{key.function or 'by hand'}{phase}{attempt}"
+
+
+def baseline_words(baseline: ModuleBaseline, window: ModuleWindow) -> str:
+    """What differences are taken from."""
+    if baseline.kind == "state":
+        return state_words(baseline.state)
+    if baseline.kind == "window":
+        return window.words
+    if baseline.kind == "rank":
+        return f"rank {baseline.rank}"
+    read, all_ = baseline.num_ranks, baseline.of_ranks
+    ranks = f"{read:,} of {all_:,}" if read < all_ else f"all {all_:,}"
+    return f"the median of {ranks} ranks"
+
+
+def lead_of(
+    split: ModuleSplit | None,
+    state: ModuleState,
+    window: ModuleWindow,
+    rank: int,
+    *,
+    held: bool,
+    against: str,
+) -> ModuleLead:
+    """Whose bytes the total is made of first of all."""
+    call = _short(window)
+    against = f"Shown: the difference from {against}." if against else ""
+    if split is None or not held:
+        what = "Memory of each module" if held else "The rank's total"
+        before = f"{what}: {state_words(state)}, {call}, rank {rank}."
+        return ModuleLead(before, None, "", against)
+    largest = split.largest
+    noun = _noun(largest.name)
+    before = f"{noun[0].upper()}{noun[1:]} "
+    before += "of " if largest.module else "outside all modules"
+    after = (
+        f" are {size_text(largest.bytes)} of the {size_text(split.total_bytes)}"
+        f" {_AT[state]} {call}, rank {rank}."
+    )
+    rest = sorted(split.unattributed, key=lambda one: -one.bytes)
+    named = [f"{_noun(one.name)} {size_text(one.bytes)}" for one in rest[:_MOST_NAMED]]
+    named += ["…"] if len(rest) > _MOST_NAMED else []
+    none = ""
+    if named:
+        none = (
+            f"; {size_text(split.unattributed_bytes)} belong to no module"
+            f" ({', '.join(named)})"
+        )
+    said = f"Modules hold {size_text(split.held_bytes)}{none}. {against}"
+    return ModuleLead(before, largest.module, after, said.rstrip())
+
+
+def _short(window: ModuleWindow) -> str:
+    if window.function == "step" and window.step is not None:
+        return f"step {window.step:,}"
+    if not window.function:
+        return "the tracked call"
+    return f"{window.function}, call {window.iteration:,}"
+
+
+def _noun(category: str) -> str:
+    return _NOUNS.get(category, f"{category.replace('_', ' ')}s")
+
+
+def fact_words(facts: ModuleFacts, *, with_peak: bool) -> Iterator[str]:
+    """Short facts, in the order they matter; with the step's highest total or without."""
+    if with_peak and facts.window_peak_bytes is not None:
+        at = facts.window_peak_us
+        when = "" if at is None else f" at {duration_text(at / 1e6)}"
+        yield f"peak of the step {size_text(facts.window_peak_bytes)}{when}"
+    if facts.root:
+        yield f"root {facts.root}"
+    if facts.backend:
+        yield _BACKENDS.get(facts.backend, facts.backend)
+    if facts.world:
+        is_size = re.fullmatch(r"[0-9]+", facts.world)
+        yield f"world size {facts.world}" if is_size else facts.world
+    if facts.num_optimizers is not None:
+        plural = "" if facts.num_optimizers == 1 else "s"
+        yield f"{facts.num_optimizers:,} optimizer{plural}"
+    if facts.inputs:
+        yield _INPUTS.get(facts.inputs, facts.inputs)
+    if (facts.rounding_bytes or 0) > 1:
+        yield f"sizes rounded up to {facts.rounding_bytes:,} bytes"
+    if facts.num_events is not None:
+        yield f"{facts.num_events:,} events"
+    if facts.torch_version and facts.source != "simulated":
+        yield f"torch {facts.torch_version}"
+
+
+def caveats_of(facts: ModuleFacts) -> Iterator[ModuleCaveat]:
+    """What a reader must know before trusting the numbers."""
+    if facts.estimate:
+        yield ModuleCaveat(
+            _sentence(facts.estimate),
+            "These sizes are what the model would hold without torch.compile; the"
+            " compiled model may keep less, or other things.",
+        )
+    if facts.incomplete:
+        yield ModuleCaveat(
+            "Incomplete.",
+            "Tracking ended before the step did, by an error or because the process"
+            " died. What was recorded until then is shown.",
+        )
+    if facts.num_events_dropped:
+        yield ModuleCaveat(
+            f"{facts.num_events_dropped:,} events were dropped.",
+            "Numbers after the first gap may be too high or too low.",
+        )
+    if facts.source == "imported":
+        yield ModuleCaveat(
+            "Imported report.",
+            "It holds states only: there is no timeline of the step, and no moments"
+            " between states.",
+        )
+    # Of a simulated run the page already says so above.
+    if facts.reasons and facts.source != "simulated":
+        yield ModuleCaveat("Note.", " ".join(map(_sentence, facts.reasons)))
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.!?' else '.'}"

@@ -1,0 +1,157 @@
+"""Rows of `/modules` that stand for equal layers, and what the page says of a window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_plugin.analysis.modules.states import ALL_STATES
+from tb_plugin.api.modules import ModuleFacts
+from tb_plugin.pages.modules.words import caveats_of, fact_words, moments_of
+from tests.tb_plugin.analysis.module_logs import LogBuilder
+from tests.tb_plugin.client import Page
+from tests.tb_plugin.pages.module_runs import fqns, modules, net, record
+
+
+def hybrid(scale: int = 1, *, num: int = 6) -> LogBuilder:
+    """A model whose every third layer attends, all others are of another type."""
+    log = LogBuilder()
+    root = log.module("Net", type_="Net")
+    layers = log.module("Net.layers", root, "ModuleList")
+    log.at(root, "before_pre_forward")
+    for number in range(num):
+        kind = "Attention" if number % 3 == 2 else "Mamba"
+        layer = log.module(f"Net.layers.{number}", layers, kind)
+        inner = log.module(f"Net.layers.{number}.up", layer)
+        log.at(layer, "before_pre_forward")
+        log.alloc(100 * scale * (number + 1), "sharded_param", inner)
+        log.alloc(10 * scale, "activation", layer)
+        log.tick()
+        log.at(layer, "after_post_forward")
+    log.at(root, "after_post_forward")
+    return log
+
+
+def test_layers_of_several_types_are_one_row_for_each(run, tmp_path):
+    record(run, logs=(hybrid(),))
+    got = modules(tmp_path)
+    tree = got["tree"]
+    names = fqns(tree)
+    mamba, attention = [row for row, at in enumerate(tree["fold"]) if at == row]
+    assert names[mamba] == "Net.layers.{0,1,…}"
+    assert names[attention] == "Net.layers.{2,5}"
+    assert tree["num_equal"].tolist()[mamba] == 4
+    kind = [tree["types"][at] for at in tree["type"]]
+    assert (kind[mamba], kind[attention]) == ("Mamba", "Attention")
+    of_mamba = [names[row] for row, at in enumerate(tree["fold"]) if at == mamba]
+    assert of_mamba[1:] == [f"Net.layers.{at}" for at in (0, 1, 3, 4)]
+    # All other rows are modules, below their own parents.
+    real = [name for name in names if "{" not in name]
+    assert real[:3] == ["Net", "Net.layers", "Net.layers.0"]
+    assert len(real) == 14
+
+    held = dict(zip(names, got["held_bytes"].tolist(), strict=True))
+    assert held["Net.layers.{0,1,…}"] == 100 * (1 + 2 + 4 + 5) + 4 * 10
+    assert held["Net.layers.{2,5}"] == 100 * (3 + 6) + 2 * 10
+    assert held["Net.layers"] == sum(held[names[row]] for row in (mamba, attention))
+    own = dict(zip(names, got["own_bytes"].tolist(), strict=True))
+    assert own["Net.layers.{2,5}"] == 2 * 10
+    # The rank's total at some moment is nobody's sum.
+    assert np.isnan(got["total_bytes"][[mamba, attention]]).all()
+    assert got["num_calls"][mamba] == 0
+
+
+def test_rows_for_layers_have_no_sum_where_each_has_a_moment_of_its_own(run, tmp_path):
+    record(run, logs=(hybrid(),))
+    got = modules(tmp_path, state="after_post_forward")
+    folds = [row for row, at in enumerate(got["tree"]["fold"]) if at == row]
+    assert np.isnan(got["held_bytes"][folds]).all()
+
+
+def test_the_median_is_of_the_sums_of_layers(run, tmp_path):
+    for rank, scale in enumerate((1, 3, 9)):
+        record(run, rank, (hybrid(scale),))
+    got = modules(tmp_path, rank=0, against="median")
+    at = fqns(got["tree"]).index("Net.layers.{2,5}")
+    assert got["baseline_held_bytes"][at] == 3 * 920
+    assert got["baseline"]["words"] == "the median of all 3 ranks"
+
+
+@pytest.mark.parametrize("num", [1, 3])
+def test_few_layers_stay_as_they_are(run, tmp_path, num: int):
+    record(run, logs=(hybrid(num=num),))
+    assert set(modules(tmp_path)["tree"]["fold"].tolist()) == {-1}
+
+
+def test_the_first_sentence_and_its_words(run, tmp_path):
+    record(run)
+    got = modules(tmp_path)
+    lead = got["lead"]
+    assert lead["before"] == "Sharded params of "
+    assert lead["module"] == "Net.b"
+    assert lead["after"] == " are 2.93 KiB of the 4.69 KiB peak, step 2, rank 0."
+    assert lead["rest"] == "Modules hold 4.69 KiB."
+    (window,) = got["windows"]
+    assert (window["words"], window["group"]) == ("step 2, iteration 2", "step")
+    assert "peak of the step" not in " ".join(got["fact_words"])
+    assert got["caveats"] == [
+        {"head": "Note.", "text": "The tie of Net.head is listed once."}
+    ]
+    later = modules(tmp_path, state="after_optimizer", against="state:window_start")
+    assert later["lead"]["after"].endswith("after the optimizer in step 2, rank 0.")
+    assert later["lead"]["rest"] == (
+        "Modules hold 4.10 KiB; 500 B belong to no module (optimizer states 500 B)."
+        " Shown: the difference from start of the step."
+    )
+    own = modules(tmp_path, state="after_post_forward")["lead"]
+    assert own["module"] is None
+    assert own["before"] == "Memory of each module: after post-forward, step 2, rank 0."
+
+
+def test_the_window_of_a_step_is_shown_or_the_nearest(run, tmp_path):
+    record(run, logs=(net(), net(), net()))
+    page = Page(tmp_path)
+    for step, window in ((3, 3), (4, 4), (99, 4)):
+        got = page.of_run("/modules", "exp", step=step)
+        assert got["window"] == f"step/train/{window}"
+    assert page.of_run("/modules", "exp", step=4, window="step/train/2")["window"] == (
+        "step/train/2"
+    )
+
+
+def test_every_state_has_words():
+    assert {one.state for one in moments_of(ALL_STATES)} == set(ALL_STATES)
+
+
+def test_doubts_are_said_before_the_numbers():
+    facts = ModuleFacts(
+        source="recorded",
+        backend="fsdp2",
+        world="8",
+        root="Net",
+        estimate="eager estimate",
+        incomplete=True,
+        inputs="forward",
+        num_optimizers=1,
+        rounding_bytes=512,
+        torch_version="2.13.0",
+        num_events=1000,
+        num_events_dropped=3,
+        reasons=(),
+        has_held=True,
+        window_peak_bytes=1024.0,
+        window_peak_us=2000.0,
+    )
+    heads = [one.head for one in caveats_of(facts)]
+    assert heads == ["Eager estimate.", "Incomplete.", "3 events were dropped."]
+    assert list(fact_words(facts, with_peak=True)) == [
+        "peak of the step 1.00 KiB at 2.00 ms",
+        "root Net",
+        "FSDP2",
+        "world size 8",
+        "1 optimizer",
+        "inputs from the root's forward",
+        "sizes rounded up to 512 bytes",
+        "1,000 events",
+        "torch 2.13.0",
+    ]
