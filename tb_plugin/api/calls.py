@@ -80,43 +80,39 @@ class FunctionOverRanks(Columns, frozen=True):
     """All that may have the call; more than were read where time did not allow all."""
 
 
-class HookAttribute(Columns, frozen=True):
-    """What hooks set on modules under one name."""
+class ValueColumn(Columns, frozen=True, kw_only=True):
+    """One number by module."""
 
-    name: str
+    key: str
+    title: str
+    hint: str = ""
     unit: Unit
+    signed: bool = False
+    """It is a change."""
     values: F64Column
-    """One per module; NaN where it has none."""
+    """One per row; NaN where the module has none."""
 
 
-class HookValues(Columns, frozen=True):
-    """What hooks said of every module in one call."""
+class ModuleValues(Struct, frozen=True, kw_only=True):
+    """What hooks said of every module in one call, or what autograd saved by module."""
 
+    kind: FunctionKind
+    title: str
+    facts: str
+    """Totals, or the order."""
+    empty: str
+    """What there is where there are no rows."""
+    incomplete: bool
+    """The call ended in an error."""
     name: tuple[str, ...]
     """Row by row: its `named_modules()` path, or the root's class."""
     type: tuple[str, ...]
-    attributes: tuple[HookAttribute, ...]
-    incomplete: bool
-    """The call ended in an error."""
-
-
-class SavedActivations(Columns, frozen=True):
-    """Tensors that autograd saved for backward in one call, by module and dtype."""
-
-    name: tuple[str, ...]
-    """As in `HookValues`."""
-    type: tuple[str, ...]
     """Empty of what was saved outside any module."""
-    dtype: tuple[str, ...]
-    num_tensors: F64Column
-    bytes: F64Column
-    """Of distinct storages, without parameters and their views."""
-    npp_compat_bytes: F64Column
-    """The sum MemProfiler reports: every tensor that is not a parameter counts."""
-    total_bytes: float
-    total_npp_compat_bytes: float
-    incomplete: bool
-    """The call ended in an error."""
+    dtype: tuple[str, ...] = ()
+    """Row by row, where rows differ by it."""
+    columns: tuple[ValueColumn, ...]
+    sort: str = ""
+    """The column whose largest values come first; empty: as in the model."""
 
 
 class HistoryReference(Struct, frozen=True):
@@ -173,8 +169,8 @@ class FunctionsResponse(Columns, frozen=True):
     """With `iteration`: the call that the fields below are about."""
     iteration: int | None
     over_ranks: FunctionOverRanks | None
-    hooks: HookValues | None
-    activations: SavedActivations | None
+    tables: tuple[ModuleValues, ...]
+    """What was collected by module in the call."""
     histories: tuple[HistoryReference, ...]
     """Of the rank: of every function and by hand, by time; the newest 1,000."""
     module_window: str | None

@@ -369,32 +369,28 @@ export interface FunctionOverRanks {
   readonly ofRanks: number;
 }
 
-/** What hooks set on modules under one name. */
-export interface HookAttribute {
-  readonly name: string;
+/** One number by module. */
+export interface ValueColumn {
+  readonly key: string;
+  readonly title: string;
+  readonly hint: string;
   readonly unit: Unit;
+  readonly signed: boolean;
   readonly values: Float64Array;
 }
 
-/** What hooks said of every module in one call. */
-export interface HookValues {
-  readonly name: readonly string[];
-  readonly type: readonly string[];
-  readonly attributes: readonly HookAttribute[];
+/** What hooks said of every module in one call, or what autograd saved by module. */
+export interface ModuleValues {
+  readonly kind: FunctionKind;
+  readonly title: string;
+  readonly facts: string;
+  readonly empty: string;
   readonly incomplete: boolean;
-}
-
-/** Tensors that autograd saved for backward in one call, by module and dtype. */
-export interface SavedActivations {
   readonly name: readonly string[];
   readonly type: readonly string[];
   readonly dtype: readonly string[];
-  readonly numTensors: Float64Array;
-  readonly bytes: Float64Array;
-  readonly nppCompatBytes: Float64Array;
-  readonly totalBytes: number;
-  readonly totalNppCompatBytes: number;
-  readonly incomplete: boolean;
+  readonly columns: readonly ValueColumn[];
+  readonly sort: string;
 }
 
 /** A captured allocator history, or a file that holds one. */
@@ -428,8 +424,7 @@ export interface FunctionsResponse {
   readonly attempt: number | null;
   readonly iteration: number | null;
   readonly overRanks: FunctionOverRanks | null;
-  readonly hooks: HookValues | null;
-  readonly activations: SavedActivations | null;
+  readonly tables: readonly ModuleValues[];
   readonly histories: readonly HistoryReference[];
   readonly moduleWindow: string | null;
   readonly absent: readonly Recorded[];

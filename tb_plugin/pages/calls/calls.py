@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.api.calls import FunctionGroup, HistoryReference
+    from tb_plugin.api.calls import FunctionGroup, HistoryReference, ModuleValues
     from tb_plugin.api.overview import Recorded
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
@@ -119,13 +119,14 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
     collected = reader.collected(run, view.budget)
     shown = _shown(reader, view, collected)
     stats: tuple[FunctionStat, ...] = ()
-    over_ranks, hooks, saved = None, None, None
+    over_ranks = None
+    tables: list[ModuleValues] = []
     call = None if shown is None else shown.call
     if shown is not None:
         stats = _stats(shown)
         if call is not None:
             where = (shown.entries, shown.key, call[0], call[1])
-            hooks, saved = hook_values(*where), saved_activations(*where)
+            tables = [*saved_activations(*where), *hook_values(*where)]
             over_ranks = _over_ranks(reader, view, shown, stats)
     run.note_new_faults(faults)  # reading may have found damage
     calls = _NOTHING if shown is None else shown.calls
@@ -143,8 +144,7 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         attempt=None if call is None else call[0],
         iteration=None if call is None else call[1],
         over_ranks=over_ranks,
-        hooks=hooks,
-        activations=saved,
+        tables=tuple(tables),
         histories=_histories(reader, view, shown),
         module_window=None if shown is None else _window(shown),
         absent=_absent(run, found=shown is not None),

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.errors import FormatError
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.series.functions import unit_of
-from tb_plugin.api.calls import (
-    HookAttribute,
-    HookValues,
-    SavedActivations,
-)
+from tb_plugin.api.calls import ModuleValues, ValueColumn
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.captures import read_capture
 from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureTable
+    from tb_plugin.api.base import Unit
     from tb_plugin.api.calls import HistoryReference
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry
@@ -37,57 +35,90 @@ MAX_HISTORIES: Final = 1000
 _MAX_ATTRIBUTES: Final = 100
 _MAX_TEXT: Final = 1000
 _OUTSIDE: Final = -1
+_SAVED: Final[tuple[tuple[str, str, Unit, str], ...]] = (
+    ("num_tensors", "Tensors", "count", ""),
+    (
+        "bytes",
+        "Saved bytes",
+        "bytes",
+        (
+            "Of distinct storages, without parameters and their views; a storage counts"
+            " for the module that saved it first"
+        ),
+    ),
+    (
+        "npp_compat_bytes",
+        "npp_compat",
+        "bytes",
+        (
+            "The sum that MemProfiler reports: every tensor that is not a parameter"
+            " counts, also twice"
+        ),
+    ),
+)
+"""Columns of saved activations: name, title, unit and what they are."""
 
 
 def hook_values(
     entries: Sequence[Entry], key: FunctionKey, attempt: int, iteration: int
-) -> HookValues | None:
-    """What hooks said of every module; None where there is no such capture."""
+) -> Iterator[ModuleValues]:
+    """What hooks said of every module, where there is such a capture."""
     capture = _read("hooks", entries, key, attempt, iteration)
     if capture is None:
-        return None
+        return
     table = capture.tables.get("values", {})
     name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=0)
     names = [own for own in table if own != "module"][:_MAX_ATTRIBUTES]
-    return HookValues(
+    yield ModuleValues(
+        kind="hooks",
+        title="Values of hooks, by module",
+        facts="in order of the model",
+        empty="The model has no modules with values.",
+        incomplete=capture.meta.get("incomplete") is True,
         name=name,
         type=type_,
-        attributes=tuple(
-            HookAttribute(
-                name=own[:_MAX_TEXT],
+        columns=tuple(
+            ValueColumn(
+                key=own[:_MAX_TEXT],
+                title=own[:_MAX_TEXT],
                 unit=unit_of(f"hook.{own}"),
+                signed=own.endswith("diff"),
                 values=f64(_floats(table, own, len(sane))[sane]),
             )
             for own in names
         ),
-        incomplete=capture.meta.get("incomplete") is True,
     )
 
 
 def saved_activations(
     entries: Sequence[Entry], key: FunctionKey, attempt: int, iteration: int
-) -> SavedActivations | None:
-    """What autograd saved by module and dtype; None where there is no such capture."""
+) -> Iterator[ModuleValues]:
+    """What autograd saved by module and dtype, where there is such a capture."""
     capture = _read("activations", entries, key, attempt, iteration)
     if capture is None:
-        return None
+        return
     table = capture.tables.get("saved", {})
     name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=_OUTSIDE)
     dtype = np.array(_texts(table, "dtype", len(sane)), object)
-    held = {
-        column: _floats(table, column, len(sane))[sane]
-        for column in ("num_tensors", "bytes", "npp_compat_bytes")
-    }
-    return SavedActivations(
+    held = {key: _floats(table, key, len(sane))[sane] for key, *_ in _SAVED}
+    saved = size_text(_total(capture.meta, "bytes", held))
+    compatible = size_text(_total(capture.meta, "npp_compat_bytes", held))
+    yield ModuleValues(
+        kind="activations",
+        title="Activations saved for backward",
+        facts=f"{saved} saved · npp_compat {compatible}",
+        empty="Nothing was saved for backward in this call.",
+        incomplete=capture.meta.get("incomplete") is True,
         name=name,
         type=type_,
         dtype=tuple(dtype[sane].tolist()),
-        num_tensors=f64(held["num_tensors"]),
-        bytes=f64(held["bytes"]),
-        npp_compat_bytes=f64(held["npp_compat_bytes"]),
-        total_bytes=_total(capture.meta, "bytes", held),
-        total_npp_compat_bytes=_total(capture.meta, "npp_compat_bytes", held),
-        incomplete=capture.meta.get("incomplete") is True,
+        columns=tuple(
+            ValueColumn(
+                key=key, title=title, hint=hint, unit=unit, values=f64(held[key])
+            )
+            for key, title, unit, hint in _SAVED
+        ),
+        sort="bytes",
     )
 
 

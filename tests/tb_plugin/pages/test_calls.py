@@ -91,8 +91,7 @@ def test_known_numbers(tmp_path):
     }
     assert (found["attempt"], found["iteration"]) == (1, 3)
     assert found["over_ranks"]["stat"] == "allocated_bytes.all.current"
-    assert found["hooks"] is None
-    assert found["activations"] is None
+    assert found["tables"] == []
     assert found["module_window"] is None
     assert found["absent"] == []
 
@@ -264,28 +263,30 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     assert found["calls"]["collected"] == ["", everything]
     kinds = found["functions"][0]["kinds"]
     assert kinds == ["snaps", "hooks", "activations", "modules", "history"]
-    hooks = found["hooks"]
+    saved, hooks = found["tables"]
     assert hooks["name"] == ["Net", "layers.0", "layers.1"]
     assert hooks["type"] == ["Net", "Linear", "Linear"]
-    values = {a["name"]: (a["unit"], a["values"]) for a in hooks["attributes"]}
+    values = {a["key"]: (a["unit"], a["values"]) for a in hooks["columns"]}
+    assert [one["signed"] for one in hooks["columns"]] == [True, True, False]
     assert list(values) == ["rss_diff", "npp_diff", "calls"]
     assert values["npp_diff"][0] == values["rss_diff"][0] == "bytes"
     assert values["npp_diff"][1].tolist() == [7680, 4608, 2560]
     assert np.isnan(values["rss_diff"][1][2])
     assert values["calls"][0] == "count"
-    saved = found["activations"]
     assert saved["dtype"] == ["float32", "float32", "int64", "float32"]
     outside = "outside any module"
     assert saved["name"] == ["layers.0", "layers.1", "layers.1", outside]
     assert saved["type"] == ["Linear", "Linear", "Linear", ""]
-    assert saved["bytes"].tolist() == [4096, 1024, 80, 10]
-    assert (saved["total_bytes"], saved["total_npp_compat_bytes"]) == (5210, 7258)
+    sizes = {one["key"]: one["values"].tolist() for one in saved["columns"]}
+    assert sizes["bytes"] == [4096, 1024, 80, 10]
+    assert sizes["num_tensors"] == [2, 1, 1, 1]
+    assert saved["facts"] == "5.09 KiB saved · npp_compat 7.09 KiB"
     assert not saved["incomplete"]
     assert found["module_window"] == "step/train/3"
     shown = [(h["function"], h["context"], h["label"]) for h in found["histories"]]
     assert shown == [("", "", "mine"), ("step", "start", "")], "by time"
     found = page.of_run("/functions", "exp", iteration=2)
-    assert (found["hooks"], found["activations"]) == (None, None)
+    assert found["tables"] == []
     assert found["module_window"] is None
 
 
@@ -308,7 +309,7 @@ def test_a_function_with_captures_alone_has_calls(tmp_path):
     assert found["calls"]["collected"] == ["hooks"]
     assert found["stats"] == []
     assert found["over_ranks"] is None
-    assert found["hooks"] is not None
+    assert [one["kind"] for one in found["tables"]] == ["hooks"]
 
 
 def test_a_damaged_capture_is_named_and_the_rest_is_shown(tmp_path):
@@ -318,8 +319,7 @@ def test_a_damaged_capture_is_named_and_the_rest_is_shown(tmp_path):
     flip_bit(rank.path, at + 200)
     age(rank.path)
     found = Page(tmp_path).of_run("/functions", "exp")
-    assert found["hooks"] is None
-    assert found["activations"] is not None
+    assert [one["kind"] for one in found["tables"]] == ["activations"]
     assert stats_of(found)[ALLOCATED]["difference"].tolist() == [20, 30]
     named = [p["what"] for p in found["problems"] if "damaged" in p["what"]]
     assert len(named) == 1
@@ -352,14 +352,13 @@ def test_captures_may_hold_anything(tmp_path, tables):
     rank.capture("hooks", tables=tables, meta=odd, iteration=3)
     rank.capture("activations", tables=tables, meta=odd, iteration=3)
     found = Page(tmp_path).of_run("/functions", "exp")
-    hooks, saved = found["hooks"], found["activations"]
-    assert len(hooks["name"]) == len(hooks["type"])
-    for attribute in hooks["attributes"]:
-        assert len(attribute["values"]) == len(hooks["name"])
-    columns = ("name", "type", "dtype", "bytes", "num_tensors")
-    lengths = {len(saved[column]) for column in columns}
-    assert len(lengths) == 1
-    assert np.isfinite(saved["total_bytes"])
+    assert len(found["tables"]) == 2
+    for table in found["tables"]:
+        assert len(table["name"]) == len(table["type"])
+        assert table["dtype"] == [] or len(table["dtype"]) == len(table["name"])
+        for column in table["columns"]:
+            assert len(column["values"]) == len(table["name"])
+    assert "inf" not in found["tables"][0]["facts"]
 
 
 def test_tables_may_hold_anything(tmp_path):

@@ -17,7 +17,7 @@ import {
   statsAfterClick,
 } from "./params";
 import { callLines } from "./over";
-import { activationColumns, hookColumns } from "./values";
+import { valueColumns } from "./values";
 
 function stat(
   name: string,
@@ -77,8 +77,7 @@ function answer(changes: Partial<FunctionsResponse> = {}): FunctionsResponse {
     attempt: 1,
     iteration: 3,
     overRanks: null,
-    hooks: null,
-    activations: null,
+    tables: [],
     histories: [],
     moduleWindow: null,
     absent: [],
@@ -216,50 +215,53 @@ describe("callLines", () =>
     expect(none.lines).toEqual([]);
   }));
 
-describe("hook values and activations", () => {
+const TABLE = {
+  kind: "activations",
+  title: "",
+  facts: "",
+  empty: "",
+  incomplete: false,
+  name: ["Net", "layers.0", "outside any module"],
+  type: ["Net", "Block", ""],
+  dtype: ["torch.float32", "torch.float32", "torch.int64"],
+  columns: [
+    {
+      key: "bytes",
+      title: "Saved bytes",
+      hint: "",
+      unit: "bytes",
+      signed: false,
+      values: Float64Array.of(100, 400, 8),
+    },
+  ],
+  sort: "bytes",
+} as const;
+
+describe("values by module", () => {
   it("say what module, type and dtype saved how much", () => {
-    const saved = {
-      name: ["Net", "layers.0", "outside any module"],
-      type: ["Net", "Block", ""],
-      dtype: ["torch.float32", "torch.float32", "torch.int64"],
-      numTensors: Float64Array.of(2, 3, 1),
-      bytes: Float64Array.of(100, 400, 8),
-      nppCompatBytes: Float64Array.of(200, 400, 8),
-      totalBytes: 508,
-      totalNppCompatBytes: 608,
-      incomplete: false,
-    };
-    const columns = activationColumns(saved, "light", "B");
+    const columns = valueColumns(TABLE, "light", "B");
+    expect(columns.map(({ key }) => key)).toEqual(["module", "dtype", "bytes"]);
     expect(columns[0]?.cell(0)).toEqual({ text: "Net" });
     expect(columns[0]?.cell(1)).toEqual({ text: "layers.0", note: "Block" });
     expect(columns[0]?.cell(2)).toMatchObject({ tone: "quiet" });
-    const bytes = columns.find(({ key }) => key === "saved_bytes");
-    expect(bytes?.cell(0)).toMatchObject({ text: "100 B", bar: { share: 0.25 } });
+    expect(columns[2]?.cell(0)).toMatchObject({ text: "100 B", bar: { share: 0.25 } });
     const table = tableOf(columns, [0, 1, 2]);
     expect(table.columns.map(({ name }) => name)).toEqual([
-      "module",
-      "dtype",
-      "num_tensors",
-      "saved_bytes",
-      "npp_compat_bytes",
+      ...["module", "dtype", "bytes (bytes)"],
     ]);
-    expect(table.columns[0]?.values).toEqual(saved.name);
+    expect(table.columns[0]?.values).toEqual(TABLE.name);
   });
 
   it("show differences with their sign and absence as absence", () => {
-    const values = Float64Array.of(4, NaN);
-    const columns = hookColumns(
-      {
-        name: ["Net", "layers.0"],
-        type: ["Net", "Block"],
-        attributes: [{ name: "rss_diff", unit: "bytes", values }],
-        incomplete: false,
-      },
-      "B",
-    );
-    expect(columns[1]?.cell(0).text).toBe("+4 B");
-    expect(columns[1]?.cell(1)).toMatchObject({ text: "–", tone: "quiet" });
-    expect(columns[1]?.exported?.name).toBe("rss_diff (bytes)");
+    const [bytes] = TABLE.columns;
+    const values = Float64Array.of(4, NaN, 0);
+    const columns = [{ ...bytes, key: "rss_diff", signed: true, values }];
+    const hooks = { ...TABLE, dtype: [], columns, sort: "" };
+    const diff = valueColumns(hooks, "light", "B")[1];
+    expect(diff?.cell(0).text).toBe("+4 B");
+    expect(diff?.cell(0).bar).toBeUndefined();
+    expect(diff?.cell(1)).toMatchObject({ text: "–", tone: "quiet" });
+    expect(diff?.cell(2).tone).toBe("quiet");
   });
 });
 

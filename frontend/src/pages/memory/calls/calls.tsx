@@ -27,7 +27,7 @@ import "./calls.css";
 import { Histories } from "./histories";
 import { callLines, OverCallsChart, OverRanks } from "./over";
 import { CALLS, shownStats, statLabel } from "./params";
-import { activationColumns, hookColumns, MOST_SAVED, ValueTable } from "./values";
+import { ValueTable } from "./values";
 
 const TABLE_PX = 400;
 const CHART_PX = 180;
@@ -262,27 +262,12 @@ export function growthWords(
 
 /** What was collected inside the call that is selected. */
 function OneCall({ view, data, kinds }: OfCalls & { readonly kinds: string }) {
-  const { theme, byteUnit } = view;
-  const { hooks, activations, moduleWindow: window } = data;
-  const hookTable = useMemo(
-    () => hooks && hookColumns(hooks, byteUnit),
-    [hooks, byteUnit],
-  );
-  const savedTable = useMemo(
-    () => activations && activationColumns(activations, theme, byteUnit),
-    [activations, theme, byteUnit],
-  );
-  const origin = originOf(data.run);
-  const { function: name, phase, rank, attempt, iteration } = data;
-  const about = { function: name, phase, rank, attempt, iteration };
-  const file = `${name ?? ""} ${iteration ?? 0} rank ${rank ?? 0}`;
-  const call = `iteration ${formatInteger(iteration ?? 0)}`;
-  const size = (bytes: number): string => formatQuantity(bytes, "bytes", byteUnit);
+  const { iteration, attempt, moduleWindow: window } = data;
   return (
     <>
       <p class="functions-call">
         <strong>
-          {name}, {call}
+          {data.function}, iteration {formatInteger(iteration ?? 0)}
         </strong>
         <span class="quiet">
           {kinds === "" ? "only its measurements" : `collected: ${kinds}`}
@@ -297,35 +282,12 @@ function OneCall({ view, data, kinds }: OfCalls & { readonly kinds: string }) {
           </button>
         )}
       </p>
-      {activations !== null && savedTable !== null && (
+      {data.tables.map((values) => (
         <ValueTable
-          key={`activations ${file}`}
-          title="Activations saved for backward"
-          facts={`${call}: ${size(activations.totalBytes)} saved · npp_compat ${size(activations.totalNppCompatBytes)}`}
-          empty="Nothing was saved for backward in this call."
-          columns={savedTable}
-          of={activations}
-          incomplete={activations.incomplete}
-          name={`activations ${file}`}
-          usual={MOST_SAVED}
-          origin={origin}
-          about={{ ...about, total_bytes: activations.totalBytes }}
+          key={`${values.kind} ${data.function ?? ""} ${attempt ?? 0} ${iteration ?? 0}`}
+          {...{ view, data, values }}
         />
-      )}
-      {hooks !== null && hookTable !== null && (
-        <ValueTable
-          key={`hooks ${file}`}
-          title="Values of hooks, by module"
-          facts={`${call}, in order of the model`}
-          empty="The model has no modules with values."
-          columns={hookTable}
-          of={hooks}
-          incomplete={hooks.incomplete}
-          name={`hooks ${file}`}
-          origin={origin}
-          about={about}
-        />
-      )}
+      ))}
     </>
   );
 }

@@ -1,18 +1,17 @@
-/** Hook values and saved activations of one call: tables of numbers by module. */
+/** What hooks and autograd left of one call: a table of numbers by module. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { HookValues, SavedActivations } from "../../../api/types.gen";
+import type { FunctionsResponse, ModuleValues } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
 import { categoryColour } from "../../../model/category";
-import { searchOf, type Sort } from "../../../model/shown_rows";
+import { searchOf } from "../../../model/shown_rows";
+import { originOf } from "../../../model/words/origin";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { formatSigned } from "../../../model/words/signed";
-import type { Origin } from "../../../model/words/origin";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import {
   barOf,
-  countCell,
   longestOf,
   numberColumn,
   tableOf,
@@ -22,18 +21,19 @@ import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
 import { useSort } from "../../../widgets/row_table/use_sort";
 import { Status } from "../../../widgets/status/status";
 import { SearchBox } from "../../shared/controls/search_box";
+import type { ViewProps } from "../../shared/view_props";
 
 const TABLE_PX = 320;
 const LETTER_PX = 7;
-const IN_ORDER = { key: "module", descending: false };
-export const MOST_SAVED = { key: "saved_bytes", descending: true };
 
-type OfModules = Pick<HookValues, "name" | "type">;
-
-/** Ordered by it, modules stand as in the model. */
-function moduleColumn({ name, type }: OfModules): RowColumn {
-  return {
+export function valueColumns(
+  { name, type, dtype, columns, sort }: ModuleValues,
+  theme: Theme,
+  byteUnit: ByteUnit,
+): readonly RowColumn[] {
+  const module: RowColumn = {
     ...{ key: "module", title: "Module", numeric: false, width: "minmax(280px, 3fr)" },
+    // Ordered by it, modules stand as in the model.
     values: Int32Array.from(name.keys()),
     exported: { name: "module", values: name },
     cell: (row) => {
@@ -42,100 +42,62 @@ function moduleColumn({ name, type }: OfModules): RowColumn {
       return { text, ...(note !== text && { note }) };
     },
   };
-}
-
-export function hookColumns(
-  hooks: HookValues,
-  byteUnit: ByteUnit,
-): readonly RowColumn[] {
-  const values = hooks.attributes.map(({ name, unit, values: of }) => {
-    const signed = name.endsWith("diff");
-    const px = Math.max(92, name.length * LETTER_PX + 32);
-    const column = numberColumn(name, name, `minmax(${px}px, 1fr)`, of, (value) => ({
-      text: (signed ? formatSigned : formatQuantity)(value, unit, byteUnit),
-      title: formatExact(value, unit),
-      ...((Number.isNaN(value) || (signed && value === 0)) && { tone: "quiet" }),
-    }));
-    return { ...column, exported: { name: `${name} (${unit})`, values: of } };
+  const numbers = columns.map(({ key, title, hint, unit, signed, values }) => {
+    const longest = longestOf(values);
+    const colour = categoryColour(theme, "activation");
+    const px = Math.max(92, title.length * LETTER_PX + 32);
+    const column = numberColumn(
+      key,
+      title,
+      `minmax(${px}px, 1fr)`,
+      values,
+      (value) => ({
+        text: (signed ? formatSigned : formatQuantity)(value, unit, byteUnit),
+        title: formatExact(value, unit),
+        ...(key === sort && { bar: barOf(value, longest, colour) }),
+        ...((Number.isNaN(value) || (signed && value === 0)) && { tone: "quiet" }),
+      }),
+      hint || title,
+    );
+    return { ...column, exported: { name: `${key} (${unit})`, values } };
   });
-  return [moduleColumn(hooks), ...values];
-}
-
-export function activationColumns(
-  saved: SavedActivations,
-  theme: Theme,
-  byteUnit: ByteUnit,
-): readonly RowColumn[] {
-  const colour = categoryColour(theme, "activation");
-  const longest = longestOf(saved.bytes);
-  const size = (value: number) => ({
-    text: formatQuantity(value, "bytes", byteUnit),
-    title: formatExact(value, "bytes"),
-  });
-  const wide = "minmax(120px, 1fr)";
-  return [
-    moduleColumn(saved),
-    textColumn("dtype", "Dtype", "minmax(96px, 1fr)", saved.dtype),
-    numberColumn(
-      "num_tensors",
-      "Tensors",
-      "minmax(88px, 1fr)",
-      saved.numTensors,
-      countCell,
-    ),
-    numberColumn(
-      "saved_bytes",
-      "Saved bytes",
-      wide,
-      saved.bytes,
-      (value) => ({ ...size(value), bar: barOf(value, longest, colour) }),
-      "Of distinct storages, without parameters and their views; a storage counts for the module that saved it first",
-    ),
-    numberColumn(
-      "npp_compat_bytes",
-      "npp_compat",
-      wide,
-      saved.nppCompatBytes,
-      size,
-      "The sum that MemProfiler reports: every tensor that is not a parameter counts, also twice",
-    ),
-  ];
+  const dtypes =
+    dtype.length === 0 ? [] : [textColumn("dtype", "Dtype", "120px", dtype)];
+  return [module, ...dtypes, ...numbers];
 }
 
 export function ValueTable(props: {
-  readonly title: string;
-  /** Said beside the title, e.g. totals. */
-  readonly facts: string;
-  readonly columns: readonly RowColumn[];
-  readonly of: OfModules & Partial<Pick<SavedActivations, "dtype">>;
-  /** The call ended in an error: later modules are not among the rows. */
-  readonly incomplete: boolean;
-  /** Said where there are no rows at all. */
-  readonly empty: string;
-  /** Names the exported file. */
-  readonly name: string;
-  /** The order of the model where absent. */
-  readonly usual?: Sort;
-  readonly origin: Origin;
-  readonly about: Readonly<Record<string, unknown>>;
+  readonly view: ViewProps;
+  readonly data: FunctionsResponse;
+  readonly values: ModuleValues;
 }) {
-  const { title, columns, of } = props;
+  const { view, data, values } = props;
+  const { title, name, type, dtype } = values;
+  const { theme, byteUnit } = view;
   const [find, setFind] = useState("");
   const [word, setWord] = useState<string | null>(null);
   const [selected, setSelected] = useState<number | null>(null);
-  const all = useSort(columns, of.name.length, props.usual ?? IN_ORDER, word, setWord);
+  const columns = useMemo(
+    () => valueColumns(values, theme, byteUnit),
+    [values, theme, byteUnit],
+  );
+  const usual = { key: values.sort || "module", descending: values.sort !== "" };
+  const all = useSort(columns, name.length, usual, word, setWord);
   const rows = useMemo(() => {
     const search = searchOf(find);
     if (search === null) return all.rows;
     return all.rows.filter((row) =>
-      search([of.name[row], of.type[row], of.dtype?.[row]].join(" ")),
+      search([name[row], type[row], dtype[row]].join(" ")),
     );
-  }, [all.rows, of, find]);
+  }, [all.rows, values, find]);
+  const { function: called, phase, rank, attempt, iteration } = data;
   return (
     <section aria-label={title}>
       <div class="panel-head functions-head">
         <h2>{title}</h2>
-        <span class="quiet">{props.facts}</span>
+        <span class="quiet">
+          iteration {formatInteger(iteration ?? 0)}, {values.facts}
+        </span>
         <SearchBox
           label={`Find in ${title.toLowerCase()}`}
           placeholder={`${formatInteger(rows.length)} rows`}
@@ -145,17 +107,18 @@ export function ValueTable(props: {
         <ExportMenu
           subject={title.toLowerCase()}
           source={{
-            origin: props.origin,
-            name: props.name,
-            table: () => {
-              const type = { key: "type", values: of.type };
-              return tableOf([...columns, type], [...of.name.keys()]);
-            },
-            about: () => props.about,
+            origin: originOf(data.run),
+            name: `${values.kind} ${called ?? ""} ${iteration ?? 0} rank ${rank ?? 0}`,
+            table: () =>
+              tableOf([...columns, { key: "type", values: type }], [...name.keys()]),
+            about: () => ({
+              ...{ function: called, phase, rank, attempt, iteration },
+              facts: values.facts,
+            }),
           }}
         />
       </div>
-      {props.incomplete && (
+      {values.incomplete && (
         <p>
           <Status look={{ word: "Incomplete", icon: "warning", tone: "warn" }} /> The
           call ended in an error: modules that it did not reach are not listed.
@@ -169,7 +132,7 @@ export function ValueTable(props: {
         onSelect={setSelected}
         sort={all.sort}
         onSort={all.onSort}
-        empty={find === "" ? props.empty : "No module matches."}
+        empty={find === "" ? values.empty : "No module matches."}
         heightPx={TABLE_PX}
       />
     </section>
