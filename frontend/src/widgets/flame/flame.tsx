@@ -56,7 +56,8 @@ export function Flame(props: FlameProps) {
       if (next.upwards) scroller.current?.scrollTo({ top: next.totalPx });
     };
     const stop = effect(() => {
-      if (data.value !== null && widthPx > 1) pace.ask(place, isFirst);
+      if (data.value === null || widthPx < 2) drawn.value = null;
+      else pace.ask(place, isFirst);
       isFirst = false;
     });
     return () => {
@@ -68,7 +69,7 @@ export function Flame(props: FlameProps) {
     () =>
       effect(() => {
         const now = drawn.value;
-        const context = now && fitted(canvas.current, widthPx, heightPx);
+        const context = fitted(canvas.current, widthPx, heightPx);
         if (now === null || context === null) return;
         paintFlame(context, {
           ...{ ...now, labels, theme, byteUnit, widthPx, heightPx, found },

@@ -70,8 +70,9 @@ export interface TreeShown {
   readonly depth: number;
   /** Opened at first besides. */
   readonly opened?: readonly number[];
-  /** All rows as one list. */
+  /** All rows as one list, without those that stand for others. */
   readonly flat?: boolean;
+  readonly isFold?: (row: number) => boolean;
   /** The way to it is opened. */
   readonly selected: number | null;
   readonly usual: Sort;
@@ -115,9 +116,12 @@ export function useTree(
     const search = searchOf(find);
     const matches = search && Uint8Array.from(texts, (line) => Number(search(line)));
     const order = values === undefined ? null : orderBy(values, sort.descending);
-    if (flat) return flatRows(tree, { order, matches }, depth);
+    if (flat) {
+      const all = flatRows(tree, { order, matches }, depth);
+      return all.filter(({ id }) => shown.isFold?.(id) !== true);
+    }
     return treeRows(tree, { order, matches, isExpanded: (row) => isOpen(row, turned) });
-  }, [tree, texts, values, sort.descending, find, depth, flat, turned]);
+  }, [tree, texts, values, sort.descending, find, depth, flat, turned, opened.length]);
   return {
     ...{ columns, sort, onSort, selected },
     rows: useMemo(() => rows.map(({ id }) => id), [rows]),

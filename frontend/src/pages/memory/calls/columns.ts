@@ -14,6 +14,7 @@ import {
   longestOf,
   numberColumn,
   tableOf,
+  textColumn,
 } from "../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 import { SIDES, statLabel, type Side } from "./params";
@@ -69,17 +70,14 @@ export function callColumns(input: CallColumns): readonly RowColumn[] {
 
 function collectedColumn({ calls }: FunctionsResponse): RowColumn {
   const longest = calls.collected.toSorted((a, b) => b.length - a.length)[0] ?? "";
-  return {
-    key: "collected",
-    title: "Collected",
-    hint: "What was collected around the call, besides the numbers here",
-    numeric: false,
-    width: wideAs(longest, 96),
-    cell: (id) => {
-      const text = calls.collected[id] ?? "";
-      return quiet({ text: text || "–", title: text || "nothing else" });
-    },
-  };
+  return textColumn(
+    "collected",
+    "Collected",
+    wideAs(longest, 96),
+    calls.collected,
+    "What was collected around the call, besides the numbers here",
+    (text) => quiet({ text: text || "–", title: text || "nothing else" }),
+  );
 }
 
 function placeColumns({ calls }: FunctionsResponse): readonly RowColumn[] {
@@ -92,7 +90,8 @@ function placeColumns({ calls }: FunctionsResponse): readonly RowColumn[] {
       key: "call",
       title: "Iteration",
       hint: "A click on a row shows what was collected in that call",
-      numeric: true,
+      numeric: false,
+      ascends: false,
       width: `minmax(${attempts > 1 ? 180 : 110}px, 1fr)`,
       // In order of time, over all attempts.
       values: Int32Array.from(calls.iteration.keys()),

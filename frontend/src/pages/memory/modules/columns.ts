@@ -70,10 +70,15 @@ export class Modules {
     return `${formatInteger(num)} × ${layers}`;
   }
 
+  /** Rows that are modules. */
+  get num(): number {
+    return this.fqns.length - this.data.fold.filter((of, id) => of === id).length;
+  }
+
   /** Its type, or that of the layers it stands for. */
-  note(id: number): string {
-    const num = this.data.numEqual[id] ?? 0;
-    const [layer = id] = num === 0 ? [] : this.tree.children(id);
+  note(id: number, flat: boolean): string {
+    const isOne = flat || this.data.numEqual[id] === 0;
+    const [layer = id] = isOne ? [] : this.tree.children(id);
     return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.type(layer)}`;
   }
 
@@ -227,7 +232,7 @@ function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
     exported: { name: "module", values: modules.fqns },
     cell: (id) => {
       const text = flat ? (modules.fqns[id] ?? "") : modules.label(id);
-      const note = modules.note(id);
+      const note = modules.note(id, flat);
       return {
         text,
         title: modules.fqns[id] ?? "",

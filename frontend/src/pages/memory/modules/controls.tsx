@@ -20,7 +20,7 @@ interface ControlsProps extends ModulesPage {
 export function Controls(props: ControlsProps) {
   const { data, modules, state, setState, numRows } = props;
   const left = data.numWindows - data.windows.length;
-  const all = formatInteger(modules.tree.numNodes);
+  const all = formatInteger(modules.num);
   const isPart = state.flat || state.find !== "";
   return (
     <div class="modules-controls">

@@ -43,7 +43,7 @@ describe("the modules", () => {
       "Net.head",
     ]);
     expect(modules.label(1)).toBe("2 × layers.*");
-    expect(modules.note(1)).toBe("Block");
+    expect(modules.note(1, false)).toBe("Block");
     expect(modules.label(2)).toBe("0");
     expect(modules.idOf("Net.head")).toBe(4);
     expect(modules.idOf("Net.{")).toBeNull();
@@ -54,10 +54,11 @@ describe("the modules", () => {
     expect([...modules.tree.children(1)]).toEqual([2, 5]);
     expect([...modules.tree.children(5)]).toEqual([6, 7]);
     expect(modules.label(5)).toBe("2 × layers.{2,3}");
-    expect(modules.note(5)).toBe("Attention");
+    expect(modules.note(5, false)).toBe("Attention");
     expect(modules.fqns[7]).toBe("Net.layers.3");
     expect(modules.isFold(5)).toBe(true);
     expect(modules.isFold(6)).toBe(false);
+    expect(modules.num).toBe(6);
   });
 });
 

@@ -147,6 +147,7 @@ function Body(
     tree: modules.tree,
     names: modules.fqns,
     texts: modules.texts,
+    isFold: (row) => modules.isFold(row),
     depth: state.depth ?? (flat ? ALL_LEVELS : FIRST_DEPTH),
     opened: largest === null ? [] : modules.tree.ancestors(largest),
     usual: LARGEST_FIRST,
@@ -165,6 +166,7 @@ function Body(
   };
   useModuleCommands(page);
   const select = (module: string | null): void => setState({ module });
+  const shown = selected === null || modules.isFold(selected) ? null : selected;
   const hasTimeline = data.facts?.source !== "imported";
   const { rank } = view.ranks;
   return (
@@ -189,23 +191,19 @@ function Body(
         numRows={table.rows.length}
         source={source}
       />
-      <div class={selected === null ? "" : "inspected"}>
+      <div class={shown === null ? "" : "inspected"}>
         <div class="modules">
           <RowTable
             {...table}
             label="Modules"
-            onSelect={(id) =>
-              modules.isFold(id)
-                ? table.tree.onToggle(id)
-                : select(modules.fqns[id] ?? null)
-            }
+            onSelect={(id) => select(modules.fqns[id] ?? null)}
             empty={find === "" ? "This step has no modules." : "No module matches."}
             heightPx={TABLE_PX}
           />
           {hasTimeline && (
             <WindowTimeline
               {...page}
-              momentUs={data.timeUs[selected ?? (data.split === null ? -1 : 0)] ?? NaN}
+              momentUs={data.timeUs[shown ?? (data.split === null ? -1 : 0)] ?? NaN}
             />
           )}
           <p class="modules-facts quiet">
@@ -215,11 +213,11 @@ function Body(
           </p>
           <AbsentList absent={data.absent} />
         </div>
-        {selected !== null && (
+        {shown !== null && (
           <Details
             {...page}
-            fqn={modules.fqns[selected] ?? ""}
-            callShown={data.callShown[selected] ?? -1}
+            fqn={modules.fqns[shown] ?? ""}
+            callShown={data.callShown[shown] ?? -1}
           />
         )}
       </div>
