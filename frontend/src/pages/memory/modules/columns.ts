@@ -22,7 +22,7 @@ import {
 } from "../../../widgets/row_table/columns";
 import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
-import { stateWords } from "./params";
+import { FIRST_DEPTH, stateWords } from "./params";
 
 /** The modules of an answer: rows that stand for equal layers hold these. */
 export class Modules {
@@ -80,6 +80,14 @@ export class Modules {
     const isOne = flat || this.data.numEqual[id] === 0;
     const [layer = id] = isOne ? [] : this.tree.children(id);
     return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.type(layer)}`;
+  }
+
+  /** What stands open at first: the way to a module, and rows for layers near the root. */
+  opened(fqn: string | null): readonly number[] {
+    const id = this.idOf(fqn);
+    const way = id === null ? [] : this.tree.ancestors(id);
+    const folded = [...this.data.parent.filter((_, row) => this.isFold(row))];
+    return [...way, ...folded.filter((row) => this.tree.depth(row) <= FIRST_DEPTH)];
   }
 
   /** null where there is no such module. */

@@ -148,12 +148,12 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
       <RowTable
         label="Moments of the module"
         columns={[
-          textColumn("state", "State", "minmax(88px, 1fr)", words),
-          numberColumn("at", "At", "56px", moments.timeUs, (us) => ({
+          textColumn("state", "State", "minmax(60px, 1fr)", words),
+          numberColumn("at", "At", "46px", moments.timeUs, (us) => ({
             text: Number.isFinite(us) ? formatSeconds(us / 1e6) : "–",
           })),
-          numberColumn("total", "Rank total", "68px", moments.totalBytes, bytes),
-          numberColumn("held", "Module", "68px", moments.heldBytes, bytes),
+          numberColumn("total", "Rank\ntotal", "58px", moments.totalBytes, bytes),
+          numberColumn("held", "Module", "58px", moments.heldBytes, bytes),
         ]}
         rows={rows}
         selected={

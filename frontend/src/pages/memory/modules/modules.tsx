@@ -141,7 +141,6 @@ function Body(
     [data, modules, flat, theme, byteUnit],
   );
   const selected = modules.idOf(state.module);
-  const largest = state.depth === null ? modules.idOf(data.lead?.module ?? null) : null;
   const table = useTree({
     ...{ columns, find, flat, selected },
     tree: modules.tree,
@@ -149,7 +148,7 @@ function Body(
     texts: modules.texts,
     isFold: (row) => modules.isFold(row),
     depth: state.depth ?? (flat ? ALL_LEVELS : FIRST_DEPTH),
-    opened: largest === null ? [] : modules.tree.ancestors(largest),
+    opened: state.depth === null ? modules.opened(data.lead?.module ?? null) : [],
     usual: LARGEST_FIRST,
     word: state.sort,
     setWord: (sort) => setState({ sort }),

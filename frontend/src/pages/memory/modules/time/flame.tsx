@@ -76,7 +76,7 @@ export function TimeFlame(props: {
           onChoose={setWanted}
         />
         {selected !== null && (
-          <button type="button" onClick={() => onSelect(null)}>
+          <button type="button" class="text-button" onClick={() => onSelect(null)}>
             All modules
           </button>
         )}

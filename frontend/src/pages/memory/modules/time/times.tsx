@@ -70,7 +70,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const num = paths.length;
   const backward = BACKWARD_WORDS[data.backward];
   return (
-    <section aria-label="Time by module">
+    <section class="modules" aria-label="Time by module">
       <div class="panel-head trace-bar">
         <SearchBox
           label="Search modules"
