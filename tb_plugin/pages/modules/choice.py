@@ -149,7 +149,7 @@ def _of_step(windows: Windows, step: int | None) -> WindowKey | None:
     """The newest of the windows whose step is nearest."""
     steps = {
         key: abs(window.step - step)
-        for key, ranks in reversed(windows.items())
+        for key, ranks in reversed(list(windows.items()))
         for window in ranks.values()
         if step is not None and window.step is not None
     }

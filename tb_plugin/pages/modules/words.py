@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         ModuleBaseline,
         ModuleFacts,
         ModuleSplit,
-        ModuleState,
         ModuleWindow,
     )
     from tb_plugin.formats.recording.modules import WindowKey
@@ -117,7 +116,7 @@ def baseline_words(baseline: ModuleBaseline, window: ModuleWindow) -> str:
 
 def lead_of(
     split: ModuleSplit | None,
-    state: ModuleState,
+    state: str,
     window: ModuleWindow,
     rank: int,
     *,

@@ -16,7 +16,7 @@ import {
   statLabel,
   statsAfterClick,
 } from "./params";
-import { callLines } from "./over";
+import { callLines } from "../../shared/panels/over_calls";
 import { valueColumns } from "./values";
 
 function stat(

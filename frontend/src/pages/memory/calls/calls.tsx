@@ -25,7 +25,7 @@ import { callColumns, callsTable, NEWEST_FIRST, selectedCall } from "./columns";
 import { ColumnPicker, Controls } from "./controls";
 import "./calls.css";
 import { Histories } from "./histories";
-import { callLines, OverCallsChart, OverRanks } from "./over";
+import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import { CALLS, shownStats, statLabel } from "./params";
 import { ValueTable } from "./values";
 

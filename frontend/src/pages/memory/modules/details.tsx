@@ -10,7 +10,7 @@ import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
 import { RowTable } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { CloseDetails } from "../../shared/panels/close_details";
-import { callLines, OverCallsChart, OverRanks } from "../calls/over";
+import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import { stateWords, subjectOf, type ModulesPage } from "./params";
 
 const PART_PX = 168;

@@ -8,7 +8,7 @@ import { originOf } from "../../../model/words/origin";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine, XRange } from "../../../widgets/line_chart/types";
 import { RankBars, stripOfValues } from "../../../widgets/rank_bars/rank_bars";
-import type { ViewProps } from "../../shared/view_props";
+import type { ViewProps } from "../view_props";
 
 type Named = readonly [name: string, values: Float64Array];
 
