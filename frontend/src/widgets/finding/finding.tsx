@@ -4,25 +4,24 @@
  * server.
  */
 
+import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
-import { formatBytesExact, type ByteUnit } from "../../base/bytes";
+import type { ByteUnit } from "../../base/bytes";
 import { copyText } from "../../base/clipboard";
 import type { Theme } from "../../base/tokens";
-import { formatQuantity } from "../../model/words/quantity";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { CopyIcon } from "../icon/copy_icon";
 import { Icon, type IconName } from "../icon/icon";
-import { Culprit } from "./culprit";
+import { PlainTable, type PlainColumn } from "../row_table/plain_table";
 import { HeldBy } from "./held_by";
-import { openPlace, whereParts, type PlaceOpener } from "./place";
+import { apart, openPlace, whereParts, type PlaceOpener } from "./place";
 import "./finding.css";
 
-const LOOKS: Readonly<
-  Record<FindingData["severity"], { readonly icon: IconName; readonly tone: string }>
-> = {
-  error: { icon: "cross", tone: "status-bad" },
-  warning: { icon: "warning", tone: "status-warn" },
-  info: { icon: "info", tone: "status-quiet" },
+const LOOKS: Readonly<Record<FindingData["severity"], readonly [IconName, string]>> = {
+  error: ["cross", "status-bad"],
+  warning: ["warning", "status-warn"],
+  info: ["info", "status-quiet"],
 };
 
 const PER: Readonly<Partial<Record<FindingData["unit"], string>>> = {
@@ -30,66 +29,76 @@ const PER: Readonly<Partial<Record<FindingData["unit"], string>>> = {
   percent: " of the steps",
 };
 
-export interface FindingProps extends PlaceOpener {
-  readonly one: FindingData;
+export interface FindingsProps extends PlaceOpener {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  /** Open until it is closed. */
-  readonly isOpen: boolean;
   readonly say: (sentence: string) => void;
+  readonly findings: readonly FindingData[];
+  /** The first one is open until it is closed. */
+  readonly opensFirst?: boolean;
 }
 
-export function Finding(props: FindingProps) {
-  const { one, byteUnit } = props;
+/** Several, the worst first. */
+export function Findings(props: FindingsProps) {
+  const { findings, opensFirst = false } = props;
+  if (findings.length === 0) return null;
+  return (
+    <section class="findings" aria-label="Findings">
+      {findings.map((one, at) => (
+        // Not by its sentence: numbers change while it is being read.
+        <Finding
+          key={`${one.key} ${one.id}`}
+          {...props}
+          one={one}
+          opens={opensFirst && at === 0}
+        />
+      ))}
+    </section>
+  );
+}
+
+type FindingProps = FindingsProps & { readonly one: FindingData };
+
+function Finding(props: FindingProps & { readonly opens: boolean }) {
+  const { one } = props;
+  const { state, advice } = one;
   const [chosen, setChosen] = useState<boolean | null>(null);
-  const isOpen = chosen ?? props.isOpen;
+  const isOpen = chosen ?? props.opens;
   const id = useId();
+  const showModules = (): void => {
+    if (one.rank !== null) props.chooseRank(one.rank);
+    props.showPage("modules", {});
+  };
   return (
     <article class={`finding ${one.severity} ${isOpen ? "open" : ""}`}>
       <Head {...props} isOpen={isOpen} body={id} toggle={() => setChosen(!isOpen)} />
       {isOpen && (
         <div id={id} class="finding-body">
           <p class="finding-sentence">
-            <Culprit of={one}>{one.sentence}</Culprit>
+            <Blaming of={one} text={one.sentence} />
             {one.also.length > 0 && (
               <span class="quiet"> Also: {one.also.join(", ")}.</span>
             )}
           </p>
           <div class="finding-columns">
-            {one.state !== null && (
+            {state !== null && (
               <HeldBy
-                state={one.state}
+                state={state}
                 line={one.line}
                 theme={props.theme}
-                byteUnit={byteUnit}
-                showModules={
-                  one.state.origin === "file"
-                    ? null
-                    : () => {
-                        if (one.rank !== null) props.chooseRank(one.rank);
-                        props.showPage("modules", {});
-                      }
-                }
+                byteUnit={props.byteUnit}
+                showModules={state.origin === "file" ? null : showModules}
               />
             )}
-            <div class="finding-part">
-              {one.advice.length > 0 && (
-                <>
-                  <h3>What to try</h3>
-                  <ol class="finding-advice">
-                    {one.advice.map((advice) => (
-                      <Try
-                        key={advice.text + advice.setting}
-                        one={advice}
-                        of={one}
-                        byteUnit={byteUnit}
-                      />
-                    ))}
-                  </ol>
-                </>
-              )}
+            <div>
+              {advice.length > 0 && <h3>What to try</h3>}
+              <ol>
+                {advice.map((each) => (
+                  <Try key={each.text + each.setting} {...props} advice={each} />
+                ))}
+              </ol>
               <div class="finding-more">
-                <EvidenceTable one={one} byteUnit={byteUnit} />
+                <EvidenceTable one={one} byteUnit={props.byteUnit} />
                 <Texts title="More ranks" texts={one.others} />
                 <Texts title="Not recorded" texts={one.notRecorded} />
               </div>
@@ -101,23 +110,49 @@ export function Finding(props: FindingProps) {
   );
 }
 
+/** A text in which the source line that is blamed stands out. */
+function Blaming(props: { readonly of: FindingData; readonly text: string }) {
+  return (
+    <>
+      {apart(props.text, props.of.line).map((part, at) =>
+        at % 2 === 0 ? (
+          part
+        ) : (
+          <span key={at} class="culprit">
+            {part}
+          </span>
+        ),
+      )}
+    </>
+  );
+}
+
 function Head(
-  props: FindingProps & { readonly body: string; readonly toggle: () => void },
+  props: FindingProps & {
+    readonly isOpen: boolean;
+    readonly body: string;
+    readonly toggle: () => void;
+  },
 ) {
   const { one, say, isOpen } = props;
-  const { place, state } = one;
-  const look = LOOKS[one.severity];
+  const { place, state, cost } = one;
+  const [icon, tone] = LOOKS[one.severity];
   const where = whereParts(one);
+  const copyReport = (report: string): void => {
+    void copyText(report).then((copied) =>
+      say(copied ? "Report copied" : "The browser refused to copy"),
+    );
+  };
   return (
     <header class="finding-head">
-      <h2 class={look.tone}>
+      <h2 class={tone}>
         <button
           type="button"
           aria-expanded={isOpen}
           aria-controls={isOpen ? props.body : undefined}
           onClick={props.toggle}
         >
-          <Icon name={look.icon} sizePx={18} />
+          <Icon name={icon} sizePx={18} />
           {one.title}
         </button>
       </h2>
@@ -125,73 +160,54 @@ function Head(
         {where.map((part, at) => (
           <span key={part} class="nowrap">
             {at > 0 && " · "}
-            <Culprit of={one}>{part}</Culprit>
+            <Blaming of={one} text={part} />
           </span>
         ))}
-        {!isOpen && (
-          <>
-            {where.length > 0 && " — "}
-            {one.sentence}
-          </>
-        )}
+        {!isOpen && `${where.length > 0 ? " — " : ""}${one.sentence}`}
       </p>
-      {one.cost !== null && one.cost > 0 && (
-        <span class="finding-cost" title="What it costs">
-          {formatQuantity(one.cost, one.unit, props.byteUnit)}
-          {PER[one.unit] ?? ""}
-        </span>
+      {cost !== null && cost > 0 && (
+        <b class="nowrap" title="What it costs">
+          {formatQuantity(cost, one.unit, props.byteUnit)}
+          {PER[one.unit]}
+        </b>
       )}
-      <div class="finding-actions">
-        {place !== null && (
-          <button type="button" class="button" onClick={() => openPlace(place, props)}>
-            {place.label}
-            <Icon name="right" />
-          </button>
-        )}
-        {state !== null && isOpen && (
-          <button
-            type="button"
-            class="button"
-            title="Copy the report as Markdown"
-            onClick={() => {
-              void copyText(state.report).then((copied) =>
-                say(copied ? "Report copied" : "The browser refused to copy"),
-              );
-            }}
-          >
-            <Icon name="copy" />
-            Copy report
-          </button>
-        )}
-      </div>
+      {place !== null && (
+        <button type="button" class="button" onClick={() => openPlace(place, props)}>
+          {place.label}
+          <Icon name="right" />
+        </button>
+      )}
+      {state !== null && isOpen && (
+        <button
+          type="button"
+          class="button"
+          title="Copy the report as Markdown"
+          onClick={() => copyReport(state.report)}
+        >
+          <Icon name="copy" />
+          Copy report
+        </button>
+      )}
     </header>
   );
 }
 
-function Try(props: {
-  readonly one: Advice;
-  readonly of: FindingData;
-  readonly byteUnit: ByteUnit;
-}) {
-  const { text, gain, unit, setting } = props.one;
+function Try({ one, byteUnit, advice }: FindingProps & { readonly advice: Advice }) {
+  const { text, gain, unit, setting } = advice;
   return (
     <li>
-      <Culprit of={props.of}>{text}</Culprit>
+      <Blaming of={one} text={text} />
       {gain !== null && (
-        <span
-          class="finding-gain"
-          title={unit === "bytes" ? formatBytesExact(gain) : undefined}
-        >
+        <b class="nowrap" title={formatExact(gain, unit)}>
           {" "}
-          up to {formatQuantity(gain, unit, props.byteUnit)}
-          {PER[unit] ?? ""}
-        </span>
+          up to {formatQuantity(gain, unit, byteUnit)}
+          {PER[unit]}
+        </b>
       )}
       {setting !== "" && (
-        <span class="finding-setting">
-          <code>{setting}</code>
-          <CopyIcon label="Copy the setting" text={setting} />
-        </span>
+        <div>
+          <code>{setting}</code> <CopyIcon label="Copy the setting" text={setting} />
+        </div>
       )}
     </li>
   );
@@ -203,78 +219,59 @@ function EvidenceTable(props: {
 }) {
   const { evidence, rule } = props.one;
   if (evidence.length === 0) return null;
+  const columns: readonly PlainColumn<Evidence>[] = [
+    {
+      title: "",
+      cell: ({ label, decisive }) => (decisive ? <b>{label}</b> : label),
+    },
+    {
+      title: "",
+      look: "num",
+      cell: ({ value, unit }) => (
+        <span title={formatExact(value, unit)}>
+          {formatQuantity(value, unit, props.byteUnit)}
+        </span>
+      ),
+    },
+    {
+      title: "",
+      look: "quiet",
+      cell: ({ scope, caveat }) => (
+        <>
+          {scope}
+          {caveat !== "" && <em>; {caveat}</em>}
+        </>
+      ),
+    },
+  ];
   return (
-    <details>
-      <summary>
-        Evidence: {evidence.length} {evidence.length === 1 ? "number" : "numbers"}
-      </summary>
-      <div class="table-scroll">
-        <table class="data-table">
-          <tbody>
-            {evidence.map((number) => (
-              <Row key={number.key} number={number} byteUnit={props.byteUnit} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+    <Fold
+      title={`Evidence: ${evidence.length} ${evidence.length === 1 ? "number" : "numbers"}`}
+    >
+      <PlainTable label="Evidence" columns={columns} rows={evidence} />
       {rule !== "" && <p class="quiet">Rule: {rule}.</p>}
-    </details>
-  );
-}
-
-function Row(props: { readonly number: Evidence; readonly byteUnit: ByteUnit }) {
-  const { label, value, unit, scope, caveat, decisive } = props.number;
-  return (
-    <tr>
-      <th scope="row" class={decisive ? "decisive" : undefined}>
-        {label}
-      </th>
-      <td class="num" title={unit === "bytes" ? formatBytesExact(value) : undefined}>
-        {formatQuantity(value, unit, props.byteUnit)}
-      </td>
-      <td class="quiet">
-        {scope}
-        {caveat !== "" && <em>; {caveat}</em>}
-      </td>
-    </tr>
+    </Fold>
   );
 }
 
 function Texts(props: { readonly title: string; readonly texts: readonly string[] }) {
   if (props.texts.length === 0) return null;
   return (
-    <details>
-      <summary>{props.title}</summary>
+    <Fold title={props.title}>
       <ul>
         {props.texts.map((text) => (
           <li key={text}>{text}</li>
         ))}
       </ul>
-    </details>
+    </Fold>
   );
 }
 
-/** Several, the worst first. */
-export function Findings(
-  props: Omit<FindingProps, "one" | "isOpen"> & {
-    readonly findings: readonly FindingData[];
-    /** The first one is open. */
-    readonly opensFirst?: boolean;
-  },
-) {
-  const { findings, opensFirst = false, ...rest } = props;
-  if (findings.length === 0) return null;
+function Fold(props: { readonly title: string; readonly children: ComponentChildren }) {
   return (
-    <section class="findings" aria-label="Findings">
-      {findings.map((one, at) => (
-        // Not by its sentence: numbers change while it is being read.
-        <Finding
-          key={`${one.key} ${one.id}`}
-          {...rest}
-          one={one}
-          isOpen={opensFirst && at === 0}
-        />
-      ))}
-    </section>
+    <details>
+      <summary>{props.title}</summary>
+      {props.children}
+    </details>
   );
 }

@@ -25,47 +25,42 @@ export function HeldBy(props: {
   /** Shows the rank's modules; null where none can have been tracked. */
   readonly showModules: (() => void) | null;
 }) {
-  const { state, line: blamed, theme, byteUnit } = props;
+  const { state, theme, byteUnit, showModules } = props;
   const shown = state.heldBy.filter(({ share }) => share >= LEAST_SHARE).slice(0, MOST);
   if (shown.length === 0) return null;
   return (
-    <div class="finding-part">
+    <div class="finding-held">
       <h3 title={state.heldSentence}>
-        What held the memory
-        {props.showModules !== null && (
-          <button type="button" onClick={props.showModules}>
+        What held the memory{" "}
+        {showModules !== null && (
+          <button type="button" class="text-button" onClick={showModules}>
             Modules
           </button>
         )}
       </h3>
-      <ol class="finding-held">
+      <ul>
         {shown.map((line, at) => {
-          const isBlamed = blamed !== "" && line.label === blamed;
-          const colour = categoryColour(theme, groupNamed(line.category));
+          const { label, bytes, share, category } = line;
+          const isBlamed = props.line !== "" && label === props.line;
+          const background = isBlamed
+            ? "var(--bad)"
+            : categoryColour(theme, groupNamed(category));
           return (
-            <li key={`${line.label} ${at}`} title={note(line)}>
-              <span
-                class={isBlamed ? "finding-line culprit" : "finding-line"}
-                title={line.label}
-              >
-                {line.label === "" ? "no stack recorded" : line.label}
-              </span>
+            <li key={`${label} ${at}`} title={note(line)}>
+              <code class={isBlamed ? "culprit" : ""} title={label}>
+                {label === "" ? "no stack recorded" : label}
+              </code>
               <span class="finding-bar">
-                <span
-                  style={{
-                    width: `${(100 * line.share).toFixed(2)}%`,
-                    background: isBlamed ? "var(--bad)" : colour,
-                  }}
-                />
+                <span style={{ width: `${(100 * share).toFixed(2)}%`, background }} />
               </span>
-              <span class="finding-size" title={formatBytesExact(line.bytes)}>
-                {formatBytes(line.bytes, byteUnit)}
+              <span title={formatBytesExact(bytes)}>
+                {formatBytes(bytes, byteUnit)}
               </span>
-              <small class="quiet">{isBlamed ? "cause" : line.category}</small>
+              <small class="quiet">{isBlamed ? "cause" : category}</small>
             </li>
           );
         })}
-      </ol>
+      </ul>
     </div>
   );
 }

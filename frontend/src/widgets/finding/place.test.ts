@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Finding, MemoryState, Place } from "../../api/types.gen";
-import { apart } from "./culprit";
-import { openPlace, placeWords, whereParts } from "./place";
+
+import { apart, openPlace, placeWords, whereParts } from "./place";
 
 const NOWHERE = {
   ...{ rank: null, step: null, source: null },

@@ -52,3 +52,17 @@ export function whereParts(one: Finding): readonly string[] {
     ...[one.during, one.line, file].filter((word) => word !== ""),
   ];
 }
+
+/**
+ * A text around the line that it blames, which is every second part. A sentence may name
+ * the line without its function.
+ */
+export function apart(text: string, line: string): readonly string[] {
+  const [place] = line.split(" ");
+  if (place === undefined || place === "") return [text];
+  const escaped = [line, place].map((one) =>
+    one.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"),
+  );
+  // Not a line whose number goes on: model.py:17 is not in model.py:177.
+  return text.split(new RegExp(`((?:${escaped.join("|")})(?![\\d]))`));
+}

@@ -20,7 +20,7 @@ describe("groupProblems", () => {
     const many = Array.from({ length: 1000 }, (_, i) => problem(999 - i));
     const torn = problem(7, { what: "The file ends early." });
     const groups = groupProblems([...many, torn]);
-    expect(groups.map((group) => group.members.length)).toEqual([1000, 1]);
+    expect(groups.map((group) => group.length)).toEqual([1000, 1]);
     expect(groups[0] && ranksOf(groups[0])).toEqual(
       Array.from({ length: 1000 }, (_, i) => i),
     );
@@ -28,13 +28,13 @@ describe("groupProblems", () => {
 
   it("tells a few one by one", () => {
     const groups = groupProblems([problem(1), problem(2), problem(3)]);
-    expect(groups.map((group) => group.first.rank)).toEqual([1, 2, 3]);
+    expect(groups.map((group) => group[0].rank)).toEqual([1, 2, 3]);
   });
 
   it("puts errors first and keeps apart what has another remedy", () => {
     const error = problem(9, { severity: "error" });
     const other = problem(8, { remedy: "Wait." });
     const groups = groupProblems([problem(1), other, error]);
-    expect(groups.map((group) => group.first.rank)).toEqual([9, 1, 8]);
+    expect(groups.map((group) => group[0].rank)).toEqual([9, 1, 8]);
   });
 });

@@ -17,35 +17,24 @@ export function Skeleton({ heightPx }: { readonly heightPx: number }) {
   );
 }
 
-export interface FailureProps {
-  readonly failure: {
-    readonly what: string;
-    readonly where: string;
-    readonly remedy: string;
-  };
+export function Failure(props: {
+  readonly failure: Pick<ApiError, "what" | "where" | "remedy">;
   /** Said where older content still stands beside the message. */
-  readonly note?: string;
+  readonly note?: string | undefined;
   /** A button that may help. */
   readonly action?: ComponentChildren;
-}
-
-export function Failure(props: FailureProps) {
+}) {
   const { note } = props;
   const { what, where, remedy } = props.failure;
   return (
     <div class="failure" role="alert">
-      <span class="failure-sign">
-        <Icon name="warning" sizePx={20} />
-      </span>
+      <Icon name="warning" sizePx={20} />
       <div>
         <strong>{what}</strong>
         <p>{remedy}</p>
-        {(note !== undefined || where !== "") && (
-          <p class="quiet">
-            {note !== undefined && <>{note} </>}
-            {where !== "" && <code>{where}</code>}
-          </p>
-        )}
+        <p class="quiet">
+          {note} {where !== "" && <code>{where}</code>}
+        </p>
         {props.action}
       </div>
     </div>
@@ -64,18 +53,19 @@ export function Waiting(props: {
   readonly note?: string;
 }) {
   const { error, hasContent, blocksPx = [], note } = props;
-  if (error === null) {
-    if (hasContent) return null;
-    return (
-      <>
-        {blocksPx.map((heightPx, at) => (
-          <Skeleton key={at} heightPx={heightPx} />
-        ))}
-      </>
-    );
+  if (error !== null) {
+    return worthSaying(error, hasContent) ? (
+      <Failure failure={error} note={note} />
+    ) : null;
   }
-  if (!worthSaying(error, hasContent)) return null;
-  return <Failure failure={error} {...(note === undefined ? {} : { note })} />;
+  if (hasContent) return null;
+  return (
+    <>
+      {blocksPx.map((heightPx, at) => (
+        <Skeleton key={at} heightPx={heightPx} />
+      ))}
+    </>
+  );
 }
 
 /** A quiet place holder: what is not there, why, and how to get it. */

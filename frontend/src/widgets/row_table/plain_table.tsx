@@ -1,0 +1,54 @@
+/** A short table whose texts wrap; its columns are declared once, the first names a row. */
+
+import type { ComponentChildren } from "preact";
+
+export interface PlainColumn<T> {
+  /** "" in all columns: the table has no headings. */
+  readonly title: string;
+  /** What the column means; shown when its heading is pointed at. */
+  readonly hint?: string;
+  readonly look?: "num" | "nowrap" | "quiet";
+  readonly cell: (row: T) => ComponentChildren;
+}
+
+export function PlainTable<T>(props: {
+  readonly label: string;
+  readonly columns: readonly PlainColumn<T>[];
+  readonly rows: readonly T[];
+}) {
+  const { label, columns, rows } = props;
+  return (
+    <div class="table-scroll">
+      <table class="data-table" aria-label={label}>
+        {columns.some(({ title }) => title !== "") && (
+          <thead>
+            <tr>
+              {columns.map(({ title, hint, look }, at) => (
+                <th key={at} scope="col" class={look} title={hint}>
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>
+          {rows.map((row, place) => (
+            <tr key={place}>
+              {columns.map(({ look, cell }, at) =>
+                at === 0 ? (
+                  <th key={at} scope="row" class={look}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={at} class={look}>
+                    {cell(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
