@@ -20,18 +20,6 @@ from tb_plugin.api.calls import HistoryReference
 from tb_plugin.api.histories import HistoryOrigin, HistoryState
 from tb_plugin.api.modules import CategoryGroup
 
-FigureKey: TypeAlias = Literal[
-    "peak_allocated",
-    "peak_reserved",
-    "rss_peak",
-    "growth",
-    "rss_growth",
-    "step_time",
-    "samples",
-    "tokens",
-    "ooms",
-]
-
 
 class RunSide(Struct, frozen=True):
     """A run, or one rank of it."""
@@ -42,31 +30,38 @@ class RunSide(Struct, frozen=True):
     num_ranks: int
 
 
-class RunFigure(Struct, frozen=True):
-    """One number of both sides: of each the worst rank's, as on the Overview."""
+class ComparedNumber(Struct, frozen=True):
+    """One number of both sides."""
 
-    key: FigureKey
+    label: str
     unit: Unit
     a: float | None
     """None: unknown; likewise `b`."""
     b: float | None
-    a_rank: int | None
-    """Whose number it is; None: all ranks' together, or there is but one."""
-    b_rank: int | None
+    hint: str = ""
+    """What it is."""
+    note: str = ""
+    """Whose number it is; empty: all ranks' together, or there is but one."""
 
 
-class RunTable(Columns, frozen=True):
-    """Bytes of both sides at the peak of a tracked step, the largest difference first.
+CompareBy: TypeAlias = Literal["category", "module", "line", "size"]
+"""line: of the user's own code; size: powers of two."""
 
-    NaN where a side tracked no step.
+
+class CompareTable(Columns, frozen=True):
+    """Live bytes of both sides by something, the largest difference first.
+
+    Columns of equal length. NaN: that side knows nothing.
     """
 
-    by: Literal["category", "module"]
-    """category: a `CategoryGroup`; module: equal layers are one, `layers.*`."""
+    by: CompareBy
     labels: tuple[str, ...]
-    """May hold any text; empty: what belongs to no module."""
+    """A `CategoryGroup`, or any text."""
     a_bytes: F64Column
     b_bytes: F64Column
+    a_blocks: I32Column
+    """0: only the other side has it; without any where blocks are not known."""
+    b_blocks: I32Column
 
 
 class CompareRunsResponse(Struct, frozen=True):
@@ -76,18 +71,16 @@ class CompareRunsResponse(Struct, frozen=True):
     b: RunSide
     sentence: str
     """What differs most of all, as far as the data go."""
-    figures: tuple[RunFigure, ...]
-    """Those that at least one side has."""
-    tables: tuple[RunTable, ...]
-    """Empty unless one of them tracked the memory of modules."""
+    figures: tuple[ComparedNumber, ...]
+    """Those that at least one side has: of each the worst rank's, as on the Overview."""
+    tables: tuple[CompareTable, ...]
+    """At the peak of a tracked step, equal layers as one, `layers.*`; empty unless one
+    of them tracked the memory of modules."""
     tables_of: str
     """At which moments, in words."""
     still_reading: bool
     """Some ranks were not read yet: what is unknown may become known."""
 
-
-CompareBy: TypeAlias = Literal["category", "line", "module", "size"]
-"""line: of the user's own code; size: powers of two."""
 
 StackMatch: TypeAlias = Literal["exact", "function"]
 """exact: the same lines of the same files. function: the same functions of files of the
@@ -101,26 +94,8 @@ class CompareSide(Struct, frozen=True):
     reference: HistoryReference
     device: int
     moment: AllocationMoment
-    active_bytes: float
-    """As asked for; likewise the next."""
-    allocated_bytes: float
-    reserved_bytes: float
-    num_blocks: int
-
-
-class CompareTable(Columns, frozen=True):
-    """Live bytes of both sides by something, the largest difference first.
-
-    Columns of equal length. 0 blocks: only the other side has it.
-    """
-
-    by: CompareBy
-    labels: tuple[str, ...]
-    """May hold any text."""
-    a_bytes: F64Column
-    b_bytes: F64Column
-    a_blocks: I32Column
-    b_blocks: I32Column
+    words: str
+    """Which moment it is."""
 
 
 class CompareStacks(Columns, frozen=True):
@@ -156,6 +131,9 @@ class CompareResponse(Struct, frozen=True):
 
     a: CompareSide
     b: CompareSide
+    sentence: str
+    """How much more lives in B."""
+    figures: tuple[ComparedNumber, ...]
     categories: tuple[CategoryGroup, ...]
     tables: tuple[CompareTable, ...]
     """One per `CompareBy`."""
@@ -195,6 +173,10 @@ class RankHistoriesResponse(Columns, frozen=True):
     run: RunSummary
     title: str
     """What they have in common, e.g. `oom` or `step 3, end`."""
+    sentence: str
+    """Who stands out."""
+    note: str
+    """How many were read."""
     ranks: tuple[RankHistory, ...]
     """By rank; at most 4,096, spread evenly over all there are."""
     num_ranks: int

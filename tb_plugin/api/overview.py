@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec import Struct
 
@@ -16,31 +16,6 @@ from tb_plugin.api.base import (
     U8Column,
     Unit,
 )
-
-HeadlineKey: TypeAlias = Literal[
-    "peak_allocated",
-    "peak_reserved",
-    "headroom",
-    "fragmentation",
-    "non_torch",
-    "growth",
-    "rss_peak",
-    "rss_headroom",
-    "rss_growth",
-    "step_time",
-    "cpu",
-    "workers_rss",
-]
-
-HeadlineCaveat: TypeAlias = Literal[
-    "sampled",
-    "estimated",
-    "cumulative_peak",
-    "no_limit",
-    "few_steps",
-    "after_warmup",
-    "one_host",
-]
 
 
 class Attempt(Struct, frozen=True):
@@ -65,7 +40,12 @@ class Attempt(Struct, frozen=True):
 class Headline(Columns, frozen=True):
     """One of the six headline numbers."""
 
-    key: HeadlineKey
+    key: str
+    """Names it in files."""
+    title: str
+    meaning: str
+    line: str
+    """What the sparkline shows."""
     value: float | None
     unit: Unit
     rank: int | None
@@ -73,7 +53,7 @@ class Headline(Columns, frozen=True):
     step: int | None
     sparkline: F64Column
     """At most 120 values over the run, of the worst rank."""
-    caveats: tuple[HeadlineCaveat, ...]
+    caveats: tuple[str, ...]
     absent_reason: str | None
     """Why there is no value; set exactly when value is None."""
     other_end: float | None = None
@@ -121,46 +101,46 @@ class Recorded(Struct, frozen=True):
     cost: str = ""
 
 
-class RunFact(Struct, frozen=True):
-    """A fact of the run's headers, e.g. torch version; `value` is text to show."""
+class RecordedSource(Struct, frozen=True):
+    """A source that was recorded."""
 
-    key: Literal[
-        "device_name",
-        "torch_version",
-        "driver_version",
-        "hosts",
-        "local_rank",
-        "mesh",
-        "allocator_settings",
-        "memboard_version",
-        "python_version",
-        "dropped_rows",
-    ]
+    source: str
+    num_ranks: int
+    cost: str
+    elsewhere: str
+    """Why other ranks leave it out, as a host is measured once; empty where none do."""
+
+
+class MissingSources(Struct, frozen=True):
+    """Sources that are missing on as many ranks for the same reason."""
+
+    sources: tuple[str, ...]
+    status: Literal["failed", "absent", "off", "elsewhere"]
+    """elsewhere: left out here because another rank records it."""
+    num_ranks: int
+    reason: str
+    remedy: str
+
+
+class RunFact(Struct, frozen=True):
+    """A fact of the run's headers, e.g. torch version, as text to show."""
+
+    label: str
     value: str
 
 
-class Estimate(Struct, frozen=True):
-    """What takes memory of a real device and not of a virtual one: a range."""
+class LedgerRow(Struct, frozen=True):
+    """What takes memory of a real device, of a run on a virtual one."""
 
-    name: str
-    low_bytes: float
-    high_bytes: float
-    """As low_bytes where it was measured."""
+    label: str
+    low_bytes: float | None
+    """None: nobody knows, it did not run its steps; likewise the next."""
+    high_bytes: float | None
+    mark: str
+    """`estimated`, `measured` or nothing."""
     source: str
-
-
-class PredictedDevice(Struct, frozen=True):
-    """One device of a process that ran on virtual ones."""
-
-    device: int
-    peak_reserved_bytes: float
-    others_low_bytes: float
-    others_high_bytes: float
-    """What other ranks need of it; zero: it is this rank's alone."""
-    needed_low_bytes: float | None
-    needed_high_bytes: float | None
-    """With the low and the high ends of the estimates; None: it did not run its steps, so
-    nobody knows."""
+    """Where the size comes from."""
+    is_total: bool = False
 
 
 class Prediction(Struct, frozen=True):
@@ -168,20 +148,9 @@ class Prediction(Struct, frozen=True):
 
     fit: Literal["fits", "does not fit", "too close to call", "cannot say"]
     """Of all ranks asked for: the worst counts."""
-    reason: str
-    """One sentence, without the word itself."""
-    decides: str
-    """Where it is too close to call: what would decide, one sentence; may be empty."""
-    rank: int
-    """Whose answer it is; the rest is this rank's."""
-    num_ranks: int
-    """Ranks that were predicted."""
-    estimates: tuple[Estimate, ...]
-    """Outside of torch's allocator, on each device."""
-    capacity_bytes: float
-    """Of each device."""
-    devices: tuple[PredictedDevice, ...]
-    """Those it used; empty before its end."""
+    sentences: tuple[str, ...]
+    """Why, whose answer it is among several, and what would decide."""
+    rows: tuple[LedgerRow, ...]
 
 
 class OverviewResponse(Struct, frozen=True):
@@ -191,7 +160,12 @@ class OverviewResponse(Struct, frozen=True):
     rank: int | None
     headlines: tuple[Headline, ...]
     strip: RankStrip
-    recorded: tuple[Recorded, ...]
+    """Of all ranks, also where one is asked for."""
+    recorded: tuple[RecordedSource, ...]
+    missing: tuple[MissingSources, ...]
+    """Failures first."""
+    about: str
+    """Of files that other tools wrote: what they tell, and what they do not."""
     attempts: tuple[Attempt, ...]
     problems: tuple[Problem, ...]
     facts: tuple[RunFact, ...]

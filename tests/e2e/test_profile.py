@@ -39,17 +39,19 @@ def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
     page = opened(board_of(ranks), open_page, "overview", "run=exp")
     see(tab(page), "Where the time of profiled steps went")
     see(tab(page), "3 profiled steps")
-    kernels = tab(page).locator(".profile-roles tr", has_text="kernels")
+    roles = tab(page).get_by_role("table", name="Roles")
+    devices = tab(page).get_by_role("table", name="Devices")
+    kernels = roles.get_by_role("row").filter(has_text="kernels")
     expect(kernels).to_contain_text("300 µs")
     tab(page).locator("label", has_text="mean of all").locator("select").select_option(
         "1"
     )
     hash_holds(page, "profiled=6")
-    see(tab(page).locator(".profile-roles thead"), "step 6")
-    see(tab(page).locator(".profile-devices thead"), "Device, step 6")
-    see(tab(page).locator(".profile-devices tbody"), "66 %")
+    see(roles, "step 6")
+    see(devices, "Device, step 6")
+    see(devices, "66 %")
     tab(page).locator(".profile-steps g").nth(1).click()
-    see(tab(page).locator(".profile-roles thead"), "per step")
+    see(roles, "per step")
     tab(page).get_by_role("columnheader", name="Device", exact=True).wait_for(
         timeout=PATIENCE_MS
     )

@@ -139,8 +139,8 @@ def test_markup_in_names_stays_text(tmp_path):
     page = Page(tmp_path)
     (found,) = page.get("/runs")["runs"]
     assert found["name"] == MARKUP
-    facts = {f["key"]: f["value"] for f in page.of_run("/overview", MARKUP)["facts"]}
-    assert facts["hosts"] == facts["device_name"] == MARKUP
+    facts = {f["label"]: f["value"] for f in page.of_run("/overview", MARKUP)["facts"]}
+    assert facts["Hosts"] == facts["Device"] == MARKUP
     assert page.of_run("/timeline", MARKUP)["marks"][0]["label"] == MARKUP
     assert page.raw("/runs").content_type == "application/octet-stream"
 

@@ -131,9 +131,11 @@ def test_a_program_that_fits_is_stopped_in_order_and_measured(run, folder):
     assert recording.header.virtual_gpu == "virtual H100 80GB"
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2]
     shown = predicted_in(folder)
-    assert (shown["fit"], shown["reason"]) == ("fits", rank["reason"])
-    assert shown["estimates"] == device["estimates"]
-    assert shown["devices"] == [{name: device[name] for name in shown["devices"][0]}]
+    assert (shown["fit"], shown["sentences"][0]) == ("fits", rank["reason"])
+    reserved, estimate, needed = shown["rows"]
+    assert reserved["high_bytes"] == device["peak_reserved_bytes"]
+    assert estimate["low_bytes"] == context["low_bytes"]
+    assert needed["high_bytes"] == device["needed_high_bytes"]
 
 
 def test_what_decides_where_it_is_too_close_is_said_and_decides(run):

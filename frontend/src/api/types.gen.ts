@@ -24,9 +24,7 @@ export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" 
 
 export type HistoryState = "closed" | "opening" | "ready" | "failed";
 
-export type FigureKey = "peak_allocated" | "peak_reserved" | "rss_peak" | "growth" | "rss_growth" | "step_time" | "samples" | "tokens" | "ooms";
-
-export type CompareBy = "category" | "line" | "module" | "size";
+export type CompareBy = "category" | "module" | "line" | "size";
 
 export type StackMatch = "exact" | "function";
 
@@ -51,10 +49,6 @@ export type ModuleMeasure = "held" | "total";
 export type OperatorsBy = "name" | "shapes";
 
 export type OperatorCharge = "allocating" | "freeing";
-
-export type HeadlineKey = "peak_allocated" | "peak_reserved" | "headroom" | "fragmentation" | "non_torch" | "growth" | "rss_peak" | "rss_headroom" | "rss_growth" | "step_time" | "cpu" | "workers_rss";
-
-export type HeadlineCaveat = "sampled" | "estimated" | "cumulative_peak" | "no_limit" | "few_steps" | "after_warmup" | "one_host";
 
 export type TraceState = "opening" | "ready" | "failed";
 
@@ -438,45 +432,14 @@ export interface RunSide {
   readonly numRanks: number;
 }
 
-/** One number of both sides: of each the worst rank's, as on the Overview. */
-export interface RunFigure {
-  readonly key: FigureKey;
+/** One number of both sides. */
+export interface ComparedNumber {
+  readonly label: string;
   readonly unit: Unit;
   readonly a: number | null;
   readonly b: number | null;
-  readonly aRank: number | null;
-  readonly bRank: number | null;
-}
-
-/** Bytes of both sides at the peak of a tracked step, the largest difference first. */
-export interface RunTable {
-  readonly by: "category" | "module";
-  readonly labels: readonly string[];
-  readonly aBytes: Float64Array;
-  readonly bBytes: Float64Array;
-}
-
-/** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
-export interface CompareRunsResponse {
-  readonly a: RunSide;
-  readonly b: RunSide;
-  readonly sentence: string;
-  readonly figures: readonly RunFigure[];
-  readonly tables: readonly RunTable[];
-  readonly tablesOf: string;
-  readonly stillReading: boolean;
-}
-
-/** One of the two. */
-export interface CompareSide {
-  readonly run: RunSummary;
-  readonly reference: HistoryReference;
-  readonly device: number;
-  readonly moment: AllocationMoment;
-  readonly activeBytes: number;
-  readonly allocatedBytes: number;
-  readonly reservedBytes: number;
-  readonly numBlocks: number;
+  readonly hint: string;
+  readonly note: string;
 }
 
 /** Live bytes of both sides by something, the largest difference first. */
@@ -487,6 +450,26 @@ export interface CompareTable {
   readonly bBytes: Float64Array;
   readonly aBlocks: Int32Array;
   readonly bBlocks: Int32Array;
+}
+
+/** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
+export interface CompareRunsResponse {
+  readonly a: RunSide;
+  readonly b: RunSide;
+  readonly sentence: string;
+  readonly figures: readonly ComparedNumber[];
+  readonly tables: readonly CompareTable[];
+  readonly tablesOf: string;
+  readonly stillReading: boolean;
+}
+
+/** One of the two. */
+export interface CompareSide {
+  readonly run: RunSummary;
+  readonly reference: HistoryReference;
+  readonly device: number;
+  readonly moment: AllocationMoment;
+  readonly words: string;
 }
 
 /** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
@@ -511,6 +494,8 @@ export interface CompareStacks {
 export interface CompareResponse {
   readonly a: CompareSide;
   readonly b: CompareSide;
+  readonly sentence: string;
+  readonly figures: readonly ComparedNumber[];
   readonly categories: readonly CategoryGroup[];
   readonly tables: readonly CompareTable[];
   readonly stacks: CompareStacks;
@@ -537,6 +522,8 @@ export interface RankHistory {
 export interface RankHistoriesResponse {
   readonly run: RunSummary;
   readonly title: string;
+  readonly sentence: string;
+  readonly note: string;
   readonly ranks: readonly RankHistory[];
   readonly numRanks: number;
   readonly numReady: number;
@@ -1277,13 +1264,16 @@ export interface Attempt {
 
 /** One of the six headline numbers. */
 export interface Headline {
-  readonly key: HeadlineKey;
+  readonly key: string;
+  readonly title: string;
+  readonly meaning: string;
+  readonly line: string;
   readonly value: number | null;
   readonly unit: Unit;
   readonly rank: number | null;
   readonly step: number | null;
   readonly sparkline: Float64Array;
-  readonly caveats: readonly HeadlineCaveat[];
+  readonly caveats: readonly string[];
   readonly absentReason: string | null;
   readonly otherEnd: number | null;
 }
@@ -1318,40 +1308,44 @@ export interface Recorded {
   readonly cost: string;
 }
 
-/** A fact of the run's headers, e.g. torch version; `value` is text to show. */
+/** A source that was recorded. */
+export interface RecordedSource {
+  readonly source: string;
+  readonly numRanks: number;
+  readonly cost: string;
+  readonly elsewhere: string;
+}
+
+/** Sources that are missing on as many ranks for the same reason. */
+export interface MissingSources {
+  readonly sources: readonly string[];
+  readonly status: "failed" | "absent" | "off" | "elsewhere";
+  readonly numRanks: number;
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+/** A fact of the run's headers, e.g. torch version, as text to show. */
 export interface RunFact {
-  readonly key: "device_name" | "torch_version" | "driver_version" | "hosts" | "local_rank" | "mesh" | "allocator_settings" | "memboard_version" | "python_version" | "dropped_rows";
+  readonly label: string;
   readonly value: string;
 }
 
-/** What takes memory of a real device and not of a virtual one: a range. */
-export interface Estimate {
-  readonly name: string;
-  readonly lowBytes: number;
-  readonly highBytes: number;
+/** What takes memory of a real device, of a run on a virtual one. */
+export interface LedgerRow {
+  readonly label: string;
+  readonly lowBytes: number | null;
+  readonly highBytes: number | null;
+  readonly mark: string;
   readonly source: string;
-}
-
-/** One device of a process that ran on virtual ones. */
-export interface PredictedDevice {
-  readonly device: number;
-  readonly peakReservedBytes: number;
-  readonly othersLowBytes: number;
-  readonly othersHighBytes: number;
-  readonly neededLowBytes: number | null;
-  readonly neededHighBytes: number | null;
+  readonly isTotal: boolean;
 }
 
 /** Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it. */
 export interface Prediction {
   readonly fit: "fits" | "does not fit" | "too close to say" | "cannot say";
-  readonly reason: string;
-  readonly decides: string;
-  readonly rank: number;
-  readonly numRanks: number;
-  readonly estimates: readonly Estimate[];
-  readonly capacityBytes: number;
-  readonly devices: readonly PredictedDevice[];
+  readonly sentences: readonly string[];
+  readonly rows: readonly LedgerRow[];
 }
 
 /** Route `/overview` (run, rank). */
@@ -1360,7 +1354,9 @@ export interface OverviewResponse {
   readonly rank: number | null;
   readonly headlines: readonly Headline[];
   readonly strip: RankStrip;
-  readonly recorded: readonly Recorded[];
+  readonly recorded: readonly RecordedSource[];
+  readonly missing: readonly MissingSources[];
+  readonly about: string;
   readonly attempts: readonly Attempt[];
   readonly problems: readonly Problem[];
   readonly facts: readonly RunFact[];

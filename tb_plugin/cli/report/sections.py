@@ -21,38 +21,18 @@ from tb_plugin.formats.registry import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tb_plugin.api.overview import Headline, Prediction, RankStrip
+    from tb_plugin.api.overview import Headline, OverviewResponse, Prediction
     from tb_plugin.api.steps import StepPartMean, StepRate
     from tb_plugin.cli.report.reading import RunReport
 
 _MAX_STRAGGLERS: Final = 5
 _MAX_TRACES: Final = 10
 
-_HEADLINES: Final = {
-    "peak_allocated": "peak allocated",
-    "peak_reserved": "peak reserved",
-    "non_torch": "not torch's",
-    "rss_peak": "peak resident",
-    "rss_headroom": "headroom on the host",
-    "rss_growth": "growth of resident",
-    "step_time": "step time",
-    "cpu": "processor",
-    "workers_rss": "dataloader workers",
-}
 _UNITS: Final = {
     "bytes_per_step": " per step",
     "bytes_per_second": "/s",
     "percent": " %",
     "seconds": " s",
-}
-_CAVEATS: Final = {
-    "sampled": "sampled at intervals: a shorter peak may have been missed",
-    "estimated": "estimated from other numbers",
-    "cumulative_peak": "the peak since the start, not of single steps",
-    "no_limit": "no memory limit was recorded",
-    "few_steps": "from few steps",
-    "after_warmup": "without the steps of the warm-up",
-    "one_host": "measured on one host and taken for all",
 }
 _RATES: Final = {
     "steps": "steps per second",
@@ -87,7 +67,7 @@ def run_section(report: RunReport, name: str) -> Section:
         section.add(_numbers(report))
     elif run.num_ranks:
         section.add(counted(run.num_ranks, "rank"))
-    section.add(_ranks(report.overview.strip))
+    section.add(_ranks(report.overview))
     section.add(_steps(report))
     section.add(modules_section(report))
     section.add(
@@ -100,12 +80,10 @@ def run_section(report: RunReport, name: str) -> Section:
         section.add(f"captures of the allocator: {len(histories)}{of}")
     section.add(*map(snapshot_section, report.snapshots))
     section.add(_traces(report.traces))
-    sources = report.overview.recorded
-    known = {source.source for source in sources if source.status == "recorded"}
-    for source in sources:
-        if source.source not in known:
-            reason = f": {source.reason}" if source.reason else ""
-            section.add(f"not recorded: {source.source} ({source.status}){reason}")
+    for group in report.overview.missing:
+        reason = f": {group.reason}" if group.reason else ""
+        names = ", ".join(group.sources)
+        section.add(f"not recorded: {names} ({group.status}){reason}")
     for problem in report.problems:
         section.add(*problem_lines(problem))
     return section
@@ -115,33 +93,19 @@ def _prediction(found: Prediction | None) -> Section | None:
     """Whether a run on a virtual GPU fits a real one, as `memboard run --on` said it."""
     if found is None:
         return None
-    of = f"rank {found.rank}: " if found.num_ranks > 1 else ""
-    section = Section(f"{found.fit}: {of}{found.reason}")
-    if found.decides:
-        section.add(found.decides)
+    first, *more = found.sentences
+    section = Section(f"{found.fit}: {first}")
+    section.add(*more)
     rows = [
-        (
-            "peak reserved"
-            + (f", device {device.device}" if len(found.devices) > 1 else ""),
-            bytes_text(device.peak_reserved_bytes),
-            "",
-        )
-        for device in found.devices
+        (one.label, _range_text(one.low_bytes, one.high_bytes), one.source)
+        for one in found.rows
     ]
-    rows += [
-        (f"+ {one.name}", range_text(one.low_bytes, one.high_bytes), one.source)
-        for one in found.estimates
-    ]
-    for device in found.devices:
-        low, high = device.needed_low_bytes, device.needed_high_bytes
-        if low is not None and high is not None:
-            others = device.others_low_bytes, device.others_high_bytes
-            if any(others):
-                rows.append(("+ other ranks on it", range_text(*others), ""))
-            of = f"of {bytes_text(found.capacity_bytes)}"
-            rows.append(("needed", range_text(low, high), of))
     section.add(Table(PREDICTION, rows))
     return section
+
+
+def _range_text(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else range_text(low, high)
 
 
 def _findings(report: RunReport) -> Iterator[str | Rendered]:
@@ -199,14 +163,10 @@ def _headline_place(one: Headline) -> str:
 
 
 HEADLINES: Final[Sequence[Column[Headline]]] = (
-    Column("", lambda one: _HEADLINES.get(one.key, one.key)),
+    Column("", lambda one: one.title),
     Column("value", _headline_value),
     Column("of", _headline_place, is_text=True),
-    Column(
-        "caveat",
-        lambda one: "; ".join(_CAVEATS.get(name, name) for name in one.caveats),
-        is_text=True,
-    ),
+    Column("caveat", lambda one: "; ".join(one.caveats), is_text=True),
 )
 PREDICTION: Final[Sequence[Column[tuple[str, str, str]]]] = (
     Column("memory", lambda one: one[0]),
@@ -247,11 +207,13 @@ def _step(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f}"
 
 
-def _ranks(strip: RankStrip) -> Section | None:
+def _ranks(overview: OverviewResponse) -> Section | None:
+    strip = overview.strip
     columns = ("rank", "host", "peak_bytes", "peak_step", "capacity_bytes", "lost")
     every = [
         dict(zip(columns, row, strict=True))
         for row in zip(*(values_of(getattr(strip, c)) for c in columns), strict=True)
+        if overview.rank in (None, row[0])
     ]
     known = [
         {**one, "host": strip.hosts[one["host"]]}

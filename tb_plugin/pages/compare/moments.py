@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -17,7 +18,9 @@ from tb_plugin.analysis.allocator.live import (
     summed,
 )
 from tb_plugin.analysis.categories.frames import stack_label
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.api.compare import (
+    ComparedNumber,
     CompareResponse,
     CompareSide,
     CompareStacks,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
     from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.api.base import Unit
     from tb_plugin.api.compare import CompareBy
     from tb_plugin.jobs.open_history import OpenDevice
     from tb_plugin.server.state import State
@@ -45,6 +49,13 @@ if TYPE_CHECKING:
 MAX_STACKS: Final = 10_000
 MAX_ROWS: Final = 2_000
 _MAX_TEXT: Final = 1000
+_FIGURES: Final[tuple[tuple[str, Unit, str], ...]] = (
+    ("Live", "bytes", "Blocks as asked for, those that wait to be freed too"),
+    ("Allocated", "bytes", "Live blocks without those that wait to be freed"),
+    ("Reserved", "bytes", "What the allocator held of the device"),
+    ("Blocks", "count", "Live blocks"),
+)
+"""Label, unit and what it is."""
 
 
 class _Live:
@@ -89,17 +100,29 @@ class _Live:
         )
 
     def described(self) -> CompareSide:
-        totals = live_totals(self.device.lives, self.rows, self.moment)
+        moment, rank = moment_words(self.device, self.moment), self.reference.rank
+        words = (
+            "" if rank is None else f"rank {rank}",
+            f"device {self.device.number}",
+            "start" if moment.moment < 0 else f"event {moment.moment:,}",
+            "" if moment.step is None else f"step {moment.step:,}",
+            moment.phase,
+        )
         return CompareSide(
             run=self.summary,
             reference=self.reference,
             device=self.device.number,
-            moment=moment_words(self.device, self.moment),
-            active_bytes=float(totals.active_bytes),
-            allocated_bytes=float(totals.allocated_bytes),
-            reserved_bytes=float(self.device.reserved.at(np.array([self.moment]))[0]),
-            num_blocks=totals.num,
+            moment=moment,
+            words=", ".join(filter(None, words)),
         )
+
+    @cached_property
+    def numbers(self) -> tuple[float, ...]:
+        """In the order of `_FIGURES`."""
+        totals = live_totals(self.device.lives, self.rows, self.moment)
+        reserved = self.device.reserved.at(np.array([self.moment]))[0]
+        held = (totals.active_bytes, totals.allocated_bytes, reserved, totals.num)
+        return tuple(map(float, held))
 
     def by(self, what: CompareBy) -> Rows:
         """Key, bytes and number."""
@@ -122,7 +145,8 @@ class _Live:
         power = np.frexp(np.maximum(size, 1).astype(np.float64))[1] - 1
         for at in np.unique(power).tolist():
             held = size[power == at]
-            yield str(1 << at), int(held.sum()), len(held)
+            label = f"{_size_name(1 << at)} to {_size_name(2 << at)}"
+            yield label, int(held.sum()), len(held)
 
     def _line(self, stack: int) -> str:
         return stack_label(self.history.snapshot.stacks, stack)
@@ -162,12 +186,32 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
     return CompareResponse(
         a=a.described(),
         b=b.described(),
+        sentence=_sentence(a.numbers[0], b.numbers[0]),
+        figures=tuple(
+            ComparedNumber(label, unit, of_a, of_b, hint)
+            for (label, unit, hint), of_a, of_b in zip(
+                _FIGURES, a.numbers, b.numbers, strict=True
+            )
+        ),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
         tables=tuple(
-            _table(what, a, b) for what in ("category", "line", "module", "size")
+            _table(what, a, b) for what in ("category", "module", "line", "size")
         ),
         stacks=_stacks(found),
     )
+
+
+def _sentence(a: float, b: float) -> str:
+    if a == b:
+        return "B holds as much as A."
+    way = "more" if b > a else "less"
+    share = f" ({100 * (b - a) / a:+.1f} %)" if a else ""
+    return f"B holds {size_text(abs(b - a))} {way} than A{share}."
+
+
+def _size_name(num_bytes: int) -> str:
+    """A power of two without its zeros."""
+    return re.sub(r"\.0+ ", " ", size_text(num_bytes))
 
 
 def _table(what: Any, a: _Live, b: _Live) -> CompareTable:

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.analysis.series.heatmap import step_edges
 from tb_plugin.analysis.series.profiler_steps import usual_columns
-from tb_plugin.api.compare import CompareRunsResponse, RunFigure, RunSide, RunTable
+from tb_plugin.api.compare import (
+    ComparedNumber,
+    CompareRunsResponse,
+    CompareTable,
+    RunSide,
+)
 from tb_plugin.budget import Budget
 from tb_plugin.contract.parameters import Query, Rank, Text
 from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, finite
+from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.index.store import REQUEST_SECONDS
 from tb_plugin.pages.modules.choice import WindowQuery, choose, readers
 from tb_plugin.pages.modules.columns import group_of
@@ -44,22 +49,51 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.api.base import RunSummary, Unit
-    from tb_plugin.api.compare import FigureKey
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.server.state import State
 
-_FIGURES: Final[tuple[tuple[FigureKey, Unit], ...]] = (
-    ("peak_allocated", "bytes"),
-    ("peak_reserved", "bytes"),
-    ("rss_peak", "bytes"),
-    ("growth", "bytes_per_step"),
-    ("rss_growth", "bytes_per_step"),
-    ("step_time", "seconds"),
-    ("samples", "per_second"),
-    ("tokens", "per_second"),
-    ("ooms", "count"),
-)
+Key: TypeAlias = Literal[
+    "peak_allocated",
+    "peak_reserved",
+    "rss_peak",
+    "growth",
+    "rss_growth",
+    "step_time",
+    "samples",
+    "tokens",
+    "ooms",
+]
+
+_TOGETHER: Final = "of all ranks together"
+_FIGURES: Final[Mapping[Key, tuple[str, Unit, str]]] = {
+    "peak_allocated": (
+        "Peak",
+        "bytes",
+        "Highest allocated bytes of the run, as on the Overview",
+    ),
+    "peak_reserved": (
+        "Reserved peak",
+        "bytes",
+        "Highest bytes that the allocator held of the device",
+    ),
+    "rss_peak": ("Peak RSS", "bytes", "Highest resident memory of the process"),
+    "growth": ("Growth per step", "bytes", "Of allocated memory, after the warm-up"),
+    "rss_growth": (
+        "RSS growth per step",
+        "bytes",
+        "Of resident memory, after the warm-up",
+    ),
+    "step_time": (
+        "Step time (median)",
+        "seconds",
+        "Over the steps, of the slowest rank",
+    ),
+    "samples": ("Samples per second", "count", f"Median over the steps, {_TOGETHER}"),
+    "tokens": ("Tokens per second", "count", f"Median over the steps, {_TOGETHER}"),
+    "ooms": ("Out-of-memory errors", "count", "Of the rank with the most"),
+}
+"""Label, unit and what it is."""
 _MAX_ROWS: Final = 200
 _MAX_SUMMED: Final = 64
 """Of more ranks the throughput of one is compared: a sum over all takes a second."""
@@ -71,6 +105,7 @@ _SLOWER: Final = 0.02
 _MOST: Final = 0.5
 """Share of a difference that "mostly" means."""
 
+_OUTSIDE: Final = "outside modules"
 _INDEX: Final = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
 _CATEGORIES: Final = {
     "param": "parameters",
@@ -104,8 +139,8 @@ class _Side:
     version: object
     rank: int | None
     num_ranks: int
-    numbers: Mapping[FigureKey, _Number]
-    totals: Mapping[FigureKey, _Number]
+    numbers: Mapping[Key, _Number]
+    totals: Mapping[Key, _Number]
     """Throughput of all ranks together, where that is known."""
     window: _Window | None
     goes_on: bool
@@ -127,13 +162,13 @@ def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
     a = _side(asked.state, query.run, query.rank)
     b = _side(asked.state, query.b_run or query.run, query.b_rank)
     asked.decided_by(a.version, b.version, a.goes_on, b.goes_on, a.summary, b.summary)
-    figures = tuple(_figures(a, b))
+    figures = dict(_figures(a, b))
     tables = tuple(_tables(a.window, b.window))
     return CompareRunsResponse(
         a=_described(a),
         b=_described(b),
         sentence=_sentence(a, b, figures, tables),
-        figures=figures,
+        figures=tuple(_number(key, one) for key, one in figures.items()),
         tables=tables,
         tables_of=_moments(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
@@ -153,11 +188,11 @@ def _side(state: State, run_id: str, rank: int | None) -> _Side:
         key = run.catalogue.find(ALLOCATED, phase)
         found = RankNumbers(state.facts, run, budget)
         goes_on = reading.goes_on or found.num_unread(ranks) > 0
-        numbers: dict[FigureKey, _Number] = {}
-        totals: dict[FigureKey, _Number] = {}
+        numbers: dict[Key, _Number] = {}
+        totals: dict[Key, _Number] = {}
         if ranks and not goes_on:
             strip = strip_of(run, ranks, found, RSS if key is None else key.column)
-            columns: dict[FigureKey, Floats] = {
+            columns: dict[Key, Floats] = {
                 "peak_allocated": found.highest(ranks, ALLOCATED).value,
                 "peak_reserved": found.highest(ranks, RESERVED).value,
                 "rss_peak": found.highest(ranks, RSS).value,
@@ -198,8 +233,8 @@ def _throughput(
     series: SeriesReader,
     run: Run,
     ranks: Sequence[int],
-    own: dict[FigureKey, _Number],
-    totals: dict[FigureKey, _Number],
+    own: dict[Key, _Number],
+    totals: dict[Key, _Number],
 ) -> None:
     """Median samples and tokens a second, as `/steps` has them."""
     phase = run.catalogue.phase(None)
@@ -216,7 +251,7 @@ def _throughput(
     of_first = rates.of_rank(stepped[0], Budget(_RATE_SECONDS))
     _, of_all = summed_rates(run, rates, stepped, of_first)
     profiled = profiler_steps(series, run, ranks, phase, Budget(_RATE_SECONDS))
-    keys: tuple[FigureKey, ...] = ("samples", "tokens")
+    keys: tuple[Key, ...] = ("samples", "tokens")
     for rate in as_rates(of_first, of_all, usual_columns(profiled, edges)):
         for key in keys:
             if rate.key != key or rate.median is None:
@@ -244,12 +279,12 @@ def _window(state: State, view: View[WindowQuery]) -> _Window | None:
     for name, num_bytes in zip(memory.categories, table.totals[:, 0], strict=True):
         group = group_of(name)
         groups[group] = groups.get(group, 0.0) + float(num_bytes)
-    modules = {"": float(table.total_bytes[0])}
+    modules = {_OUTSIDE: float(table.total_bytes[0])}
     of_module = np.nan_to_num(own.sum(axis=0)).tolist()
     for fqn, num_bytes in zip(memory.tree.fqn, of_module, strict=True):
         label = _INDEX.sub("*", fqn)
         modules[label] = modules.get(label, 0.0) + num_bytes
-        modules[""] -= num_bytes
+        modules[_OUTSIDE] -= num_bytes
     step = choice.ranks[choice.rank].step
     words = choice.key.function if step is None else f"step {step:,}"
     moment = f"{words}, rank {choice.rank}"
@@ -263,25 +298,55 @@ def _moments(a: _Window | None, b: _Window | None) -> str:
     return "; ".join(f"{name}: {moment}" for name, moment in found.items())
 
 
-def _figures(a: _Side, b: _Side) -> Iterator[RunFigure]:
-    for key, unit in _FIGURES:
+class _Pair(NamedTuple):
+    """The numbers of both sides; None: unknown."""
+
+    a: _Number | None
+    b: _Number | None
+
+    @property
+    def known(self) -> tuple[float, float] | None:
+        """A and B, where both are known."""
+        if self.a is None or self.b is None:
+            return None
+        of_a, of_b = finite(self.a.value), finite(self.b.value)
+        return None if of_a is None or of_b is None else (of_a, of_b)
+
+    @property
+    def ranks(self) -> list[int]:
+        """Whose they are; of all ranks together nobody's."""
+        found = [None if one is None else one.rank for one in self]
+        return [rank for rank in found if rank is not None]
+
+
+def _figures(a: _Side, b: _Side) -> Iterator[tuple[Key, _Pair]]:
+    for key in _FIGURES:
         summed = key in a.totals and key in b.totals
-        of_a = (a.totals if summed else a.numbers).get(key)
-        of_b = (b.totals if summed else b.numbers).get(key)
-        known = [one.value for one in (of_a, of_b) if one is not None]
-        if not known or (key == "ooms" and not any(known)):
-            continue
-        yield RunFigure(
-            key=key,
-            unit=unit,
-            a=None if of_a is None else finite(of_a.value),
-            b=None if of_b is None else finite(of_b.value),
-            a_rank=None if of_a is None else of_a.rank,
-            b_rank=None if of_b is None else of_b.rank,
+        pair = _Pair(
+            (a.totals if summed else a.numbers).get(key),
+            (b.totals if summed else b.numbers).get(key),
         )
+        known = [one.value for one in pair if one is not None]
+        if known and (key != "ooms" or any(known)):
+            yield key, pair
 
 
-def _tables(a: _Window | None, b: _Window | None) -> Iterator[RunTable]:
+def _number(key: Key, pair: _Pair) -> ComparedNumber:
+    label, unit, hint = _FIGURES[key]
+    if pair.ranks:
+        hint = hint.replace(_TOGETHER, "of one rank")
+    ranks = list(dict.fromkeys(pair.ranks))
+    return ComparedNumber(
+        label=label,
+        unit=unit,
+        a=None if pair.a is None else finite(pair.a.value),
+        b=None if pair.b is None else finite(pair.b.value),
+        hint=hint,
+        note=f"· rank {' → '.join(map(str, ranks))}" if ranks else "",
+    )
+
+
+def _tables(a: _Window | None, b: _Window | None) -> Iterator[CompareTable]:
     """Largest difference first; NaN of a side that tracked nothing."""
     sides = (a, b)
     if a is None and b is None:
@@ -296,31 +361,38 @@ def _tables(a: _Window | None, b: _Window | None) -> Iterator[RunTable]:
         order = np.lexsort((-size, -change))[:_MAX_ROWS]
         order = order[size[order] > 0]
         held[:, [one is None for one in sides]] = np.nan
-        yield RunTable(
+        yield CompareTable(
             by=by,
             labels=tuple(labels[row] for row in order.tolist()),
             a_bytes=f64(held[order, 0]),
             b_bytes=f64(held[order, 1]),
+            a_blocks=i32([]),
+            b_blocks=i32([]),
         )
 
 
 def _sentence(
-    a: _Side, b: _Side, figures: Sequence[RunFigure], tables: Sequence[RunTable]
+    a: _Side,
+    b: _Side,
+    figures: Mapping[Key, _Pair],
+    tables: Sequence[CompareTable],
 ) -> str:
     """What differs, by B's view: it is the side that was chosen."""
-    known = {one.key: one for one in figures if None not in (one.a, one.b)}
+    known = {key: one for key, one in figures.items() if one.known is not None}
     one, other = _names(a, b)
-    peak = known.get("peak_allocated") or known.get("rss_peak")
-    if peak is None or peak.a is None or peak.b is None:
+    key: Key = "peak_allocated" if "peak_allocated" in known else "rss_peak"
+    peak = known.get(key)
+    if peak is None or peak.known is None:
         if a.goes_on or b.goes_on:
             return "The runs are still being read."
         return f"No peak was recorded of both {one[:1].lower()}{one[1:]} and {other}."
-    by = peak.b - peak.a
-    if peak.key == "rss_peak":
+    of_a, of_b = peak.known
+    by = of_b - of_a
+    if key == "rss_peak":
         one = f"The resident memory of {one[:1].lower()}{one[1:]}"
         other = f"that of {other}"
-    against = f"{size_text(peak.b)} against {size_text(peak.a)}{_ranks(peak)}"
-    if abs(by) <= _ALIKE * max(peak.a, peak.b):
+    against = f"{size_text(of_b)} against {size_text(of_a)}{_ranks(peak)}"
+    if abs(by) <= _ALIKE * max(of_a, of_b):
         said = f"{one} peaks about as high as {other} ({against})"
     else:
         way = "lower" if by < 0 else "higher"
@@ -345,15 +417,16 @@ def _names(a: _Side, b: _Side) -> tuple[str, str]:
     )
 
 
-def _ranks(peak: RunFigure) -> str:
-    if peak.a_rank is None or peak.b_rank is None:
+def _ranks(peak: _Pair) -> str:
+    if len(peak.ranks) < 2:
         return ""
-    if peak.a_rank == peak.b_rank:
-        return f", rank {peak.a_rank}"
-    return f", rank {peak.b_rank} against rank {peak.a_rank}"
+    of_a, of_b = peak.ranks
+    if of_a == of_b:
+        return f", rank {of_a}"
+    return f", rank {of_b} against rank {of_a}"
 
 
-def _mostly(by: float, tables: Sequence[RunTable]) -> str:
+def _mostly(by: float, tables: Sequence[CompareTable]) -> str:
     """The category that makes most of the difference, and of which modules."""
     found = []
     for table in tables:
@@ -366,15 +439,16 @@ def _mostly(by: float, tables: Sequence[RunTable]) -> str:
     if category is None:
         return ""
     words = f": mostly {category}"
-    return f"{words} of {found[1]}" if found[1] else words
+    return words if found[1] in {"", _OUTSIDE} else f"{words} of {found[1]}"
 
 
-def _pace(time: RunFigure | None) -> str:
-    if time is None or not time.a or time.b is None:
+def _pace(time: _Pair | None) -> str:
+    if time is None or time.known is None or not time.known[0]:
         return ""
-    by = time.b / time.a - 1
+    of_a, of_b = time.known
+    by = of_b / of_a - 1
     if abs(by) < _SLOWER:
         return ""
-    took = f"{duration_text(time.b)} against {duration_text(time.a)}"
+    took = f"{duration_text(of_b)} against {duration_text(of_a)}"
     way = "longer" if by > 0 else "less time"
     return f"; a step takes {100 * abs(by):.0f} % {way} ({took})"

@@ -15,6 +15,7 @@ import numpy as np
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.live import by_stack, live_rows
 from tb_plugin.analysis.categories.frames import stack_label
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.budget import Budget
@@ -49,6 +50,8 @@ OPEN_AT_ONCE: Final = 4
 """Of other ranks: more would keep the history that is being looked at waiting."""
 OPEN_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 0.3
+_ALIKE: Final = 0.005
+"""Of the median: a peak that is so little above it does not stand out."""
 _KEPT_LINES: Final = 200
 _MAX_TEXT: Final = 500
 _FACTS_BYTES: Final = 40_000
@@ -228,6 +231,7 @@ def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
         still_reading = reading.goes_on
     title, chosen = belonging(every, found)
     ranks = {one.reference.rank for one in every} - {None}
+    left = summary.num_ranks - len(ranks)
     reader = state.kept.get(
         "rank histories", lambda: RankHistories(state.histories, state.store.cache)
     )
@@ -240,19 +244,32 @@ def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     amounts = np.full((len(lines), len(chosen)), np.nan)
     for place, known_of in facts.items():
         amounts[:, place] = [known_of.lines.get(line, 0) for line in lines]
+    rows = tuple(
+        _rank(one, facts.get(place), problems.get(place, ""))
+        for place, one in enumerate(chosen)
+    )
+    median = _median([one.peak_bytes for one in known])
+    still_reading |= len(facts) + len(problems) < len(chosen)
+    notes = (
+        title,
+        f"{len(facts):,} of {len(chosen):,} ranks read"
+        + (f", spread over all {len(ranks):,}" if len(ranks) > len(chosen) else ""),
+        f"the other {left:,} of the run have no history" if left > 0 else "",
+        "the rest is being opened" if still_reading else "",
+        f"{len(problems):,} cannot be opened" if problems else "",
+    )
     return RankHistoriesResponse(
         run=summary,
         title=title,
-        ranks=tuple(
-            _rank(one, facts.get(place), problems.get(place, ""))
-            for place, one in enumerate(chosen)
-        ),
+        sentence=_sentence(rows, median, still_reading=still_reading),
+        note="; ".join(filter(None, notes)),
+        ranks=rows,
         num_ranks=len(ranks),
         num_ready=len(facts),
-        median_history_peak_bytes=_median([one.peak_bytes for one in known]),
+        median_history_peak_bytes=median,
         lines=tuple(line[:_MAX_TEXT] for line in lines),
         line_bytes=f64(amounts.reshape(-1)),
-        still_reading=still_reading or len(facts) + len(problems) < len(chosen),
+        still_reading=still_reading,
         problems=(),
     )
 
@@ -302,6 +319,33 @@ def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHis
         top_bytes=None if top is None else float(top),
         num_ooms=None if facts is None else facts.num_ooms,
     )
+
+
+def _sentence(
+    ranks: Sequence[RankHistory], median: float | None, *, still_reading: bool
+) -> str:
+    """Who stands out."""
+    peaks = {
+        one.rank: one.peak_active_bytes
+        for one in ranks
+        if one.peak_active_bytes is not None
+    }
+    if not peaks or median is None:
+        return "No rank is read yet"
+    top = max(peaks, key=lambda rank: peaks[rank])
+    by, peak = peaks[top] - median, size_text(peaks[top])
+    every = f"{len(peaks):,} {'history' if len(peaks) == 1 else 'histories'}"
+    said = f"{every} peak at about {peak}"
+    if by > _ALIKE * median:
+        said = (
+            f"the history of rank {top} peaks at {peak}, {size_text(by)} above the"
+            f" median of {every}"
+        )
+    failed = [one.rank for one in ranks if one.num_ooms]
+    if failed:
+        whose = f"rank {failed[0]}" if len(failed) == 1 else f"{len(failed):,} ranks"
+        said += f"; {whose} ran out of memory"
+    return f"So far: {said}" if still_reading else said[:1].upper() + said[1:]
 
 
 def _lines(facts: Sequence[RankFacts]) -> list[str]:

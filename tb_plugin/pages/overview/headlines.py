@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collector.format.prediction import Prediction
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.api.base import Unit
-    from tb_plugin.api.overview import HeadlineCaveat, HeadlineKey
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers, Strip
@@ -46,6 +45,83 @@ _SOURCES: Final = {
     WORKERS: "workers",
 }
 """Which source records a column: its words explain an absence."""
+
+HeadlineKey: TypeAlias = Literal[
+    "peak_allocated",
+    "peak_reserved",
+    "headroom",
+    "fragmentation",
+    "non_torch",
+    "growth",
+    "rss_peak",
+    "rss_headroom",
+    "rss_growth",
+    "step_time",
+    "cpu",
+    "workers_rss",
+]
+
+_WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
+    "peak_allocated": (
+        "Peak allocated",
+        "The most bytes live tensors held at once, on the rank that held most.",
+    ),
+    "peak_reserved": (
+        "Peak reserved",
+        "The most bytes PyTorch's allocator took, used or not, on the worst rank.",
+    ),
+    "headroom": (
+        "Headroom",
+        "What was left of the device at the fullest moment, on the fullest rank.",
+    ),
+    "fragmentation": (
+        "Fragmentation",
+        "Reserved minus allocated at the peak: bytes held without a tensor in them.",
+    ),
+    "non_torch": (
+        "Outside PyTorch",
+        "Device bytes not of PyTorch's allocator: contexts, NCCL, other processes.",
+    ),
+    "growth": (
+        "Growth",
+        "How much the fastest growing rank grows with each step, after warm-up.",
+    ),
+    "rss_peak": (
+        "Peak RSS",
+        "The most physical memory one training process held.",
+    ),
+    "rss_headroom": (
+        "Memory headroom",
+        "What was left of the memory limit at the fullest moment.",
+    ),
+    "rss_growth": (
+        "RSS growth",
+        "How much the fastest growing training process grows with each step.",
+    ),
+    "step_time": (
+        "Step time",
+        "The median time of one training step, on the slowest rank.",
+    ),
+    "cpu": ("CPU", "How busy the busiest host's processors were."),
+    "workers_rss": (
+        "Dataloader workers",
+        "The physical memory of one rank's dataloader workers together.",
+    ),
+}
+"""Title and meaning."""
+_LINES: Final = {"growth": "allocated memory", "rss_growth": "RSS"}
+"""What a sparkline shows, where it is not the number itself."""
+CAVEATS: Final = {
+    "sampled": "sampled at intervals: a shorter peak may have been missed",
+    "estimated": "estimated from other numbers, not measured",
+    "cumulative_peak": (
+        "the peak counter was not reset each step, so this is the peak since the start"
+    ),
+    "no_limit": "no memory limit was recorded",
+    "few_steps": "few steps so far: this will settle with more of them",
+    "after_warmup": "without the steps of the warm-up",
+    "one_host": "measured on one host and taken for all",
+}
 
 _UNITS: Final[dict[HeadlineKey, Unit]] = {
     "growth": "bytes_per_step",
@@ -118,7 +194,7 @@ class Headlines:
     def _of_host(self) -> tuple[Headline, ...]:
         pace = self.numbers.highest(self.ranks, STEP_TIME)
         cpu = self.numbers.highest(self.ranks, CPU)
-        one_host: tuple[HeadlineCaveat, ...] = ()
+        one_host: tuple[str, ...] = ()
         if (
             len(set(self.strip.host)) > 1
             and np.count_nonzero(~np.isnan(cpu.value)) == 1
@@ -182,7 +258,7 @@ class Headlines:
             else:
                 continue
             value[mine] = self.strip.capacity_bytes[mine] - most
-        caveats: tuple[HeadlineCaveat, ...] = ("sampled",)
+        caveats: tuple[str, ...] = ("sampled",)
         if not limited:
             caveats += ("no_limit",)
         return self._headline(
@@ -210,14 +286,14 @@ class Headlines:
             column,
             ("after_warmup", *self._few_steps()),
             recorded._replace(value=self.strip.growth, step=nowhere),
-            reason="too few steps so far" if self.numbers.has(column) else None,
+            reason=None if np.isnan(recorded.value).all() else "too few steps so far",
         )
 
     def _headline(
         self,
         key: HeadlineKey,
         column: str,
-        caveats: tuple[HeadlineCaveat, ...],
+        caveats: tuple[str, ...],
         number: PerRank | None = None,
         *,
         reason: str | None = None,
@@ -234,16 +310,8 @@ class Headlines:
             value = np.full(len(value), np.nan)
             reason = f"{num_unread:,} of {len(self.ranks):,} ranks are still being read"
         if np.isnan(value).all():
-            return Headline(
-                key=key,
-                value=None,
-                unit=unit,
-                rank=None,
-                step=None,
-                sparkline=f64([]),
-                caveats=(),
-                absent_reason=reason or self._why_absent(column),
-            )
+            why = reason or self._why_absent(column)
+            return _made(key, unit=unit, absent_reason=why)
         is_lowest = key in _LOWEST
         at = int(np.nanargmin(value) if is_lowest else np.nanargmax(value))
         rank, step = self.ranks[at], None
@@ -251,15 +319,14 @@ class Headlines:
         is_at_step = is_lowest or value[at] > 0
         if key not in _STEPLESS and is_at_step and not np.isnan(number.step[at]):
             step = self._exact_step(rank, column, int(number.step[at]))
-        return Headline(
-            key=key,
-            value=finite(value[at]),
+        return _made(
+            key,
             unit=unit,
+            value=finite(value[at]),
             rank=rank,
             step=step,
-            sparkline=f64(line(rank) if line else self._lines.highest(rank, column)),
-            caveats=tuple(dict.fromkeys(caveats)),
-            absent_reason=None,
+            sparkline=line(rank) if line else self._lines.highest(rank, column),
+            caveats=tuple(CAVEATS[one] for one in dict.fromkeys(caveats)),
         )
 
     def _exact_step(self, rank: int, column: str, first: int) -> int:
@@ -295,6 +362,8 @@ class Headlines:
         return float(self.strip.capacity_bytes[self.ranks.index(rank)])
 
     def _why_absent(self, column: str) -> str:
+        if len(self.ranks) < len(self.run.ranks) and self.numbers.has(column):
+            return "recorded by another rank of this run"
         source = _SOURCES.get(column)
         for absent in self.run.catalogue.absent():
             if absent.source == source and absent.reason:
@@ -305,10 +374,10 @@ class Headlines:
         unknown = np.isnan(self.strip.capacity_bytes).all()
         return "the capacity is not known" if unknown else None
 
-    def _few_steps(self) -> tuple[HeadlineCaveat, ...]:
+    def _few_steps(self) -> tuple[str, ...]:
         return ("few_steps",) if self.strip.num_steps < FEW_ROWS else ()
 
-    def _peak_caveats(self) -> tuple[HeadlineCaveat, ...]:
+    def _peak_caveats(self) -> tuple[str, ...]:
         """Peaks that are never reset say nothing about single steps."""
         for file in self.run.files.values():
             if file.header.config.get("device_peaks") == "run":
@@ -325,19 +394,33 @@ def _range(
     """An estimate, of the rank whose worse end, the first one, is worst."""
     rank = worst(ends, key=lambda rank: ends[rank][0]) if ends else None
     value, other = (None, None) if rank is None else ends[rank]
-    return Headline(
-        key=key,
-        value=None if value is None else float(value),
+    if rank is None:
+        return _made(key, unit="bytes", absent_reason=reason)
+    return _made(
+        key,
         unit="bytes",
+        value=None if value is None else float(value),
         rank=rank,
-        step=None,
-        sparkline=f64([]),
-        caveats=() if rank is None else ("estimated",),
-        absent_reason=reason if rank is None else None,
+        caveats=(CAVEATS["estimated"],),
         other_end=None if other is None else float(other),
     )
 
 
-def _estimated(number: PerRank) -> tuple[HeadlineCaveat, ...]:
+def _made(
+    key: HeadlineKey, *, sparkline: Sequence[float] | Floats = (), **known: Any
+) -> Headline:
+    title, meaning = _WORDS[key]
+    nothing = {"value": None, "rank": None, "step": None, "caveats": ()}
+    return Headline(
+        key=key,
+        title=title,
+        meaning=meaning,
+        line=f"The line: {_LINES.get(key, title)}, over the run.",
+        sparkline=f64(sparkline),
+        **{"absent_reason": None, **nothing, **known},
+    )
+
+
+def _estimated(number: PerRank) -> tuple[str, ...]:
     """Numbers from two columns, and medians, are exact only from single rows."""
     return ("estimated",) if number.widest > 1 else ()

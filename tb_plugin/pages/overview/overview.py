@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.prediction import NOTE, order, prediction_of, together
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.api.overview import (
     Attempt,
-    Estimate,
+    LedgerRow,
+    MissingSources,
     OverviewResponse,
-    PredictedDevice,
+    RecordedSource,
     RunFact,
 )
 from tb_plugin.api.overview import Prediction as ApiPrediction
@@ -22,7 +24,7 @@ from tb_plugin.pages.overview.rank_numbers import RankNumbers, strip_of, strip_r
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from collector.format.prediction import Prediction
     from collector.format.records import Header
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader
 
+_MISSING: Final = ("failed", "absent", "off", "elsewhere")
 _MAX_VALUES: Final = 4
 """Different values of one fact that are spelled out; of more, the number is said."""
 
@@ -48,7 +51,10 @@ def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
     phase = run.catalogue.phase(None)
     key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
     numbers = RankNumbers(facts, run, view.budget)
-    strip = strip_of(run, ranks, numbers, RSS if key is None else key.column)
+    column = RSS if key is None else key.column
+    everyone = chosen_ranks(run, RanksQuery())
+    strip = strip_of(run, ranks, numbers, column)
+    whole = strip if query.rank is None else strip_of(run, everyone, numbers, column)
     headers = [
         file.header
         for attempt in run.attempts
@@ -56,6 +62,9 @@ def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
         if query.rank in (None, rank) and file.written_header is not None
     ]
     predictions = predictions_of(run, ranks)
+    said = run.catalogue.recorded
+    recorded, missing = _by_source(said(query.rank), said())
+    instead = said_instead(run.made_of, len(ranks))
     return OverviewResponse(
         run=view.summary,
         rank=query.rank,
@@ -68,8 +77,10 @@ def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
             predictions,
             bool(view.summary.virtual_gpu),
         ).all(),
-        strip=strip_response(run, strip, numbers, "" if key is None else key.text),
-        recorded=_recorded(run, query.rank),
+        strip=strip_response(run, whole, numbers, "" if key is None else key.text),
+        recorded=recorded,
+        missing=missing,
+        about=" ".join(f"{one.reason} {one.remedy}" for one in instead),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
         problems=tuple(
             problem
@@ -82,11 +93,38 @@ def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
     )
 
 
-def _recorded(run: Run, rank: int | None) -> tuple[Recorded, ...]:
-    if run.made_of == "recording":
-        return run.catalogue.recorded(rank)
-    num_ranks = len([r for r in run.ranks if rank in (None, r)])
-    return said_instead(run.made_of, num_ranks)
+def _by_source(
+    said: Sequence[Recorded], whole: Sequence[Recorded]
+) -> tuple[tuple[RecordedSource, ...], tuple[MissingSources, ...]]:
+    """What was recorded, and what was not: equal reasons once.
+
+    `whole` is what all ranks say, where `said` is what one rank says: what it leaves to
+    another one that one tells of.
+    """
+    tellers = {one.source: one for one in whole if one.status != "off"}
+    tellers |= {one.source: one for one in whole if one.status == "recorded"}
+    here = {one.source for one in said if one.status != "off"}
+    left = {one.source: one.reason for one in said if one.status == "off"}
+    recorded: list[RecordedSource] = []
+    missing: dict[tuple[Any, int, str, str], list[str]] = {}
+    for one in said:
+        teller = tellers.get(one.source) if one.status == "off" else None
+        if teller is not None and one.source in here:
+            continue
+        if one.status == "recorded":
+            why = left.get(one.source, "")
+            found = RecordedSource(one.source, one.num_ranks, one.cost, why)
+            recorded.append(found)
+            continue
+        is_elsewhere = teller is not None and teller.status == "recorded"
+        of = one if teller is None or is_elsewhere else teller
+        status = "elsewhere" if is_elsewhere else of.status
+        key = (status, one.num_ranks, of.reason, of.remedy)
+        missing.setdefault(key, []).append(one.source)
+    groups = (MissingSources(tuple(of), *key) for key, of in missing.items())
+    return tuple(recorded), tuple(
+        sorted(groups, key=lambda group: _MISSING.index(group.status))
+    )
 
 
 def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> Attempt:
@@ -118,25 +156,28 @@ def _by_signal(attempt: AttemptFiles) -> bool:
 
 def _facts(run: Run, headers: Iterable[Header], rank: int | None) -> Iterator[RunFact]:
     headers = list(headers)
-    by_key: dict[str, Iterable[str]] = {
-        "device_name": (h.device_name or "" for h in headers),
-        "torch_version": (h.versions.get("torch", "") for h in headers),
-        "driver_version": (h.versions.get("driver", "") for h in headers),
-        "hosts": (h.host for h in headers),
+    of_rank = rank is not None
+    by_label: dict[str, Iterable[str]] = {
+        "Device": (h.device_name or "" for h in headers),
+        "PyTorch": (h.versions.get("torch", "") for h in headers),
+        "Driver": (h.versions.get("driver", "") for h in headers),
+        "Host" if of_rank else "Hosts": (h.host for h in headers),
         # Of one rank it is a fact; of all ranks it would be a list of numbers.
-        "local_rank": () if rank is None else (str(h.local_rank) for h in headers),
-        "mesh": _meshes(run, headers, rank),
-        "allocator_settings": (h.allocator_settings for h in headers),
-        "memboard_version": (h.versions.get("memboard", "") for h in headers),
-        "python_version": (h.versions.get("python", "") for h in headers),
+        "Local rank": (str(h.local_rank) for h in headers) if of_rank else (),
+        "Place in the device mesh" if of_rank else "Device mesh": _meshes(
+            run, headers, rank
+        ),
+        "Allocator settings": (h.allocator_settings for h in headers),
+        "Recorded by MemBoard": (h.versions.get("memboard", "") for h in headers),
+        "Python": (h.versions.get("python", "") for h in headers),
     }
-    for key, values in by_key.items():
+    for label, values in by_label.items():
         text = _spelled(values)
         if text:
-            yield RunFact(key=key, value=text)  # type: ignore[arg-type]
+            yield RunFact(label, text)
     dropped = _num_dropped(run, rank)
     if dropped:
-        yield RunFact(key="dropped_rows", value=str(dropped))
+        yield RunFact("Dropped rows", str(dropped))
 
 
 def _spelled(values: Iterable[str]) -> str:
@@ -206,32 +247,41 @@ def prediction_response(found: Mapping[int, Prediction]) -> ApiPrediction | None
     rank = min(sorted(found), key=lambda rank: order(found[rank]))
     prediction = found[rank]
     judged = prediction.judged()
-    has_run = prediction.has_run
+    of = f"Rank {rank}, the worst of {len(found)}: " if len(found) > 1 else ""
     return ApiPrediction(
         fit=judged.fit,
-        reason=judged.reason,
-        decides=judged.decides,
-        rank=rank,
-        num_ranks=len(found),
-        estimates=tuple(
-            Estimate(
-                name=one.name,
-                low_bytes=float(one.low),
-                high_bytes=float(one.high),
-                source=one.source,
-            )
-            for one in prediction.estimates
-        ),
-        capacity_bytes=float(prediction.capacity),
-        devices=tuple(
-            PredictedDevice(
-                device=one.index,
-                peak_reserved_bytes=float(one.reserved_peak),
-                others_low_bytes=float(prediction.others[one.index][0]),
-                others_high_bytes=float(prediction.others[one.index][1]),
-                needed_low_bytes=float(prediction.needed(one)[0]) if has_run else None,
-                needed_high_bytes=float(prediction.needed(one)[1]) if has_run else None,
-            )
-            for one in prediction.devices
-        ),
+        sentences=tuple(filter(None, (f"{of}{judged.reason}", judged.decides))),
+        rows=tuple(_ledger(prediction)),
     )
+
+
+def _ledger(found: Prediction) -> Iterator[LedgerRow]:
+    """What a real device would hold: measured, estimated, and of other ranks."""
+
+    def on(device: Any) -> str:
+        return f" of device {device.index}" if len(found.devices) > 1 else ""
+
+    for device in found.devices:
+        peak = float(device.reserved_peak)
+        source = "PyTorch's own allocator, on the virtual GPU"
+        yield LedgerRow(f"Peak reserved{on(device)}", peak, peak, "", source)
+    for one in found.estimates:
+        mark = "measured" if one.low == one.high else "estimated"
+        yield LedgerRow(one.name, float(one.low), float(one.high), mark, one.source)
+    for device in found.devices:
+        low, high = found.others[device.index]
+        if high > 0:
+            mark = "" if low == high else "estimated"
+            source = "what they reserved, and their estimates"
+            label = f"Other ranks{on(device)}"
+            yield LedgerRow(label, float(low), float(high), mark, source)
+    source = f"of the device's {size_text(found.capacity)}"
+    for device in found.devices:
+        label = f"Needed{on(device)}"
+        if not found.has_run:
+            unknown = f"{source}: not known, as it did not run its steps"
+            yield LedgerRow(label, None, None, "", unknown, is_total=True)
+            continue
+        low, high = found.needed(device)
+        mark = "" if low == high else "estimated"
+        yield LedgerRow(label, float(low), float(high), mark, source, is_total=True)

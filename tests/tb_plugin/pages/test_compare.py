@@ -36,11 +36,16 @@ def compared(asked: Asked, **query: Any) -> dict[str, Any]:
     return asked.get("compare", b_history=asked.history, **query)
 
 
+def live(found: dict[str, Any], label: str = "Live") -> dict[str, Any]:
+    return next(one for one in found["figures"] if one["label"] == label)
+
+
 def test_a_moment_is_the_same_as_itself(asked):
     found = compared(asked, moment=1500, b_moment=1500)
     stacks = found["stacks"]
     assert stacks["a_bytes"].tolist() == stacks["b_bytes"].tolist()
-    assert stacks["a_bytes"].sum() == found["a"]["active_bytes"] > 0
+    assert stacks["a_bytes"].sum() == live(found)["a"] > 0
+    assert found["sentence"] == "B holds as much as A."
     for table in found["tables"]:
         assert table["a_bytes"].tolist() == table["b_bytes"].tolist()
         assert table["a_blocks"].tolist() == table["b_blocks"].tolist()
@@ -56,14 +61,14 @@ def test_two_moments_differ_by_what_came_and_went(asked, snapshot):
     assert (np.diff(difference) <= 0).all()
     assert [table["by"] for table in found["tables"]] == [
         "category",
-        "line",
         "module",
+        "line",
         "size",
     ]
     for table in found["tables"]:
-        assert table["a_bytes"].sum() == found["a"]["active_bytes"]
-        assert table["b_bytes"].sum() == found["b"]["active_bytes"]
-        assert table["a_blocks"].sum() == found["a"]["num_blocks"]
+        assert table["a_bytes"].sum() == live(found)["a"]
+        assert table["b_bytes"].sum() == live(found)["b"]
+        assert table["a_blocks"].sum() == live(found, "Blocks")["a"]
 
 
 def is_read(found: dict[str, Any]) -> bool:
@@ -144,6 +149,9 @@ def test_ranks_stand_beside_their_median(run, snapshot):
     peaks = [one["peak_active_bytes"] for one in found["ranks"]]
     assert peaks[0] == peaks[1] == peaks[3] == found["median_history_peak_bytes"]
     assert peaks[2] == peaks[0] + extra
+    assert found["sentence"].startswith("The history of rank 2 peaks at ")
+    assert "300 MiB above the median of 4 histories" in found["sentence"]
+    assert found["note"] == "warm; 4 of 4 ranks read"
     lines = found["line_bytes"].reshape(len(found["lines"]), 4)
     differs = lines.max(axis=1) - lines.min(axis=1)
     assert differs[0] == extra

@@ -13,6 +13,11 @@ from tests.tb_plugin.pages.module_runs import record
 
 SAMPLES = Column(name="samples", unit="count", group="progress", kind="counter")
 STEPS = np.arange(60)
+SHOWN = {
+    "peak_allocated": "Peak",
+    "peak_reserved": "Reserved peak",
+    "growth": "Growth per step",
+}
 
 
 def a_run(folder, *, peaks=(10.0,), seconds=0.5, grow=0, batch=None, **more) -> None:
@@ -35,7 +40,7 @@ def a_run(folder, *, peaks=(10.0,), seconds=0.5, grow=0, batch=None, **more) -> 
 def compared(page, a="exp-1", b="exp-2", **query):
     ids = {"run": page.run_id(a), "b_run": page.run_id(b)}
     found = page.get("/compare_runs", **ids, **query)
-    return found, {one["key"]: one for one in found["figures"]}
+    return found, {one["label"]: one for one in found["figures"]}
 
 
 def test_two_runs_with_nothing_but_steps_differ_by_what_was_planted(tmp_path):
@@ -48,21 +53,22 @@ def test_two_runs_with_nothing_but_steps_differ_by_what_was_planted(tmp_path):
         " a step takes 20 % longer (600 ms against 500 ms)."
     )
     assert list(figures) == [
-        "peak_allocated",
-        "peak_reserved",
-        "growth",
-        "step_time",
-        "samples",
+        "Peak",
+        "Reserved peak",
+        "Growth per step",
+        "Step time (median)",
+        "Samples per second",
     ]
-    peak, growth = figures["peak_allocated"], figures["growth"]
+    peak, growth = figures["Peak"], figures["Growth per step"]
     assert (peak["a"], peak["b"]) == (40 * GIB, 36 * GIB + 59_000)
-    assert (peak["a_rank"], peak["b_rank"]) == (2, 2)
+    assert peak["note"] == "· rank 2"
     assert (growth["a"], growth["b"]) == (0, pytest.approx(1000))
-    time = figures["step_time"]
+    time = figures["Step time (median)"]
     assert (time["a"], time["b"]) == pytest.approx((0.5, 0.6))
     # A row a second, three ranks.
-    assert (figures["samples"]["a"], figures["samples"]["b"]) == (24, 12)
-    assert figures["samples"]["a_rank"] is None
+    samples = figures["Samples per second"]
+    assert (samples["a"], samples["b"], samples["note"]) == (24, 12, "")
+    assert samples["hint"] == "Median over the steps, of all ranks together"
     assert found["tables"] == []
     assert not found["still_reading"]
 
@@ -75,11 +81,13 @@ def test_its_numbers_are_those_of_the_overview_and_of_the_steps(tmp_path):
     for side, name in (("a", "exp-1"), ("b", "exp-2")):
         headlines = page.of_run("/overview", name)["headlines"]
         shown = {one["key"]: (one["value"], one["rank"]) for one in headlines}
-        for key in ("peak_allocated", "peak_reserved", "growth"):
-            assert (figures[key][side], figures[key][f"{side}_rank"]) == shown[key]
+        for key, label in SHOWN.items():
+            value, rank = shown[key]
+            assert figures[label][side] == value
+            assert figures[label]["note"] == f"· rank {rank}"
         rates = page.of_run("/steps", name)["rates"]
         (samples,) = (one for one in rates if one["key"] == "samples")
-        assert figures["samples"][side] == samples["summed_median"]
+        assert figures["Samples per second"][side] == samples["summed_median"]
 
 
 def test_what_one_side_did_not_record_is_unknown_and_never_zero(tmp_path):
@@ -89,9 +97,9 @@ def test_what_one_side_did_not_record_is_unknown_and_never_zero(tmp_path):
     rank.steps(STEPS, rss_bytes=2 * GIB + 0 * STEPS)
     rank.close()
     found, figures = compared(Page(tmp_path))
-    assert figures["peak_allocated"]["b"] is None
-    assert figures["growth"]["b"] is None
-    assert figures["rss_growth"]["a"] is None
+    assert figures["Peak"]["b"] is None
+    assert figures["Growth per step"]["b"] is None
+    assert figures["RSS growth per step"]["a"] is None
     assert found["sentence"] == (
         "The resident memory of this run peaks 1.00 GiB higher than that of exp-1"
         " (2.00 GiB against 1.00 GiB)."
@@ -104,14 +112,15 @@ def test_two_ranks_of_one_run(tmp_path):
     assert found["sentence"] == (
         "Rank 1 peaks 4.00 GiB higher than rank 0 (14.0 GiB against 10.0 GiB)."
     )
-    assert figures["peak_allocated"]["b_rank"] is None
+    assert figures["Peak"]["note"] == ""
 
 
 def test_an_error_for_want_of_memory_is_counted_where_either_has_one(tmp_path):
     a_run(tmp_path / "exp-1", num_ooms=1)
     a_run(tmp_path / "exp-2", num_ooms=0)
     _, figures = compared(Page(tmp_path))
-    assert (figures["ooms"]["a"], figures["ooms"]["b"]) == (1, 0)
+    ooms = figures["Out-of-memory errors"]
+    assert (ooms["a"], ooms["b"]) == (1, 0)
 
 
 def test_a_rank_that_is_not_there_is_named(tmp_path):
@@ -181,5 +190,5 @@ def test_a_thousand_ranks_are_compared(tmp_path):
     while compared(page)[0]["still_reading"]:
         pass  # every file is opened once, for any page
     found, figures = compared(page)
-    assert figures["peak_allocated"]["a_rank"] == 999
+    assert figures["Peak"]["note"] == "· rank 999"
     assert found["a"]["num_ranks"] == 1000

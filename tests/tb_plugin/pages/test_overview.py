@@ -7,8 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from collector.format.encoding.payload import pack
+from tb_plugin.pages.overview.headlines import CAVEATS
 from tests.builders import GIB, START_NS, RunBuilder, age
 from tests.tb_plugin.client import Page, answered, refresh
+
+
+def said(*caveats: str) -> list[str]:
+    return [CAVEATS[one] for one in caveats]
 
 
 def overview(logdir, **query):
@@ -57,8 +62,8 @@ def test_the_six_device_numbers_name_their_worst_rank(run, tmp_path):
     assert values["non_torch"][0] == 3 * GIB
     assert values["growth"] == (pytest.approx(1000), 2)
     assert found["peak_allocated"]["caveats"] == []
-    assert found["non_torch"]["caveats"] == ["sampled"]
-    assert found["growth"]["caveats"] == ["after_warmup"]
+    assert found["non_torch"]["caveats"] == said("sampled")
+    assert found["growth"]["caveats"] == said("after_warmup")
     assert all(h["absent_reason"] is None for h in found.values())
     assert len(found["peak_allocated"]["sparkline"]) == 100
     assert set(found["peak_allocated"]["sparkline"]) == {30 * GIB}
@@ -216,7 +221,7 @@ def test_without_an_accelerator_the_host_numbers_stand(run, tmp_path):
         3,
     )
     assert numbers["rss_headroom"]["value"] == 44 * GIB
-    assert numbers["rss_headroom"]["caveats"] == ["sampled", "no_limit"]
+    assert numbers["rss_headroom"]["caveats"] == said("sampled", "no_limit")
     assert numbers["rss_growth"]["value"] == pytest.approx(4096)
     assert numbers["step_time"]["value"] == pytest.approx(0.8, rel=1e-6)
     assert numbers["step_time"]["rank"] == 3
@@ -234,7 +239,7 @@ def test_the_control_groups_limit_comes_before_the_hosts_memory(run, tmp_path):
     headroom = headlines(found)["rss_headroom"]
     # Its use was not recorded: the ranks' own peaks add up.
     assert headroom["value"] == 16 * GIB - (2 + 3) * GIB - 2 * 4096 * 59
-    assert headroom["caveats"] == ["sampled"]
+    assert headroom["caveats"] == said("sampled")
     assert found["strip"]["capacity_kind"] == "cgroup_limit"
 
 
@@ -252,14 +257,14 @@ def test_few_steps_are_said(run, tmp_path):
     device_rank(run, 0, steps=20).close()
     found = headlines(overview(tmp_path))["growth"]
     assert found["value"] == 0
-    assert "few_steps" in found["caveats"]
+    assert CAVEATS["few_steps"] in found["caveats"]
 
 
 def test_peaks_that_are_never_reset_are_marked(run, tmp_path):
     device_rank(run, 0, config={"device_peaks": "run"}).close()
-    assert headlines(overview(tmp_path))["peak_allocated"]["caveats"] == [
+    assert headlines(overview(tmp_path))["peak_allocated"]["caveats"] == said(
         "cumulative_peak"
-    ]
+    )
 
 
 def test_the_strip_has_one_entry_per_rank(run, tmp_path):
@@ -301,7 +306,7 @@ def test_one_rank_narrows_everything(run, tmp_path):
         device_rank(run, number, peak=10 + number).close()
     found = overview(tmp_path, rank=3)
     assert found["rank"] == 3
-    assert found["strip"]["rank"].tolist() == [3]
+    assert found["strip"]["rank"].tolist() == list(range(8)), "it stands among all"
     assert headlines(found)["peak_allocated"]["value"] == 13 * GIB
 
 
@@ -315,18 +320,44 @@ def test_what_was_recorded_is_counted_by_rank_and_the_last_word_counts(run, tmp_
             rank.source("cpu", "failed", "it raised", "See the log.")
         rank.close()
     found = overview(tmp_path)
-    table = {
-        (r["source"], r["status"]): (r["num_ranks"], r["reason"])
-        for r in found["recorded"]
+    recorded = {r["source"]: r["num_ranks"] for r in found["recorded"]}
+    assert recorded == {"device": 3, "cpu": 2}
+    missing = [(g["status"], g["sources"], g["reason"]) for g in found["missing"]]
+    assert missing == [
+        ("failed", ["cpu"], "it raised"),
+        ("absent", ["gpu"], "no NVML"),
+    ]
+    one = overview(tmp_path, rank=2)["missing"]
+    assert one[0]["sources"] == ["cpu"]
+
+
+def test_equal_reasons_are_said_once_and_hosts_measured_once_are_no_absence(
+    run, tmp_path
+):
+    for number in range(2):
+        rank = device_rank(run, number)
+        rank.source("disk_io", "off", "no")
+        rank.source("network", "off", "no")
+        rank.source("swap", "absent" if number == 0 else "off", "no swap")
+        if number == 0:
+            rank.source("cpu")
+        else:
+            rank.source("cpu", "off", "once for all")
+        rank.close()
+    found = overview(tmp_path)
+    cpu = next(one for one in found["recorded"] if one["source"] == "cpu")
+    assert (cpu["num_ranks"], cpu["elsewhere"]) == (1, "once for all")
+    missing = {(g["status"], *g["sources"]) for g in found["missing"]}
+    assert missing == {("off", "disk_io", "network"), ("absent", "swap")}
+    # The page of a rank that leaves it to another one.
+    other = {
+        (g["status"], *g["sources"]) for g in overview(tmp_path, rank=1)["missing"]
     }
-    assert table == {
-        ("device", "recorded"): (3, ""),
-        ("gpu", "absent"): (3, "no NVML"),
-        ("cpu", "recorded"): (2, ""),
-        ("cpu", "failed"): (1, "it raised"),
+    assert other == {
+        ("off", "disk_io", "network"),
+        ("absent", "swap"),
+        ("elsewhere", "cpu"),
     }
-    one = overview(tmp_path, rank=2)["recorded"]
-    assert {(r["source"], r["status"]) for r in one} >= {("cpu", "failed")}
 
 
 def test_facts_come_from_the_headers(run, tmp_path):
@@ -334,13 +365,13 @@ def test_facts_come_from_the_headers(run, tmp_path):
         device_rank(
             run, number, host=f"n{number}", mesh={"dp": number // 2, "tp": number % 2}
         ).close()
-    facts = {f["key"]: f["value"] for f in overview(tmp_path)["facts"]}
-    assert facts["device_name"] == "Test accelerator"
-    assert facts["torch_version"] == "2.13.0"
-    assert facts["hosts"] == "n0, n1, n2, n3 (+2)"
-    assert facts["mesh"] == "dp=3 tp=2"
-    one = {f["key"]: f["value"] for f in overview(tmp_path, rank=5)["facts"]}
-    assert one["mesh"] == "dp=2 tp=1"
+    facts = {f["label"]: f["value"] for f in overview(tmp_path)["facts"]}
+    assert facts["Device"] == "Test accelerator"
+    assert facts["PyTorch"] == "2.13.0"
+    assert facts["Hosts"] == "n0, n1, n2, n3 (+2)"
+    assert facts["Device mesh"] == "dp=3 tp=2"
+    one = {f["label"]: f["value"] for f in overview(tmp_path, rank=5)["facts"]}
+    assert one["Place in the device mesh"] == "dp=2 tp=1"
 
 
 def test_dropped_rows_are_counted_once(run, tmp_path):
@@ -349,8 +380,8 @@ def test_dropped_rows_are_counted_once(run, tmp_path):
     rank.note("dropped", 4, table="step", num_rows=9, reason="x")
     rank.note("dropped", 4, table="cpu", num_rows=1, reason="x")
     rank.close()
-    facts = {f["key"]: f["value"] for f in overview(tmp_path)["facts"]}
-    assert facts["dropped_rows"] == "10"
+    facts = {f["label"]: f["value"] for f in overview(tmp_path)["facts"]}
+    assert facts["Dropped rows"] == "10"
 
 
 def test_fields_of_other_types_do_not_break_a_page(run, tmp_path):

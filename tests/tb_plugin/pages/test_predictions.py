@@ -8,6 +8,7 @@ import pytest
 
 from collector.format.prediction import NOTE, DeviceFigures, Estimate, Prediction
 from tb_plugin.cli import main
+from tb_plugin.pages.overview.headlines import CAVEATS
 from tests.builders import GIB
 from tests.tb_plugin.client import Page
 
@@ -56,35 +57,32 @@ def overview(logdir, **query):
     return found, {one["key"]: one for one in found["headlines"]}
 
 
+def ends(row: dict) -> tuple[float | None, float | None]:
+    return row["low_bytes"], row["high_bytes"]
+
+
 def test_the_ledger_has_the_estimates_as_ranges_and_the_total(run, tmp_path):
     recorded(run, 0, BEGUN, prediction(12 * GIB))
     found, headlines = overview(tmp_path)
     ledger = found["prediction"]
     assert ledger["fit"] == "fits"
-    assert ledger["reason"].endswith("leave 67.27 GiB free")
-    assert ledger["estimates"] == [
-        {
-            "name": CONTEXT.name,
-            "low_bytes": CONTEXT.low,
-            "high_bytes": CONTEXT.high,
-            "source": CONTEXT.source,
-        }
+    (sentence,) = ledger["sentences"]
+    assert sentence.endswith("leave 67.27 GiB free")
+    assert [(row["label"], row["mark"]) for row in ledger["rows"]] == [
+        ("Peak reserved", ""),
+        (CONTEXT.name, "estimated"),
+        ("Needed", "estimated"),
     ]
-    assert ledger["devices"] == [
-        {
-            "device": 0,
-            "peak_reserved_bytes": 12 * GIB,
-            "others_low_bytes": 0,
-            "others_high_bytes": 0,
-            "needed_low_bytes": 12 * GIB + CONTEXT.low,
-            "needed_high_bytes": 12 * GIB + CONTEXT.high,
-        }
-    ]
+    reserved, estimate, needed = map(ends, ledger["rows"])
+    assert reserved == (12 * GIB, 12 * GIB)
+    assert estimate == (CONTEXT.low, CONTEXT.high)
+    assert needed == (12 * GIB + CONTEXT.low, 12 * GIB + CONTEXT.high)
+    assert ledger["rows"][1]["source"] == CONTEXT.source
     outside, headroom = headlines["non_torch"], headlines["headroom"]
     assert (outside["other_end"], outside["value"]) == (CONTEXT.low, CONTEXT.high)
     assert headroom["value"] == 68 * GIB - CONTEXT.high
     assert headroom["other_end"] == 68 * GIB - CONTEXT.low
-    assert outside["caveats"] == headroom["caveats"] == ["estimated"]
+    assert outside["caveats"] == headroom["caveats"] == [CAVEATS["estimated"]]
 
 
 @pytest.mark.parametrize(
@@ -96,20 +94,20 @@ def test_the_rule_is_that_of_the_command_line(run, tmp_path, reserved, fit):
     recorded(run, 0, BEGUN, one)
     found = overview(tmp_path)[0]["prediction"]
     assert found["fit"] == fit
-    assert (found["fit"], found["reason"], found["decides"]) == one.judged()
+    assert found["fit"] == one.judged().fit
+    assert found["sentences"] == [text for text in one.judged()[1:] if text]
 
 
 def test_of_several_ranks_the_worst_counts_and_one_is_shown_by_itself(run, tmp_path):
     recorded(run, 0, BEGUN, prediction(12 * GIB))
     recorded(run, 1, BEGUN, prediction(40 * GIB, "out_of_memory", error="Out: much. x"))
     found, headlines = overview(tmp_path)
-    assert (found["prediction"]["fit"], found["prediction"]["rank"]) == (
-        "does not fit",
-        1,
-    )
-    assert found["prediction"]["num_ranks"] == 2
-    (device,) = found["prediction"]["devices"]
-    assert device["needed_high_bytes"] is None, "it did not run its steps"
+    assert found["prediction"]["fit"] == "does not fit"
+    first = found["prediction"]["sentences"][0]
+    assert first.startswith("Rank 1, the worst of 2: ")
+    needed = found["prediction"]["rows"][-1]
+    assert (needed["label"], *ends(needed)) == ("Needed", None, None)
+    assert needed["source"].endswith("not known, as it did not run its steps")
     assert headlines["headroom"]["rank"] == 0
     assert overview(tmp_path, rank=0)[0]["prediction"]["fit"] == "fits"
 
@@ -118,17 +116,19 @@ def test_of_ranks_that_all_fit_the_fullest_is_shown(run, tmp_path):
     recorded(run, 0, BEGUN, prediction(12 * GIB))
     recorded(run, 1, BEGUN, prediction(40 * GIB))
     found, headlines = overview(tmp_path)
-    assert found["prediction"]["rank"] == headlines["headroom"]["rank"] == 1
+    assert found["prediction"]["sentences"][0].startswith("Rank 1,")
+    assert headlines["headroom"]["rank"] == 1
 
 
 def test_ranks_on_one_device_are_added_up(run, tmp_path):
     recorded(run, 0, BEGUN, prediction(40 * GIB, host=0))
     recorded(run, 1, BEGUN, prediction(39 * GIB, host=0))
     for found in (overview(tmp_path)[0], overview(tmp_path, rank=1)[0]):
-        assert found["prediction"]["fit"] == "too close to call"
-        (device,) = found["prediction"]["devices"]
-        assert device["needed_low_bytes"] == 79 * GIB + 2 * CONTEXT.low
-        assert device["needed_high_bytes"] == 79 * GIB + 2 * CONTEXT.high
+        assert found["prediction"]["fit"] == "too close to say"
+        *_, others, needed = found["prediction"]["rows"]
+        assert (others["label"], others["mark"]) == ("Other ranks", "estimated")
+        low, high = 79 * GIB + 2 * CONTEXT.low, 79 * GIB + 2 * CONTEXT.high
+        assert ends(needed) == (low, high)
     recorded(run, 1, BEGUN, prediction(39 * GIB, host=1), attempt=1)
     recorded(run, 0, BEGUN, prediction(40 * GIB, host=0), attempt=1)
     assert overview(tmp_path)[0]["prediction"]["fit"] == "fits"
@@ -144,7 +144,7 @@ def test_before_its_end_the_estimates_are_known_and_nothing_else(run, tmp_path):
     recorded(run, 0, BEGUN)
     found, headlines = overview(tmp_path)
     assert found["prediction"]["fit"] == "cannot say"
-    assert found["prediction"]["devices"] == []
+    assert [row["label"] for row in found["prediction"]["rows"]] == [CONTEXT.name]
     assert headlines["non_torch"]["value"] == CONTEXT.high
     assert headlines["headroom"]["value"] is None
 
@@ -176,8 +176,10 @@ def test_the_report_says_the_same(run, tmp_path, capsys):
     markdown = printed("--md")
     assert "## too close to call: with the high ends" in markdown
     assert "as in --outside 1.2GiB, to decide" in markdown
-    assert "| + CUDA context and kernels | 450.00 MiB - 750.00 MiB |" in markdown
-    assert "| needed | 79.93 GiB - 80.22 GiB | of 80.00 GiB |" in markdown
-    assert "| not torch's | 450.00 MiB - 750.00 MiB, estimated | rank 0 |" in markdown
+    assert "| CUDA context and kernels | 450.00 MiB - 750.00 MiB |" in markdown
+    assert "| Needed | 79.93 GiB - 80.22 GiB | of the device's 80.0 GiB |" in markdown
+    assert (
+        "| Outside PyTorch | 450.00 MiB - 750.00 MiB, estimated | rank 0 |" in markdown
+    )
     (plain,) = json.loads(printed("--json"))["runs"]
     assert plain["overview"]["prediction"] == overview(tmp_path)[0]["prediction"]

@@ -10,26 +10,33 @@ import type {
   RunSummary,
 } from "../../api/types.gen";
 import type { SvgNode } from "../../widgets/export/svg";
+import { sortedRows } from "../../model/shown_rows";
+import { tableOf } from "../../widgets/row_table/columns";
+import { readState, writeState } from "../shared/page_state";
 import { bytesAt, curveOf, overlayNodes } from "./charts/overlay";
-import { readCompare } from "./params";
-import { lineOf, rankOrder, ranksTable, rankStrip } from "./ranks";
-import { chosenRows, comparedStacks, rowsOf, rowsTable } from "./rows/rows";
+import { waterfallNodes, waterfallSteps } from "./charts/waterfall";
+import { differenceColumns, wantedRows } from "./difference_rows";
 import { changePercent, differenceTable } from "./difference_table";
 import { groupsOf, partsOf, type Parts } from "./groups";
-import { namedMoments, otherHistory, runBefore } from "./sides";
-import { waterfallNodes, waterfallSteps } from "./charts/waterfall";
+import { COMPARE } from "./params";
+import { lineOf, rankColumns, rankOrder } from "./ranks_part";
+import { comparedBy } from "./rows";
+import { historyOfA, namedMoments, runBefore } from "./sides";
 
-const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-function side(activeBytes: number): CompareSide {
-  return { activeBytes, moment: { moment: 3, step: null } } as unknown as CompareSide;
+function side(words: string): CompareSide {
+  return { words, moment: { moment: 3 } } as unknown as CompareSide;
 }
 
 /** Two stacks of both sides, one that only A has and one that only B has. */
 const ANSWER: CompareResponse = {
-  a: side(6 * GIB),
-  b: side(8 * GIB),
+  a: side("event 3"),
+  b: side("event 9"),
+  sentence: "B holds 2.00 GiB more than A (+33.3 %).",
+  figures: [
+    { label: "Live", hint: "", note: "", unit: "bytes", a: 6 * GIB, b: 8 * GIB },
+  ],
   categories: ["param", "activation"],
   tables: [
     {
@@ -42,7 +49,7 @@ const ANSWER: CompareResponse = {
     },
     {
       by: "size",
-      labels: [String(2 * MIB)],
+      labels: ["2 MiB to 4 MiB"],
       aBytes: Float64Array.of(1),
       bBytes: Float64Array.of(2),
       aBlocks: Int32Array.of(1),
@@ -73,32 +80,44 @@ function textsOf(nodes: readonly SvgNode[]): string {
   return texts.filter((one) => typeof one === "string").join(" | ");
 }
 
-const CHANGE = { key: "change", descending: true };
-
 describe("the rows of a comparison", () => {
-  const stacks = comparedStacks(ANSWER);
-  const rows = rowsOf(ANSWER, stacks, "stack");
+  const rows = comparedBy(ANSWER, "stack");
+  const all = [0, 1, 2];
 
   it("name the line and who called it", () => {
-    expect(rows.labels[0]).toContain("model.py:3");
-    expect(rows.labels[0]).toContain("←");
-    expect(rows.titles[0]).toContain("/me/model.py:9 in main");
+    expect(rows.names[0]).toContain("model.py:3");
+    expect(rows.names[0]).toContain("←");
+    expect(rows.texts[0]).toContain("/me/model.py:9 in main");
   });
 
-  it("are those of the side asked for", () => {
-    const of = (only: "all" | "a" | "b"): number[] => [
-      ...chosenRows(rows, { only, find: "", sort: CHANGE }),
-    ];
-    expect(of("all")).toEqual([1, 2, 0]);
+  it("are those of the side asked for, or that hold the words", () => {
+    const of = (only: "all" | "a" | "b", find = "") =>
+      wantedRows(rows, all, { only, find });
+    expect(of("all")).toEqual(all);
     expect(of("a")).toEqual([1]);
     expect(of("b")).toEqual([2]);
+    expect(of("all", "MAIN model")).toEqual([0, 2]);
   });
 
-  it("are found by any of their words, and sorted by what is asked", () => {
-    const find = "MAIN model";
-    expect([...chosenRows(rows, { only: "all", find, sort: CHANGE })]).toEqual([2, 0]);
-    const sort = { key: "percent", descending: true };
-    expect([...chosenRows(rows, { only: "all", find: "", sort })]).toEqual([2, 0, 1]);
+  it("stand by the size of their difference, and say its share", () => {
+    const columns = differenceColumns(rows, { theme: "light", byteUnit: "auto" });
+    const by = (key: string) => columns.find((one) => one.key === key);
+    expect(sortedRows(3, by("change")?.values, true)).toEqual([1, 2, 0]);
+    expect(sortedRows(3, by("percent")?.values, true)).toEqual([2, 0, 1]);
+    expect(all.map((row) => by("percent")?.cell(row).text)).toEqual([
+      "+300 %",
+      "gone",
+      "new",
+    ]);
+    expect(by("a")?.cell(2).text).toBe("–");
+    const { columns: sent } = tableOf(columns, [1, 0]);
+    expect(sent.map(({ name }) => name)).toEqual([
+      "stack",
+      "a_bytes",
+      "b_bytes",
+      "difference_bytes",
+    ]);
+    expect(sent[3]?.values).toEqual(Float64Array.of(-5 * GIB, 3 * GIB));
   });
 
   it("say how much more it is, where that means something", () => {
@@ -107,15 +126,10 @@ describe("the rows of a comparison", () => {
     expect(changePercent(0, 5)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("read sizes and categories as words, and leave as a table", () => {
-    expect(rowsOf(ANSWER, stacks, "size").labels).toEqual(["2 MiB to 4 MiB"]);
-    expect(rowsOf(ANSWER, stacks, "category").labels).toEqual([
-      "Activations",
-      "Params",
-    ]);
-    expect(rowsOf(ANSWER, stacks, "module").labels).toEqual([]);
-    const table = rowsTable(rows, [1, 0], "stack");
-    expect(table.columns[3]?.values).toEqual(Float64Array.of(-5 * GIB, 3 * GIB));
+  it("read categories as words, and are none without their table", () => {
+    expect(comparedBy(ANSWER, "size").names).toEqual(["2 MiB to 4 MiB"]);
+    expect(comparedBy(ANSWER, "category").names).toEqual(["Activations", "Params"]);
+    expect(comparedBy(ANSWER, "module").names).toEqual([]);
   });
 });
 
@@ -179,14 +193,13 @@ describe("the numbers of two runs", () => {
     sentence: "This run peaks 4.00 GiB lower than exp-1.",
     figures: [
       {
-        key: "peak_allocated",
-        unit: "bytes",
-        a: 40 * GIB,
-        b: 36 * GIB,
-        aRank: 2,
-        bRank: 5,
+        ...{ label: "Peak", hint: "", note: "· rank 2 → 5", unit: "bytes" },
+        ...{ a: 40 * GIB, b: 36 * GIB },
       },
-      { key: "growth", unit: "bytes_per_step", a: 0, b: null, aRank: 1, bRank: null },
+      {
+        ...{ label: "Growth per step", hint: "", note: "· rank 1", unit: "bytes" },
+        ...{ a: 0, b: null },
+      },
     ],
     tables: [
       {
@@ -229,6 +242,7 @@ describe("the run before", () => {
     runOf("exp-9", 3),
     runOf("base", 4),
     runOf("trace", 1, "traces"),
+    runOf("trace-2", 2, "traces"),
     runOf("exp-2", 1),
   ];
   const before = (name: string): string | undefined => {
@@ -240,7 +254,8 @@ describe("the run before", () => {
     expect(before("exp-10")).toBe("exp-9");
     expect(before("base")).toBe("exp-9");
     expect(before("exp-2")).toBe("exp-9");
-    expect(before("trace")).toBeUndefined();
+    expect(before("trace")).toBe("trace-2");
+    expect(before("trace-2")).toBe("trace");
     const alone = runOf("alone", 1);
     expect(runBefore([alone], alone)).toBeNull();
   });
@@ -299,37 +314,42 @@ describe("the sides", () => {
   const list = { histories, default: "y" } as unknown as HistoriesResponse;
 
   it("begin with the rank's history before, else with a near one", () => {
-    expect(otherHistory(list, "z", true)).toBe("x");
-    expect(otherHistory(list, "w", true)).toBe("y");
-    expect(otherHistory(list, "x", true)).toBe("y");
-    expect(otherHistory(list, "z", false)).toBe("y");
+    expect(historyOfA(list, "", "z")).toBe("x");
+    expect(historyOfA(list, "", "w")).toBe("y");
+    expect(historyOfA(list, "", "x")).toBe("z");
+    expect(historyOfA(list, "", null)).toBe("y");
     const alone = { ...list, histories: list.histories.slice(0, 1) };
-    expect(otherHistory(alone, "x", true)).toBe("x");
+    expect(historyOfA(alone, "", "x")).toBe("x");
   });
 
   it("offer peak, errors and the end", () =>
-    expect(namedMoments(device(100, [1])).map(({ value }) => value)).toEqual([
+    expect(namedMoments(device(100, [1])).map(([value]) => value)).toEqual([
       "",
       "7",
       "99",
     ]));
 
   it("come from the URL", () => {
-    const params = readCompare(
-      new Map([
-        ["history", "h"],
-        ["a_moment", "12"],
-        ["by", "nonsense"],
-        ["match", "function"],
-        ["part", "ranks"],
-      ]),
-    );
+    const words = new Map([
+      ["history", "h"],
+      ["a_moment", "-1"],
+      ["by", "nonsense"],
+      ["match", "function"],
+      ["part", "ranks"],
+    ]);
+    const params = readState(COMPARE, words);
     expect(params).toMatchObject({
       part: "ranks",
       match: "function",
       rows: "line",
-      a: { history: "", moment: 12 },
+      a: { history: "", moment: -1 },
       b: { history: "h", moment: null },
+    });
+    expect(writeState(COMPARE, { b: { ...params.b, device: 2 } })).toEqual({
+      history: "h",
+      history_device: "2",
+      moment: null,
+      source: null,
     });
   });
 });
@@ -361,11 +381,10 @@ describe("all ranks", () => {
     expect([...rankOrder(answer, "rank")]).toEqual([0, 1, 2]);
   });
 
-  it("make a strip, a row for each line, and a table", () => {
-    expect([...rankStrip(answer).peakBytes]).toEqual([5, NaN, 9]);
+  it("make a table, and a row for each line", () => {
     expect([...lineOf(answer, 1)]).toEqual([4, NaN, 6]);
-    const table = ranksTable(answer, [2, 0]);
+    const columns = rankColumns(answer, { theme: "light", byteUnit: "auto" });
+    const table = tableOf(columns, [2, 0]);
     expect(table.columns[2]?.values).toEqual(Float64Array.of(2, -2));
-    expect(table.columns.at(-1)?.values).toEqual(Float64Array.of(6, 4));
   });
 });

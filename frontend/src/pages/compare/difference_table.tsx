@@ -1,26 +1,22 @@
 /** Numbers of A and B beside each other: their difference, its share, and which way. */
 
-import type { ComponentChildren } from "preact";
-import type { Unit } from "../../api/types.gen";
+import type { ComparedNumber } from "../../api/types.gen";
 import { threeDigits, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { divergingColours } from "../../model/category";
 import type { Table } from "../../model/table";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
+import { longestOf } from "../../widgets/row_table/columns";
 
-/** null: unknown. */
-type Known = number | null;
-
-export interface DifferenceRow {
-  readonly label: string;
+export interface DifferenceRow extends Pick<
+  ComparedNumber,
+  "label" | "unit" | "a" | "b"
+> {
   readonly hint?: string;
   /** Said quietly beside the label. */
   readonly note?: string;
   readonly swatch?: string;
-  readonly unit: Unit;
-  readonly a: Known;
-  readonly b: Known;
 }
 
 export interface DifferenceGroup {
@@ -44,7 +40,7 @@ export function percentText(a: number, b: number): string {
   return `${percent > 0 ? "+" : ""}${threeDigits(percent)} %`;
 }
 
-function changeOf({ a, b }: Pick<DifferenceRow, "a" | "b">): Known {
+function changeOf({ a, b }: DifferenceRow): number | null {
   return a === null || b === null ? null : b - a;
 }
 
@@ -57,19 +53,16 @@ export function DifferenceTable(props: {
   readonly byteUnit: ByteUnit;
 }) {
   const { label, groups, names, theme, byteUnit } = props;
-  const side = (letter: "A" | "B", name: string | undefined): ComponentChildren => (
-    <th scope="col" class="num" title={name}>
-      {letter}
-      {name !== undefined && <span class="quiet"> {name}</span>}
-    </th>
-  );
   return (
-    <table class="difference-table" aria-label={label}>
+    <table class="data-table difference-table" aria-label={label}>
       <thead>
         <tr>
           <th scope="col">{groups[0]?.title}</th>
-          {side("A", names?.[0])}
-          {side("B", names?.[1])}
+          {["A", "B"].map((letter, side) => (
+            <th key={letter} scope="col" class="num" title={names?.[side]}>
+              {letter} <span class="quiet">{names?.[side]}</span>
+            </th>
+          ))}
           <th scope="col" class="num">
             B − A
           </th>
@@ -78,16 +71,13 @@ export function DifferenceTable(props: {
         </tr>
       </thead>
       {groups.map(({ title, note, mixed, rows }, at) => {
-        const most = rows.reduce(
-          (high, row) => Math.max(high, Math.abs(changeOf(row) ?? 0)),
-          0,
-        );
+        const most = longestOf(rows.map((row) => changeOf(row) ?? 0));
         return (
           <tbody key={title}>
             {at > 0 && (
               <tr class="difference-group">
                 <th colSpan={6} scope="rowgroup">
-                  {title} {note !== undefined && <span class="quiet">{note}</span>}
+                  {title} <span class="quiet">{note}</span>
                 </th>
               </tr>
             )}
@@ -95,11 +85,7 @@ export function DifferenceTable(props: {
               <Row
                 key={row.label}
                 row={row}
-                full={
-                  mixed === true
-                    ? Math.max(Math.abs(row.a ?? 0), Math.abs(row.b ?? 0))
-                    : most
-                }
+                full={mixed === true ? longestOf([row.a ?? 0, row.b ?? 0]) : most}
                 theme={theme}
                 byteUnit={byteUnit}
               />
@@ -118,63 +104,46 @@ function Row(props: {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }) {
-  const { row, full, theme, byteUnit } = props;
-  const { unit, a, b } = row;
+  const { row, full, byteUnit } = props;
+  const { label, hint, note, swatch, unit, a, b } = row;
   const by = changeOf(row);
-  const value = (one: Known): ComponentChildren => (
-    <td class="num" title={formatExact(one, unit)}>
-      {formatQuantity(one, unit, byteUnit)}
-    </td>
-  );
+  const [less, more] = divergingColours(props.theme);
+  const half = full > 0 ? Math.min(50, (50 * Math.abs(by ?? 0)) / full) : 0;
   return (
     <tr>
-      <th scope="row" title={row.hint ?? row.label}>
-        {row.swatch !== undefined && (
-          <span class="swatch" style={{ background: row.swatch }} />
-        )}
-        {row.swatch !== undefined && " "}
-        {row.label}
-        {row.note !== undefined && <span class="quiet"> {row.note}</span>}
+      <th scope="row" title={hint === undefined || hint === "" ? label : hint}>
+        {swatch !== undefined && <span class="swatch" style={{ background: swatch }} />}{" "}
+        {label} <span class="quiet">{note}</span>
       </th>
-      {value(a)}
-      {value(b)}
+      {[a, b].map((one, side) => (
+        <td key={side} class="num" title={formatExact(one, unit)}>
+          {formatQuantity(one, unit, byteUnit)}
+        </td>
+      ))}
       <td class="num" title={formatSignedExact(by, unit)}>
         <b>{formatSigned(by, unit, byteUnit)}</b>
       </td>
       <td class="num quiet">{a === null || b === null ? "" : percentText(a, b)}</td>
       <td class="difference-bar">
-        <Bar by={by ?? 0} full={full} theme={theme} />
+        {/* Left and blue for less, right and orange for more. */}
+        <span>
+          <i
+            style={{
+              left: `${(by ?? 0) < 0 ? 50 - half : 50}%`,
+              width: `${half}%`,
+              background: (by ?? 0) < 0 ? less : more,
+            }}
+          />
+        </span>
       </td>
     </tr>
-  );
-}
-
-/** Left and blue for less, right and orange for more. */
-function Bar(props: {
-  readonly by: number;
-  readonly full: number;
-  readonly theme: Theme;
-}) {
-  const { by, full } = props;
-  const [less, more] = divergingColours(props.theme);
-  const half = full > 0 ? Math.min(50, (50 * Math.abs(by)) / full) : 0;
-  return (
-    <span>
-      <i
-        style={{
-          left: `${by < 0 ? 50 - half : 50}%`,
-          width: `${half}%`,
-          background: by < 0 ? less : more,
-        }}
-      />
-    </span>
   );
 }
 
 /** The same as a file has it. */
 export function differenceTable(groups: readonly DifferenceGroup[]): Table {
   const rows = groups.flatMap((group) => group.rows.map((row) => ({ group, row })));
-  const numbers = (of: (row: DifferenceRow) => Known): Float64Array =>
+  const numbers = (of: (row: DifferenceRow) => number | null): Float64Array =>
     Float64Array.from(rows, ({ row }) => of(row) ?? NaN);
   const words = (of: (one: (typeof rows)[number]) => string): string[] => rows.map(of);
   return {

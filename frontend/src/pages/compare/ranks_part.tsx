@@ -5,52 +5,54 @@ import type { RankHistoriesResponse, RankHistory } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
+import { sortedRows } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { ExportMenu } from "../../widgets/export/export_menu";
-import type { ExportSource } from "../../widgets/export/source";
-import { RankBars } from "../../widgets/rank_bars/rank_bars";
-import {
-  RowTable,
-  type RowCell,
-  type RowColumn,
-} from "../../widgets/row_table/row_table";
+import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
 import {
   barOf,
   bytesCell,
   countCell,
   longestOf,
   numberColumn,
+  tableOf,
+  textColumn,
 } from "../../widgets/row_table/columns";
+import {
+  RowTable,
+  type RowCell,
+  type RowColumn,
+} from "../../widgets/row_table/row_table";
 import { useSort } from "../../widgets/row_table/use_sort";
 import { Nothing, Waiting } from "../../widgets/state/state";
-import { Segmented } from "../shared/controls/choices";
 import { NoHistory } from "../memory/history/opening";
 import { chosenHistory } from "../memory/history/use_history";
+import { Segmented } from "../shared/controls/choices";
 import type { ViewProps } from "../shared/view_props";
 import { LineHeat } from "./charts/line_heat";
-import { rankOrder, ranksTable, rankStrip } from "./ranks";
+import { useTableExport } from "./difference_rows";
+import { keysOf, type PartProps } from "./params";
 
 const READING_POLL_MS = 700;
 const RESTING_POLL_MS = 20_000;
 const BARS_PX = 150;
 const TABLE_PX = 340;
+const BY_PEAK = { key: "peak", descending: true };
 
-export interface RanksPartProps {
-  readonly view: ViewProps;
-  readonly history: string;
-  readonly exporter: { current: ExportSource | null };
-}
+const ORDER_WORDS = {
+  rank: ["By rank", "In order of ranks"],
+  peak: ["By peak", "Highest first"],
+} as const;
 
-export function RanksPart({ view, history, exporter }: RanksPartProps) {
+export function RanksPart({ view, params }: PartProps) {
   const [pollMs, setPollMs] = useState(READING_POLL_MS);
   const run = view.run.id;
   const list = useLive(view.client, "histories", { run }, view.pollMs);
-  const id = list.data === null ? "" : chosenHistory(list.data, history);
+  const id = list.data === null ? "" : chosenHistory(list.data, params.b.history);
   const query = id === "" ? null : { run, history: id };
   const live = useLive(view.client, "rank_histories", query, pollMs);
   const { data } = live;
-  const error = list.error ?? live.error;
   const wanted = data?.stillReading === false ? RESTING_POLL_MS : READING_POLL_MS;
   if (wanted !== pollMs) setPollMs(wanted);
   if (list.data?.histories.length === 0) {
@@ -60,7 +62,11 @@ export function RanksPart({ view, history, exporter }: RanksPartProps) {
   }
   return (
     <>
-      <Waiting error={error} hasContent={data !== null} blocksPx={[480]} />
+      <Waiting
+        error={list.error ?? live.error}
+        hasContent={data !== null}
+        blocksPx={[480]}
+      />
       {data?.ranks.length === 0 && (
         <Nothing title="No history has a known rank">
           <p>
@@ -69,49 +75,47 @@ export function RanksPart({ view, history, exporter }: RanksPartProps) {
           </p>
         </Nothing>
       )}
-      {data !== null && data.ranks.length > 0 && (
-        <Ranks view={view} answer={data} exporter={exporter} />
-      )}
+      {data !== null && data.ranks.length > 0 && <Ranks view={view} answer={data} />}
     </>
   );
 }
 
-function Ranks({
-  view,
-  answer,
-  exporter,
-}: {
+function Ranks(props: {
   readonly view: ViewProps;
   readonly answer: RankHistoriesResponse;
-  readonly exporter: { current: ExportSource | null };
 }) {
+  const { view, answer } = props;
   const { theme, byteUnit } = view;
+  const { ranks } = answer;
   const [word, setWord] = useState<string | null>(null);
-  const columns = useMemo(
-    () => columnsOf(answer, theme, byteUnit),
-    [answer, theme, byteUnit],
-  );
-  const num = answer.ranks.length;
+  const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
+  const columns = useMemo(() => rankColumns(answer, view), [answer, theme, byteUnit]);
   const { rows, ...sorting } = useSort(
     columns,
-    num,
+    ranks.length,
     BY_PEAK,
     word ?? undefined,
     setWord,
   );
-  const strip = useMemo(() => rankStrip(answer), [answer]);
-  const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
-  const { ranks, numRanks, numReady, stillReading, medianHistoryPeakBytes } = answer;
-  const source: ExportSource = {
+  const strip = useMemo(
+    () => ({
+      ...stripOfValues(
+        Int32Array.from(ranksOf(answer)),
+        numbersOf(answer, (one) => one.peakActiveBytes),
+      ),
+      numOoms: numbersOf(answer, (one) => one.numOoms),
+    }),
+    [answer],
+  );
+  const source = useTableExport(view, "table of ranks", {
     origin: originOf(view.run),
     name: "ranks",
-    table: () => ranksTable(answer, rows),
+    table: () => tableOf([...columns, ...lineColumns(answer)], rows),
     about: () => ({
       title: answer.title,
-      median_history_peak_bytes: medianHistoryPeakBytes,
+      median_history_peak_bytes: answer.medianHistoryPeakBytes,
     }),
-  };
-  exporter.current = source;
+  });
   const open = (row: number): void => {
     const one = ranks[row];
     if (one === undefined) return;
@@ -123,33 +127,19 @@ function Ranks({
       part: null,
     });
   };
-  const failed = ranks.filter(({ problem }) => problem !== "").length;
   return (
     <>
       <p class="compare-sentence" role="status">
-        <strong>{sentence(answer, byteUnit)}</strong>{" "}
-        <span class="quiet">
-          {answer.title !== "" && `${answer.title} · `}
-          {formatInteger(numReady)} of {formatInteger(ranks.length)} ranks read
-          {numRanks > ranks.length && `, spread over all ${formatInteger(numRanks)}`}
-          {view.run.numRanks > numRanks &&
-            `; the other ${formatInteger(view.run.numRanks - numRanks)} of the run have no history`}
-          {stillReading && "; the rest is being opened"}
-          {failed > 0 && `; ${formatInteger(failed)} cannot be opened`}
-        </span>
+        <strong>{answer.sentence}</strong> <span class="quiet">{answer.note}</span>
       </p>
       <section aria-label="Peaks of all ranks">
         <div class="panel-head">
           <h2>Peak of live memory in each rank’s history</h2>
           <Segmented
             label="Order of the bars"
-            options={["rank", "peak"] as const}
+            options={keysOf(ORDER_WORDS)}
             chosen={barOrder}
-            words={(one) =>
-              one === "rank"
-                ? ["By rank", "In order of ranks"]
-                : ["By peak", "Highest first"]
-            }
+            words={(one) => ORDER_WORDS[one]}
             onChoose={setBarOrder}
           />
         </div>
@@ -159,15 +149,17 @@ function Ranks({
           order={barOrder}
           rank={null}
           filter={null}
-          facts={(i) => {
-            const one = ranks[i];
-            if (one === undefined) return [];
-            return [
-              ["peak of its history", formatBytes(one.peakActiveBytes, byteUnit)],
-              ["fragmentation", formatBytes(one.fragmentationBytes, byteUnit)],
-              ["holds most", one.topLabel],
-            ];
-          }}
+          facts={(i) => [
+            [
+              "peak of its history",
+              formatBytes(ranks[i]?.peakActiveBytes ?? null, byteUnit),
+            ],
+            [
+              "fragmentation",
+              formatBytes(ranks[i]?.fragmentationBytes ?? null, byteUnit),
+            ],
+            ["holds most", ranks[i]?.topLabel ?? ""],
+          ]}
           onPick={(rank) => open(ranks.findIndex((one) => one.rank === rank))}
           theme={theme}
           byteUnit={byteUnit}
@@ -185,7 +177,6 @@ function Ranks({
           label="Ranks"
           columns={columns}
           rows={rows}
-          selected={null}
           onSelect={open}
           {...sorting}
           empty="No rank."
@@ -203,131 +194,133 @@ function Ranks({
   );
 }
 
-const BY_PEAK = { key: "peak", descending: true };
-
-/** Who stands out, in one sentence. */
-function sentence(
-  { ranks, medianHistoryPeakBytes, numReady, stillReading }: RankHistoriesResponse,
-  byteUnit: ViewProps["byteUnit"],
-): string {
-  if (numReady === 0 || medianHistoryPeakBytes === null) return "No rank is read yet";
-  const known = ranks.filter((one) => one.peakActiveBytes !== null);
-  const top = known.reduce((best, one) =>
-    (one.peakActiveBytes ?? 0) > (best.peakActiveBytes ?? 0) ? one : best,
+/** Rows in order; ranks that are not read yet go last, whichever way it is. */
+export function rankOrder(
+  { ranks }: Pick<RankHistoriesResponse, "ranks">,
+  by: keyof typeof ORDER_WORDS,
+): Int32Array {
+  const values = ranks.map((one) =>
+    by === "rank" ? one.rank : (one.peakActiveBytes ?? NaN),
   );
-  const by = (top.peakActiveBytes ?? 0) - medianHistoryPeakBytes;
-  const peak = formatBytes(top.peakActiveBytes, byteUnit);
-  const ooms = known.filter((one) => (one.numOoms ?? 0) > 0).map(({ rank }) => rank);
-  const failed =
-    ooms.length === 0
-      ? ""
-      : ooms.length === 1
-        ? `; rank ${ooms[0] ?? 0} ran out of memory`
-        : `; ${formatInteger(ooms.length)} ranks ran out of memory`;
-  const start = stillReading ? "So far: " : "";
-  const all = `${formatInteger(numReady)} histories`;
-  if (by <= 0.005 * medianHistoryPeakBytes)
-    return `${start}${all} peak at about ${peak}${failed}`;
-  return `${start}the history of rank ${top.rank} peaks at ${peak}, ${formatBytes(by, byteUnit)} above the median of ${all}${failed}`.replace(
-    /^t/,
-    "T",
-  );
+  return Int32Array.from(sortedRows(ranks.length, values, by === "peak"));
 }
 
-function columnsOf(
+function numbersOf(
+  { ranks }: Pick<RankHistoriesResponse, "ranks">,
+  of: (one: RankHistory) => number | null,
+): Float64Array {
+  return Float64Array.from(ranks, (one) => of(one) ?? NaN);
+}
+
+function ranksOf(answer: RankHistoriesResponse): Float64Array {
+  return numbersOf(answer, ({ rank }) => rank);
+}
+
+/** The row of the heat table that holds a line's bytes in every rank. */
+export function lineOf(
+  { lineBytes, ranks }: Pick<RankHistoriesResponse, "lineBytes" | "ranks">,
+  line: number,
+): Float64Array {
+  return lineBytes.subarray(line * ranks.length, (line + 1) * ranks.length);
+}
+
+/** What files have besides the table: every line's bytes. */
+function lineColumns(answer: RankHistoriesResponse) {
+  return answer.lines.map((line, at) => ({
+    key: `${line} (bytes)`,
+    values: lineOf(answer, at),
+  }));
+}
+
+type Read = (one: RankHistory) => number | null;
+
+/** Key, title, name in files, help and number. */
+const BYTES: readonly (readonly [string, string, string, string, Read])[] = [
+  [
+    ...(["peak", "Peak", "history_peak_active_bytes"] as const),
+    "Highest live bytes in the history, which shows a few steps of the run",
+    (one) => one.peakActiveBytes,
+  ],
+  ["reserved", "Reserved", "reserved_bytes", "At the peak", (one) => one.reservedBytes],
+  [
+    ...(["fragmentation", "Fragmentation", "fragmentation_bytes"] as const),
+    "Reserved less live bytes, at the peak",
+    (one) => one.fragmentationBytes,
+  ],
+  [
+    ...(["top", "Holds most", "top_bytes"] as const),
+    "Bytes of the line that holds most",
+    (one) => one.topBytes,
+  ],
+];
+
+export function rankColumns(
   answer: RankHistoriesResponse,
-  theme: ViewProps["theme"],
-  byteUnit: ViewProps["byteUnit"],
+  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
 ): readonly RowColumn[] {
   const { ranks, medianHistoryPeakBytes: median } = answer;
   const [less, more] = divergingColours(theme);
-  const of = (read: (one: RankHistory) => number | null): Float64Array =>
-    Float64Array.from(ranks, (one) => read(one) ?? NaN);
-  const beyond = of(({ peakActiveBytes: peak }) =>
-    peak === null || median === null ? null : peak - median,
-  );
-  const farthest = longestOf(beyond.filter(Number.isFinite));
-  const bytes = (
+  const number = (
     key: string,
     title: string,
-    hint: string,
-    read: (one: RankHistory) => number | null,
-  ): RowColumn =>
-    numberColumn(
-      key,
-      title,
-      "100px",
-      of(read),
-      (one) => bytesCell(one, byteUnit),
-      hint,
-    );
-  const delta = (by: number): RowCell =>
-    Number.isNaN(by)
-      ? { text: "–" }
-      : {
-          text: formatSigned(by, "bytes", byteUnit),
-          title: formatSignedExact(by, "bytes"),
-          bar: barOf(Math.abs(by), farthest, by > 0 ? more : less),
-        };
+    name: string,
+    values: Float64Array,
+    cell: (value: number) => RowCell,
+    hint?: string,
+  ): RowColumn => ({
+    ...numberColumn(key, title, "104px", values, cell, hint),
+    exported: { name, values },
+  });
+  const peaks = numbersOf(answer, (one) => one.peakActiveBytes);
+  const beyond = peaks.map((peak) => peak - (median ?? NaN));
+  const farthest = longestOf(beyond.filter(Number.isFinite));
+  const delta = (by: number): RowCell => ({
+    text: formatSigned(by, "bytes", byteUnit),
+    title: formatSignedExact(by, "bytes"),
+    ...(by === 0 || Number.isNaN(by)
+      ? {}
+      : { bar: barOf(Math.abs(by), farthest, by > 0 ? more : less) }),
+  });
   const ooms = (num: number): RowCell => ({
     text: Number.isNaN(num) ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
   });
-  return [
-    {
-      ...numberColumn(
-        "rank",
-        "Rank",
-        "56px",
-        of(({ rank }) => rank),
-        countCell,
-      ),
-      ascends: true,
-    },
-    bytes(
-      "peak",
-      "Peak",
-      "Highest live bytes in the history, which shows a few steps of the run",
-      (one) => one.peakActiveBytes,
+  const [peak, ...others] = BYTES.map(([key, title, name, hint, read]) =>
+    number(
+      key,
+      title,
+      name,
+      numbersOf(answer, read),
+      (one) => bytesCell(one, byteUnit),
+      hint,
     ),
-    numberColumn(
-      "delta",
-      "From the median",
-      "120px",
+  );
+  const all = [
+    { ...number("rank", "Rank", "rank", ranksOf(answer), countCell), ascends: true },
+    peak,
+    number(
+      ...(["delta", "From the median"] as const),
+      "difference_from_median_of_histories_bytes",
       beyond,
       delta,
       "Of the histories that are read",
     ),
-    bytes("reserved", "Reserved", "At the peak", (one) => one.reservedBytes),
-    bytes(
-      "fragmentation",
-      "Fragmentation",
-      "Reserved less live bytes, at the peak",
-      (one) => one.fragmentationBytes,
-    ),
-    bytes(
-      "top",
-      "Holds most",
-      "Bytes of the line that holds most",
-      (one) => one.topBytes,
-    ),
-    {
-      key: "line",
-      title: "At line",
-      numeric: false,
-      width: "minmax(140px, 1fr)",
-      cell: (row) => {
-        const one = ranks[row];
-        if (one === undefined) return { text: "" };
-        if (one.problem !== "") return { text: one.problem };
-        return { text: one.state === "ready" ? one.topLabel : "being opened…" };
+    ...others,
+    textColumn(
+      "top_holder",
+      "At line",
+      "minmax(140px, 1fr)",
+      ranks.map(({ topLabel }) => topLabel),
+      undefined,
+      (text, row) => {
+        const { problem = "", state = "closed" } = ranks[row] ?? {};
+        return { text: problem || (state === "ready" ? text : "being opened…") };
       },
-    },
-    numberColumn(
-      "ooms",
-      "Out of memory",
-      "104px",
-      of(({ numOoms }) => numOoms),
+    ),
+    number(
+      ...(["ooms", "Out of memory", "num_ooms"] as const),
+      numbersOf(answer, (one) => one.numOoms),
       ooms,
     ),
   ];
+  return all.filter((one) => one !== undefined);
 }

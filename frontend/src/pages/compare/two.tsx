@@ -7,10 +7,8 @@ import type {
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { useOnce } from "../../api/use_once";
-import { formatBytes } from "../../base/bytes";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
-import type { ExportSource } from "../../widgets/export/source";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { Failure, Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { NoHistory, Opening, OpeningFailed } from "../memory/history/opening";
@@ -20,67 +18,63 @@ import {
   useHistory,
   type FollowedHistory,
 } from "../memory/history/use_history";
-import type { ViewProps } from "../shared/view_props";
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
 import { Waterfall } from "./charts/waterfall_part";
-import { DifferenceTable, differenceTable, percentText } from "./difference_table";
-import { groupsOf, momentWords, partsOf } from "./groups";
-import { SAME_RUN } from "../memory/history/params";
-import type { CompareParams } from "./params";
-import { Rows } from "./rows/part";
-import { SideBar } from "./side_bar";
-import { lastMoment, otherHistory, useOtherRun } from "./sides";
-
-interface TwoProps {
-  readonly view: ViewProps;
-  readonly params: CompareParams;
-  readonly exporter: { current: ExportSource | null };
-}
+import { useTableExport } from "./difference_rows";
+import { DifferenceTable, differenceTable } from "./difference_table";
+import { groupsOf, partsOf } from "./groups";
+import type { PartProps } from "./params";
+import { MomentRows } from "./rows";
+import {
+  historyOfA,
+  HistorySide,
+  lastMoment,
+  RankChoice,
+  SideFrame,
+  useOtherRun,
+} from "./sides";
 
 /** What the parts of a difference of two moments share. */
-export interface DifferenceProps extends TwoProps {
+export interface DifferenceProps extends PartProps {
   readonly answer: CompareResponse;
   readonly a: HistoryDevice;
   readonly b: HistoryDevice;
 }
 
-export function Two({ view, params, exporter }: TwoProps) {
-  const { client, run, byteUnit, setParams, pollMs } = view;
-  const other = useOtherRun(view, params.aRun, "before");
+export function Two(part: PartProps) {
+  const { view, params, change } = part;
+  const { client, run, byteUnit, pollMs } = view;
+  const bRank = view.ranks.rank;
+  const ofB = { run: run.id, rank: bRank };
+  const bList = useLive(client, "histories", ofB, pollMs);
+  // A recording has numbers of its own; a file is first set against its neighbours.
+  const hasOthers =
+    run.madeOf !== "recording" && (bList.data?.histories.length ?? 2) > 1;
+  const other = useOtherRun(part, hasOthers);
   const aRun = other.run;
   const sameRun = aRun?.id === run.id;
-  const bRank = view.ranks.rank;
   const aRank =
-    params.aRank === "all" ? null : (params.aRank ?? (sameRun ? null : bRank));
+    params.aRank === "" ? (sameRun ? null : bRank) : rankNamed(params.aRank);
+  const isOneList = sameRun && aRank === bRank;
+  const ofA = aRun === null || isOneList ? null : { run: aRun.id, rank: aRank };
+  const aList = useLive(client, "histories", ofA, pollMs);
   const recorded = aRun?.madeOf === "recording" && run.madeOf === "recording";
-  const asked = recorded && !(sameRun && aRank === bRank);
+  const asked = recorded && !isOneList;
   const numbers = useLive(
     client,
     "compare_runs",
     asked ? { run: aRun.id, rank: aRank, b_run: run.id, b_rank: bRank } : null,
     pollMs,
   );
-  const bList = useLive(client, "histories", { run: run.id }, pollMs);
-  const aList = useLive(
-    client,
-    "histories",
-    sameRun || aRun === null ? null : { run: aRun.id },
-    pollMs,
-  );
   const bHistories = bList.data;
-  const aHistories = sameRun
-    ? bHistories
-    : aList.data?.run.id === aRun?.id
-      ? aList.data
-      : null;
+  const known = isOneList ? bHistories : aList.data;
+  const aHistories = known?.run.id === aRun?.id ? known : null;
   const bId = bHistories === null ? "" : chosenHistory(bHistories, params.b.history);
   const aId =
     aHistories === null
       ? ""
-      : params.a.history !== ""
-        ? chosenHistory(aHistories, params.a.history)
-        : otherHistory(aHistories, bId, sameRun);
+      : historyOfA(aHistories, params.a.history, sameRun ? bId : null);
   const both = aId !== "" && bId !== "";
   const a = useHistory(client, aRun?.id ?? run.id, both ? aId : null);
   const b = useHistory(client, run.id, both ? bId : null);
@@ -114,84 +108,73 @@ export function Two({ view, params, exporter }: TwoProps) {
   const figures = asked ? numbers.data : null;
   const moments = both ? live.data : null;
   const none = aHistories?.histories.length === 0 || bHistories?.histories.length === 0;
-  const text = (value: number | null): string | null => value?.toString() ?? null;
-  const sides = (
-    <div class="compare-sides">
-      <SideBar
-        name="A"
-        runs={other.runs}
-        run={aRun ?? run}
-        onRun={(id) => {
-          const a_run = id === run.id ? SAME_RUN : id;
-          const of_run = { a_history: null, a_device: null, a_moment: null };
-          setParams({ a_run, a_rank: null, ...of_run }, "push");
-        }}
-        rank={aRank}
-        onRank={(rank) => setParams({ a_rank: rank?.toString() ?? "all" }, "push")}
-        histories={both ? aHistories : null}
-        history={aId}
-        onHistory={(a_history) =>
-          setParams({ a_history, a_device: null, a_moment: null }, "push")
-        }
-        facts={aFacts}
-        device={aDevice}
-        onDevice={(device) =>
-          setParams({ a_device: device.toString(), a_moment: null }, "push")
-        }
-        moment={aMoment}
-        onMoment={(moment) => setParams({ a_moment: text(moment), a_history: aId })}
-        byteUnit={byteUnit}
-      />
-      <SideBar
-        name="B"
-        runs={[]}
-        run={run}
-        onRun={() => undefined}
-        rank={bRank}
-        onRank={view.chooseRank}
-        histories={both ? bHistories : null}
-        history={bId}
-        onHistory={(history) => {
-          // A stays what it is, also where nobody had chosen it.
-          const a_history = aId;
-          setParams({ history, history_device: null, moment: null, a_history }, "push");
-        }}
-        facts={bFacts}
-        device={bDevice}
-        onDevice={(device) =>
-          setParams({ history_device: device.toString(), moment: null }, "push")
-        }
-        moment={params.b.moment}
-        onMoment={(moment) => setParams({ moment: text(moment), a_history: aId })}
-        byteUnit={byteUnit}
-      />
-      {sameRun && both && (
-        <ChartButton
-          label="Exchange A and B"
-          icon="swap"
-          onClick={() =>
-            setParams(
-              {
-                history: aId,
-                history_device: text(aDevice?.device ?? null),
-                moment: text(aMoment),
-                a_history: bId,
-                a_device: text(bDevice?.device ?? null),
-                a_moment: text(params.b.moment),
-              },
-              "push",
-            )
-          }
-        />
-      )}
-    </div>
-  );
   const error = numbers.error ?? bList.error ?? aList.error;
   const waits =
     (asked && numbers.data === null) || (both && moments === null && figures === null);
   return (
     <>
-      {sides}
+      <div class="compare-sides">
+        <SideFrame name="A" run={other.choice}>
+          <RankChoice
+            run={aRun ?? run}
+            rank={aRank}
+            onRank={(rank) => change({ aRank: rank?.toString() ?? "all" }, "push")}
+          />
+          <HistorySide
+            view={view}
+            name="A"
+            histories={both ? aHistories : null}
+            history={aId}
+            facts={aFacts}
+            device={aDevice}
+            moment={aMoment}
+            set={(to, how) => change({ a: { ...params.a, history: aId, ...to } }, how)}
+          />
+        </SideFrame>
+        <SideFrame name="B" run={<b>{run.name}</b>}>
+          <RankChoice run={run} rank={bRank} onRank={view.chooseRank} />
+          <HistorySide
+            view={view}
+            name="B"
+            histories={both ? bHistories : null}
+            history={bId}
+            facts={bFacts}
+            device={bDevice}
+            moment={params.b.moment}
+            set={(to, how) =>
+              // A stays what it is, also where nobody had chosen it.
+              change(
+                { b: { ...params.b, ...to }, a: { ...params.a, history: aId } },
+                how,
+              )
+            }
+          />
+        </SideFrame>
+        {sameRun && both && (
+          <ChartButton
+            label="Exchange A and B"
+            icon="swap"
+            onClick={() =>
+              change(
+                {
+                  a: {
+                    ...params.b,
+                    history: bId,
+                    device: bDevice?.device ?? null,
+                  },
+                  b: {
+                    ...params.a,
+                    history: aId,
+                    device: aDevice?.device ?? null,
+                    moment: aMoment,
+                  },
+                },
+                "push",
+              )
+            }
+          />
+        )}
+      </div>
       <Waiting error={error} hasContent={figures !== null || bHistories !== null} />
       <Way of={a} name="A" byteUnit={byteUnit} />
       {!same && <Way of={b} name="B" byteUnit={byteUnit} />}
@@ -204,7 +187,6 @@ export function Two({ view, params, exporter }: TwoProps) {
       {(figures !== null || moments !== null) && (
         <Summary
           view={view}
-          exporter={exporter}
           figures={figures}
           moments={moments}
           sameRun={sameRun}
@@ -212,24 +194,20 @@ export function Two({ view, params, exporter }: TwoProps) {
         />
       )}
       {moments !== null && aDevice !== null && bDevice !== null && (
-        <Moments
-          view={view}
-          params={params}
-          exporter={exporter}
-          answer={moments}
-          a={aDevice}
-          b={bDevice}
-        />
+        <Moments {...part} answer={moments} a={aDevice} b={bDevice} />
       )}
       {!asked && none && <Alone view={view} histories={bHistories} />}
     </>
   );
 }
 
+function rankNamed(word: string): number | null {
+  return /^\d+$/.test(word) ? Number(word) : null;
+}
+
 /** One sentence, the numbers beside each other, and the way from A to B. */
 function Summary(props: {
-  readonly view: ViewProps;
-  readonly exporter: { current: ExportSource | null };
+  readonly view: PartProps["view"];
   readonly figures: CompareRunsResponse | null;
   readonly moments: CompareResponse | null;
   readonly sameRun: boolean;
@@ -239,27 +217,27 @@ function Summary(props: {
   const { theme, byteUnit } = view;
   const groups = groupsOf(figures, moments, theme);
   const parts = partsOf(figures, moments).filter(
-    ({ a, b }) => a.length > 0 && a.every(Number.isFinite) && b.every(Number.isFinite),
+    ({ a, b }) => a.every(Number.isFinite) && b.every(Number.isFinite),
   );
-  const source: ExportSource = {
+  const sentence = figures?.sentence ?? moments?.sentence ?? "";
+  const source = useTableExport(view, "comparison", {
     origin: originOf(view.run),
     name: "comparison",
     table: () => differenceTable(groups),
     about: () => ({
       a: figures?.a.run.name ?? moments?.a.run.name ?? null,
       b: figures?.b.run.name ?? moments?.b.run.name ?? null,
-      sentence: figures?.sentence ?? null,
+      sentence,
     }),
-  };
-  props.exporter.current = source;
+  });
   return (
     <>
       <p class="compare-sentence" role="status">
-        <strong>{figures?.sentence ?? momentsSentence(moments, byteUnit)}</strong>
+        <strong>{sentence}</strong>
         {moments !== null && figures === null && (
           <span class="quiet">
             {" "}
-            A: {momentWords(moments.a)} · B: {momentWords(moments.b)}
+            A: {moments.a.words} · B: {moments.b.words}
           </span>
         )}
       </p>
@@ -289,37 +267,30 @@ function Summary(props: {
   );
 }
 
-function momentsSentence(
-  moments: CompareResponse | null,
-  byteUnit: ViewProps["byteUnit"],
-): string {
-  if (moments === null) return "";
-  const [a, b] = [moments.a.activeBytes, moments.b.activeBytes];
-  if (a === b) return "B holds as much as A.";
-  const by = formatBytes(Math.abs(b - a), byteUnit);
-  return `B holds ${by} ${b > a ? "more" : "less"} than A (${percentText(a, b)}).`;
-}
-
 /** Two moments line by line: timelines, flame graph, table. */
 function Moments(props: DifferenceProps) {
   return (
     <>
       <Overlay {...props} />
       <ChangeFlame {...props} />
-      <Rows {...props} />
+      <MomentRows {...props} />
     </>
   );
 }
 
 /** There is nothing to compare with yet. */
 function Alone(props: {
-  readonly view: ViewProps;
+  readonly view: PartProps["view"];
   readonly histories: Parameters<typeof NoHistory>[0]["histories"] | null;
 }) {
   const { view, histories } = props;
   if (view.run.madeOf !== "recording") {
     return histories === null ? null : (
-      <NoHistory histories={histories} rank={null} showAllRanks={() => undefined} />
+      <NoHistory
+        histories={histories}
+        rank={view.ranks.rank}
+        showAllRanks={() => view.chooseRank(null)}
+      />
     );
   }
   return (
@@ -333,21 +304,18 @@ function Alone(props: {
 }
 
 /** What stands in the way of a side: it is being opened, or cannot be. */
-function Way({
-  of,
-  name,
-  byteUnit,
-}: {
+function Way(props: {
   readonly of: FollowedHistory;
   readonly name: string;
-  readonly byteUnit: ViewProps["byteUnit"];
+  readonly byteUnit: PartProps["view"]["byteUnit"];
 }) {
-  const { answer, error } = of;
+  const { answer, error, again } = props.of;
   if (answer === null) {
-    return error === null ? null : <Failure failure={error} note={`Side ${name}.`} />;
+    return error === null ? null : (
+      <Failure failure={error} note={`Side ${props.name}.`} />
+    );
   }
-  if (answer.state === "failed")
-    return <OpeningFailed answer={answer} again={of.again} />;
+  if (answer.state === "failed") return <OpeningFailed answer={answer} again={again} />;
   if (answer.state === "ready") return null;
-  return <Opening answer={answer} byteUnit={byteUnit} />;
+  return <Opening answer={answer} byteUnit={props.byteUnit} />;
 }

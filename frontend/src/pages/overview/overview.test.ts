@@ -2,12 +2,39 @@ import { describe, expect, it } from "vitest";
 import { rankNotes } from "../../model/words/rank_notes";
 import { sparklinePath } from "../../widgets/sparkline/sparkline";
 import { placeBubble } from "../../widgets/tip/tip";
-import type { Finding, Recorded } from "../../api/types.gen";
-import { groupRecorded } from "./recorded_groups";
+import type { Finding, RankStrip } from "../../api/types.gen";
 import { merged } from "./overview";
 import { barFacts } from "./rank_strip";
 import { barAt, layoutStrip, orderRanks } from "../../widgets/rank_bars/layout";
-import { GIB, stripOf } from "./test_strip";
+const GIB = 1024 ** 3;
+
+function stripOf(
+  peaksGib: readonly number[],
+  changes: Partial<RankStrip> = {},
+): RankStrip {
+  const n = peaksGib.length;
+  const sorted = [...peaksGib].filter((p) => !Number.isNaN(p)).sort((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  return {
+    peakSeries: "step/allocated_peak_bytes",
+    capacityKind: "device",
+    rank: Int32Array.from(peaksGib, (_, i) => i),
+    host: new Int32Array(n),
+    peakBytes: Float64Array.from(peaksGib, (peak) => peak * GIB),
+    peakStep: new Float64Array(n).fill(7),
+    capacityBytes: new Float64Array(n).fill(80 * GIB),
+    growthBytesPerStep: new Float64Array(n),
+    numAllocRetries: new Float64Array(n),
+    numOoms: new Float64Array(n),
+    lastStep: new Float64Array(n).fill(100),
+    lost: new Uint8Array(n),
+    hosts: ["node0"],
+    medianPeakBytes: median === undefined ? null : median * GIB,
+    outliers: [],
+    numUnread: 0,
+    ...changes,
+  };
+}
 
 function ooms(n: number, ranks: readonly number[]): { readonly numOoms: Float64Array } {
   return {
@@ -107,70 +134,15 @@ describe("barFacts", () => {
       growthBytesPerStep: new Float64Array([Number.NaN]),
       numOoms: new Float64Array([Number.NaN]),
     });
-    const facts = new Map(barFacts(strip, 0, "auto"));
+    const facts = new Map(barFacts(strip, "auto")(0));
     expect(facts.get("Peak")).toBe("not recorded");
     expect([...facts.keys()]).toEqual(["Peak", "Last step"]);
   });
 
   it("says the share of the capacity and every digit", () => {
-    const facts = barFacts(stripOf([60]), 0, "auto").map(([, value]) => value);
-    expect(facts).toContain("60.0 GiB · 75 %");
-    expect(facts).toContain("64,424,509,440 bytes");
-  });
-});
-
-describe("groupRecorded", () => {
-  const source = (name: string, status: Recorded["status"], reason = ""): Recorded => ({
-    source: name,
-    status,
-    numRanks: 8,
-    reason,
-    remedy: "",
-    cost: "",
-  });
-
-  it("says equal reasons once, failures first, and loses no source", () => {
-    const { present, missing } = groupRecorded([
-      source("cpu", "off", "no"),
-      source("rss", "recorded"),
-      source("disk_io", "off", "no"),
-      source("swap", "off", "because"),
-      source("gpu", "failed", "no"),
-    ]);
-    expect(present.map((one) => one.source)).toEqual(["Process RSS at each step"]);
-    expect(missing.map((group) => group.sources)).toEqual([
-      ["GPU sensors"],
-      ["CPU", "Disk IO"],
-      ["Swap"],
-    ]);
-    expect(missing.map((group) => group.status)).toEqual(["failed", "off", "off"]);
-  });
-
-  it("shows what one rank records for its host as recorded, with the reason", () => {
-    const whole = [
-      source("cpu", "recorded"),
-      source("cpu", "off", "once for all"),
-      source("swap", "off", "by choice"),
-    ];
-    const all = groupRecorded(whole);
-    expect(all.present).toMatchObject([{ source: "CPU", elsewhere: "Once for all." }]);
-    expect(all.missing.map((group) => group.sources)).toEqual([["Swap"]]);
-    const swap = source("swap", "absent", "no swap");
-    const twice = groupRecorded([swap, source("swap", "off", "once for all")]);
-    expect(twice.missing).toMatchObject([{ status: "absent", reason: "No swap." }]);
-    const alone = groupRecorded([source("swap", "off", "once for all")], [swap]);
-    expect(alone.missing).toMatchObject([{ status: "absent", reason: "No swap." }]);
-    // The page of a rank that leaves it to another one.
-    const other = groupRecorded([source("cpu", "off", "once for all")], whole);
-    expect(other.missing).toMatchObject([{ status: "elsewhere", sources: ["CPU"] }]);
-  });
-
-  it("never hides a failure behind a rank that succeeded", () => {
-    const { missing } = groupRecorded([
-      source("gpu", "recorded"),
-      source("gpu", "failed", "no driver"),
-    ]);
-    expect(missing).toMatchObject([{ status: "failed", reason: "No driver." }]);
+    const facts = new Map(barFacts(stripOf([60]), "auto")(0));
+    expect(facts.get("Of capacity")).toBe("75.0 %");
+    expect(facts.get("")).toBe("64,424,509,440 bytes");
   });
 });
 

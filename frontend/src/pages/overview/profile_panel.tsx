@@ -1,26 +1,28 @@
 /** Where the time of profiled steps went: by role, by step, by device. */
 
-import type { ProfileResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
+import type { ProfiledDevice, ProfileResponse } from "../../api/types.gen";
 import type { Live } from "../../api/watch";
-import { formatBytes, formatBytesExact } from "../../base/bytes";
+import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import { durationCell } from "../../widgets/row_table/columns";
+import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import { Failure } from "../../widgets/state/state";
+import { Choice } from "../shared/controls/choices";
+import { optional, readState, whole } from "../shared/page_state";
+import type { ViewProps } from "../shared/view_props";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
 import { TraceChoice, TraceState, useProfiled } from "../time/profiled/trace_choice";
-import type { ViewProps } from "../shared/view_props";
-import { Choice } from "../shared/controls/choices";
-import { chosenStep, partTimes, percent, stepBars, stepNumber } from "./profile_parts";
-import "./profile.css";
 
 const STEPS_PX = 224;
+/** Steps that are drawn at most; beyond them the longest of neighbours. */
+export const MOST_STEPS = 120;
+
+const WORDS = { source: optional("source"), step: whole("profiled") };
 
 export function useProfile(view: ViewProps): Live<ProfileResponse> {
   const { run, ranks, params } = view;
-  const source = params.get("source") ?? null;
-  const step = stepNumber(params.get("profiled") ?? null);
-  const query = { run: run.id, source, rank: ranks.rank, step };
+  const query = { run: run.id, rank: ranks.rank, ...readState(WORDS, params) };
   return useProfiled(view.client, "profile", query, view.pollMs);
 }
 
@@ -40,12 +42,10 @@ export function ProfilePanel(props: {
     <section class="panel profile" aria-labelledby="profile-title">
       <header class="panel-head">
         <h2 id="profile-title">Where the time of profiled steps went</h2>
-        <div class="profile-choice">
-          <TraceChoice
-            choice={data.choice}
-            onChoose={(chosen) => view.setParams({ source: chosen }, "push")}
-          />
-        </div>
+        <TraceChoice
+          choice={data.choice}
+          onChoose={(chosen) => view.setParams({ source: chosen }, "push")}
+        />
         <button
           type="button"
           class="button"
@@ -60,196 +60,220 @@ export function ProfilePanel(props: {
   );
 }
 
-function Profile(props: { readonly data: ProfileResponse; readonly view: ViewProps }) {
-  const { data, view } = props;
+interface ProfileProps {
+  readonly data: ProfileResponse;
+  readonly view: ViewProps;
+}
+
+interface StepsProps extends ProfileProps {
+  /** The place of the step that is shown; null: the mean of all. */
+  readonly chosen: number | null;
+  readonly choose: (index: number | null) => void;
+}
+
+function Profile({ data, view }: ProfileProps) {
   const steps = data.durationMs.length;
   const mean = data.durationMs.reduce((sum, one) => sum + one, 0) / Math.max(steps, 1);
-  const chosen = chosenStep(data, view.params.get("profiled") ?? null);
-  const choose = (index: number | null): void => {
-    const step = index === null ? null : String(data.step[index] ?? 0);
-    view.setParams({ profiled: step }, "push");
+  const props: StepsProps = {
+    ...{ data, view },
+    chosen: chosenStep(data, readState(WORDS, view.params).step),
+    choose: (index) => {
+      const step = index === null ? null : String(data.step[index] ?? 0);
+      view.setParams({ profiled: step }, "push");
+    },
   };
   return (
     <>
-      <p class="profile-summary">
+      <p>
         {data.areMarked
           ? `${steps} profiled step${steps === 1 ? "" : "s"}, ${formatSeconds(mean / 1e3)} each in the mean.`
-          : `The trace marks no steps: all of it, ${formatSeconds(mean / 1e3)}, counts as one.`}
+          : `The trace marks no steps: all of it, ${formatSeconds(mean / 1e3)}, counts as one.`}{" "}
+        {steps > 1 && <StepChoice {...props} />}
       </p>
-      {steps > 1 && <StepChoice data={data} chosen={chosen} choose={choose} />}
       <div class="profile-times">
-        <Roles data={data} chosen={chosen} view={view} />
-        {steps > 1 && <Steps data={data} chosen={chosen} choose={choose} view={view} />}
+        <Roles {...props} />
+        {steps > 1 && <Steps {...props} />}
       </div>
-      {data.devices.length > 0 && <Devices data={data} view={view} />}
-      <details class="profile-facts">
+      {data.devices.length > 0 && (
+        <PlainTable
+          label="Devices"
+          columns={deviceColumns(data, view)}
+          rows={data.devices}
+        />
+      )}
+      <details>
         <summary>About this trace</summary>
-        <dl>
-          {data.facts.map((one) => (
-            <div key={one.name}>
-              <dt>{one.name.replaceAll("_", " ")}</dt>
-              <dd>{one.value}</dd>
-            </div>
-          ))}
-        </dl>
+        <PlainTable
+          label="About this trace"
+          columns={[
+            { title: "", cell: ({ name }) => name.replaceAll("_", " ") },
+            { title: "", cell: ({ value }) => value },
+          ]}
+          rows={data.facts}
+        />
       </details>
     </>
   );
 }
 
-interface ChosenStep {
-  readonly data: ProfileResponse;
-  /** The place of the step that is shown; null: the mean of all. */
-  readonly chosen: number | null;
+/** The place of the step that an address names; null: all of them, in the mean. */
+export function chosenStep(
+  { step }: Pick<ProfileResponse, "step">,
+  named: number | null,
+): number | null {
+  const found = named === null || step.length < 2 ? -1 : step.indexOf(named);
+  return found < 0 ? null : found;
 }
 
-interface StepChooser extends ChosenStep {
-  readonly choose: (index: number | null) => void;
-}
-
-function StepChoice({ data, chosen, choose }: StepChooser) {
+function StepChoice({ data, chosen, choose }: StepsProps) {
   return (
-    <div>
-      <Choice
-        label="Step"
-        value={chosen?.toString() ?? ""}
-        onChange={(value) => choose(value === "" ? null : Number(value))}
-      >
-        <option value="">mean of all {data.step.length}</option>
-        {Array.from(data.step, (step, index) => (
-          <option key={index} value={index}>
-            step {step}: {formatSeconds((data.durationMs[index] ?? 0) / 1e3)}
-          </option>
-        ))}
-      </Choice>
-    </div>
+    <Choice
+      label="Step"
+      value={chosen?.toString() ?? ""}
+      onChange={(value) => choose(value === "" ? null : Number(value))}
+    >
+      <option value="">mean of all {data.step.length}</option>
+      {Array.from(data.step, (step, index) => (
+        <option key={index} value={index}>
+          step {step}: {formatSeconds((data.durationMs[index] ?? 0) / 1e3)}
+        </option>
+      ))}
+    </Choice>
   );
 }
 
-function Roles({
-  data,
-  chosen,
-  view,
-}: ChosenStep & {
-  readonly view: ViewProps;
-}) {
-  return (
-    <table class="data-table profile-roles">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th
-            scope="col"
-            class="number"
-            title={`${chosen === null ? "Mean over the profiled steps" : "Of the chosen step"}. Each moment counts once, for the first role of this list that is under way: so they add up to the step.`}
-          >
-            {chosen === null ? "per step" : `step ${data.step[chosen] ?? 0}`}
-          </th>
-          <th
-            scope="col"
-            class="number"
-            title={
-              chosen === null
-                ? "Per step ÷ the mean length of the steps"
-                : "Of the chosen step’s length"
-            }
-          >
-            share
-          </th>
-          <th scope="col" />
-        </tr>
-      </thead>
-      <tbody>
-        {partTimes(data, chosen).map((part) => (
-          <tr key={part.role}>
-            <th scope="row" title={ROLE_HELP[part.role]}>
-              <i
-                class="trace-swatch"
-                style={{ background: roleColour(view.theme, part.role) }}
-              />
-              {ROLE_WORDS[part.role]}
-            </th>
-            <td class="number" title={durationCell(part.ms).title}>
-              {formatSeconds(part.ms / 1e3)}
-            </td>
-            <Share of={part.share} />
-            <td class="profile-bar">
-              <i
-                style={{
-                  width: `${part.share * 100}%`,
-                  background: roleColour(view.theme, part.role),
-                }}
-              />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+/** The time by role of one step; where none is chosen, of all of them in the mean. */
+export function partTimes(
+  { parts, durationMs }: Pick<ProfileResponse, "parts" | "durationMs">,
+  chosen: number | null,
+) {
+  return parts.map(({ role, meanMs, share, ms }) => {
+    if (chosen === null) return { role, ms: meanMs, share };
+    const whole = durationMs[chosen] ?? 0;
+    const own = ms[chosen] ?? 0;
+    return { role, ms: own, share: whole > 0 ? own / whole : 0 };
+  });
+}
+
+function Roles({ data, chosen, view }: StepsProps) {
+  const isMean = chosen === null;
+  type Part = ReturnType<typeof partTimes>[number];
+  const columns: readonly PlainColumn<Part>[] = [
+    {
+      title: "Time",
+      cell: ({ role }) => (
+        <span title={ROLE_HELP[role]}>
+          <i class="swatch" style={{ background: roleColour(view.theme, role) }} />
+          {ROLE_WORDS[role]}
+        </span>
+      ),
+    },
+    {
+      title: isMean ? "per step" : `step ${data.step[chosen] ?? 0}`,
+      hint: `${isMean ? "Mean over the profiled steps" : "Of the chosen step"}. Each moment counts once, for the first role of this list that is under way: so they add up to the step.`,
+      look: "num",
+      cell: ({ ms }) => (
+        <span title={durationCell(ms).title}>{formatSeconds(ms / 1e3)}</span>
+      ),
+    },
+    {
+      title: "share",
+      hint: isMean
+        ? "Per step ÷ the mean length of the steps"
+        : "Of the chosen step’s length",
+      look: "num",
+      cell: ({ share }) => <Share of={share} />,
+    },
+    {
+      title: "",
+      cell: ({ role, share }) => (
+        <span class="profile-bar">
+          <i
+            style={{
+              width: `${share * 100}%`,
+              background: roleColour(view.theme, role),
+            }}
+          />
+        </span>
+      ),
+    },
+  ];
+  return <PlainTable label="Roles" columns={columns} rows={partTimes(data, chosen)} />;
 }
 
 /** A share; every digit where it is pointed at, and what a dash means. */
 function Share({ of }: { readonly of: number | null }) {
-  return (
-    <td
-      class="number"
-      title={of === null ? "The trace does not say it" : `${100 * of} %`}
-    >
-      {percent(of)}
-    </td>
-  );
+  const title = of === null ? "The trace does not say it" : `${100 * of} %`;
+  return <span title={title}>{percent(of)}</span>;
+}
+
+export function percent(share: number | null): string {
+  if (share === null || !Number.isFinite(share)) return "–";
+  const value = share * 100;
+  return `${value < 9.95 && value !== 0 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** Places of the steps that are drawn; of very many the longest of each group. */
+export function shownSteps({
+  durationMs,
+}: Pick<ProfileResponse, "durationMs">): readonly number[] {
+  const width = Math.max(1, Math.ceil(durationMs.length / MOST_STEPS));
+  const groups = Array.from({ length: Math.ceil(durationMs.length / width) });
+  return groups.map((_, group) => {
+    const own = durationMs.subarray(group * width, (group + 1) * width);
+    return group * width + own.indexOf(Math.max(...own));
+  });
 }
 
 /** Bars that are clicked, as the list of steps is for the keyboard. */
-function Steps({
-  data,
-  chosen,
-  choose,
-  view,
-}: StepChooser & {
-  readonly view: ViewProps;
-}) {
-  const bars = stepBars(data);
-  const width = 100 / bars.length;
-  const last = bars.at(-1);
+function Steps({ data, chosen, choose, view }: StepsProps) {
+  const shown = shownSteps(data);
+  const width = 100 / shown.length;
+  const longest = Math.max(...data.durationMs) || 1;
   return (
     <figure class="profile-steps">
       <svg
         viewBox={`0 0 100 ${STEPS_PX}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Time by role of ${bars.length} profiled steps`}
+        aria-label={`Time by role of ${shown.length} profiled steps`}
       >
-        {bars.map((one, place) => (
-          <g
-            key={one.index}
-            class={chosen === null || chosen === one.index ? "" : "is-other"}
-            onClick={() => choose(chosen === one.index ? null : one.index)}
-          >
-            <title>{stepTitle(data, one.index)}</title>
-            <rect
-              class="profile-step-area"
-              x={place * width}
-              width={width}
-              y={0}
-              height={STEPS_PX}
-            />
-            {one.bars.map((bar) => (
+        {shown.map((index, place) => {
+          let y = STEPS_PX;
+          return (
+            <g
+              key={index}
+              class={chosen === null || chosen === index ? "" : "is-other"}
+              onClick={() => choose(chosen === index ? null : index)}
+            >
+              <title>{stepTitle(data, index)}</title>
               <rect
-                key={bar.role}
-                x={place * width + width * 0.08}
-                width={width * 0.84}
-                y={STEPS_PX * (1 - bar.to)}
-                height={STEPS_PX * (bar.to - bar.from)}
-                fill={roleColour(view.theme, bar.role)}
+                class="profile-step-area"
+                x={place * width}
+                width={width}
+                height={STEPS_PX}
               />
-            ))}
-          </g>
-        ))}
+              {data.parts.map(({ role, ms }) => {
+                const height = (STEPS_PX * (ms[index] ?? 0)) / longest;
+                y -= height;
+                return (
+                  <rect
+                    key={role}
+                    x={(place + 0.08) * width}
+                    width={0.84 * width}
+                    y={y}
+                    height={height}
+                    fill={roleColour(view.theme, role)}
+                  />
+                );
+              })}
+            </g>
+          );
+        })}
       </svg>
       <figcaption class="quiet">
-        <span>step {bars[0]?.step}</span>
-        <span>{last !== undefined && `step ${last.step}`}</span>
+        <span>step {data.step[shown[0] ?? 0]}</span>
+        <span>step {data.step[shown.at(-1) ?? 0]}</span>
       </figcaption>
     </figure>
   );
@@ -263,77 +287,68 @@ function stepTitle(data: ProfileResponse, index: number): string {
   return [`Step ${data.step[index] ?? 0}: ${took}`, ...lines].join("\n");
 }
 
-const USE_HELP = {
-  memory: "All of the device’s memory, as the profiler wrote it; not what was used.",
-  kernels:
-    "Kernels that ran on it while the profiler did, those of collectives included; of one step those that began in it.",
-  utilization:
-    "Time in which at least one kernel ran ÷ time from the first profiled step’s start to the last one’s end, or the length of the chosen step. A kernel of one thread counts as much as one that fills the device: 100 % may be a device that is nearly idle.",
-  smEfficiency:
-    "Mean over the same time of min(1, blocks per SM of the kernels that run): 64 blocks on 80 SMs are 0.8. A block of one thread counts as much as a full one.",
-  occupancy:
-    "Est. achieved occupancy, mean of the kernels weighted by their time: active warps of an SM ÷ those it could have, reckoned from the launch and not measured. 15 to 30 % may be as good as it gets.",
-  tensorCores:
-    "Time of kernels that use tensor cores ÷ time of all kernels; of one step, of what lies in it. Judged by names alone (Volta to Blackwell): a kernel of another name counts as not using them.",
-} as const;
-
-function Devices(props: { readonly data: ProfileResponse; readonly view: ViewProps }) {
-  const { devices, devicesStep } = props.data;
-  return (
-    <table class="data-table profile-devices">
-      <thead>
-        <tr>
-          <th
-            scope="col"
-            title={
-              devicesStep === null
-                ? "From the first profiled step’s start to the last one’s end"
-                : "In the chosen step alone"
-            }
-          >
-            Device{devicesStep !== null && `, step ${devicesStep}`}
-          </th>
-          <th scope="col" class="number" title={USE_HELP.memory}>
-            memory
-          </th>
-          <th scope="col" class="number" title={USE_HELP.kernels}>
-            kernels
-          </th>
-          <th scope="col" class="number" title={USE_HELP.utilization}>
-            utilization
-          </th>
-          <th scope="col" class="number" title={USE_HELP.smEfficiency}>
-            est. SM efficiency
-          </th>
-          <th scope="col" class="number" title={USE_HELP.occupancy}>
-            est. occupancy
-          </th>
-          <th scope="col" class="number" title={USE_HELP.tensorCores}>
-            tensor cores
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {devices.map((one) => (
-          <tr key={one.device}>
-            <th scope="row">
-              GPU {one.device}
-              {one.name !== null && ` · ${one.name}`}
-              {one.capability !== null && (
-                <span class="quiet"> · capability {one.capability}</span>
-              )}
-            </th>
-            <td class="number" title={formatBytesExact(one.totalBytes)}>
-              {formatBytes(one.totalBytes, props.view.byteUnit)}
-            </td>
-            <td class="number">{one.numKernels.toLocaleString("en")}</td>
-            <Share of={one.utilization} />
-            <Share of={one.smEfficiency} />
-            <Share of={one.occupancy} />
-            <Share of={one.tensorCoreShare} />
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+function deviceColumns(
+  { devicesStep }: ProfileResponse,
+  { byteUnit }: ViewProps,
+): readonly PlainColumn<ProfiledDevice>[] {
+  const share = (
+    title: string,
+    hint: string,
+    of: (one: ProfiledDevice) => number | null,
+  ): PlainColumn<ProfiledDevice> => ({
+    ...{ title, hint, look: "num" },
+    cell: (one) => <Share of={of(one)} />,
+  });
+  return [
+    {
+      title: `Device${devicesStep === null ? "" : `, step ${devicesStep}`}`,
+      hint:
+        devicesStep === null
+          ? "From the first profiled step’s start to the last one’s end"
+          : "In the chosen step alone",
+      cell: ({ device, name, capability }) => (
+        <>
+          GPU {device}
+          {name !== null && ` · ${name}`}
+          {capability !== null && <span class="quiet"> · capability {capability}</span>}
+        </>
+      ),
+    },
+    {
+      title: "memory",
+      hint: "All of the device’s memory, as the profiler wrote it; not what was used.",
+      look: "num",
+      cell: ({ totalBytes }) => (
+        <span title={formatBytesExact(totalBytes)}>
+          {formatBytes(totalBytes, byteUnit)}
+        </span>
+      ),
+    },
+    {
+      title: "kernels",
+      hint: "Kernels that ran on it while the profiler did, those of collectives included; of one step those that began in it.",
+      look: "num",
+      cell: ({ numKernels }) => formatInteger(numKernels),
+    },
+    share(
+      "utilization",
+      "Time in which at least one kernel ran ÷ time from the first profiled step’s start to the last one’s end, or the length of the chosen step. A kernel of one thread counts as much as one that fills the device: 100 % may be a device that is nearly idle.",
+      (one) => one.utilization,
+    ),
+    share(
+      "est. SM efficiency",
+      "Mean over the same time of min(1, blocks per SM of the kernels that run): 64 blocks on 80 SMs are 0.8. A block of one thread counts as much as a full one.",
+      (one) => one.smEfficiency,
+    ),
+    share(
+      "est. occupancy",
+      "Est. achieved occupancy, mean of the kernels weighted by their time: active warps of an SM ÷ those it could have, estimated from the launch configuration and not measured. 15 to 30 % may be as good as it gets.",
+      (one) => one.occupancy,
+    ),
+    share(
+      "tensor cores",
+      "Time of kernels that use tensor cores ÷ time of all kernels; of one step, of what lies in it. Judged by names alone (Volta to Blackwell): a kernel of another name counts as not using them.",
+      (one) => one.tensorCoreShare,
+    ),
+  ];
 }

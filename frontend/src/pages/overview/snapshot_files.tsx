@@ -5,6 +5,7 @@ import { useLive } from "../../api/use_live";
 import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
 import { categoryColour, groupNamed } from "../../model/category";
 import { openPlace } from "../../widgets/finding/place";
+import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import { Status } from "../../widgets/status/status";
 import type { ViewProps } from "../shared/view_props";
@@ -18,12 +19,8 @@ export function SnapshotFiles(props: {
 }) {
   const { view, blamed } = props;
   const query = { run: view.run.id, rank: view.ranks.rank };
-  const { data, error } = useLive(
-    view.client,
-    "snapshot_files",
-    query,
-    Math.min(view.pollMs, READING_POLL_MS),
-  );
+  const poll = Math.min(view.pollMs, READING_POLL_MS);
+  const { data, error } = useLive(view.client, "snapshot_files", query, poll);
   if (data === null) {
     return error === null ? <Skeleton heightPx={120} /> : <Failure failure={error} />;
   }
@@ -31,107 +28,94 @@ export function SnapshotFiles(props: {
   const scale = Math.max(...data.files.map((one) => one.reservedBytes ?? 0), 1);
   const rest = data.numFiles - data.files.length;
   return (
-    <section class="table-scroll" aria-label="Snapshots" aria-busy={data.stillReading}>
-      <table class="data-table snapshot-files">
-        <thead>
-          <tr>
-            <th scope="col">Snapshot</th>
-            <th scope="col" class="num">
-              Peak
-            </th>
-            <th scope="col" class="num">
-              Reserved
-            </th>
-            <th scope="col">At the peak, of the most reserved</th>
-            <th scope="col">Largest holder</th>
-            <th scope="col">Ended</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.files.map((one) => (
-            <Row
-              key={one.reference.id}
-              one={one}
-              isBlamed={blamed.includes(one.largest?.label ?? "")}
-              scale={scale}
-              view={view}
-            />
-          ))}
-        </tbody>
-      </table>
+    <section
+      class="snapshot-files"
+      aria-label="Snapshots"
+      aria-busy={data.stillReading}
+    >
+      <PlainTable
+        label="Snapshots"
+        columns={fileColumns(view, scale, blamed)}
+        rows={data.files}
+      />
       {rest > 0 && <p class="quiet">And {formatInteger(rest)} older files.</p>}
     </section>
   );
 }
 
-function Row(props: {
-  readonly one: FilePeak;
-  /** The line that holds most. */
-  readonly isBlamed: boolean;
+function fileColumns(
+  view: ViewProps,
   /** Bytes that fill the bar. */
-  readonly scale: number;
-  readonly view: ViewProps;
-}) {
-  const { one, scale, view } = props;
-  const { reference, largest } = one;
-  const name = reference.path === "" ? reference.label : reference.path;
-  const open = (): void =>
-    openPlace(
-      {
-        ...{ page: "blocks", label: "", step: null, source: null },
-        ...{ rank: view.ranks.rank, history: reference.id },
-        ...{ device: one.device, moment: one.moment },
-      },
-      view,
-    );
+  scale: number,
+  blamed: readonly string[],
+): readonly PlainColumn<FilePeak>[] {
+  const { byteUnit, theme } = view;
   const size = (bytes: number | null) => (
-    <td class="num" title={bytes === null ? undefined : formatBytesExact(bytes)}>
-      {bytes === null ? "–" : formatBytes(bytes, view.byteUnit)}
-    </td>
+    <span title={formatBytesExact(bytes)}>{formatBytes(bytes, byteUnit)}</span>
   );
-  return (
-    <tr>
-      <th scope="row">
-        <button
-          type="button"
-          class="text-button"
-          title={`${name}: open its blocks at the peak`}
-          onClick={open}
-        >
-          {name.split("/").at(-1)}
-        </button>
-      </th>
-      {size(one.peakBytes)}
-      {size(one.reservedBytes)}
-      <td>
+  return [
+    {
+      title: "Snapshot",
+      cell: (one) => {
+        const { path, label } = one.reference;
+        const name = path === "" ? label : path;
+        return (
+          <button
+            type="button"
+            class="text-button"
+            title={`${name}: open its blocks at the peak`}
+            onClick={() => openAtPeak(view, one)}
+          >
+            {name.split("/").at(-1)}
+          </button>
+        );
+      },
+    },
+    { title: "Peak", look: "num", cell: ({ peakBytes }) => size(peakBytes) },
+    {
+      title: "Reserved",
+      look: "num",
+      cell: ({ reservedBytes }) => size(reservedBytes),
+    },
+    {
+      title: "At the peak, of the most reserved",
+      cell: ({ categories }) => (
         <span class="snapshot-bar">
-          {one.categories.map(({ category, bytes }) => (
+          {categories.map(({ category, bytes }) => (
             <span
               key={category}
-              title={`${category}: ${formatBytes(bytes, view.byteUnit)}`}
+              title={`${category}: ${formatBytes(bytes, byteUnit)}`}
               style={{
                 width: `${((100 * bytes) / scale).toFixed(2)}%`,
-                background: categoryColour(view.theme, groupNamed(category)),
+                background: categoryColour(theme, groupNamed(category)),
               }}
             />
           ))}
         </span>
-      </td>
-      <td>
-        {largest === null ? (
+      ),
+    },
+    {
+      title: "Largest holder",
+      cell: ({ largest }) =>
+        largest === null ? (
           "–"
         ) : (
           <>
-            <span class={props.isBlamed ? "mono culprit" : "mono"}>
+            <code class={blamed.includes(largest.label) ? "culprit" : ""}>
               {largest.label}
-            </span>{" "}
-            {formatBytes(largest.bytes, view.byteUnit)}
+            </code>{" "}
+            {formatBytes(largest.bytes, byteUnit)}
           </>
-        )}
-      </td>
-      <td class="nowrap">{ended(one)}</td>
-    </tr>
-  );
+        ),
+    },
+    { title: "Ended", look: "nowrap", cell: ended },
+  ];
+}
+
+function openAtPeak(view: ViewProps, { reference, device, moment }: FilePeak): void {
+  const place = { page: "blocks", label: "", step: null, source: null } as const;
+  const { rank } = view.ranks;
+  openPlace({ ...place, rank, history: reference.id, device, moment }, view);
 }
 
 function ended({ state, problem, outOfMemory }: FilePeak) {

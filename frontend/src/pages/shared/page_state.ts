@@ -70,11 +70,12 @@ export function flag(name: string): Word<boolean> {
   );
 }
 
-/** A whole number that is not negative. */
-export function whole(name: string): Word<number | null> {
+/** A whole number, of at least `least`. */
+export function whole(name: string, least = 0): Word<number | null> {
   return word<number | null>(
     name,
-    (said) => (/^\d{1,12}$/.test(said) ? Number(said) : null),
+    (said) =>
+      /^-?\d{1,12}$/.test(said) && Number(said) >= least ? Number(said) : null,
     (value) => (value === null ? null : String(value)),
   );
 }

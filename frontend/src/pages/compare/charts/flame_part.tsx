@@ -17,7 +17,7 @@ import { Legend } from "../../../widgets/plot/legend";
 import { FRAME_WORDS } from "../../../model/stacks/call_stacks";
 import { Segmented } from "../../shared/controls/choices";
 import type { DifferenceProps } from "../two";
-import { about, comparedStacks } from "../rows/rows";
+import { about, comparedStacks } from "../rows";
 
 const FLAME_PX = 300;
 const FLAME_ROW_PX = 18;

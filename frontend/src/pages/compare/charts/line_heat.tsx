@@ -6,7 +6,7 @@ import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/byte
 import { tokens, type Theme } from "../../../base/tokens";
 import { hexOf, paletteAt } from "../../../render/palette";
 import { useWidth } from "../../../widgets/line_chart/use_size";
-import { lineOf } from "../ranks";
+import { lineOf } from "../ranks_part";
 
 const LINE_PX = 22;
 const HEAD_PX = 20;

@@ -7,21 +7,21 @@ import type {
   ProfiledTrace,
   ProfileResponse,
 } from "../../../api/types.gen";
+import { sortedRows } from "../../../model/shown_rows";
 import { cellText } from "../../../model/table";
-import type { Measure, ProfileTable } from "./words";
-import { MEASURES } from "./words";
+import { tableOf } from "../../../widgets/row_table/columns";
+import { changes, differenceColumns, wantedRows } from "../difference_rows";
+import { nearest } from "../sides";
 import {
+  comparedTraces,
   joined,
-  meanStepMs,
   measuresOf,
-  otherTrace,
   pairsOf,
-  pairsTable,
-  rolePairs,
-  shownPairs,
   sideOf,
-  type ProfileSide,
-} from "./profiles";
+  type TraceSide,
+  type TraceTable,
+} from "./joined";
+import { meanStepMs, rolePairs } from "./part";
 
 function operators(
   rows: readonly (readonly [name: string, selfMs: number, calls: number])[],
@@ -40,13 +40,7 @@ function operators(
   } as unknown as OperatorsResponse;
 }
 
-function measure(of: ProfileTable, key: string): Measure {
-  const found = MEASURES[of].find((one) => one.key === key);
-  if (found === undefined) throw new Error(key);
-  return found;
-}
-
-function side(of: ProfileTable, answer: Parameters<typeof sideOf>[1]): ProfileSide {
+function side(of: TraceTable, answer: Parameters<typeof sideOf>[1]): TraceSide {
   const found = sideOf(of, answer);
   if (found === null) throw new Error(of);
   return found;
@@ -69,13 +63,20 @@ const B = side(
   ]),
 );
 const ROWS = joined(A.names, B.names);
-const WHOLE = { a: 1, b: 1 };
-const SELF = pairsOf(ROWS, measure("operators", "host_self"), A, B, WHOLE);
+const WHOLE = [1, 1] as const;
+const SELF = pairsOf(ROWS, "hostSelfMs", [A, B], WHOLE);
+const COMPARED = comparedTraces("operators", "hostSelfMs", [A, B], WHOLE);
+const COLUMNS = differenceColumns(COMPARED, { theme: "light", byteUnit: "auto" });
 
-function shown(changes: Partial<Parameters<typeof shownPairs>[2]>): readonly string[] {
-  const sort = { key: "change", descending: true };
-  const of = { only: "all" as const, find: "", sort, ...changes };
-  return shownPairs(ROWS, SELF, of).map((row) => ROWS.names[row] ?? "");
+function shown(
+  of: Partial<Parameters<typeof wantedRows>[2]>,
+  key = "change",
+  descending = true,
+): readonly string[] {
+  const values = COLUMNS.find((one) => one.key === key)?.values;
+  const sorted = sortedRows(COMPARED.names.length, values, descending);
+  const rows = wantedRows(COMPARED, sorted, { only: "all", find: "", ...of });
+  return rows.map((row) => COMPARED.names[row] ?? "");
 }
 
 describe("joining rows by name", () => {
@@ -93,24 +94,29 @@ describe("joining rows by name", () => {
   });
 
   it("takes B less A, and a row of one side alone as zero on the other", () => {
-    const ms = [...SELF.change].map((one) => Math.round(one * 1e3));
+    const ms = [...changes(SELF)].map((one) => Math.round(one * 1e3));
     expect(ms).toEqual([-6, 1, -3, 5]);
     expect(SELF.b[2]).toBeNaN();
-    expect([...SELF.percent].map(Math.round)).toEqual([-60, 13, NaN, NaN]);
+    const percent = COLUMNS.find((one) => one.key === "percent");
+    expect([0, 1, 2, 3].map((row) => percent?.cell(row).text)).toEqual([
+      "-60.0 %".replace("-", "−"),
+      "+12.5 %",
+      "gone",
+      "new",
+    ]);
   });
 
   it("shows nothing less nothing without a sign", () => {
     const [some, none] = [side("operators", operators([["x", 0, 1]])), B];
     const rows = joined(some.names, none.names);
-    const key = measure("operators", "host_self");
-    const { change } = pairsOf(rows, key, some, none, WHOLE);
+    const change = changes(pairsOf(rows, "hostSelfMs", [some, none], WHOLE));
     expect(Object.is(change[0], 0)).toBe(true);
   });
 
   it("divides sums by steps, but not what is of one call", () => {
-    const per = { a: 2, b: 4 };
-    const sums = pairsOf(ROWS, measure("operators", "calls"), A, B, per);
-    expect([sums.a[0], sums.b[0], sums.change[0]]).toEqual([2, 2, 0]);
+    const steps = [2, 4] as const;
+    const sums = pairsOf(ROWS, "numCalls", [A, B], steps);
+    expect([sums.a[0], sums.b[0], changes(sums)[0]]).toEqual([2, 2, 0]);
     const kernels = {
       name: ["k"],
       meanUs: Float64Array.of(8),
@@ -118,13 +124,8 @@ describe("joining rows by name", () => {
       hasKernels: true,
     } as unknown as KernelsResponse;
     const one = side("kernels", kernels);
-    const mean = pairsOf(
-      joined(one.names, one.names),
-      measure("kernels", "mean"),
-      one,
-      one,
-      per,
-    );
+    const rows = joined(one.names, one.names);
+    const mean = pairsOf(rows, "meanUs", [one, one], steps);
     expect(mean.a[0]).toBeCloseTo(8e-6, 12);
   });
 });
@@ -135,7 +136,7 @@ describe("the rows shown", () => {
 
   it("put those without a number last, whichever way", () => {
     for (const descending of [true, false]) {
-      expect(shown({ sort: { key: "a", descending } }).at(-1)).toBe("aten::new");
+      expect(shown({}, "a", descending).at(-1)).toBe("aten::new");
     }
   });
 
@@ -146,12 +147,11 @@ describe("the rows shown", () => {
   });
 
   it("are exported with every measure of both sides", () => {
-    const table = pairsTable("operators", ROWS, [0, 3], A, B, WHOLE);
-    expect(table.columns.map(({ name }) => name)).toContain(
-      "difference_host_self_seconds",
-    );
-    expect(table.columns.some(({ name }) => name.includes("device"))).toBe(false);
-    const calls = table.columns.filter(({ name }) => name.endsWith("_calls"));
+    const { columns } = tableOf(COMPARED.exported, [0, 3]);
+    const names = columns.map(({ name }) => name);
+    expect(names).toContain("difference_host_total_seconds");
+    expect(names.some((name) => name.includes("device"))).toBe(false);
+    const calls = columns.filter(({ name }) => name.endsWith("_calls"));
     expect(calls.map((one) => cellText(one, 1))).toEqual(["", "1", "1"]);
   });
 });
@@ -164,11 +164,11 @@ describe("answers as sides", () => {
     expect(side("operators", operators([["x", 1, 1]], 7)).left).toBe(6));
 
   it("have measures of devices where one side has devices", () => {
-    const keys = (sides: readonly ProfileSide[]): readonly string[] =>
-      measuresOf("operators", sides).map(({ key }) => key);
-    expect(keys([A, B])).toEqual(["host_self", "host_total", "calls"]);
+    const keys = (...sides: readonly TraceSide[]): readonly string[] =>
+      measuresOf("operators", ...sides).map(([, title]) => title);
+    expect(keys(A, B)).toEqual(["Host self", "Host total", "Calls"]);
     const other = side("operators", { ...operators([]), hasDevices: true });
-    expect(keys([A, other])[0]).toBe("device_self");
+    expect(keys(A, other)[0]).toBe("Device self");
   });
 
   it("name modules by their place", () => {
@@ -184,7 +184,7 @@ describe("answers as sides", () => {
   });
 
   it("know a decrease of memory", () => {
-    const memory = (bytes: number): ProfileSide =>
+    const memory = (bytes: number): TraceSide =>
       side("memory", {
         rows: { name: ["x"], selfIncreaseBytes: Float64Array.of(bytes) },
         devices: [{ key: "1:0", kind: "CUDA", index: 0 }],
@@ -192,10 +192,10 @@ describe("answers as sides", () => {
         numRows: 1,
       } as unknown as OperatorMemoryResponse);
     const [a, b] = [memory(-10), memory(5)];
-    const key = measure("memory", "self_increase");
-    const pairs = pairsOf(joined(a.names, b.names), key, a, b, WHOLE);
-    expect(pairs.change[0]).toBe(15);
-    expect(pairs.percent[0]).toBeNaN();
+    const of = comparedTraces("memory", "selfIncreaseBytes", [a, b], WHOLE);
+    expect(changes(of)[0]).toBe(15);
+    const columns = differenceColumns(of, { theme: "light", byteUnit: "auto" });
+    expect(columns.find(({ key }) => key === "percent")?.cell(0).text).toBe("–");
     expect(a.device).toBe("CUDA 0");
   });
 });
@@ -218,17 +218,17 @@ describe("steps", () => {
   });
 });
 
-describe("the first B", () => {
+describe("the first A", () => {
   const trace = (id: string, rank: number) => ({ id, rank }) as ProfiledTrace;
   const traces = [trace("a0", 0), trace("a1", 1), trace("b0", 0), trace("b1", 1)];
 
   it("is the cycle before, of the same rank", () => {
-    expect(otherTrace(traces, "b1")).toBe("a1");
-    expect(otherTrace(traces, "a0")).toBe("b0");
+    expect(nearest(traces, "b1")).toBe("a1");
+    expect(nearest(traces, "a0")).toBe("b0");
   });
 
   it("is another rank where the rank has one, else A itself", () => {
-    expect(otherTrace(traces.slice(0, 2), "a0")).toBe("a1");
-    expect(otherTrace(traces.slice(0, 1), "a0")).toBe("a0");
+    expect(nearest(traces.slice(0, 2), "a0")).toBe("a1");
+    expect(nearest(traces.slice(0, 1), "a0")).toBe("a0");
   });
 });

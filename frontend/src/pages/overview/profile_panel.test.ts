@@ -5,9 +5,8 @@ import {
   MOST_STEPS,
   partTimes,
   percent,
-  stepBars,
-  stepNumber,
-} from "./profile_parts";
+  shownSteps,
+} from "./profile_panel";
 
 function profile(durations: readonly number[]): ProfileResponse {
   const half = Float64Array.from(durations, (one) => one / 2);
@@ -21,33 +20,16 @@ function profile(durations: readonly number[]): ProfileResponse {
   } as unknown as ProfileResponse;
 }
 
-describe("stepBars", () => {
-  it("stacks the parts of each step, measured by the longest", () => {
-    const [first, second] = stepBars(profile([10, 20]));
-    expect(first).toEqual({
-      index: 0,
-      step: 5,
-      durationMs: 10,
-      bars: [
-        { role: "kernel", from: 0, to: 0.25 },
-        { role: "other", from: 0.25, to: 0.5 },
-      ],
-    });
-    expect(second?.bars.at(-1)?.to).toBe(1);
-  });
+describe("the steps that are drawn", () => {
+  it("are all of a few", () => expect(shownSteps(profile([10, 20]))).toEqual([0, 1]));
 
-  it("never hides the longest of very many", () => {
+  it("never lack the longest of very many", () => {
     const durations = new Array<number>(1000).fill(1);
     durations[777] = 9;
-    const bars = stepBars(profile(durations));
-    expect(bars.length).toBeLessThanOrEqual(MOST_STEPS);
-    expect(Math.max(...bars.map((one) => one.durationMs))).toBe(9);
-    expect(bars.find((one) => one.durationMs === 9)?.step).toBe(782);
-  });
-
-  it("draws nothing of nothing", () => {
-    expect(stepBars(profile([]))).toEqual([]);
-    expect(stepBars(profile([0]))[0]?.bars).toEqual([]);
+    const shown = shownSteps(profile(durations));
+    expect(shown.length).toBeLessThanOrEqual(MOST_STEPS);
+    expect(shown).toContain(777);
+    expect(shownSteps(profile([]))).toEqual([]);
   });
 });
 
@@ -55,16 +37,9 @@ describe("the chosen step", () => {
   const two = profile([10, 20]);
 
   it("is the one that is named, else none", () => {
-    expect(chosenStep(two, "6")).toBe(1);
-    for (const word of [null, "", "7", "0", "x"])
-      expect(chosenStep(two, word)).toBeNull();
-    expect(chosenStep(profile([10]), "5")).toBeNull();
-  });
-
-  it("is asked for by its number alone", () => {
-    expect(stepNumber("6")).toBe(6);
-    for (const word of [null, "", "x", "-1", "1.5", "1e3", "9".repeat(11)])
-      expect(stepNumber(word)).toBeNull();
+    expect(chosenStep(two, 6)).toBe(1);
+    for (const named of [null, 7, 0]) expect(chosenStep(two, named)).toBeNull();
+    expect(chosenStep(profile([10]), 5)).toBeNull();
   });
 
   it("has its own times, as shares of its own length", () => {

@@ -1,0 +1,252 @@
+/** Rows of A and B beside each other: by what, which of them, their table and its files. */
+
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { Unit } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
+import { useCommands } from "../../base/use_commands";
+import { divergingColours } from "../../model/category";
+import { originOf } from "../../model/words/origin";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { formatSigned, formatSignedExact } from "../../model/words/signed";
+import { exportCommands } from "../../widgets/export/export_commands";
+import { ExportMenu } from "../../widgets/export/export_menu";
+import { TABLE_FORMATS, type ExportSource } from "../../widgets/export/source";
+import {
+  absentCell,
+  barOf,
+  longestOf,
+  numberColumn,
+  tableOf,
+  textColumn,
+} from "../../widgets/row_table/columns";
+import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import { useSort } from "../../widgets/row_table/use_sort";
+import { Segmented } from "../shared/controls/choices";
+import { SearchBox } from "../shared/controls/search_box";
+import type { ViewProps } from "../shared/view_props";
+import { changePercent, percentText } from "./difference_table";
+import { keysOf, ONLY_WORDS, type PartProps } from "./params";
+
+type Values = Float64Array | Int32Array;
+
+/** Quantities of both sides by something. */
+export interface Compared {
+  /** In exported files: what a row is, and what is compared of it, with its unit. */
+  readonly key: string;
+  readonly quantity: string;
+  readonly unit: Unit;
+  /** Heading of the first column. */
+  readonly title: string;
+  readonly names: readonly string[];
+  /** The whole text of each, shown when pointed at. */
+  readonly texts: readonly string[];
+  readonly a: Float64Array;
+  readonly b: Float64Array;
+  /** The side that alone has a row; "" where both have it. */
+  readonly only: readonly ("" | "a" | "b")[];
+  /** Further columns of the table, and of its files. */
+  readonly more: readonly RowColumn[];
+  readonly exported: readonly { readonly key: string; readonly values: Values }[];
+}
+
+const BY_CHANGE = { key: "change", descending: true };
+
+/** B less A; a row that only one side has counts as nothing on the other. */
+export function changes({ a, b, only }: Pick<Compared, "a" | "b" | "only">) {
+  return Float64Array.from(only, (side, row) => {
+    const [x, y] = [a[row] ?? NaN, b[row] ?? NaN];
+    return side === "a" ? 0 - x : side === "b" ? y : y - x;
+  });
+}
+
+export function differenceColumns(
+  of: Compared,
+  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
+): readonly RowColumn[] {
+  const { names, texts, only, unit, quantity } = of;
+  const [less, more] = divergingColours(theme);
+  const change = changes(of);
+  const longest = longestOf(change.filter(Number.isFinite));
+  const percent = Float64Array.from(only, (side, row) => {
+    const [a, b] = [of.a[row] ?? NaN, of.b[row] ?? NaN];
+    if (side !== "") return side === "a" ? -100 : Infinity;
+    return a > 0 || a === b ? changePercent(a, b) : NaN;
+  });
+  const side = (key: "a" | "b"): RowColumn => ({
+    ...numberColumn(key, key.toUpperCase(), "96px", of[key], (value, row) =>
+      only[row] !== "" && only[row] !== key
+        ? absentCell("Only the other side has it")
+        : {
+            text: formatQuantity(value, unit, byteUnit),
+            title: formatExact(value, unit),
+          },
+    ),
+    exported: { name: `${key}_${quantity}`, values: of[key] },
+  });
+  return [
+    {
+      ...textColumn(
+        "name",
+        of.title,
+        "minmax(180px, 1fr)",
+        names,
+        undefined,
+        (text, row) => ({ text, title: texts[row] ?? text }),
+      ),
+      exported: { name: of.key, values: texts },
+    },
+    side("a"),
+    side("b"),
+    {
+      ...numberColumn(
+        "change",
+        "B − A",
+        "120px",
+        change.map(Math.abs),
+        (size, row) => {
+          const by = change[row] ?? NaN;
+          return {
+            text: formatSigned(by, unit, byteUnit),
+            title: formatSignedExact(by, unit),
+            ...(size > 0 ? { bar: barOf(size, longest, by > 0 ? more : less) } : {}),
+          };
+        },
+        "More is what B has more of; sorted by the size of the difference",
+      ),
+      exported: { name: `difference_${quantity}`, values: change },
+    },
+    {
+      ...numberColumn(
+        "percent",
+        "%",
+        "80px",
+        percent,
+        (value, row) => {
+          if (only[row] === "a") return { text: "gone", title: "Only A has it" };
+          if (value === Infinity) return { text: "new", title: "Only B has it" };
+          if (Number.isNaN(value)) return { text: "–" };
+          const text = percentText(of.a[row] ?? NaN, of.b[row] ?? NaN);
+          return { text, title: `${value} %` };
+        },
+        "(B − A) ÷ A; of little, a small difference is many per cent",
+      ),
+      exported: null,
+    },
+    ...of.more,
+  ];
+}
+
+/** Rows of `sorted` that the user asked for. */
+export function wantedRows(
+  { names, texts, only }: Pick<Compared, "names" | "texts" | "only">,
+  sorted: readonly number[],
+  of: { readonly only: "all" | "a" | "b"; readonly find: string },
+): readonly number[] {
+  const words = of.find.toLowerCase().split(/\s+/).filter(Boolean);
+  return sorted.filter((row) => {
+    if (of.only !== "all" && only[row] !== of.only) return false;
+    const text = `${names[row] ?? ""} ${texts[row] ?? ""}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+/** The page's key for exports writes this table. */
+export function useTableExport(
+  view: ViewProps,
+  subject: string,
+  source: ExportSource,
+): ExportSource {
+  const { commands, say } = view;
+  useCommands(commands, () =>
+    exportCommands({
+      view: "compare",
+      subject,
+      formats: TABLE_FORMATS,
+      source: () => source,
+      say,
+    }),
+  );
+  return source;
+}
+
+export function DifferenceRows(
+  props: PartProps & {
+    readonly of: Compared;
+    readonly heightPx: number;
+    readonly about: Readonly<Record<string, unknown>>;
+    /** Controls before the usual ones. */
+    readonly children: ComponentChildren;
+    /** What is said of the row selected. */
+    readonly details?: (row: number) => ComponentChildren;
+  },
+) {
+  const { view, params, change, of, details } = props;
+  const { only, find } = params;
+  const [selected, setSelected] = useState<readonly [Compared, number] | null>(null);
+  const columns = useMemo(
+    () => differenceColumns(of, view),
+    [of, view.theme, view.byteUnit],
+  );
+  const { rows: sorted, ...sorting } = useSort(
+    columns,
+    of.names.length,
+    BY_CHANGE,
+    params.sort ?? undefined,
+    (sort) => change({ sort }),
+  );
+  const rows = useMemo(
+    () => wantedRows(of, sorted, { only, find }),
+    [of, sorted, only, find],
+  );
+  const row = selected?.[0] === of ? selected[1] : null;
+  const source = useTableExport(view, "table of differences", {
+    origin: originOf(view.run),
+    name: `difference by ${of.key}`,
+    table: () => tableOf([...columns, ...of.exported], rows),
+    about: () => ({ only, ...props.about }),
+  });
+  return (
+    <>
+      <div class="panel-head">
+        {props.children}
+        <Segmented
+          label="Which rows"
+          options={keysOf(ONLY_WORDS)}
+          chosen={only}
+          words={(one) => ONLY_WORDS[one]}
+          onChoose={(one) => change({ only: one })}
+        />
+        <SearchBox
+          label="Find in the table"
+          text={find}
+          onText={(text) => change({ find: text })}
+          commands={view.commands}
+        />
+        <span class="quiet" role="status">
+          {formatInteger(rows.length)} of {formatInteger(of.names.length)}
+        </span>
+        <span class="compare-fill" />
+        <ExportMenu subject="the table" source={source} />
+      </div>
+      <RowTable
+        label={`Difference by ${of.key}`}
+        columns={columns}
+        rows={rows}
+        {...(details === undefined
+          ? {}
+          : { selected: row, onSelect: (one: number) => setSelected([of, one]) })}
+        {...sorting}
+        empty={
+          find !== ""
+            ? "Nothing matches."
+            : only === "all"
+              ? "Neither side holds anything."
+              : `${only.toUpperCase()} holds nothing that the other does not.`
+        }
+        heightPx={props.heightPx}
+      />
+      {row !== null && details?.(row)}
+    </>
+  );
+}

@@ -1,0 +1,263 @@
+/** The two sides: what is set against what before anybody chose, and how one chooses. */
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type {
+  HistoriesResponse,
+  HistoryDevice,
+  HistoryFacts,
+  RunSummary,
+} from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { HistoryChooser } from "../memory/history/chooser";
+import { DeviceChoice } from "../memory/history/frame";
+import { SAME_RUN } from "../memory/history/params";
+import { chosenHistory } from "../memory/history/use_history";
+import { Choice } from "../shared/controls/choices";
+import { EventField } from "../shared/controls/event_field";
+import type { ViewProps } from "../shared/view_props";
+import type { PartProps, SideState } from "./params";
+
+const RUNS_POLL_MS = 10_000;
+const NOTHING: SideState = { history: "", device: null, moment: null, source: null };
+
+/**
+ * The run of A, null until the runs are known, and how it is chosen. Where the URL names
+ * none: the run before, or that of B itself where it `hasOthers` to compare with.
+ */
+export function useOtherRun(
+  { view: { client, run }, params, change }: PartProps,
+  hasOthers: boolean,
+): { readonly run: RunSummary | null; readonly choice: ComponentChildren } {
+  const runs = useLive(client, "runs", {}, RUNS_POLL_MS).data?.runs ?? null;
+  if (runs === null) return { run: null, choice: <b>{run.name}</b> };
+  const word = params.aRun;
+  // A link names a run by its id; a person who types it, by its name.
+  const named = runs.find((one) => one.id === word || one.name === word);
+  const before = hasOthers || word === SAME_RUN ? null : runBefore(runs, run);
+  const chosen = named ?? before ?? run;
+  if (runs.length < 2) return { run: chosen, choice: <b>{chosen.name}</b> };
+  return {
+    run: chosen,
+    choice: (
+      <Choice
+        label="Run"
+        value={chosen.id}
+        onChange={(id) => {
+          const aRun = id === run.id ? SAME_RUN : id;
+          change({ aRun, aRank: "", a: NOTHING }, "push");
+        }}
+      >
+        {runs.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.name}
+          </option>
+        ))}
+      </Choice>
+    ),
+  };
+}
+
+/**
+ * The run that one is compared with: of its kind the one before it of the same name but
+ * for the number at its end, else the one before it, else the next; null: there is none.
+ */
+export function runBefore(
+  runs: readonly RunSummary[],
+  run: RunSummary,
+): RunSummary | null {
+  const ordered = runs
+    .filter((one) => one.madeOf === run.madeOf)
+    .sort(
+      (x, y) =>
+        x.firstMs - y.firstMs ||
+        x.name.localeCompare(y.name, undefined, { numeric: true }),
+    );
+  const at = ordered.findIndex(({ id }) => id === run.id);
+  const older = ordered.slice(0, Math.max(at, 0));
+  const alike = older.findLast((one) => stemOf(one.name) === stemOf(run.name));
+  return alike ?? older.at(-1) ?? ordered[at + 1] ?? null;
+}
+
+/** A run's name without the number at its end. */
+function stemOf(name: string): string {
+  return name.replace(/[\d._-]+$/, "");
+}
+
+/** Of a run's histories or traces the one before by the same rank, else a near one. */
+export function nearest(
+  list: readonly { readonly id: string; readonly rank: number | null }[],
+  id: string,
+): string {
+  const at = list.findIndex((one) => one.id === id);
+  const rank = list[at]?.rank ?? null;
+  const alike = (one: { readonly rank: number | null }): boolean => one.rank === rank;
+  const before = list.slice(0, Math.max(0, at)).findLast(alike);
+  const near = before ?? list.slice(at + 1).find(alike) ?? list[at - 1] ?? list[at + 1];
+  return near?.id ?? id;
+}
+
+/** The history that A is; `b` is that of B, where both are of one run. */
+export function historyOfA(
+  list: HistoriesResponse,
+  named: string,
+  b: string | null,
+): string {
+  if (named !== "" || b === null) return chosenHistory(list, named);
+  return nearest(
+    list.histories.map(({ reference }) => reference),
+    b,
+  );
+}
+
+/** A side's letter and run, and what else is chosen of it. */
+export function SideFrame(props: {
+  readonly name: "A" | "B";
+  readonly run: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const { name, run, children } = props;
+  return (
+    <div class="history-bar" role="group" aria-label={`Side ${name}`}>
+      <b class={`compare-letter is-${name}`}>{name}</b>
+      {run}
+      {children}
+    </div>
+  );
+}
+
+/** A longer list is no choice. */
+const MAX_RANKS = 1_024;
+
+export function RankChoice(props: {
+  readonly run: RunSummary;
+  /** null: all. */
+  readonly rank: number | null;
+  readonly onRank: (rank: number | null) => void;
+}) {
+  const { run, rank, onRank } = props;
+  if (run.numRanks < 2 || run.madeOf !== "recording") return null;
+  return (
+    <Choice
+      label="Rank"
+      value={rank?.toString() ?? ""}
+      onChange={(value) => onRank(value === "" ? null : Number(value))}
+    >
+      <option value="">all</option>
+      {Array.from({ length: Math.min(run.numRanks, MAX_RANKS) }, (_, one) => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </Choice>
+  );
+}
+
+/** History, device and moment of a side. */
+export function HistorySide(props: {
+  readonly view: ViewProps;
+  readonly name: "A" | "B";
+  readonly histories: HistoriesResponse | null;
+  readonly history: string;
+  readonly facts: HistoryFacts | null;
+  readonly device: HistoryDevice | null;
+  /** null: the peak. */
+  readonly moment: number | null;
+  readonly set: (changes: Partial<SideState>, how?: "push") => void;
+}) {
+  const { view, name, histories, facts, device, moment, set } = props;
+  return (
+    <>
+      {histories !== null && histories.histories.length > 0 && (
+        <HistoryChooser
+          histories={histories}
+          chosen={props.history}
+          byteUnit={view.byteUnit}
+          onChoose={(history) => set({ history, device: null, moment: null }, "push")}
+        />
+      )}
+      {facts !== null && facts.devices.length > 1 && (
+        <DeviceChoice
+          facts={facts}
+          chosen={device?.device ?? null}
+          onChoose={(wanted) => set({ device: wanted, moment: null }, "push")}
+        />
+      )}
+      {device !== null && (
+        <MomentChoice
+          name={name}
+          device={device}
+          moment={moment}
+          onMoment={(wanted) => set({ moment: wanted })}
+        />
+      )}
+    </>
+  );
+}
+
+export function lastMoment({ numEvents }: HistoryDevice): number {
+  return numEvents - 1;
+}
+
+const MAX_OOMS = 20;
+
+/** Peak, end, and every out-of-memory error, as words of the URL; "" for the peak. */
+export function namedMoments(
+  device: HistoryDevice,
+): readonly (readonly [value: string, label: string])[] {
+  const { kind, kinds, moment } = device.marks;
+  const ooms = Array.from(moment).filter((_, i) => kinds[kind[i] ?? -1] === "oom");
+  return [
+    ["", "peak of the history"],
+    ...ooms
+      .slice(0, MAX_OOMS)
+      .map((at) => [at.toString(), `out of memory, event ${at}`] as const),
+    [lastMoment(device).toString(), "end"],
+  ];
+}
+
+const TYPED = "typed";
+
+function MomentChoice(props: {
+  readonly name: string;
+  readonly device: HistoryDevice;
+  readonly moment: number | null;
+  readonly onMoment: (moment: number | null) => void;
+}) {
+  const { name, device, moment, onMoment } = props;
+  const [typing, setTyping] = useState(false);
+  const named = namedMoments(device);
+  const value = moment?.toString() ?? "";
+  const shown = typing || named.every(([one]) => one !== value) ? TYPED : value;
+  return (
+    <>
+      <Choice
+        label="Moment"
+        value={shown}
+        onChange={(next) => {
+          setTyping(next === TYPED);
+          if (next !== TYPED) onMoment(next === "" ? null : Number(next));
+        }}
+      >
+        {named.map(([one, label]) => (
+          <option key={one} value={one}>
+            {label}
+          </option>
+        ))}
+        <option value={TYPED}>an event…</option>
+      </Choice>
+      {shown === TYPED && (
+        <EventField
+          class="compare-event"
+          label={`Event of side ${name}, up to ${lastMoment(device)}`}
+          placeholder="event"
+          shown={value}
+          onEvent={(typed) => {
+            setTyping(false);
+            onMoment(Math.min(Math.max(Math.round(typed), -1), lastMoment(device)));
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,179 @@
+/** Traces: the steps of one profiler's trace against those of another, role by role. */
+
+import type { ComponentChildren } from "preact";
+import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
+import type { Live } from "../../../api/watch";
+import { formatSeconds } from "../../../base/durations";
+import { ChartButton } from "../../../widgets/line_chart/chart_button";
+import { Skeleton, Waiting } from "../../../widgets/state/state";
+import { ROLE_HELP, ROLE_WORDS, roleColour } from "../../time/profiled/roles";
+import {
+  NoTraces,
+  TraceChoice,
+  TraceState,
+  useProfiled,
+} from "../../time/profiled/trace_choice";
+import { DifferenceTable, percentText, type DifferenceRow } from "../difference_table";
+import type { PartProps } from "../params";
+import { nearest, SideFrame, useOtherRun } from "../sides";
+import { TraceTables } from "./tables";
+
+/** Two traces, once both are open. */
+export interface TracesProps extends PartProps {
+  readonly a: ProfileResponse;
+  readonly b: ProfileResponse;
+}
+
+function ready({ data }: Live<ProfileResponse>): ProfileResponse | null {
+  const isOpen = data?.choice.state === "ready" && data.choice.problem === null;
+  return isOpen ? data : null;
+}
+
+export function TracesPart(part: PartProps) {
+  const { view, params, change } = part;
+  const { client, run, pollMs } = view;
+  const { rank } = view.ranks;
+  const bQuery = { run: run.id, source: params.b.source, rank };
+  const b = useProfiled(client, "profile", bQuery, pollMs);
+  const bChoice = b.data?.choice ?? null;
+  const other = useOtherRun(part, (bChoice?.numTraces ?? 2) > 1);
+  const aRun = other.run ?? run;
+  const sameRun = aRun.id === run.id;
+  const bId = bChoice?.source ?? null;
+  const usual = sameRun && bId !== null ? nearest(bChoice?.traces ?? [], bId) : null;
+  const aId = params.a.source ?? usual;
+  const aQuery = sameRun && aId === null ? null : { run: aRun.id, source: aId, rank };
+  const a = useProfiled(client, "profile", aQuery, pollMs);
+  if (bChoice?.numTraces === 0) return <NoTraces what="profiles to compare" />;
+  const [aReady, bReady] = [ready(a), ready(b)];
+  const choose = (ofA: string | null, ofB: string | null): void =>
+    change(
+      { a: { ...params.a, source: ofA }, b: { ...params.b, source: ofB } },
+      "push",
+    );
+  const aSource = a.data?.choice.source ?? null;
+  return (
+    <>
+      <div class="compare-sides compare-traces">
+        <Side
+          name="A"
+          live={a}
+          run={other.choice}
+          onSource={(source) => choose(source, params.b.source)}
+        />
+        <Side
+          name="B"
+          live={b}
+          run={<b>{run.name}</b>}
+          // A stays what it is, also where nobody had chosen it.
+          onSource={(source) => choose(aSource, source)}
+        />
+        {sameRun && (
+          <ChartButton
+            label="Exchange A and B"
+            icon="swap"
+            onClick={() => choose(bId, aSource)}
+          />
+        )}
+      </div>
+      <Way live={a} name="A" />
+      <Way live={b} name="B" />
+      {aReady !== null && bReady !== null && (
+        <>
+          <Roles {...part} a={aReady} b={bReady} />
+          <TraceTables key={params.table} {...part} a={aReady} b={bReady} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Side(props: {
+  readonly name: "A" | "B";
+  readonly live: Live<ProfileResponse>;
+  readonly run: ComponentChildren;
+  readonly onSource: (source: string) => void;
+}) {
+  const choice = props.live.data?.choice ?? null;
+  return (
+    <SideFrame name={props.name} run={props.run}>
+      {choice?.numTraces === 0 && (
+        <span class="quiet">This run has no profiler traces.</span>
+      )}
+      {choice !== null && choice.numTraces > 0 && (
+        <TraceChoice choice={choice} onChoose={props.onSource} />
+      )}
+    </SideFrame>
+  );
+}
+
+/** What stands in the way of a side: it is being opened, or cannot be. */
+function Way(props: { readonly live: Live<ProfileResponse>; readonly name: string }) {
+  const { data, error } = props.live;
+  return (
+    <>
+      {data === null && error === null && <Skeleton heightPx={24} />}
+      {data !== null && <TraceState choice={data.choice} />}
+      <Waiting error={error} hasContent={data !== null} note={`Side ${props.name}.`} />
+    </>
+  );
+}
+
+function sideWords(name: string, { durationMs, areMarked }: ProfileResponse): string {
+  const num = durationMs.length;
+  if (!areMarked) return `${name} marks no steps: all of it counts as one`;
+  return `${name}: mean of ${num} step${num === 1 ? "" : "s"}`;
+}
+
+function Roles({ a, b, view }: TracesProps) {
+  const { theme, byteUnit } = view;
+  const [x, y] = [meanStepMs(a) / 1e3, meanStepMs(b) / 1e3];
+  const rows: readonly DifferenceRow[] = [
+    ...rolePairs(a, b).map(({ role, ...pair }) => ({
+      label: ROLE_WORDS[role],
+      hint: ROLE_HELP[role],
+      swatch: roleColour(theme, role),
+      unit: "seconds" as const,
+      a: pair.a / 1e3,
+      b: pair.b / 1e3,
+    })),
+    { label: "whole step", unit: "seconds", a: x, b: y },
+  ];
+  return (
+    <section class="compare-numbers" aria-label="Time per step by role">
+      <p class="compare-sentence">
+        <strong>
+          {x === y
+            ? "A step of B takes as long as one of A."
+            : `A step of B takes ${formatSeconds(Math.abs(y - x))} ${y > x ? "longer" : "less"} than one of A (${percentText(x, y)}).`}
+        </strong>{" "}
+        <span class="quiet">
+          {sideWords("A", a)} · {sideWords("B", b)}
+        </span>
+      </p>
+      <DifferenceTable
+        label="Time per step by role"
+        groups={[{ title: "Time per step", rows }]}
+        theme={theme}
+        byteUnit={byteUnit}
+      />
+    </section>
+  );
+}
+
+/** Milliseconds per step of the roles that either has, in the order of their claims. */
+export function rolePairs(
+  a: Pick<ProfileResponse, "parts">,
+  b: Pick<ProfileResponse, "parts">,
+) {
+  const [x, y] = [a, b].map(
+    ({ parts }) => new Map(parts.map((part) => [part.role, part.meanMs])),
+  );
+  return (Object.keys(ROLE_WORDS) as readonly ProfileRole[])
+    .filter((role) => x?.has(role) === true || y?.has(role) === true)
+    .map((role) => ({ role, a: x?.get(role) ?? 0, b: y?.get(role) ?? 0 }));
+}
+
+export function meanStepMs({ durationMs }: Pick<ProfileResponse, "durationMs">) {
+  return durationMs.reduce((sum, one) => sum + one, 0) / Math.max(durationMs.length, 1);
+}
