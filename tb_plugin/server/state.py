@@ -79,6 +79,8 @@ class State:
         """Of all files of other tools, so that few are read at a time; made late."""
         self.histories: Final = Histories(self.importer)
         self.has_perfetto: Final = has_perfetto
+        self.files_standing: Final[dict[str, tuple[object, RunStanding]]] = {}
+        """Of runs that other tools' files make, with the version it was known of."""
         self.kept: Final = LazyCache()
         """What only some routes need, by a name."""
         self._first_series = prefetcher(self.store.series, DrawnQuery())
@@ -137,7 +139,9 @@ class State:
             with run.lock:
                 glance(run, budget, Budget(CHECK_SECONDS / len(found)))
                 summary = self.summary(run)
-                standing = standing_of(run, summary, self.facts, facts_budget)
+                version, standing = self.files_standing.get(summary.id, (None, None))
+                if standing is None or version != run.version:
+                    standing = standing_of(run, summary, self.facts, facts_budget)
             summaries.append(summary)
             standings.append(standing)
         return summaries, by_need(standings, summaries)

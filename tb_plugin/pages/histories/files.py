@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
+from tb_plugin.api.base import RunStanding
 from tb_plugin.api.findings import HeldBy
 from tb_plugin.api.snapshot_files import (
     CategoryBytes,
@@ -26,6 +27,9 @@ from tb_plugin.pages.histories.histories import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.api.base import RunStatus
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
@@ -55,6 +59,8 @@ def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
             row = _read(state, run, one, may_open=may_open)
             num_opening += row.state == "opening"
         rows.append(row)
+    if query.rank is None:
+        state.files_standing[query.run] = version, _standing(query.run, rows)
     asked.decided_by(version, rows)
     return SnapshotFilesResponse(
         run=summary,
@@ -62,6 +68,16 @@ def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
         num_files=len(wanted),
         still_reading=reading.goes_on or any(one.state == "opening" for one in rows),
     )
+
+
+def _standing(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
+    """How the rail shows the run from now on: nothing is read for that alone."""
+    peaks = [one.peak_bytes for one in files if one.peak_bytes is not None]
+    is_known = bool(peaks) and all(one.state in ("ready", "failed") for one in files)
+    status: RunStatus | None = "fine" if is_known else None
+    if any(one.out_of_memory for one in files):
+        status = "out_of_memory"
+    return RunStanding(run_id, status, max(peaks) if is_known else None)
 
 
 def _read(state: State, run: Run, found: FoundHistory, *, may_open: bool) -> FilePeak:

@@ -16,6 +16,8 @@ def test_every_file_has_a_row_with_its_peak(tmp_path):
         path.write_bytes(pickle.dumps(long_history(size), 4))
     (folder / "c_memory_snapshot.pickle").write_bytes(b"\x80\x04not a pickle")
     page = Page(tmp_path)
+    (before,) = page.get("/runs")["standings"]
+    assert (before["status"], before["peak_bytes"]) == (None, None), "nothing is opened"
     found = answered(
         lambda: page.of_run("/snapshot_files", "exp"),
         lambda answer: not answer["still_reading"],
@@ -31,6 +33,9 @@ def test_every_file_has_a_row_with_its_peak(tmp_path):
         assert row["moment"] == peaks["active"]["moment"]
         assert row["reserved_bytes"] == peaks["reserved"]["bytes"]
         assert sum(one["bytes"] for one in row["categories"]) == row["peak_bytes"]
+    (after,) = page.get("/runs")["standings"]
+    assert after["status"] == "fine"
+    assert after["peak_bytes"] == max(one["peak_bytes"] or 0 for one in found["files"])
     if "c" in rows:
         assert rows["c"]["state"] == "failed"
         assert rows["c"]["problem"]
