@@ -24,6 +24,17 @@ SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
 
 
+_RULE: Final = (
+    "what is held when a step ends rises by six times its noise, in the last third of the"
+    f" steps still by {STILL:.0%} of that pace"
+)
+_OF_PROCESS: Final = "Find what the program keeps on the host from step to step"
+_OF_WORKERS: Final = (
+    "Keep samples in arrays or files: each worker that reads lists of Python objects copies"
+    " their memory bit by bit. Without persistent_workers it is freed after each epoch."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class GrowingRank:
     """One rank whose memory grows; bytes."""
@@ -92,7 +103,7 @@ def growing_memory(
     where = "" if retained is None else at_lines(retained.lines[:1])
     return Finding(
         id=f"growing_memory-{first.rank}",
-        key="growing_memory",
+        key="growing_memory" if memory == "device memory" else "growing_host",
         severity="warning" if first.is_soon else "info",
         title="Memory grows",
         sentence=sentence,
@@ -114,8 +125,43 @@ def growing_memory(
             *_record_it(retained),
         ),
         place=of_rank("timeline", first.rank) if retained is None else retained.place,
-        rule="what is held when a step ends rises by six times its noise, in the last"
-        f" third of the steps still by {STILL:.0%} of that pace",
+        rule=_RULE,
+    )
+
+
+def growing_processes(ranks: Sequence[GrowingRank], *, workers: bool) -> Finding | None:
+    """Resident memory that grows beside the device's: of ranks, or of their workers."""
+    if not ranks:
+        return None
+    first = max(ranks, key=lambda one: one.slope)
+    holds = f"The process of rank {first.rank} holds"
+    if workers:
+        holds = f"The dataloader workers of rank {first.rank} hold"
+    sentence = (
+        f"{holds} {size_text(first.slope)} more of the host's"
+        f" memory after each step, {size_text(first.rise)} over {first.num_steps:,} steps."
+    )
+    others = sorted(one.rank for one in ranks if one.rank != first.rank)
+    if others:
+        sentence += f" So do those of {counted(len(others), 'more rank')}."
+    advice = _OF_WORKERS if workers else let_go_text(_OF_PROCESS, trains=False)
+    key = "growing_workers" if workers else "growing_host"
+    return Finding(
+        id=f"{key}-{first.rank}",
+        key=key,
+        severity="warning",
+        title="Dataloader workers grow" if workers else "Host memory grows",
+        sentence=sentence,
+        rank=first.rank,
+        cost=first.rise,
+        evidence=(
+            num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
+            num_bytes("rise", "grown in all", first.rise, f"rank {first.rank}"),
+            num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
+        ),
+        advice=(Advice(advice, first.rise, "bytes", ("growth",)),),
+        place=of_rank("timeline", first.rank),
+        rule=f"{_RULE}, and by a quarter of what it was at first",
     )
 
 

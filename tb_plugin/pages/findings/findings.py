@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
-from tb_plugin.analysis.findings.growth import growing_memory
+from tb_plugin.analysis.findings.growth import (
+    GrowingRank,
+    growing_memory,
+    growing_processes,
+)
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
@@ -21,7 +25,7 @@ from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS
+from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS, WORKERS
 from tb_plugin.pages.overview.rank_numbers import (
     RankNumbers,
     Strip,
@@ -151,6 +155,7 @@ def _of_ranks(
     )
     grows, is_reading = _growing(reader, view, strip, ran_out)
     found += [grows] if grows is not None else []
+    found += _growing_processes(numbers, [r for r in chosen if r not in ran_out])
     growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
     found += peak_findings(peaks, query.rank, has_errors=bool(ran_out), growing=growing)
     return found, is_reading
@@ -175,6 +180,23 @@ def _growing(
         return found, False
     retained, is_reading = reader.retained(view.run, found.rank, view.budget)
     return growing_memory(ranks, memory, retained), is_reading
+
+
+def _growing_processes(numbers: RankNumbers, ranks: Sequence[int]) -> Iterator[Finding]:
+    """Of the last attempt of each rank."""
+    for column in (RSS, WORKERS):
+        growing = []
+        for rank in ranks:
+            for facts in numbers.of_rank(rank)[-1:]:
+                if column in facts.beside:
+                    found, peak = facts.beside[column], facts.readings[column].value
+                    steps = facts.num_steps, facts.last_step or 0
+                    growing.append(
+                        GrowingRank(rank, found.slope, found.rise, *steps, peak, None)
+                    )
+        one = growing_processes(growing, workers=column == WORKERS)
+        if one is not None:
+            yield one
 
 
 class _End(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.findings.growth import GrowingRank
 from tb_plugin.analysis.series.buckets import during
-from tb_plugin.analysis.series.growth import WARMUP_FRACTION, trend
+from tb_plugin.analysis.series.growth import WARMUP_FRACTION, Trend, trend
 from tb_plugin.analysis.series.rows import NO_STEP
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 
@@ -62,6 +62,8 @@ MEDIANS: Final = {STEP_TIME: WARMUP_FRACTION, CPU: 0.0}
 
 _HOST_SHARE: Final = 0.1
 """Of resident memory at first: what it must grow by, or it is not said to."""
+_BESIDE_SHARE: Final = 0.25
+"""The same beside a device, where a process also grows for other reasons."""
 _WANTED: Final[dict[str, Aggregate]] = {
     **dict.fromkeys((*PEAKS, RESERVED_NOW), "max"),
     **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
@@ -99,6 +101,9 @@ class FileFacts:
     """Bytes per step in the last third of the steps, where that differs."""
     is_growing: bool = False
     """Whether it grows for sure, to the end."""
+    beside: dict[str, Trend] = field(default_factory=dict)
+    """Of resident memory beside a device's, of the process and of its workers, by column:
+    where it grows for sure."""
     num_steps: int = 0
     last_step: int | None = None
     latest: dict[str, float] = field(default_factory=dict)
@@ -240,17 +245,24 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
             held = columns.get(ALLOCATED_NOW) or main
             found = trend(held.first, held.values)
             facts.growth, facts.rise, facts.late_growth, _ = found
-            # What a process takes from its host comes and goes in large pieces.
-            is_much = ALLOCATED in columns or found.rise > _HOST_SHARE * _first(held)
-            facts.is_growing = found.is_steady and is_much
+            facts.is_growing = found.is_steady and (
+                ALLOCATED in columns or _is_much(found, held, _HOST_SHARE)
+            )
+    for name in (RSS, WORKERS):
+        beside = columns.get(name)
+        if beside is not None and beside is not main and beside.first[0] != NO_STEP:
+            found = trend(beside.first, beside.values)
+            if found.is_steady and _is_much(found, beside, _BESIDE_SHARE):
+                facts.beside[name] = found
     facts.fragmentation = _fragmentation(columns)
     facts.non_torch = _non_torch(columns)
     return facts
 
 
-def _first(column: _Column) -> float:
+def _is_much(found: Trend, column: _Column, share: float) -> bool:
+    """What a process takes from its host comes and goes in large pieces."""
     present = column.values[~np.isnan(column.values)]
-    return float(present[0]) if len(present) else float("nan")
+    return len(present) > 0 and found.rise > share * float(present[0])
 
 
 def _peak(column: _Column) -> Reading:

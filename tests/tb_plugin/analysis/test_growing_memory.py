@@ -92,3 +92,26 @@ def test_the_finding_says_the_pace_and_when_the_device_is_full(tmp_path):
     assert f"step {STEPS - 1 + round(left):,}" in one["sentence"]
     assert one["sentence"].endswith("Rank 1 grows, too.")
     assert "history=True" in one["advice"][-1]["text"]
+
+
+def test_a_growing_host_and_growing_workers_are_found_beside_a_steady_device(tmp_path):
+    builder, steps = RunBuilder(tmp_path), np.arange(STEPS)
+    for number, (own, workers) in enumerate(
+        ((0, 0), (20 * MIB, 0), (8 * MIB, 9 * MIB))
+    ):
+        builder.rank(number).steps(
+            steps,
+            allocated_bytes=30 * GIB + 0 * steps,
+            allocated_peak_bytes=40 * GIB + 0 * steps,
+            rss_bytes=4 * GIB + own * steps,
+            workers_rss_bytes=2 * GIB + workers * steps,
+        )
+    found = Page(tmp_path).of_run("/findings")["findings"]
+    keys = {one["key"]: one for one in found}
+    assert "growing_memory" not in keys
+    host, of_workers = keys["growing_host"], keys["growing_workers"]
+    assert (host["rank"], of_workers["rank"]) == (1, 2)
+    assert host["sentence"].startswith("The process of rank 1 holds 20.0 MiB more")
+    assert host["sentence"].endswith("So do those of 1 more rank.")
+    assert "workers of rank 2 hold 9.00 MiB more" in of_workers["sentence"]
+    assert host["place"]["page"] == "timeline"

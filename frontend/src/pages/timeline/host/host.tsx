@@ -7,6 +7,7 @@ import { formatInteger } from "../../../base/bytes";
 import { useCommands } from "../../../base/use_commands";
 import { columnLabel } from "../../../model/words/column_label";
 import { originOf } from "../../../model/words/origin";
+import { Findings } from "../../../widgets/finding/finding";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { XRange } from "../../../widgets/line_chart/types";
 import { Waiting } from "../../../widgets/state/state";
@@ -56,6 +57,7 @@ export function Host({ view, x, shown, settled, setRange, px }: HostProps) {
       <header class="panel-head">
         <h2>{hostTitle(data)}</h2>
       </header>
+      <Growing view={view} />
       {data.tracks.map((track) => (
         <Track
           key={track.key}
@@ -70,6 +72,16 @@ export function Host({ view, x, shown, settled, setRange, px }: HostProps) {
       <AbsentList absent={data.absent} />
     </section>
   );
+}
+
+const GROWING: readonly string[] = ["growing_host", "growing_workers"];
+
+/** Findings of the memory that is drawn below. */
+function Growing({ view }: { readonly view: ViewProps }) {
+  const query = { run: view.run.id, rank: view.ranks.rank };
+  const { data } = useLive(view.client, "findings", query, view.pollMs);
+  const found = (data?.findings ?? []).filter(({ key }) => GROWING.includes(key));
+  return <Findings {...view} findings={found} />;
 }
 
 function extentOf(data: HostResponse | null): XRange {
