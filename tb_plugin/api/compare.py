@@ -190,3 +190,40 @@ class RankHistoriesResponse(Columns, frozen=True):
     """lines x ranks, row by row; NaN of ranks that are not ready."""
     still_reading: bool
     problems: tuple[Problem, ...]
+
+
+TraceTableName: TypeAlias = Literal["operators", "kernels", "modules", "memory"]
+
+
+class TraceMeasure(Columns, frozen=True):
+    """What a table of two traces compares; NaN where a side has no such row or number."""
+
+    name: str
+    """In files, with its unit."""
+    title: str
+    unit: Unit
+    is_of_call: bool
+    """A mean or a maximum: it is not divided by steps."""
+    a: F64Column
+    b: F64Column
+
+
+class CompareTracesResponse(Columns, frozen=True):
+    """Route `/compare_traces`: a table of one trace (run, source) against another's.
+
+    The other one is (b_run, b_source). Rows of equal name are joined in their order.
+    """
+
+    table: TraceTableName
+    title: str
+    """What a row is."""
+    names: tuple[str, ...]
+    """May hold any text."""
+    only: U8Column
+    """By row: 0 both sides have it, 1 A alone, 2 B alone."""
+    measures: tuple[TraceMeasure, ...]
+    """Those that at least one side has."""
+    lacks: str
+    """Which side has none of it and why, as a sentence; else empty."""
+    note: str
+    """Of which devices memory is, and how many rows were left out; may be empty."""

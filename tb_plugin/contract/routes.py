@@ -31,6 +31,7 @@ ROUTES: Final = {
     "allocator_events": "memory.events",
     "compare": "compare.moments",
     "compare_runs": "compare.runs",
+    "compare_traces": "compare.traces",
     "distributed": "distributed.distributed",
     "distributed_heatmap": "distributed.distributed",
     "findings": "findings.findings",

@@ -108,6 +108,7 @@ QUESTIONS = (
     _ask("time", "kernels"),
     _ask("time", "module_times"),
     _ask("time", "operator_memory"),
+    _ask("time", "compare_traces", source="{profiled}", b_source="{profiled}"),
     _ask("time", "distributed"),
     _ask("time", "distributed_heatmap", **_DRAWN),
 )
@@ -221,6 +222,7 @@ def _of_operators(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 _TEACHES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "profile": lambda answer: {"profiled": answer["choice"]["source"]},
     "overview": _of_overview,
     "timeline": _of_timeline,
     "modules": _of_modules,

@@ -28,6 +28,8 @@ export type CompareBy = "category" | "module" | "line" | "size";
 
 export type StackMatch = "exact" | "function";
 
+export type TraceTableName = "operators" | "kernels" | "modules" | "memory";
+
 export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
 
 export type Severity = "error" | "warning" | "info";
@@ -532,6 +534,27 @@ export interface RankHistoriesResponse {
   readonly lineBytes: Float64Array;
   readonly stillReading: boolean;
   readonly problems: readonly Problem[];
+}
+
+/** What a table of two traces compares; NaN where a side has no such row or number. */
+export interface TraceMeasure {
+  readonly name: string;
+  readonly title: string;
+  readonly unit: Unit;
+  readonly isOfCall: boolean;
+  readonly a: Float64Array;
+  readonly b: Float64Array;
+}
+
+/** Route `/compare_traces`: a table of one trace (run, source) against another's. */
+export interface CompareTracesResponse {
+  readonly table: TraceTableName;
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly only: Uint8Array;
+  readonly measures: readonly TraceMeasure[];
+  readonly lacks: string;
+  readonly note: string;
 }
 
 /** Collectives by rank, kind and process group; columns of equal length. */
@@ -2185,6 +2208,7 @@ export interface Responses {
   readonly compare_runs: CompareRunsResponse;
   readonly compare: CompareResponse;
   readonly rank_histories: RankHistoriesResponse;
+  readonly compare_traces: CompareTracesResponse;
   readonly distributed: DistributedResponse;
   readonly distributed_heatmap: DistributedHeatmapResponse;
   readonly drop: DropResponse;

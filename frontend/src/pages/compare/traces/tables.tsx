@@ -1,19 +1,20 @@
 /** Operators, kernels, modules or memory of two traces, joined by name. */
 
 import { useMemo } from "preact/hooks";
-import type { ProfileResponse } from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
-import { Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
+import type {
+  CompareTracesResponse,
+  ProfileResponse,
+  TraceMeasure,
+} from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
-import { traceWords, useProfiled } from "../../time/profiled/trace_choice";
-import { DifferenceRows } from "../difference_rows";
+import { traceWords } from "../../time/profiled/trace_choice";
+import { changes, DifferenceRows, type Compared } from "../difference_rows";
 import { keysOf, TABLE_WORDS } from "../params";
-import { comparedTraces, measuresOf, sideOf, TABLES, type TraceSide } from "./joined";
 import type { TracesProps } from "./part";
 
 const TABLE_PX = 560;
-/** The most rows that a route sends. */
-const TOP = 2_000;
 
 const PER_WORDS = {
   trace: ["Trace", "Sums over each whole trace"],
@@ -22,23 +23,14 @@ const PER_WORDS = {
 
 export function TraceTables(props: TracesProps) {
   const { view, params, change, a, b } = props;
-  const of = params.table;
-  const live = [a, b].map(({ run, choice }) =>
-    useProfiled(
-      view.client,
-      TABLES[of][0],
-      { run: run.id, source: choice.source, top: TOP },
-      view.pollMs,
-    ),
-  );
-  const [aData = null, bData = null] = live.map(({ data }) => data);
-  const sides = useMemo(() => {
-    const x = aData === null ? null : sideOf(of, aData);
-    const y = bData === null ? null : sideOf(of, bData);
-    return x === null || y === null ? null : ([x, y] as const);
-  }, [of, aData, bData]);
-  const error = live.find((one) => one.error !== null)?.error ?? null;
-  const stale = live.some((one) => one.stale);
+  const { table } = params;
+  const query = {
+    ...{ run: a.run.id, source: a.choice.source },
+    ...{ b_run: b.run.id, b_source: b.choice.source, table },
+  };
+  const live = useLive(view.client, "compare_traces", query, view.pollMs);
+  const { stale, error } = live;
+  const data = live.data?.table === table ? live.data : null;
   return (
     <section
       aria-label="Difference as a table"
@@ -50,50 +42,35 @@ export function TraceTables(props: TracesProps) {
         <Segmented
           label="By what"
           options={keysOf(TABLE_WORDS)}
-          chosen={of}
+          chosen={table}
           words={(one) => TABLE_WORDS[one]}
-          onChoose={(table) => change({ table, measure: "" }, "push")}
+          onChoose={(one) => change({ table: one, measure: "" }, "push")}
         />
       </div>
-      <Waiting error={error} hasContent={sides !== null} />
-      {sides !== null && <Rows {...props} sides={sides} />}
-      {sides === null && error === null && <Skeleton heightPx={TABLE_PX} />}
+      <Waiting error={error} hasContent={data !== null} blocksPx={[TABLE_PX]} />
+      {data !== null && <Rows {...props} data={data} />}
     </section>
   );
 }
 
-function Rows(
-  props: TracesProps & { readonly sides: readonly [TraceSide, TraceSide] },
-) {
-  const { params, change, a, b, sides } = props;
-  const of = params.table;
-  const measures = measuresOf(of, ...sides);
-  const known = measures.find(([column]) => column === params.measure) ?? measures[0];
+function Rows(props: TracesProps & { readonly data: CompareTracesResponse }) {
+  const { params, change, a, b, data } = props;
+  const { measures } = data;
   const [aSteps, bSteps] = [a.durationMs.length, b.durationMs.length];
   const usualPer = aSteps === bSteps ? "trace" : "step";
   const per = params.per ?? usualPer;
-  const measure = known?.[0] ?? "";
-  const compared = useMemo(
-    () =>
-      comparedTraces(of, measure, sides, per === "step" ? [aSteps, bSteps] : [1, 1]),
-    [of, measure, sides, per, aSteps, bSteps],
-  );
-  const empty = sides.map(({ names }) => names.length === 0);
-  if (measure === "" || empty.includes(true)) {
-    // What a trace did not record is no difference.
-    const whose = empty.every(Boolean)
-      ? "Neither has"
-      : `${empty[0] === true ? "A" : "B"} has`;
+  const measure = measures.find(({ name }) => name === params.measure) ?? measures[0];
+  const compared = useMemo(() => {
+    if (measure === undefined) return null;
+    return comparedTraces(data, measure, per === "step" ? [aSteps, bSteps] : [1, 1]);
+  }, [data, measure, per, aSteps, bSteps]);
+  if (measure === undefined || compared === null || data.lacks !== "") {
     return (
-      <Nothing title={`Nothing to compare by ${of}`}>
-        <p>
-          {whose} {TABLES[of][2]}.
-        </p>
+      <Nothing title={`Nothing to compare by ${data.table}`}>
+        <p>{data.lacks}</p>
       </Nothing>
     );
   }
-  const left = sides[0].left + sides[1].left;
-  const [ofA, ofB] = sides.map(({ device }) => device);
   return (
     <>
       <DifferenceRows
@@ -104,13 +81,13 @@ function Rows(
       >
         <Choice
           label="Of"
-          value={measure}
-          onChange={(column) =>
-            change({ measure: column === measures[0]?.[0] ? "" : column }, "push")
+          value={measure.name}
+          onChange={(name) =>
+            change({ measure: name === measures[0]?.name ? "" : name }, "push")
           }
         >
-          {measures.map(([column, title]) => (
-            <option key={column} value={column}>
+          {measures.map(({ name, title }) => (
+            <option key={name} value={name}>
               {title}
             </option>
           ))}
@@ -124,20 +101,41 @@ function Rows(
           onChoose={(one) => change({ per: one === usualPer ? null : one })}
         />
       </DifferenceRows>
-      {ofA !== "" && (
-        <p class="quiet">
-          Memory of {ofA}
-          {ofA !== ofB && ` in A, of ${ofB ?? ""} in B`}.
-        </p>
-      )}
-      {left > 0 && (
-        <p class="quiet">
-          {formatInteger(left)} rows of the smallest are not among them; a row that one
-          side seems to lack may be one of those.
-        </p>
-      )}
+      {data.note !== "" && <p class="quiet">{data.note}</p>}
     </>
   );
+}
+
+const SIDES = ["", "a", "b"] as const;
+
+/** Both tables by one measure, divided by so many steps; files have all of them. */
+export function comparedTraces(
+  { table, title, names, only: sides, measures }: CompareTracesResponse,
+  measure: TraceMeasure,
+  steps: readonly [number, number],
+): Compared {
+  const only = Array.from(sides, (side) => SIDES[side] ?? "");
+  const pairs = ({ a, b, isOfCall }: TraceMeasure) => {
+    const [x, y] = isOfCall ? [1, 1] : steps;
+    return { a: a.map((one) => one / x), b: b.map((one) => one / y), only };
+  };
+  return {
+    ...{ key: table, quantity: measure.name, unit: measure.unit, title },
+    ...pairs(measure),
+    // Of a C++ template what it returns says nothing.
+    names: names.map((name) => name.replace(/^void /, "")),
+    texts: names,
+    more: [],
+    exported: measures.flatMap((one): Compared["exported"] => {
+      if (one === measure) return [];
+      const of = pairs(one);
+      return [
+        { key: `a_${one.name}`, values: of.a },
+        { key: `b_${one.name}`, values: of.b },
+        { key: `difference_${one.name}`, values: changes(of) },
+      ];
+    }),
+  };
 }
 
 function about({ run, choice }: ProfileResponse): unknown {

@@ -1,0 +1,266 @@
+"""Route `/compare_traces`: a table of one profiler's trace against another's, by name."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tb_plugin.analysis.findings.text import counted
+from tb_plugin.api.compare import CompareTracesResponse, TraceMeasure, TraceTableName
+from tb_plugin.contract.parameters import SourceId, Text
+from tb_plugin.contract.routes import Asked, route
+from tb_plugin.contract.wire import f64, u8
+from tb_plugin.pages.operators.kernels import KernelsQuery, kernels
+from tb_plugin.pages.operators.memory import OperatorMemoryQuery, operator_memory_of
+from tb_plugin.pages.operators.operators import OperatorsQuery, module_times, operators
+from tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tb_plugin.analysis.arrays import Floats, Ints
+    from tb_plugin.api.base import Unit
+    from tb_plugin.pages.profile.asked import Shown
+    from tb_plugin.server.state import State
+
+MAX_ROWS: Final = 5_000
+_OF_CALL: Final = ("Mean", "Max")
+
+
+class _Table(NamedTuple):
+    view: Callable[..., Any]
+    query: Callable[..., SourceQuery]
+    title: str
+    lacks: str
+    measures: dict[str, str]
+    """Title by field, whose ending is its unit."""
+
+
+_TABLES: Final[dict[TraceTableName, _Table]] = {
+    "operators": _Table(
+        operators,
+        OperatorsQuery,
+        "Operator",
+        "operators",
+        {
+            "device_self_ms": "Device self",
+            "device_total_ms": "Device total",
+            "host_self_ms": "Host self",
+            "host_total_ms": "Host total",
+            "num_calls": "Calls",
+        },
+    ),
+    "kernels": _Table(
+        kernels,
+        KernelsQuery,
+        "Kernel",
+        "kernels: it was recorded without a device",
+        {
+            "total_ms": "Total",
+            "mean_us": "Mean",
+            "max_us": "Max",
+            "num_calls": "Calls",
+        },
+    ),
+    "modules": _Table(
+        module_times,
+        SourceQuery,
+        "Module",
+        "modules: it was recorded without with_stack",
+        {
+            "host_ms": "Host total",
+            "host_self_ms": "Host self",
+            "device_ms": "Device total",
+            "device_self_ms": "Device self",
+            "backward_host_ms": "Backward host",
+            "backward_host_self_ms": "Backward host self",
+            "backward_device_ms": "Backward device",
+            "backward_device_self_ms": "Backward device self",
+            "num_calls": "Calls",
+        },
+    ),
+    "memory": _Table(
+        operator_memory_of,
+        OperatorMemoryQuery,
+        "Operator",
+        "memory events: it was recorded without profile_memory",
+        {
+            "self_increase_bytes": "Self increase",
+            "increase_bytes": "Increase",
+            "self_allocated_bytes": "Self allocated",
+            "allocated_bytes": "Allocated",
+            "self_num_allocations": "Self allocations",
+            "num_calls": "Calls",
+        },
+    ),
+}
+
+
+class CompareTracesQuery(SourceQuery, frozen=True):
+    """Side A, and by `b_` side B, which is of the same run where none is named."""
+
+    b_run: Text | None = None
+    b_source: SourceId | None = None
+    table: TraceTableName = "operators"
+
+
+class _Side(NamedTuple):
+    names: Sequence[str]
+    columns: dict[str, Floats]
+    """Measures that it has."""
+    device: str
+    """Whose memory it is; empty for the other tables."""
+
+
+@route("compare_traces", CompareTracesQuery)
+def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
+    """Both traces are open already, or nothing is known of them yet."""
+    query, state = asked.query, asked.state
+    table = _TABLES[query.table]
+    found = [
+        shown(state, SourceQuery(run=run, source=source))
+        for run, source in (
+            (query.run, query.source),
+            (query.b_run or query.run, query.b_source),
+        )
+    ]
+    asked.decided_by(*(part for one in found for part in one.stamp))
+    a, b = (_side(state, one, table) for one in found)
+    names, *rows = joined(a.names, b.names)
+    measures = list(_measures(table, a, b, rows))
+    kept = _largest(measures, len(names))
+    return CompareTracesResponse(
+        table=query.table,
+        title=table.title,
+        names=tuple(names[row] for row in kept.tolist()),
+        only=u8(np.where(rows[1] < 0, 1, np.where(rows[0] < 0, 2, 0))[kept]),
+        measures=tuple(
+            TraceMeasure(
+                name=name,
+                title=title,
+                unit=unit,
+                is_of_call=title in _OF_CALL,
+                a=f64(of_a[kept]),
+                b=f64(of_b[kept]),
+            )
+            for name, title, unit, of_a, of_b in measures
+        ),
+        lacks=_lacks(table, a, b),
+        note=" ".join(_notes(a, b, len(names) - len(kept))),
+    )
+
+
+def _side(state: State, found: Shown, table: _Table) -> _Side:
+    profile = profile_of(state, found)
+    if profile is None:
+        return _Side((), {}, "")
+    query = table.query(run=found.run.id)
+    if hasattr(query, "top"):
+        query = table.query(run=found.run.id, top=len(profile.trace.slices))
+    answer = table.view(found.run, found.choice(query), profile, query)
+    of = getattr(answer, "rows", answer)
+    has_devices = getattr(answer, "has_devices", True)
+    columns = {
+        key: np.asarray(getattr(of, key), np.float64)
+        for key in table.measures
+        if has_devices or "device" not in key
+    }
+    unknown = [key for key, values in columns.items() if np.isnan(values).all()]
+    for key in unknown:
+        del columns[key]
+    names = paths(of.name, of.parent) if hasattr(of, "parent") else of.name
+    devices = {one.key: one for one in getattr(answer, "devices", ())}
+    device = devices.get(getattr(answer, "device", None))
+    word = "" if device is None else device.kind
+    if device is not None and device.index >= 0:
+        word += f" {device.index}"
+    return _Side(names, columns, word)
+
+
+def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
+    """Names of modules with those of their parents, which come before them."""
+    found: list[str] = []
+    for name, parent in zip(names, parents, strict=True):
+        above = found[parent] if parent >= 0 else None
+        # Lightning names a module by its whole path.
+        is_whole = above is None or name.startswith(f"{above}.")
+        found.append(name if is_whole else f"{above} / {name}")
+    return found
+
+
+def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:
+    """Rows of both sides by name; -1 where a side has none of that name.
+
+    Of rows with equal names the first meets the first, the second the second.
+    """
+    waiting: dict[str, deque[int]] = defaultdict(deque)
+    for row, name in enumerate(b):
+        waiting[name].append(row)
+    met = [waiting[name].popleft() if waiting[name] else -1 for name in a]
+    alone = sorted(row for rows in waiting.values() for row in rows)
+    return (
+        [*a, *(b[row] for row in alone)],
+        np.array([*range(len(a)), *([-1] * len(alone))], np.int64),
+        np.array([*met, *alone], np.int64),
+    )
+
+
+_Measure = tuple[str, str, "Unit", "Floats", "Floats"]
+
+
+def _measures(
+    table: _Table, a: _Side, b: _Side, rows: Sequence[Ints]
+) -> Iterator[_Measure]:
+    """Name in files, title, unit and values of what at least one side has."""
+    for key, title in table.measures.items():
+        if key not in a.columns and key not in b.columns:
+            continue
+        unit, factor = _unit(key)
+        values = []
+        for side, of in zip((a, b), rows, strict=True):
+            column = side.columns.get(key)
+            known = np.full(len(of), np.nan)
+            if column is not None:
+                known[of >= 0] = column[of[of >= 0]] * factor
+            values.append(known)
+        name = title.lower().replace(" ", "_")
+        if unit != "count":
+            name = f"{name}_{unit}"
+        yield name, title, unit, values[0], values[1]
+
+
+def _unit(key: str) -> tuple[Unit, float]:
+    if key.endswith("_ms"):
+        return "seconds", 1e-3
+    if key.endswith("_us"):
+        return "seconds", 1e-6
+    return ("bytes" if key.endswith("_bytes") else "count"), 1.0
+
+
+def _largest(measures: Sequence[_Measure], num_rows: int) -> Ints:
+    """Rows that differ most by the first measure, in the order they have."""
+    if num_rows <= MAX_ROWS or not measures:
+        return np.arange(num_rows)
+    _, _, _, a, b = measures[0]
+    change = np.abs(np.nan_to_num(b) - np.nan_to_num(a))
+    return np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
+
+
+def _lacks(table: _Table, a: _Side, b: _Side) -> str:
+    """What a trace did not record is no difference."""
+    without = [name for name, side in (("A", a), ("B", b)) if not len(side.names)]
+    if not without:
+        return ""
+    subject = "Neither has any" if len(without) == 2 else f"{without[0]} has no"
+    return f"{subject} {table.lacks}."
+
+
+def _notes(a: _Side, b: _Side, num_left: int) -> Iterator[str]:
+    if a.device and a.device == b.device:
+        yield f"Memory of {a.device}."
+    elif a.device:
+        yield f"Memory of {a.device} in A, of {b.device} in B."
+    if num_left:
+        yield f"{counted(num_left, 'row')} that differ least are not among them."
