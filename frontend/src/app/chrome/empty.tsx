@@ -10,16 +10,11 @@ import { ProblemList } from "../../widgets/problem_list/problem_list";
 function snippet(logdir: string): string {
   // What is recorded lies on a disk first; a store gets a mirror of it.
   const place = logdir.includes("://")
-    ? `"runs/my_run", remote=${JSON.stringify(`${logdir}/{run_name}`)},\n   `
-    : `${JSON.stringify(`${logdir}/my_run`)},`;
+    ? `"runs/my_run", remote=${JSON.stringify(`${logdir}/{run_name}`)}`
+    : JSON.stringify(`${logdir}/my_run`);
   return `import collector
-
-with collector.record(
-    ${place} model=model, optimizer=optimizer
-) as rec:
-    for batch in loader:
-        ...
-        rec.step()`;
+with collector.record(${place}, model=model, optimizer=optimizer) as rec:
+    ...  # the loop as it is, and at the end of each step: rec.step()`;
 }
 
 /** One of them, and several. */
@@ -35,7 +30,6 @@ const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], readonly [string, str
 
 export function Empty({ runs }: { readonly runs: RunsResponse }) {
   const [logdir] = runs.logdirs;
-  const text = snippet((logdir ?? "runs").replace(/\/+$/, ""));
   return (
     <main class="empty">
       <h1>No memory data yet</h1>
@@ -55,16 +49,16 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
       <p class="waiting" role="status">
         Waiting for data: this page fills by itself when a run appears.
       </p>
-      <h2>Record a training</h2>
-      <Snippet text={text} />
-      <h2>Look at a memory snapshot or a trace</h2>
+      <h2>Record a training: three lines</h2>
+      <Snippet text={snippet((logdir ?? "runs").replace(/\/+$/, ""))} />
+      <h2>Look around first, with simulated data</h2>
+      <Snippet text="memboard demo" />
+      <h2>Look at a memory snapshot or a profiler’s trace</h2>
       <Snippet text="memboard open snapshot.pickle" />
       <p class="quiet">
-        {runs.dropLimitBytes > 0 && "Or drop it onto this page. "}
+        {runs.dropLimitBytes > 0 && "Or drop the file here, onto this page. "}
         Snapshots and traces in the folder appear by themselves.
       </p>
-      <h2>Or look around first</h2>
-      <Snippet text="memboard demo" />
       {runs.foreign.length > 0 && (
         <>
           <h2>Found, but not MemBoard’s</h2>
