@@ -205,8 +205,10 @@ def _sentence(a: float, b: float) -> str:
     if a == b:
         return "B holds as much as A."
     way = "more" if b > a else "less"
-    share = f" ({100 * (b - a) / a:+.1f} %)" if a else ""
-    return f"B holds {size_text(abs(b - a))} {way} than A{share}."
+    share = 100 * (b - a) / a if a else 0.0
+    digits = max(0, 3 - len(str(int(abs(share)))))
+    words = f" ({share:+,.{digits}f} %)" if a else ""
+    return f"B holds {size_text(abs(b - a))} {way} than A{words}."
 
 
 def _size_name(num_bytes: int) -> str:

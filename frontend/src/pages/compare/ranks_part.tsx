@@ -268,7 +268,7 @@ export function rankColumns(
     cell: (value: number) => RowCell,
     hint?: string,
   ): RowColumn => ({
-    ...numberColumn(key, title, "104px", values, cell, hint),
+    ...numberColumn(key, title, "96px", values, cell, hint),
     exported: { name, values },
   });
   const peaks = numbersOf(answer, (one) => one.peakActiveBytes);
@@ -295,7 +295,10 @@ export function rankColumns(
     ),
   );
   const all = [
-    { ...number("rank", "Rank", "rank", ranksOf(answer), countCell), ascends: true },
+    {
+      ...number("rank", "Rank", "rank", ranksOf(answer), countCell),
+      ...{ width: "56px", ascends: true },
+    },
     peak,
     number(
       ...(["delta", "From the median"] as const),

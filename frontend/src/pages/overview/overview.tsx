@@ -117,7 +117,7 @@ function WhatWasFound(props: {
   const listed = data.findings.filter((one) => one.state?.isOutOfMemory === true);
   const left = data.numErrors - listed.length;
   return (
-    <div>
+    <>
       <Findings
         {...props.view}
         findings={merged(data.findings, props.profile?.findings ?? [])}
@@ -131,7 +131,7 @@ function WhatWasFound(props: {
       {left > 0 && (
         <p class="quiet">And {formatInteger(left)} more out-of-memory errors.</p>
       )}
-    </div>
+    </>
   );
 }
 

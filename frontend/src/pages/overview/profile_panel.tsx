@@ -86,7 +86,7 @@ function Profile({ data, view }: ProfileProps) {
     <>
       <p>
         {data.areMarked
-          ? `${steps} profiled step${steps === 1 ? "" : "s"}, ${formatSeconds(mean / 1e3)} each in the mean.`
+          ? `${steps} profiled step${steps === 1 ? "" : "s"}, mean ${formatSeconds(mean / 1e3)}.`
           : `The trace marks no steps: all of it, ${formatSeconds(mean / 1e3)}, counts as one.`}{" "}
         {steps > 1 && <StepChoice {...props} />}
       </p>
