@@ -1,6 +1,6 @@
 /** What the page and the raster worker say to each other. */
 
-import type { IdSpan, Layer, SceneColours } from "./scene";
+import type { Drawing, Layer, SceneColours } from "./scene";
 import type { SizePx, Viewport } from "./viewport";
 
 export type RasterRequest =
@@ -20,23 +20,10 @@ export type RasterRequest =
     };
 
 /** One finished drawing. `image` is drawn as is; `ids` answers picks. */
-export interface Frame {
-  readonly view: Viewport;
-  readonly size: SizePx;
-  readonly image: ImageBitmap | HTMLCanvasElement;
-  readonly ids: Int32Array<ArrayBuffer>;
-  readonly spans: readonly IdSpan[];
+export interface Frame extends Omit<Drawing, "pixels"> {
+  readonly kind: "frame";
+  readonly image: ImageBitmap;
   readonly drawMs: number;
 }
 
-export type RasterReply =
-  | {
-      readonly kind: "frame";
-      readonly view: Viewport;
-      readonly size: SizePx;
-      readonly image: ImageBitmap;
-      readonly ids: Int32Array<ArrayBuffer>;
-      readonly spans: readonly IdSpan[];
-      readonly drawMs: number;
-    }
-  | { readonly kind: "failed"; readonly message: string };
+export type RasterReply = Frame | { readonly kind: "failed"; readonly message: string };

@@ -36,57 +36,18 @@ export interface RunLayer {
 
 export type Layer = GridLayer | QuadLayer | RunLayer;
 
-/** The same layer in memory of its own. */
-export function copyOf(layer: Layer): Layer {
-  if (layer.kind === "grid") return { ...layer, values: layer.values.slice() };
-  if (layer.kind === "quads") {
-    const { quads } = layer;
-    return {
-      kind: "quads",
-      quads: {
-        ...quads,
-        x0: quads.x0.slice(),
-        x1: quads.x1.slice(),
-        y0: quads.y0.slice(),
-        y1: quads.y1.slice(),
-        colour: quads.colour.slice(),
-        id: quads.id.slice(),
-        pattern: quads.pattern.slice(),
-      },
-    };
-  }
-  const { runs } = layer;
-  return {
-    kind: "runs",
-    runs: {
-      ...runs,
-      edges: runs.edges.slice(),
-      slot: runs.slot.slice(),
-      first: runs.first.slice(),
-      last: runs.last.slice(),
-      offset: runs.offset.slice(),
-      size: runs.size.slice(),
-      band: runs.band.slice(),
-      below: runs.below.slice(),
-      height: runs.height.slice(),
-      rest: runs.rest.slice(),
-    },
-  };
-}
-
-/** The memory of a layer's arrays, to be moved with it. */
-export function buffersOf(layer: Layer | null): ArrayBuffer[] {
-  if (layer === null) return [];
-  const arrays: readonly unknown[] = Object.values(
-    layer.kind === "runs" ? layer.runs : layer.kind === "quads" ? layer.quads : layer,
-  );
-  const found = new Set<ArrayBuffer>();
-  for (const one of arrays) {
-    if (ArrayBuffer.isView(one) && one.buffer instanceof ArrayBuffer) {
-      found.add(one.buffer);
+/** The same, its arrays in memory of their own, which `buffers` gets: it moves with it. */
+export function moved<T extends object>(of: T, buffers: ArrayBuffer[]): T {
+  const fields = Object.entries(of).map(([key, value]: [string, unknown]) => {
+    if (value instanceof Object && !ArrayBuffer.isView(value)) {
+      return [key, moved(value, buffers)];
     }
-  }
-  return [...found];
+    if (!ArrayBuffer.isView(value)) return [key, value];
+    const copy = (value as Uint8Array<ArrayBuffer>).slice();
+    buffers.push(copy.buffer);
+    return [key, copy];
+  });
+  return Object.fromEntries(fields) as T;
 }
 
 export interface SceneColours {

@@ -1,16 +1,14 @@
 /**
  * A canvas that always shows something: the newest drawing, stretched to the current
- * viewport until the drawing made for it arrives.
+ * viewport until the worker has made the one for it. At most one drawing is under way,
+ * always of the newest viewport.
  */
 
-import type { Frame } from "./protocol";
-import { createRasterClient } from "./raster_client";
-import type { RasterClient } from "./raster_client";
+import type { Frame, RasterReply, RasterRequest } from "./protocol";
 import { NO_ID, pickId } from "./raster";
-import type { Layer, Pick, SceneColours } from "./scene";
-import { resolvePick } from "./scene";
+import { moved, resolvePick, type Layer, type Pick, type SceneColours } from "./scene";
 import type { SizePx, Viewport } from "./viewport";
-import { frameRect, pxToX, pxToY, sameView } from "./viewport";
+import { frameRect, pxToX, pxToY, sameView, xToPx, yToPx } from "./viewport";
 
 export interface SurfaceEvents {
   /** A drawing arrived and was painted. */
@@ -18,49 +16,47 @@ export interface SurfaceEvents {
   readonly onFailure: (message: string) => void;
 }
 
-/** The viewport and size with `px` more on the left and on the right. */
-function withMargin(
-  view: Viewport,
-  size: SizePx,
-  px: number,
-): { readonly view: Viewport; readonly size: SizePx } {
-  const slack = (px / size.widthPx) * (view.x1 - view.x0);
-  return {
-    view: { ...view, x0: view.x0 - slack, x1: view.x1 + slack },
-    size: { ...size, widthPx: size.widthPx + 2 * px },
-  };
-}
-
 export class RasterSurface {
-  readonly #canvas: HTMLCanvasElement;
-  readonly #client: RasterClient;
-  readonly #events: SurfaceEvents;
-  readonly #marginShare: number;
+  readonly #worker: Worker;
+  #busy = false;
+  /** Another drawing is wanted once this one is there. */
+  #wanted = false;
   #frame: Frame | null = null;
+  #spent: Int32Array<ArrayBuffer> | null = null;
   #view: Viewport | null = null;
   #size: SizePx = { widthPx: 0, heightPx: 0 };
 
   /** `marginShare` of the width is drawn beyond either side, so that panning has slack. */
-  constructor(canvas: HTMLCanvasElement, events: SurfaceEvents, marginShare = 0) {
-    this.#canvas = canvas;
-    this.#events = events;
-    this.#marginShare = marginShare;
-    this.#client = createRasterClient({
-      onFrame: (frame) => this.#take(frame),
-      onFailure: events.onFailure,
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    private readonly events: SurfaceEvents,
+    private readonly marginShare = 0,
+  ) {
+    this.#worker = new Worker(new URL("./raster_worker.ts", import.meta.url), {
+      type: "module",
+    });
+    this.#worker.addEventListener("message", (event: MessageEvent<RasterReply>) => {
+      if (event.data.kind === "failed") events.onFailure(event.data.message);
+      else this.#take(event.data);
+      this.#busy = false;
+      if (this.#wanted) this.refresh();
+    });
+    this.#worker.addEventListener("error", (event) => {
+      this.#busy = false;
+      events.onFailure(event.message || "the raster worker could not be loaded");
     });
   }
 
-  get canvas(): HTMLCanvasElement {
-    return this.#canvas;
-  }
-
   setLayer(name: string, order: number, layer: Layer | null): void {
-    this.#client.setLayer(name, order, layer);
+    // Cloned as they are, arrays would be written out and read in again: a copy that
+    // moves is the only one.
+    const buffers: ArrayBuffer[] = [];
+    const sent = layer === null ? null : moved(layer, buffers);
+    this.#send({ kind: "layer", name, order, layer: sent }, buffers);
   }
 
   setColours(colours: SceneColours): void {
-    this.#client.setColours(colours);
+    this.#send({ kind: "colours", colours });
   }
 
   /** Show a viewport; `size` is in device pixels. Paints at once, refines later. */
@@ -68,62 +64,68 @@ export class RasterSurface {
     if (size.widthPx < 1 || size.heightPx < 1) return;
     this.#view = view;
     this.#size = size;
-    if (this.#canvas.width !== size.widthPx) this.#canvas.width = size.widthPx;
-    if (this.#canvas.height !== size.heightPx) this.#canvas.height = size.heightPx;
+    if (this.canvas.width !== size.widthPx) this.canvas.width = size.widthPx;
+    if (this.canvas.height !== size.heightPx) this.canvas.height = size.heightPx;
     this.#paint();
-    this.#ask();
+    this.refresh();
   }
 
   /** Draw again after layers or colours changed. */
   refresh(): void {
-    this.#ask();
+    const [view, { widthPx, heightPx }] = [this.#view, this.#size];
+    if (view === null || widthPx < 1) return;
+    this.#wanted = this.#busy;
+    if (this.#busy) return;
+    this.#busy = true;
+    const px = Math.round(this.marginShare * widthPx);
+    const slack = (px / widthPx) * (view.x1 - view.x0);
+    const spent = this.#spent;
+    this.#spent = null;
+    const wide = { ...view, x0: view.x0 - slack, x1: view.x1 + slack };
+    const size = { widthPx: widthPx + 2 * px, heightPx };
+    const buffers = spent === null ? [] : [spent.buffer];
+    this.#send({ kind: "draw", view: wide, size, spent }, buffers);
   }
 
   /** What is drawn at a point of the canvas, in device pixels. */
   pick(xPx: number, yPx: number): Pick | null {
-    const frame = this.#frame;
-    if (frame === null || this.#view === null) return null;
-    const x = pxToX(this.#view, this.#size.widthPx, xPx);
-    const y = pxToY(this.#view, this.#size.heightPx, yPx);
+    const [frame, view] = [this.#frame, this.#view];
+    if (frame === null || view === null) return null;
     const { widthPx, heightPx } = frame.size;
-    const { x0, x1, y0, y1 } = frame.view;
-    const frameX = ((x - x0) / (x1 - x0)) * widthPx;
-    const frameY = ((y - y0) / (y1 - y0)) * heightPx;
-    const id = pickId(frame.ids, widthPx, heightPx, frameX, frameY);
+    const x = xToPx(frame.view, widthPx, pxToX(view, this.#size.widthPx, xPx));
+    const y = yToPx(frame.view, heightPx, pxToY(view, this.#size.heightPx, yPx));
+    const id = pickId(frame.ids, widthPx, heightPx, x, y);
     return id === NO_ID ? null : resolvePick(frame.spans, id);
   }
 
   dispose(): void {
-    this.#client.dispose();
+    this.#worker.terminate();
   }
 
-  #ask(): void {
-    if (this.#view === null || this.#size.widthPx < 1) return;
-    const px = Math.round(this.#marginShare * this.#size.widthPx);
-    const { view, size } = withMargin(this.#view, this.#size, px);
-    this.#client.draw(view, size);
+  #send(request: RasterRequest, transfer: Transferable[] = []): void {
+    this.#worker.postMessage(request, transfer);
   }
 
   #take(frame: Frame): void {
-    if (this.#frame !== null) this.#client.release(this.#frame);
+    this.#frame?.image.close();
+    this.#spent = this.#frame?.ids ?? null;
     this.#frame = frame;
     this.#paint();
-    this.#events.onPaint(frame);
+    this.events.onPaint(frame);
   }
 
   #paint(): void {
-    const frame = this.#frame;
+    const [frame, view] = [this.#frame, this.#view];
     // Reading back is rare, but an accelerated canvas on a software GPU is 20x slower.
-    const context = this.#canvas.getContext("2d", { willReadFrequently: true });
-    if (frame === null || this.#view === null || context === null) return;
+    const context = this.canvas.getContext("2d", { willReadFrequently: true });
+    if (frame === null || view === null || context === null) return;
     const { widthPx, heightPx } = this.#size;
     context.clearRect(0, 0, widthPx, heightPx);
     context.imageSmoothingEnabled = false;
-    if (sameView(frame.view, this.#view) && frame.size.widthPx === widthPx) {
-      context.drawImage(frame.image, 0, 0, widthPx, heightPx);
-      return;
-    }
-    const { x, y, width, height } = frameRect(frame.view, this.#view, this.#size);
+    const exact = sameView(frame.view, view) && frame.size.widthPx === widthPx;
+    const { x, y, width, height } = exact
+      ? { x: 0, y: 0, width: widthPx, height: heightPx }
+      : frameRect(frame.view, view, this.#size);
     context.drawImage(frame.image, x, y, width, height);
   }
 }
