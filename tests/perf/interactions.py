@@ -1,13 +1,17 @@
-"""Paints and pans of the rank x step heatmap, in Chromium without a GPU.
+"""How fluently pictures follow the pointer, in a browser without a GPU.
 
-     python -m tests.perf.heatmap_pan --logdir DIR     (starts TensorBoard on it)
-     python -m tests.perf.heatmap_pan --url URL        (a TensorBoard that runs)
-     python -m tests.perf.heatmap_pan --synthetic RxS  (the page alone, made-up answers)
+     python -m tests.perf.interactions --heatmap DIR|URL|RxS
+     python -m tests.perf.interactions --blocks [EVENTS] [--keep DIR]
 
-First paint is from navigation to the first drawing of cells in the tab, everything
-cold: page, answers and, with --logdir, the plugin itself. The pan holds the mouse and
-moves it at every animation frame, so each interval between frames is one figure.
-`--synthetic 4096x10000` measures the page without the server.
+A logdir gets a TensorBoard of its own; RxS is the page alone over made-up answers of so
+many ranks and steps (4096x10000). `--blocks` simulates a training of so many allocator
+events (5,000,000), writes its snapshot as torch's pickle and opens Blocks on it.
+
+"First" is from navigation to the first drawing in the tab, everything cold. Then come the
+gestures: the pointer moves over the picture, the wheel zooms in and out, the held button
+pans. Each moves once every animation frame, so each interval between frames is one figure;
+what kept the main thread longer than 50 ms is counted as the browser itself reports it.
+Of Blocks, how many blocks are in view is read from "View as table".
 """
 
 from __future__ import annotations
@@ -34,42 +38,63 @@ from tb_plugin.api.timeline import (
 from tb_plugin.contract import wire
 from tests.browser import chromium, tensorboard
 from tests.perf import bench
+from tests.perf.allocations_server import write_pickle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Frame, Page
 
 STATIC = bench.ROOT / "tb_plugin" / "static"
 FRAMES = 300
+MOST_S = 300
+NUM_EVENTS = 5_000_000
 GIB = 2**30
 
-WAIT_FOR_CELLS = """() => new Promise((resolve) => {
+PLOTS = {"heatmap": ".heatmap-input", "blocks": ".block-plot"}
+
+WAIT_FOR_DRAWING = """(selector) => new Promise((resolve) => {
   const look = () => {
-    const plot = document.querySelector('.heatmap-input');
+    const plot = document.querySelector(selector);
     if (plot?.dataset.drawMs === undefined) return void requestAnimationFrame(look);
     requestAnimationFrame(() => resolve(Number(plot.dataset.drawMs)));
   };
   look();
 })"""
 
-# The mouse button is held for real; moves come from the page itself, one each frame.
-PAN = """(frames) => new Promise((resolve) => {
-  const target = document.querySelector('.heatmap-input');
+# A held mouse button is held for real; moves come from the page itself, one each frame.
+GESTURE = """([selector, kind, frames]) => new Promise((resolve) => {
+  const target = document.querySelector(selector);
   const box = target.getBoundingClientRect();
-  const intervals = [];
+  const found = { intervals: [], long: [] };
+  const observer = new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) found.long.push(one.duration);
+  });
+  if (PerformanceObserver.supportedEntryTypes.includes("longtask")) {
+    observer.observe({ type: "longtask" });
+  } else found.long = null;
   let last = null;
   let frame = 0;
   const step = (now) => {
-    if (last !== null) intervals.push(now - last);
+    if (last !== null) found.intervals.push(now - last);
     last = now;
     frame += 1;
-    if (frame > frames) return void resolve(intervals);
+    if (frame > frames) {
+      return void setTimeout(() => { observer.disconnect(); resolve(found); }, 400);
+    }
     // Four and a half turns: the pan ends elsewhere than it began.
     const turn = (frame / frames) * 4.5 * Math.PI;
-    target.dispatchEvent(new PointerEvent('pointermove', {
-      pointerId: 1, bubbles: true, pointerType: 'mouse', buttons: 1,
+    const at = {
+      bubbles: true,
+      cancelable: true,
       clientX: box.left + box.width * (0.5 + 0.35 * Math.sin(turn)),
       clientY: box.top + box.height * (0.5 + 0.3 * Math.sin(turn)),
-    }));
+    };
+    if (kind === "zoom") {
+      const deltaY = Math.cos(turn) > 0 ? -40 : 40;
+      target.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY }));
+    } else {
+      const mouse = { pointerId: 1, pointerType: "mouse", buttons: kind === "pan" ? 1 : 0 };
+      target.dispatchEvent(new PointerEvent("pointermove", { ...at, ...mouse }));
+    }
     requestAnimationFrame(step);
   };
   requestAnimationFrame(step);
@@ -203,73 +228,105 @@ def synthetic_page(size: str) -> contextlib.AbstractContextManager[str]:
     return bench.served(answer, STATIC)
 
 
-def heatmap_frame(page: Page) -> Frame:
+def frame_with(page: Page, selector: str) -> Frame:
     """The frame that holds the plugin's page: TensorBoard's iframe, or the page."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + MOST_S
     while time.monotonic() < deadline:
         for frame in page.frames:
             with contextlib.suppress(Exception):
-                if frame.query_selector(".heatmap-input"):
+                if frame.query_selector(selector):
                     return frame
         page.wait_for_timeout(20)
-    raise SystemExit("no heatmap appeared within 60 s")
+    raise SystemExit(f"no {selector} appeared within {MOST_S} s")
 
 
-def measure(url: str, width: int, height: int) -> dict[str, float]:
-    """First paint in s; frame intervals of the pan in ms."""
+def measure(url: str, what: str, width: int, height: int) -> dict[str, float | None]:
+    """Seconds to the first drawing; of each gesture frames in ms and long tasks."""
     with chromium() as browser:
         page = browser.new_page(viewport={"width": width, "height": height})
         start = time.perf_counter()
         page.goto(url, wait_until="commit")
-        frame = heatmap_frame(page)
-        draw_ms = frame.evaluate(WAIT_FOR_CELLS)
-        first_paint_s = time.perf_counter() - start
-        plot = frame.locator(".heatmap-input")
+        selector = PLOTS[what]
+        frame = frame_with(page, selector)
+        figures = {"draw_ms": frame.evaluate(WAIT_FOR_DRAWING, selector)}
+        figures["first_s"] = time.perf_counter() - start
+        plot = frame.locator(selector)
         plot.scroll_into_view_if_needed()
         page.wait_for_timeout(4000)  # the rest of the page may still be loading
+        if what == "blocks":
+            figures["blocks_in_view"] = _blocks_in_view(frame)
+            plot = frame.locator(f"{selector}[data-draw-ms]")
+            page.wait_for_timeout(2000)
         box = plot.bounding_box()
         assert box is not None
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.mouse.move(x, y)
-        for _ in range(5):
-            page.mouse.wheel(0, -120)
-            page.wait_for_timeout(60)
-        page.wait_for_timeout(1500)
-        before = page.url
-        page.mouse.down()
-        intervals = sorted(frame.evaluate(PAN, FRAMES))
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        for kind in ("hover", "zoom", "pan"):
+            if kind == "pan":
+                for _ in range(5):
+                    page.mouse.wheel(0, -120)
+                    page.wait_for_timeout(60)
+                page.wait_for_timeout(1500)
+                before = page.url
+                page.mouse.down()
+            found = frame.evaluate(GESTURE, [selector, kind, FRAMES])
+            figures |= {f"{kind}_{name}": of for name, of in _summed(found).items()}
+            page.wait_for_timeout(1000)
         page.mouse.up()
         page.wait_for_timeout(1000)
         if page.url == before:
             raise SystemExit("the page did not follow the pan: nothing was measured")
+    # Drawing without a GPU needs every core: figures of a busy machine say little.
+    figures["load_1min"] = os.getloadavg()[0]
+    return {name: of and round(of, 1) for name, of in figures.items()}
+
+
+def _summed(found: dict[str, list[float] | None]) -> dict[str, float | None]:
+    intervals, long = sorted(found["intervals"] or ()), found["long"]
     return {
-        "first_paint_s": round(first_paint_s, 2),
-        "draw_ms": round(draw_ms, 1),
-        "frame_median_ms": round(statistics.median(intervals), 1),
-        "frame_p95_ms": round(intervals[int(len(intervals) * 0.95)], 1),
-        "frame_max_ms": round(intervals[-1], 1),
-        # Drawing without a GPU needs every core: figures of a busy machine say little.
-        "load_1min": round(os.getloadavg()[0], 1),
+        "median_ms": statistics.median(intervals),
+        "p95_ms": intervals[int(len(intervals) * 0.95)],
+        "max_ms": intervals[-1],
+        "long_tasks": None if long is None else len(long),
+        "longest_task_ms": None if long is None else max(long, default=0),
     }
+
+
+def _blocks_in_view(frame: Frame) -> int:
+    figure = frame.locator("figure.chart", has=frame.locator(PLOTS["blocks"]))
+    figure.hover()
+    figure.get_by_label("View as table").click()
+    table = frame.locator("figure.chart [role=grid]").first
+    table.wait_for()
+    num = int(table.get_attribute("aria-rowcount") or 1) - 1
+    frame.locator("figure.chart").first.get_by_label("View as chart").click()
+    return num
 
 
 def main() -> None:
     """Measure and print one line of JSON."""
     given = bench.options(
-        __doc__, logdir=Path, url=str, synthetic=str, width=1280, height=1400
+        __doc__, heatmap=str, blocks=int, keep=Path, width=1280, height=1400
     )
-    tab = "#memboard&p.memboard.view=timeline"
+    what = "heatmap" if given.heatmap else "blocks"
+    view = "timeline" if given.heatmap else "blocks"
+    tab = f"#memboard&p.memboard.view={view}"
     with contextlib.ExitStack() as stack:
-        if given.synthetic:
-            base = stack.enter_context(synthetic_page(given.synthetic))
-            url = f"{base}app.html#view=timeline"
-        elif given.logdir:
-            log = stack.enter_context(bench.folder()) / "tensorboard.log"
-            flags = ["--logdir", given.logdir.resolve()]
-            url = stack.enter_context(tensorboard(flags, log)).url + tab
+        target = given.heatmap or ""
+        if re.fullmatch(r"\d+x\d+", target):
+            base = stack.enter_context(synthetic_page(target))
+            url = f"{base}app.html#view={view}"
+        elif target.startswith("http"):
+            url = f"{target.rstrip('/')}/{tab}"
         else:
-            url = f"{given.url.rstrip('/')}/{tab}"
-        print(json.dumps(measure(url, given.width, given.height)))
+            logdir = Path(target)
+            if what == "blocks":
+                num_events = given.blocks or NUM_EVENTS
+                logdir = stack.enter_context(bench.folder(given.keep)) / str(num_events)
+                write_pickle(logdir / "job" / "snapshot_rank0.pickle", num_events)
+            log = stack.enter_context(bench.folder()) / "tensorboard.log"
+            flags = ["--logdir", logdir.resolve()]
+            url = stack.enter_context(tensorboard(flags, log)).url + tab
+        print(json.dumps(measure(url, what, given.width, given.height)))
 
 
 if __name__ == "__main__":
