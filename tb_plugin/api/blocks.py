@@ -72,7 +72,7 @@ class AllocationGroup(Struct, frozen=True):
     """Of a group that is one line of code: one of its stacks; else None. With a category
     it is the line that holds most of what is unknown."""
     bytes: float
-    """Live at the highest column of this answer."""
+    """Live at the highest column of this answer, or at its moment."""
 
 
 class AllocationColumns(Columns, frozen=True):
@@ -185,15 +185,15 @@ class AllocationHoldersResponse(Columns, frozen=True):
     """Of each change: whose."""
     change: F64Column
     """Of each change: bytes; in column 0 what is live there."""
+    category: U8Column
+    """By slot but the last, as `AllocationLiveResponse.stack_category`."""
     allocated: F64Column
     """By column: bytes without what only waits to be freed."""
 
 
-class AllocationCategory(Struct, frozen=True):
-    """What one category holds at a moment."""
+class AllocationCategory(AllocationGroup, frozen=True):
+    """What one colour of `colour=category` holds at a moment."""
 
-    category: CategoryGroup
-    bytes: float
     num_blocks: int
 
 
@@ -238,14 +238,14 @@ class AllocationLiveResponse(Columns, frozen=True):
     """None: of both a stream and a pool it cannot be told."""
     num_blocks: int
     categories: tuple[AllocationCategory, ...]
+    """In the same order at every moment; last, where there is one, the line that holds
+    most of what is unknown."""
     stack: I32Column
     """By stack, most bytes first: the stack, -1: without one; at most 20,000."""
     stack_bytes: F64Column
     stack_blocks: I32Column
     stack_category: U8Column
     """Index in `categories`: the one that holds most of the stack's bytes."""
-    largest: AllocationLives
-    """The largest 100; `group` and `band` are the index in `categories`."""
     ledger: AllocationLedger | None
     """None where only one stream or pool was asked for."""
 

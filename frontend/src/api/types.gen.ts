@@ -219,12 +219,16 @@ export interface AllocationHoldersResponse {
   readonly column: Uint16Array;
   readonly slot: Uint16Array;
   readonly change: Float64Array;
+  readonly category: Uint8Array;
   readonly allocated: Float64Array;
 }
 
-/** What one category holds at a moment. */
+/** What one colour of `colour=category` holds at a moment. */
 export interface AllocationCategory {
-  readonly category: CategoryGroup;
+  readonly key: string;
+  readonly label: string;
+  readonly category: CategoryGroup | null;
+  readonly stack: number | null;
   readonly bytes: number;
   readonly numBlocks: number;
 }
@@ -259,7 +263,6 @@ export interface AllocationLiveResponse {
   readonly stackBytes: Float64Array;
   readonly stackBlocks: Int32Array;
   readonly stackCategory: Uint8Array;
-  readonly largest: AllocationLives;
   readonly ledger: AllocationLedger | null;
 }
 

@@ -146,14 +146,6 @@ def range_sums(
     )
 
 
-def largest(lives: Lifetimes, rows: Ints, most: int) -> Ints:
-    """At most so many of the rows, the largest first; of equal ones the oldest."""
-    if len(rows) > most:
-        least = np.partition(lives.size[rows], -most)[-most] if most else 0
-        rows = rows[lives.size[rows] >= least]
-    return rows[np.argsort(-lives.size[rows], kind="stable")][:most]
-
-
 def siblings(lives: Lifetimes, life: int, moment: int) -> Siblings:
     """Allocations of the stack of one, itself included."""
     rows = np.flatnonzero(lives.stack == lives.stack[life])

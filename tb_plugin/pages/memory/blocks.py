@@ -32,7 +32,7 @@ from tb_plugin.pages.histories.asked import DeviceQuery, of_device
 from tb_plugin.pages.histories.history import marks_of_window
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.groups import Groups
+    from tb_plugin.analysis.allocator.groups import Group, Groups
     from tb_plugin.analysis.allocator.segment_spans import Spans
     from tb_plugin.analysis.allocator.stacking import Stacking
     from tb_plugin.analysis.arrays import Flags, Ints
@@ -239,15 +239,20 @@ def _groups(
     rows = shown.rows(live_rows(lives, moment))
     sums = summed(lives, rows, groups.of_life, len(groups.groups))
     return tuple(
-        AllocationGroup(
-            key=group.key[:_MAX_TEXT],
-            label=group.label[:_MAX_TEXT],
-            category=category_or_none(group.category),
-            stack=group.stack,
-            bytes=float(num_bytes),
-        )
+        AllocationGroup(**group_fields(group, num_bytes))
         for group, num_bytes in zip(groups.groups, sums.num_bytes.tolist(), strict=True)
     )
+
+
+def group_fields(group: Group, num_bytes: float) -> dict[str, Any]:
+    """What an `AllocationGroup` says of a group that holds so much."""
+    return {
+        "key": group.key[:_MAX_TEXT],
+        "label": group.label[:_MAX_TEXT],
+        "category": category_or_none(group.category),
+        "stack": group.stack,
+        "bytes": float(num_bytes),
+    }
 
 
 def category_or_none(name: str) -> CategoryGroup | None:

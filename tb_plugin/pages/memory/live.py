@@ -13,7 +13,6 @@ from tb_plugin.analysis.allocator.live import (
     by_stack,
     heaviest_groups,
     holders,
-    largest,
     live_rows,
     live_totals,
     range_sums,
@@ -35,14 +34,13 @@ from tb_plugin.pages.histories.asked import (
     of_history,
 )
 from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.blocks import WindowQuery, columns_of, lives_of
+from tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
 
 MAX_STACKS: Final = 20_000
-MAX_LARGEST: Final = 100
 
 MAX_HOLDERS: Final = 256
 OTHERS: Final = -2
@@ -61,8 +59,9 @@ def allocation_live(
     lives = device.lives
     rows = shown.rows(live_rows(lives, moment))
     totals = live_totals(lives, rows, moment)
-    categories = device.categories
-    sums = summed(lives, rows, categories.of_life, len(FOLDED))
+    categories = device.groups("category")
+    num = len(categories.groups)
+    sums = summed(lives, rows, categories.of_life, num)
     stacks = by_stack(lives, rows)
     is_all = shown.lives is None
     step, phase = device.step(moment)
@@ -79,24 +78,19 @@ def allocation_live(
         reserved_bytes=finite(shown.reserved(np.array([moment]))[0]),
         num_blocks=totals.num,
         categories=tuple(
-            AllocationCategory(
-                category=name,  # type: ignore[arg-type]  # one of these words
-                bytes=float(sums.num_bytes[at]),
-                num_blocks=int(sums.num[at]),
+            AllocationCategory(**group_fields(group, held), num_blocks=blocks)
+            for group, held, blocks in zip(
+                categories.groups,
+                sums.num_bytes.tolist(),
+                sums.num.tolist(),
+                strict=True,
             )
-            for at, name in enumerate(FOLDED)
         ),
         stack=i32(shown_stacks),
         stack_bytes=f64(stacks.num_bytes[:MAX_STACKS]),
         stack_blocks=i32(stacks.num[:MAX_STACKS]),
         stack_category=u8(
-            heaviest_groups(lives, rows, shown_stacks, categories.of_life, len(FOLDED))
-        ),
-        largest=lives_of(
-            lives,
-            largest(lives, rows, MAX_LARGEST),
-            categories.of_life,
-            categories.of_life,
+            heaviest_groups(lives, rows, shown_stacks, categories.of_life, num)
         ),
         ledger=ledger(
             device.replay, moment, None if capacity is None else int(capacity)
@@ -181,9 +175,10 @@ def allocation_holders(
 ) -> AllocationHoldersResponse:
     """Live bytes by stack at the columns of a tile, as changes."""
     at = columns_of(device, shown, query).at
-    lives = device.lives
     # Once for all sums below: of a long history most is in no column.
-    lives = lives.take(shown.rows(seen(lives, at).rows))
+    rows = shown.rows(seen(device.lives, at).rows)
+    lives = device.lives.take(rows)
+    categories = device.groups("category")
     # Row 0 is for what has no stack, so that it has a slot like any other.
     held = holders(
         lives, lives.stack + 1, len(device.history.snapshot.stacks) + 1, at, MAX_HOLDERS
@@ -195,6 +190,13 @@ def allocation_holders(
         column=u16(held.column),
         slot=u16(held.slot),
         change=f64(held.delta),
+        category=u8(
+            heaviest_groups(
+                *(lives, np.arange(len(rows)), held.group - 1),
+                categories.of_life[rows],
+                len(categories.groups),
+            )
+        ),
         allocated=f64(held.total - pending_bytes(lives, at)),
     )
 

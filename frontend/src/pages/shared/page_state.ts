@@ -70,12 +70,11 @@ export function flag(name: string): Word<boolean> {
   );
 }
 
-/** A whole number, of at least `least`. */
+/** A whole number of at least `least`. */
 export function whole(name: string, least = 0): Word<number | null> {
   return word<number | null>(
     name,
-    (said) =>
-      /^-?\d{1,12}$/.test(said) && Number(said) >= least ? Number(said) : null,
+    (said) => (/^-?\d{1,12}$/.test(said) && +said >= least ? Number(said) : null),
     (value) => (value === null ? null : String(value)),
   );
 }

@@ -93,18 +93,23 @@ export function sinceText(ms: number): string {
     : "";
 }
 
-/** y at x between known points, both ascending; held at the ends. */
-function interpolated(xs: Float64Array, ys: Float64Array, x: number): number {
+/** How many of ascending values are at most `most`. */
+export function countUpTo(values: ArrayLike<number>, most: number): number {
   let low = 0;
-  let high = xs.length - 1;
-  if (high < 0) return NaN;
-  while (high - low > 1) {
+  let high = values.length;
+  while (low < high) {
     const middle = (low + high) >> 1;
-    if ((xs[middle] ?? 0) <= x) low = middle;
+    if ((values[middle] ?? 0) <= most) low = middle + 1;
     else high = middle;
   }
-  const [x0, x1] = [xs[low] ?? 0, xs[high] ?? 0];
-  const [y0, y1] = [ys[low] ?? NaN, ys[high] ?? NaN];
+  return low;
+}
+
+/** y at x between known points, both ascending; held at the ends. */
+function interpolated(xs: Float64Array, ys: Float64Array, x: number): number {
+  const low = Math.max(0, Math.min(countUpTo(xs, x), xs.length - 1) - 1);
+  const [x0 = 0, x1 = 0] = xs.subarray(low, low + 2);
+  const [y0 = NaN, y1 = NaN] = ys.subarray(low, low + 2);
   if (x1 <= x0) return y0;
   return y0 + Math.min(Math.max((x - x0) / (x1 - x0), 0), 1) * (y1 - y0);
 }

@@ -2,18 +2,32 @@ import { describe, expect, it } from "vitest";
 import { pixelOf } from "../../render/palette";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { atMoment, BlockAxis, momentText } from "./axis";
-import { freedText } from "./card";
-import { groupColours, groupLabel, inkOn, runColours } from "./colours";
+import { groupColours, groupLabel, inkOn, NO_LINES, painted } from "./colours";
 import { blockFigure, blockTable, seenSlots } from "./figure";
 import { fitting } from "../plot/text";
 import { directLabels } from "./labels";
-import { drawnMarks, nextMark, spansAt, withFiner } from "./marks";
-import { blockRects } from "./paint_cursor";
+import { drawnMarks, nextMark, spansAt } from "./marks";
+import { blockRects, chosenRange, litBy } from "./paint_cursor";
+import type { BlockPicture } from "./picture";
+import { freedText } from "./block_stack";
 import { testDevice, testGroup, testTile } from "./test_tile";
 import { groupBytes } from "./tile";
 
 const VIEW: Viewport = { x0: 0, x1: 10, y0: 200, y1: 0 };
 const SIZE: SizePx = { widthPx: 1000, heightPx: 400 };
+
+function picture(): BlockPicture {
+  const device = testDevice();
+  const axis = new BlockAxis(device, "event");
+  const marks = drawnMarks(device.marks, axis);
+  return {
+    ...{ device, axis, marks, topBytes: 320, tiles: [testTile()], stacks: null },
+    ...{ only: "", found: null, culprits: NO_LINES, moment: null, life: null },
+    ...{ marked: null, stack: null, range: null, theme: "light", byteUnit: "auto" },
+  };
+}
+
+const PICTURE = picture();
 
 describe("the axis", () => {
   const events = new BlockAxis(testDevice(), "event");
@@ -133,29 +147,28 @@ describe("colours", () => {
   const { groups } = tile.answer;
 
   it("are the categories' own, and otherwise one for each place", () => {
-    expect(groupColours("light", groups, "category")).toEqual(["#425ed4", "#065721"]);
+    expect(groupColours("light", groups, "category", NO_LINES)).toEqual([
+      "#425ed4",
+      "#065721",
+    ]);
     const lines = ["a.py:1", "b.py:2", "others"].map((key) => testGroup(key, null));
-    const colours = groupColours("light", lines, "stack");
+    const colours = groupColours("light", lines, "stack", NO_LINES);
     expect(new Set(colours).size).toBe(3);
     expect(colours[2]).toBe("#8a8f98");
   });
 
   it("of ages run from old to young in one order", () => {
     const ages = ["before", "over 1 s", "under 1 s"].map((key) => testGroup(key, null));
-    const [before, old, young] = groupColours("dark", ages, "age");
+    const [before, old, young] = groupColours("dark", ages, "age", NO_LINES);
     expect(before).toBe("#9a9fa8");
     expect(old).not.toBe(young);
   });
 
   it("of blocks that are not looked at fade into the page", () => {
-    const paint = {
-      theme: "light" as const,
-      colours: groupColours("light", groups, "category"),
-      bandColours: ["#425ed4", "#065721"],
-      chosen: (slot: number) => slot === 0,
-    };
-    const all = runColours(tile, { ...paint, chosen: null });
-    const some = runColours(tile, paint);
+    const look = { ...PICTURE, found: null };
+    const all = painted(tile, look).runs;
+    const one = { ...look, found: (_: unknown, slot: number) => slot === 0 };
+    const some = painted(tile, one).runs;
     expect(some.bySlot[0]).toBe(all.bySlot[0]);
     expect(some.bySlot[1]).not.toBe(all.bySlot[1]);
     expect((some.bySlot[1] ?? 0) & 255).toBeGreaterThan(200);
@@ -286,19 +299,13 @@ describe("marks", () => {
       ]),
       labels: ["step 2", "early", "mark 1", "mark 2"],
     };
-    expect(withFiner(whole, null)).toBe(whole);
-    const both = withFiner(whole, part);
-    expect(Array.from(both.moment)).toEqual([-1, 2, 4, 6, 8]);
-    expect(Array.from(both.label, (label) => both.labels[label])).toEqual([
+    const drawn = drawnMarks(whole, axis, part);
+    expect(drawn.points.map(({ moment }) => moment)).toEqual([4, 8]);
+    expect(drawn.spans.map(({ label }) => label)).toEqual([
       "mark 0",
       "step 2",
-      "early",
       "mark 1",
-      "mark 2",
     ]);
-    const drawn = drawnMarks(both, axis);
-    expect(drawn.points.map(({ moment }) => moment)).toEqual([4, 8]);
-    expect(drawn.spans).toHaveLength(3);
   });
 
   it("keep their rows where each part brings others", () => {
@@ -332,7 +339,10 @@ describe("files", () => {
   it("list the blocks in sight, the largest first, and those searched for alone", () => {
     expect(seenSlots(tile, VIEW)).toEqual([0, 1, 2]);
     expect(seenSlots(tile, { ...VIEW, x0: 8 })).toEqual([0]);
-    const table = blockTable(tile, VIEW, null, (slot) => slot > 0);
+    const table = blockTable(tile, VIEW, {
+      stacks: null,
+      found: (_, slot) => slot > 0,
+    });
     expect(table.numRows).toBe(2);
     const column = (name: string) =>
       table.columns.find((one) => one.name === name)?.values;
@@ -341,31 +351,48 @@ describe("files", () => {
   });
 
   it("draw axes, lines and marks beside the embedded picture", () => {
-    const axis = new BlockAxis(testDevice(), "event");
-    const { svg } = blockFigure({
-      title: "Active <memory>",
-      scene: {
-        view: { ...VIEW, y0: 320 },
-        size: SIZE,
-        axis,
-        theme: "light",
-        byteUnit: "auto",
-        marks: drawnMarks(testDevice().marks, axis),
-        capacityBytes: 300,
-        showReserved: true,
-        tile,
-        labels: [],
+    const { svg } = blockFigure(
+      "Active <memory>",
+      {
+        ...{ of: PICTURE, view: { ...VIEW, y0: 320 }, size: SIZE, tile, labels: [] },
         labelColour: () => "#000000",
-        pinnedX: null,
-        markedX: null,
       },
-      groups: tile.answer.groups,
-      colours: ["#425ed4", "#065721"],
-      cellsUrl: "data:image/png;base64,AAAA",
-    });
+      tile.answer.groups,
+      ["#425ed4", "#065721"],
+      "data:image/png;base64,AAAA",
+    );
     expect(svg).toContain("Active &lt;memory&gt;");
     expect(svg).toContain("device 300 B");
     expect(svg).toContain("data:image/png;base64,AAAA");
     expect(svg).toContain(">Params<");
+  });
+});
+
+describe("what the cursor shows", () => {
+  const tile = testTile();
+  const hover = {
+    ...{ at: { x: 0, y: 0 }, x: 150, tile, column: 0, moment: 3, rest: null },
+    block: tile.factsOf(1),
+  };
+
+  it("is what is pointed at before what is pinned, and all of its stack", () => {
+    const pinned = { life: tile.factsOf(0).life, stack: null };
+    expect(litBy(pinned, tile, null).slot).toBe(0);
+    expect(litBy(pinned, tile, hover)).toEqual({ slot: 1, stack: hover.block.stack });
+  });
+
+  it("is a chosen stack while nothing is pointed at, and none without one", () => {
+    expect(litBy({ life: null, stack: 4 }, tile, null).stack).toBe(4);
+    expect(litBy({ life: null, stack: null }, tile, null)).toEqual({
+      slot: -1,
+      stack: -1,
+    });
+  });
+
+  it("has a chosen range in px", () => {
+    const of = { ...PICTURE, range: { low: 1, high: 3 } };
+    expect(chosenRange({ of, view: VIEW, size: SIZE })).toEqual({
+      ...{ x: 100, y: 0, width: 200, height: 400 },
+    });
   });
 });

@@ -4,141 +4,103 @@
  */
 
 import { useSignal } from "@preact/signals";
-import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { AllocationGroup } from "../../api/types.gen";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatInteger } from "../../base/bytes";
-import { categoryColour } from "../../model/category";
-import type { RunColours } from "../../render/runs";
-import { DataTable } from "../export/data_table";
-import "../line_chart/line_chart.css";
+import { figureTitle, type Origin } from "../../model/words/origin";
+import { zoomStep } from "../../render/gestures";
+import type { Viewport } from "../../render/viewport";
+import type { ExportSource } from "../export/source";
 import { useWidth } from "../line_chart/use_size";
+import { ChartFrame } from "../plot/chart_frame";
 import { atMoment, momentText } from "./axis";
 import "./block_stack.css";
-import { BlockCard, freedText } from "./card";
-import { groupColours, groupLabel, runColours } from "./colours";
-import { BlockController } from "./controller";
-import type { BlockHover, BlockInputs } from "./inputs";
-import { blockTable } from "./figure";
-import type { DirectLabel } from "./labels";
+import { BlockCard } from "./card";
+import { groupLabel, painted, type Painted } from "./colours";
+import {
+  BlockController,
+  worldOf,
+  type BlockCanvases,
+  type BlockEvents,
+} from "./controller";
+import { blockFigure, blockTable } from "./figure";
 import { BlockLegend } from "./legend";
+import { HistoryMinimap } from "./minimap";
 import { GUTTER, totalHeight } from "./paint";
-import { stepBlocks, stepEvents } from "./steps";
-import type { BlockTile } from "./tile";
-import type { BlockStackProps } from "./types";
+import type { BlockHover, BlockPicture } from "./picture";
+import type { BlockFacts, BlockTile } from "./tile";
+
+export interface BlockStackProps extends BlockEvents {
+  readonly of: BlockPicture;
+  readonly label: string;
+  /** Stands above the picture in place of its label. */
+  readonly title?: ComponentChildren;
+  readonly bar?: ComponentChildren;
+  /** What the export menu says it writes. */
+  readonly subject: string;
+  readonly origin: Origin;
+  /** Facts beside the columns in JSON. */
+  readonly about: Readonly<Record<string, unknown>>;
+  /** Filled with what the export menu writes, for menus elsewhere. */
+  readonly exporter: { current: ExportSource | null };
+  readonly onOnly: (key: string) => void;
+  readonly heightPx: number;
+  /** Set while a finer picture is on its way. */
+  readonly loading: boolean;
+  /** The moment that the legend is of while nothing points. */
+  readonly anchor: number;
+  /** What each group, by key, holds at it exactly; null: as the picture knows it. */
+  readonly exact?: ReadonlyMap<string, number> | null;
+  /** Told the controller, for keys and buttons elsewhere; null when it is gone. */
+  readonly onReady: (controller: BlockController | null) => void;
+}
 
 export function BlockStack(props: BlockStackProps) {
-  const { tiles, axis, marks, theme, byteUnit, heightPx, only, found } = props;
+  const { of, label, heightPx } = props;
+  const { tiles, theme, only, found, culprits } = of;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<HTMLDivElement>(null);
-  const under = useRef<HTMLCanvasElement>(null);
-  const cells = useRef<HTMLCanvasElement>(null);
-  const over = useRef<HTMLCanvasElement>(null);
-  const line = useRef<HTMLCanvasElement>(null);
   const [controller, setController] = useState<BlockController | null>(null);
+  const [asTable, setAsTable] = useState(false);
+  const [settled, setSettled] = useState<Viewport | null>(null);
   const spoken = useSignal("");
-  const helpId = useId();
   const widthPx = useWidth(box);
-  const { asTable, seen, culprits } = props;
   const [whole] = tiles;
   const finest = tiles.at(-1);
+  const seen = settled ?? worldOf(of);
   // The tile of everything stays while others come and go.
   const known = useMemo(
     () => new WeakMap<BlockTile, Painted>(),
     [theme, only, found, culprits],
   );
-  const painted = useMemo(() => {
+  const inColours = useMemo(() => {
+    for (const tile of tiles) if (!known.has(tile)) known.set(tile, painted(tile, of));
     return new Map(
-      tiles.map((tile): [BlockTile, Painted] => {
-        const before = known.get(tile);
-        if (before !== undefined) return [tile, before];
-        const { groups, bands } = tile.answer;
-        const colours = groupColours(theme, groups, tile.colour, culprits);
-        const bandColours = bandColoursOf(theme, bands, groups, colours);
-        const chosen =
-          only === "" && found === null
-            ? null
-            : (slot: number): boolean => {
-                const key = groups[tile.answer.lives.group[slot] ?? -1]?.key;
-                if (only !== "" && key !== only) return false;
-                return found === null || found(tile, slot);
-              };
-        const runs = runColours(tile, { theme, colours, bandColours, chosen });
-        const own = { colours, bandColours, runs };
-        known.set(tile, own);
-        return [tile, own];
+      tiles.flatMap((tile) => {
+        const own = known.get(tile);
+        return own === undefined ? [] : [[tile, own] as const];
       }),
     );
-  }, [tiles, theme, only, found, culprits, known]);
-  const labelColour = (label: DirectLabel): string | null => {
-    const own = finest === undefined ? undefined : painted.get(finest);
-    if (finest === undefined || own === undefined) return null;
-    const { bands, groups, lives } = finest.answer;
-    if (label.overflows === true) return null;
-    if (label.kind === "band") {
-      // Of a band that was searched some blocks are faded and some are not.
-      const faded = found !== null || (only !== "" && bands[label.of]?.key !== only);
-      return faded ? null : (own.bandColours[label.of] ?? null);
-    }
-    const group = lives.group[label.of] ?? 0;
-    const seen = found?.(finest, label.of) ?? true;
-    const alone = only === "" || groups[group]?.key === only;
-    return seen && alone ? (own.colours[group] ?? null) : null;
-  };
-  const { topBytes, stacks, moment, marked } = props;
-  const { capacityBytes } = props.device;
-  const inputs = useMemo<BlockInputs>(
-    () => ({
-      axis,
-      topBytes,
-      tiles,
-      colours: new Map(
-        [...painted].map(([tile, own]): [BlockTile, RunColours] => [tile, own.runs]),
-      ),
-      scene: {
-        theme,
-        byteUnit,
-        marks,
-        capacityBytes,
-        showReserved: true,
-        labelColour,
-        pinnedX: moment === null ? null : axis.xOf(moment),
-        markedX: marked === null ? null : axis.xOf(marked),
-      },
-      names: {
-        band: (band) => bandName(finest?.answer.bands ?? [], band),
-        block: (slot) => {
-          if (finest === undefined || stacks === null) return "";
-          const { stack, size } = finest.factsOf(slot);
-          const place = stack < 0 ? "" : `${stacks.stackPlace(stack)}  `;
-          return `${place}${formatBytes(size, byteUnit)}`;
-        },
-      },
-      life: props.life,
-      stack: props.stack,
-      range: props.range,
-      cursorText: ({ tile, column }) =>
-        `${formatBytes(tile.answer.columns.active[column] ?? NaN, byteUnit)} live`,
-    }),
-    [
-      ...[axis, topBytes, tiles, painted, theme, byteUnit, marks, capacityBytes],
-      ...[moment, marked, stacks, props.life, props.stack, props.range],
-    ],
-  );
-  const latest = useRef({ props, inputs });
-  latest.current = { props, inputs };
+  }, [tiles, known]);
+  const latest = useRef({ props, inColours });
+  latest.current = { props, inColours };
 
   useLayoutEffect(() => {
-    const elements = [plot, under, cells, over, line].map((ref) => ref.current);
-    const [target, a, b, c, d] = elements as [
-      HTMLDivElement | null,
-      ...(HTMLCanvasElement | null)[],
-    ];
-    if (!target || !a || !b || !c || !d) return undefined;
+    const target = plot.current;
+    if (target === null) return undefined;
+    const [under, cells, over, line] = target.querySelectorAll("canvas");
     const made = new BlockController(
       target,
-      { under: a, cells: b, over: c, line: d },
-      latest.current.inputs,
-      () => latest.current.props,
+      { under, cells, over, line } as BlockCanvases,
+      latest.current.props.of,
+      latest.current.inColours,
+      () => ({
+        ...latest.current.props,
+        onView: (view, rests) => {
+          if (rests) setSettled(view.view);
+          latest.current.props.onView(view, rests);
+        },
+      }),
     );
     setController(made);
     latest.current.props.onReady(made);
@@ -148,141 +110,125 @@ export function BlockStack(props: BlockStackProps) {
       latest.current.props.onReady(null);
     };
   }, [asTable]);
-  useLayoutEffect(() => controller?.update(inputs), [controller, inputs]);
+  useLayoutEffect(() => controller?.update(of, inColours), [controller, of, inColours]);
   const plotPx = Math.max(1, widthPx - GUTTER.left - GUTTER.right);
   useLayoutEffect(() => {
     if (widthPx > 0) controller?.resize({ widthPx: plotPx, heightPx });
   }, [controller, widthPx, plotPx, heightPx]);
 
-  function announce(hover: BlockHover | null): void {
-    if (hover === null) return;
-    const { tile, column, block } = hover;
-    const total = tile.answer.columns.active[column] ?? NaN;
-    const words = [momentText(hover.moment), `${formatBytes(total, byteUnit)} live`];
-    if (block !== null) {
-      words.push(`block of ${formatBytes(block.size, byteUnit)}`);
-      const group = tile.answer.groups[block.group];
-      if (group !== undefined) words.push(groupLabel(group));
-      if (stacks !== null) words.push(stacks.stackLabel(block.stack));
-      words.push(`freed: ${freedText(block, props.device.numEvents)}`);
-    }
-    spoken.value = words.join(", ");
-  }
-
-  function onKeyDown(event: KeyboardEvent): void {
-    if (controller === null || event.altKey || event.ctrlKey || event.metaKey) return;
-    const far = event.shiftKey ? 10 : 1;
+  function onKey({ key, shiftKey }: KeyboardEvent): boolean {
+    if (controller === null) return false;
+    const far = shiftKey ? 10 : 1;
     const hover = controller.hovered.peek();
-    if (event.key === "ArrowRight") announce(stepEvents(controller, axis, far));
-    else if (event.key === "ArrowLeft") announce(stepEvents(controller, axis, -far));
-    else if (event.key === "ArrowUp") announce(stepBlocks(controller, axis, far));
-    else if (event.key === "ArrowDown") announce(stepBlocks(controller, axis, -far));
-    else if (event.key === "Enter" && hover !== null) props.onPin(hover);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    const say = (at: BlockHover | null): void => {
+      if (at !== null) spoken.value = spokenOf(of, at);
+    };
+    if (key === "ArrowRight") say(controller.step(far));
+    else if (key === "ArrowLeft") say(controller.step(-far));
+    else if (key === "ArrowUp") say(controller.climb(far));
+    else if (key === "ArrowDown") say(controller.climb(-far));
+    else if (key === "Enter" && hover !== null) props.onPin(hover);
+    else return false;
+    return true;
   }
 
-  const totalPx = totalHeight({ widthPx: plotPx, heightPx }, marks);
-  const shown = whole === undefined ? undefined : painted.get(whole);
+  const table = () =>
+    finest === undefined ? { numRows: 0, columns: [] } : blockTable(finest, seen, of);
+  const own = finest === undefined ? undefined : inColours.get(finest);
+  const source: ExportSource = {
+    ...{ origin: props.origin, name: label, table },
+    about: () => props.about,
+    figure:
+      controller === null || finest === undefined
+        ? null
+        : () =>
+            blockFigure(
+              figureTitle(label, props.origin),
+              controller.scene(),
+              finest.answer.groups,
+              own?.colours ?? [],
+              controller.cells().toDataURL("image/png"),
+            ),
+  };
+  props.exporter.current = source;
+  const cellsBox = {
+    left: `${GUTTER.left}px`,
+    top: `${GUTTER.top}px`,
+    width: `${plotPx}px`,
+    height: `${heightPx}px`,
+  };
   return (
-    <div>
-      <div ref={box} class="block-stack" aria-busy={props.loading}>
-        {asTable && finest !== undefined ? (
-          <DataTable
-            label={props.label}
-            heightPx={totalPx}
-            table={blockTable(
-              finest,
-              seen ?? { x0: axis.low, x1: axis.high, y0: topBytes, y1: 0 },
-              stacks,
-              found === null ? null : (slot) => found(finest, slot),
-            )}
-          />
-        ) : (
-          <div
-            ref={plot}
-            class="chart-plot block-plot"
-            style={{ height: `${totalPx}px` }}
-            tabIndex={0}
-            role="application"
-            aria-label={props.label}
-            aria-describedby={helpId}
-            onKeyDown={onKeyDown}
-          >
-            <canvas ref={under} />
-            <canvas
-              ref={cells}
-              class="block-cells"
-              style={{
-                left: `${GUTTER.left}px`,
-                top: `${GUTTER.top}px`,
-                width: `${plotPx}px`,
-                height: `${heightPx}px`,
-              }}
-            />
-            <canvas ref={over} />
-            <canvas ref={line} />
+    <div class="block-stack" aria-busy={props.loading}>
+      <ChartFrame
+        kind="block"
+        label={label}
+        {...(props.title === undefined ? {} : { title: props.title })}
+        what="Picture"
+        subject={props.subject}
+        source={source}
+        zoom={(sign) => {
+          if (controller === null) return;
+          controller.setView(zoomStep(controller.view, controller.limits, sign, "x"));
+        }}
+        fit={() => controller?.fit()}
+        table={table}
+        asTable={asTable}
+        onAsTable={setAsTable}
+        heightPx={totalHeight({ widthPx: plotPx, heightPx }, of.marks)}
+        onKey={onKey}
+        bar={props.bar}
+        box={box}
+        plotRef={plot}
+        plot={
+          <>
+            <canvas />
+            <canvas class="block-cells" style={cellsBox} />
+            <canvas />
+            <canvas />
             {controller !== null && (
-              <Hovering controller={controller} props={props} painted={painted} />
+              <>
+                <BlockCard controller={controller} of={of} painted={inColours} />
+                <Failed controller={controller} />
+              </>
             )}
-          </div>
-        )}
-      </div>
-      {whole !== undefined && shown !== undefined && (
-        <BlockLegend
-          controller={controller}
-          whole={whole}
-          colours={shown.colours}
-          moment={props.anchor ?? moment}
-          exact={props.exact ?? null}
-          byteUnit={byteUnit}
-          only={only}
-          onOnly={props.onOnly}
-        />
-      )}
-      <p id={helpId} class="off-screen">
-        {summary(props)} Left and right go from event to event, up and down from block
-        to block, Enter pins what the cursor is on, W and S zoom, A and D pan, P goes to
-        the peak, F shows everything.
-      </p>
-      <p class="off-screen" aria-live="polite">
-        {spoken}
-      </p>
+          </>
+        }
+        legend={
+          <>
+            {whole !== undefined && (
+              <BlockLegend
+                controller={controller}
+                of={of}
+                whole={whole}
+                colours={inColours.get(whole)?.colours ?? []}
+                anchor={props.anchor}
+                exact={props.exact ?? null}
+                onOnly={props.onOnly}
+              />
+            )}
+            <HistoryMinimap of={of} controller={controller} seen={seen} />
+          </>
+        }
+        help={`${summary(of, label)} Left and right go from event to event, up and down
+          from block to block, Enter pins what the cursor is on, W and S zoom, A and D
+          pan, P goes to the peak, F shows everything.`}
+        spoken={spoken}
+      />
     </div>
   );
 }
 
-interface Painted {
-  readonly colours: readonly string[];
-  readonly bandColours: readonly string[];
-  readonly runs: RunColours;
+function Failed({ controller }: { readonly controller: BlockController }) {
+  const { value: failure } = controller.failure;
+  if (failure === null) return null;
+  return (
+    <p class="block-failure" role="alert">
+      The picture could not be drawn: {failure}. Reload the page.
+    </p>
+  );
 }
 
-/**
- * What is too thin has its group's colour where bands are the groups; else no colour of
- * the legend would be true of it.
- */
-function bandColoursOf(
-  theme: BlockStackProps["theme"],
-  bands: readonly AllocationGroup[],
-  groups: readonly AllocationGroup[],
-  colours: readonly string[],
-): readonly string[] {
-  const none = categoryColour(theme, "unknown");
-  return bands.map(({ key }) => {
-    const group = groups.findIndex((one) => one.key === key);
-    return group < 0 ? none : (colours[group] ?? none);
-  });
-}
-
-/** One band of everything needs no name. */
-function bandName(bands: readonly AllocationGroup[], band: number): string {
-  const own = bands[band];
-  return bands.length < 2 || own === undefined ? "" : groupLabel(own);
-}
-
-function summary({ device, byteUnit, label }: BlockStackProps): string {
+function summary({ device, byteUnit }: BlockPicture, label: string): string {
   const peak = device.peaks.find(({ level }) => level === "active");
   const highest =
     peak === undefined
@@ -291,35 +237,33 @@ function summary({ device, byteUnit, label }: BlockStackProps): string {
   return `${label}: ${formatInteger(device.numAllocations)} allocations over ${formatInteger(device.numEvents)} events.${highest}`;
 }
 
-function Hovering({
-  controller,
-  props,
-  painted,
-}: {
-  readonly controller: BlockController;
-  readonly props: BlockStackProps;
-  readonly painted: ReadonlyMap<BlockTile, Painted>;
-}) {
-  const hover = controller.hovered.value;
-  const failure = controller.failure.value;
-  if (failure !== null) {
-    return (
-      <p class="block-failure" role="alert">
-        The picture could not be drawn: {failure}. Reload the page.
-      </p>
-    );
+/** What the keyboard's cursor is on. */
+function spokenOf({ stacks, byteUnit, device }: BlockPicture, at: BlockHover): string {
+  const { tile, column, block } = at;
+  const total = tile.answer.columns.active[column] ?? NaN;
+  const words = [momentText(at.moment), `${formatBytes(total, byteUnit)} live`];
+  if (block !== null) {
+    words.push(`block of ${formatBytes(block.size, byteUnit)}`);
+    const group = tile.answer.groups[block.group];
+    if (group !== undefined) words.push(groupLabel(group));
+    if (stacks !== null) words.push(stacks.stackLabel(block.stack));
+    words.push(`freed: ${freedText(block, device.numEvents)}`);
   }
-  const own = hover === null ? undefined : painted.get(hover.tile);
-  if (hover === null || own === undefined) return null;
-  return (
-    <BlockCard
-      hover={hover}
-      stacks={props.stacks}
-      colours={own.colours}
-      bandColours={own.bandColours}
-      byteUnit={props.byteUnit}
-      widthPx={controller.size.widthPx}
-      heightPx={controller.size.heightPx}
-    />
-  );
+  return words.join(", ");
+}
+
+/** Free is asked for first, and done when every stream has gone on. */
+export function freedText(
+  { born, freed, gone }: Pick<BlockFacts, "born" | "freed" | "gone">,
+  numEvents: number,
+): string {
+  if (gone >= numEvents) {
+    return freed >= numEvents
+      ? "still live at the end"
+      : "free requested, not completed by the end";
+  }
+  const lasted = born < 0 ? "" : `, after ${formatInteger(gone - born)} events`;
+  const waited =
+    freed >= 0 && freed < gone ? ` (requested at ${formatInteger(freed)})` : "";
+  return `${momentText(gone)}${lasted}${waited}`;
 }

@@ -5,6 +5,8 @@ import { tokens, type Theme } from "../../base/tokens";
 import { categoryColour, categoryLabel, siteColour } from "../../model/category";
 import { hexOf, paletteAt, pixelOf } from "../../render/palette";
 import type { RunColours } from "../../render/runs";
+import type { DirectLabel } from "./labels";
+import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 
 /** Groups that are not one thing: what is beyond the largest, what nobody named. */
@@ -22,7 +24,7 @@ export function groupColours(
   theme: Theme,
   groups: readonly AllocationGroup[],
   colour: AllocationColour,
-  culprits: ReadonlySet<string> = NO_LINES,
+  culprits: ReadonlySet<string>,
 ): readonly string[] {
   const placed = groups.filter(({ key }) => !GREY_KEYS.has(key));
   return groups.map((group) => {
@@ -47,15 +49,6 @@ function ageColour(place: number, num: number): string {
   return hexOf(paletteAt("viridis", num < 2 ? 0.5 : 0.05 + (0.9 * place) / (num - 1)));
 }
 
-/** Lighter (above 0) or darker than a pixel's colour by a share. */
-function shifted(pixel: number, share: number): number {
-  const target = share > 0 ? 255 : 0;
-  const part = (from: number): number =>
-    Math.round(from + (target - from) * Math.abs(share));
-  const [r, g, b] = [pixel & 255, (pixel >>> 8) & 255, (pixel >>> 16) & 255];
-  return ((255 << 24) | (part(b) << 16) | (part(g) << 8) | part(r)) >>> 0;
-}
-
 /** A pixel that keeps a share of itself beside another colour. */
 export function mixed(pixel: number, other: number, keeps: number): number {
   const part = (shift: number): number => {
@@ -70,14 +63,57 @@ function scattered(value: number): number {
   return Math.imul(value ^ 0x9e3779b9, 0x85ebca6b) >>> 7;
 }
 
-export interface BlockPaint {
-  readonly theme: Theme;
+/** What a tile's colours depend on besides itself. */
+export type Look = Pick<BlockPicture, "theme" | "only" | "found" | "culprits">;
+
+export interface Painted {
   /** By group. */
   readonly colours: readonly string[];
   /** By band. */
   readonly bandColours: readonly string[];
-  /** Whether a block is looked at; null: all are. */
-  readonly chosen: ((slot: number) => boolean) | null;
+  readonly runs: RunColours;
+}
+
+/** Whether a block is looked at. */
+function isChosen(tile: BlockTile, slot: number, { only, found }: Look): boolean {
+  const { groups, lives } = tile.answer;
+  if (only !== "" && groups[lives.group[slot] ?? -1]?.key !== only) return false;
+  return found === null || found(tile, slot);
+}
+
+/** The colours of a tile, where others than those chosen fade. */
+export function painted(tile: BlockTile, look: Look): Painted {
+  const { theme, only, found, culprits } = look;
+  const { groups, bands } = tile.answer;
+  const colours = groupColours(theme, groups, tile.colour, culprits);
+  // What is too thin has its group's colour where bands are the groups; else no colour
+  // of the legend would be true of it.
+  const none = categoryColour(theme, "unknown");
+  const bandColours = bands.map(
+    ({ key }) => colours[groups.findIndex((one) => one.key === key)] ?? none,
+  );
+  const all = only === "" && found === null;
+  const chosen = all ? null : (slot: number) => isChosen(tile, slot, look);
+  const runs = runColours(tile, theme, colours, bandColours, chosen);
+  return { colours, bandColours, runs };
+}
+
+/** What a label stands on; null: something faded, or of several colours. */
+export function labelColour(
+  label: DirectLabel,
+  tile: BlockTile,
+  look: Look,
+  { colours, bandColours }: Painted,
+): string | null {
+  const { kind, of } = label;
+  const { bands, lives } = tile.answer;
+  if (label.overflows === true) return null;
+  if (kind === "band") {
+    // Of a band that was searched some blocks are faded and some are not.
+    const all = look.only === "" || bands[of]?.key === look.only;
+    return look.found === null && all ? (bandColours[of] ?? null) : null;
+  }
+  return isChosen(tile, of, look) ? (colours[lives.group[of] ?? 0] ?? null) : null;
 }
 
 /**
@@ -89,7 +125,9 @@ function variantsOf(colours: readonly string[], bg: number): Uint32Array<ArrayBu
   [...colours.map(pixelOf), bg].forEach((pixel, group) =>
     VARIANTS.forEach((share, which) => {
       const own =
-        share === 0 || group === colours.length ? pixel : shifted(pixel, share);
+        group === colours.length
+          ? pixel
+          : mixed(pixel, share > 0 ? 0xffffffff : 0, 1 - Math.abs(share));
       const at = 2 * (group * VARIANTS.length + which);
       found[at] = own;
       found[at + 1] = mixed(own, bg, DIMMED_KEEPS);
@@ -98,12 +136,17 @@ function variantsOf(colours: readonly string[], bg: number): Uint32Array<ArrayBu
   return found;
 }
 
-/** The colour of every block of a tile. */
-export function runColours(tile: BlockTile, paint: BlockPaint): RunColours {
-  const { lives } = tile.answer;
-  const bg = pixelOf(tokens(paint.theme).bg);
-  const unknown = paint.colours.length;
-  const pixels = variantsOf(paint.colours, bg);
+/** The colour of every block of a tile; `chosen` null: all are looked at. */
+function runColours(
+  { answer: { lives } }: BlockTile,
+  theme: Theme,
+  colours: readonly string[],
+  bandColours: readonly string[],
+  chosen: ((slot: number) => boolean) | null,
+): RunColours {
+  const bg = pixelOf(tokens(theme).bg);
+  const unknown = colours.length;
+  const pixels = variantsOf(colours, bg);
   const halves = new Uint16Array(pixels.buffer);
   const ofStack = new Map<number, number>();
   const num = lives.life.length;
@@ -119,14 +162,14 @@ export function runColours(tile: BlockTile, paint: BlockPaint): RunColours {
       ofStack.set(stack, which);
     }
     const group = Math.min(lives.group[slot] ?? 0, unknown);
-    const seen = paint.chosen === null || paint.chosen(slot);
+    const seen = chosen === null || chosen(slot);
     const at = 4 * (group * VARIANTS.length + which) + (seen ? 0 : 2);
     written[2 * slot] = halves[at] ?? 0;
     written[2 * slot + 1] = halves[at + 1] ?? 0;
   }
-  const byBand = Uint32Array.from(paint.bandColours, (colour) => {
+  const byBand = Uint32Array.from(bandColours, (colour) => {
     const pixel = pixelOf(colour);
-    return paint.chosen === null ? pixel : mixed(pixel, bg, DIMMED_KEEPS);
+    return chosen === null ? pixel : mixed(pixel, bg, DIMMED_KEEPS);
   });
   return { bySlot, byBand, edge: bg };
 }

@@ -4,16 +4,15 @@
  */
 
 import { signal } from "@preact/signals";
-import { attachGestures, type Axes, type PointPx } from "../../render/gestures";
+import { attachGestures, type PointPx } from "../../render/gestures";
 import { runPick } from "../../render/runs";
 import { RasterSurface } from "../../render/surface";
 import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
-import { clampView, pxToX, sameView, xToPx } from "../../render/viewport";
-import { cursorScene } from "./cursor_scene";
-import type { BlockEvents, BlockHover, BlockInputs } from "./inputs";
-import { directLabels, type DirectLabel } from "./labels";
+import { clampView, pxToX, sameView, xToPx, yToPx } from "../../render/viewport";
 import { FONT } from "../export/pen";
 import { devicePx, fitted, pixelRatio } from "../plot/canvas";
+import { labelColour, type Painted } from "./colours";
+import { directLabels, namesOf, type DirectLabel } from "./labels";
 import {
   BOLD,
   GUTTER,
@@ -24,8 +23,8 @@ import {
   type BlockScene,
 } from "./paint";
 import { paintCursor } from "./paint_cursor";
+import type { BlockHover, BlockPicture, BlockView } from "./picture";
 import type { BlockTile } from "./tile";
-import { TileLayers } from "./tile_layers";
 
 /** A gesture has settled once nothing moved for this long. */
 const SETTLE_MS = 140;
@@ -38,21 +37,46 @@ const LEAST_BYTES = 4096;
 /** Room above the highest total when the height is fitted. */
 const FIT_ROOM = 1.06;
 
+/** What the controller tells. */
+export interface BlockEvents {
+  /** What is seen has changed; `settled` once it rests. */
+  readonly onView: (seen: BlockView, settled: boolean) => void;
+  readonly onPin: (hover: BlockHover) => void;
+  /** In units of the axis. */
+  readonly onRange: (low: number, high: number) => void;
+}
+
+/** From the lowest: axes, blocks, lines and labels, the cursor. */
+export interface BlockCanvases {
+  readonly under: HTMLCanvasElement;
+  readonly cells: HTMLCanvasElement;
+  readonly over: HTMLCanvasElement;
+  readonly line: HTMLCanvasElement;
+}
+
+interface Labelled {
+  readonly tile: BlockTile | null;
+  readonly labels: readonly DirectLabel[];
+}
+
+type PaintedTiles = ReadonlyMap<BlockTile, Painted>;
+
 export class BlockController {
   readonly hovered = signal<BlockHover | null>(null);
   /** null while drawing works. */
   readonly failure = signal<string | null>(null);
+  readonly #canvases: BlockCanvases;
   readonly #surface: RasterSurface;
-  readonly #layers: TileLayers;
-  readonly #under: HTMLCanvasElement;
-  readonly #over: HTMLCanvasElement;
-  readonly #line: HTMLCanvasElement;
   readonly #events: () => BlockEvents;
-  readonly #stop: (() => void)[] = [];
-  #inputs: BlockInputs;
+  readonly #stop: () => void;
+  #of: BlockPicture;
+  #painted: PaintedTiles = new Map();
+  /** A layer's name is its tile's alone: a pick of an older drawing finds nothing. */
+  #layers = new Map<BlockTile, string>();
+  #numLayers = 0;
   #view: Viewport;
   #size: SizePx = { widthPx: 1, heightPx: 1 };
-  #labels: readonly DirectLabel[] = [];
+  #labelled: Labelled = { tile: null, labels: [] };
   #box: RectPx | null = null;
   #pointer: PointPx | null = null;
   #settle: number | null = null;
@@ -62,19 +86,13 @@ export class BlockController {
 
   constructor(
     plot: HTMLElement,
-    canvases: {
-      readonly under: HTMLCanvasElement;
-      readonly cells: HTMLCanvasElement;
-      readonly over: HTMLCanvasElement;
-      readonly line: HTMLCanvasElement;
-    },
-    inputs: BlockInputs,
+    canvases: BlockCanvases,
+    of: BlockPicture,
+    painted: PaintedTiles,
     events: () => BlockEvents,
   ) {
-    this.#under = canvases.under;
-    this.#over = canvases.over;
-    this.#line = canvases.line;
-    this.#inputs = inputs;
+    this.#canvases = canvases;
+    this.#of = of;
     this.#events = events;
     this.#view = this.world;
     this.#surface = new RasterSurface(
@@ -92,19 +110,17 @@ export class BlockController {
       },
       MARGIN_SHARE,
     );
-    this.#layers = new TileLayers(this.#surface);
-    this.#stop.push(this.#listen(plot));
-    this.#adopt(null);
+    this.#stop = this.#listen(plot);
+    this.update(of, painted);
   }
 
   get world(): Viewport {
-    const { axis, topBytes } = this.#inputs;
-    return { x0: axis.low, x1: axis.high, y0: topBytes, y1: 0 };
+    return worldOf(this.#of);
   }
 
   get limits(): Limits {
     const { world } = this;
-    const least = this.#inputs.axis.kind === "event" ? LEAST_EVENTS : 0;
+    const least = this.#of.axis.kind === "event" ? LEAST_EVENTS : 0;
     const leastX = Math.max(least, (world.x1 - world.x0) * LEAST_SHARE);
     return { world, leastX, leastY: Math.min(LEAST_BYTES, world.y0) };
   }
@@ -117,17 +133,28 @@ export class BlockController {
     return this.#size;
   }
 
-  update(inputs: BlockInputs): void {
-    const before = this.#inputs;
-    if (before === inputs) return;
-    this.#inputs = inputs;
-    this.#adopt(before);
+  update(of: BlockPicture, painted: PaintedTiles): void {
+    const before = this.#of;
+    this.#of = of;
+    if (this.#painted !== painted) {
+      this.#painted = painted;
+      this.#setLayers();
+      this.#settleSoon();
+    }
+    const isOtherAxis = before.axis !== of.axis;
+    if (isOtherAxis || before.topBytes !== of.topBytes) {
+      // What was all in sight stays so while the history grows.
+      const whole = isOtherAxis || sameView(this.#view, worldOf(before));
+      this.#view = whole ? this.world : clampView(this.#view, this.limits);
+      this.#paintSoon("picture");
+    }
+    this.#paintSoon("lines");
   }
 
   /** CSS px of the plot itself. */
   resize(size: SizePx): void {
     this.#size = size;
-    this.#paintSoon(true);
+    this.#paintSoon("picture");
     // Nothing moves yet when a picture appears: its first tile is asked for at once.
     if (this.#everSettled) this.#settleSoon();
     else this.#settleNow();
@@ -137,8 +164,8 @@ export class BlockController {
     const next = clampView(view, this.limits);
     if (sameView(next, this.#view)) return;
     this.#view = next;
-    this.#paintSoon(true);
-    this.#events().onView(next, false);
+    this.#paintSoon("picture");
+    this.#tell(false);
     this.#settleSoon();
   }
 
@@ -162,7 +189,7 @@ export class BlockController {
 
   /** Bring a moment into sight without changing the scale. */
   reveal(moment: number): void {
-    const x = this.#inputs.axis.xOf(moment);
+    const x = this.#of.axis.xOf(moment);
     const { x0, x1 } = this.#view;
     const slack = (x1 - x0) * 0.05;
     if (x >= x0 + slack && x <= x1 - slack) return;
@@ -170,22 +197,76 @@ export class BlockController {
     this.setView({ ...this.#view, x0: x - half, x1: x + half });
   }
 
+  /** The cursor some events on: by events where each has a column, else by columns. */
+  step(by: number): BlockHover | null {
+    const { tile, view } = this;
+    const { axis } = this.#of;
+    if (tile === null || tile.numColumns === 0) return null;
+    const from = this.hovered.peek();
+    const x = from?.x ?? (view.x0 + view.x1) / 2;
+    const column = tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
+    const next = Math.min(Math.max(column + by, 0), tile.numColumns - 1);
+    const at = tile.middleOf(next);
+    if (at < view.x0 || at > view.x1) {
+      this.reveal(tile.answer.columns.moment[next] ?? -1);
+    }
+    const run = from === null ? -1 : runOf(from);
+    const y = from === null || run < 0 ? null : from.tile.middleOfRun(run, from.column);
+    return this.#moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
+  }
+
+  /** To the block above (by > 0) or below, in the column of the cursor. */
+  climb(by: number): BlockHover | null {
+    const from = this.hovered.peek() ?? this.step(0);
+    if (from === null) return null;
+    const { tile, column } = from;
+    const runs = tile.runsAt(column);
+    const at = runs.indexOf(runOf(from));
+    const start = at >= 0 ? at : by > 0 ? -1 : runs.length;
+    const run = runs[Math.min(Math.max(start + by, 0), runs.length - 1)];
+    return run === undefined
+      ? from
+      : this.#moveTo(from.x, tile.middleOfRun(run, column));
+  }
+
   /** Put the cursor at x, or on a block, as the pointer would. */
-  moveTo(x: number, y: number | null = null): BlockHover | null {
-    const px = xToPx(this.#view, this.#size.widthPx, x);
-    const share =
-      y === null ? 0.5 : (y - this.#view.y0) / (this.#view.y1 - this.#view.y0);
-    const at = { x: px, y: share * this.#size.heightPx };
-    const found = this.#hoverAt(at);
+  #moveTo(x: number, y: number | null): BlockHover | null {
+    const { widthPx, heightPx } = this.#size;
+    const found = this.#hoverAt({
+      x: xToPx(this.#view, widthPx, x),
+      y: y === null ? heightPx / 2 : yToPx(this.#view, heightPx, y),
+    });
     this.hovered.value = found === null ? null : { ...found, x };
-    this.#paintSoon(false);
+    this.#paintSoon();
     return this.hovered.peek();
   }
 
   clearCursor(): void {
-    this.#pointer = null;
-    this.hovered.value = null;
-    this.#paintSoon(false);
+    this.#hover(null);
+  }
+
+  /** The blocks as drawn now, for pictures. */
+  cells(): HTMLCanvasElement {
+    return this.#canvases.cells;
+  }
+
+  dispose(): void {
+    this.#stop();
+    if (this.#settle !== null) window.clearTimeout(this.#settle);
+    if (this.#frame !== null) window.cancelAnimationFrame(this.#frame);
+    this.#surface.dispose();
+  }
+
+  scene(tile = this.#lineTile()): BlockScene {
+    const { tile: labelled, labels } = this.#labelled;
+    const own = labelled === null ? undefined : this.#painted.get(labelled);
+    return {
+      ...{ of: this.#of, view: this.#view, size: this.#size, tile, labels },
+      labelColour: (label) =>
+        labelled === null || own === undefined
+          ? null
+          : labelColour(label, labelled, this.#of, own),
+    };
   }
 
   /** The finest tile that shows the middle of the view. */
@@ -193,61 +274,43 @@ export class BlockController {
     return this.#tileAt((this.#view.x0 + this.#view.x1) / 2);
   }
 
-  /** The blocks as drawn now, for pictures. */
-  cells(): HTMLCanvasElement {
-    return this.#surface.canvas;
-  }
-
-  dispose(): void {
-    for (const stop of this.#stop) stop();
-    if (this.#settle !== null) window.clearTimeout(this.#settle);
-    if (this.#frame !== null) window.cancelAnimationFrame(this.#frame);
-    this.#surface.dispose();
-  }
-
-  scene(): BlockScene {
-    return {
-      ...this.#inputs.scene,
-      view: this.#view,
-      size: this.#size,
-      axis: this.#inputs.axis,
-      tile: this.#lineTile(),
-      labels: this.#labels,
-    };
-  }
-
   #tileAt(x: number): BlockTile | null {
-    const { tiles } = this.#inputs;
-    return tiles.findLast((tile) => x >= tile.low && x <= tile.high) ?? null;
+    return this.#of.tiles.findLast((tile) => x >= tile.low && x <= tile.high) ?? null;
   }
 
   /** Lines are drawn of one tile: the finest that covers all, else the coarsest. */
   #lineTile(): BlockTile | null {
-    const { tiles } = this.#inputs;
+    const { tiles } = this.#of;
     const { x0, x1 } = this.#view;
-    const covering = tiles.findLast((tile) => tile.low <= x0 && tile.high >= x1);
-    return covering ?? tiles[0] ?? null;
+    return (
+      tiles.findLast(({ low, high }) => low <= x0 && high >= x1) ?? tiles[0] ?? null
+    );
   }
 
-  #adopt(before: BlockInputs | null): void {
-    const { tiles, colours, axis, topBytes } = this.#inputs;
-    if (before?.tiles !== tiles) this.#layers.set(tiles);
-    if (before?.tiles !== tiles || before.colours !== colours) {
-      this.#layers.colour(colours);
-      this.#settleSoon();
+  /** Tiles as layers of the raster, from the coarsest to the finest, in their colours. */
+  #setLayers(): void {
+    const before = this.#layers;
+    this.#layers = new Map();
+    for (const tile of this.#painted.keys()) {
+      const name = before.get(tile) ?? `tile${(this.#numLayers += 1)}`;
+      const order = this.#layers.size;
+      this.#layers.set(tile, name);
+      if (before.has(tile)) continue;
+      this.#surface.setLayer(name, order, { kind: "runs", runs: tile.runs });
     }
-    if (before?.axis !== axis || before.topBytes !== topBytes) {
-      const whole = before?.axis !== axis || this.#wasWhole(before);
-      this.#view = whole ? this.world : clampView(this.#view, this.limits);
-      this.#paintSoon(true);
+    for (const [tile, name] of before) {
+      if (!this.#layers.has(tile)) this.#surface.setLayer(name, 0, null);
     }
-    this.#paintSoon(false);
-    this.#dirty.lines = true;
+    const runs = new Map(
+      [...this.#painted].map(([tile, own]) => [this.#layers.get(tile) ?? "", own.runs]),
+    );
+    this.#surface.setColours({ background: 0, cells: new Map(), runs, accent: 0 });
+    this.#surface.refresh();
   }
 
-  /** Whether everything was in sight, so that it stays so while the history grows. */
-  #wasWhole({ axis, topBytes }: BlockInputs): boolean {
-    return sameView(this.#view, { x0: axis.low, x1: axis.high, y0: topBytes, y1: 0 });
+  #tell(settled: boolean): void {
+    const size = devicePx(this.#size);
+    this.#events().onView({ view: this.#view, world: this.world, size }, settled);
   }
 
   #settleSoon(): void {
@@ -262,28 +325,23 @@ export class BlockController {
     if (this.#size.widthPx < 2) return;
     this.#everSettled = true;
     this.#relabel();
-    this.#events().onView(this.#view, true);
+    this.#tell(true);
   }
 
   #relabel(): void {
-    const context = this.#over.getContext("2d");
+    const context = this.#canvases.over.getContext("2d");
     const { tile } = this;
-    if (context === null) return;
+    if (context === null || tile === null) return;
     const widths = { block: widthIn(context, FONT), band: widthIn(context, BOLD) };
-    this.#labels =
-      tile === null
-        ? []
-        : directLabels(
-            { tile, view: this.#view, size: this.#size },
-            { ...this.#inputs.names, widthOf: (text, kind) => widths[kind](text) },
-          );
-    this.#dirty.lines = true;
-    this.#paintSoon(false);
+    const names = namesOf(tile, this.#of, (text, kind) => widths[kind](text));
+    const labels = directLabels({ tile, view: this.#view, size: this.#size }, names);
+    this.#labelled = { tile, labels };
+    this.#paintSoon("lines");
   }
 
   /** Everything is painted once a frame, however often it changes. */
-  #paintSoon(picture: boolean): void {
-    this.#dirty.picture ||= picture;
+  #paintSoon(what?: "picture" | "lines"): void {
+    if (what !== undefined) this.#dirty[what] = true;
     this.#frame ??= window.requestAnimationFrame(() => {
       this.#frame = null;
       this.#paint();
@@ -294,36 +352,24 @@ export class BlockController {
     const { picture, lines } = this.#dirty;
     this.#dirty = { picture: false, lines: false };
     if (this.#size.widthPx < 2) return;
+    const { under, over, line } = this.#canvases;
     const scene = this.scene();
     if (picture) this.#surface.show(this.#view, devicePx(this.#size));
     if (picture || lines) {
-      this.#on(this.#under, scene, (context) => paintAxes(context, scene));
-      this.#on(this.#over, scene, (context) => paintLines(context, scene));
+      this.#on(under, (context) => paintAxes(context, scene));
+      this.#on(over, (context) => paintLines(context, scene));
     }
-    this.#on(this.#line, scene, (context) => this.#paintPointer(context));
+    const pointed = { hover: this.hovered.peek(), box: this.#box };
+    this.#on(line, (context) => paintCursor(context, this.scene(this.tile), pointed));
   }
 
   #on(
     canvas: HTMLCanvasElement,
-    scene: BlockScene,
     paint: (context: CanvasRenderingContext2D) => void,
   ): void {
     const width = this.#size.widthPx + GUTTER.left + GUTTER.right;
-    const context = fitted(canvas, width, totalHeight(this.#size, scene.marks));
+    const context = fitted(canvas, width, totalHeight(this.#size, this.#of.marks));
     if (context !== null) paint(context);
-  }
-
-  #paintPointer(context: CanvasRenderingContext2D): void {
-    paintCursor(
-      context,
-      cursorScene(this.#inputs, {
-        view: this.#view,
-        size: this.#size,
-        tile: this.tile,
-        hover: this.hovered.peek(),
-        box: this.#box,
-      }),
-    );
   }
 
   #hoverAt(at: PointPx): BlockHover | null {
@@ -336,7 +382,7 @@ export class BlockController {
     const found = { at, x, tile, column, moment, block: null, rest: null };
     const ratio = pixelRatio();
     const pick = this.#surface.pick(at.x * ratio, at.y * ratio);
-    if (pick?.kind !== "quad" || this.#layers.of(pick.layer) !== tile) return found;
+    if (pick?.kind !== "quad" || this.#layers.get(tile) !== pick.layer) return found;
     const what = runPick(tile.runs, pick.id);
     if (what.kind === "block") {
       return { ...found, block: tile.factsOf(tile.runs.slot[what.run] ?? 0) };
@@ -348,7 +394,7 @@ export class BlockController {
   #hover(at: PointPx | null): void {
     this.#pointer = at;
     this.hovered.value = at === null ? null : this.#hoverAt(at);
-    this.#paintSoon(false);
+    this.#paintSoon();
   }
 
   #listen(plot: HTMLElement): () => void {
@@ -357,19 +403,18 @@ export class BlockController {
       size: () => this.#size,
       view: () => this.#view,
       limits: () => this.limits,
-      wheelAxes: (at): Axes => (at.x < 0 ? "y" : "x"),
+      wheelAxes: (at) => (at.x < 0 ? "y" : "x"),
       dragAxes: "both",
       onView: (view) => this.setView(view),
       onFit: () => this.fit(),
       onBox: (box) => {
         this.#box = box;
-        this.#paintSoon(false);
+        this.#paintSoon();
       },
       onBoxDone: (view, box) => {
         if (box.width >= 2) this.#events().onRange(view.x0, view.x1);
       },
-      onHover: (point) =>
-        this.#hover(point !== null && this.#inside(point) ? point : null),
+      onHover: (at) => this.#hover(at !== null && this.#inside(at) ? at : null),
       onClick: (at) => {
         plot.focus({ preventScroll: true });
         const found = this.#inside(at) ? this.#hoverAt(at) : null;
@@ -382,4 +427,13 @@ export class BlockController {
     const { widthPx, heightPx } = this.#size;
     return x >= 0 && y >= 0 && x < widthPx && y < heightPx;
   }
+}
+
+export function worldOf({ axis, topBytes }: BlockPicture): Viewport {
+  return { x0: axis.low, x1: axis.high, y0: topBytes, y1: 0 };
+}
+
+/** The run of the block under the cursor; -1: none is. */
+function runOf({ tile, column, block }: BlockHover): number {
+  return tile.runsAt(column).find((run) => tile.runs.slot[run] === block?.slot) ?? -1;
 }

@@ -3,10 +3,14 @@
  * they are thick for long enough, blocks where one rectangle of them is. Pure.
  */
 
+import { formatBytes } from "../../base/bytes";
 import { numColumns, runBelow } from "../../render/runs";
+import type { PointPx } from "../../render/gestures";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
-import { xToPx, yToPx } from "../../render/viewport";
+import { pxToX, pxToY, xToPx, yToPx } from "../../render/viewport";
 import { fitting } from "../plot/text";
+import { groupLabel } from "./colours";
+import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 
 export interface DirectLabel {
@@ -27,6 +31,28 @@ export interface LabelNames {
   readonly block: (slot: number) => string;
   /** Width of a text in px, in the letters of bands or of blocks. */
   readonly widthOf: (text: string, kind: DirectLabel["kind"]) => number;
+}
+
+export function namesOf(
+  tile: BlockTile,
+  { stacks, byteUnit }: Pick<BlockPicture, "stacks" | "byteUnit">,
+  widthOf: LabelNames["widthOf"],
+): LabelNames {
+  const { bands } = tile.answer;
+  return {
+    // One band of everything needs no name.
+    band: (band) => {
+      const own = bands[band];
+      return bands.length < 2 || own === undefined ? "" : groupLabel(own);
+    },
+    block: (slot) => {
+      if (stacks === null) return "";
+      const { stack, size } = tile.factsOf(slot);
+      const place = stack < 0 ? "" : `${stacks.stackPlace(stack)}  `;
+      return `${place}${formatBytes(size, byteUnit)}`;
+    },
+    widthOf,
+  };
 }
 
 const BAND_PX = 18;
@@ -55,13 +81,10 @@ export function directLabels(
 ): readonly DirectLabel[] {
   const { tile, view, size } = drawing;
   if (tile.numColumns === 0 || view.x1 <= view.x0) return [];
-  const placed: Placed[] = [];
-  for (let band = 0; band < tile.answer.bands.length; band += 1) {
-    const label = bandLabel(drawing, band, names);
-    if (label !== null) placed.push(label);
-  }
-  const blocks = candidates(tile, view, size);
-  for (const { slot, rect } of blocks) {
+  const placed = tile.answer.bands.flatMap(
+    (_, band) => bandLabel(drawing, band, names) ?? [],
+  );
+  for (const { slot, rect } of candidates(tile, view, size)) {
     if (placed.length >= MOST_BLOCKS) break;
     const text = fitting(names.block(slot), rect.width - 2 * PAD_PX, (one) =>
       names.widthOf(one, "block"),
@@ -72,21 +95,14 @@ export function directLabels(
     if (placed.some((other) => overlaps(other.box, box))) continue;
     placed.push({ ...world(view, size, box), text, kind: "block", of: slot, box });
   }
-  return placed.map(({ text, x, y, kind, of, overflows = false }) => {
-    return { text, x, y, kind, of, ...(overflows ? { overflows } : {}) };
-  });
+  return placed;
 }
 
-function world(
-  view: Viewport,
-  size: SizePx,
-  box: RectPx,
-): { readonly x: number; readonly y: number } {
-  const x = (box.x + box.width / 2) / size.widthPx;
-  const y = (box.y + box.height / 2) / size.heightPx;
+/** The world point in the middle of a box. */
+function world(view: Viewport, { widthPx, heightPx }: SizePx, box: RectPx): PointPx {
   return {
-    x: view.x0 + x * (view.x1 - view.x0),
-    y: view.y0 + y * (view.y1 - view.y0),
+    x: pxToX(view, widthPx, box.x + box.width / 2),
+    y: pxToY(view, heightPx, box.y + box.height / 2),
   };
 }
 

@@ -1,47 +1,37 @@
 /** The colours' names, what each holds at the cursor, and which one is looked at. */
 
-import { useMemo } from "preact/hooks";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../base/bytes";
+import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { groupLabel } from "./colours";
 import type { BlockController } from "./controller";
+import type { BlockPicture } from "./picture";
 import { groupBytes, type BlockTile, type GroupBytes } from "./tile";
-
-export interface LegendProps {
-  readonly controller: BlockController | null;
-  /** The tile of everything: its groups are listed. */
-  readonly whole: BlockTile;
-  readonly colours: readonly string[];
-  /** The pinned moment, read where no cursor is; null: the highest. */
-  readonly moment: number | null;
-  /** Bytes by group at that moment, where they are known exactly. */
-  readonly exact: ReadonlyMap<string, number> | null;
-  readonly byteUnit: ByteUnit;
-  /** Key of the group looked at; "" for all. */
-  readonly only: string;
-  readonly onOnly: (key: string) => void;
-}
 
 /** Sums are made once for each tile. */
 const SUMS = new WeakMap<BlockTile, GroupBytes>();
 
 function sumsOf(tile: BlockTile): GroupBytes {
-  let sums = SUMS.get(tile);
-  if (sums === undefined) {
-    sums = groupBytes(tile);
-    SUMS.set(tile, sums);
-  }
+  const sums = SUMS.get(tile) ?? groupBytes(tile);
+  SUMS.set(tile, sums);
   return sums;
 }
 
-export function BlockLegend(props: LegendProps) {
-  const { controller, whole, colours, byteUnit, only, onOnly, moment } = props;
-  const { groups, peakMoment } = whole.answer;
-  const resting = useMemo(
-    () => ({ tile: whole, column: whole.columnOf(moment ?? peakMoment) }),
-    [whole, moment, peakMoment],
-  );
+export function BlockLegend(props: {
+  readonly controller: BlockController | null;
+  readonly of: BlockPicture;
+  /** The tile of everything: its groups are listed. */
+  readonly whole: BlockTile;
+  readonly colours: readonly string[];
+  /** The moment that is read where no cursor is. */
+  readonly anchor: number;
+  /** Bytes by group at that moment, where they are known exactly. */
+  readonly exact: ReadonlyMap<string, number> | null;
+  readonly onOnly: (key: string) => void;
+}) {
+  const { controller, whole, colours, onOnly, anchor } = props;
+  const { byteUnit, only } = props.of;
+  const { groups } = whole.answer;
   const hover = controller?.hovered.value ?? null;
-  const { tile, column } = hover ?? resting;
+  const { tile, column } = hover ?? { tile: whole, column: whole.columnOf(anchor) };
   const exact = hover === null ? props.exact : null;
   const { drawn, thin } = sumsOf(tile);
   const bytesOf = (key: string): number => {
@@ -52,39 +42,37 @@ export function BlockLegend(props: LegendProps) {
   };
   const thinBytes = thin[column] ?? 0;
   const { occurs } = sumsOf(whole);
+  // Blocks of a group may be too thin to be drawn in the picture of everything.
+  const shown = groups.flatMap((group, i) =>
+    occurs[i] === 1 || group.bytes > 0 || group.key === only
+      ? [{ group, key: group.key, colour: colours[i] ?? "transparent" }]
+      : [],
+  );
   return (
-    <ul class="block-legend">
-      {[...groups.keys()].reverse().map((i) => {
-        const group = groups[i];
-        // Blocks of a group may be too thin to be drawn in the picture of everything.
-        const seen = occurs[i] === 1 || (group?.bytes ?? 0) > 0 || group?.key === only;
-        if (group === undefined || !seen) return null;
-        const own = bytesOf(group.key);
-        const alone = only === group.key;
+    <ul class="chart-legend block-legend">
+      {shown.reverse().map(({ group, key, colour }) => {
+        const own = bytesOf(key);
+        const alone = only === key;
+        const hint = alone ? "Click for all" : "Click to look at it alone";
         return (
-          <li key={group.key}>
+          <li key={key}>
             <button
               type="button"
               aria-pressed={alone}
               class={only !== "" && !alone ? "is-dimmed" : ""}
-              title={`${groupLabel(group)}: ${formatBytesExact(own)}. ${
-                alone ? "Click for all" : "Click to look at it alone"
-              }`}
-              onClick={() => onOnly(alone ? "" : group.key)}
+              title={`${groupLabel(group)}: ${formatBytesExact(own)}. ${hint}`}
+              onClick={() => onOnly(alone ? "" : key)}
             >
-              <span
-                class="block-swatch"
-                style={{ background: colours[i] ?? "transparent" }}
-              />
-              <span class="block-legend-name">{groupLabel(group)}</span>
+              <span class="swatch" style={{ background: colour }} />
+              <span class="one-line">{groupLabel(group)}</span>
               <span class="chart-value">{formatBytes(own, byteUnit)}</span>
             </button>
           </li>
         );
       })}
       {thinBytes > 0 && (
-        <li class="block-legend-thin quiet" title={formatBytesExact(thinBytes)}>
-          <span class="block-swatch is-hatched" />
+        <li class="quiet" title={formatBytesExact(thinBytes)}>
+          <span class="swatch is-hatched" />
           too small to draw
           <span class="chart-value">{formatBytes(thinBytes, byteUnit)}</span>
         </li>

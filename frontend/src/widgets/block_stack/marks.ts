@@ -10,7 +10,6 @@ export interface PointMark {
   readonly label: string;
   /** oom: asked for; snapshot: active; NaN where not recorded. */
   readonly bytes: number;
-  readonly deviceFree: number;
 }
 
 export interface SpanMark {
@@ -35,94 +34,53 @@ const MOST_ROWS = 4;
 
 const ROW_ORDER: readonly HistoryMarkKind[] = ["step", "tag", "annotation"];
 
-/** Marks of a whole history with those that a part of it has besides; by moment. */
-export function withFiner(
+/** Marks of a whole history with those that a part of it has besides. */
+export function drawnMarks(
   whole: HistoryMarks,
-  part: HistoryMarks | null,
-): HistoryMarks {
-  if (part === null) return whole;
-  const rows = new Map<string, { readonly of: HistoryMarks; readonly at: number }>();
-  for (const of of [whole, part]) {
-    of.kind.forEach((kind, at) => {
-      const label = of.labels[of.label[at] ?? -1] ?? "";
-      const place = [kind, of.moment[at], of.end[at], label].join(" ");
-      if (!rows.has(place)) rows.set(place, { of, at });
+  axis: BlockAxis,
+  part: HistoryMarks | null = null,
+): DrawnMarks {
+  const points = new Map<string, PointMark>();
+  const spans = new Map<string, SpanMark>();
+  for (const marks of part === null ? [whole] : [whole, part]) {
+    marks.kind.forEach((code, i) => {
+      const kind = marks.kinds[code];
+      const moment = marks.moment[i] ?? -1;
+      const end = marks.end[i] ?? moment;
+      const label = marks.labels[marks.label[i] ?? -1] ?? "";
+      const key = [kind, moment, end, label].join(" ");
+      if (kind === "oom" || kind === "snapshot") {
+        const bytes = marks.bytes[i] ?? NaN;
+        points.set(key, { kind, moment, x: axis.xOf(moment), label, bytes });
+      } else if (kind !== undefined) {
+        const x0 = axis.xAfter(moment);
+        const x1 = Math.max(x0, axis.xAfter(end));
+        spans.set(key, { kind, x0, x1, row: 0, label, moment, end });
+      }
     });
   }
-  const ordered = [...rows.values()].sort(
-    (a, b) => (a.of.moment[a.at] ?? 0) - (b.of.moment[b.at] ?? 0),
-  );
-  const take = (column: (of: HistoryMarks) => ArrayLike<number>): number[] =>
-    ordered.map(({ of, at }) => column(of)[at] ?? NaN);
-  return {
-    ...whole,
-    kind: Uint8Array.from(take(({ kind }) => kind)),
-    moment: Int32Array.from(take(({ moment }) => moment)),
-    end: Int32Array.from(take(({ end }) => end)),
-    label: Int32Array.from(
-      ordered.map(
-        ({ of, at }) => (of === whole ? 0 : whole.labels.length) + (of.label[at] ?? -1),
-      ),
-    ),
-    labels: [...whole.labels, ...part.labels],
-    bytes: Float64Array.from(take(({ bytes }) => bytes)),
-    deviceFree: Float64Array.from(take(({ deviceFree }) => deviceFree)),
-    step: Float64Array.from(take(({ step }) => step)),
-  };
-}
-
-export function drawnMarks(marks: HistoryMarks, axis: BlockAxis): DrawnMarks {
-  const points: PointMark[] = [];
-  const spans: Omit<SpanMark, "row">[] = [];
-  marks.kind.forEach((code, i) => {
-    const kind = marks.kinds[code];
-    if (kind === undefined) return;
-    const moment = marks.moment[i] ?? -1;
-    const end = marks.end[i] ?? moment;
-    const label = marks.labels[marks.label[i] ?? -1] ?? "";
-    if (kind === "oom" || kind === "snapshot") {
-      const bytes = marks.bytes[i] ?? NaN;
-      const deviceFree = marks.deviceFree[i] ?? NaN;
-      points.push({ kind, moment, x: axis.xOf(moment), label, bytes, deviceFree });
-    } else {
-      const [x0, x1] = [axis.xAfter(moment), axis.xAfter(end)];
-      spans.push({ kind, x0, x1: Math.max(x0, x1), label, moment, end });
-    }
-  });
-  const rows = ROW_ORDER.flatMap((kind) => {
-    const own = spans.filter((span) => span.kind === kind);
-    return own.length === 0 ? [] : [rowsOf(own)];
-  });
   const placed: SpanMark[] = [];
   let firstRow = 0;
-  for (const group of rows) {
-    for (const span of group.spans) {
-      const row = firstRow + span.row;
-      if (row < MOST_ROWS) placed.push({ ...span, row });
+  for (const wanted of ROW_ORDER) {
+    // The lowest row in which nothing overlaps: outer spans before those inside them.
+    const ends: number[] = [];
+    const own = [...spans.values()].filter(({ kind }) => kind === wanted);
+    for (const span of own.sort((a, b) => a.x0 - b.x0 || b.x1 - a.x1)) {
+      const free = ends.findIndex((end) => end <= span.x0);
+      const row = free < 0 ? ends.length : free;
+      ends[row] = span.x1;
+      if (firstRow + row < MOST_ROWS) placed.push({ ...span, row: firstRow + row });
     }
-    firstRow += group.numRows;
+    firstRow += ends.length;
   }
   // Where each part brings more of them, the picture must not change its height.
-  const more = marks.numMarks > marks.kind.length;
-  const nest = spans.some(({ kind }) => kind !== "step");
-  const numRows = more && nest ? MOST_ROWS : Math.min(firstRow, MOST_ROWS);
-  return { points, spans: placed, numRows };
-}
-
-/** The lowest row in which nothing overlaps: outer spans before those inside them. */
-function rowsOf(spans: readonly Omit<SpanMark, "row">[]): {
-  readonly spans: readonly SpanMark[];
-  readonly numRows: number;
-} {
-  const ordered = [...spans].sort((a, b) => a.x0 - b.x0 || b.x1 - a.x1);
-  const ends: number[] = [];
-  const placed = ordered.map((span) => {
-    const free = ends.findIndex((end) => end <= span.x0);
-    const row = free < 0 ? ends.length : free;
-    ends[row] = span.x1;
-    return { ...span, row };
-  });
-  return { spans: placed, numRows: ends.length };
+  const more = whole.numMarks > whole.kind.length;
+  const nest = placed.some(({ kind }) => kind !== "step");
+  return {
+    points: [...points.values()].sort((a, b) => a.moment - b.moment),
+    spans: placed,
+    numRows: more && nest ? MOST_ROWS : Math.min(firstRow, MOST_ROWS),
+  };
 }
 
 /** The nearest mark or span's edge on a side of a moment; null: none. */

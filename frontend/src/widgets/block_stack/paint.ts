@@ -1,7 +1,6 @@
 /** Axes, lines, marks and labels of the picture of blocks, on canvases or in a picture. */
 
-import type { ByteUnit } from "../../base/bytes";
-import { formatBytes } from "../../base/bytes";
+import { formatBytes, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/lines/axis";
 import type { SizePx, Viewport } from "../../render/viewport";
@@ -10,10 +9,10 @@ import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../plot/axes";
 import { fitting, haloText } from "../plot/text";
-import type { BlockAxis } from "./axis";
 import { inkOn } from "./colours";
 import type { DirectLabel } from "./labels";
 import type { DrawnMarks, PointMark, SpanMark } from "./marks";
+import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 
 export const GUTTER = { ...SIDES, top: 20 } as const;
@@ -25,22 +24,14 @@ const SPAN_LABEL_LEAST_PX = 24;
 const RESERVED = "reserved";
 
 export interface BlockScene {
+  readonly of: BlockPicture;
   readonly view: Viewport;
   readonly size: SizePx;
-  readonly axis: BlockAxis;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-  readonly marks: DrawnMarks;
-  /** null: not recorded. */
-  readonly capacityBytes: number | null;
-  readonly showReserved: boolean;
+  /** Lines are of it. */
   readonly tile: BlockTile | null;
   readonly labels: readonly DirectLabel[];
   /** What a label stands on; null: something faded, or of several colours. */
   readonly labelColour: (label: DirectLabel) => string | null;
-  /** Moments as x; null: none. */
-  readonly pinnedX: number | null;
-  readonly markedX: number | null;
 }
 
 export function spansTop(size: SizePx): number {
@@ -79,7 +70,8 @@ function plotY({ view, size }: BlockScene, y: number): number {
 
 /** Below the blocks: grid and both axes. */
 export function paintAxes(pen: Pen, scene: BlockScene): void {
-  const { view, size, theme, axis, byteUnit } = scene;
+  const { view, size } = scene;
+  const { theme, axis, byteUnit } = scene.of;
   const most = Math.max(2, Math.floor(size.heightPx / 44));
   paintPlotAxes(pen, {
     ...{ left: GUTTER.left, top: GUTTER.top, size, theme, grid: "y" },
@@ -104,10 +96,10 @@ export function paintLines(pen: Pen, scene: BlockScene): void {
 }
 
 function paintReserved(pen: Pen, scene: BlockScene): void {
-  const { tile, view, theme, showReserved } = scene;
-  if (tile === null || !showReserved || tile.numColumns === 0) return;
+  const { tile, view } = scene;
+  if (tile === null || tile.numColumns === 0) return;
   const { edge, reserved } = tile.answer.columns;
-  pen.strokeStyle = tokens(theme).text;
+  pen.strokeStyle = tokens(scene.of.theme).text;
   pen.globalAlpha = 0.75;
   pen.lineWidth = 1.5;
   pen.setLineDash([]);
@@ -131,7 +123,9 @@ function paintReserved(pen: Pen, scene: BlockScene): void {
 
 /** Above the line, as far right as neither the line nor the device's size runs through. */
 function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void {
-  const { view, size, capacityBytes, theme } = scene;
+  const { view, size, of } = scene;
+  const { theme } = of;
+  const { capacityBytes } = of.device;
   const { reserved } = tile.answer.columns;
   pen.font = FONT;
   pen.fillStyle = tokens(theme).text;
@@ -157,14 +151,16 @@ function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void 
       below ??= { x: GUTTER.left + left, y: y + 13 };
       continue;
     }
-    haloText(pen, scene.theme, RESERVED, GUTTER.left + left, y - 4);
+    haloText(pen, theme, RESERVED, GUTTER.left + left, y - 4);
     return;
   }
-  if (below !== null) haloText(pen, scene.theme, RESERVED, below.x, below.y);
+  if (below !== null) haloText(pen, theme, RESERVED, below.x, below.y);
 }
 
 function paintCapacity(pen: Pen, scene: BlockScene): void {
-  const { capacityBytes, theme, byteUnit, view, size } = scene;
+  const { view, size } = scene;
+  const { theme, byteUnit, device } = scene.of;
+  const { capacityBytes } = device;
   if (capacityBytes === null || capacityBytes > view.y0) return;
   const y = Math.round(plotY(scene, capacityBytes)) + 0.5;
   pen.strokeStyle = tokens(theme).bad;
@@ -177,17 +173,11 @@ function paintCapacity(pen: Pen, scene: BlockScene): void {
   pen.fillStyle = tokens(theme).bad;
   pen.textAlign = "left";
   pen.textBaseline = "alphabetic";
-  haloText(
-    pen,
-    scene.theme,
-    text,
-    GUTTER.left + 6,
-    y + (y < GUTTER.top + 14 ? 12 : -4),
-  );
+  haloText(pen, theme, text, GUTTER.left + 6, y + (y < GUTTER.top + 14 ? 12 : -4));
 }
 
 function paintLabels(pen: Pen, scene: BlockScene): void {
-  const { labels, view, labelColour } = scene;
+  const { labels, view, of, labelColour } = scene;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (const label of labels) {
@@ -197,8 +187,8 @@ function paintLabels(pen: Pen, scene: BlockScene): void {
     const colour = labelColour(label);
     const [x, y] = [plotX(scene, label.x), plotY(scene, label.y) + 0.5];
     if (colour === null) {
-      pen.fillStyle = tokens(scene.theme).text;
-      haloText(pen, scene.theme, label.text, x, y);
+      pen.fillStyle = tokens(of.theme).text;
+      haloText(pen, of.theme, label.text, x, y);
     } else {
       pen.fillStyle = inkOn(colour);
       pen.fillText(label.text, x, y);
@@ -208,15 +198,17 @@ function paintLabels(pen: Pen, scene: BlockScene): void {
 
 /** The pinned moment and the marked one, through picture and spans. */
 function paintMoments(pen: Pen, scene: BlockScene): void {
-  const { pinnedX, markedX, view, size, theme, marks } = scene;
+  const { view, size } = scene;
+  const { axis, theme, marks, moment, marked } = scene.of;
   const { link, bg, warn } = tokens(theme);
   const bottom = spansTop(size) + spansHeight(marks);
   const flags = [
-    [markedX, warn, "M"],
-    [pinnedX, link, "●"],
+    [marked, warn, "M"],
+    [moment, link, "●"],
   ] as const;
-  for (const [at, colour, sign] of flags) {
-    if (at === null || at < view.x0 || at > view.x1) continue;
+  for (const [flagged, colour, sign] of flags) {
+    const at = flagged === null ? NaN : axis.xOf(flagged);
+    if (!(at >= view.x0 && at <= view.x1)) continue;
     const x = Math.round(plotX(scene, at)) + 0.5;
     pen.strokeStyle = bg;
     pen.lineWidth = 4;
@@ -247,7 +239,8 @@ function pointLabel({ kind, bytes, label }: PointMark, byteUnit: ByteUnit): stri
 
 /** Lines of errors and snapshots, each with its name where it hides no other. */
 function paintPoints(pen: Pen, scene: BlockScene): void {
-  const { marks, view, size, theme, byteUnit } = scene;
+  const { view, size } = scene;
+  const { marks, theme, byteUnit } = scene.of;
   const { bad, secondary } = tokens(theme);
   const last = GUTTER.left + size.widthPx;
   const taken: { readonly from: number; readonly to: number }[] = [];
@@ -311,7 +304,8 @@ function spanFill(span: SpanMark, index: number, theme: Theme): string {
 }
 
 function paintSpans(pen: Pen, scene: BlockScene): void {
-  const { marks, view, size, theme } = scene;
+  const { view, size } = scene;
+  const { marks, theme } = scene.of;
   if (marks.numRows === 0) return;
   clipTo(pen, GUTTER.left, spansTop(size), size.widthPx, spansHeight(marks));
   pen.font = FONT;

@@ -1,49 +1,72 @@
 /** What moves with the pointer: the line, the outlined blocks, the range being drawn. */
 
-import { tokens, type Theme } from "../../base/tokens";
+import { formatBytes } from "../../base/bytes";
+import { tokens } from "../../base/tokens";
 import { numColumns } from "../../render/runs";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx } from "../../render/viewport";
 import { FONT } from "../export/pen";
+import { clipTo } from "../plot/axes";
 import { rectOf } from "./labels";
-import type { DrawnMarks } from "./marks";
-import { GUTTER, spansHeight, spansTop } from "./paint";
+import { GUTTER, spansHeight, spansTop, type BlockScene } from "./paint";
+import type { BlockHover, BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 
 /** Rectangles that are lit at once; more are a carpet nobody can read. */
 const MOST_LIT = 3000;
 
-export interface CursorScene {
-  readonly view: Viewport;
-  readonly size: SizePx;
-  readonly theme: Theme;
-  readonly marks: DrawnMarks;
-  readonly tile: BlockTile | null;
-  /** x of the cursor, and what stands beside it. */
-  readonly x: number | null;
-  readonly text: string;
-  /** Outlined: the block pointed at or pinned. */
-  readonly slot: number | null;
-  /** Lit: all of one stack. */
-  readonly stack: number | null;
-  /** The range that is drawn or chosen, in px of the plot. */
-  readonly range: RectPx | null;
+export interface Pointed {
+  readonly hover: BlockHover | null;
+  /** The range that is being drawn, in px of the plot. */
+  readonly box: RectPx | null;
 }
 
+/** `tile`: the finest one that shows the middle of the view. */
 export function paintCursor(
   context: CanvasRenderingContext2D,
-  scene: CursorScene,
+  scene: BlockScene,
+  { hover, box }: Pointed,
 ): void {
-  const { size, tile } = scene;
-  context.save();
-  context.beginPath();
-  context.rect(GUTTER.left, GUTTER.top, size.widthPx, size.heightPx);
-  context.clip();
-  context.translate(GUTTER.left, GUTTER.top);
-  if (tile !== null) paintLit(context, scene, tile);
-  context.restore();
-  paintRange(context, scene);
-  paintLine(context, scene);
+  const { size, tile, of } = scene;
+  if (tile !== null) {
+    clipTo(context, GUTTER.left, GUTTER.top, size.widthPx, size.heightPx);
+    context.translate(GUTTER.left, GUTTER.top);
+    paintLit(context, scene, tile, litBy(of, tile, hover));
+    context.restore();
+  }
+  paintRange(context, scene, box ?? chosenRange(scene));
+  if (hover !== null) paintLine(context, scene, hover);
+}
+
+interface Lit {
+  /** Outlined: the block pointed at, else the pinned one; -1: none. */
+  readonly slot: number;
+  /** Lit: all blocks of it; -1: memory without a stack is no family. */
+  readonly stack: number;
+}
+
+/** What is pointed at, else what is pinned, and of a stack what is chosen. */
+export function litBy(
+  { life, stack }: Pick<BlockPicture, "life" | "stack">,
+  tile: BlockTile,
+  hover: BlockHover | null,
+): Lit {
+  const over = hover?.tile === tile ? hover.block : null;
+  const slot = over?.slot ?? (life === null ? -1 : tile.slotOf(life));
+  const own = slot < 0 ? -1 : tile.factsOf(slot).stack;
+  return { slot, stack: over?.stack ?? stack ?? own };
+}
+
+/** The chosen range in px of the plot. */
+export function chosenRange({
+  of: { range },
+  view,
+  size,
+}: Pick<BlockScene, "of" | "view" | "size">): RectPx | null {
+  if (range === null) return null;
+  const x = xToPx(view, size.widthPx, range.low);
+  const width = xToPx(view, size.widthPx, range.high) - x;
+  return { x, y: 0, width, height: size.heightPx };
 }
 
 /** The level parts of a block's runs that are in sight: over columns `from` to `to`. */
@@ -86,12 +109,12 @@ export function blockRects(
 
 function paintLit(
   context: CanvasRenderingContext2D,
-  scene: CursorScene,
+  { view, size, of }: BlockScene,
   tile: BlockTile,
+  { slot, stack }: Lit,
 ): void {
-  const { view, size, stack, slot, theme } = scene;
-  const { text, bg } = tokens(theme);
-  if (stack !== null) {
+  const { text, bg } = tokens(of.theme);
+  if (stack >= 0) {
     context.beginPath();
     let lit = 0;
     // Nothing of them is kept: at every frame of a gesture it would be garbage.
@@ -111,7 +134,7 @@ function paintLit(
     context.fill();
     context.globalAlpha = 1;
   }
-  if (slot === null) return;
+  if (slot < 0) return;
   const rects = blockRects(tile, view, size, slot);
   context.lineJoin = "round";
   for (const [colour, width] of [
@@ -155,10 +178,11 @@ function outline(context: CanvasRenderingContext2D, rects: readonly RectPx[]): v
 
 function paintRange(
   context: CanvasRenderingContext2D,
-  { range, size, theme }: CursorScene,
+  { size, of }: BlockScene,
+  range: RectPx | null,
 ): void {
   if (range === null) return;
-  const { link } = tokens(theme);
+  const { link } = tokens(of.theme);
   const left = GUTTER.left + Math.max(0, range.x);
   const right = GUTTER.left + Math.min(size.widthPx, range.x + range.width);
   if (right <= left) return;
@@ -170,18 +194,22 @@ function paintRange(
   context.fillRect(right - 1, GUTTER.top, 1, size.heightPx);
 }
 
-function paintLine(context: CanvasRenderingContext2D, scene: CursorScene): void {
-  const { x, view, size, theme, marks, text } = scene;
-  if (x === null || x < view.x0 || x > view.x1) return;
-  const colours = tokens(theme);
+function paintLine(
+  context: CanvasRenderingContext2D,
+  { view, size, of }: BlockScene,
+  { x, tile, column }: BlockHover,
+): void {
+  if (x < view.x0 || x > view.x1) return;
+  const colours = tokens(of.theme);
+  const bytes = tile.answer.columns.active[column] ?? NaN;
+  const text = `${formatBytes(bytes, of.byteUnit)} live`;
   const px = Math.round(GUTTER.left + xToPx(view, size.widthPx, x)) + 0.5;
   context.strokeStyle = colours.text;
   context.lineWidth = 1;
   context.beginPath();
   context.moveTo(px, GUTTER.top);
-  context.lineTo(px, spansTop(size) + spansHeight(marks));
+  context.lineTo(px, spansTop(size) + spansHeight(of.marks));
   context.stroke();
-  if (text === "") return;
   context.font = FONT;
   context.textBaseline = "middle";
   const width = context.measureText(text).width + 10;

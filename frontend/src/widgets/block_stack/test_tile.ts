@@ -5,7 +5,12 @@ import type {
   AllocationsResponse,
   HistoryDevice,
 } from "../../api/types.gen";
-import { BlockTile, WHOLE, type TileSpan } from "./tile";
+import { BlockTile, type TileSpan } from "./tile";
+
+export const WHOLE: TileSpan = {
+  ...{ low: null, high: null, y0: null, y1: null },
+  ...{ px: 1200, rows: 800 },
+};
 
 export function testGroup(
   key: string,

@@ -5,16 +5,18 @@
 
 import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
 import { numColumns, runBelow, stackedBelow, type Runs } from "../../render/runs";
+import { countUpTo } from "./axis";
 
-/** What was asked for; null: everything. */
+/** What was asked for: events or times, and bytes; null: everything. */
 export interface TileSpan {
   readonly low: number | null;
   readonly high: number | null;
   readonly y0: number | null;
   readonly y1: number | null;
+  /** Columns and rows of it. */
+  readonly px: number;
+  readonly rows: number;
 }
-
-export const WHOLE: TileSpan = { low: null, high: null, y0: null, y1: null };
 
 /** An allocation as a tile knows it. */
 export interface BlockFacts {
@@ -35,9 +37,8 @@ export class BlockTile {
   readonly numColumns: number;
   readonly low: number;
   readonly high: number;
-  /** By slot, and one more: where its runs begin. */
-  readonly #runStart: Int32Array;
-  #slotsByStack: ReadonlyMap<number, Int32Array> | null = null;
+  /** Of the stack asked for last. */
+  #lit: { readonly stack: number; readonly slots: readonly number[] } | null = null;
 
   constructor(
     readonly answer: AllocationsResponse,
@@ -62,15 +63,6 @@ export class BlockTile {
       yLow: span.y0 ?? 0,
       yHigh: span.y1 ?? Number.MAX_VALUE,
     };
-    const num = lives.life.length;
-    const start = new Int32Array(num + 1);
-    // An iterator would make an object for each of a hundred thousand.
-    runs.slot.forEach((slot) => {
-      start[slot + 1] = (start[slot + 1] ?? 0) + 1;
-    });
-    for (let i = 0; i < num; i += 1)
-      start[i + 1] = (start[i + 1] ?? 0) + (start[i] ?? 0);
-    this.#runStart = start;
   }
 
   /** Gives the memory of its blocks back; what it says of columns and bands stays. */
@@ -83,7 +75,7 @@ export class BlockTile {
       const isWhole = byteLength > 0 && byteLength === buffer.byteLength;
       if (isWhole && buffer instanceof ArrayBuffer) freeBuffer(buffer);
     }
-    this.#slotsByStack = null;
+    this.#lit = null;
   }
 
   get numRuns(): number {
@@ -92,29 +84,13 @@ export class BlockTile {
 
   /** The column at x; -1 outside. */
   columnAt(x: number): number {
-    const { edge } = this.answer.columns;
     if (!(x >= this.low && x <= this.high) || this.numColumns === 0) return -1;
-    let low = 0;
-    let high = this.numColumns - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((edge[middle] ?? 0) <= x) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return Math.min(countUpTo(this.answer.columns.edge, x), this.numColumns) - 1;
   }
 
-  /** The column that shows a moment best: the last one not after it; -1 outside. */
+  /** The column that shows a moment best: the last one not after it, else the first. */
   columnOf(moment: number): number {
-    const { moment: moments } = this.answer.columns;
-    let low = 0;
-    let high = this.numColumns - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((moments[middle] ?? 0) <= moment) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return Math.max(countUpTo(this.answer.columns.moment, moment) - 1, 0);
   }
 
   middleOf(column: number): number {
@@ -150,13 +126,19 @@ export class BlockTile {
 
   /** Rows of the runs of an allocation: from the first up to, without, the second. */
   runsOf(slot: number): readonly [number, number] {
-    return [this.#runStart[slot] ?? 0, this.#runStart[slot + 1] ?? 0];
+    return [countUpTo(this.runs.slot, slot - 1), countUpTo(this.runs.slot, slot)];
   }
 
   /** Allocations of one stack that have runs here. */
-  slotsOf(stack: number): Int32Array {
-    this.#slotsByStack ??= placesByValue(this.answer.lives.stack);
-    return this.#slotsByStack.get(stack) ?? NONE;
+  slotsOf(stack: number): readonly number[] {
+    if (this.#lit?.stack !== stack) {
+      const slots: number[] = [];
+      this.answer.lives.stack.forEach((one, slot) => {
+        if (one === stack) slots.push(slot);
+      });
+      this.#lit = { stack, slots };
+    }
+    return this.#lit.slots;
   }
 
   /** The blocks of a column from below upwards, as rows of runs. */
@@ -171,31 +153,6 @@ export class BlockTile {
       (a, b) => bandOf(a) - bandOf(b) || (offset[a] ?? 0) - (offset[b] ?? 0),
     );
   }
-}
-
-const NONE = new Int32Array(0);
-
-/** By value: where it stands, ascending. All of them lie in one array. */
-function placesByValue(values: Int32Array): ReadonlyMap<number, Int32Array> {
-  const counts = new Map<number, number>();
-  values.forEach((value) => {
-    counts.set(value, (counts.get(value) ?? 0) + 1);
-  });
-  const places = new Int32Array(values.length);
-  const found = new Map<number, Int32Array>();
-  const next = new Map<number, number>();
-  let begin = 0;
-  for (const [value, count] of counts) {
-    found.set(value, places.subarray(begin, begin + count));
-    next.set(value, begin);
-    begin += count;
-  }
-  values.forEach((value, place) => {
-    const at = next.get(value) ?? 0;
-    places[at] = place;
-    next.set(value, at + 1);
-  });
-  return found;
 }
 
 /** Bytes of the blocks that are drawn, by colour and column, and of what is too thin. */

@@ -19,7 +19,7 @@ export interface ChartFrameProps {
   readonly kind: string;
   readonly label: string;
   /** Stands in the bar where it is not the label. */
-  readonly title?: string;
+  readonly title?: ComponentChildren;
   /** What the export menu says it writes. */
   readonly subject: string;
   readonly source: ExportSource;

@@ -1,39 +1,32 @@
 import { describe, expect, it } from "vitest";
 import type {
   AllocationLiveResponse,
+  CategoryGroup,
   HistoryDevice,
   LedgerEntry,
 } from "../../../api/types.gen";
-import { parseSearch } from "../../../model/block_search";
+import { siteColour } from "../../../model/category";
 import { OTHER_STACKS } from "../../../model/stacks/call_stacks";
 import { testStacks, TRAINING } from "../../../model/stacks/test_stacks";
-import { siteColour } from "../../../model/category";
+import { sortedRows } from "../../../model/shown_rows";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
-import { groupColours } from "../../../widgets/block_stack/colours";
-import { BlockTile, WHOLE } from "../../../widgets/block_stack/tile";
+import { groupColours, NO_LINES } from "../../../widgets/block_stack/colours";
 import {
-  tileAnswer,
   testDevice,
+  testGroup,
   testTile,
 } from "../../../widgets/block_stack/test_tile";
-import { allocationCommands, type AllocationsNow, STACK_FILES } from "./commands";
-import {
-  FLAME_GROUPS,
-  flamePalette,
-  Flames,
-  heldExactly,
-  lineRows,
-  siteOf,
-  stackCategories,
-  type Held,
-} from "./state/held";
-import { holderRows } from "./held/holders_table";
-import { exactGroups, ledgerParts, sitePart } from "./held/ledger_bar";
-import { topOf } from "./state/view_words";
-import { ordersOf, readAllocations } from "./state/params";
-import { foundWords } from "./found";
-import { heldTable, stackFiles } from "./held/stack_files";
-import { whyUntimed } from "./words";
+import type { DrawnMarks } from "../../../widgets/block_stack/marks";
+import { readState } from "../../shared/page_state";
+import { blockActions, blockCommands, type ActionsOf } from "./actions";
+import { heldTable, STACK_FILES, stackFiles } from "./held/files";
+import { Flames } from "./held/flames";
+import { heldColours, heldExactly, type Held } from "./held/held";
+import { holderColumns } from "./held/holders_table";
+import { ledgerParts } from "./held/ledger_bar";
+import { foundWords, searchOf } from "./search";
+import { BLOCKS, orderOf, ordersOf, whyUntimed } from "./state";
+import { topOf } from "./view";
 
 const stacks = testStacks(TRAINING);
 
@@ -69,12 +62,15 @@ const ENTRIES: readonly LedgerEntry[] = [
   { key: "non_torch", bytes: null, caveat: "the size of the device was not recorded" },
 ];
 
+function category(name: CategoryGroup, bytes: number, numBlocks: number) {
+  return { ...testGroup(name, name), bytes, numBlocks };
+}
+
 function live(
   rows: readonly (readonly [stack: number, bytes: number, category: number])[],
   moment = 5,
 ): AllocationLiveResponse {
   const active = rows.reduce((sum, [, bytes]) => sum + bytes, 0);
-  const { lives } = tileAnswer();
   return {
     device: 0,
     moment,
@@ -86,15 +82,14 @@ function live(
     reservedBytes: 1200,
     numBlocks: rows.length,
     categories: [
-      { category: "activation", bytes: active * 0.75, numBlocks: 3 },
-      { category: "param", bytes: active * 0.25, numBlocks: 1 },
-      { category: "temp", bytes: 0, numBlocks: 0 },
+      category("activation", active * 0.75, 3),
+      category("param", active * 0.25, 1),
+      category("temp", 0, 0),
     ],
     stack: Int32Array.from(rows, ([stack]) => stack),
     stackBytes: Float64Array.from(rows, ([, bytes]) => bytes),
     stackBlocks: Int32Array.from(rows, (_, i) => i + 1),
     stackCategory: Uint8Array.from(rows, ([, , category]) => category),
-    largest: lives,
     ledger: {
       entries: ENTRIES,
       reservedBytes: 1200,
@@ -105,7 +100,8 @@ function live(
 
 describe("the words of the URL", () => {
   it("are read with their defaults, and nonsense is not taken", () => {
-    const params = readAllocations(
+    const params = readState(
+      BLOCKS,
       new Map([
         ["moment", "-1"],
         ["life", "-1"],
@@ -121,7 +117,7 @@ describe("the words of the URL", () => {
       moment: -1,
       life: null,
       colour: "category",
-      order: "category",
+      order: null,
       x: null,
       range: { low: 3, high: 9 },
       device: null,
@@ -131,13 +127,9 @@ describe("the words of the URL", () => {
   });
 
   it("stack by colour where colours are no categories, unless said otherwise", () => {
-    expect(readAllocations(new Map([["colour", "module"]])).order).toBe("group");
-    const said = new Map([
-      ["colour", "module"],
-      ["order", "category"],
-    ]);
-    expect(readAllocations(said).order).toBe("category");
-    expect(readAllocations(new Map([["order", "group"]])).order).toBe("category");
+    expect(orderOf({ colour: "module", order: null })).toBe("group");
+    expect(orderOf({ colour: "module", order: "category" })).toBe("category");
+    expect(orderOf({ colour: "category", order: "group" })).toBe("category");
     expect(ordersOf("category")).toEqual(["category", "allocation"]);
   });
 });
@@ -167,22 +159,35 @@ describe("what is held", () => {
     expect(sum(held.blocks ?? [])).toBe((5000 * 5001) / 2);
   });
 
-  it("knows stacks' categories from the tile, and better from exact answers", () => {
-    const found = stackCategories(testTile(), [live([[3, 10, 1]])]);
-    expect(FLAME_GROUPS[found.get(-1) ?? -1]).toBe("param");
-    expect(FLAME_GROUPS[found.get(3) ?? -1]).toBe("param");
-    const tileAlone = stackCategories(testTile(), [null]);
-    expect(FLAME_GROUPS[tileAlone.get(3) ?? -1]).toBe("activation");
+  it("has the colour of its category, red where a finding names its line", () => {
+    const answer = live([
+      [0, 100, 0],
+      [1, 60, 1],
+    ]);
+    const culprits = new Set([stacks.stackLabel(1)]);
+    for (const named of [NO_LINES, culprits]) {
+      const { palette, rows } = heldColours(answer, stacks, named, "light");
+      const own = Array.from(rows(heldExactly(answer)), (row) => palette[row]);
+      const [first, second] = groupColours(
+        "light",
+        answer.categories,
+        "category",
+        NO_LINES,
+      );
+      expect(own).toEqual([
+        first,
+        named === NO_LINES ? second : siteColour("light", true),
+      ]);
+    }
+    // Before anything is known exactly all is a mixture.
+    const nothing = heldColours(null, stacks, NO_LINES, "light");
+    expect(nothing.rows(heldExactly(answer))[0]).toBe(nothing.palette.length - 1);
   });
 });
 
 describe("flames of what is held", () => {
-  const mode = {
-    choice: "user" as const,
-    categories: new Map<number, number>(),
-    palette: ["#111111", "#222222"],
-  };
-  const flames = new Flames(stacks, mode);
+  const colours = heldColours(live([]), stacks, NO_LINES, "light");
+  const flames = new Flames(stacks, "user", colours);
   const held = heldExactly(
     live([
       [0, 100, 0],
@@ -204,11 +209,10 @@ describe("flames of what is held", () => {
 
   it("of a frame hold what its stacks hold, on both sides", () => {
     const main = stacks.path(0, "user")[0] ?? -1;
-    const sides = flames.sandwich(held, main);
-    expect(sides.callers.values[0]).toBe(160);
-    expect(sides.callees.values[0]).toBe(160);
+    expect(flames.side(held, main, "callers").values[0]).toBe(160);
+    expect(flames.side(held, main, "callees").values[0]).toBe(160);
     const moved: Held = { ...held, bytes: Float64Array.of(1, 2, 3) };
-    expect(flames.sandwich(moved, main).callees.values[0]).toBe(3);
+    expect(flames.side(moved, main, "callees").values[0]).toBe(3);
   });
 
   it("of two moments say what each box held, also what is gone", () => {
@@ -245,6 +249,7 @@ describe("flames of what is held", () => {
       bytes: Float64Array.of(10, 5),
       blocks: null,
       weights: Float64Array.of(10, 5),
+      category: Uint8Array.of(0),
     };
     const data = flames.difference(before, follow);
     const others = data.tree.find([OTHER_STACKS]) ?? -1;
@@ -268,20 +273,24 @@ describe("holders", () => {
       [3, 0, 0],
     ]),
   );
+  const colours = heldColours(live([]), stacks, NO_LINES, "light");
+  const columns = holderColumns(held, stacks, colours, "auto");
 
-  it("are those that hold anything, by the column chosen", () => {
-    const bytes = { key: "bytes", descending: true } as const;
-    expect(holderRows(held, stacks, null, bytes)).toEqual([1, 0, 2]);
-    const blocks = { key: "blocks", descending: true } as const;
-    expect(holderRows(held, stacks, null, blocks)).toEqual([2, 1, 0]);
-    const place = { key: "place", descending: false } as const;
-    expect(holderRows(held, stacks, null, place)).toEqual([0, 1, 2]);
+  it("are in the order of the column chosen", () => {
+    const ordered = (key: string, descending: boolean) =>
+      sortedRows(4, columns.find((one) => one.key === key)?.values, descending);
+    expect(ordered("bytes", true)).toEqual([1, 0, 2, 3]);
+    expect(ordered("blocks", true)).toEqual([3, 2, 1, 0]);
+    expect(ordered("place", false).filter((slot) => slot < 3)).toEqual([0, 1, 2]);
   });
 
-  it("are narrowed to what was searched for", () => {
-    const found = Uint8Array.of(1, 0, 0, 0, 0);
-    const bytes = { key: "bytes", descending: true } as const;
-    expect(holderRows(held, stacks, found, bytes)).toEqual([0]);
+  it("say what they hold, and no number of blocks that is not known", () => {
+    expect(columns.map(({ cell }) => cell(1).text)).toEqual([
+      ...["100 B", "2", stacks.stackLabel(1)],
+    ]);
+    const moving = { ...held, blocks: null };
+    const [, blocks] = holderColumns(moving, stacks, colours, "auto");
+    expect(blocks?.cell(1).text).toBe("–");
   });
 });
 
@@ -292,7 +301,7 @@ describe("the ledger", () => {
   ]);
 
   it("is as wide as what is reserved, with live memory by category", () => {
-    const parts = ledgerParts(answer, null, "light");
+    const parts = ledgerParts(answer, null, "light", []);
     const width = parts.reduce((sum, part) => sum + part.width, 0);
     expect(width).toBeCloseTo(1200);
     expect(parts.map(({ key }) => key)).toEqual([
@@ -314,75 +323,41 @@ describe("the ledger", () => {
       reservedBytes: 1200,
       deviceUsedBytes: 1500,
     };
-    const parts = ledgerParts({ ...answer, ledger }, 2000, "dark");
+    const parts = ledgerParts({ ...answer, ledger }, 2000, "dark", []);
     const bytesOf = (key: string) => parts.find((part) => part.key === key)?.bytes;
     expect(bytesOf("free")).toBe(500);
   });
 
   it("of one stream or pool is its categories alone", () => {
-    const parts = ledgerParts({ ...answer, ledger: null }, 2000, "light");
+    const parts = ledgerParts({ ...answer, ledger: null }, 2000, "light", []);
     expect(parts.map(({ key }) => key)).toEqual(["activation", "param"]);
   });
 });
 
 describe("the line that holds most of what has no category", () => {
-  const label = stacks.stackLabel(1);
-  const held = live([
-    [0, 300, 0],
-    [1, 220, 1],
-    [2, 80, 1],
-  ]);
+  const site = { key: "k", label: "a.py:1 f", category: "unknown", stack: 1 } as const;
   const answer: AllocationLiveResponse = {
-    ...held,
+    ...live([]),
     categories: [
-      { category: "activation", bytes: 300, numBlocks: 1 },
-      { category: "unknown", bytes: 300, numBlocks: 5 },
+      category("activation", 300, 1),
+      category("unknown", 80, 5),
+      { ...site, bytes: 220, numBlocks: 2 },
     ],
     ledger: null,
   };
-  const tile = testTile();
-  const site = { key: "k", label, category: "unknown", stack: 1, bytes: 0 } as const;
-  const groups = [...tile.answer.groups, site];
-  const whole = new BlockTile({ ...tile.answer, groups }, WHOLE, "category");
-  const lines = (culprits: readonly string[]) => ({
-    site: siteOf(whole),
-    culprits: new Set(culprits),
-  });
 
   it("is a part of the ledger with its name, in red where a finding blames it", () => {
-    expect(siteOf(tile)).toBe("");
-    expect(siteOf(whole)).toBe(label);
     for (const named of [false, true]) {
-      const part = sitePart(answer, stacks, lines(named ? [label] : []));
-      const parts = ledgerParts(answer, null, "light", part);
+      const culprits = new Set(named ? [site.label] : []);
+      const { palette } = heldColours(answer, stacks, culprits, "light");
+      const parts = ledgerParts(answer, null, "light", palette);
       expect(parts.map((one) => [one.label, one.bytes])).toEqual([
         ["Activations", 300],
-        [label, 220],
+        [site.label, 220],
         ["Unknown", 80],
       ]);
       expect(parts[1]?.background).toBe(siteColour("light", named));
     }
-    expect(sitePart(answer, stacks, { site: "", culprits: new Set() })).toBeNull();
-  });
-
-  it("has its bytes in the legend, and its colour among the holders", () => {
-    const exact = exactGroups(answer, whole, stacks, lines([]));
-    expect([...(exact ?? [])]).toEqual([
-      ["activation", 300],
-      ["unknown", 80],
-      ["k", 220],
-    ]);
-    const palette = flamePalette("light");
-    const colourOf = (stack: number, culprits: readonly string[]) => {
-      const rows = stackCategories(null, [answer], lineRows(stacks, lines(culprits)));
-      return palette[rows.get(stack) ?? -1];
-    };
-    expect(colourOf(1, [])).toBe(siteColour("light", false));
-    expect(colourOf(1, [label])).toBe(siteColour("light", true));
-    expect(colourOf(0, [stacks.stackLabel(0)])).toBe(siteColour("light", true));
-    expect(groupColours("dark", groups, "category", new Set([label])).at(-1)).toBe(
-      siteColour("dark", true),
-    );
   });
 });
 
@@ -390,17 +365,11 @@ describe("what a search says", () => {
   const tile = testTile();
 
   it("counts what is drawn, or says why nothing is", () => {
-    const search = parseSearch(">40");
-    const blocks = (_: unknown, slot: number): boolean =>
-      (tile.answer.lives.size[slot] ?? 0) > 40;
-    expect(foundWords([tile], { search, blocks }, "auto").short).toBe("2 drawn");
-    const none = { search, blocks: () => false };
-    expect(foundWords([tile], none, "auto").long).toContain("below 10 B are too thin");
-    const odd = { search: parseSearch(">x"), blocks: null };
-    expect(foundWords([tile], odd, "auto").long).toContain("is no size");
-    expect(
-      foundWords([tile], { search: parseSearch(""), blocks: null }, "auto").short,
-    ).toBe("");
+    const said = (typed: string) => foundWords(tile, searchOf(typed, stacks), "auto");
+    expect(said(">40").short).toBe("2 drawn");
+    expect(said(">4000").long).toContain("below 10 B are too thin");
+    expect(said(">x").long).toContain("is no size");
+    expect(said("").short).toBe("");
   });
 });
 
@@ -418,17 +387,94 @@ describe("files and commands", () => {
     expect(table.columns.map(({ name }) => name)).toContain("stack");
     const origin = { run: "r", unreal: "virtual GPU" } as const;
     const files = stackFiles(held, stacks, "user", origin, "Active memory, rank 0");
-    expect(files.map(({ id }) => id)).toEqual(STACK_FILES.map(({ id }) => id));
+    expect(files.map(({ id }) => id)).toEqual(STACK_FILES.map(([id]) => id));
   });
 
   it("have each key once, and say in words what they do", () => {
     // Nothing is run here.
-    const commands = allocationCommands({ actions: {} } as AllocationsNow);
+    const actions = {} as ReturnType<typeof blockActions>;
+    const commands = blockCommands(
+      { controller: null, view: {} } as ActionsOf,
+      actions,
+      null,
+      [],
+    );
     const keys = commands.flatMap(({ key }) => (key === undefined ? [] : [key]));
     expect(new Set(keys).size).toBe(keys.length);
     for (const key of ["w", "s", "a", "d", "f", "p", "[", "]", "m", "/", "Escape"]) {
       expect(keys).toContain(key);
     }
     expect(new Set(commands.map(({ id }) => id)).size).toBe(commands.length);
+  });
+});
+
+const point = (kind: "oom" | "snapshot", moment: number) => ({
+  kind,
+  moment,
+  x: moment,
+  label: "",
+  bytes: NaN,
+});
+
+function actionsAt(words: Readonly<Record<string, string>>) {
+  const said: string[] = [];
+  const set: Readonly<Record<string, string | null>>[] = [];
+  const pages: [string, Readonly<Record<string, string | null>>][] = [];
+  const controller = null;
+  const marks: DrawnMarks = {
+    points: [point("snapshot", 2), point("oom", 5), point("oom", 9)],
+    spans: [],
+    numRows: 0,
+  };
+  const actions = blockActions({
+    view: {
+      say: (sentence) => said.push(sentence),
+      setParams: (changes) => set.push(changes),
+      showPage: (name, changes) => pages.push([name, changes]),
+    },
+    state: readState(BLOCKS, new Map(Object.entries(words))),
+    at: { history: "h", device: testDevice() },
+    ...{ controller, marks, anchor: 4 },
+  });
+  return { actions, said, set, pages };
+}
+
+describe("what keys and buttons do to the moment", () => {
+  it("goes from one out-of-memory error to the next, and round", () => {
+    for (const [from, to] of [
+      [undefined, "5"],
+      ["5", "9"],
+      ["9", "5"],
+    ]) {
+      const { actions, set } = actionsAt(from === undefined ? {} : { moment: from });
+      actions.toOom();
+      expect(set.at(-1)?.["moment"]).toBe(to);
+    }
+  });
+
+  it("marks the moment that is shown, and lets go of the same one", () => {
+    const first = actionsAt({});
+    first.actions.mark();
+    expect(first.set).toEqual([{ mark: "4", flame: "difference" }]);
+    const again = actionsAt({ mark: "4" });
+    again.actions.mark();
+    expect(again.set).toEqual([{ mark: null, flame: null }]);
+  });
+
+  it("compares with the marked moment, or leaves the other side open", () => {
+    const { actions, pages } = actionsAt({ mark: "1" });
+    actions.compare();
+    expect(pages[0]?.[0]).toBe("compare");
+    expect(pages[0]?.[1]).toMatchObject({ moment: "4", a_history: "h", a_moment: "1" });
+  });
+
+  it("lets go of what was chosen last", () => {
+    const all = { life: "1", r0: "0", r1: "9", stack: "2", moment: "3", mark: "4" };
+    const { actions, set } = actionsAt(all);
+    actions.clear();
+    expect(set).toEqual([{ life: null }]);
+    const next = actionsAt({ moment: "3", mark: "4" });
+    next.actions.clear();
+    expect(next.set).toEqual([{ moment: null }]);
   });
 });

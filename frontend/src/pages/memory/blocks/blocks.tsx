@@ -4,50 +4,150 @@
  * went, or the block that was chosen.
  */
 
-import { useSignal } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
-import { HistoryFrame } from "../history/frame";
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Icon } from "../../../widgets/icon/icon";
+import { Menu } from "../../../widgets/menu/menu";
+import { Skeleton, Waiting } from "../../../widgets/state/state";
+import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
+import { BlockDrawer } from "../history/block_drawer";
+import { HistoryFrame, type OpenHistory } from "../history/frame";
+import { HistoryNotes } from "../history/notes";
 import "./blocks.css";
-import { NOTHING_FOUND } from "./found";
-import { History } from "./history";
-import { readAllocations } from "./state/params";
+import { FlamePanel } from "./held/flame_panel";
+import { HoldersTable } from "./held/holders_table";
+import { LedgerBar } from "./held/ledger_bar";
+import { Picture } from "./picture";
+import { RangeDrawer } from "./range_drawer";
+import { foundWords, NOTHING_FOUND, type Found } from "./search";
+import { BLOCKS, type BlocksState } from "./state";
 import { PictureBar } from "./toolbar";
+import { useBlocks, type Blocks } from "./use_blocks";
+
+/** The top holders, from their heading to the end of the picture's column. */
+const HOLDERS_PX = 218;
+const FLAME_PX = 320;
 
 export function BlocksView(props: ViewProps) {
-  const params = useMemo(() => readAllocations(props.params), [props.params]);
-  const findBox = useRef<HTMLInputElement>(null);
+  const [state, set] = usePageState(props, BLOCKS);
   const found = useSignal(NOTHING_FOUND);
   return (
     <HistoryFrame
       view={props}
-      history={params.history}
-      device={params.device}
-      tools={(open) =>
-        open !== null && (
-          <PictureBar
-            facts={open.facts}
-            device={open.device}
-            params={params}
-            setParams={props.setParams}
-            found={found}
-            findBox={findBox}
-          />
-        )
-      }
+      history={state.history}
+      device={state.device}
+      tools={(open) => open !== null && <PictureBar {...{ open, state, set, found }} />}
     >
-      {({ answer, facts, device }) => (
-        <History
-          key={`${answer.reference.id} ${device.device}`}
-          view={props}
-          params={params}
-          answer={answer}
-          facts={facts}
-          device={device}
-          found={found}
-          findBox={findBox}
+      {(open) => (
+        <OfDevice
+          key={`${open.answer.reference.id} ${open.device.device}`}
+          {...{ view: props, state, open, found }}
         />
       )}
     </HistoryFrame>
+  );
+}
+
+function OfDevice(props: {
+  readonly view: ViewProps;
+  readonly state: BlocksState;
+  readonly open: OpenHistory;
+  /** Told what the search found. */
+  readonly found: Signal<Found>;
+}) {
+  const { view, found, open } = props;
+  const of = useBlocks(view, props.state, open);
+  const { shown, device, stacks, stacksError, search } = of;
+  const { tiles, error } = shown;
+  useEffect(() => {
+    found.value = foundWords(tiles.at(-1), search, view.byteUnit);
+  }, [found, tiles, search, view.byteUnit]);
+  return (
+    <>
+      <Waiting
+        error={error}
+        hasContent={tiles.length > 0}
+        note="It is asked again by itself."
+      />
+      {device.numBefore === device.numAllocations && (
+        <p class="quiet">
+          <Icon name="info" /> No allocation happened in this history: only what was
+          live when it was taken is known. Give torch.cuda.memory._record_memory_history
+          a max_entries, or collector.record history=True, before the memory is
+          allocated.
+        </p>
+      )}
+      <div class="inspected">
+        <Picture of={of} />
+        <aside class="inspector" aria-label="Inspector">
+          <Inspector of={of} />
+        </aside>
+      </div>
+      <Waiting error={stacksError} hasContent={stacks !== null} />
+      {stacks !== null && <FlamePanel of={of} stacks={stacks} before={of.before} />}
+      {stacks === null && stacksError === null && <Skeleton heightPx={FLAME_PX} />}
+      <HistoryNotes open={open} byteUnit={view.byteUnit} tone="quiet" />
+    </>
+  );
+}
+
+/** The chosen block, else the chosen range, else where the memory is and who holds it. */
+function Inspector({ of }: { readonly of: Blocks }) {
+  const { state, view, actions, live, stacks, stacksError } = of;
+  const { life, range } = state;
+  if (life !== null) {
+    return (
+      <BlockDrawer
+        {...{ view, stacks, life, moment: state.moment }}
+        {...{ facts: of.facts, at: of.at, litStack: state.stack }}
+        culprits={of.culprits}
+        onLife={(other) => actions.set({ life: other })}
+        onMoment={actions.pin}
+        onStack={(stack) => actions.set({ stack })}
+        links={
+          <button
+            type="button"
+            class="text-button"
+            title="Where it lies in its segment, at this moment"
+            onClick={() => {
+              const moment = actions.shown().toString();
+              view.showPage("segments", { part: null, moment });
+            }}
+          >
+            Show in its segment
+          </button>
+        }
+      />
+    );
+  }
+  if (range !== null) return <RangeDrawer of={of} range={range} />;
+  return (
+    <>
+      {live !== null && <LedgerBar of={of} live={live} />}
+      {stacks === null && stacksError === null && <Skeleton heightPx={HOLDERS_PX} />}
+      {stacks !== null && (
+        <section aria-label="Top holders">
+          <div class="panel-head">
+            <h2>Top holders</h2>
+            <ExportHeld of={of} />
+          </div>
+          <HoldersTable of={of} stacks={stacks} heightPx={HOLDERS_PX} />
+        </section>
+      )}
+    </>
+  );
+}
+
+/** Apart from the panels, which are not drawn again when it gets known what is live. */
+function ExportHeld({ of }: { readonly of: Blocks }) {
+  return (
+    <Menu
+      label="Export what is live"
+      empty="Nothing is live here."
+      items={of.filesOf(of.held.value)}
+    >
+      <Icon name="download" />
+    </Menu>
   );
 }

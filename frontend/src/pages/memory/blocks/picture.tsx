@@ -1,177 +1,146 @@
-/** The picture of allocations with its tools: cursor, zoom, peak, marks, minimap, files. */
+/** The picture of allocations with its tools: cursor, peak, marks, files. */
 
-import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import type { Client, Query } from "../../../api/client";
-import type {
-  AllocationLiveResponse,
-  HistoryFacts,
-  RunSummary,
-} from "../../../api/types.gen";
+import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
-import { zoomStep } from "../../../render/gestures";
-import type { Viewport } from "../../../render/viewport";
+import { originOf } from "../../../model/words/origin";
 import { atMoment, sinceText } from "../../../widgets/block_stack/axis";
 import { BlockStack } from "../../../widgets/block_stack/block_stack";
-import type { BlockController } from "../../../widgets/block_stack/controller";
 import { spansAt } from "../../../widgets/block_stack/marks";
-import type { BlockStackProps } from "../../../widgets/block_stack/types";
-import { ExportMenu } from "../../../widgets/export/export_menu";
-import type { ExportSource } from "../../../widgets/export/source";
 import { Icon } from "../../../widgets/icon/icon";
-import { ZoomButtons } from "../../../widgets/line_chart/zoom_buttons";
 import { Menu } from "../../../widgets/menu/menu";
-import { HistoryMinimap } from "../history/minimap";
-import { blockSource } from "../tiles/block_source";
-import type { AllocationActions } from "./commands";
-import { momentName } from "../history/moment";
+import { writeState } from "../../shared/page_state";
+import { momentName, momentWords } from "../history/moment";
+import { BLOCKS } from "./state";
+import type { Blocks } from "./use_blocks";
+import { useViewWords } from "./view";
 
-export interface PictureProps extends Omit<BlockStackProps, "asTable" | "seen"> {
-  readonly run: RunSummary;
-  readonly client: Client;
-  /** run, history, device, stream, pool. */
-  readonly place: Query;
-  readonly facts: HistoryFacts;
-  readonly controller: BlockController | null;
-  readonly actions: AllocationActions;
-  readonly hasOom: boolean;
-  /** The moment that is shown while nothing points: the same as below the picture. */
-  readonly anchor: number;
-  /** What is live at it, exactly; null until that is known. */
-  readonly anchored: AllocationLiveResponse | null;
-  /** Something that is being done, or went wrong, in a few words. */
-  readonly note: string;
-  readonly exporter: { current: ExportSource | null };
-  /** Facts beside the columns in JSON. */
-  readonly about: Readonly<Record<string, unknown>>;
-}
+/** What stands above and below the picture in the frame, and how high it gets. */
+const AROUND_PX = 420;
+const LEAST_PX = 220;
+const MOST_PX = 460;
 
-export function Picture(props: PictureProps) {
-  const { controller, actions, label, tiles, stacks, device, axis, found } = props;
-  const [asTable, setAsTable] = useState(false);
-  const [seen, setSeen] = useState<Viewport | null>(null);
-  const told = useRef(props.onView);
-  told.current = props.onView;
-  const onView = useCallback((view: Viewport, settled: boolean): void => {
-    told.current(view, settled);
-    if (settled) setSeen(view);
-  }, []);
-  const source = useMemo<ExportSource>(
-    () =>
-      blockSource({
-        ...props,
-        seen,
-        about: {
-          ...props.about,
+export function Picture({ of }: { readonly of: Blocks }) {
+  const { view, state, at, shown, picture, controller, actions, stacks } = of;
+  const { axis, tiles } = picture;
+  const heightPx = usePictureHeight();
+  const tellAddress = useViewWords(controller, state, view);
+  const item = (id: string, label: string, run: () => void) => ({ id, label, run });
+  return (
+    <>
+      <BlockStack
+        of={picture}
+        label={of.label}
+        title={<Readout of={of} />}
+        bar={
+          <>
+            <button
+              type="button"
+              class="text-button"
+              title="Pin the highest moment (P)"
+              onClick={actions.toPeak}
+            >
+              Peak
+            </button>
+            {actions.hasOom && (
+              <button
+                type="button"
+                class="text-button allocations-oom"
+                title="Pin the next out-of-memory error"
+                onClick={actions.toOom}
+              >
+                Out of memory
+              </button>
+            )}
+            <Menu
+              label="More of this picture"
+              empty=""
+              items={[
+                item(
+                  "mark",
+                  state.mark === null ? "Mark this moment (M)" : "Mark again (M)",
+                  actions.mark,
+                ),
+                item("compare", "Compare…", actions.compare),
+                item("height", "Fit the height to what is in sight (H)", () =>
+                  controller?.fitHeight(),
+                ),
+              ]}
+            >
+              <Icon name="more" />
+            </Menu>
+          </>
+        }
+        subject="the picture of allocations"
+        origin={originOf(view.run)}
+        about={{
+          ...{ history: at.history, device: at.device.device },
+          ...{ order: of.order, colour: state.colour, axis: axis.kind },
           min_bytes: tiles.at(-1)?.answer.minBytes ?? null,
           note: "Blocks below min_bytes are summed up in the picture and not listed.",
-        },
-      }),
-    [props, seen],
-  );
-  props.exporter.current = source;
-  return (
-    <figure class="chart allocations-picture">
-      <div class="chart-bar">
-        <figcaption class="off-screen">{label}</figcaption>
-        <Readout {...props} />
-        <button
-          type="button"
-          class="text-button"
-          title="Pin the highest moment (P)"
-          onClick={actions.toPeak}
-        >
-          Peak
-        </button>
-        {props.hasOom && (
-          <button
-            type="button"
-            class="text-button allocations-oom"
-            title="Pin the next out-of-memory error"
-            onClick={actions.toOom}
-          >
-            Out of memory
-          </button>
-        )}
-        <div class="chart-tools">
-          <ZoomButtons
-            zoom={(sign) => {
-              if (controller === null) return;
-              const { view, limits } = controller;
-              controller.setView(zoomStep(view, limits, sign, "x"));
-            }}
-            fit={() => controller?.fit()}
-          />
-          <Menu
-            label="More of this picture"
-            empty=""
-            items={[
-              {
-                id: "mark",
-                label:
-                  props.marked === null ? "Mark this moment (M)" : "Mark again (M)",
-                run: actions.mark,
-              },
-              { id: "compare", label: "Compare…", run: actions.compare },
-              {
-                id: "height",
-                label: "Fit the height to what is in sight (H)",
-                run: () => controller?.fitHeight(),
-              },
-              {
-                id: "table",
-                label: asTable ? "View as picture" : "View as table",
-                run: () => setAsTable(!asTable),
-              },
-            ]}
-          >
-            <Icon name="more" />
-          </Menu>
-          <ExportMenu subject="the picture of allocations" source={source} />
-        </div>
-      </div>
-      <BlockStack {...props} onView={onView} asTable={asTable} seen={seen} />
-      <HistoryMinimap
-        device={device}
-        axis={axis}
-        controller={controller}
-        seen={seen}
-        theme={props.theme}
-        marks={props.marks}
+        }}
+        exporter={of.exporter}
+        onOnly={(only) => actions.set({ only })}
+        onView={(seen, settled) => {
+          shown.look(seen, settled);
+          tellAddress(seen.view);
+        }}
+        onPin={({ moment, block }) => {
+          const life = writeState(BLOCKS, { life: block?.life ?? null });
+          view.setParams({ ...momentWords(moment, at), ...life });
+        }}
+        onRange={(from, to) => {
+          const low = Math.max(0, axis.momentAt(from));
+          const high = Math.max(low + 1, axis.momentAt(to) + 1);
+          actions.set({ range: { low, high }, life: null });
+        }}
+        heightPx={heightPx}
+        loading={shown.loading}
+        anchor={of.anchor}
+        exact={of.exact}
+        onReady={of.setController}
       />
-      {found !== null && tiles.length > 0 && stacks === null && (
+      {picture.found !== null && tiles.length > 0 && stacks === null && (
         <p class="quiet">The stacks are still being read; the search waits for them.</p>
       )}
-    </figure>
+    </>
   );
 }
 
 /** What stands at the cursor, else at the moment that all below speaks of. */
-function Readout(props: PictureProps) {
-  const { controller, axis, tiles, anchor, byteUnit, device, marks } = props;
+function Readout({ of }: { readonly of: Blocks }) {
+  const { controller, picture, anchor, anchored, device, view } = of;
+  const { axis, tiles, marks } = picture;
+  const { byteUnit } = view;
   const hover = controller?.hovered.value ?? null;
-  const [whole] = tiles;
-  if (whole === undefined) return <span class="chart-axis-name">{props.note}</span>;
-  const shown = hover?.moment ?? anchor;
-  const tile = hover?.tile ?? tiles.at(-1) ?? whole;
-  const column = hover?.column ?? whole.columnOf(shown);
-  const at = hover === null ? whole : tile;
-  const { active, reserved } = at.answer.columns;
-  const exact = props.anchored?.moment === shown ? props.anchored : null;
-  const activeBytes = exact?.activeBytes ?? active[column] ?? NaN;
-  const reservedBytes = exact?.reservedBytes ?? reserved[column] ?? NaN;
-  const name = momentName(device, shown);
-  const step = spansAt(marks, axis.xOf(shown)).map(({ label }) => label);
-  const ms = device.hasTimes && shown >= 0 ? axis.msOf(shown) : NaN;
+  const tile = hover?.tile ?? tiles[0];
+  if (tile === undefined) return <span class="quiet">drawing…</span>;
+  const moment = hover?.moment ?? anchor;
+  const column = hover?.column ?? tile.columnOf(moment);
+  const { active, reserved } = tile.answer.columns;
+  const exact = anchored?.moment === moment ? anchored : null;
+  const ms = device.hasTimes && moment >= 0 ? axis.msOf(moment) : NaN;
+  const words = [atMoment(moment), momentName(device, moment), sinceText(ms)];
+  const steps = spansAt(marks, axis.xOf(moment)).slice(0, 2);
   return (
     <span class="allocations-readout" aria-hidden="true">
-      {props.note !== "" && <span class="quiet">{props.note}</span>}
-      <b>{formatBytes(activeBytes, byteUnit)}</b>
+      <b>{formatBytes(exact?.activeBytes ?? active[column] ?? NaN, byteUnit)}</b>{" "}
       <span class="quiet">
-        live of {formatBytes(reservedBytes, byteUnit)} reserved {atMoment(shown)}
-        {name !== "" && `, ${name}`}
-        {Number.isFinite(ms) && `, ${sinceText(ms)}`}
-        {step.length > 0 && ` · ${step.slice(0, 2).join(", ")}`}
+        live of {formatBytes(exact?.reservedBytes ?? reserved[column] ?? NaN, byteUnit)}{" "}
+        reserved {words.filter((word) => word !== "").join(", ")}
+        {steps.length > 0 && ` · ${steps.map(({ label }) => label).join(", ")}`}
       </span>
     </span>
   );
+}
+
+/** As high as the frame leaves room for, so that the legend stays in sight. */
+function usePictureHeight(): number {
+  const [framePx, setFramePx] = useState(window.innerHeight);
+  useEffect(() => {
+    // A hidden TensorBoard tab gives its iframe no size.
+    const follow = (): void => setFramePx((px) => window.innerHeight || px);
+    window.addEventListener("resize", follow);
+    return () => window.removeEventListener("resize", follow);
+  }, []);
+  return Math.min(Math.max(framePx - AROUND_PX, LEAST_PX), MOST_PX);
 }

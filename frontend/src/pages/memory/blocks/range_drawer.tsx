@@ -1,7 +1,7 @@
 /** A chosen range of events: what was allocated in it, what of that is gone, what stays. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { type Client, type Query } from "../../../api/client";
 import type { AllocationRangeResponse } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
 import {
@@ -12,57 +12,65 @@ import {
 } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import type { Theme } from "../../../base/tokens";
+import { stackMatches } from "../../../model/block_search";
 import { categoryColour } from "../../../model/category";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
-import { stackMatches } from "../../../model/block_search";
 import { momentText } from "../../../widgets/block_stack/axis";
+import type { XRange } from "../../../widgets/line_chart/types";
+import {
+  barOf,
+  longestOf,
+  numberColumn,
+  textColumn,
+} from "../../../widgets/row_table/columns";
 import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
-import { numberColumn } from "../../../widgets/row_table/columns";
 import { useSort } from "../../../widgets/row_table/use_sort";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
+import type { Blocks } from "./use_blocks";
 
 const TABLE_PX = 220;
 
-export interface RangeDrawerProps {
-  readonly client: Client;
-  /** run, history, device, stream and pool. */
-  readonly place: Query;
-  readonly low: number;
-  readonly high: number;
-  readonly stacks: CallStacks | null;
-  readonly found: Uint8Array | null;
-  readonly litStack: number | null;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-  readonly onStack: (stack: number | null) => void;
-  readonly onZoom: () => void;
-  readonly onMoment: (moment: number) => void;
-  readonly close: () => void;
-}
-
-export function RangeDrawer(props: RangeDrawerProps) {
-  const { client, place, low, high } = props;
-  const query = { ...place, e0: low, e1: high };
-  const { data, stale, error } = useOnce(client, "allocation_range", query);
+export function RangeDrawer({
+  of,
+  range,
+}: {
+  readonly of: Blocks;
+  readonly range: XRange;
+}) {
+  const { low, high } = range;
+  const { controller, actions, picture } = of;
+  const query = { ...of.place, e0: low, e1: high };
+  const { data, stale, error } = useOnce(of.view.client, "allocation_range", query);
   const answer = stale ? null : data;
-  const num = formatInteger(high - low);
+  const ends = `from ${formatInteger(low)} to ${formatInteger(high - 1)}`;
   return (
     <Drawer
       label="The chosen range"
-      title={`${num} events, from ${formatInteger(low)} to ${formatInteger(high - 1)}`}
-      close={props.close}
+      title={`${formatInteger(high - low)} events, ${ends}`}
+      close={() => actions.set({ range: null })}
       actions={
         <>
-          <span class="quiet drawer-name">{answer !== null && spanWords(answer)}</span>
-          <button type="button" class="text-button" onClick={props.onZoom}>
+          <span class="quiet drawer-name one-line">
+            {answer !== null && spanWords(answer)}
+          </span>
+          <button
+            type="button"
+            class="text-button"
+            onClick={() => {
+              const { range: x } = picture;
+              if (controller === null || x === null) return;
+              controller.setView({ ...controller.view, x0: x.low, x1: x.high });
+            }}
+          >
             Zoom to it
           </button>
         </>
       }
     >
       <Waiting error={error} hasContent={answer !== null} blocksPx={[TABLE_PX]} />
-      {answer !== null && <Answer answer={answer} {...props} />}
+      {answer !== null && <Totals of={of} answer={answer} />}
+      {answer !== null && <StackTable of={of} answer={answer} />}
     </Drawer>
   );
 }
@@ -73,97 +81,88 @@ function spanWords({ first, last }: AllocationRangeResponse): string {
     words.push(formatSeconds((last.timeMs - first.timeMs) / 1000));
   }
   if (first.step !== null && last.step !== null) {
-    words.push(
-      first.step === last.step
-        ? `step ${formatInteger(first.step)}`
-        : `steps ${formatInteger(first.step)} to ${formatInteger(last.step)}`,
-    );
+    const from = formatInteger(first.step);
+    const to = formatInteger(last.step);
+    words.push(from === to ? `step ${from}` : `steps ${from} to ${to}`);
   }
   return words.join(", ");
 }
 
-interface AnswerProps extends RangeDrawerProps {
+interface AnswerProps {
+  readonly of: Blocks;
   readonly answer: AllocationRangeResponse;
+}
+
+function Totals({ of, answer }: AnswerProps) {
+  const { byteUnit } = of.view;
+  const blocks = (num: number) => (
+    <span class="quiet">{formatInteger(num)} blocks</span>
+  );
+  const highest = (
+    <button
+      type="button"
+      class="text-button"
+      onClick={() => of.actions.pin(answer.highestMoment)}
+    >
+      {momentText(answer.highestMoment)}
+    </button>
+  );
+  const rows: readonly (readonly [string, number, ComponentChildren])[] = [
+    ["Allocated in it", answer.allocatedBytes, blocks(answer.numAllocated)],
+    ["of that freed in it", answer.freedBytes, blocks(answer.numFreed)],
+    ["still live at its end", answer.liveBytes, blocks(answer.numLive)],
+    [
+      "Freed that was there before",
+      answer.earlierFreedBytes,
+      blocks(answer.numEarlierFreed),
+    ],
+    ["Highest in it", answer.highestBytes, highest],
+  ];
+  return (
+    <dl class="range-totals">
+      {rows.map(([word, bytes, more]) => (
+        <div key={word}>
+          <dt>{word}</dt>
+          <dd title={formatBytesExact(bytes)}>
+            <b>{formatBytes(bytes, byteUnit)}</b> {more}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 const BY_LIVE = { key: "live", descending: true };
 
-function Answer(props: AnswerProps) {
-  const { answer, byteUnit } = props;
-  const number = (word: string, bytes: number, num: number) => (
-    <div>
-      <dt>{word}</dt>
-      <dd title={formatBytesExact(bytes)}>
-        <strong>{formatBytes(bytes, byteUnit)}</strong>{" "}
-        <span class="quiet">{formatInteger(num)} blocks</span>
-      </dd>
-    </div>
-  );
-  return (
-    <>
-      <dl class="range-totals">
-        {number("Allocated in it", answer.allocatedBytes, answer.numAllocated)}
-        {number("of that freed in it", answer.freedBytes, answer.numFreed)}
-        {number("still live at its end", answer.liveBytes, answer.numLive)}
-        {number(
-          "Freed that was there before",
-          answer.earlierFreedBytes,
-          answer.numEarlierFreed,
-        )}
-        <div>
-          <dt>Highest in it</dt>
-          <dd title={formatBytesExact(answer.highestBytes)}>
-            <strong>{formatBytes(answer.highestBytes, byteUnit)}</strong>{" "}
-            <button
-              type="button"
-              class="text-button"
-              onClick={() => props.onMoment(answer.highestMoment)}
-            >
-              {momentText(answer.highestMoment)}
-            </button>
-          </dd>
-        </div>
-      </dl>
-      <StackTable {...props} />
-    </>
-  );
-}
-
-function StackTable(props: AnswerProps) {
-  const { answer, stacks, found, litStack, onStack } = props;
-  const { theme, byteUnit } = props;
+function StackTable({ of, answer }: AnswerProps) {
+  const { stacks, search, state, actions, view } = of;
+  const { theme, byteUnit } = view;
+  const { stacks: found } = search;
   const [word, setWord] = useState<string | null>(null);
   const columns = useMemo(
     () => columnsOf(answer, stacks, theme, byteUnit),
     [answer, stacks, theme, byteUnit],
   );
   const num = answer.stack.length;
-  const { rows, ...sorting } = useSort(
-    columns,
-    num,
-    BY_LIVE,
-    word ?? undefined,
-    setWord,
-  );
-  const shown = useMemo(
+  const sorted = useSort(columns, num, BY_LIVE, word ?? undefined, setWord);
+  const stackOf = (row: number): number => answer.stack[row] ?? -1;
+  const rows = useMemo(
     () =>
-      found === null
-        ? rows
-        : rows.filter((row) => stackMatches(found, answer.stack[row] ?? -1)),
-    [rows, found, answer],
+      sorted.rows.filter((row) => found === null || stackMatches(found, stackOf(row))),
+    [sorted.rows, found, answer],
   );
-  const selected = litStack === null ? -1 : answer.stack.indexOf(litStack);
+  const selected = state.stack === null ? -1 : answer.stack.indexOf(state.stack);
   return (
     <RowTable
       label="Allocations of the range by stack"
       columns={columns}
-      rows={shown}
+      {...sorted}
+      rows={rows}
       selected={selected < 0 ? null : selected}
       onSelect={(row) => {
-        const stack = answer.stack[row] ?? -1;
-        onStack(stack === litStack || stack < 0 ? null : stack);
+        const stack = stackOf(row);
+        actions.set({ stack: stack === state.stack || stack < 0 ? null : stack });
       }}
-      {...sorting}
       empty={
         found === null
           ? "Nothing was allocated in this range."
@@ -175,44 +174,33 @@ function StackTable(props: AnswerProps) {
 }
 
 function columnsOf(
-  answer: AnswerProps["answer"],
+  answer: AllocationRangeResponse,
   stacks: CallStacks | null,
-  theme: AnswerProps["theme"],
-  byteUnit: AnswerProps["byteUnit"],
+  theme: Theme,
+  byteUnit: ByteUnit,
 ): readonly RowColumn[] {
-  const colourOf = (row: number): string => {
-    const category = answer.categories[answer.stackCategory[row] ?? -1];
-    return category === undefined ? "#888888" : categoryColour(theme, category);
-  };
-  const most = answer.stackAllocatedBytes.reduce((high, one) => Math.max(high, one), 1);
+  const colours = answer.categories.map((one) => categoryColour(theme, one));
+  const colourOf = (row: number): string =>
+    colours[answer.stackCategory[row] ?? -1] ?? "#888888";
+  const most = longestOf(answer.stackAllocatedBytes);
   const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) =>
     numberColumn(key, title, "60px", bytes, (own, row) => ({
       text: formatBytes(own, byteUnit),
       title: `${formatBytesExact(own)}, ${formatInteger(num[row] ?? 0)} blocks`,
-      bar: { share: own / most, colour: colourOf(row) },
+      bar: barOf(own, most, colourOf(row)),
     }));
+  const { stackAllocatedBytes, stackNumAllocated, stackFreedBytes } = answer;
+  const labels = Array.from(answer.stack, (one) => stacks?.stackLabel(one) ?? "");
   return [
-    column(
-      "allocated",
-      "Allocated",
-      answer.stackAllocatedBytes,
-      answer.stackNumAllocated,
-    ),
-    column("freed", "Freed", answer.stackFreedBytes, answer.stackNumFreed),
+    column("allocated", "Allocated", stackAllocatedBytes, stackNumAllocated),
+    column("freed", "Freed", stackFreedBytes, answer.stackNumFreed),
     column("live", "Still live", answer.stackLiveBytes, answer.stackNumLive),
-    {
-      key: "place",
-      title: "Allocated at",
-      numeric: false,
-      width: "minmax(96px, 1fr)",
-      cell: (row) => {
-        const stack = answer.stack[row] ?? -1;
-        return {
-          text: stacks?.stackLabel(stack) ?? "",
-          title: stacks?.text(stack) ?? "",
-          swatch: colourOf(row),
-        };
+    textColumn(
+      ...(["place", "Allocated at", "minmax(96px, 1fr)", labels, undefined] as const),
+      (text, row) => {
+        const title = stacks?.text(answer.stack[row] ?? -1) ?? "";
+        return { text, title, swatch: colourOf(row) };
       },
-    },
+    ),
   ];
 }

@@ -1,44 +1,47 @@
 /** What the picture shows: the search, and in a panel order, colours, axis and filter. */
 
 import type { Signal } from "@preact/signals";
-import type { HistoryDevice, HistoryFacts } from "../../../api/types.gen";
 import { Icon } from "../../../widgets/icon/icon";
 import { Popover } from "../../../widgets/menu/popover";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
-import { viewWords, type SetParams } from "../history/params";
-import { COLOURS, ordersOf, type AllocationsParams } from "./state/params";
-import type { Found } from "./found";
-import { COLOUR_WORDS, ORDER_WORDS, whyUntimed } from "./words";
+import type { OpenHistory } from "../history/frame";
+import type { Found } from "./search";
+import {
+  COLOURS,
+  keysOf,
+  orderOf,
+  ORDERS,
+  ordersOf,
+  whyUntimed,
+  type BlocksState,
+} from "./state";
 
 export interface PictureBarProps {
-  readonly facts: HistoryFacts;
-  readonly device: HistoryDevice;
-  readonly params: AllocationsParams;
-  readonly setParams: SetParams;
+  readonly open: OpenHistory;
+  readonly state: BlocksState;
+  readonly set: (changes: Partial<BlocksState>) => void;
   /** What a search found, or why it found nothing. */
   readonly found: Signal<Found>;
-  readonly findBox: { current: HTMLInputElement | null };
 }
 
 export function PictureBar(props: PictureBarProps) {
-  const { params, setParams } = props;
+  const { state, set } = props;
   return (
     <>
-      <div class="allocations-find">
+      <div class="find-blocks">
         <Icon name="search" />
         <input
-          ref={props.findBox}
           type="text"
           aria-label="Find blocks by function, file, module or size"
           title="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
           placeholder="Find: function, file, module, >100MiB"
           autocomplete="off"
           spellcheck={false}
-          value={params.find}
-          onInput={(event) => setParams({ find: event.currentTarget.value })}
+          value={state.find}
+          onInput={(event) => set({ find: event.currentTarget.value })}
           onKeyDown={(event) => {
             if (event.key !== "Escape") return;
-            setParams({ find: null });
+            set({ find: "" });
             event.currentTarget.blur();
             event.stopPropagation();
           }}
@@ -53,12 +56,12 @@ export function PictureBar(props: PictureBarProps) {
 }
 
 /** What differs from the picture that is shown first. */
-function shownWords({ params, facts }: PictureBarProps): string {
-  const { colour, order, axis, stream, pool } = params;
+function shownWords({ state, open: { facts } }: PictureBarProps): string {
+  const { stream, pool } = state;
   const words = [
-    `by ${COLOUR_WORDS[colour]}`,
-    order === "allocation" ? "by allocation time" : "",
-    axis === "time" ? "over time" : "",
+    `by ${COLOURS[state.colour]}`,
+    orderOf(state) === "allocation" ? "by allocation time" : "",
+    state.axis === "time" ? "over time" : "",
     stream === null ? "" : `stream ${facts.streams[stream] ?? stream}`,
     pool === null ? "" : `pool ${facts.pools[pool] ?? pool}`,
   ];
@@ -74,32 +77,30 @@ function FoundCount({ found }: Pick<PictureBarProps, "found">) {
   );
 }
 
-function ViewControls({ facts, device, params, setParams }: PictureBarProps) {
+function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) {
   const untimed = whyUntimed(device);
+  const order = orderOf(state);
   return (
     <>
       <Segmented
         label="What lies on what"
         title="Stack"
-        options={ordersOf(params.colour)}
-        chosen={params.order}
-        words={(order) => ORDER_WORDS[order]}
-        onChoose={(order) => setParams({ order })}
+        options={ordersOf(state.colour)}
+        chosen={order}
+        words={(one) => ORDERS[one]}
+        onChoose={(one) => set({ order: one })}
       />
       <Choice
         label="Colour"
-        value={params.colour}
-        onChange={(colour) =>
-          setParams({
-            colour: colour === "category" ? null : colour,
-            only: null,
-            ...(params.order === "allocation" ? {} : { order: null }),
-          })
-        }
+        value={state.colour}
+        onChange={(wanted) => {
+          const colour = keysOf(COLOURS).find((one) => one === wanted) ?? "category";
+          set({ colour, only: "", order: order === "allocation" ? order : null });
+        }}
       >
-        {COLOURS.map((colour) => (
+        {keysOf(COLOURS).map((colour) => (
           <option key={colour} value={colour}>
-            {COLOUR_WORDS[colour]}
+            {COLOURS[colour]}
           </option>
         ))}
       </Choice>
@@ -107,35 +108,30 @@ function ViewControls({ facts, device, params, setParams }: PictureBarProps) {
         label="Axis"
         title="Axis"
         options={["event", "time"] as const}
-        chosen={untimed === "" ? params.axis : "event"}
+        chosen={untimed === "" ? state.axis : "event"}
         words={(axis) =>
           axis === "event"
             ? ["Events", "One after another: long kernels take no room"]
             : ["Time", untimed === "" ? "As the clock ran" : untimed]
         }
         disabled={(axis) => axis === "time" && untimed !== ""}
-        onChoose={(axis) => {
-          // A part of one axis says nothing about the other.
-          setParams({
-            ...viewWords(null, params.y),
-            axis: axis === "event" ? null : axis,
-          });
-        }}
+        // A part of one axis says nothing about the other.
+        onChoose={(axis) => set({ x: null, axis })}
       />
-      {params.axis === "time" && untimed !== "" && (
+      {state.axis === "time" && untimed !== "" && (
         <span class="quiet">No axis of time. {untimed}.</span>
       )}
       <RowChoice
         label="Stream"
         names={facts.streams}
-        chosen={params.stream}
-        onChoose={(stream) => setParams({ stream })}
+        chosen={state.stream}
+        onChoose={(row) => set({ stream: row === null ? null : Number(row) })}
       />
       <RowChoice
         label="Pool"
         names={facts.pools}
-        chosen={params.pool}
-        onChoose={(pool) => setParams({ pool })}
+        chosen={state.pool}
+        onChoose={(row) => set({ pool: row === null ? null : Number(row) })}
       />
     </>
   );

@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type Client, type Query } from "../../../api/client";
 import type {
   AllocationBlockResponse,
   AllocationMoment,
@@ -10,39 +9,31 @@ import type {
   HistoryFacts,
 } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
-import {
-  formatBytes,
-  formatBytesExact,
-  formatInteger,
-  type ByteUnit,
-} from "../../../base/bytes";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { copyText } from "../../../base/clipboard";
 import { formatSeconds } from "../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../model/category";
-import type { Theme } from "../../../base/tokens";
 import { FRAME_KIND, type CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
 import { ChartButton } from "../../../widgets/line_chart/chart_button";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
+import type { ViewProps } from "../../shared/view_props";
+import type { MomentPlace } from "./moment";
 
 export interface BlockDrawerProps {
-  readonly client: Client;
-  /** run, history and device. */
-  readonly place: Query;
+  readonly view: Pick<ViewProps, "client" | "run" | "theme" | "byteUnit">;
+  readonly at: MomentPlace;
+  readonly facts: HistoryFacts;
   readonly life: number;
   readonly moment: number | null;
-  readonly facts: HistoryFacts;
-  readonly device: HistoryDevice;
   readonly stacks: CallStacks | null;
   readonly litStack: number | null;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-  readonly onLife: (life: number) => void;
+  /** Another block; null: none. */
+  readonly onLife: (life: number | null) => void;
   readonly onMoment: (moment: number) => void;
   readonly onStack: (stack: number | null) => void;
-  readonly close: () => void;
   /** Source lines that a finding names. */
   readonly culprits?: ReadonlySet<string>;
   /** Other pages that show it. */
@@ -50,20 +41,22 @@ export interface BlockDrawerProps {
 }
 
 export function BlockDrawer(props: BlockDrawerProps) {
-  const { client, place, life, moment, device, byteUnit } = props;
+  const { view, at, life, moment, onLife } = props;
+  const { history, device } = at;
+  const place = { run: view.run.id, history, device: device.device };
   const query = { ...place, life, moment };
-  const live = useOnce(client, "allocation_block", query);
-  const block = live.data?.life === life ? live.data : null;
+  const { data, error } = useOnce(view.client, "allocation_block", query);
+  const block = data?.life === life ? data : null;
   const title =
     block === null ? (
       `Allocation ${formatInteger(life)}`
     ) : (
       <>
-        {formatBytes(block.sizeBytes, byteUnit)}{" "}
+        {formatBytes(block.sizeBytes, view.byteUnit)}{" "}
         <span
-          class="block-swatch"
-          style={{ background: categoryColour(props.theme, block.category) }}
-        />{" "}
+          class="swatch"
+          style={{ background: categoryColour(view.theme, block.category) }}
+        />
         {block.tensor === "" ? categoryLabel(block.category) : block.tensor}
       </>
     );
@@ -71,41 +64,38 @@ export function BlockDrawer(props: BlockDrawerProps) {
     <Drawer
       label="The pinned block"
       title={title}
-      close={props.close}
+      close={() => onLife(null)}
       actions={
         <>
-          <span class="quiet drawer-name">
-            {block === null ? "" : <code>{block.name}</code>}
+          <span class="quiet drawer-name one-line">
+            {block !== null && <code>{block.name}</code>}
           </span>
           {props.links}
           {typeof block?.stack === "number" && <SourceMenu opens="left" />}
           <ChartButton
             label="Previous allocation"
             icon="left"
-            onClick={() => props.onLife(Math.max(0, life - 1))}
+            onClick={() => onLife(Math.max(0, life - 1))}
           />
           <ChartButton
             label="Next allocation"
             icon="right"
-            onClick={() => props.onLife(Math.min(device.numAllocations - 1, life + 1))}
+            onClick={() => onLife(Math.min(device.numAllocations - 1, life + 1))}
           />
         </>
       }
     >
-      <Waiting error={live.error} hasContent={block !== null} blocksPx={[160]} />
+      <Waiting error={error} hasContent={block !== null} blocksPx={[160]} />
       {block !== null && (
         <div class="drawer-parts">
           <Source block={block} {...props} />
-          <Facts block={block} {...props} />
+          <Facts rows={factsOf({ ...props, block })} />
           <Stack block={block} {...props} />
         </div>
       )}
     </Drawer>
   );
 }
-
-/** What our own recorder writes: step and phase, which stand elsewhere. */
-const OWN_TAG = "memboard {";
 
 interface PartProps extends BlockDrawerProps {
   readonly block: AllocationBlockResponse;
@@ -127,88 +117,43 @@ function Source({ block, stacks, culprits }: PartProps) {
   );
 }
 
-function Facts(props: PartProps) {
-  const { block, byteUnit, facts, device } = props;
-  const { sizeBytes, blockBytes, isRounded } = block;
-  const rounding = blockBytes - sizeBytes;
-  const bytes = (value: number): ComponentChildren => (
-    <span title={formatBytesExact(value)}>{formatBytes(value, byteUnit)}</span>
-  );
-  const row = (name: string, value: ComponentChildren) => (
-    <div key={name}>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  );
+/** Rows of names and values; what is null is left out. */
+type FactRows = readonly (readonly [name: string, value: ComponentChildren | null])[];
+
+export function Facts({ rows }: { readonly rows: FactRows }) {
   return (
     <dl class="drawer-facts">
-      {row(
-        isRounded ? "Size, as rounded" : "Asked for",
-        <>
-          {bytes(sizeBytes)} <span class="quiet">{formatBytesExact(sizeBytes)}</span>
-        </>,
+      {rows.map(
+        ([name, value]) =>
+          value !== null && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
       )}
-      {!isRounded &&
-        row(
-          "Takes",
-          <>
-            {bytes(blockBytes)}
-            {rounding > 0 && (
-              <span class="quiet">
-                {" "}
-                rounding adds {formatBytes(rounding, byteUnit)}
-              </span>
-            )}
-          </>,
-        )}
-      {row(
-        "Category",
-        <>
-          {categoryLabel(block.category)}{" "}
-          <span class="quiet">
-            {block.evidence === "" ? "nothing says what it is" : block.evidence}
-          </span>
-        </>,
-      )}
-      {row(
-        "Allocated",
-        block.born === null ? (
-          "before the first event"
-        ) : (
-          <Moment of={block.born} {...props} />
-        ),
-      )}
-      {row("Freed", <Freed {...props} />)}
-      {row("Lived", lived(block, device))}
-      {block.stream !== null && row("Stream", facts.streams[block.stream] ?? "")}
-      {block.pool !== null && row("Pool", facts.pools[block.pool] ?? "")}
-      {row("Address", <code>0x{block.address.replace(/^0x/, "")}</code>)}
-      {block.segmentAddress !== "" &&
-        row(
-          "Segment",
-          <>
-            <code>0x{block.segmentAddress.replace(/^0x/, "")}</code>{" "}
-            {block.segmentBytes !== null && bytes(block.segmentBytes)}{" "}
-            <span class="quiet">at the end</span>
-          </>,
-        )}
-      {block.tag !== "" && !block.tag.startsWith(OWN_TAG) && row("Tag", block.tag)}
-      {block.compileContext !== "" && row("Compiled", block.compileContext)}
     </dl>
   );
 }
 
-function Moment({
-  of,
-  onMoment,
-}: {
-  readonly of: AllocationMoment;
-  readonly onMoment: (moment: number) => void;
-}) {
-  const step = of.step === null ? "" : `step ${formatInteger(of.step)}`;
-  const where = [step, of.phase].filter((word) => word !== "").join(", ");
-  return (
+/** What our own recorder writes: step and phase, which stand elsewhere. */
+const OWN_TAG = "memboard {";
+
+function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
+  const { sizeBytes, blockBytes, isRounded, born, freed, gone } = block;
+  const rounding = blockBytes - sizeBytes;
+  const bytes = (value: number) => (
+    <span title={formatBytesExact(value)}>{formatBytes(value, view.byteUnit)}</span>
+  );
+  const hex = (address: string) => <code>0x{address.replace(/^0x/, "")}</code>;
+  const said = (value: ComponentChildren, more: string) => (
     <>
+      {value} <span class="quiet">{more}</span>
+    </>
+  );
+  const momentOf = (of: AllocationMoment) => {
+    const step = of.step === null ? "" : `step ${formatInteger(of.step)}`;
+    const button = (
       <button
         type="button"
         class="text-button"
@@ -217,35 +162,51 @@ function Moment({
       >
         {momentText(of.moment)}
       </button>
-      {where !== "" && <span class="quiet"> {where}</span>}
-    </>
-  );
-}
-
-function Freed(props: PartProps) {
-  const { freed, gone } = props.block;
-  if (gone === null) {
-    return freed === null ? (
-      <>still live at the end</>
-    ) : (
-      <>
-        requested at <Moment of={freed} {...props} />
-        <span class="quiet"> and not completed by the end</span>
-      </>
     );
-  }
-  const waited = freed !== null && freed.moment < gone.moment;
-  return (
+    return said(button, [step, of.phase].filter((word) => word !== "").join(", "));
+  };
+  const waited = freed === null || gone === null ? 0 : gone.moment - freed.moment;
+  const ended =
+    gone !== null ? (
+      <>
+        {momentOf(gone)}
+        {waited > 0 && (
+          <span class="quiet"> requested {eventsWords(waited)} before</span>
+        )}
+      </>
+    ) : freed === null ? (
+      "still live at the end"
+    ) : (
+      <>requested at {said(momentOf(freed), "and not completed by the end")}</>
+    );
+  const segment = (
     <>
-      <Moment of={gone} {...props} />
-      {waited && (
-        <span class="quiet">
-          {" "}
-          requested {eventsWords(gone.moment - freed.moment)} before
-        </span>
-      )}
+      {hex(block.segmentAddress)}{" "}
+      {block.segmentBytes !== null && bytes(block.segmentBytes)}{" "}
+      <span class="quiet">at the end</span>
     </>
   );
+  const { evidence, stream, pool, tag } = block;
+  const why = evidence === "" ? "nothing says what it is" : evidence;
+  const more =
+    rounding > 0 ? `rounding adds ${formatBytes(rounding, view.byteUnit)}` : "";
+  return [
+    [
+      isRounded ? "Size, as rounded" : "Asked for",
+      said(bytes(sizeBytes), formatBytesExact(sizeBytes)),
+    ],
+    ["Takes", isRounded ? null : said(bytes(blockBytes), more)],
+    ["Category", said(categoryLabel(block.category), why)],
+    ["Allocated", born === null ? "before the first event" : momentOf(born)],
+    ["Freed", ended],
+    ["Lived", lived(block, at.device)],
+    ["Stream", stream === null ? null : (facts.streams[stream] ?? "")],
+    ["Pool", pool === null ? null : (facts.pools[pool] ?? "")],
+    ["Address", hex(block.address)],
+    ["Segment", block.segmentAddress === "" ? null : segment],
+    ["Tag", tag === "" || tag.startsWith(OWN_TAG) ? null : tag],
+    ["Compiled", block.compileContext === "" ? null : block.compileContext],
+  ];
 }
 
 function eventsWords(num: number): string {
@@ -263,52 +224,44 @@ function lived({ born, gone }: AllocationBlockResponse, device: HistoryDevice): 
   return `${open}${events}, ${formatSeconds((end - begin) / 1000)}`;
 }
 
-function Stack(props: PartProps) {
-  const { block, stacks, byteUnit, litStack, onStack } = props;
+function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
   const [all, setAll] = useState(false);
   const [copied, setCopied] = useState<boolean | null>(null);
-  const { stack } = block;
-  const frames = stack === null || stacks === null ? null : stacks.of(stack);
+  const { stack, numSiblings } = block;
+  if (stack === null) {
+    return <p class="drawer-siblings quiet">No stack was recorded for it.</p>;
+  }
   return (
     <div class="drawer-stack">
       <p class="drawer-siblings">
-        {stack === null ? (
-          <span class="quiet">No stack was recorded for it.</span>
-        ) : (
-          <>
-            <button
-              type="button"
-              class="text-button"
-              aria-pressed={litStack === stack}
-              onClick={() => onStack(litStack === stack ? null : stack)}
-            >
-              {formatInteger(block.numSiblings)} other{" "}
-              {block.numSiblings === 1 ? "block" : "blocks"} of this stack live,{" "}
-              {formatBytes(block.siblingBytes, byteUnit)}
-            </button>
-            <span class="quiet">
-              {formatInteger(block.numEver)} over the whole history
-            </span>
-            <ChartButton
-              label="Copy the stack"
-              icon={copied === true ? "check" : "copy"}
-              onClick={() => {
-                void copyText(stacks?.text(stack) ?? "").then(setCopied);
-              }}
-            />
-            <label>
-              <input
-                type="checkbox"
-                checked={all}
-                onChange={(event) => setAll(event.currentTarget.checked)}
-              />{" "}
-              torch’s and native frames
-            </label>
-          </>
-        )}
+        <button
+          type="button"
+          class="text-button"
+          aria-pressed={litStack === stack}
+          onClick={() => onStack(litStack === stack ? null : stack)}
+        >
+          {formatInteger(numSiblings)} other {numSiblings === 1 ? "block" : "blocks"} of
+          this stack live, {formatBytes(block.siblingBytes, view.byteUnit)}
+        </button>
+        <span class="quiet">{formatInteger(block.numEver)} over the whole history</span>
+        <ChartButton
+          label="Copy the stack"
+          icon={copied === true ? "check" : "copy"}
+          onClick={() => {
+            void copyText(stacks?.text(stack) ?? "").then(setCopied);
+          }}
+        />
+        <label>
+          <input
+            type="checkbox"
+            checked={all}
+            onChange={(event) => setAll(event.currentTarget.checked)}
+          />{" "}
+          torch’s and native frames
+        </label>
       </p>
-      {frames !== null && stacks !== null && (
-        <StackFrames stacks={stacks} frames={frames} all={all} />
+      {stacks !== null && (
+        <StackFrames stacks={stacks} frames={stacks.of(stack)} all={all} />
       )}
     </div>
   );
@@ -325,19 +278,16 @@ export function StackFrames({
   readonly all: boolean;
 }) {
   const most = all ? FRAME_KIND.native : FRAME_KIND.library;
-  const kept = Array.from(frames).filter((row) => stacks.frame(row).kind <= most);
-  const shown = kept.length > 0 ? kept : Array.from(frames);
+  const every = Array.from(frames, (row) => stacks.frame(row));
+  const kept = every.filter(({ kind }) => kind <= most);
   return (
     <ol class="drawer-frames" tabIndex={0} aria-label="Stack, innermost first">
-      {shown.map((row, i) => {
-        const frame = stacks.frame(row);
-        return (
-          <li key={i} class={frame.kind === FRAME_KIND.user ? "is-own" : ""}>
-            <span>{frame.name}</span>
-            <SourcePlaceLink place={frame}>{whereOf(frame)}</SourcePlaceLink>
-          </li>
-        );
-      })}
+      {(kept.length > 0 ? kept : every).map((frame, i) => (
+        <li key={i} class={frame.kind === FRAME_KIND.user ? "is-own" : ""}>
+          <span>{frame.name}</span>
+          <SourcePlaceLink place={frame}>{whereOf(frame)}</SourcePlaceLink>
+        </li>
+      ))}
     </ol>
   );
 }

@@ -1,7 +1,7 @@
 /** The list of histories: a button that opens it, with a search where they are many. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { HistoriesResponse, HistoryChoice } from "../../../api/types.gen";
+import type { HistoriesResponse } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
 import { useOutside } from "../../../widgets/menu/use_outside";
@@ -16,14 +16,6 @@ export interface ChooserProps {
   readonly chosen: string;
   readonly byteUnit: ByteUnit;
   readonly onChoose: (id: string) => void;
-}
-
-/** The newest first, as a person looks for them. */
-function listed(
-  { histories }: HistoriesResponse,
-  typed: string,
-): readonly HistoryChoice[] {
-  return [...histories].reverse().filter((one) => historyMatches(one, typed));
 }
 
 export function HistoryChooser(props: ChooserProps) {
@@ -49,11 +41,11 @@ export function HistoryChooser(props: ChooserProps) {
         onClick={() => setOpen(!open)}
       >
         {current === undefined ? (
-          <span>Choose a history</span>
+          "Choose a history"
         ) : (
           <>
-            {rankWords(current) !== "" && <b>{rankWords(current)}</b>}
-            <span class="history-title">{historyTitle(current)}</span>
+            <b>{rankWords(current)}</b>
+            <span class="one-line">{historyTitle(current)}</span>
             <span class="quiet history-note">{historyNote(current, byteUnit)}</span>
           </>
         )}
@@ -74,50 +66,43 @@ export function HistoryChooser(props: ChooserProps) {
 }
 
 function List(props: ChooserProps & { readonly close: () => void }) {
-  const { histories, chosen, byteUnit, close, onChoose } = props;
+  const { chosen, byteUnit, close, onChoose } = props;
+  const { histories, numHistories } = props.histories;
   const [typed, setTyped] = useState("");
-  const found = listed(histories, typed);
+  // The newest first, as a person looks for them.
+  const found = [...histories].reverse().filter((one) => historyMatches(one, typed));
   // By its id: histories that are found meanwhile move the others.
   const [at, setAt] = useState(chosen);
-  const box = useRef<HTMLInputElement>(null);
-  const list = useRef<HTMLUListElement>(null);
-  const marked = Math.max(
-    0,
-    found.findIndex(({ reference }) => reference.id === at),
-  );
-  const mark = (place: number): void => {
-    const one = found[Math.min(Math.max(place, 0), found.length - 1)];
-    if (one !== undefined) setAt(one.reference.id);
-  };
-  const searched = histories.histories.length >= SEARCHED_FROM;
-  useEffect(() => {
-    if (searched) box.current?.focus();
-    else list.current?.focus();
-  }, [searched]);
+  const root = useRef<HTMLDivElement>(null);
+  const place = found.findIndex(({ reference }) => reference.id === at);
+  const marked = Math.max(0, place);
+  const searched = histories.length >= SEARCHED_FROM;
   useEffect(
-    () =>
-      list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({
-        block: "nearest",
-      }),
-    [marked],
+    () => root.current?.querySelector<HTMLElement>("input, ul")?.focus(),
+    [searched],
   );
+  useEffect(() => {
+    const option = root.current?.querySelector("[aria-selected=true]");
+    option?.scrollIntoView({ block: "nearest" });
+  }, [marked]);
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "ArrowDown") mark(marked + 1);
-    else if (event.key === "ArrowUp") mark(marked - 1);
-    else if (event.key === "Escape") close();
-    else if (event.key === "Enter") {
-      const one = found[marked];
-      if (one !== undefined) onChoose(one.reference.id);
-    } else return;
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
+    const next = found[Math.min(Math.max(marked + by, 0), found.length - 1)];
+    if (by === 0 && event.key !== "Escape" && event.key !== "Enter") return;
+    if (event.key === "Escape") close();
+    else if (next !== undefined) {
+      if (by === 0) onChoose(next.reference.id);
+      else setAt(next.reference.id);
+    }
     event.preventDefault();
     event.stopPropagation();
   };
-  const left = histories.numHistories - histories.histories.length;
+  const left = numHistories - histories.length;
+  const most = found.length > MOST_LISTED;
   return (
-    <div class="history-list" onKeyDown={onKeyDown}>
+    <div class="history-list" ref={root} onKeyDown={onKeyDown}>
       {searched && (
         <input
-          ref={box}
           type="text"
           aria-label="Find a history by rank, step, label, file or kind"
           placeholder="Rank, step, label, file, “out of memory”"
@@ -130,7 +115,7 @@ function List(props: ChooserProps & { readonly close: () => void }) {
           }}
         />
       )}
-      <ul ref={list} role="listbox" aria-label="Histories" tabIndex={-1}>
+      <ul role="listbox" aria-label="Histories" tabIndex={-1}>
         {found.slice(0, MOST_LISTED).map((one, i) => (
           <li
             key={one.reference.id}
@@ -140,8 +125,8 @@ function List(props: ChooserProps & { readonly close: () => void }) {
             title={one.reference.path}
             onClick={() => onChoose(one.reference.id)}
           >
-            <span class="history-rank">{rankWords(one)}</span>
-            <span class="history-title">
+            <span class="quiet history-note">{rankWords(one)}</span>
+            <span class="one-line">
               {one.origin === "oom" && <Icon name="warning" sizePx={14} />}
               {historyTitle(one)}
               {one.state === "failed" && <span class="status-bad"> {one.problem}</span>}
@@ -151,9 +136,9 @@ function List(props: ChooserProps & { readonly close: () => void }) {
         ))}
         {found.length === 0 && <li class="quiet">No history matches.</li>}
       </ul>
-      {(left > 0 || found.length > MOST_LISTED) && (
-        <p class="quiet">
-          {found.length > MOST_LISTED &&
+      {(left > 0 || most) && (
+        <p class="quiet history-note">
+          {most &&
             `The newest ${MOST_LISTED} of ${formatInteger(found.length)} that match. `}
           {left > 0 &&
             `${formatInteger(left)} older ones are not listed; choose a rank.`}

@@ -18,7 +18,6 @@ import { HistoryChooser } from "./chooser";
 import { HistoryNotes } from "./notes";
 import { NoHistory, Opening, OpeningFailed } from "./opening";
 import { deviceWords, historyWords } from "./params";
-import { historyNotes } from "./words";
 import {
   chosenDevice,
   chosenHistory,
@@ -123,10 +122,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       )}
       {open !== null && (
         <>
-          <HistoryNotes
-            notes={historyNotes(open.facts, open.device, byteUnit)}
-            tone="warn"
-          />
+          <HistoryNotes open={open} byteUnit={byteUnit} tone="warn" />
           {children(open)}
         </>
       )}

@@ -5,29 +5,32 @@
  */
 
 import type { HistoryDevice, HistoryLevel } from "../../../api/types.gen";
+import {
+  readState,
+  text,
+  whole,
+  writeState,
+  type Changes,
+  type PageState,
+  type Params,
+} from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { whole } from "./params";
 import { chosenDevice, useHistory } from "./use_history";
 
-type Words = Readonly<Record<string, string | null>>;
-
-export interface MemoryWords {
+export const MEMORY = {
   /** "" leaves the choice to the server. */
-  readonly history: string;
-  readonly device: number | null;
+  history: text("history"),
+  device: whole("history_device"),
   /** The pinned moment; null: the preselected one. Of `history` alone. */
-  readonly moment: number | null;
+  moment: whole("moment", -1),
   /** What is searched for, as typed. */
-  readonly find: string;
-}
+  find: text("find"),
+};
 
-export function readMemory(params: ReadonlyMap<string, string>): MemoryWords {
-  return {
-    history: params.get("history") ?? "",
-    device: whole(params.get("history_device")),
-    moment: whole(params.get("moment"), -1),
-    find: params.get("find") ?? "",
-  };
+export type MemoryWords = PageState<typeof MEMORY>;
+
+export function readMemory(params: Params): MemoryWords {
+  return readState(MEMORY, params);
 }
 
 /** One device of one history that is open. */
@@ -40,11 +43,10 @@ export interface MomentPlace {
  * The words of a moment. With the place it is of, they stay true on every tab and for
  * every rank; without, it is of whatever history is shown.
  */
-export function momentWords(moment: number | null, of?: MomentPlace): Words {
-  const words = { moment: moment === null ? null : moment.toString() };
-  if (moment === null || of === undefined) return words;
+export function momentWords(moment: number | null, of?: MomentPlace): Changes {
+  if (moment === null || of === undefined) return writeState(MEMORY, { moment });
   const { history, device } = of;
-  return { ...words, history, history_device: device.device.toString() };
+  return writeState(MEMORY, { moment, history, device: device.device });
 }
 
 /** The moment the address pins in this place; null: none, or one of another history. */

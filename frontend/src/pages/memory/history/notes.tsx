@@ -1,19 +1,24 @@
 /** What is missing of a history, or odd about it, as a list. */
 
+import type { ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
-import type { HistoryNote } from "./words";
+import type { OpenHistory } from "./frame";
+import { historyNotes, type HistoryNote } from "./words";
 
 export function HistoryNotes(props: {
-  readonly notes: readonly HistoryNote[];
+  readonly open: OpenHistory;
+  readonly byteUnit: ByteUnit;
   /** Only these. */
   readonly tone: HistoryNote["tone"];
 }) {
-  const { tone } = props;
-  const notes = props.notes.filter((one) => one.tone === tone);
+  const { facts, device } = props.open;
+  const notes = historyNotes(facts, device, props.byteUnit).filter(
+    ({ tone }) => tone === props.tone,
+  );
   if (notes.length === 0) return null;
   return (
     <ul class="history-notes">
-      {notes.map(({ text }) => (
+      {notes.map(({ text, tone }) => (
         <li key={text} class={tone === "warn" ? "is-warn" : "quiet"}>
           <Icon name={tone === "warn" ? "warning" : "info"} sizePx={14} />
           {text}

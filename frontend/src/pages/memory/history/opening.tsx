@@ -24,7 +24,7 @@ export function Opening({
   return (
     <div class="history-opening" role="status">
       <p>
-        <strong>Opening the history</strong>
+        <strong>Opening the history</strong>{" "}
         <span class="quiet">
           {size}
           {reference.path !== "" && (
@@ -35,16 +35,7 @@ export function Opening({
           )}
         </span>
       </p>
-      <div
-        class="history-progress"
-        role="progressbar"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={percent}
-        aria-label="Opening the history"
-      >
-        <span style={{ width: `${percent}%` }} />
-      </div>
+      <progress aria-label="Opening the history" max={100} value={percent} />
       <p class="quiet">
         {doing === "" ? "Reading" : doing} · {percent} %
       </p>

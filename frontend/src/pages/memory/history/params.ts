@@ -1,7 +1,6 @@
 /** Words of the URL that pages of histories share, read and checked. Pure. */
 
-import type { XRange } from "../../../widgets/line_chart/types";
-import { rangeWords, type RangeWords } from "../../shared/range/params";
+import type { RangeWords } from "../../shared/range/params";
 
 export type SetParams = (
   changes: Readonly<Record<string, string | null>>,
@@ -28,24 +27,13 @@ type Words = Readonly<Record<string, string | null>>;
 export const VIEW_X: RangeWords = { low: "h0", high: "h1" };
 export const VIEW_Y: RangeWords = { low: "b0", high: "b1" };
 
-export function viewWords(x: XRange | null, y: XRange | null): Words {
-  return { ...rangeWords(x, VIEW_X), ...rangeWords(y, VIEW_Y) };
-}
-
 /** What belongs to one device of one history, and to no other. */
-const OF_HISTORY: Words = {
-  ...viewWords(null, null),
-  moment: null,
-  life: null,
-  stack: null,
-  mark: null,
-  frame: null,
-  only: null,
-  r0: null,
-  r1: null,
-  stream: null,
-  pool: null,
-};
+const OF_HISTORY: Words = Object.fromEntries(
+  [
+    ...["moment", "life", "stack", "mark", "frame", "only", "stream", "pool"],
+    ...["h0", "h1", "b0", "b1", "r0", "r1"],
+  ].map((name) => [name, null]),
+);
 
 /** The words that choose another history. */
 export function historyWords(history: string): Words {

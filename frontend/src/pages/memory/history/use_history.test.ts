@@ -6,13 +6,7 @@ import type {
   HistoryState,
 } from "../../../api/types.gen";
 import { eventOf } from "../../shared/controls/event_field";
-import {
-  chosenHistory,
-  culpritLines,
-  findingOf,
-  nextHistory,
-  type Look,
-} from "./use_history";
+import { chosenHistory, culpritLines, nextHistory } from "./use_history";
 
 function choice(id: string, state: HistoryState = "closed"): HistoryChoice {
   return { reference: { id }, origin: "file", state, problem: "" } as HistoryChoice;
@@ -39,19 +33,6 @@ describe("the history that is shown", () => {
     expect(chosenHistory(found, "old")).toBe("old");
   });
 });
-
-describe("a history that the list lacks", () =>
-  it("is looked for once more before that is believed", () => {
-    const before = listing(choice("a"));
-    expect(findingOf("new", null, null)).toBe("known");
-    expect(findingOf("", null, before)).toBe("known");
-    expect(findingOf("a", null, before)).toBe("known");
-    expect(findingOf("new", null, before)).toBe("look");
-    const look: Look = { named: "new", run: "r", at: 1, before };
-    expect(findingOf("new", look, before)).toBe("wait");
-    expect(findingOf("new", look, listing(choice("a"), choice("new")))).toBe("known");
-    expect(findingOf("new", look, listing(choice("a")))).toBe("missing");
-  }));
 
 describe("the history to go on with where one cannot be opened", () => {
   it("is the next that nothing is known against, else the nearest before", () => {

@@ -1,6 +1,6 @@
 /** Opens a history in the server and follows how far that is. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiError, Client } from "../../../api/client";
 import type {
   FindingsResponse,
@@ -15,6 +15,7 @@ import { useOnce } from "../../../api/use_once";
 import type { Live } from "../../../api/watch";
 import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
+import { NO_LINES } from "../../../widgets/block_stack/colours";
 
 /** While a history is being opened: the server itself waits for it, up to a second. */
 const OPENING_POLL_MS = 50;
@@ -30,8 +31,9 @@ export interface FollowedHistory {
 }
 
 /**
- * The histories of a run, or of one rank. Where one is named that the list lacks, it is
- * asked for once more before that is believed: what was just dropped came after it.
+ * The histories of a run, or of one rank. They are asked for anew for each that is named:
+ * what was just dropped came after the last list. Until then a list that lacks it is as
+ * good as none, for another history would be shown.
  */
 export function useHistories(
   client: Client,
@@ -39,41 +41,14 @@ export function useHistories(
   named: string,
   pollMs: number,
 ): Live<HistoriesResponse> {
-  const [look, setLook] = useState<Look | null>(null);
-  const { run } = query;
-  const own = look?.named === named && look.run === run ? look : null;
-  const live = useLive(
-    client,
-    "histories",
-    { ...query, again: own?.at ?? null },
-    pollMs,
-  );
-  const finding = findingOf(named, own, live.data);
-  if (finding === "look") {
-    setLook({ named, run, at: Date.now(), before: live.data });
-  }
-  // Until it is known the list is as good as none: another history would be shown.
-  return finding === "look" || finding === "wait" ? { ...live, data: null } : live;
-}
-
-/** A second look for a history that the list lacked. */
-export interface Look {
-  readonly named: string;
-  readonly run: string;
-  readonly at: number;
-  /** The answer that lacked it. */
-  readonly before: HistoriesResponse | null;
-}
-
-/** What to do about a named history; `own`: the look for this very one, null before it. */
-export function findingOf(
-  named: string,
-  own: Look | null,
-  data: HistoriesResponse | null,
-): "known" | "look" | "wait" | "missing" {
-  if (data === null || named === "" || isListed(data, named)) return "known";
-  if (own === null) return "look";
-  return own.before === data ? "wait" : "missing";
+  const words = { ...query, named: named === "" ? null : named };
+  const live = useLive(client, "histories", words, pollMs);
+  const [asked, setAsked] = useState("");
+  useEffect(() => setAsked(named), [named]);
+  const { data, stale } = live;
+  const waits = stale || asked !== named;
+  const lacks = data !== null && named !== "" && !isListed(data, named);
+  return waits && lacks ? { ...live, data: null } : live;
 }
 
 function isListed({ histories }: HistoriesResponse, id: string): boolean {
@@ -151,7 +126,6 @@ export function useStacks(
   return { stacks, error };
 }
 
-const NO_LINES: ReadonlySet<string> = new Set();
 /** Findings that are still being read are asked for again. */
 const READING_POLL_MS = 1_500;
 

@@ -81,43 +81,40 @@ export function historyNotes(
   byteUnit: ByteUnit,
 ): readonly HistoryNote[] {
   const notes: HistoryNote[] = [];
-  const say = (tone: HistoryNote["tone"], text: string): void => {
-    notes.push({ tone, text });
+  const say = (when: boolean, tone: HistoryNote["tone"], text: string): void => {
+    if (when) notes.push({ tone, text });
   };
-  if (device.numBefore > 0) {
-    const bytes = formatBytes(device.beforeBytes, byteUnit);
-    say(
-      "quiet",
-      `${bytes} in ${formatInteger(device.numBefore)} blocks are from before the first event: when they were allocated is not known, and where only for those still live at the end. The ring of events was full, or recording began later; max_entries keeps more.`,
-    );
-  }
-  if (device.numLost > 0) {
-    say(
-      "warn",
-      `${formatInteger(device.numLost)} frees are of memory that was free already: events in between are missing.`,
-    );
-  }
-  if (Math.abs(device.residualBytes) > 0.02 * Math.max(device.activeBytes, 1)) {
-    say(
-      "quiet",
-      `The blocks drawn add up to ${formatBytes(Math.abs(device.residualBytes), byteUnit)} ${device.residualBytes > 0 ? "less" : "more"} than torch counted: rounding of blocks, and what was lost.`,
-    );
-  }
+  const num = formatInteger;
+  const bytes = (value: number): string => formatBytes(value, byteUnit);
+  const { numBefore, numLost, residualBytes: residual, marks } = device;
+  const [listed, all] = [marks.kind.length, marks.numMarks];
+  say(
+    numBefore > 0,
+    "quiet",
+    `${bytes(device.beforeBytes)} in ${num(numBefore)} blocks are from before the first event: when they were allocated is not known, and where only for those still live at the end. The ring of events was full, or recording began later; max_entries keeps more.`,
+  );
+  say(
+    numLost > 0,
+    "warn",
+    `${num(numLost)} frees are of memory that was free already: events in between are missing.`,
+  );
+  say(
+    Math.abs(residual) > 0.02 * Math.max(device.activeBytes, 1),
+    "quiet",
+    `The blocks drawn add up to ${bytes(Math.abs(residual))} ${residual > 0 ? "less" : "more"} than torch counted: rounding of blocks, and what was lost.`,
+  );
   for (const { what, count } of facts.oddities) {
-    say("warn", `The file holds ${formatInteger(count)} ${what}.`);
+    say(true, "warn", `The file holds ${num(count)} ${what}.`);
   }
-  const { marks } = device;
-  if (marks.numMarks > marks.kind.length) {
-    say(
-      "quiet",
-      `${formatInteger(marks.kind.length)} of ${formatInteger(marks.numMarks)} marks stand for all: errors, and everywhere the longest spans. Zooming in brings those in sight.`,
-    );
-  }
-  if (!facts.hasTensors) {
-    say(
-      "quiet",
-      "Categories are told from the stacks: the recording does not say which tensor lies where.",
-    );
-  }
+  say(
+    all > listed,
+    "quiet",
+    `${num(listed)} of ${num(all)} marks stand for all: errors, and everywhere the longest spans. Zooming in brings those in sight.`,
+  );
+  say(
+    !facts.hasTensors,
+    "quiet",
+    "Categories are told from the stacks: the recording does not say which tensor lies where.",
+  );
   return notes;
 }

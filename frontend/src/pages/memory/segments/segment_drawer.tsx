@@ -80,7 +80,7 @@ export function SegmentDrawer(props: {
       label="The chosen segment"
       title={`${formatBytes(segments.totalBytes[row] ?? 0, byteUnit)} segment`}
       actions={
-        <span class="quiet drawer-name">
+        <span class="quiet drawer-name one-line">
           <code>{addressText(address)}</code> {props.pinned}
         </span>
       }

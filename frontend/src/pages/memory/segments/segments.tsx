@@ -274,17 +274,9 @@ function OfDevice({
       ))}
       {params.life !== null && (
         <BlockDrawer
-          client={client}
-          place={place}
-          life={params.life}
-          moment={at}
-          facts={facts}
-          device={device}
-          stacks={stacks}
+          {...{ view, facts, stacks, at: shownIn, life: params.life, moment: at }}
           litStack={null}
-          theme={theme}
-          byteUnit={byteUnit}
-          onLife={(life) => setParams({ life: life.toString() })}
+          onLife={(life) => setParams({ life: life === null ? null : life.toString() })}
           onMoment={go}
           onStack={(stack) =>
             view.showPage("blocks", {
@@ -307,7 +299,6 @@ function OfDevice({
               Show in Blocks
             </button>
           }
-          close={() => setParams({ life: null })}
         />
       )}
       {params.life === null && params.segment !== null && state !== null && (

@@ -24,6 +24,7 @@ function answer(columns: number): AllocationHoldersResponse {
     column: Uint16Array.from(column),
     slot: Uint16Array.from(slot),
     change: Float64Array.from(change),
+    category: Uint8Array.of(0, 1),
     allocated: new Float64Array(columns).fill(7),
   };
 }

@@ -15,6 +15,8 @@ export class HolderColumns {
   readonly numSlots: number;
   readonly numColumns: number;
   readonly moment: Int32Array;
+  /** By slot but the last; see `Held`. */
+  readonly category: Uint8Array;
   /** Every so many columns: bytes by slot before the column, and its first change. */
   readonly #states: Float64Array;
   readonly #begin: Int32Array;
@@ -22,7 +24,8 @@ export class HolderColumns {
   #highest: Float64Array | null = null;
 
   constructor(answer: AllocationHoldersResponse) {
-    const { stack, moment } = answer;
+    const { stack, moment, category } = answer;
+    this.category = category;
     this.stack = stack;
     this.moment = moment;
     this.numSlots = stack.length;

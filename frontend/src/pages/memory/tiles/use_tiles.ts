@@ -1,41 +1,95 @@
-/** The tiles of the picture as a hook: what is drawn, and what is under way. */
+/** The tiles of a picture of blocks: what is drawn, and who holds what in its columns. */
 
-import { signal, type ReadonlySignal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ReadonlySignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import type { ApiError, Client } from "../../../api/client";
-import type { BlockTile } from "../../../widgets/block_stack/tile";
-import { TileLoader } from "./loader";
-import type { TileSubject } from "./wanted";
+import { useTileLoader, type TileSource } from "../../../api/tiles";
+import type { BlockView } from "../../../widgets/block_stack/picture";
+import { BlockTile, type TileSpan } from "../../../widgets/block_stack/tile";
+import { HolderColumns } from "./holders";
+import {
+  holdersQuery,
+  isSpent,
+  isWhole,
+  shownTiles,
+  tileQuery,
+  wantedTile,
+  type TileSubject,
+} from "./wanted";
 
-export interface Tiles {
-  readonly loader: TileLoader;
+/**
+ * Tiles of parts that are kept, and the runs of all of them: some 50 bytes each, and half
+ * as much again in the worker for the one that is shown.
+ */
+const MOST_KEPT = 5;
+const MOST_RUNS = 150_000;
+
+export interface BlockTiles {
+  /** From the coarsest to the finest. */
   readonly tiles: readonly BlockTile[];
   readonly loading: boolean;
   readonly error: ApiError | null;
+  /** Of each stack in the columns of a tile; null until it is known. */
+  readonly holders: (tile: BlockTile) => HolderColumns | null;
   /** Raised whenever a tile or its holders arrive. */
   readonly version: ReadonlySignal<number>;
+  readonly look: (at: BlockView, settled: boolean) => void;
 }
 
-export function useTiles(client: Client, subject: TileSubject): Tiles {
-  const [, setVersion] = useState(0);
-  const [error, setError] = useState<ApiError | null>(null);
-  const version = useMemo(() => signal(0), []);
-  const loader = useMemo(
-    () =>
-      new TileLoader(client, {
-        onTiles: () => {
-          version.value += 1;
-          setVersion(version.value);
-          setError(null);
-        },
-        onFailure: setError,
-      }),
-    [client, version],
-  );
+export function blockSource(
+  client: Client,
+  subject: TileSubject,
+): TileSource<BlockView, TileSpan, BlockTile> {
+  const { what, place, axis, colour } = subject;
+  return {
+    stamp: JSON.stringify(subject),
+    kin: JSON.stringify([place, axis]),
+    most: MOST_KEPT,
+    wanted: (tiles, at) => wantedTile(tiles, at, axis),
+    keyOf: JSON.stringify,
+    isSpent,
+    ask: async (span, signal) => {
+      const query = tileQuery(subject, span);
+      const picture =
+        what === "allocations"
+          ? await client.get(what, query, signal, false)
+          : (await client.get("segment_timeline", query, signal, false)).picture;
+      return new BlockTile(picture, span, colour);
+    },
+    isWhole,
+    shown: shownTiles,
+    share: (tile) => (isWhole(tile) ? 0 : tile.numRuns / MOST_RUNS),
+    free: (tile) => tile.free(),
+  };
+}
+
+export function useTiles(client: Client, subject: TileSubject): BlockTiles {
   const key = JSON.stringify(subject);
-  const newest = useRef(subject);
-  newest.current = subject;
-  useEffect(() => loader.about(newest.current), [loader, key]);
-  useEffect(() => () => loader.close(), [loader]);
-  return { loader, tiles: loader.tiles, loading: loader.loading, error, version };
+  const source = useMemo(() => blockSource(client, subject), [client, key]);
+  const { loader, version, error } = useTileLoader(source);
+  const known = useMemo(() => new WeakMap<BlockTile, HolderColumns>(), []);
+  // Read, so that whatever arrives is drawn.
+  const tiles = version.value < 0 ? [] : loader.shown;
+  // The picture goes first.
+  const waits = loader.loading || subject.what === "segments";
+  const next = waits ? undefined : tiles.findLast((tile) => !known.has(tile));
+  useEffect(() => {
+    if (next === undefined) return undefined;
+    const abort = new AbortController();
+    const query = holdersQuery(subject, next.span);
+    client.get("allocation_holders", query, abort.signal, false).then(
+      (answer) => {
+        known.set(next, new HolderColumns(answer));
+        version.value += 1;
+      },
+      // The picture says what is wrong; the next look asks again.
+      () => undefined,
+    );
+    return () => abort.abort();
+  }, [client, next]);
+  return {
+    ...{ tiles, loading: loader.loading, error, version },
+    holders: (tile) => known.get(tile) ?? null,
+    look: (at, settled) => loader.look(at, settled),
+  };
 }

@@ -2,8 +2,9 @@
 
 import type { Query } from "../../../api/client";
 import type { AllocationColour } from "../../../api/types.gen";
-import type { SizePx, Viewport } from "../../../render/viewport";
+import type { Viewport } from "../../../render/viewport";
 import type { BlockAxisKind } from "../../../widgets/block_stack/axis";
+import type { BlockView } from "../../../widgets/block_stack/picture";
 import type { BlockTile, TileSpan } from "../../../widgets/block_stack/tile";
 
 /** Half a screen more on either side, so that panning has slack. */
@@ -13,8 +14,8 @@ const LEAST_DENSITY = 0.9;
 const MOST_DENSITY = 2.6;
 /** What is summed up may be this tall, in device px, before it is asked for. */
 const MOST_THIN_PX = 1.8;
-export const MOST_PX = 4_000;
-export const MOST_ROWS = 4_000;
+const MOST_PX = 4_000;
+const MOST_ROWS = 4_000;
 
 /** What all tiles shown together have in common. */
 export interface TileSubject {
@@ -27,20 +28,7 @@ export interface TileSubject {
   readonly colour: AllocationColour;
 }
 
-export interface TileView {
-  readonly view: Viewport;
-  readonly world: Viewport;
-  /** Device px. */
-  readonly size: SizePx;
-}
-
-export interface WantedTile {
-  readonly span: TileSpan;
-  readonly px: number;
-  readonly rows: number;
-}
-
-function covers(tile: BlockTile, { view, world }: TileView, slack: number): boolean {
+function covers(tile: BlockTile, { view, world }: BlockView, slack: number): boolean {
   const extra = slack * (view.x1 - view.x0);
   const left = Math.max(world.x0, view.x0 - extra);
   const right = Math.min(world.x1, view.x1 + extra);
@@ -50,7 +38,7 @@ function covers(tile: BlockTile, { view, world }: TileView, slack: number): bool
 }
 
 /** Whether a tile is fine enough for a view, and not so fine that peaks hide. */
-function isSharp(tile: BlockTile, { view, size }: TileView): boolean {
+function isSharp(tile: BlockTile, { view, size }: BlockView): boolean {
   const perPx = (view.x1 - view.x0) / size.widthPx;
   const perColumn = (tile.high - tile.low) / Math.max(1, tile.numColumns);
   const density = perPx / perColumn;
@@ -61,12 +49,25 @@ function isSharp(tile: BlockTile, { view, size }: TileView): boolean {
   return minBytes * perByte <= MOST_THIN_PX || !rest.some((bytes) => bytes > 0);
 }
 
-/** The tile to show a view with, if there is one. */
-export function bestTile(
+export function isWhole({ span }: BlockTile): boolean {
+  return span.low === null && span.y0 === null;
+}
+
+/** The tile of everything, and over it the one that shows the view best. */
+export function shownTiles(
   tiles: readonly BlockTile[],
-  view: TileView,
-): BlockTile | null {
-  return tiles.findLast((tile) => covers(tile, view, 0) && isSharp(tile, view)) ?? null;
+  at: BlockView,
+  before: readonly BlockTile[],
+): readonly BlockTile[] {
+  const whole = tiles.findLast(isWhole);
+  if (whole === undefined) return before;
+  const best = tiles.findLast((tile) => covers(tile, at, 0) && isSharp(tile, at));
+  // Until a sharp one is there the last one goes on, as long as it shows anything.
+  const last = before.at(-1) ?? whole;
+  const { x0, x1 } = at.view;
+  const goesOn = tiles.includes(last) && last.low < x1 && last.high > x0;
+  const part = best ?? (goesOn ? last : whole);
+  return part === whole ? [whole] : [whole, part];
 }
 
 /** Ends of tiles are whole events, or round times: equal looks ask equal questions. */
@@ -74,15 +75,20 @@ function unitOf({ x0, x1 }: Viewport, axis: BlockAxisKind): number {
   return axis === "event" ? 1 : 10 ** (Math.floor(Math.log10(x1 - x0)) - 3);
 }
 
-/** What to ask for so that a view is sharp; null where it is, with room to pan. */
+/** What to ask for so that a view is sharp; null where it is, with room to pan. Everything first. */
 export function wantedTile(
   tiles: readonly BlockTile[],
-  at: TileView,
+  at: BlockView,
   axis: BlockAxisKind,
-): WantedTile | null {
+): TileSpan | null {
   if (tiles.some((tile) => covers(tile, at, SLACK / 4) && isSharp(tile, at)))
     return null;
   const { view, world, size } = at;
+  if (!tiles.some(isWhole)) {
+    const px = Math.min(MOST_PX, size.widthPx);
+    const rows = Math.min(MOST_ROWS, size.heightPx);
+    return { low: null, high: null, y0: null, y1: null, px, rows };
+  }
   const extra = SLACK * (view.x1 - view.x0);
   const unit = unitOf(view, axis);
   const low = Math.max(world.x0, Math.floor((view.x0 - extra) / unit) * unit);
@@ -95,39 +101,28 @@ export function wantedTile(
   const wide = (high - low) / (view.x1 - view.x0);
   const high_ = tall || y0 === null || y1 === null ? world.y0 : y1 - y0;
   return {
-    span: { low: whole ? null : low, high: whole ? null : high, y0, y1 },
+    ...{ low: whole ? null : low, high: whole ? null : high, y0, y1 },
     px: Math.min(MOST_PX, Math.ceil(size.widthPx * wide)),
     rows: Math.min(MOST_ROWS, Math.ceil((size.heightPx * high_) / height)),
   };
 }
 
 /** Who holds what in a tile: how its blocks are stacked does not matter. */
-export function holdersQuery(
-  { place, axis }: TileSubject,
-  { span, px }: WantedTile,
-): Query {
+export function holdersQuery({ place, axis }: TileSubject, span: TileSpan): Query {
   const [low, high] = axis === "time" ? ["t0", "t1"] : ["e0", "e1"];
-  return { ...place, axis, [low]: span.low, [high]: span.high, px };
+  return { ...place, axis, [low]: span.low, [high]: span.high, px: span.px };
 }
 
-export function tileQuery(subject: TileSubject, wanted: WantedTile): Query {
-  return {
-    ...holdersQuery(subject, wanted),
-    y0: wanted.span.y0,
-    y1: wanted.span.y1,
-    rows: wanted.rows,
-    order: subject.order,
-    colour: subject.colour,
-  };
+export function tileQuery(subject: TileSubject, span: TileSpan): Query {
+  const { order, colour } = subject;
+  const { y0, y1, rows } = span;
+  return { ...holdersQuery(subject, span), y0, y1, rows, order, colour };
 }
 
 /** Whether an answer to what was asked would be of no use by now. */
-export function isOutOfSight({ span }: WantedTile, at: TileView | null): boolean {
-  if (at === null || span.low === null || span.high === null) return false;
-  const { view } = at;
-  const apart = span.high < view.x0 || span.low > view.x1;
-  const width = span.high - span.low;
-  const ratio = (view.x1 - view.x0) / width;
+export function isSpent({ low, high }: TileSpan, { view }: BlockView): boolean {
+  if (low === null || high === null) return false;
+  const ratio = (view.x1 - view.x0) / (high - low);
   // Zoomed far in or out meanwhile: what comes would be thrown away.
-  return apart || ratio > 2 || ratio < 0.1;
+  return high < view.x0 || low > view.x1 || ratio > 2 || ratio < 0.1;
 }

@@ -2,46 +2,54 @@
 
 import { computed, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../../../base/bytes";
-import type { Theme } from "../../../../base/tokens";
-import { FRAME_CHOICES, type CallStacks } from "../../../../model/stacks/call_stacks";
+import { formatBytes, formatBytesExact } from "../../../../base/bytes";
+import {
+  FRAME_CHOICES,
+  FRAME_WORDS,
+  type CallStacks,
+} from "../../../../model/stacks/call_stacks";
 import { frameTotals } from "../../../../model/stacks/flame_sides";
 import { atMoment } from "../../../../widgets/block_stack/axis";
 import { Flame } from "../../../../widgets/flame/flame";
 import { foundBytes, zoomedNode } from "../../../../widgets/flame/layout";
 import type { FlameData } from "../../../../widgets/flame/types";
-import { RowTable, type RowColumn } from "../../../../widgets/row_table/row_table";
-import { barOf, bytesCell, numberColumn } from "../../../../widgets/row_table/columns";
+import {
+  barOf,
+  bytesCell,
+  numberColumn,
+  textColumn,
+} from "../../../../widgets/row_table/columns";
+import { RowTable } from "../../../../widgets/row_table/row_table";
 import { useSort } from "../../../../widgets/row_table/use_sort";
 import { Segmented } from "../../../shared/controls/choices";
-import type { Flames, Held } from "../state/held";
-import type { AllocationsParams, FlameMode } from "../state/params";
+import { FLAMES, keysOf } from "../state";
+import type { Blocks } from "../use_blocks";
+import { Flames } from "./flames";
+import type { Held } from "./held";
 
-import { FRAME_WORDS } from "../../../../model/stacks/call_stacks";
-import { MODE_WORDS } from "../words";
-
-const MODES: readonly FlameMode[] = ["tree", "sandwich", "difference"];
+const HEIGHT_PX = 320;
 const SIDES_GAP_PX = 28;
 
-export interface FlamePanelProps {
-  readonly held: ReadonlySignal<Held | null>;
-  /** What was live at the marked moment; null while it is not marked or not known. */
-  readonly before: Held | null;
+interface PartProps {
+  readonly of: Blocks;
   readonly stacks: CallStacks;
   readonly flames: Flames;
-  /** By frame: 1 where it was searched for; null: nothing was. */
-  readonly found: Uint8Array | null;
-  readonly params: AllocationsParams;
-  readonly setParams: (changes: Readonly<Record<string, string | null>>) => void;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-  readonly heightPx: number;
 }
 
-export function FlamePanel(props: FlamePanelProps) {
-  const { params, setParams, held, flames, before, stacks } = props;
+export function FlamePanel(props: {
+  readonly of: Blocks;
+  readonly stacks: CallStacks;
+  /** What was live at the marked moment; null while it is not marked or not known. */
+  readonly before: Held | null;
+}) {
+  const { of, stacks, before } = props;
+  const { state, actions, held, search, colours } = of;
+  const { flame: mode, frames } = state;
   const [zoom, setZoom] = useState<readonly number[]>([]);
-  const mode = params.flame;
+  const flames = useMemo(
+    () => new Flames(stacks, frames, colours),
+    [stacks, frames, colours],
+  );
   const data = useMemo(
     () =>
       computed<FlameData | null>(() => {
@@ -52,217 +60,198 @@ export function FlamePanel(props: FlamePanelProps) {
       }),
     [held, flames, mode, before],
   );
-  const chooseFrame = (frame: number | null): void =>
-    setParams({
-      frame: frame === null ? null : frame.toString(),
-      flame: "sandwich",
-    });
+  const zooms = mode !== "sandwich";
   return (
     <section class="flame-panel" aria-label="Live bytes by stack">
       <div class="panel-head">
         <h2>Live bytes by stack</h2>
         <Segmented
           label="How stacks are shown"
-          options={MODES}
+          options={keysOf(FLAMES)}
           chosen={mode}
-          words={(one) => MODE_WORDS[one]}
-          onChoose={(one) => {
+          words={(one) => FLAMES[one]}
+          onChoose={(flame) => {
             setZoom([]);
-            setParams({ flame: one === "tree" ? null : one });
+            actions.set({ flame });
           }}
         />
         <Segmented
           label="Which frames are shown"
           options={FRAME_CHOICES}
-          chosen={params.frames}
+          chosen={frames}
           words={(one) => FRAME_WORDS[one]}
           onChoose={(one) => {
             setZoom([]);
-            setParams({ frames: one === "python" ? null : one });
+            actions.set({ frames: one });
           }}
         />
-        {zoom.length > 0 && mode !== "sandwich" && (
+        {zoom.length > 0 && zooms && (
           <button type="button" class="text-button" onClick={() => setZoom([])}>
             Show all
           </button>
         )}
-        {mode !== "sandwich" && props.found !== null && (
-          <Found
+        {zooms && search.frames !== null && (
+          <Bytes
+            of={of}
+            words="found "
             data={data}
-            found={props.found}
-            zoom={zoom}
-            byteUnit={props.byteUnit}
+            bytesOf={(shown) => {
+              const root = zoomedNode(shown.tree, zoom);
+              return foundBytes(shown, search.frames ?? new Uint8Array(), root);
+            }}
           />
         )}
       </div>
-      {mode === "difference" && before === null ? (
+      {mode === "sandwich" ? (
+        <Sandwich {...{ of, stacks, flames }} />
+      ) : mode === "difference" && before === null ? (
         <p class="quiet flame-hint">
-          {params.mark === null
+          {state.mark === null
             ? "Mark a moment to compare with: M marks the one at the cursor."
             : "Asking what was live at the marked moment…"}
         </p>
-      ) : mode === "sandwich" ? (
-        <Sandwich {...props} onFrame={chooseFrame} />
       ) : (
         <Flame
+          {...flameProps(of, stacks)}
           label={
             mode === "tree"
               ? "Flamegraph of live bytes by stack"
               : "Flamegraph of the difference between two moments"
           }
           data={data}
-          stacks={stacks}
-          found={props.found}
           zoom={zoom}
           onZoom={setZoom}
-          onFrame={chooseFrame}
-          theme={props.theme}
-          byteUnit={props.byteUnit}
-          heightPx={props.heightPx}
+          heightPx={HEIGHT_PX}
         />
       )}
       {mode === "difference" && before !== null && (
         <p class="quiet flame-key">
-          <span class="flame-key-less" /> less than {atMoment(before.moment)}
-          <span class="flame-key-more" /> more; boxes are as wide as the larger of the
-          two
+          <span class="swatch" style={{ background: "#1f6fc4" }} />
+          less than {atMoment(before.moment)}{" "}
+          <span class="swatch" style={{ background: "#c8600a" }} />
+          more; boxes are as wide as the larger of the two
         </p>
       )}
     </section>
   );
 }
 
-/** How much of what is shown was searched for. */
-function Found(props: {
+function flameProps({ actions, search, view }: Blocks, stacks: CallStacks) {
+  return {
+    stacks,
+    found: search.frames,
+    onFrame: (frame: number) => actions.set({ frame, flame: "sandwich" }),
+    theme: view.theme,
+    byteUnit: view.byteUnit,
+  };
+}
+
+/** Some bytes of what is shown; drawn by itself while the pointer moves. */
+function Bytes(props: {
+  readonly of: Blocks;
+  readonly words?: string;
   readonly data: ReadonlySignal<FlameData | null>;
-  readonly found: Uint8Array;
-  readonly zoom: readonly number[];
-  readonly byteUnit: ByteUnit;
+  readonly bytesOf: (data: FlameData) => number;
 }) {
-  const data = props.data.value;
+  const { value: data } = props.data;
   if (data === null) return null;
-  const root = zoomedNode(data.tree, props.zoom);
-  const bytes = foundBytes(data, props.found, root);
+  const bytes = props.bytesOf(data);
   return (
     <span class="quiet" title={formatBytesExact(bytes)}>
-      found {formatBytes(bytes, props.byteUnit)}
+      {props.words}
+      {formatBytes(bytes, props.of.view.byteUnit)}
     </span>
   );
 }
 
-function Sandwich(
-  props: FlamePanelProps & { readonly onFrame: (frame: number | null) => void },
-) {
-  const { params, held, flames, stacks, heightPx, byteUnit } = props;
-  const { frame } = params;
-  const [callersZoom, setCallersZoom] = useState<readonly number[]>([]);
-  const [calleesZoom, setCalleesZoom] = useState<readonly number[]>([]);
-  const sides = useMemo(
-    () =>
-      computed(() => {
-        const now = held.value;
-        return now === null || frame === null ? null : flames.sandwich(now, frame);
-      }),
-    [held, flames, frame],
+function Sandwich(props: PartProps) {
+  const { of, stacks, flames } = props;
+  const { held } = of;
+  const { frame } = of.state;
+  const [zooms, setZooms] = useState<Readonly<Record<string, readonly number[]>>>({});
+  const sides = useMemo(() => {
+    const side = (which: "callers" | "callees") =>
+      computed(() =>
+        held.value === null || frame === null
+          ? null
+          : flames.side(held.value, frame, which),
+      );
+    return { callers: side("callers"), callees: side("callees") };
+  }, [held, flames, frame]);
+  if (frame === null || frame >= stacks.numFrames) return <FrameList {...props} />;
+  const drawn = (which: "callers" | "callees", label: string) => (
+    <Flame
+      {...flameProps(of, stacks)}
+      label={label}
+      data={sides[which]}
+      hideRoot
+      upwards={which === "callers"}
+      zoom={zooms[which] ?? []}
+      onZoom={(zoom) => setZooms({ ...zooms, [which]: zoom })}
+      heightPx={(HEIGHT_PX - SIDES_GAP_PX) / 2}
+    />
   );
-  const callers = useMemo(() => computed(() => sides.value?.callers ?? null), [sides]);
-  const callees = useMemo(() => computed(() => sides.value?.callees ?? null), [sides]);
-  if (frame === null || frame >= stacks.numFrames) {
-    return <FrameList {...props} />;
-  }
-  const sideProps = {
-    stacks,
-    found: props.found,
-    hideRoot: true,
-    onFrame: props.onFrame,
-    theme: props.theme,
-    byteUnit,
-    heightPx: (heightPx - SIDES_GAP_PX) / 2,
-  } as const;
   return (
     <div class="flame-sides">
-      <Flame
-        {...sideProps}
-        label="What calls the frame"
-        data={callers}
-        upwards
-        zoom={callersZoom}
-        onZoom={setCallersZoom}
-      />
-      <p class="flame-frame" style={{ height: `${SIDES_GAP_PX}px` }}>
+      {drawn("callers", "What calls the frame")}
+      <p class="flame-key" style={{ height: `${SIDES_GAP_PX}px` }}>
         <span class="quiet">callers above, callees below of</span>
-        <b>{stacks.frameLabel(frame)}</b>
-        <FrameBytes data={callees} byteUnit={byteUnit} />
-        <button type="button" class="text-button" onClick={() => props.onFrame(null)}>
+        <b class="one-line">{stacks.frameLabel(frame)}</b>
+        <Bytes of={of} data={sides.callees} bytesOf={({ values }) => values[0] ?? 0} />
+        <button
+          type="button"
+          class="text-button"
+          onClick={() => of.actions.set({ frame: null })}
+        >
           Choose another
         </button>
       </p>
-      <Flame
-        {...sideProps}
-        label="What the frame calls"
-        data={callees}
-        zoom={calleesZoom}
-        onZoom={setCalleesZoom}
-      />
+      {drawn("callees", "What the frame calls")}
     </div>
-  );
-}
-
-function FrameBytes(props: {
-  readonly data: ReadonlySignal<FlameData | null>;
-  readonly byteUnit: ByteUnit;
-}) {
-  const bytes = props.data.value?.values[0] ?? 0;
-  return (
-    <span title={formatBytesExact(bytes)}>{formatBytes(bytes, props.byteUnit)}</span>
   );
 }
 
 const BY_TOTAL = { key: "total", descending: true };
 
 /** All frames with what they hold, to choose one of them. */
-function FrameList(
-  props: FlamePanelProps & { readonly onFrame: (frame: number | null) => void },
-) {
-  const { held, flames, stacks, byteUnit, found } = props;
+function FrameList({ of, stacks, flames }: PartProps) {
+  const { byteUnit } = of.view;
+  const { frames: found } = of.search;
+  const { value: now } = of.held;
   const [word, setWord] = useState<string | null>(null);
-  const now = held.value;
   const totals = useMemo(() => {
     if (now === null) return [];
-    const all = frameTotals(flames.paths(now), now.bytes);
-    return all.filter(
+    return frameTotals(flames.paths(now), now.bytes).filter(
       ({ frame }) => frame >= 0 && (found === null || found[frame] === 1),
     );
   }, [now, flames, found]);
-  const columns = useMemo((): readonly RowColumn[] => {
+  const columns = useMemo(() => {
     const most = totals[0]?.totalBytes ?? 0;
-    const bytes = (value: number) => ({
-      ...bytesCell(value, byteUnit),
-      bar: barOf(value, most, "var(--link)"),
-    });
-    const own = totals.map(({ selfBytes }) => selfBytes);
-    const all = totals.map(({ totalBytes }) => totalBytes);
+    const column = (
+      key: "totalBytes" | "selfBytes",
+      word: string,
+      title: string,
+      hint: string,
+    ) => {
+      const values = totals.map((one) => one[key]);
+      const cell = (value: number) => ({
+        ...bytesCell(value, byteUnit),
+        bar: barOf(value, most, "var(--link)"),
+      });
+      return numberColumn(word, title, "84px", values, cell, hint);
+    };
+    const names = totals.map(({ frame }) => stacks.frameLabel(frame));
     return [
-      numberColumn(
-        "total",
-        "Total",
-        "84px",
-        all,
-        bytes,
-        "Of all stacks that hold the frame",
-      ),
-      numberColumn("self", "Self", "84px", own, bytes, "Of stacks that end in it"),
-      {
-        key: "frame",
-        title: "Frame; click for its callers and callees",
-        numeric: false,
-        width: "minmax(120px, 1fr)",
-        cell: (row) => {
-          const frame = totals[row]?.frame ?? -1;
-          const { filename, line } = stacks.frame(frame);
-          return { text: stacks.frameLabel(frame), title: `${filename}:${line}` };
+      column("totalBytes", "total", "Total", "Of all stacks that hold the frame"),
+      column("selfBytes", "self", "Self", "Of stacks that end in it"),
+      textColumn(
+        ...(["frame", "Frame; click for its callers and callees"] as const),
+        ...(["minmax(120px, 1fr)", names, undefined] as const),
+        (text, row) => {
+          const { filename, line } = stacks.frame(totals[row]?.frame ?? -1);
+          return { text, title: `${filename}:${line}` };
         },
-      },
+      ),
     ];
   }, [totals, stacks, byteUnit]);
   const sorted = useSort(columns, totals.length, BY_TOTAL, word ?? undefined, setWord);
@@ -272,9 +261,9 @@ function FrameList(
       columns={columns}
       {...sorted}
       selected={null}
-      onSelect={(row) => props.onFrame(totals[row]?.frame ?? null)}
+      onSelect={(row) => of.actions.set({ frame: totals[row]?.frame ?? null })}
       empty="No frame is found."
-      heightPx={props.heightPx}
+      heightPx={HEIGHT_PX}
       steady
     />
   );

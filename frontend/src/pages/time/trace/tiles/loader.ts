@@ -1,24 +1,18 @@
-/**
- * Which tiles of the timeline are asked for, and when: everything in sight coarsely
- * first, then sharply what is looked at. One request at a time, always for the newest
- * look; tiles are kept for the way back.
- */
+/** The tiles of the timeline: everything in sight coarsely first, then sharply. */
 
+import { useMemo } from "preact/hooks";
+import type { Client, Query } from "../../../../api/client";
 import {
-  isAbort,
-  type ApiError,
-  type Client,
-  type Query,
-} from "../../../../api/client";
+  useTileLoader,
+  type TileLoader,
+  type Tiles,
+  type TileSource,
+} from "../../../../api/tiles";
 import { type Layout, type Row, rowsBetween, tracksQuery } from "../plot/layout";
 import { absolute } from "../state/params";
 import { TraceTile } from "./tile";
-import { useSignal, type ReadonlySignal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
 
 const MOST_KEPT = 8;
-const PAUSE_MS = 120;
-const RETRY_MS = 1_500;
 /** Half a window more on either side, so that panning has slack. */
 const SLACK = 0.5;
 const MOST_PX = 8_000;
@@ -151,161 +145,7 @@ export function tileQuery(run: string, base: bigint, wanted: WantedTile): Query 
   };
 }
 
-export interface TraceLoaderEvents {
-  readonly onTiles: () => void;
-  readonly onFailure: (error: ApiError | null) => void;
-}
-
-export class TraceLoader {
-  readonly #client: Client;
-  readonly #run: string;
-  readonly #events: TraceLoaderEvents;
-  #tiles: TraceTile[] = [];
-  #asked = new Set<string>();
-  #world: World | null = null;
-  #layout: Layout | null = null;
-  #look: Look | null = null;
-  #stamp = "";
-  #flight: { readonly wanted: WantedTile; readonly abort: AbortController } | null =
-    null;
-  #begun = 0;
-  #timer: number | null = null;
-
-  constructor(client: Client, run: string, events: TraceLoaderEvents) {
-    this.#client = client;
-    this.#run = run;
-    this.#events = events;
-  }
-
-  get loading(): boolean {
-    return this.#flight !== null;
-  }
-
-  /** What there is: another `stamp` means that older tiles no longer hold. */
-  about(world: World, layout: Layout, stamp: string): void {
-    if (stamp !== this.#stamp) {
-      this.#flight?.abort.abort();
-      this.#flight = null;
-      this.#asked.clear();
-      this.#tiles = [];
-      this.#stamp = stamp;
-    }
-    const isOther = layout !== this.#layout;
-    this.#world = world;
-    this.#layout = layout;
-    this.#next(true);
-    // Tiles that are there already may be shown for it.
-    if (isOther) this.#events.onTiles();
-  }
-
-  look(look: Look, settled: boolean): void {
-    this.#look = look;
-    this.#next(settled);
-  }
-
-  /** Coarse before fine. */
-  get shown(): readonly TraceTile[] {
-    if (this.#look === null || this.#layout === null || this.#world === null) return [];
-    return shownTiles(this.#tiles, this.#look, this.#layout, this.#world);
-  }
-
-  /** A tile of the whole time, of whatever tracks. */
-  get whole(): TraceTile | null {
-    const world = this.#world;
-    if (world === null) return null;
-    return (
-      this.#tiles.findLast((tile) => spans(tile, world.lowNs, world.highNs)) ?? null
-    );
-  }
-
-  close(): void {
-    this.#flight?.abort.abort();
-    this.#flight = null;
-    if (this.#timer !== null) window.clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#world = null;
-  }
-
-  #next(settled: boolean): void {
-    const [look, layout, world] = [this.#look, this.#layout, this.#world];
-    if (look === null || layout === null || world === null) return;
-    const wanted = wantedTile(this.#tiles, look, layout, world);
-    if (wanted === null) return;
-    const query = tileQuery(this.#run, world.base, wanted);
-    const key = JSON.stringify(query);
-    // What came may be coarser than hoped for; asking again brings the same.
-    if (this.#asked.has(key)) return;
-    if (this.#flight !== null) {
-      const { lowNs, highNs } = this.#flight.wanted;
-      const apart = highNs < look.lowNs || lowNs > look.highNs;
-      const isWhole = lowNs <= world.lowNs && highNs >= world.highNs;
-      if (!apart || isWhole) return;
-      this.#flight.abort.abort();
-      this.#flight = null;
-    }
-    const pause = this.#begun + PAUSE_MS - performance.now();
-    if (!settled && pause > 0) {
-      this.#later(pause);
-      return;
-    }
-    this.#ask(wanted, query, key, world.base);
-  }
-
-  #later(delayMs: number): void {
-    this.#timer ??= window.setTimeout(() => {
-      this.#timer = null;
-      this.#next(true);
-    }, delayMs);
-  }
-
-  #ask(wanted: WantedTile, query: Query, key: string, base: bigint): void {
-    const abort = new AbortController();
-    const flight = { wanted, abort };
-    this.#flight = flight;
-    this.#begun = performance.now();
-    this.#events.onTiles();
-    this.#client.get("trace_slices", query, abort.signal, false).then(
-      (answer) => {
-        if (this.#flight !== flight) return;
-        this.#flight = null;
-        this.#asked.add(key);
-        const tracks = new Set(wanted.rows.map(({ trackKey }) => trackKey));
-        this.#keep(new TraceTile(answer, base, wanted.highNs, tracks), key);
-        this.#events.onFailure(null);
-        this.#events.onTiles();
-        this.#next(true);
-      },
-      (error: unknown) => {
-        if (this.#flight !== flight) return;
-        this.#flight = null;
-        if (isAbort(error)) return;
-        this.#events.onFailure(error as ApiError);
-        this.#later(RETRY_MS);
-      },
-    );
-  }
-
-  #keep(tile: TraceTile, key: string): void {
-    this.#tiles.push(tile);
-    this.#keys.set(tile, key);
-    while (this.#tiles.length > MOST_KEPT) {
-      // The newest one of everything stays.
-      const whole = this.whole;
-      const oldest = this.#tiles.find((one) => one !== whole);
-      if (oldest === undefined) return;
-      this.#tiles = this.#tiles.filter((one) => one !== oldest);
-      this.#asked.delete(this.#keys.get(oldest) ?? "");
-    }
-  }
-
-  readonly #keys = new WeakMap<TraceTile, string>();
-}
-
-export interface TraceTiles {
-  readonly loader: TraceLoader;
-  readonly version: ReadonlySignal<number>;
-  readonly error: ApiError | null;
-}
+export type TraceLoader = TileLoader<Look, WantedTile, TraceTile>;
 
 /** `stamp` names what the tiles are of: another one throws them away. */
 export function useTraceTiles(
@@ -314,20 +154,27 @@ export function useTraceTiles(
   world: World,
   layout: Layout,
   stamp: string,
-): TraceTiles {
-  const version = useSignal(0);
-  const [error, setError] = useState<ApiError | null>(null);
-  const loader = useMemo(
-    () =>
-      new TraceLoader(client, run, {
-        onTiles: () => {
-          version.value += 1;
-        },
-        onFailure: setError,
-      }),
-    [client, run, version],
-  );
-  useEffect(() => loader.about(world, layout, stamp), [loader, world, layout, stamp]);
-  useEffect(() => () => loader.close(), [loader]);
-  return { loader, version, error };
+): Tiles<Look, WantedTile, TraceTile> {
+  const source = useMemo((): TileSource<Look, WantedTile, TraceTile> => {
+    const query = (wanted: WantedTile): Query => tileQuery(run, world.base, wanted);
+    return {
+      stamp: `${run} ${stamp}`,
+      most: MOST_KEPT,
+      wanted: (tiles, look) => wantedTile(tiles, look, layout, world),
+      keyOf: (wanted) => JSON.stringify(query(wanted)),
+      isSpent: ({ lowNs, highNs }, look) => {
+        const apart = highNs < look.lowNs || lowNs > look.highNs;
+        return apart && (lowNs > world.lowNs || highNs < world.highNs);
+      },
+      ask: async (wanted, signal) => {
+        const asked = query(wanted);
+        const answer = await client.get("trace_slices", asked, signal, false);
+        const tracks = new Set(wanted.rows.map(({ trackKey }) => trackKey));
+        return new TraceTile(answer, world.base, wanted.highNs, tracks);
+      },
+      isWhole: (tile) => spans(tile, world.lowNs, world.highNs),
+      shown: (tiles, look) => shownTiles(tiles, look, layout, world),
+    };
+  }, [client, run, world, layout, stamp]);
+  return useTileLoader(source);
 }

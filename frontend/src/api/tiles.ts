@@ -1,0 +1,217 @@
+/**
+ * Pictures that come in parts: which are asked for, when, and which are kept. One request
+ * at a time, always for the newest look; one whose answer would be of no use by now is
+ * given up. Tiles are kept for the way back.
+ */
+
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { isAbort, type ApiError } from "./client";
+
+/** While a gesture goes on, requests begin at most this often. */
+const PAUSE_MS = 180;
+/** After a failure the next request waits. */
+const RETRY_MS = 1_000;
+/** By then nothing on the page shows a tile that is not kept. */
+const FREED_AFTER_MS = 600;
+
+/** What the tiles of a picture are, and which of them a look needs. */
+export interface TileSource<Look, Wanted, Tile extends object> {
+  /** Tiles of another stamp are of no use. */
+  readonly stamp: string;
+  /** What was shown stays until the first tile of the next picture of the same kin. */
+  readonly kin?: string;
+  /** What to ask for next; null where all is there. */
+  readonly wanted: (tiles: readonly Tile[], look: Look) => Wanted | null;
+  /** What came may be coarser than hoped for; asking the same again brings the same. */
+  readonly keyOf: (wanted: Wanted) => string;
+  /** Whether an answer would be of no use by now. */
+  readonly isSpent: (wanted: Wanted, look: Look) => boolean;
+  readonly ask: (wanted: Wanted, signal: AbortSignal) => Promise<Tile>;
+  /** Of everything: the newest one is always kept. */
+  readonly isWhole: (tile: Tile) => boolean;
+  /** Those to show, coarse before fine; `before`: what was shown last. */
+  readonly shown: (
+    tiles: readonly Tile[],
+    look: Look,
+    before: readonly Tile[],
+  ) => readonly Tile[];
+  /** Tiles that are kept, besides that of everything. */
+  readonly most: number;
+  /** How much of what may be kept a tile is; 1 is all. */
+  readonly share?: (tile: Tile) => number;
+  /** Gives the memory of a tile back that nothing shows. */
+  readonly free?: (tile: Tile) => void;
+}
+
+export interface TileEvents {
+  /** Tiles, or what is under way, have changed. */
+  readonly onTiles: () => void;
+  /** null: it went well again. */
+  readonly onFailure: (error: ApiError | null) => void;
+}
+
+export class TileLoader<Look, Wanted, Tile extends object> {
+  #source: TileSource<Look, Wanted, Tile> | null = null;
+  #look: Look | null = null;
+  #tiles: readonly Tile[] = [];
+  #shown: readonly Tile[] = [];
+  readonly #keys = new WeakMap<Tile, string>();
+  readonly #alive = new Set<Tile>();
+  #flight: { readonly wanted: Wanted; readonly abort: AbortController } | null = null;
+  #begun = Number.NEGATIVE_INFINITY;
+  #timer: number | null = null;
+  #failed = false;
+
+  constructor(private readonly events: TileEvents) {}
+
+  get loading(): boolean {
+    return this.#flight !== null;
+  }
+
+  /** Coarse before fine; the same array for as long as they are the same. */
+  get shown(): readonly Tile[] {
+    if (this.#source === null || this.#look === null) return this.#shown;
+    const next = this.#source.shown(this.#tiles, this.#look, this.#shown);
+    const same =
+      next.length === this.#shown.length &&
+      next.every((tile, i) => tile === this.#shown[i]);
+    if (!same) this.#shown = next;
+    return this.#shown;
+  }
+
+  /** The newest tile of everything. */
+  get whole(): Tile | null {
+    return this.#tiles.findLast((tile) => this.#source?.isWhole(tile)) ?? null;
+  }
+
+  /** Another picture. */
+  about(source: TileSource<Look, Wanted, Tile>): void {
+    const before = this.#source;
+    if (before === source) return;
+    this.#source = source;
+    if (before?.stamp !== source.stamp) {
+      this.#drop();
+      this.#tiles = [];
+      if (source.kin === undefined || source.kin !== before?.kin) this.#shown = [];
+    }
+    this.#next(true);
+    this.events.onTiles();
+  }
+
+  /** What is looked at; `settled` once nothing moves. */
+  look(look: Look, settled: boolean): void {
+    const before = this.#shown;
+    this.#look = look;
+    this.#next(settled);
+    if (this.shown !== before) this.events.onTiles();
+  }
+
+  close(): void {
+    this.#drop();
+    if (this.#timer !== null) window.clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#source = null;
+  }
+
+  #drop(): void {
+    this.#flight?.abort.abort();
+    this.#flight = null;
+  }
+
+  #next(settled: boolean): void {
+    const [source, look] = [this.#source, this.#look];
+    if (source === null || look === null || this.#failed) return;
+    const wanted = source.wanted(this.#tiles, look);
+    if (wanted === null) return;
+    const key = source.keyOf(wanted);
+    if (this.#tiles.some((tile) => this.#keys.get(tile) === key)) return;
+    if (this.#flight !== null) {
+      if (!source.isSpent(this.#flight.wanted, look)) return;
+      this.#drop();
+    }
+    const pause = this.#begun + PAUSE_MS - performance.now();
+    if (!settled && pause > 0) this.#later(pause);
+    else this.#ask(source, wanted, key);
+  }
+
+  #later(delayMs: number): void {
+    this.#timer ??= window.setTimeout(() => {
+      this.#timer = null;
+      this.#failed = false;
+      this.#next(true);
+    }, delayMs);
+  }
+
+  #ask(source: TileSource<Look, Wanted, Tile>, wanted: Wanted, key: string): void {
+    const flight = { wanted, abort: new AbortController() };
+    this.#flight = flight;
+    this.#begun = performance.now();
+    this.events.onTiles();
+    source.ask(wanted, flight.abort.signal).then(
+      (tile) => {
+        if (this.#flight !== flight) return;
+        this.#flight = null;
+        this.#keys.set(tile, key);
+        this.#keep(source, tile);
+        this.events.onFailure(null);
+        this.events.onTiles();
+        this.#next(true);
+      },
+      (error: unknown) => {
+        if (this.#flight !== flight) return;
+        this.#flight = null;
+        if (isAbort(error)) return;
+        this.#failed = true;
+        this.events.onFailure(error as ApiError);
+        this.#later(RETRY_MS);
+      },
+    );
+  }
+
+  #keep(source: TileSource<Look, Wanted, Tile>, tile: Tile): void {
+    this.#tiles = [...this.#tiles, tile];
+    const { whole } = this;
+    let share = 0;
+    const newestFirst = [...this.#tiles].reverse().filter((one, i) => {
+      share += source.share?.(one) ?? 0;
+      // The newest is kept whatever its size: it is what is looked at.
+      return i === 0 || one === whole || (i < source.most && share <= 1);
+    });
+    this.#tiles = newestFirst.reverse();
+    const { free } = source;
+    if (free === undefined) return;
+    const used = new Set([...this.#tiles, ...this.shown]);
+    this.#alive.add(tile);
+    for (const one of this.#alive) {
+      if (used.has(one)) continue;
+      this.#alive.delete(one);
+      window.setTimeout(() => {
+        if (this.#source !== null) free(one);
+      }, FREED_AFTER_MS);
+    }
+  }
+}
+
+export interface Tiles<Look, Wanted, Tile extends object> {
+  readonly loader: TileLoader<Look, Wanted, Tile>;
+  /** Raised whenever `loader` has something else. */
+  readonly version: Signal<number>;
+  readonly error: ApiError | null;
+}
+
+export function useTileLoader<Look, Wanted, Tile extends object>(
+  source: TileSource<Look, Wanted, Tile>,
+): Tiles<Look, Wanted, Tile> {
+  const version = useSignal(0);
+  const [error, setError] = useState<ApiError | null>(null);
+  const loader = useMemo(() => {
+    const onTiles = (): void => {
+      version.value += 1;
+    };
+    return new TileLoader<Look, Wanted, Tile>({ onTiles, onFailure: setError });
+  }, [version]);
+  useEffect(() => loader.about(source), [loader, source]);
+  useEffect(() => () => loader.close(), [loader]);
+  return { loader, version, error };
+}

@@ -1,0 +1,161 @@
+/** What Blocks can do by button, key, palette and the shell's export menu. */
+
+import { commandsOf, type Command } from "../../../base/commands";
+import { panStep, zoomStep } from "../../../render/gestures";
+import type { BlockController } from "../../../widgets/block_stack/controller";
+import { nextMark, type DrawnMarks } from "../../../widgets/block_stack/marks";
+import { exportCommands } from "../../../widgets/export/export_commands";
+import { ALL_FORMATS, type ExportSource } from "../../../widgets/export/source";
+import { writeState } from "../../shared/page_state";
+import type { ViewProps } from "../../shared/view_props";
+import { momentWords, peakOf, type MomentPlace } from "../history/moment";
+import { SAME_RUN } from "../history/params";
+import { STACK_FILES, type StackFile } from "./held/files";
+import { BLOCKS, type BlocksState } from "./state";
+
+export interface ActionsOf {
+  readonly view: Pick<ViewProps, "say" | "setParams" | "showPage">;
+  readonly state: BlocksState;
+  readonly at: MomentPlace;
+  readonly controller: BlockController | null;
+  readonly marks: DrawnMarks;
+  /** The moment that is shown while nothing points. */
+  readonly anchor: number;
+}
+
+export type BlockActions = ReturnType<typeof blockActions>;
+
+/** What buttons and keys do to the moment. */
+export function blockActions(of: ActionsOf) {
+  const { view, state, at, controller, marks, anchor } = of;
+  const set = (changes: Partial<BlocksState>): void =>
+    view.setParams(writeState(BLOCKS, changes));
+  const pin = (moment: number): void => {
+    view.setParams(momentWords(moment, at));
+    controller?.reveal(moment);
+    // What is pinned now is what the next key starts from.
+    controller?.clearCursor();
+  };
+  const goTo = (moment: number | null | undefined, none: string): void => {
+    if (moment === null || moment === undefined) view.say(none);
+    else pin(moment);
+  };
+  /** Under the pointer, else the anchor. */
+  const shown = (): number => controller?.hovered.peek()?.moment ?? anchor;
+  const ooms = marks.points.filter(({ kind }) => kind === "oom");
+  return {
+    set,
+    pin,
+    shown,
+    hasOom: ooms.length > 0,
+    toPeak: () => goTo(peakOf(at.device)?.moment, "This history has no peak"),
+    toOom: () => {
+      const next = ooms.find(({ moment }) => moment > (state.moment ?? -2)) ?? ooms[0];
+      goTo(next?.moment, "No out-of-memory error is in this history");
+    },
+    toMark: (side: -1 | 1) =>
+      goTo(
+        nextMark(marks, shown(), side),
+        side > 0 ? "No later mark" : "No earlier mark",
+      ),
+    /** This moment against the marked one, or another history. */
+    compare: () => {
+      const { history, device } = at;
+      const marked = state.mark !== null;
+      view.showPage("compare", {
+        part: null,
+        ...momentWords(shown(), at),
+        a_run: SAME_RUN,
+        a_history: marked ? history : null,
+        a_device: marked ? device.device.toString() : null,
+        a_moment: state.mark?.toString() ?? null,
+      });
+    },
+    mark: () => {
+      const again = shown() === state.mark;
+      set({ mark: again ? null : shown(), flame: again ? "tree" : "difference" });
+    },
+    /** Let go of something: what was chosen last goes first. */
+    clear: () => {
+      if (state.life !== null) set({ life: null });
+      else if (state.range !== null) set({ range: null });
+      else if (state.stack !== null) set({ stack: null });
+      else if (state.only !== "") set({ only: "" });
+      else if (state.find !== "") set({ find: "" });
+      else if (state.moment !== null) set({ moment: null });
+      else if (state.mark !== null) set({ mark: null, flame: "tree" });
+      controller?.clearCursor();
+    },
+  };
+}
+
+export function blockCommands(
+  { controller, view: { say } }: Pick<ActionsOf, "controller" | "view">,
+  actions: BlockActions,
+  source: ExportSource | null,
+  files: readonly StackFile[],
+): readonly Command[] {
+  const view = (move: (of: BlockController) => void) => () => {
+    if (controller !== null) move(controller);
+  };
+  const zoom = (axes: "x" | "y", sign: number) =>
+    view((of) => of.setView(zoomStep(of.view, of.limits, sign, axes)));
+  const pan = (sign: number) =>
+    view((of) => of.setView(panStep(of.view, of.limits, sign)));
+  const step = (by: number) => view((of) => of.step(by));
+  const save = (id: string) => () => {
+    const file = files.find((one) => one.id === id);
+    if (file === undefined) say("Nothing is known of what is live yet");
+    else file.run();
+  };
+  const { toMark } = actions;
+  return [
+    ...commandsOf("blocks", "Blocks", [
+      ["find", "Find blocks", findBlocks, "/"],
+      ["in", "Zoom in", zoom("x", -1), "w"],
+      ["out", "Zoom out", zoom("x", 1), "s"],
+      ["taller", "Zoom in on the bytes", zoom("y", -1)],
+      ["flatter", "Zoom out of the bytes", zoom("y", 1)],
+      [
+        "height",
+        "Fit the height to what is in sight",
+        view((of) => of.fitHeight()),
+        "h",
+      ],
+      ["left", "Move left", pan(-1), "a"],
+      ["right", "Move right", pan(1), "d"],
+      ["fit", "Show everything", view((of) => of.fit()), "f"],
+      ["peak", "Pin the peak of this history", actions.toPeak, "p"],
+      ["oom", "Pin the next out-of-memory error", actions.toOom],
+      ["before", "Pin the previous mark", () => toMark(-1), "["],
+      ["after", "Pin the next mark", () => toMark(1), "]"],
+      ["earlier", "Cursor one event back", step(-1), "ArrowLeft"],
+      ["later", "Cursor one event on", step(1), "ArrowRight"],
+      [
+        "pin",
+        "Pin the moment at the cursor (Enter on the picture)",
+        () => actions.pin(actions.shown()),
+      ],
+      ["mark", "Mark the moment, for differences", actions.mark, "m"],
+      ["compare", "Compare this moment with another", actions.compare],
+      ["clear", "Give up what was chosen", actions.clear, "Escape"],
+    ]),
+    ...exportCommands({
+      view: "blocks",
+      subject: "picture of allocations",
+      formats: ALL_FORMATS,
+      source: () => source,
+      say,
+    }),
+    ...commandsOf(
+      "allocations.export",
+      "Export",
+      STACK_FILES.map(([id, label]) => [id, label, save(id)] as const),
+    ),
+  ];
+}
+
+/** Into the search box of the toolbar. */
+function findBlocks(): void {
+  document.querySelector<HTMLInputElement>(".find-blocks input")?.select();
+}

@@ -1,0 +1,124 @@
+/**
+ * Trees of what is held. A tree is built once for a set of stacks: while the pointer moves
+ * only bytes change, and only they are summed up anew.
+ */
+
+import {
+  OTHER_STACKS,
+  type CallStacks,
+  type FrameChoice,
+} from "../../../../model/stacks/call_stacks";
+import {
+  difference,
+  sandwich,
+  type StackBytes,
+} from "../../../../model/stacks/flame_sides";
+import { buildFlame, type FlameTree } from "../../../../model/stacks/flame_tree";
+import { atMoment, momentText } from "../../../../widgets/block_stack/axis";
+import { nodeColours } from "../../../../widgets/flame/layout";
+import type { FlameData } from "../../../../widgets/flame/types";
+import type { Held, HeldColours } from "./held";
+
+interface Grown {
+  readonly tree: FlameTree;
+  readonly colour: Uint8Array;
+  /** What its slots are: those of what is held, or stacks. */
+  readonly slots: Int32Array;
+}
+
+export class Flames {
+  readonly #grown = new WeakMap<Int32Array, Map<string, Grown>>();
+  readonly #paths = new WeakMap<Int32Array, readonly Int32Array[]>();
+
+  constructor(
+    private readonly stacks: CallStacks,
+    private readonly choice: FrameChoice,
+    private readonly colours: HeldColours,
+  ) {}
+
+  /** Paths from the root to the leaf, by slot. */
+  paths({ stack }: Pick<Held, "stack">): readonly Int32Array[] {
+    const paths =
+      this.#paths.get(stack) ??
+      Array.from(stack, (one) => this.stacks.path(one, this.choice));
+    this.#paths.set(stack, paths);
+    return paths;
+  }
+
+  tree(held: Held): FlameData {
+    const grown = this.#once(held, "all", () =>
+      this.#coloured(held, buildFlame(this.paths(held), held.weights)),
+    );
+    return this.#data(grown, held, `live ${atMoment(held.moment)}`);
+  }
+
+  /** What calls a frame, or what it calls. */
+  side(held: Held, frame: number, which: "callers" | "callees"): FlameData {
+    const grown = this.#once(held, `${which} ${frame}`, () => {
+      const found = sandwich(this.paths(held), held.weights, frame);
+      return this.#coloured(held, found[which], found.slots);
+    });
+    return this.#data(grown, held, which);
+  }
+
+  /** What grew and what shrank since an earlier, or later, moment. */
+  difference(before: Held, after: Held): FlameData {
+    const earlier = foldedOnto(after, before);
+    const key = `against ${before.moment} ${before.stack.length}`;
+    const { tree, colour, slots } = this.#once(after, key, () => {
+      const { stack, larger } = difference(earlier, after);
+      const grown = buildFlame(this.paths({ stack }), larger);
+      return { tree: grown, colour: new Uint8Array(grown.numNodes), slots: stack };
+    });
+    const inOrder = ({ stack, bytes }: StackBytes): Float64Array => {
+      const held = new Map<number, number>();
+      for (let i = 0; i < stack.length; i += 1) held.set(stack[i] ?? -1, bytes[i] ?? 0);
+      return Float64Array.from(slots, (one) => held.get(one) ?? 0);
+    };
+    const [a, b] = [inOrder(earlier), inOrder(after)];
+    return {
+      ...{ tree, colour, palette: this.colours.palette },
+      values: tree.sums(a.map((bytes, slot) => Math.max(bytes, b[slot] ?? 0))),
+      change: { before: tree.sums(a), after: tree.sums(b) },
+      title: `${momentText(after.moment)} against ${momentText(before.moment)}`,
+    };
+  }
+
+  #once({ stack }: Held, key: string, grow: () => Grown): Grown {
+    const known = this.#grown.get(stack) ?? new Map<string, Grown>();
+    this.#grown.set(stack, known);
+    const grown = known.get(key) ?? grow();
+    known.set(key, grown);
+    return grown;
+  }
+
+  #coloured(
+    held: Held,
+    tree: FlameTree,
+    slots: Int32Array = held.stack.map((_, slot) => slot),
+  ): Grown {
+    const own = this.colours.rows(held);
+    const weights = Float64Array.from(slots, (slot) => held.weights[slot] ?? 0);
+    const mixture = this.colours.palette.length - 1;
+    const rows = slots.map((slot) => own[slot] ?? mixture);
+    return { tree, colour: nodeColours(tree, rows, weights, mixture), slots };
+  }
+
+  #data({ tree, colour, slots }: Grown, held: Held, title: string): FlameData {
+    const { palette } = this.colours;
+    const bytes = Float64Array.from(slots, (slot) => held.bytes[slot] ?? 0);
+    return { tree, values: tree.sums(bytes), colour, palette, change: null, title };
+  }
+}
+
+/** Where the smallest stacks are one, those of the other moment are too. */
+function foldedOnto(after: Held, before: Held): StackBytes {
+  if (!after.stack.includes(OTHER_STACKS)) return before;
+  const known = new Set(after.stack);
+  const held = new Map<number, number>();
+  before.stack.forEach((one, i) => {
+    const stack = known.has(one) ? one : OTHER_STACKS;
+    held.set(stack, (held.get(stack) ?? 0) + (before.bytes[i] ?? 0));
+  });
+  return { stack: [...held.keys()], bytes: [...held.values()] };
+}

@@ -1,0 +1,193 @@
+/**
+ * What is live at the moment looked at, by stack. While the pointer moves over the picture
+ * it is read from what came with the tile; where it rests, and where nothing points, the
+ * server says it exactly.
+ */
+
+import { computed, signal, type ReadonlySignal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Client, Query } from "../../../../api/client";
+import type { AllocationLiveResponse } from "../../../../api/types.gen";
+import { useOnce } from "../../../../api/use_once";
+import type { Theme } from "../../../../base/tokens";
+import { siteColour } from "../../../../model/category";
+import { OTHER_STACKS, type CallStacks } from "../../../../model/stacks/call_stacks";
+import { groupColours } from "../../../../widgets/block_stack/colours";
+import type { BlockController } from "../../../../widgets/block_stack/controller";
+import type { BlockHover } from "../../../../widgets/block_stack/picture";
+import type { BlockTiles } from "../../tiles/use_tiles";
+
+/** Bytes by stack at one moment. */
+export interface Held {
+  readonly moment: number;
+  /** Stacks by slot; the same object for as long as its trees can be used again. */
+  readonly stack: Int32Array;
+  readonly bytes: Float64Array;
+  /** Blocks by slot; null where only bytes are known, while the pointer moves. */
+  readonly blocks: Int32Array | null;
+  /** Bytes by slot that boxes are ordered by, so that they keep their places. */
+  readonly weights: Float64Array;
+  /** By slot, where it is known: which of the answers' categories most of it is of. */
+  readonly category: Uint8Array;
+}
+
+/** More stacks than this are narrower than a pixel: they are shown as one. */
+const MOST_STACKS = 4_000;
+
+/** An exact answer as what is held; the smallest of very many stacks as one. */
+export function heldExactly(live: AllocationLiveResponse): Held {
+  const { moment, stack, stackBytes, stackBlocks, stackCategory: category } = live;
+  if (stack.length <= MOST_STACKS) {
+    const [bytes, blocks] = [stackBytes, stackBlocks];
+    return { moment, stack, bytes, blocks, weights: bytes, category };
+  }
+  const folded = (values: Iterable<number>): number[] => {
+    const all = Array.from(values);
+    return [...all.splice(0, MOST_STACKS), all.reduce((sum, one) => sum + one, 0)];
+  };
+  const bytes = Float64Array.from(folded(stackBytes));
+  return {
+    ...{ moment, bytes, weights: bytes },
+    stack: Int32Array.of(...stack.subarray(0, MOST_STACKS), OTHER_STACKS),
+    blocks: Int32Array.from(folded(stackBlocks)),
+    category: category.subarray(0, MOST_STACKS),
+  };
+}
+
+const EXACT = new WeakMap<AllocationLiveResponse, Held>();
+
+export function exactly(live: AllocationLiveResponse): Held {
+  const held = EXACT.get(live) ?? heldExactly(live);
+  EXACT.set(live, held);
+  return held;
+}
+
+/** Colours of what is held. */
+export interface HeldColours {
+  /** Of the categories, then of lines that a finding names, then of mixtures. */
+  readonly palette: readonly string[];
+  /** By slot: row of the palette. */
+  readonly rows: (held: Pick<Held, "stack" | "category">) => Uint8Array;
+}
+
+export function heldColours(
+  live: Pick<AllocationLiveResponse, "categories"> | null,
+  stacks: CallStacks | null,
+  culprits: ReadonlySet<string>,
+  theme: Theme,
+): HeldColours {
+  const groups = live?.categories ?? [];
+  const culprit = groups.length;
+  const palette = [
+    ...groupColours(theme, groups, "category", culprits),
+    siteColour(theme, true),
+    theme === "dark" ? "#777b82" : "#b6bac0",
+  ];
+  const known = new WeakMap<Int32Array, Uint8Array>();
+  const rows = ({ stack, category }: Pick<Held, "stack" | "category">): Uint8Array =>
+    Uint8Array.from(stack, (one, slot) => {
+      const named = culprits.size > 0 && culprits.has(stacks?.stackLabel(one) ?? "");
+      const own = category[slot] ?? culprit;
+      return named ? culprit : own < culprit ? own : culprit + 1;
+    });
+  return {
+    palette,
+    rows: (held) => {
+      const found = known.get(held.stack) ?? rows(held);
+      known.set(held.stack, found);
+      return found;
+    },
+  };
+}
+
+/** What the tile under the pointer says, else that of everything; null: not yet known. */
+function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
+  const [whole] = tiles.tiles;
+  const tile = tiles.holders(hover.tile) === null ? whole : hover.tile;
+  const holders = tile === undefined ? null : tiles.holders(tile);
+  const column = tile?.columnAt(hover.x) ?? -1;
+  if (holders === null || column < 0) return null;
+  return {
+    moment: holders.moment[column] ?? hover.moment,
+    stack: holders.stack,
+    bytes: holders.at(column),
+    blocks: null,
+    weights: holders.highest(),
+    category: holders.category,
+  };
+}
+
+export interface HeldNow {
+  readonly held: ReadonlySignal<Held | null>;
+  /** The exact answer shown beside it: of the pointer's rest, else of the anchor. */
+  readonly live: AllocationLiveResponse | null;
+  /** Of the anchor alone. */
+  readonly anchored: AllocationLiveResponse | null;
+}
+
+/** The pointer rests when it has not moved for this long. */
+const REST_MS = 220;
+
+/** The moment that the pointer rests on; null while it moves, or points at nothing. */
+function useRest(controller: BlockController | null): number | null {
+  const [rest, setRest] = useState<number | null>(null);
+  useEffect(() => {
+    if (controller === null) return undefined;
+    let timer = 0;
+    const stop = controller.hovered.subscribe((hover) => {
+      window.clearTimeout(timer);
+      if (hover === null) setRest(null);
+      else timer = window.setTimeout(() => setRest(hover.moment), REST_MS);
+    });
+    return () => {
+      window.clearTimeout(timer);
+      stop();
+      setRest(null);
+    };
+  }, [controller]);
+  return rest;
+}
+
+/** `anchor` is the moment shown while nothing points. */
+export function useHeld(
+  client: Client,
+  place: Query,
+  anchor: number,
+  controller: BlockController | null,
+  tiles: BlockTiles,
+): HeldNow {
+  const rest = useRest(controller);
+  const rests = rest !== null && rest !== anchor;
+  // The picture goes first: both would share one processor.
+  const drawn = tiles.tiles.length > 0;
+  const ask = (moment: number | null): Query | null =>
+    moment === null ? null : { ...place, moment };
+  const anchored = useOnce(client, "allocation_live", ask(drawn ? anchor : null)).data;
+  const ofRest = useOnce(client, "allocation_live", ask(rests ? rest : null));
+  const rested = ofRest.stale ? null : ofRest.data;
+  const answers = useMemo(
+    () => signal<readonly (AllocationLiveResponse | null)[]>([]),
+    [],
+  );
+  useEffect(() => {
+    answers.value = [anchored, rested];
+  }, [answers, anchored, rested]);
+  const held = useMemo(
+    () =>
+      computed<Held | null>(() => {
+        const hover = controller?.hovered.value ?? null;
+        const [own = null] = answers.value;
+        const exact =
+          hover === null
+            ? own
+            : answers.value.find((one) => one?.moment === hover.moment);
+        if (exact !== null && exact !== undefined) return exactly(exact);
+        // Holders arrive later than the tile they belong to.
+        return hover === null || tiles.version.value < 0
+          ? null
+          : followed(tiles, hover);
+      }),
+    [controller, tiles.tiles, tiles.version, answers],
+  );
+  return { held, live: rests ? (rested ?? anchored) : anchored, anchored };
+}

@@ -1,0 +1,127 @@
+/** All that the parts of Blocks share: what is open, what is chosen, what is drawn. */
+
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { Query } from "../../../api/client";
+import { useOnce } from "../../../api/use_once";
+import { useCommands } from "../../../base/use_commands";
+import { originOf } from "../../../model/words/origin";
+import { BlockAxis } from "../../../widgets/block_stack/axis";
+import type { BlockController } from "../../../widgets/block_stack/controller";
+import { drawnMarks } from "../../../widgets/block_stack/marks";
+import type { BlockPicture } from "../../../widgets/block_stack/picture";
+import type { ExportSource } from "../../../widgets/export/source";
+import type { ViewProps } from "../../shared/view_props";
+import type { OpenHistory } from "../history/frame";
+import { firstMoment, pinnedMoment } from "../history/moment";
+import { useCulprits, useStacks } from "../history/use_history";
+import { useTiles } from "../tiles/use_tiles";
+import type { TileSubject } from "../tiles/wanted";
+import { blockActions, blockCommands } from "./actions";
+import { stackFiles, type StackFile } from "./held/files";
+import { exactly, heldColours, useHeld, type Held } from "./held/held";
+import { useSearch } from "./search";
+import { orderOf, type BlocksState } from "./state";
+import { topOf } from "./view";
+
+export type Blocks = ReturnType<typeof useBlocks>;
+
+export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory) {
+  const { client, theme, byteUnit, run } = view;
+  const { answer, facts, device } = open;
+  const { stream, pool, colour } = words;
+  const history = answer.reference.id;
+  const at = { history, device };
+  const state = { ...words, moment: pinnedMoment(words, at) };
+  const place = useMemo<Query>(
+    () => ({ run: run.id, history, device: device.device, stream, pool }),
+    [run.id, history, device.device, stream, pool],
+  );
+  const axis = useMemo(() => new BlockAxis(device, state.axis), [device, state.axis]);
+  const order = orderOf(state);
+  const subject = useMemo<TileSubject>(
+    () => ({ what: "allocations", place, axis: axis.kind, order, colour }),
+    [place, axis.kind, order, colour],
+  );
+  const shown = useTiles(client, subject);
+  const { tiles } = shown;
+  const [whole = null] = tiles;
+  const ofPart = tiles.at(-1)?.answer.marks ?? null;
+  const marks = useMemo(
+    () => drawnMarks(device.marks, axis, ofPart),
+    [device, axis, ofPart],
+  );
+  const [controller, setController] = useState<BlockController | null>(null);
+  const { stacks, error: stacksError } = useStacks(client, run.id, history);
+  const search = useSearch(state.find, stacks);
+  const anchor = state.moment ?? firstMoment(device);
+  const now = useHeld(client, place, anchor, controller, shown);
+  const { mark } = state;
+  const marked = useOnce(
+    client,
+    "allocation_live",
+    mark === null ? null : { ...place, moment: mark },
+  ).data;
+  const isPart = stream !== null || pool !== null;
+  const topBytes = useMemo(
+    () => topOf(device, isPart ? whole : null),
+    [device, isPart, whole],
+  );
+  const culprits = useCulprits(view, answer.reference.rank);
+  const { anchored } = now;
+  const colours = useMemo(
+    () => heldColours(anchored, stacks, culprits, theme),
+    [anchored?.categories.length, stacks, culprits, theme],
+  );
+  const exact = useMemo(() => {
+    if (anchored === null || whole?.colour !== "category") return null;
+    return new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
+  }, [anchored, whole]);
+  const { range } = state;
+  const rangeShown = useMemo(
+    () =>
+      range === null
+        ? null
+        : { low: axis.xAfter(range.low - 1), high: axis.xAfter(range.high - 1) },
+    [axis, range?.low, range?.high],
+  );
+  const { only, moment, life, stack } = state;
+  const found = search.blocks;
+  const picture = useMemo<BlockPicture>(
+    () => ({
+      ...{ device, axis, marks, topBytes, tiles, stacks, only, found, culprits },
+      ...{ moment, life, marked: mark, stack, range: rangeShown, theme, byteUnit },
+    }),
+    [
+      ...[device, axis, marks, topBytes, tiles, stacks, only, found, culprits],
+      ...[moment, life, mark, stack, rangeShown, theme, byteUnit],
+    ],
+  );
+  const actions = blockActions({ view, state, at, controller, marks, anchor });
+  const label = labelOf("Active memory", open);
+  const filesOf = (held: Held | null): readonly StackFile[] =>
+    held === null || stacks === null
+      ? []
+      : stackFiles(held, stacks, state.frames, originOf(run), label);
+  const exporter = useRef<ExportSource | null>(null);
+  useCommands(view.commands, () =>
+    blockCommands(
+      { controller, view },
+      actions,
+      exporter.current,
+      filesOf(now.held.peek()),
+    ),
+  );
+  return {
+    ...{ view, state, facts, device, at, place, order, shown, picture, label },
+    ...{ controller, setController, stacks, stacksError, search, anchor, culprits },
+    ...{ colours, exact, actions, filesOf, exporter, ...now },
+    before: marked !== null && marked.moment === mark ? exactly(marked) : null,
+  };
+}
+
+/** `what`, of which rank and device. */
+export function labelOf(what: string, { answer, device, facts }: OpenHistory): string {
+  const { rank } = answer.reference;
+  const ofRank = rank === null ? "" : `, rank ${rank}`;
+  return `${what}${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;
+}
