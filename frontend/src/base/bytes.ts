@@ -23,18 +23,23 @@ function exponentOf(bytes: number, unit: ByteUnit): number {
   return Math.min(exponent, SCALED_UNITS.length - 1);
 }
 
+// Making a formatter costs 20 times its use, and pictures format at every frame.
+const DECIMALS = [0, 1, 2].map(
+  (digits) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }),
+);
+const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** Three significant digits, never fewer than the integer part has: 1.23 12.3 123 1,234. */
 export function threeDigits(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
   const decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
   if (size < 0.005) return value.toPrecision(1).replace("e-", "e−").replace(/^-/, "−");
-  return value
-    .toLocaleString("en-US", {
-      minimumFractionDigits: decimals,
-      maximumFractionDigits: decimals,
-    })
-    .replace(/^-/, "−");
+  return (DECIMALS[decimals] ?? INTEGER).format(value).replace(/^-/, "−");
 }
 
 /** `73.2 GiB`; a missing value reads as an en dash. */
@@ -70,9 +75,6 @@ export function formatBytesExact(bytes: number | null): string {
   if (bytes === null || !Number.isFinite(bytes)) return "not recorded";
   return `${formatInteger(Math.round(bytes))} bytes`;
 }
-
-// Making a formatter costs 20 times its use, and axes format at every frame.
-const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 export function formatInteger(value: number): string {
   return INTEGER.format(value).replace(/^-/, "−");

@@ -85,25 +85,10 @@ export function viewAfterKey(
   limits: Limits,
   axes: Axes,
 ): Viewport | null {
-  switch (key) {
-    case "w":
-    case "W":
-    case "+":
-    case "=":
-      return zoomStep(view, limits, -1, axes);
-    case "s":
-    case "S":
-    case "-":
-      return zoomStep(view, limits, 1, axes);
-    case "a":
-    case "A":
-      return panStep(view, limits, -1);
-    case "d":
-    case "D":
-      return panStep(view, limits, 1);
-    default:
-      return null;
-  }
+  const zoom = { w: -1, "+": -1, "=": -1, s: 1, "-": 1 }[key.toLowerCase()];
+  if (zoom !== undefined) return zoomStep(view, limits, zoom, axes);
+  const pan = { a: -1, d: 1 }[key.toLowerCase()];
+  return pan === undefined ? null : panStep(view, limits, pan);
 }
 
 interface Drag {

@@ -9,33 +9,15 @@ import type { Theme } from "../base/tokens";
 
 export type PaletteName = "cividis" | "viridis" | "diverging_light" | "diverging_dark";
 
-const ANCHORS: Readonly<Record<PaletteName, readonly string[]>> = {
-  cividis: [
-    "#00224e",
-    "#123570",
-    "#3b496c",
-    "#575d6d",
-    "#707173",
-    "#8a8678",
-    "#a59c74",
-    "#c3b369",
-    "#e1cc55",
-    "#fee838",
-  ],
-  viridis: [
-    "#440154",
-    "#482878",
-    "#3e4989",
-    "#31688e",
-    "#26828e",
-    "#1f9e89",
-    "#35b779",
-    "#6ece58",
-    "#b5de2b",
-    "#fde725",
-  ],
-  diverging_light: ["#1a5fb0", "#6aa5dc", "#f4f3f1", "#ee9a52", "#b84e00"],
-  diverging_dark: ["#64b5f6", "#3f6f99", "#3a3a3a", "#a5622a", "#ffa95c"],
+const ANCHORS: Readonly<Record<PaletteName, string>> = {
+  cividis:
+    "#00224e #123570 #3b496c #575d6d #707173 " +
+    "#8a8678 #a59c74 #c3b369 #e1cc55 #fee838",
+  viridis:
+    "#440154 #482878 #3e4989 #31688e #26828e " +
+    "#1f9e89 #35b779 #6ece58 #b5de2b #fde725",
+  diverging_light: "#1a5fb0 #6aa5dc #f4f3f1 #ee9a52 #b84e00",
+  diverging_dark: "#64b5f6 #3f6f99 #3a3a3a #a5622a #ffa95c",
 };
 
 /**
@@ -105,7 +87,7 @@ export function hexOf(pixel: number): string {
 
 /** The palette at 0..1, as a pixel. */
 export function paletteAt(name: PaletteName, share: number): number {
-  const anchors = ANCHORS[name];
+  const anchors = ANCHORS[name].split(" ");
   const place = Math.min(Math.max(share, 0), 1) * (anchors.length - 1);
   const index = Math.min(Math.floor(place), anchors.length - 2);
   const a = parseHex(anchors[index] ?? "#000000");

@@ -156,6 +156,7 @@ function clear({ raster, runs, px, toY }: Canvas, background: number): void {
 
 function drawBlocks(canvas: Canvas): void {
   const { runs, colours, firstId, px, until, toY } = canvas;
+  const { pixels, widthPx } = canvas.raster;
   const { slot, first, last, offset, size, band, below } = runs;
   const columns = numColumns(runs);
   for (let run = 0; run < slot.length; run += 1) {
@@ -178,9 +179,9 @@ function drawBlocks(canvas: Canvas): void {
       if (bottom > top && right > left) {
         const edged = bottom - top >= EDGED_PX;
         fill(canvas.raster, left, right, top, bottom, colour, firstId + run);
-        if (edged) line(canvas.raster, left, right, top, edge);
+        if (edged) pixels.fill(edge, top * widthPx + left, top * widthPx + right);
         if (edged && begins && column === from && right - left >= EDGED_PX) {
-          post(canvas.raster, left, top, bottom, edge);
+          for (let y = top; y < bottom; y += 1) pixels[y * widthPx + left] = edge;
         }
       }
       column = next;
@@ -211,26 +212,6 @@ function fill(
       ids.fill(id, start, end);
     }
   }
-}
-
-function line(
-  { widthPx, pixels }: Raster,
-  left: number,
-  right: number,
-  y: number,
-  colour: number,
-): void {
-  pixels.fill(colour, y * widthPx + left, y * widthPx + right);
-}
-
-function post(
-  { widthPx, pixels }: Raster,
-  x: number,
-  top: number,
-  bottom: number,
-  colour: number,
-): void {
-  for (let y = top; y < bottom; y += 1) pixels[y * widthPx + x] = colour;
 }
 
 function drawRests({ raster, runs, colours, firstId, px, toY }: Canvas): void {

@@ -66,6 +66,9 @@ export class CallStacks {
   readonly numStacks: number;
   readonly numFrames: number;
   readonly #answer: StacksResponse;
+  /** Tables ask for the same ones at every move of the pointer. */
+  readonly #labels = new Map<number, string>();
+  readonly #texts = new Map<number, string>();
 
   constructor(answer: StacksResponse) {
     this.#answer = answer;
@@ -136,10 +139,12 @@ export class CallStacks {
 
   /** What stands for a stack where there is one line of room. */
   stackLabel(stack: number): string {
-    const pseudo = PSEUDO.get(stack);
-    if (pseudo !== undefined) return pseudo;
+    const known = PSEUDO.get(stack) ?? this.#labels.get(stack);
+    if (known !== undefined) return known;
     const frame = this.userFrame(stack);
-    return this.frameLabel(frame >= 0 ? frame : this.#telling(stack));
+    const label = this.frameLabel(frame >= 0 ? frame : this.#telling(stack));
+    this.#labels.set(stack, label);
+    return label;
   }
 
   /** Only where it happened: `model.py:121`. */
@@ -176,9 +181,13 @@ export class CallStacks {
 
   /** The stack as text, innermost frame first, as Python's own tracebacks name places. */
   text(stack: number): string {
-    return Array.from(this.of(stack), (row) => {
+    const known = this.#texts.get(stack);
+    if (known !== undefined) return known;
+    const lines = Array.from(this.of(stack), (row) => {
       const { name, filename, line } = this.frame(row);
       return line > 0 ? `${filename}:${line} in ${name}` : `${filename} ${name}`.trim();
-    }).join("\n");
+    });
+    this.#texts.set(stack, lines.join("\n"));
+    return lines.join("\n");
   }
 }

@@ -190,40 +190,20 @@ export function inkOn(colour: string): string {
  * any two and of the grey, over normal sight and three simulated colour blindnesses, is
  * 10.2 in light and 9.1 in dark.
  */
-const PLACES: Readonly<Record<Theme, readonly string[]>> = {
-  light: [
-    "#353b9e",
-    "#cc663d",
-    "#9cb574",
-    "#fdbf2c",
-    "#800822",
-    "#dd7ad6",
-    "#5be9aa",
-    "#625dca",
-    "#984b1b",
-    "#5b3e63",
-    "#411a5e",
-  ],
-  dark: [
-    "#76a4e5",
-    "#cb9c0a",
-    "#758d4f",
-    "#f6e59d",
-    "#a24e08",
-    "#c0e5e1",
-    "#966983",
-    "#41d2fd",
-    "#5577cc",
-    "#e3bb62",
-    "#adc4ae",
-  ],
+const PLACES: Readonly<Record<Theme, string>> = {
+  light:
+    "#353b9e #cc663d #9cb574 #fdbf2c #800822 #dd7ad6 " +
+    "#5be9aa #625dca #984b1b #5b3e63 #411a5e",
+  dark:
+    "#76a4e5 #cb9c0a #758d4f #f6e59d #a24e08 #c0e5e1 " +
+    "#966983 #41d2fd #5577cc #e3bb62 #adc4ae",
 };
 
 /** What a colour that is used again keeps of itself. */
 const AGAIN_KEEPS = 0.55;
 
 function placeColour(theme: Theme, place: number): string {
-  const colours = PLACES[theme];
+  const colours = PLACES[theme].split(" ");
   const colour = colours[place % colours.length] ?? "#888888";
   if (place < colours.length) return colour;
   return hexOf(mixed(pixelOf(colour), pixelOf(tokens(theme).bg), AGAIN_KEEPS));

@@ -82,7 +82,7 @@ export class BlockController {
   #settle: number | null = null;
   #everSettled = false;
   #frame: number | null = null;
-  #dirty = { picture: false, lines: false };
+  #dirty = { picture: false, lines: false, layers: false };
 
   constructor(
     plot: HTMLElement,
@@ -138,7 +138,7 @@ export class BlockController {
     this.#of = of;
     if (this.#painted !== painted) {
       this.#painted = painted;
-      this.#setLayers();
+      this.#paintSoon("layers");
       this.#settleSoon();
     }
     const isOtherAxis = before.axis !== of.axis;
@@ -340,7 +340,7 @@ export class BlockController {
   }
 
   /** Everything is painted once a frame, however often it changes. */
-  #paintSoon(what?: "picture" | "lines"): void {
+  #paintSoon(what?: "picture" | "lines" | "layers"): void {
     if (what !== undefined) this.#dirty[what] = true;
     this.#frame ??= window.requestAnimationFrame(() => {
       this.#frame = null;
@@ -349,8 +349,10 @@ export class BlockController {
   }
 
   #paint(): void {
-    const { picture, lines } = this.#dirty;
-    this.#dirty = { picture: false, lines: false };
+    const { picture, lines, layers } = this.#dirty;
+    this.#dirty = { picture: false, lines: false, layers: false };
+    // Apart from the page's own drawing: together they would take too long.
+    if (layers) this.#setLayers();
     if (this.#size.widthPx < 2) return;
     const { under, over, line } = this.#canvases;
     const scene = this.scene();

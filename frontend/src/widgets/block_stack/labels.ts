@@ -4,7 +4,7 @@
  */
 
 import { formatBytes } from "../../base/bytes";
-import { numColumns, runBelow } from "../../render/runs";
+import { runBelow } from "../../render/runs";
 import type { PointPx } from "../../render/gestures";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { pxToX, pxToY, xToPx, yToPx } from "../../render/viewport";
@@ -119,20 +119,7 @@ function overlaps(a: RectPx, b: RectPx): boolean {
   );
 }
 
-/** Columns of the tile that are at least partly in sight. */
-function seenColumns(tile: BlockTile, view: Viewport): readonly [number, number] {
-  const from = Math.max(0, tile.columnAt(Math.max(view.x0, tile.low)));
-  const to = tile.columnAt(Math.min(view.x1, tile.high));
-  return [from, to < 0 ? tile.numColumns - 1 : to];
-}
-
-interface Spot {
-  readonly room: number;
-  readonly x: number;
-  readonly y: number;
-}
-
-/** Where a band stays thickest over the width of its name. */
+/** Where a band stays thickest over the width of its name, else where it is thick enough. */
 function bandLabel(
   { tile, view, size }: Drawing,
   band: number,
@@ -144,43 +131,44 @@ function bandLabel(
   const row = band * tile.numColumns;
   const textPx = names.widthOf(text, "band");
   const wantedPx = textPx + 2 * PAD_PX;
-  const [from, to] = seenColumns(tile, view);
-  let best: Spot | null = null;
-  let sloping: Spot | null = null;
+  const toPx = (y: number): number =>
+    within(yToPx(view, size.heightPx, y), size.heightPx);
+  let best: (Pick<Placed, "box"> & { readonly room: number; level: boolean }) | null =
+    null;
   for (let i = 0; i < TRIES; i += 1) {
     const left = (i / TRIES) * (size.widthPx - wantedPx);
     if (left < 0) break;
-    const [x0, x1] = [left, left + wantedPx].map(
-      (px) => view.x0 + (px / size.widthPx) * (view.x1 - view.x0),
-    ) as [number, number];
+    const x0 = pxToX(view, size.widthPx, left);
+    const x1 = pxToX(view, size.widthPx, left + wantedPx);
     if (x0 < tile.low || x1 > tile.high) continue;
-    let top = Infinity;
-    let bottom = 0;
-    let [lows, highs, num] = [0, 0, 0];
-    let column = Math.max(from, tile.columnAt(x0));
-    for (; column <= to && (edges[column] ?? 0) < x1; column += 1) {
+    let [top, bottom, lows, highs, num] = [Infinity, 0, 0, 0, 0];
+    for (
+      let column = tile.columnAt(x0);
+      column < tile.numColumns && (edges[column] ?? 0) < x1;
+      column += 1
+    ) {
       const low = below[row + column] ?? 0;
-      bottom = Math.max(bottom, low);
       const high = low + (height[row + column] ?? 0);
-      top = Math.min(top, high);
+      [top, bottom] = [Math.min(top, high), Math.max(bottom, low)];
       [lows, highs, num] = [lows + low, highs + high, num + 1];
     }
-    const spot = (high: number, low: number): Spot => {
-      const [topPx, bottomPx] = [high, low].map((y) =>
-        within(yToPx(view, size.heightPx, y), size.heightPx),
-      ) as [number, number];
-      const y = (topPx + bottomPx) / 2;
-      return { room: bottomPx - topPx, x: left + wantedPx / 2, y };
-    };
-    const level = spot(top, bottom);
-    if (level.room > (best?.room ?? BAND_PX)) best = level;
-    const mean = spot(highs / Math.max(num, 1), lows / Math.max(num, 1));
-    if (mean.room > (sloping?.room ?? SLOPING_PX)) sloping = mean;
+    // A band that is nowhere level may be thick in the mean.
+    for (const [high, low, level] of [
+      [top, bottom, true],
+      [highs / Math.max(num, 1), lows / Math.max(num, 1), false],
+    ] as const) {
+      const [topPx, bottomPx] = [toPx(high), toPx(low)];
+      const room = bottomPx - topPx;
+      const isBetter = best === null || (level && !best.level) || room > best.room;
+      if (room <= (level ? BAND_PX : SLOPING_PX) || !isBetter) continue;
+      if (best?.level === true && !level) continue;
+      const box = textBox(left + wantedPx / 2, (topPx + bottomPx) / 2, textPx);
+      best = { box, room, level };
+    }
   }
-  const chosen = best ?? sloping;
-  if (chosen === null) return null;
-  const box = textBox(chosen.x, chosen.y, textPx);
-  const overflows = best === null ? { overflows: true } : {};
+  if (best === null) return null;
+  const { box, level } = best;
+  const overflows = level ? {} : { overflows: true };
   return { ...world(view, size, box), text, kind: "band", of: band, box, ...overflows };
 }
 
@@ -195,44 +183,26 @@ function candidates(
   view: Viewport,
   size: SizePx,
 ): readonly Candidate[] {
-  const { runs } = tile;
-  const { slot, first, last, edges, size: bytes, band, below } = runs;
-  const columns = numColumns(runs);
+  const { slot, first, last, edges, size: bytes } = tile.runs;
   const perByte = size.heightPx / Math.abs(view.y1 - view.y0);
+  const perX = size.widthPx / (view.x1 - view.x0);
+  const area = (rect: RectPx): number => rect.width * rect.height;
   const found = new Map<number, Candidate>();
   for (let run = 0; run < slot.length; run += 1) {
     const block = slot[run] ?? 0;
     if ((bytes[block] ?? 0) * perByte < BLOCK_PX) continue;
-    const end = (last[run] ?? 0) + 1;
-    const whole = xToPx(view, size.widthPx, edges[end] ?? 0);
-    if (
-      whole - xToPx(view, size.widthPx, edges[first[run] ?? 0] ?? 0) <
-      BLOCK_LEAST_WIDTH_PX
-    ) {
-      continue;
-    }
-    const row = (band[block] ?? 0) * columns;
-    // A run moves with what lies below its band: each level part is a rectangle.
-    for (let column = first[run] ?? 0; column < end;) {
-      let next = column + 1;
-      while (next < end && below[row + next] === below[row + column]) next += 1;
-      const rect = rectOf(tile, view, size, run, column, next);
-      const area = rect.width * rect.height;
-      const known = found.get(block)?.rect;
-      const best = known === undefined ? 0 : known.width * known.height;
-      if (
-        rect.width >= BLOCK_LEAST_WIDTH_PX &&
-        rect.height >= BLOCK_PX &&
-        area > best
-      ) {
+    const span = (edges[(last[run] ?? 0) + 1] ?? 0) - (edges[first[run] ?? 0] ?? 0);
+    if (span * perX < BLOCK_LEAST_WIDTH_PX) continue;
+    tile.eachPart(run, (from, to) => {
+      const rect = rectOf(tile, view, size, run, from, to);
+      const known = found.get(block);
+      const large = rect.width >= BLOCK_LEAST_WIDTH_PX && rect.height >= BLOCK_PX;
+      if (large && (known === undefined || area(rect) > area(known.rect))) {
         found.set(block, { slot: block, rect });
       }
-      column = next;
-    }
+    });
   }
-  return [...found.values()].sort(
-    (a, b) => b.rect.width * b.rect.height - a.rect.width * a.rect.height,
-  );
+  return [...found.values()].sort((a, b) => area(b.rect) - area(a.rect));
 }
 
 function within(px: number, most: number): number {

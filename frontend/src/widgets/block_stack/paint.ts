@@ -4,7 +4,7 @@ import { formatBytes, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/lines/axis";
 import type { SizePx, Viewport } from "../../render/viewport";
-import { xToPx, yToPx } from "../../render/viewport";
+import { pxToX, xToPx, yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../plot/axes";
@@ -121,40 +121,23 @@ function paintReserved(pen: Pen, scene: BlockScene): void {
   paintReservedLabel(pen, scene, tile);
 }
 
-/** Above the line, as far right as neither the line nor the device's size runs through. */
+/** At the right, above the line; below it where the device's size or nothing is above. */
 function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void {
   const { view, size, of } = scene;
-  const { theme } = of;
   const { capacityBytes } = of.device;
   const { reserved } = tile.answer.columns;
   pen.font = FONT;
-  pen.fillStyle = tokens(theme).text;
+  pen.fillStyle = tokens(of.theme).text;
   pen.textAlign = "left";
   pen.textBaseline = "alphabetic";
-  const width = pen.measureText(RESERVED).width;
+  const left = size.widthPx - pen.measureText(RESERVED).width - 6;
+  const columnAt = (x: number): number =>
+    tile.columnAt(Math.max(tile.low, Math.min(x, tile.high)));
+  const from = columnAt(pxToX(view, size.widthPx, left));
+  const y = plotY(scene, Math.max(...reserved.subarray(from, columnAt(view.x1) + 1)));
   const limit = capacityBytes === null ? -Infinity : plotY(scene, capacityBytes);
-  const columnAt = (px: number): number => {
-    const x = view.x0 + (px / size.widthPx) * (view.x1 - view.x0);
-    return tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
-  };
-  let below: { readonly x: number; readonly y: number } | null = null;
-  for (let left = size.widthPx - width - 6; left > 6; left -= 12) {
-    const [from, to] = [columnAt(left - 2), columnAt(left + width + 2)];
-    let highest = 0;
-    for (let column = from; column <= to; column += 1) {
-      highest = Math.max(highest, reserved[column] ?? 0);
-    }
-    const y = plotY(scene, highest);
-    const free = y > GUTTER.top + 16 && y < GUTTER.top + size.heightPx;
-    if (!free) continue;
-    if (limit > y - 18 && limit < y + 2) {
-      below ??= { x: GUTTER.left + left, y: y + 13 };
-      continue;
-    }
-    haloText(pen, theme, RESERVED, GUTTER.left + left, y - 4);
-    return;
-  }
-  if (below !== null) haloText(pen, theme, RESERVED, below.x, below.y);
+  const isFree = y > GUTTER.top + 16 && (limit < y - 18 || limit > y + 2);
+  haloText(pen, of.theme, RESERVED, GUTTER.left + left, y + (isFree ? -4 : 13));
 }
 
 function paintCapacity(pen: Pen, scene: BlockScene): void {

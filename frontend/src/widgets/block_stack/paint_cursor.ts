@@ -2,7 +2,6 @@
 
 import { formatBytes } from "../../base/bytes";
 import { tokens } from "../../base/tokens";
-import { numColumns } from "../../render/runs";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx } from "../../render/viewport";
 import { FONT } from "../export/pen";
@@ -69,41 +68,30 @@ export function chosenRange({
   return { x, y: 0, width, height: size.heightPx };
 }
 
-/** The level parts of a block's runs that are in sight: over columns `from` to `to`. */
-function eachPart(
-  tile: BlockTile,
-  view: Viewport,
-  slot: number,
-  take: (run: number, from: number, to: number) => void,
-): void {
-  const { first, last, band, below, edges } = tile.runs;
-  const columns = numColumns(tile.runs);
-  const row = (band[slot] ?? 0) * columns;
-  const [from, to] = tile.runsOf(slot);
-  for (let run = from; run < to; run += 1) {
-    const end = (last[run] ?? 0) + 1;
-    for (let column = first[run] ?? 0; column < end;) {
-      let next = column + 1;
-      while (next < end && below[row + next] === below[row + column]) next += 1;
-      const seen = (edges[next] ?? 0) > view.x0 && (edges[column] ?? 0) < view.x1;
-      if (seen) take(run, column, next);
-      column = next;
-    }
-  }
-}
-
-/** The same in px of the plot. */
-export function blockRects(
+/** What a block takes of the plot, in px: its level parts that are in sight. */
+function eachRect(
   tile: BlockTile,
   view: Viewport,
   size: SizePx,
   slot: number,
+  take: (rect: RectPx) => void,
+): void {
+  const { edges } = tile.runs;
+  const [first, end] = tile.runsOf(slot);
+  for (let run = first; run < end; run += 1) {
+    tile.eachPart(run, (from, to) => {
+      if ((edges[to] ?? 0) <= view.x0 || (edges[from] ?? 0) >= view.x1) return;
+      const rect = rectOf(tile, view, size, run, from, to);
+      if (rect.width > 0 && rect.height > 0) take(rect);
+    });
+  }
+}
+
+export function blockRects(
+  ...[tile, view, size, slot]: [BlockTile, Viewport, SizePx, number]
 ): readonly RectPx[] {
   const rects: RectPx[] = [];
-  eachPart(tile, view, slot, (run, from, to) => {
-    const rect = rectOf(tile, view, size, run, from, to);
-    if (rect.width > 0 && rect.height > 0) rects.push(rect);
-  });
+  eachRect(tile, view, size, slot, (rect) => rects.push(rect));
   return rects;
 }
 
@@ -118,16 +106,13 @@ function paintLit(
     context.beginPath();
     let lit = 0;
     // Nothing of them is kept: at every frame of a gesture it would be garbage.
-    const add = (run: number, from: number, to: number): void => {
-      const { x, y, width, height } = rectOf(tile, view, size, run, from, to);
-      if (width <= 0 || height <= 0) return;
+    const add = ({ x, y, width, height }: RectPx): void => {
       context.rect(x, y, Math.max(width, 1), Math.max(height, 1));
       lit += 1;
     };
-    const slots = tile.slotsOf(stack);
-    for (let i = 0; i < slots.length && lit <= MOST_LIT; i += 1) {
-      const other = slots[i] ?? -1;
-      if (other !== slot) eachPart(tile, view, other, add);
+    for (const other of tile.slotsOf(stack)) {
+      if (other !== slot) eachRect(tile, view, size, other, add);
+      if (lit > MOST_LIT) break;
     }
     context.fillStyle = text;
     context.globalAlpha = 0.32;
@@ -135,45 +120,18 @@ function paintLit(
     context.globalAlpha = 1;
   }
   if (slot < 0) return;
+  // Around all parts, and nothing between those that touch.
   const rects = blockRects(tile, view, size, slot);
-  context.lineJoin = "round";
-  for (const [colour, width] of [
-    [bg, 4],
+  for (const [colour, px] of [
+    [bg, 3],
     [text, 2],
   ] as const) {
-    context.strokeStyle = colour;
-    context.lineWidth = width;
-    context.beginPath();
-    outline(context, rects);
-    context.stroke();
+    context.fillStyle = colour;
+    for (const { x, y, width, height } of rects) {
+      context.fillRect(x - px, y - px, width + 2 * px, height + 2 * px);
+    }
   }
-}
-
-/** One line around rectangles that touch: no post between neighbours. */
-function outline(context: CanvasRenderingContext2D, rects: readonly RectPx[]): void {
-  rects.forEach((rect, i) => {
-    const { x, y, width, height } = rect;
-    const before = rects[i - 1];
-    const after = rects[i + 1];
-    context.moveTo(x, y);
-    context.lineTo(x + width, y);
-    context.moveTo(x, y + height);
-    context.lineTo(x + width, y + height);
-    const joins = before !== undefined && Math.abs(before.x + before.width - x) < 0.5;
-    if (joins) {
-      context.moveTo(x, y);
-      context.lineTo(x, before.y);
-      context.moveTo(x, y + height);
-      context.lineTo(x, before.y + before.height);
-    } else {
-      context.moveTo(x, y);
-      context.lineTo(x, y + height);
-    }
-    if (after === undefined || Math.abs(after.x - x - width) >= 0.5) {
-      context.moveTo(x + width, y);
-      context.lineTo(x + width, y + height);
-    }
-  });
+  for (const { x, y, width, height } of rects) context.clearRect(x, y, width, height);
 }
 
 function paintRange(

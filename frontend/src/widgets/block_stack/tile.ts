@@ -37,6 +37,8 @@ export class BlockTile {
   readonly numColumns: number;
   readonly low: number;
   readonly high: number;
+  /** By slot, and one more: where its runs begin. */
+  readonly #runStart: Int32Array;
   /** Of the stack asked for last. */
   #lit: { readonly stack: number; readonly slots: readonly number[] } | null = null;
 
@@ -63,6 +65,10 @@ export class BlockTile {
       yLow: span.y0 ?? 0,
       yHigh: span.y1 ?? Number.MAX_VALUE,
     };
+    this.#runStart = new Int32Array(lives.life.length + 1).fill(runs.slot.length);
+    for (let run = runs.slot.length - 1; run >= 0; run -= 1) {
+      this.#runStart[runs.slot[run] ?? 0] = run;
+    }
   }
 
   /** Gives the memory of its blocks back; what it says of columns and bands stays. */
@@ -126,7 +132,7 @@ export class BlockTile {
 
   /** Rows of the runs of an allocation: from the first up to, without, the second. */
   runsOf(slot: number): readonly [number, number] {
-    return [countUpTo(this.runs.slot, slot - 1), countUpTo(this.runs.slot, slot)];
+    return [this.#runStart[slot] ?? 0, this.#runStart[slot + 1] ?? 0];
   }
 
   /** Allocations of one stack that have runs here. */
@@ -139,6 +145,19 @@ export class BlockTile {
       this.#lit = { stack, slots };
     }
     return this.#lit.slots;
+  }
+
+  /** The level parts of a run, which moves with what lies below its band: columns from, to. */
+  eachPart(run: number, take: (from: number, to: number) => void): void {
+    const { first, last, below, band, slot } = this.runs;
+    const row = (band[slot[run] ?? 0] ?? 0) * this.numColumns;
+    const end = (last[run] ?? 0) + 1;
+    for (let column = first[run] ?? 0; column < end;) {
+      let next = column + 1;
+      while (next < end && below[row + next] === below[row + column]) next += 1;
+      take(column, next);
+      column = next;
+    }
   }
 
   /** The blocks of a column from below upwards, as rows of runs. */

@@ -54,6 +54,8 @@ export function blockSource(
         what === "allocations"
           ? await client.get(what, query, signal, false)
           : (await client.get("segment_timeline", query, signal, false)).picture;
+      // Reading an answer and drawing it would together keep the page too long.
+      await new Promise((resolve) => window.setTimeout(resolve));
       return new BlockTile(picture, span, colour);
     },
     isWhole,

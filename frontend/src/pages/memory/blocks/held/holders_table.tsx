@@ -33,8 +33,7 @@ export function holderColumns(
   const most = longestOf(bytes);
   const own = rows({ stack, ...held });
   const colourOf = (slot: number): string => palette[own[slot] ?? -1] ?? "#888888";
-  // Labels of thousands of stacks are made where they are seen, or sorted by.
-  let labels: readonly string[] | null = null;
+  const labels = Array.from(stack, (one) => stacks.stackLabel(one));
   return [
     numberColumn(
       ...(["bytes", "Live", "68px", bytes] as const),
@@ -50,19 +49,14 @@ export function holderColumns(
       (one) => ({ text: blocks === null ? "–" : formatInteger(one) }),
       "Live blocks; counted once the pointer rests",
     ),
-    {
-      ...textColumn("place", "Allocated at", "minmax(96px, 1fr)", []),
-      hint: "The line of your own code in the stack; click to light its blocks",
-      get values() {
-        labels ??= Array.from(stack, (one) => stacks.stackLabel(one));
-        return labels;
+    textColumn(
+      ...(["place", "Allocated at", "minmax(96px, 1fr)", labels] as const),
+      "The line of your own code in the stack; click to light its blocks",
+      (text, slot) => {
+        const title = stacks.text(stack[slot] ?? -1) || text;
+        return { text, title, swatch: colourOf(slot) };
       },
-      cell: (slot) => {
-        const one = stack[slot] ?? -1;
-        const text = stacks.stackLabel(one);
-        return { text, title: stacks.text(one) || text, swatch: colourOf(slot) };
-      },
-    },
+    ),
   ];
 }
 
