@@ -9,7 +9,7 @@ import { directLabels } from "./labels";
 import { drawnMarks, nextMark, spansAt } from "./marks";
 import { blockRects, chosenRange, litBy } from "./paint_cursor";
 import type { BlockPicture } from "./picture";
-import { freedText } from "./block_stack";
+import { freedText } from "./keys";
 import { testDevice, testGroup, testTile } from "./test_tile";
 import { groupBytes } from "./tile";
 

@@ -13,10 +13,10 @@ import type { Viewport } from "../../render/viewport";
 import type { ExportSource } from "../export/source";
 import { useWidth } from "../line_chart/use_size";
 import { ChartFrame } from "../plot/chart_frame";
-import { atMoment, momentText } from "./axis";
+import { atMoment } from "./axis";
 import "./block_stack.css";
 import { BlockCard } from "./card";
-import { groupLabel, painted, type Painted } from "./colours";
+import { painted, type Painted } from "./colours";
 import {
   BlockController,
   worldOf,
@@ -24,11 +24,12 @@ import {
   type BlockEvents,
 } from "./controller";
 import { blockFigure, blockTable } from "./figure";
+import { KEYS, spokenOf } from "./keys";
 import { BlockLegend } from "./legend";
 import { HistoryMinimap } from "./minimap";
 import { GUTTER, totalHeight } from "./paint";
-import type { BlockHover, BlockPicture } from "./picture";
-import type { BlockFacts, BlockTile } from "./tile";
+import type { BlockPicture } from "./picture";
+import type { BlockTile } from "./tile";
 
 export interface BlockStackProps extends BlockEvents {
   readonly of: BlockPicture;
@@ -118,17 +119,12 @@ export function BlockStack(props: BlockStackProps) {
 
   function onKey({ key, shiftKey }: KeyboardEvent): boolean {
     if (controller === null) return false;
-    const far = shiftKey ? 10 : 1;
     const hover = controller.hovered.peek();
-    const say = (at: BlockHover | null): void => {
-      if (at !== null) spoken.value = spokenOf(of, at);
-    };
-    if (key === "ArrowRight") say(controller.step(far));
-    else if (key === "ArrowLeft") say(controller.step(-far));
-    else if (key === "ArrowUp") say(controller.climb(far));
-    else if (key === "ArrowDown") say(controller.climb(-far));
-    else if (key === "Enter" && hover !== null) props.onPin(hover);
-    else return false;
+    const move = KEYS[key];
+    if (key === "Enter" && hover !== null) props.onPin(hover);
+    if (move === undefined) return key === "Enter" && hover !== null;
+    const at = move(controller, shiftKey ? 10 : 1);
+    if (at !== null) spoken.value = spokenOf(of, at);
     return true;
   }
 
@@ -235,35 +231,4 @@ function summary({ device, byteUnit }: BlockPicture, label: string): string {
       ? ""
       : ` The highest is ${formatBytes(peak.bytes, byteUnit)} ${atMoment(peak.moment)}.`;
   return `${label}: ${formatInteger(device.numAllocations)} allocations over ${formatInteger(device.numEvents)} events.${highest}`;
-}
-
-/** What the keyboard's cursor is on. */
-function spokenOf({ stacks, byteUnit, device }: BlockPicture, at: BlockHover): string {
-  const { tile, column, block } = at;
-  const total = tile.answer.columns.active[column] ?? NaN;
-  const words = [momentText(at.moment), `${formatBytes(total, byteUnit)} live`];
-  if (block !== null) {
-    words.push(`block of ${formatBytes(block.size, byteUnit)}`);
-    const group = tile.answer.groups[block.group];
-    if (group !== undefined) words.push(groupLabel(group));
-    if (stacks !== null) words.push(stacks.stackLabel(block.stack));
-    words.push(`freed: ${freedText(block, device.numEvents)}`);
-  }
-  return words.join(", ");
-}
-
-/** Free is asked for first, and done when every stream has gone on. */
-export function freedText(
-  { born, freed, gone }: Pick<BlockFacts, "born" | "freed" | "gone">,
-  numEvents: number,
-): string {
-  if (gone >= numEvents) {
-    return freed >= numEvents
-      ? "still live at the end"
-      : "free requested, not completed by the end";
-  }
-  const lasted = born < 0 ? "" : `, after ${formatInteger(gone - born)} events`;
-  const waited =
-    freed >= 0 && freed < gone ? ` (requested at ${formatInteger(freed)})` : "";
-  return `${momentText(gone)}${lasted}${waited}`;
 }

@@ -120,7 +120,7 @@ export function labelColour(
  * Pixels by group, and one group more in the background's colour, by variant: as it is,
  * and dimmed.
  */
-function variantsOf(colours: readonly string[], bg: number): Uint32Array<ArrayBuffer> {
+function variantsOf(colours: readonly string[], bg: number): Uint32Array {
   const found = new Uint32Array(2 * VARIANTS.length * (colours.length + 1));
   [...colours.map(pixelOf), bg].forEach((pixel, group) =>
     VARIANTS.forEach((share, which) => {
@@ -147,13 +147,9 @@ function runColours(
   const bg = pixelOf(tokens(theme).bg);
   const unknown = colours.length;
   const pixels = variantsOf(colours, bg);
-  const halves = new Uint16Array(pixels.buffer);
   const ofStack = new Map<number, number>();
   const num = lives.life.length;
   const bySlot = new Uint32Array(num);
-  // By halves: a whole pixel is too large for a small integer, and would be an object
-  // each time until this loop is compiled.
-  const written = new Uint16Array(bySlot.buffer);
   for (let slot = 0; slot < num; slot += 1) {
     const stack = lives.stack[slot] ?? -1;
     let which = ofStack.get(stack);
@@ -163,9 +159,8 @@ function runColours(
     }
     const group = Math.min(lives.group[slot] ?? 0, unknown);
     const seen = chosen === null || chosen(slot);
-    const at = 4 * (group * VARIANTS.length + which) + (seen ? 0 : 2);
-    written[2 * slot] = halves[at] ?? 0;
-    written[2 * slot + 1] = halves[at + 1] ?? 0;
+    const at = 2 * (group * VARIANTS.length + which) + (seen ? 0 : 1);
+    bySlot[slot] = pixels[at] ?? 0;
   }
   const byBand = Uint32Array.from(bandColours, (colour) => {
     const pixel = pixelOf(colour);

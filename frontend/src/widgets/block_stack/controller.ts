@@ -11,6 +11,7 @@ import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
 import { clampView, pxToX, sameView, xToPx, yToPx } from "../../render/viewport";
 import { FONT } from "../export/pen";
 import { devicePx, fitted, pixelRatio } from "../plot/canvas";
+import type { BlockAxis } from "./axis";
 import { labelColour, type Painted } from "./colours";
 import { directLabels, namesOf, type DirectLabel } from "./labels";
 import {
@@ -129,6 +130,10 @@ export class BlockController {
     return this.#view;
   }
 
+  get axis(): BlockAxis {
+    return this.#of.axis;
+  }
+
   get size(): SizePx {
     return this.#size;
   }
@@ -197,40 +202,8 @@ export class BlockController {
     this.setView({ ...this.#view, x0: x - half, x1: x + half });
   }
 
-  /** The cursor some events on: by events where each has a column, else by columns. */
-  step(by: number): BlockHover | null {
-    const { tile, view } = this;
-    const { axis } = this.#of;
-    if (tile === null || tile.numColumns === 0) return null;
-    const from = this.hovered.peek();
-    const x = from?.x ?? (view.x0 + view.x1) / 2;
-    const column = tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
-    const next = Math.min(Math.max(column + by, 0), tile.numColumns - 1);
-    const at = tile.middleOf(next);
-    if (at < view.x0 || at > view.x1) {
-      this.reveal(tile.answer.columns.moment[next] ?? -1);
-    }
-    const run = from === null ? -1 : runOf(from);
-    const y = from === null || run < 0 ? null : from.tile.middleOfRun(run, from.column);
-    return this.#moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
-  }
-
-  /** To the block above (by > 0) or below, in the column of the cursor. */
-  climb(by: number): BlockHover | null {
-    const from = this.hovered.peek() ?? this.step(0);
-    if (from === null) return null;
-    const { tile, column } = from;
-    const runs = tile.runsAt(column);
-    const at = runs.indexOf(runOf(from));
-    const start = at >= 0 ? at : by > 0 ? -1 : runs.length;
-    const run = runs[Math.min(Math.max(start + by, 0), runs.length - 1)];
-    return run === undefined
-      ? from
-      : this.#moveTo(from.x, tile.middleOfRun(run, column));
-  }
-
   /** Put the cursor at x, or on a block, as the pointer would. */
-  #moveTo(x: number, y: number | null): BlockHover | null {
+  moveTo(x: number, y: number | null): BlockHover | null {
     const { widthPx, heightPx } = this.#size;
     const found = this.#hoverAt({
       x: xToPx(this.#view, widthPx, x),
@@ -433,9 +406,4 @@ export class BlockController {
 
 export function worldOf({ axis, topBytes }: BlockPicture): Viewport {
   return { x0: axis.low, x1: axis.high, y0: topBytes, y1: 0 };
-}
-
-/** The run of the block under the cursor; -1: none is. */
-function runOf({ tile, column, block }: BlockHover): number {
-  return tile.runsAt(column).find((run) => tile.runs.slot[run] === block?.slot) ?? -1;
 }

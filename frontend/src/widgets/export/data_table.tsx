@@ -2,14 +2,15 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
-import { clicked, sortedRows, type Sort } from "../../model/shown_rows";
 import { headingWidth } from "../row_table/headings";
 import { RowTable, type RowColumn } from "../row_table/row_table";
+import { useSort } from "../row_table/use_sort";
 
 /** Rows that say how wide a column is. */
 const SAMPLE_ROWS = 100;
 const LETTER_PX = 7;
 const WIDEST_PX = 420;
+const AS_IT_IS = { key: "", descending: true };
 
 /** Numbers with their thousands apart; addresses and all other texts as they are. */
 export function numberText(text: string): string {
@@ -46,24 +47,17 @@ export interface DataTableProps {
 
 export function DataTable({ label, table, heightPx }: DataTableProps) {
   const { columns, numRows } = table;
-  const [sort, setSort] = useState<Sort | null>(null);
+  const [word, setWord] = useState<string | null>(null);
   const shown = useMemo(
     () => columns.map((column, i) => rowColumn(column, i, numRows)),
     [table],
   );
-  const values = sort === null ? undefined : columns[Number(sort.key)]?.values;
-  const descending = sort?.descending ?? false;
-  const rows = useMemo(
-    () => sortedRows(numRows, values, descending),
-    [numRows, values, descending],
-  );
+  const sorted = useSort(shown, numRows, AS_IT_IS, word ?? undefined, setWord);
   return (
     <RowTable
       label={`${label} as a table`}
       columns={shown}
-      rows={rows}
-      sort={sort}
-      onSort={(key) => setSort(clicked(sort ?? { key: "", descending }, key, false))}
+      {...sorted}
       empty="No rows."
       heightPx={heightPx}
       steady

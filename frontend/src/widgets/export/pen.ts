@@ -42,18 +42,14 @@ export interface Pen extends Pick<
 const FONT_PX = 11;
 export const FONT = `${FONT_PX}px Roboto, Helvetica, Arial, sans-serif`;
 
+/** What `save` keeps of a pen, besides where it is and what clips it. */
+const LOOK = [
+  ...(["fillStyle", "font", "globalAlpha", "lineJoin", "lineWidth"] as const),
+  ...(["strokeStyle", "textAlign", "textBaseline"] as const),
+];
+
 interface State {
-  readonly look: Pick<
-    Pen,
-    | "fillStyle"
-    | "font"
-    | "globalAlpha"
-    | "lineJoin"
-    | "lineWidth"
-    | "strokeStyle"
-    | "textAlign"
-    | "textBaseline"
-  >;
+  readonly look: Readonly<Record<string, unknown>>;
   readonly dash: readonly number[];
   readonly x: number;
   readonly y: number;
@@ -120,18 +116,9 @@ export class SvgPen implements Pen {
   }
 
   save(): void {
-    const { fillStyle, strokeStyle, font, globalAlpha, lineJoin, lineWidth } = this;
-    const { textAlign, textBaseline } = this;
-    this.#saved.push({
-      look: {
-        ...{ fillStyle, strokeStyle, font, globalAlpha, lineJoin, lineWidth },
-        ...{ textAlign, textBaseline },
-      },
-      dash: this.#dash,
-      x: this.#x,
-      y: this.#y,
-      clip: this.#clip,
-    });
+    const look = Object.fromEntries(LOOK.map((key) => [key, this[key]]));
+    const [dash, x, y, clip] = [this.#dash, this.#x, this.#y, this.#clip];
+    this.#saved.push({ look, dash, x, y, clip });
   }
 
   restore(): void {

@@ -3,6 +3,7 @@
 import { commandsOf, type Command } from "../../../base/commands";
 import { panStep, zoomStep } from "../../../render/gestures";
 import type { BlockController } from "../../../widgets/block_stack/controller";
+import { stepEvents } from "../../../widgets/block_stack/keys";
 import { nextMark, type DrawnMarks } from "../../../widgets/block_stack/marks";
 import { exportCommands } from "../../../widgets/export/export_commands";
 import { ALL_FORMATS, type ExportSource } from "../../../widgets/export/source";
@@ -102,7 +103,7 @@ export function blockCommands(
     view((of) => of.setView(zoomStep(of.view, of.limits, sign, axes)));
   const pan = (sign: number) =>
     view((of) => of.setView(panStep(of.view, of.limits, sign)));
-  const step = (by: number) => view((of) => of.step(by));
+  const step = (by: number) => view((of) => stepEvents(of, by));
   const save = (id: string) => () => {
     const file = files.find((one) => one.id === id);
     if (file === undefined) say("Nothing is known of what is live yet");

@@ -1,7 +1,7 @@
 /** A chosen range of events: what was allocated in it, what of that is gone, what stays. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { AllocationRangeResponse } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
 import {
@@ -12,21 +12,15 @@ import {
 } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import type { Theme } from "../../../base/tokens";
-import { stackMatches } from "../../../model/block_search";
 import { categoryColour } from "../../../model/category";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { XRange } from "../../../widgets/line_chart/types";
-import {
-  barOf,
-  longestOf,
-  numberColumn,
-  textColumn,
-} from "../../../widgets/row_table/columns";
-import { RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
-import { useSort } from "../../../widgets/row_table/use_sort";
+import { barOf, longestOf, numberColumn } from "../../../widgets/row_table/columns";
+import type { RowColumn } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
+import { placeColumn, StackTable } from "./held/stack_table";
 import type { Blocks } from "./use_blocks";
 
 const TABLE_PX = 220;
@@ -43,6 +37,11 @@ export function RangeDrawer({
   const query = { ...of.place, e0: low, e1: high };
   const { data, stale, error } = useOnce(of.view.client, "allocation_range", query);
   const answer = stale ? null : data;
+  const { theme, byteUnit } = of.view;
+  const columns = useMemo(
+    () => (answer === null ? [] : columnsOf(answer, of.stacks, theme, byteUnit)),
+    [answer, of.stacks, theme, byteUnit],
+  );
   const ends = `from ${formatInteger(low)} to ${formatInteger(high - 1)}`;
   return (
     <Drawer
@@ -70,7 +69,14 @@ export function RangeDrawer({
     >
       <Waiting error={error} hasContent={answer !== null} blocksPx={[TABLE_PX]} />
       {answer !== null && <Totals of={of} answer={answer} />}
-      {answer !== null && <StackTable of={of} answer={answer} />}
+      {answer !== null && (
+        <StackTable
+          {...{ of, columns, stack: answer.stack, bytes: null, heightPx: TABLE_PX }}
+          label="Allocations of the range by stack"
+          by="live"
+          empty="Nothing was allocated in this range."
+        />
+      )}
     </Drawer>
   );
 }
@@ -132,47 +138,6 @@ function Totals({ of, answer }: AnswerProps) {
   );
 }
 
-const BY_LIVE = { key: "live", descending: true };
-
-function StackTable({ of, answer }: AnswerProps) {
-  const { stacks, search, state, actions, view } = of;
-  const { theme, byteUnit } = view;
-  const { stacks: found } = search;
-  const [word, setWord] = useState<string | null>(null);
-  const columns = useMemo(
-    () => columnsOf(answer, stacks, theme, byteUnit),
-    [answer, stacks, theme, byteUnit],
-  );
-  const num = answer.stack.length;
-  const sorted = useSort(columns, num, BY_LIVE, word ?? undefined, setWord);
-  const stackOf = (row: number): number => answer.stack[row] ?? -1;
-  const rows = useMemo(
-    () =>
-      sorted.rows.filter((row) => found === null || stackMatches(found, stackOf(row))),
-    [sorted.rows, found, answer],
-  );
-  const selected = state.stack === null ? -1 : answer.stack.indexOf(state.stack);
-  return (
-    <RowTable
-      label="Allocations of the range by stack"
-      columns={columns}
-      {...sorted}
-      rows={rows}
-      selected={selected < 0 ? null : selected}
-      onSelect={(row) => {
-        const stack = stackOf(row);
-        actions.set({ stack: stack === state.stack || stack < 0 ? null : stack });
-      }}
-      empty={
-        found === null
-          ? "Nothing was allocated in this range."
-          : "Nothing of it matches."
-      }
-      heightPx={TABLE_PX}
-    />
-  );
-}
-
 function columnsOf(
   answer: AllocationRangeResponse,
   stacks: CallStacks | null,
@@ -190,17 +155,10 @@ function columnsOf(
       bar: barOf(own, most, colourOf(row)),
     }));
   const { stackAllocatedBytes, stackNumAllocated, stackFreedBytes } = answer;
-  const labels = Array.from(answer.stack, (one) => stacks?.stackLabel(one) ?? "");
   return [
     column("allocated", "Allocated", stackAllocatedBytes, stackNumAllocated),
     column("freed", "Freed", stackFreedBytes, answer.stackNumFreed),
     column("live", "Still live", answer.stackLiveBytes, answer.stackNumLive),
-    textColumn(
-      ...(["place", "Allocated at", "minmax(96px, 1fr)", labels, undefined] as const),
-      (text, row) => {
-        const title = stacks?.text(answer.stack[row] ?? -1) ?? "";
-        return { text, title, swatch: colourOf(row) };
-      },
-    ),
+    placeColumn(answer.stack, stacks, colourOf),
   ];
 }
