@@ -392,7 +392,7 @@ describe("what the cursor shows", () => {
   it("has a chosen range in px", () => {
     const of = { ...PICTURE, range: { low: 1, high: 3 } };
     expect(chosenRange({ of, view: VIEW, size: SIZE })).toEqual({
-      ...{ x: 100, y: 0, width: 200, height: 400 },
+      ...{ x: 172, y: 20, width: 200, height: 400 },
     });
   });
 });

@@ -383,7 +383,9 @@ export class BlockController {
       onView: (view) => this.setView(view),
       onFit: () => this.fit(),
       onBox: (box) => {
-        this.#box = box;
+        const [x, y] = [GUTTER.left + (box?.x ?? 0), GUTTER.top];
+        const height = this.#size.heightPx;
+        this.#box = box === null ? null : { x, y, width: box.width, height };
         this.#paintSoon();
       },
       onBoxDone: (view, box) => {

@@ -1,11 +1,9 @@
 /** What moves with the pointer: the line, the outlined blocks, the range being drawn. */
 
-import { formatBytes } from "../../base/bytes";
 import { tokens } from "../../base/tokens";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx } from "../../render/viewport";
-import { FONT } from "../export/pen";
-import { clipTo } from "../plot/axes";
+import { clipTo, paintPointer } from "../plot/axes";
 import { rectOf } from "./labels";
 import { GUTTER, spansHeight, spansTop, type BlockScene } from "./paint";
 import type { BlockHover, BlockPicture } from "./picture";
@@ -16,7 +14,7 @@ const MOST_LIT = 3000;
 
 export interface Pointed {
   readonly hover: BlockHover | null;
-  /** The range that is being drawn, in px of the plot. */
+  /** The range that is being drawn, in px of the canvas. */
   readonly box: RectPx | null;
 }
 
@@ -33,8 +31,11 @@ export function paintCursor(
     paintLit(context, scene, tile, litBy(of, tile, hover));
     context.restore();
   }
-  paintRange(context, scene, box ?? chosenRange(scene));
-  if (hover !== null) paintLine(context, scene, hover);
+  const x = hover === null ? NaN : xToPx(scene.view, size.widthPx, hover.x);
+  const bottom = spansTop(size) + spansHeight(of.marks);
+  const line = { x: GUTTER.left + x, top: GUTTER.top, bottom };
+  const isSeen = x >= 0 && x <= size.widthPx;
+  paintPointer(context, of.theme, isSeen ? line : null, box ?? chosenRange(scene));
 }
 
 interface Lit {
@@ -56,16 +57,19 @@ export function litBy(
   return { slot, stack: over?.stack ?? stack ?? own };
 }
 
-/** The chosen range in px of the plot. */
+/** The chosen range, as far as it is in sight, in px of the canvas. */
 export function chosenRange({
   of: { range },
   view,
   size,
 }: Pick<BlockScene, "of" | "view" | "size">): RectPx | null {
   if (range === null) return null;
-  const x = xToPx(view, size.widthPx, range.low);
-  const width = xToPx(view, size.widthPx, range.high) - x;
-  return { x, y: 0, width, height: size.heightPx };
+  const [left, right] = [range.low, range.high].map((at) =>
+    Math.min(Math.max(xToPx(view, size.widthPx, at), 0), size.widthPx),
+  ) as [number, number];
+  if (right <= left) return null;
+  const width = right - left;
+  return { x: GUTTER.left + left, y: GUTTER.top, width, height: size.heightPx };
 }
 
 /** What a block takes of the plot, in px: its level parts that are in sight. */
@@ -132,53 +136,4 @@ function paintLit(
     }
   }
   for (const { x, y, width, height } of rects) context.clearRect(x, y, width, height);
-}
-
-function paintRange(
-  context: CanvasRenderingContext2D,
-  { size, of }: BlockScene,
-  range: RectPx | null,
-): void {
-  if (range === null) return;
-  const { link } = tokens(of.theme);
-  const left = GUTTER.left + Math.max(0, range.x);
-  const right = GUTTER.left + Math.min(size.widthPx, range.x + range.width);
-  if (right <= left) return;
-  context.fillStyle = link;
-  context.globalAlpha = 0.14;
-  context.fillRect(left, GUTTER.top, right - left, size.heightPx);
-  context.globalAlpha = 1;
-  context.fillRect(left, GUTTER.top, 1, size.heightPx);
-  context.fillRect(right - 1, GUTTER.top, 1, size.heightPx);
-}
-
-function paintLine(
-  context: CanvasRenderingContext2D,
-  { view, size, of }: BlockScene,
-  { x, tile, column }: BlockHover,
-): void {
-  if (x < view.x0 || x > view.x1) return;
-  const colours = tokens(of.theme);
-  const bytes = tile.answer.columns.active[column] ?? NaN;
-  const text = `${formatBytes(bytes, of.byteUnit)} live`;
-  const px = Math.round(GUTTER.left + xToPx(view, size.widthPx, x)) + 0.5;
-  context.strokeStyle = colours.text;
-  context.lineWidth = 1;
-  context.beginPath();
-  context.moveTo(px, GUTTER.top);
-  context.lineTo(px, spansTop(size) + spansHeight(of.marks));
-  context.stroke();
-  context.font = FONT;
-  context.textBaseline = "middle";
-  const width = context.measureText(text).width + 10;
-  const room = GUTTER.left + size.widthPx + GUTTER.right;
-  const left = Math.min(Math.max(px - width / 2, GUTTER.left), room - width);
-  const top = GUTTER.top + size.heightPx + 3;
-  context.fillStyle = colours.text;
-  context.beginPath();
-  context.roundRect(left, top, width, 17, 3);
-  context.fill();
-  context.fillStyle = colours.bg;
-  context.textAlign = "left";
-  context.fillText(text, left + 5, top + 9);
 }

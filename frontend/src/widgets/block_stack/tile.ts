@@ -4,7 +4,7 @@
  */
 
 import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
-import { numColumns, runBelow, stackedBelow, type Runs } from "../../render/runs";
+import { runBelow, stackedBelow, type Runs } from "../../render/runs";
 import { countUpTo } from "./axis";
 
 /** What was asked for: events or times, and bytes; null: everything. */
@@ -189,39 +189,30 @@ export interface GroupBytes {
  * colours are what is stacked.
  */
 export function groupBytes(tile: BlockTile): GroupBytes {
-  const { groups, bands, lives, rest } = tile.answer;
+  const { groups, bands, lives, rest, bandBytes } = tile.answer;
   const { slot, first, last, size } = tile.runs;
-  const columns = numColumns(tile.runs);
-  const wide = columns + 1;
-  const change = new Float64Array(groups.length * wide);
-  for (let run = 0; run < slot.length; run += 1) {
-    const block = slot[run] ?? 0;
-    const row = (lives.group[block] ?? 0) * wide;
-    const bytes = size[block] ?? 0;
-    const from = row + (first[run] ?? 0);
-    const end = row + (last[run] ?? 0) + 1;
-    change[from] = (change[from] ?? 0) + bytes;
-    change[end] = (change[end] ?? 0) - bytes;
-  }
-  const drawn = new Float64Array(groups.length * columns);
-  const occurs = new Uint8Array(groups.length);
-  const same =
+  const columns = tile.numColumns;
+  const thin = new Float64Array(columns);
+  const isStacked =
     groups.length === bands.length &&
     groups.every(({ key }, i) => key === bands[i]?.key);
-  for (let group = 0; group < groups.length; group += 1) {
-    let bytes = 0;
-    for (let column = 0; column < columns; column += 1) {
-      bytes += change[group * wide + column] ?? 0;
-      const at = group * columns + column;
-      drawn[at] = bytes + (same ? (rest[at] ?? 0) : 0);
-      if ((drawn[at] ?? 0) > 0) occurs[group] = 1;
-    }
-  }
-  const thin = new Float64Array(columns);
-  if (!same)
+  const drawn = isStacked ? bandBytes : new Float64Array(groups.length * columns);
+  if (!isStacked) {
     rest.forEach((bytes, i) => {
       thin[i % columns] = (thin[i % columns] ?? 0) + bytes;
     });
+    slot.forEach((block, run) => {
+      const bytes = size[block] ?? 0;
+      const row = (lives.group[block] ?? 0) * columns;
+      for (let at = first[run] ?? 0; at <= (last[run] ?? 0); at += 1) {
+        drawn[row + at] = (drawn[row + at] ?? 0) + bytes;
+      }
+    });
+  }
+  const occurs = Uint8Array.from(groups, (_, group) => {
+    const own = drawn.subarray(group * columns, (group + 1) * columns);
+    return own.some((bytes) => bytes > 0) ? 1 : 0;
+  });
   return { occurs, drawn, thin };
 }
 

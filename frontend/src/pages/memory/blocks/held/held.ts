@@ -112,7 +112,7 @@ function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
     stack: holders.stack,
     bytes: holders.at(column),
     blocks: null,
-    weights: holders.highest(),
+    weights: holders.highest,
     category: holders.category,
   };
 }
