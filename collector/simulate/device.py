@@ -2,12 +2,13 @@
 
 Two segments grow page by page, as torch's expandable segments do: one of small blocks, one
 of large ones. A block goes to the lowest free place that holds it, so that a step always
-needs the same room above what is held between steps. Nothing is ever given back.
+needs the same room above what is held between steps. Pages are given back where the device
+has none left, as torch does before it fails.
 """
 
 from __future__ import annotations
 
-from bisect import bisect
+from bisect import bisect, bisect_left
 from typing import Any, Final, NamedTuple
 
 MIB: Final = 1 << 20
@@ -26,6 +27,7 @@ _BASE: Final = (0, 0x7F40_0000_0000, 0x7E00_0000_0000)
 ALLOC: Final = "alloc"
 FREE: Final = "free"
 MAP: Final = "segment_map"
+UNMAP: Final = "segment_unmap"
 
 
 class OutOfMemory(Exception):  # noqa: N818  # torch's is no ...Error either
@@ -66,7 +68,7 @@ class Entry(NamedTuple):
     size_bytes: int
     site: str
     block: Block | None
-    """None where pages were mapped."""
+    """None where pages were mapped or given back."""
     step: int
 
 
@@ -82,8 +84,10 @@ class Device:
         """How long a unit of work takes now; a call of the allocator is one."""
         self.step = 0
         self._limit_bytes = limit_bytes
-        self._segments = {SMALL: _Segment(), LARGE: _Segment()}
+        self._segments = {pool: _Segment(_PAGE_BYTES[pool]) for pool in (SMALL, LARGE)}
         self._num_blocks = 0
+        self.num_retries = 0
+        """How often pages were given back to go on."""
         # By pool.
         self._reserved = [0, 0, 0]
         self._allocated = [0, 0, 0]
@@ -94,6 +98,7 @@ class Device:
         """Peaks start again from the present values, as at the end of a step."""
         self._allocated_peak = self._allocated.copy()
         self._requested_peak = self._requested.copy()
+        self._reserved_peak = self._reserved.copy()
         self._unused_peak = [self._unused(pool) for pool in range(3)]
 
     def work(self, units: float) -> None:
@@ -118,14 +123,13 @@ class Device:
         pool = SMALL if size <= MIB else LARGE
         segment = self._segments[pool]
         place = segment.take(size)
-        missing = mapped_bytes(segment.top, pool) - segment.mapped
-        if missing > 0:
-            free = self._limit_bytes - self._reserved[0]
-            if missing > free:
+        if not self._map(pool, place, size, site):
+            segment.give_back(place, size)
+            self._release(site)
+            place = segment.take(size)
+            if not self._map(pool, place, size, site):
                 segment.give_back(place, size)
-                raise OutOfMemory(size, free, site)
-            self._note(MAP, _BASE[pool] + segment.mapped, missing, site, None)
-            self.map_to(pool, segment.mapped + missing)
+                raise OutOfMemory(size, self._limit_bytes - self._reserved[0], site)
         sizes = (_BASE[pool] + place, size, requested_bytes, pool)
         block = Block(self._num_blocks, *sizes, site, category, module, name)
         self._num_blocks += 1
@@ -157,10 +161,35 @@ class Device:
 
     def map_to(self, pool: int, num_bytes: int) -> None:
         """Let the pages of a pool reach so far."""
+        self._map(pool, 0, num_bytes, "")
+
+    def _map(self, pool: int, place: int, size: int, site: str) -> bool:
+        """Map the pages of a place that are missing; False where there are too few left."""
+        ranges = self._segments[pool].pages_of(place, place + size, is_mapped=False)
+        missing = sum(end - start for start, end in ranges)
+        if missing > self._limit_bytes - self._reserved[0]:
+            return False
+        self._turn(MAP, pool, ranges, site)
+        return True
+
+    def _release(self, site: str) -> None:
+        """Give all pages back that no block touches."""
+        self.num_retries += 1
+        for pool, segment in reversed(self._segments.items()):
+            self._turn(UNMAP, pool, segment.idle_pages(), site)
+
+    def _turn(
+        self, action: str, pool: int, ranges: list[tuple[int, int]], site: str
+    ) -> None:
         segment = self._segments[pool]
-        for at in (0, pool):
-            self._reserved[at] += num_bytes - segment.mapped
-        segment.mapped = num_bytes
+        for start, end in ranges:
+            segment.turn(start, end, is_mapped=action == MAP)
+            for at in (0, pool):
+                self._reserved[at] += end - start if action == MAP else start - end
+                self._reserved_peak[at] = max(
+                    self._reserved_peak[at], self._reserved[at]
+                )
+            self._note(action, _BASE[pool] + start, end - start, site, None)
 
     def room_bytes(self, pool: int) -> int:
         """What the blocks of a pool spanned so far, holes included."""
@@ -172,14 +201,14 @@ class Device:
         Nothing is pending here, so what is active is what is allocated, and all that is
         free is a piece of a segment.
         """
-        found = {}
+        found = {"num_alloc_retries": self.num_retries}
         for pool, infix in enumerate(POOLS):
             allocated = (self._allocated[pool], self._allocated_peak[pool])
             unused = self._unused(pool)
             for stat, (now, peak) in {
                 "allocated": allocated,
                 "active": allocated,
-                "reserved": (self._reserved[pool], self._reserved[pool]),
+                "reserved": (self._reserved[pool], self._reserved_peak[pool]),
                 "inactive_split": (unused, max(unused, self._unused_peak[pool])),
                 "requested": (self._requested[pool], self._requested_peak[pool]),
             }.items():
@@ -188,20 +217,22 @@ class Device:
         return found
 
     def layout(self) -> list[tuple[int, list[tuple[int, int, Block | None]]]]:
-        """By pool: (address, size, block or None) of all that lies in its segment."""
+        """By pool, range by range of mapped pages: (address, size, block or None)."""
         found = []
         for pool, segment in self._segments.items():
-            at, end = _BASE[pool], _BASE[pool] + segment.mapped
-            rows: list[tuple[int, int, Block | None]] = []
-            for address in sorted(a for a, b in self.live.items() if b.pool == pool):
-                if address > at:
-                    rows.append((at, address - at, None))
-                block = self.live[address]
-                rows.append((address, block.size_bytes, block))
-                at = address + block.size_bytes
-            if at < end:
-                rows.append((at, end - at, None))
-            found.append((pool, rows))
+            live = sorted(a for a, block in self.live.items() if block.pool == pool)
+            for start, stop in segment.pages_of(0, segment.end, is_mapped=True):
+                at, end = _BASE[pool] + start, _BASE[pool] + stop
+                rows: list[tuple[int, int, Block | None]] = []
+                for address in live[bisect_left(live, at) : bisect_left(live, end)]:
+                    if address > at:
+                        rows.append((at, address - at, None))
+                    block = self.live[address]
+                    rows.append((address, block.size_bytes, block))
+                    at = address + block.size_bytes
+                if at < end:
+                    rows.append((at, end - at, None))
+                found.append((pool, rows))
         return found
 
     def _unused(self, pool: int) -> int:
@@ -216,15 +247,50 @@ class Device:
 
 
 class _Segment:
-    """Which offsets are taken, and how far pages reach."""
+    """Which offsets are taken, and which pages are mapped."""
 
-    def __init__(self) -> None:
-        self.mapped = 0
+    def __init__(self, page_bytes: int) -> None:
+        self._page_bytes = page_bytes
+        self._pages = bytearray()
+        """By page: whether it is mapped."""
         self.top = 0
         """Where the highest block ends, and where the highest one so far ended."""
         self.highest = 0
         self._holes: list[tuple[int, int]] = []
         """Free ranges below the top."""
+
+    @property
+    def end(self) -> int:
+        """Up to where pages were ever mapped."""
+        return len(self._pages) * self._page_bytes
+
+    def pages_of(
+        self, start: int, end: int, *, is_mapped: bool
+    ) -> list[tuple[int, int]]:
+        """Ranges of the pages that hold any of these bytes, and are mapped or are not."""
+        page, pages, found = self._page_bytes, self._pages, []
+        at, last = start // page, -(-end // page)
+        pages.extend(bytes(max(0, last - len(pages))))
+        while (first := pages.find(is_mapped, at, last)) >= 0:
+            at = pages.find(not is_mapped, first, last)
+            at = last if at < 0 else at
+            found.append((first * page, at * page))
+        return found
+
+    def idle_pages(self) -> list[tuple[int, int]]:
+        """Ranges of mapped pages that hold nothing of any block."""
+        page, found = self._page_bytes, []
+        for start, end in (*self._holes, (self.top, self.end)):
+            whole = (-(-start // page) * page, end // page * page)
+            if whole[0] < whole[1]:
+                found += self.pages_of(*whole, is_mapped=True)
+        return found
+
+    def turn(self, start: int, end: int, *, is_mapped: bool) -> None:
+        """Map whole pages, or give them back."""
+        page = self._page_bytes
+        num = (end - start) // page
+        self._pages[start // page : end // page] = bytes([is_mapped]) * num
 
     def take(self, size: int) -> int:
         """The lowest free place of a size."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from collector.simulate.device import GIB, MIB
-from collector.simulate.memory import LIMIT_BYTES, Keeps, reserved
+from collector.simulate.device import GIB, MIB, OutOfMemory
+from collector.simulate.memory import (
+    LIMIT_BYTES,
+    Keeps,
+    allocate_kept,
+    device_at,
+    reserved,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from collector.simulate.memory import Ints, Profile
+    from collector.simulate.program import Training
 
 RANKS_PER_HOST: Final = 8
 IMBALANCE_BYTES: Final = 9 * GIB
@@ -37,12 +45,20 @@ class Fault:
     last_step: int
     """The step that runs out of memory; else the run's last."""
     keeps: Keeps | None = None
+    rows: tuple[Mapping[str, int], ...] = ()
+    """Of the device after each step that gave pages back to go on: the last ones."""
     words: str
+
+    @property
+    def first_retry(self) -> int:
+        """The first step that gives pages back."""
+        return self.last_step - len(self.rows)
 
 
 def plan_faults(
     num_ranks: int,
     num_steps: int,
+    training: Training,
     profile: Profile,
     draws: Callable[[int], tuple[Ints, list[Keeps]]],
 ) -> tuple[Fault, ...]:
@@ -80,7 +96,7 @@ def plan_faults(
         )
     if num_ranks > 2:
         rank = place(0.65)
-        faults.append(_oom(rank, num_steps, profile, *draws(rank)))
+        faults.append(_oom(rank, num_steps, training, profile, *draws(rank)))
     if num_ranks > 3:
         rank, first = place(0.85), num_steps // 5
         faults.append(
@@ -130,22 +146,37 @@ def _leak(rank: int, num_steps: int) -> Fault:
 
 
 def _oom(
-    rank: int, num_steps: int, profile: Profile, lengths: Ints, keeps: list[Keeps]
+    rank: int,
+    num_steps: int,
+    training: Training,
+    profile: Profile,
+    lengths: Ints,
+    keeps: list[Keeps],
 ) -> Fault:
     first, latest = num_steps // 10, max(0, num_steps * 9 // 10 - 1)
     first = min(first, latest)
+    # Not even the shortest batch fits then; a longer one does not somewhat earlier.
+    least = int(profile.peaks["allocated_peak_bytes"].min()) + keeps[0].num_bytes
+    grows = _kept_until(latest, first, LIMIT_BYTES - least + 64 * MIB)
+    keeps = [*keeps, grows]
     small, large = reserved(profile, lengths, keeps)
-    # Even the shortest batch finds no room then; a longer one does not somewhat earlier.
-    idle = int(small[-1]) + int(profile.rooms[1].min()) + keeps[0].num_bytes
-    grows = _kept_until(latest, first, LIMIT_BYTES - idle + 64 * MIB)
-    small, large = reserved(profile, lengths, [*keeps, grows])
     crash = int(np.argmax(small + large > LIMIT_BYTES))
+    device = device_at(training, profile, lengths, keeps, crash)
+    rows = []
+    with suppress(OutOfMemory):
+        for step in range(crash, num_steps):
+            device.reset_peaks()
+            allocate_kept(device, keeps, step)
+            training.step(device, int(profile.tokens[lengths[step]]))
+            rows.append(device.row())
+    crash += len(rows)
     return Fault(
         kind="oom",
         ranks=(rank,),
         first_step=first,
         last_step=crash,
         keeps=grows,
+        rows=tuple(rows),
         words=f"rank {rank}: {_words(grows)} until the device is full, runs out of memory"
         f" at step {crash} and is killed there (no closing record)",
     )

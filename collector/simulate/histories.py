@@ -17,7 +17,15 @@ from collector.format.snapshots import tables_of
 from collector.format.snapshots.tags import tag_text
 from collector.history.tensors import TABLE, Tensors
 from collector.oom.facts import holders_of
-from collector.simulate.device import ALLOC, FREE, MAP, SMALL, Device, OutOfMemory
+from collector.simulate.device import (
+    ALLOC,
+    FREE,
+    MAP,
+    SMALL,
+    UNMAP,
+    Device,
+    OutOfMemory,
+)
 from collector.simulate.faults import RANKS_PER_HOST, host_name
 from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
 from collector.simulate.program import SITES
@@ -45,6 +53,7 @@ _KNOWN: Final = ("sharded_param", "optimizer", "sharded_grad")
 _ACTIONS: Final = {
     ALLOC: (ALLOC,),
     MAP: (MAP,),
+    UNMAP: (UNMAP,),
     FREE: ("free_requested", "free_completed"),
 }
 _FRAMES: Final = {
@@ -83,7 +92,7 @@ def last_words(scenario: Scenario, series: RankSeries) -> tuple[Note, Capture, C
     values = {name: report.meta["memory"][name] for name in _IN_NOTE}
     data = {
         "message": "simulated: out of memory",
-        "values": {**values, "num_alloc_retries": 1, "num_ooms": 1},
+        "values": {**values, "num_alloc_retries": device.num_retries, "num_ooms": 1},
         oom.REPORT: 1,
     }
     return Note(kind="oom", time_ns=at_ns, step=step, data=data), report, history
@@ -216,7 +225,7 @@ def _report(
     """What the recorder of the failing rank writes first."""
     tensors = _tensors(device)
     found = holders_of(_segments(device), 0, tensors)
-    row: dict[str, Any] = {**device.row(), "num_alloc_retries": 1, "num_ooms": 1}
+    row: dict[str, Any] = {**device.row(), "num_ooms": 1}
     row["requested_live_bytes"] = row["requested_bytes"]
     last = series.num_rows - 1
     columns: dict[str, Any] = {**series.columns, "time_ns": series.time_ns}

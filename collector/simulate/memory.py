@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.simulate.device import GIB, MIB, POOLS, Device, mapped_bytes
+from collector.simulate.device import (
+    GIB,
+    LARGE,
+    MIB,
+    POOLS,
+    SMALL,
+    Device,
+    mapped_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,6 +125,33 @@ def reserved(
         mapped_bytes(np.maximum.accumulate(small[lengths]), 1),
         mapped_bytes(np.maximum.accumulate(large[lengths] + held), 2),
     )
+
+
+def device_at(
+    training: Training,
+    profile: Profile,
+    lengths: Ints,
+    keeps: Sequence[Keeps],
+    step: int,
+) -> Device:
+    """A rank's device at the start of a step, where it gave no pages back before."""
+    device = Device(LIMIT_BYTES)
+    training.begin(device)
+    for earlier in range(step):
+        allocate_kept(device, keeps, earlier)
+    if step:
+        small, large = reserved(profile, lengths[:step], keeps)
+        device.map_to(SMALL, int(small[-1]))
+        device.map_to(LARGE, int(large[-1]))
+    device.reset_peaks()
+    return device
+
+
+def allocate_kept(device: Device, keeps: Sequence[Keeps], step: int) -> None:
+    """What a rank allocates at the start of a step, and keeps."""
+    for one in keeps:
+        for size in one.blocks(step):
+            device.alloc(size, one.site, "other")
 
 
 def held_by(keeps: Sequence[Keeps], num_steps: int) -> Ints:

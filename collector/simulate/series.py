@@ -158,7 +158,7 @@ def scenario_of(run: SimulatedRun) -> Scenario:
         _, lengths, keeps = _draws(run, rank)
         return lengths, keeps
 
-    faults = plan_faults(run.num_ranks, run.num_steps, profile, drawn)
+    faults = plan_faults(run.num_ranks, run.num_steps, training, profile, drawn)
     return Scenario(run, training.num_parameters, profile, faults)
 
 
@@ -196,6 +196,10 @@ def rank_series(scenario: Scenario, rank: int) -> RankSeries:
         **_parts(random, seconds, slow),
         **memory_columns(profile, lengths, keeps),
     }
+    if oom is not None:
+        for name in oom.rows[0] if oom.rows else ():
+            columns[name] = columns[name].copy()  # several are one array
+            columns[name][oom.first_retry : num_rows] = [row[name] for row in oom.rows]
     return RankSeries(
         rank, num_rows, started_ns, time_ns, columns, lengths, keeps, random
     )

@@ -118,8 +118,17 @@ def test_the_failing_rank_s_file_ends_with_report_and_history(simulated, faults)
     assert free + reserved == DEVICE_TOTAL_BYTES - NON_TORCH_BYTES
     assert meta["other_bytes"] == NON_TORCH_BYTES
     assert meta["requested_bytes"] > free
-    last = rebuilt(history.tables)["device_traces"][0][-1]
+    snapshot = rebuilt(history.tables)
+    *earlier, last = snapshot["device_traces"][0]
     assert last["action"] == "oom"
+    # As torch does, it has given back every page that no block touches.
+    assert "segment_unmap" in {event["action"] for event in earlier}
+    for segment in snapshot["segments"]:
+        page = (2 if segment["segment_type"] == "small" else 20) << 20
+        for block in segment["blocks"]:
+            if block["state"] == "inactive":
+                start = block["address"]
+                assert -(-start // page) >= (start + block["size"]) // page
     assert last["size"] == meta["requested_bytes"]
     assert last["device_free"] == free
     # What was kept of every step is the largest holder, in one line.
