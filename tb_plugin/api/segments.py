@@ -51,12 +51,10 @@ class SegmentRows(Columns, frozen=True):
     largest_free_bytes: F64Column
     num_active: I32Column
     """Blocks that are allocated or pending."""
-    stream: I32Column
-    """Row of `HistoryFacts.streams`."""
-    pool: I32Column
-    """Row of `HistoryFacts.pools`; -1: not recorded."""
-    is_large: U8Column
-    is_expandable: U8Column
+    kind: I32Column
+    """Row of `SegmentsResponse.kinds`."""
+    num_alike: I32Column
+    """How many equal full segments begin here; 1 of any other."""
     opened: I32Column
     """The event that brought it, or its first part; -1: before all."""
     stack: I32Column
@@ -110,63 +108,51 @@ class SegmentArenas(Columns, frozen=True):
     """What `torch.cuda.empty_cache()` would give back."""
 
 
-class SegmentObstacle(Struct, frozen=True):
-    """Neighbouring blocks whose live ones, freed, would make room for a request."""
+class SegmentFigure(Struct, frozen=True):
+    """A number of bytes that explains why memory cannot be used."""
 
-    segment_address: float
-    offset: float
-    """Bytes from the segment's address; likewise `size`: live and free blocks."""
-    size: float
-    num_live: int
-    live_bytes: float
-    stack: int
-    """That holds most of these; -1: none."""
+    name: str
+    bytes: float
+    hint: str
+    is_cause: bool = False
+    """The request fails on it."""
 
 
-class SegmentRequest(Struct, frozen=True):
-    """A request at this moment: where it would go, or what is in the way."""
+class SegmentsWhy(Columns, frozen=True):
+    """Why memory cannot be used: what is free, or what became of a request."""
 
-    is_oom: bool
-    """It is the request that failed at this very event."""
-    requested_bytes: float
-    rounded_bytes: float
-    is_large: bool
-    stream: int
-    pool: int
-    fits: bool
-    """A free block of its own arena serves it."""
-    largest_free_bytes: float
-    """Of its arena."""
-    free_bytes: float
-    """All free blocks of its arena."""
-    other_stream_largest_bytes: float
-    """Largest free block of the same pool and size class on other streams."""
-    other_pool_largest_bytes: float
-    releasable_bytes: float
-    new_segment_bytes: float
-    """What would have to be reserved anew."""
-    device_free_bytes: float | None
-    """None: not recorded."""
-    obstacle: SegmentObstacle | None
-    """None: it fits, or no segment that it may use is as long."""
+    tone: Literal["ok", "bad", "plain"]
+    """The request fits, or does not, or there is none."""
+    sentence: str
+    more: tuple[str, ...]
+    """What else bears on it, the most important first."""
+    figures: tuple[SegmentFigure, ...]
+    culprit: int
+    """The stack that keeps free memory apart, or from being returned; -1: none."""
+    asked_bytes: float | None
+    """Of the request, as rounded; None: there is none."""
+    lives: I32Column
+    """Blocks whose end would make room for it, the largest first."""
 
 
-class SegmentPins(Columns, frozen=True):
-    """Segments with pinned free memory, most free first: the stack that holds most."""
+class SegmentPins(Struct, frozen=True):
+    """Segments with pinned free memory: what keeps them, by their addresses."""
 
-    segment_address: F64Column
-    live_bytes: F64Column
-    num_live: I32Column
-    stack: I32Column
+    address: tuple[float, ...]
+    text: tuple[str, ...]
 
 
 class SegmentPinners(Columns, frozen=True):
-    """By stack: free bytes that could go back to the device without its blocks."""
+    """By stack: free bytes that could go back to the device without its blocks.
+
+    They go back segment by segment, those of expandable ones page by page.
+    """
 
     stack: I32Column
     alone_bytes: F64Column
-    """In segments where no other stack has a live block."""
+    """Where no other stack has a live block."""
     shared_bytes: F64Column
+    """Where others have live blocks as well."""
     live_bytes: F64Column
     """Of its own blocks in these segments."""
     num_segments: I32Column
@@ -193,18 +179,25 @@ class SegmentsResponse(Struct, frozen=True):
     """That pass the filter; `segments` holds at most 2,000, and their first 200,000
     blocks."""
     reserved_bytes: float
-    """Of those that pass; likewise the next four."""
+    """Of those that pass; likewise the next five."""
     allocated_bytes: float
     pending_bytes: float
     free_bytes: float
-    requested_bytes: float
+    whole_bytes: float
+    """Free, of segments where nothing lives."""
+    pinned_bytes: float
+    """Free, and kept from being returned by live blocks of the same segment or page."""
     segments: SegmentRows
     blocks: SegmentBlocks
+    kinds: tuple[str, ...]
+    """`large · expandable · pool (0, 1)`."""
     categories: tuple[CategoryGroup, ...]
+    category_bytes: tuple[float, ...]
+    """Of allocated blocks."""
     free_sizes: FreeSizes
     arenas: SegmentArenas
     """Of all, whatever the filter."""
-    request: SegmentRequest | None
+    why: SegmentsWhy
     pins: SegmentPins
     pinners: SegmentPinners
     oddities: tuple[HistoryOddity, ...]

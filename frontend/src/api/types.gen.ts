@@ -1489,10 +1489,8 @@ export interface SegmentRows {
   readonly requestedBytes: Float64Array;
   readonly largestFreeBytes: Float64Array;
   readonly numActive: Int32Array;
-  readonly stream: Int32Array;
-  readonly pool: Int32Array;
-  readonly isLarge: Uint8Array;
-  readonly isExpandable: Uint8Array;
+  readonly kind: Int32Array;
+  readonly numAlike: Int32Array;
   readonly opened: Int32Array;
   readonly stack: Int32Array;
   readonly firstBlock: Int32Array;
@@ -1530,41 +1528,29 @@ export interface SegmentArenas {
   readonly releasableBytes: Float64Array;
 }
 
-/** Neighbouring blocks whose live ones, freed, would make room for a request. */
-export interface SegmentObstacle {
-  readonly segmentAddress: number;
-  readonly offset: number;
-  readonly size: number;
-  readonly numLive: number;
-  readonly liveBytes: number;
-  readonly stack: number;
+/** A number of bytes that explains why memory cannot be used. */
+export interface SegmentFigure {
+  readonly name: string;
+  readonly bytes: number;
+  readonly hint: string;
+  readonly isCause: boolean;
 }
 
-/** A request at this moment: where it would go, or what is in the way. */
-export interface SegmentRequest {
-  readonly isOom: boolean;
-  readonly requestedBytes: number;
-  readonly roundedBytes: number;
-  readonly isLarge: boolean;
-  readonly stream: number;
-  readonly pool: number;
-  readonly fits: boolean;
-  readonly largestFreeBytes: number;
-  readonly freeBytes: number;
-  readonly otherStreamLargestBytes: number;
-  readonly otherPoolLargestBytes: number;
-  readonly releasableBytes: number;
-  readonly newSegmentBytes: number;
-  readonly deviceFreeBytes: number | null;
-  readonly obstacle: SegmentObstacle | null;
+/** Why memory cannot be used: what is free, or what became of a request. */
+export interface SegmentsWhy {
+  readonly tone: "ok" | "bad" | "plain";
+  readonly sentence: string;
+  readonly more: readonly string[];
+  readonly figures: readonly SegmentFigure[];
+  readonly culprit: number;
+  readonly askedBytes: number | null;
+  readonly lives: Int32Array;
 }
 
-/** Segments with pinned free memory, most free first: the stack that holds most. */
+/** Segments with pinned free memory: what keeps them, by their addresses. */
 export interface SegmentPins {
-  readonly segmentAddress: Float64Array;
-  readonly liveBytes: Float64Array;
-  readonly numLive: Int32Array;
-  readonly stack: Int32Array;
+  readonly address: readonly number[];
+  readonly text: readonly string[];
 }
 
 /** By stack: free bytes that could go back to the device without its blocks. */
@@ -1587,13 +1573,16 @@ export interface SegmentsResponse {
   readonly allocatedBytes: number;
   readonly pendingBytes: number;
   readonly freeBytes: number;
-  readonly requestedBytes: number;
+  readonly wholeBytes: number;
+  readonly pinnedBytes: number;
   readonly segments: SegmentRows;
   readonly blocks: SegmentBlocks;
+  readonly kinds: readonly string[];
   readonly categories: readonly CategoryGroup[];
+  readonly categoryBytes: readonly number[];
   readonly freeSizes: FreeSizes;
   readonly arenas: SegmentArenas;
-  readonly request: SegmentRequest | null;
+  readonly why: SegmentsWhy;
   readonly pins: SegmentPins;
   readonly pinners: SegmentPinners;
   readonly oddities: readonly HistoryOddity[];

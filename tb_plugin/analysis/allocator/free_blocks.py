@@ -18,15 +18,13 @@ from tb_plugin.analysis.allocator.rounding import (
     SMALL_BYTES,
     SMALL_SEGMENT_BYTES,
 )
-from tb_plugin.analysis.arrays import NOTHING, grouped, highest, numbered, sums
+from tb_plugin.analysis.arrays import NOTHING, Table, grouped, highest, numbered, sums
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
 from tb_plugin.api.blocks import AllocationLedger, LedgerEntry
 from tb_plugin.api.segments import (
     FreeSizes,
     SegmentArenas,
-    SegmentObstacle,
     SegmentPinners,
-    SegmentPins,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +64,30 @@ class Fit:
     def fits(self) -> bool:
         """A free block serves it; nothing need be reserved."""
         return self.block != NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Neighbouring blocks whose live ones, freed, would make room for a request."""
+
+    address: int
+    size: int
+    """Of live and free blocks."""
+    lives: Ints
+    """The live ones, the largest first."""
+    live_bytes: int
+    stack: int
+    """That holds most of these; NOTHING: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pins(Table):
+    """Segments with pinned free memory, most free first: the stack that holds most."""
+
+    address: Ints
+    live_bytes: Ints
+    num_live: Ints
+    stack: Ints
 
 
 def free_sizes(state: SegmentState) -> FreeSizes:
@@ -179,7 +201,7 @@ def fit(
 
 def obstacle(
     state: SegmentState, found: Fit, life_stack: Ints, *, pool: int, stream: int
-) -> SegmentObstacle | None:
+) -> Obstacle | None:
     """The fewest live bytes between free blocks whose end would serve a request.
 
     Of all stretches of neighbouring blocks that are long enough, in segments that the
@@ -207,53 +229,45 @@ def obstacle(
     held = rows[chosen[live[chosen] > 0]]
     stacks, which = grouped(life_stack[blocks.life[held]])
     by_stack = sums(which, blocks.size[held], len(stacks))
-    address = int(segments.address[segment[chosen[0]]])
-    return SegmentObstacle(
-        segment_address=float(address),
-        offset=float(blocks.address[rows[chosen[0]]] - address),
-        size=float(size[chosen].sum()),
-        num_live=len(held),
-        live_bytes=float(blocks.size[held].sum()),
+    return Obstacle(
+        address=int(blocks.address[rows[chosen[0]]]),
+        size=int(size[chosen].sum()),
+        lives=blocks.life[held[np.argsort(-blocks.size[held], kind="stable")]],
+        live_bytes=int(blocks.size[held].sum()),
         stack=int(stacks[np.argmax(by_stack)]) if len(held) else NOTHING,
     )
 
 
 def pins(
     state: SegmentState, life_stack: Ints, most: int
-) -> tuple[SegmentPins, SegmentPinners]:
+) -> tuple[Pins, SegmentPinners]:
     """Who keeps free memory from being returned to the device, at most so many of both.
 
     `life_stack` is `Lifetimes.stack`. Whole free pages of expandable segments go back
     whoever has the rest: nobody pins these.
     """
     segments, blocks = state.segments, state.blocks
-    pinned = segments.free_size - releasable(state)
-    held = (pinned > 0) & (segments.num_active > 0)
+    held = (segments.free_size > releasable(state)) & (segments.num_active > 0)
     rows = np.flatnonzero((blocks.state != INACTIVE) & held[blocks.segment])
-    segment, size = blocks.segment[rows], blocks.size[rows]
-    stack = life_stack[blocks.life[rows]]
-    # What each stack holds in each segment.
-    stacks, which = grouped(stack)
-    first, place = numbered(segment, which)
-    pair_bytes = sums(place, size, len(first))
-    pair_segment, pair_stack = segment[first], which[first]
+    stacks, which = grouped(life_stack[blocks.life[rows]])
     return (
-        _pinned(state, pair_segment, stacks[pair_stack], pair_bytes, most),
-        _pinners(pinned, pair_segment, pair_stack, pair_bytes, stacks, most),
+        _pinned(state, rows, stacks[which], most),
+        _pinners(state, rows, which, stacks, most),
     )
 
 
-def _pinned(
-    state: SegmentState, segment: Ints, stack: Ints, num_bytes: Ints, most: int
-) -> SegmentPins:
-    segments = state.segments
-    # The largest stack of each segment comes last of it.
+def _pinned(state: SegmentState, rows: Ints, stack: Ints, most: int) -> Pins:
+    segments, blocks = state.segments, state.blocks
+    # What each stack holds in each segment; the largest comes last of it.
+    first, place = numbered(blocks.segment[rows], stack)
+    num_bytes = sums(place, blocks.size[rows], len(first))
+    segment, stack = blocks.segment[rows[first]], stack[first]
     order = np.lexsort((num_bytes, segment))
     last = order[np.flatnonzero(np.diff(segment[order], append=NOTHING) != 0)]
     last = last[np.argsort(-segments.free_size[segment[last]], kind="stable")][:most]
     found = segment[last]
-    return SegmentPins(
-        segment_address=segments.address[found],
+    return Pins(
+        address=segments.address[found],
         live_bytes=segments.total_size[found] - segments.free_size[found],
         num_live=segments.num_active[found],
         stack=stack[last],
@@ -261,26 +275,57 @@ def _pinned(
 
 
 def _pinners(
-    pinned: Ints,
-    segment: Ints,
-    which: Ints,
-    num_bytes: Ints,
-    stacks: Ints,
-    most: int,
+    state: SegmentState, rows: Ints, which: Ints, stacks: Ints, most: int
 ) -> SegmentPinners:
-    free = pinned[segment]
-    is_alone = np.bincount(segment, minlength=len(pinned))[segment] == 1
+    """`which`: row of `stacks`, by row of blocks.
+
+    What goes back goes segment by segment, and page by page of expandable ones: a stack
+    alone in such a unit is all that keeps the rest of it.
+    """
+    free = np.flatnonzero(state.blocks.state == INACTIVE)
+    (segment, at), rest = _ends_of(state, free)
+    (live_segment, live_at), _ = _ends_of(state, rows)
+    first, unit = numbered(np.append(segment, live_segment), np.append(at, live_at))
+    pinned = sums(unit[: len(segment)], rest, len(first))
+    unit = unit[len(segment) :]
+    pair, _ = numbered(unit, np.append(which, which))
+    unit, of_pair = unit[pair], np.append(which, which)[pair]
+    is_alone = np.bincount(unit, minlength=len(first))[unit] == 1
     num = len(stacks)
-    alone = sums(which[is_alone], free[is_alone], num)
-    shared = sums(which[~is_alone], free[~is_alone], num)
-    num_segments: Ints = np.bincount(which, minlength=num)
-    order = np.lexsort((-shared, -alone))[:most]
+    alone = sums(of_pair[is_alone], pinned[unit[is_alone]], num)
+    shared = sums(of_pair[~is_alone], pinned[unit[~is_alone]], num)
+    in_segment, _ = numbered(state.blocks.segment[rows], which)
+    num_segments: Ints = np.bincount(which[in_segment], minlength=num)
+    order = np.lexsort((-alone, -alone - shared))
+    order = order[(alone + shared)[order] > 0][:most]
     return SegmentPinners(
         stack=stacks[order],
         alone_bytes=alone[order],
         shared_bytes=shared[order],
-        live_bytes=sums(which, num_bytes, num)[order],
+        live_bytes=sums(which, state.blocks.size[rows], num)[order],
         num_segments=num_segments[order],
+    )
+
+
+def _ends_of(state: SegmentState, rows: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """The units of return, by segment and number, where blocks begin and where they end.
+
+    Of free ones the bytes in them that do not go back: nothing of whole pages.
+    """
+    segments, blocks = state.segments, state.blocks
+    segment = blocks.segment[rows]
+    page = np.where(segments.is_large, LARGE_SEGMENT_BYTES, SMALL_SEGMENT_BYTES)
+    goes_by_page = segments.is_expandable & ~is_private(segments.pool)
+    page = np.where(goes_by_page, page, segments.total_size)[segment]
+    start = blocks.address[rows] - segments.address[segment]
+    end = start + blocks.size[rows]
+    first, last = start // page, (end - 1) // page
+    begins = np.minimum(end, -(-start // page) * page) - start
+    ends = np.where(first == last, np.where(begins > 0, 0, end - start), end % page)
+    ends = np.where(ends == page, 0, ends)
+    return (
+        (np.append(segment, segment), np.append(first, last)),
+        np.append(begins, ends),
     )
 
 

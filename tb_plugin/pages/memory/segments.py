@@ -9,19 +9,20 @@ from msgspec import Meta
 
 from tb_plugin.analysis.allocator.free_blocks import (
     arenas,
-    fit,
     free_sizes,
-    obstacle,
     pins,
+    releasable,
 )
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.frames import stacks_by_line
+from tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
+from tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
+from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED
 from tb_plugin.api.histories import HistoryOddity
 from tb_plugin.api.segments import (
     SegmentBlocks,
-    SegmentRequest,
+    SegmentPins,
     SegmentSort,
     SegmentsResponse,
     SizeClass,
@@ -31,8 +32,10 @@ from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_device
 from tb_plugin.pages.histories.history import moment_of, moment_words
 from tb_plugin.pages.memory.blocks import passing
+from tb_plugin.pages.memory.why import request_at, why_of
 
 if TYPE_CHECKING:
+    from tb_plugin.analysis.allocator.free_blocks import Pins
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.segments import AllocatorAction
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 MAX_SEGMENTS: Final = 2_000
 MAX_BLOCKS: Final = 200_000
 MAX_PINS: Final = 200
+LEAST_ALIKE: Final = 3
+"""So many equal full segments are one line."""
 
 _UNKNOWN: Final = "unknown"
 
@@ -64,27 +69,38 @@ def segments(
     chosen = np.flatnonzero(passing(query, of_all.stream, of_all.pool, of_all.is_large))
     found = chosen[_order(of_all, chosen, query.sort)]
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
+    shown, blocks = in_sight.segments, in_sight.blocks
     action, num_bytes = _event(device, moment)
     # Stacks of one line are one: the first of them stands for all.
     of_line = np.append(stacks_by_line(device.history.snapshot.stacks), NOTHING)
-    pinned, pinners = pins(in_sight, of_line[device.lives.stack], MAX_PINS)
+    life_stack = of_line[device.lives.stack]
+    pinned, pinners = pins(in_sight, life_stack, MAX_PINS)
+    of_query = (query.request, query.stream, query.pool)
+    request = request_at(device, moment, *of_query)
+    is_live = blocks.state == ALLOCATED
+    category = device.categories.of_life[blocks.life[is_live]]
+    held = shown.num_active > 0
     return SegmentsResponse(
         device=device.number,
         moment=moment_words(device, moment),
         action=action,
         action_bytes=num_bytes,
         num_segments=len(found),
-        reserved_bytes=float(of_all.total_size[chosen].sum()),
-        allocated_bytes=float(of_all.allocated_size[chosen].sum()),
-        pending_bytes=float(of_all.pending_size[chosen].sum()),
-        free_bytes=float(of_all.free_size[chosen].sum()),
-        requested_bytes=float(of_all.requested_size[chosen].sum()),
+        reserved_bytes=float(shown.total_size.sum()),
+        allocated_bytes=float(shown.allocated_size.sum()),
+        pending_bytes=float(shown.pending_size.sum()),
+        free_bytes=float(shown.free_size.sum()),
+        whole_bytes=float(shown.free_size[~held].sum()),
+        pinned_bytes=float((shown.free_size - releasable(in_sight))[held].sum()),
         **_drawn(device, state, found[:MAX_SEGMENTS]),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
+        category_bytes=tuple(
+            sums(category, blocks.size[is_live], len(FOLDED)).astype(float).tolist()
+        ),
         free_sizes=free_sizes(in_sight),
         arenas=arenas(state),
-        request=_request(device, state, query, of_line),
-        pins=pinned,
+        why=why_of(device, state, in_sight, pinners, request, life_stack),
+        pins=_pin_texts(device, pinned),
         pinners=pinners,
         oddities=tuple(
             HistoryOddity(what, count) for what, count in state.oddities.items()
@@ -124,6 +140,7 @@ def _event(
 def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any]:
     """Segments with their blocks, as far as there is room for these."""
     found, blocks = state.segments, state.blocks
+    kinds, kind = _kinds(device, found.take(rows))
     ends = np.append(found.first_block[1:], len(blocks))
     first, counts = found.first_block[rows], ends[rows] - found.first_block[rows]
     counts = np.where(np.cumsum(counts) <= MAX_BLOCKS, counts, 0)
@@ -134,6 +151,7 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     stack = np.append(device.lives.stack, NOTHING)[life]
     category = np.append(device.categories.of_life, len(FOLDED))[life]
     return {
+        "kinds": kinds,
         "segments": ApiSegmentRows(
             address=f64(found.address[rows]),
             total_bytes=f64(found.total_size[rows]),
@@ -143,10 +161,8 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
             requested_bytes=f64(found.requested_size[rows]),
             largest_free_bytes=f64(found.largest_free[rows]),
             num_active=i32(found.num_active[rows]),
-            stream=i32(found.stream[rows]),
-            pool=i32(found.pool[rows]),
-            is_large=u8(found.is_large[rows]),
-            is_expandable=u8(found.is_expandable[rows]),
+            kind=i32(kind),
+            num_alike=i32(_alike(kind, found.take(rows))),
             opened=i32(found.opened[rows]),
             stack=i32(found.stack[rows]),
             first_block=i32(below),
@@ -163,43 +179,44 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     }
 
 
-def _request(
-    device: OpenDevice, state: SegmentState, query: SegmentsQuery, of_line: Ints
-) -> SegmentRequest | None:
-    """What was asked about, or else the request that failed at this event."""
-    events, moment = device.replay.device.events, state.moment
-    is_oom = moment >= 0 and int(events.action[moment]) == OOM
-    stream, pool = query.stream or 0, query.pool or 0
-    num_bytes, free = query.request, None
-    if is_oom:
-        said = int(events.device_free[moment])
-        free = None if said < 0 else float(said)
-        if num_bytes is None:
-            num_bytes = int(events.size[moment])
-            stream = int(events.stream[moment])
-            pool = max(0, int(events.pool[moment]))
-    if num_bytes is None:
-        return None
-    rounding = device.replay.segments.rounding
-    found = fit(state, rounding, num_bytes, pool=pool, stream=stream)
-    in_the_way = None
-    if not found.fits:
-        stacks = device.lives.stack
-        in_the_way = obstacle(state, found, of_line[stacks], pool=pool, stream=stream)
-    return SegmentRequest(
-        is_oom=is_oom and query.request is None,
-        requested_bytes=float(num_bytes),
-        rounded_bytes=float(found.size),
-        is_large=found.is_large,
-        stream=stream,
-        pool=pool,
-        fits=found.fits,
-        largest_free_bytes=float(found.largest),
-        free_bytes=float(found.free),
-        other_stream_largest_bytes=float(found.other_stream_largest),
-        other_pool_largest_bytes=float(found.other_pool_largest),
-        releasable_bytes=float(found.releasable_bytes),
-        new_segment_bytes=float(found.new_segment_bytes),
-        device_free_bytes=free,
-        obstacle=in_the_way,
+def _kinds(device: OpenDevice, found: SegmentRows) -> tuple[tuple[str, ...], Ints]:
+    """What kinds of segments there are, and by row which: `large · expandable`."""
+    history = device.history
+    pools, streams = history.pool_labels, history.stream_labels
+    first, kind = numbered(
+        found.pool, found.stream, found.is_large, found.is_expandable
     )
+    texts = []
+    for row in first.tolist():
+        pool, stream = int(found.pool[row]), int(found.stream[row])
+        words = ["large" if found.is_large[row] else "small"]
+        words += ["expandable"] * bool(found.is_expandable[row])
+        words += [f"pool {pools[pool]}"] * (pool > 0)
+        if len(streams) > 1:
+            words.append(f"stream {streams[stream] if stream >= 0 else '?'}")
+        texts.append(" · ".join(words))
+    return tuple(texts), kind
+
+
+def _alike(kind: Ints, found: SegmentRows) -> Ints:
+    """By row: how many equal full segments begin there, three or more; else 1."""
+    own = begins(kind) | begins(found.total_size) | (found.free_size > 0)
+    own[1:] |= found.free_size[:-1] > 0
+    first = np.flatnonzero(own)
+    counts = np.diff(first, append=len(kind))
+    alike = np.ones(len(kind), np.int64)
+    alike[first] = np.where(counts >= LEAST_ALIKE, counts, 1)
+    return alike
+
+
+def _pin_texts(device: OpenDevice, pinned: Pins) -> SegmentPins:
+    """`pinned by one block of 135 MiB, train.py:118 step`, by address."""
+    stacks = device.history.snapshot.stacks
+    columns = (pinned.live_bytes, pinned.num_live, pinned.stack)
+    texts = []
+    for held, num, stack in zip(*(one.tolist() for one in columns), strict=True):
+        blocks = "one block" if num == 1 else counted(num, "block")
+        mostly = "" if num == 1 else "mostly "
+        at = "" if stack < 0 else f", {mostly}{stack_label(stacks, stack)}"
+        texts.append(f"pinned by {blocks} of {size_text(held)}{at}")
+    return SegmentPins(tuple(pinned.address.astype(float).tolist()), tuple(texts))

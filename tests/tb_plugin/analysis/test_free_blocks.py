@@ -155,22 +155,48 @@ def test_pins_are_what_live_blocks_keep_reserved(model):
             holders[int(blocks.segment[row])][stack] += int(blocks.size[row])
     free = segments.free_size - releasable(state)
     partly = {s for s in holders if free[s] > 0}
-    segment_of = {float(at): row for row, at in enumerate(segments.address)}
-    found = [segment_of[at] for at in pinned.segment_address.tolist()]
+    segment_of = {int(at): row for row, at in enumerate(segments.address)}
+    found = [segment_of[at] for at in pinned.address.tolist()]
     assert set(found) == partly
     assert (np.diff(segments.free_size[found]) <= 0).all()
     for row, segment in enumerate(found):
         held = holders[segment]
         assert pinned.live_bytes[row] == sum(held.values())
         assert held[int(pinned.stack[row])] == max(held.values())
+    units = units_of(state, replay.lives.stack)
+    kept = sum(num for stacks, num in units if stacks)
+    assert kept == free[sorted(partly)].sum()
+    keeps = {stack for stacks, num in units if num for stack in stacks}
+    assert set(pinners.stack.tolist()) == keeps
     for row, stack in enumerate(pinners.stack.tolist()):
         own = [s for s in partly if stack in holders[s]]
-        alone = [s for s in own if len(holders[s]) == 1]
         assert pinners.num_segments[row] == len(own)
-        assert pinners.alone_bytes[row] == free[alone].sum()
-        shared = [s for s in own if s not in alone]
-        assert pinners.shared_bytes[row] == free[shared].sum()
         assert pinners.live_bytes[row] == sum(holders[s][stack] for s in own)
+        alone = [num for stacks, num in units if stacks == {stack}]
+        shared = [num for stacks, num in units if stack in stacks]
+        assert pinners.alone_bytes[row] == sum(alone)
+        assert pinners.shared_bytes[row] == sum(shared) - sum(alone)
+
+
+def units_of(state, life_stack):
+    """What goes back to the device as a whole: the stacks in it, and its free bytes."""
+    segments, blocks = state.segments, state.blocks
+    stacks, free = defaultdict(set), defaultdict(int)
+    for row in range(len(blocks)):
+        segment = int(blocks.segment[row])
+        page = 20 * MIB if segments.is_large[segment] else 2 * MIB
+        if not segments.is_expandable[segment] or segments.pool[segment] > 0:
+            page = int(segments.total_size[segment])
+        start = int(blocks.address[row] - segments.address[segment])
+        end = start + int(blocks.size[row])
+        for number in range(start // page, (end - 1) // page + 1):
+            unit = segment, number
+            if blocks.state[row] == INACTIVE:
+                inside = min(end, (number + 1) * page) - max(start, number * page)
+                free[unit] += inside
+            else:
+                stacks[unit].add(int(life_stack[blocks.life[row]]))
+    return [(stacks[unit], free[unit]) for unit in stacks.keys() | free.keys()]
 
 
 @given(ended, st.integers(1, 60 * MIB))
@@ -196,12 +222,12 @@ def test_what_is_in_the_way_is_the_least_that_need_be_freed(model, wanted):
         assert way is None
         return
     assert way.live_bytes == min(costs)
-    low = way.segment_address + way.offset
-    inside = (blocks.address >= low) & (blocks.address < low + way.size)
+    inside = blocks.address >= way.address
+    inside &= blocks.address < way.address + way.size
     held = np.flatnonzero(inside & (blocks.state != INACTIVE))
     assert way.size >= found.size
     assert way.size == blocks.size[inside].sum()
-    assert way.num_live == len(held)
+    assert sorted(way.lives) == sorted(blocks.life[held])
     assert way.live_bytes == blocks.size[held].sum()
     stacks = replay.lives.stack[blocks.life[held]]
     assert way.stack in stacks if len(held) else way.stack == NOTHING

@@ -65,8 +65,8 @@ def test_segments_are_filled_by_their_blocks_at_any_moment(asked):
 def test_segments_of_one_size_class(asked):
     small = asked.get("segments", moment=1500, size_class="small")
     large = asked.get("segments", moment=1500, size_class="large")
-    assert not small["segments"]["is_large"].any()
-    assert large["segments"]["is_large"].all()
+    assert {kind.split(" ")[0] for kind in small["kinds"]} == {"small"}
+    assert {kind.split(" ")[0] for kind in large["kinds"]} == {"large"}
     everything = asked.get("segments", moment=1500)
     assert small["num_segments"] > 0
     assert (
@@ -86,10 +86,10 @@ def test_what_is_free_and_pinned_is_of_the_segments_in_sight(asked):
             free["split_bytes"].sum() + free["whole_bytes"].sum() == part["free_bytes"]
         )
         shown = set(part["segments"]["address"].tolist())
-        assert set(part["pins"]["segment_address"].tolist()) <= shown
-    pinned = [
-        set(one["pins"]["segment_address"].tolist()) for one in (everything, *parts)
-    ]
+        assert set(part["pins"]["address"]) <= shown
+        kept = part["pinners"]["alone_bytes"].sum()
+        assert kept <= part["pinned_bytes"] <= part["free_bytes"]
+    pinned = [set(one["pins"]["address"]) for one in (everything, *parts)]
     assert pinned[0] == pinned[1] | pinned[2]
     assert all(pinned)
 
@@ -108,28 +108,60 @@ def test_opens_at_the_error_and_says_what_was_in_the_way(tmp_path):
     asked = asked_of(RunBuilder(tmp_path / "exp"), failed_rank(case))
     found = asked.get("segments")
     assert found["action"] == "oom"
-    request = found["request"]
-    assert request["is_oom"]
-    assert request["requested_bytes"] == found["action_bytes"]
-    assert not request["fits"]
-    assert request["free_bytes"] > request["rounded_bytes"]
-    assert request["largest_free_bytes"] < request["rounded_bytes"]
-    assert request["device_free_bytes"] is not None
+    why = found["why"]
+    figures = {one["name"]: one["bytes"] for one in why["figures"]}
+    assert why["tone"] == "bad"
+    assert why["sentence"].startswith("An allocation of ")
+    assert " failed although " in why["sentence"]
+    assert figures["Requested"] == found["action_bytes"]
+    assert figures["Free for it"] > why["asked_bytes"] > figures["Largest free block"]
+    assert figures["Device had"] >= 0
+    assert [one["name"] for one in why["figures"] if one["is_cause"]] == [
+        "Largest free block"
+    ]
     assert found["pinners"]["alone_bytes"].sum() > 0
     # Whatever is freed: no segment of it is as long as the request.
-    assert found["segments"]["total_bytes"].max() < request["rounded_bytes"]
-    assert request["obstacle"] is None
+    assert found["segments"]["total_bytes"].max() < why["asked_bytes"]
+    assert not len(why["lives"])
+    assert why["more"][0].startswith("No segment that it may use is as long")
+    assert why["culprit"] == found["pinners"]["stack"][0]
+    assert found["pins"]["text"][0].startswith("pinned by ")
 
 
 def test_a_request_of_ones_own(asked):
-    found = asked.get("segments", moment=1500, request=512)["request"]
-    assert not found["is_oom"]
-    assert found["rounded_bytes"] == 512
-    assert not found["is_large"]
-    huge = asked.get("segments", moment=1500, request=1 << 50)["request"]
-    assert not huge["fits"]
-    assert huge["obstacle"] is None
-    assert asked.get("segments", moment=1500)["request"] is None
+    why = asked.get("segments", moment=1500, request=512)["why"]
+    assert why["asked_bytes"] == 512
+    assert why["tone"] == "ok"
+    assert why["sentence"].startswith("512 B fits: the largest free block is ")
+    assert why["more"][0].endswith("is free for small requests on stream default.")
+    huge = asked.get("segments", moment=1500, request=1 << 50)["why"]
+    assert huge["tone"] == "bad"
+    assert huge["sentence"].startswith("1024 TiB does not fit: ")
+    assert huge["culprit"] == -1
+    rest = asked.get("segments", moment=1500)["why"]
+    assert rest["tone"] == "plain"
+    assert " reserved is free, the largest block " in rest["sentence"]
+    assert rest["more"][0].endswith(" from being returned.")
+    assert rest["asked_bytes"] is None
+
+
+def test_the_blocks_in_the_way_of_a_request_are_named(asked):
+    found = []
+    for moment in range(0, 2700, 300):
+        state = asked.get("segments", moment=moment)
+        longest = int(state["segments"]["total_bytes"].max())
+        blocks = state["blocks"]
+        sizes = dict(zip(blocks["life"].tolist(), blocks["size"].tolist(), strict=True))
+        why = asked.get("segments", moment=moment, request=longest)["why"]
+        if why["tone"] == "ok":
+            assert not len(why["lives"])
+            continue
+        held = [sizes[life] for life in why["lives"].tolist()]
+        assert held == sorted(held, reverse=True) != []
+        assert why["more"][0].startswith("Freeing ")
+        assert why["more"][0].endswith("would make room for it.")
+        found.append(moment)
+    assert found
 
 
 def test_the_timeline_adds_up_to_what_is_reserved(asked):

@@ -12,18 +12,18 @@ const LEAST_ROW_PX = 34;
 const ROW_GAP_PX = 12;
 const ABOVE_PX = 3;
 
-const MIB = 2 ** 20;
 /** What one line stands for at least: the allocator's smallest segment. */
-const LEAST_LINE_BYTES = 2 * MIB;
+const LEAST_LINE_BYTES = 2 * 2 ** 20;
 /** Of many segments the long ones may need this many lines more, all together. */
 const MORE_LINES = 24;
 const FEW_LINES = 32;
-/** So many equal full segments are one line. */
-const LEAST_FOLDED = 3;
 const MOST_LINES = 20_000;
 
 /** Bytes of one line: alike for all, so that lengths compare, or each segment's own. */
 export type SegmentScale = "auto" | "fit" | number;
+
+/** The segments and blocks of a moment. */
+export type Shown = Pick<SegmentsResponse, "segments" | "blocks">;
 
 export interface SegmentLayout {
   /** By row: bytes that one of its lines stands for. */
@@ -33,87 +33,44 @@ export interface SegmentLayout {
   readonly top: Float64Array;
   /** By row: segments that its line stands for; 0: the line is an earlier row's. */
   readonly numFolded: Int32Array;
-  /** By row: how many equal full segments begin there; 1 of any other. */
-  readonly runs: Int32Array;
   /** Bytes of the line that earlier rows take. */
   readonly offset: Float64Array;
   /** The same for all rows; null where each segment fills its line. */
   readonly equalBytes: number | null;
 }
 
-type Rows = Pick<
-  SegmentsResponse["segments"],
-  | "address"
-  | "totalBytes"
-  | "freeBytes"
-  | "pool"
-  | "stream"
-  | "isLarge"
-  | "isExpandable"
->;
-
-function equalRuns(rows: Rows): Int32Array {
-  const { totalBytes, freeBytes, pool, stream, isLarge, isExpandable } = rows;
-  const alike = [totalBytes, freeBytes, pool, stream, isLarge, isExpandable];
-  const runs = new Int32Array(totalBytes.length).fill(1);
-  for (let row = 0; row < runs.length;) {
-    let end = row + 1;
-    while (
-      freeBytes[row] === 0 &&
-      end < runs.length &&
-      alike.every((column) => column[end] === column[row])
-    )
-      end += 1;
-    if (end - row >= LEAST_FOLDED) runs[row] = end - row;
-    row = end;
-  }
-  return runs;
-}
-
-function linesAt(totalBytes: readonly number[], lineBytes: number): number {
-  let lines = 0;
-  for (const size of totalBytes) lines += Math.max(1, Math.ceil(size / lineBytes));
-  return lines;
+/** Twice `bytes`, until all segments take no more lines than this. */
+function coarser(sizes: readonly number[], bytes: number, most: number): number {
+  const lines = sizes.reduce((sum, size) => sum + Math.ceil(size / bytes || 1), 0);
+  return lines > most ? coarser(sizes, 2 * bytes, most) : bytes;
 }
 
 /** The least bytes a line may stand for, so that the map is not endlessly long. */
 export function leastLineBytes(totalBytes: ArrayLike<number>): number {
   const sizes = Array.from(totalBytes);
-  let bytes = LEAST_LINE_BYTES / 16;
-  while (linesAt(sizes, bytes) > MOST_LINES + sizes.length) bytes *= 2;
-  return bytes;
-}
-
-/** Bytes of a line at which most segments can be seen into, and few lines are needed. */
-function chosenLineBytes(sizes: readonly number[]): number {
-  const most = Math.max(FEW_LINES, sizes.length + MORE_LINES);
-  let bytes = LEAST_LINE_BYTES;
-  while (linesAt(sizes, bytes) > most) bytes *= 2;
-  return bytes;
+  return coarser(sizes, LEAST_LINE_BYTES / 16, MOST_LINES + sizes.length);
 }
 
 /** `unfolded`: addresses of the first segments of runs that are shown one by one. */
 export function segmentLayout(
-  rows: Rows,
+  rows: Pick<SegmentsResponse["segments"], "address" | "totalBytes" | "numAlike">,
   scale: SegmentScale,
   unfolded: ReadonlySet<number> = new Set(),
 ): SegmentLayout {
-  const { totalBytes, address } = rows;
+  const { totalBytes, address, numAlike } = rows;
   const num = totalBytes.length;
-  const runs = equalRuns(rows);
   const numFolded = new Int32Array(num);
-  for (let row = 0; row < num; row += runs[row] ?? 1) {
-    if (unfolded.has(address[row] ?? -1))
-      numFolded.fill(1, row, row + (runs[row] ?? 1));
-    else numFolded[row] = runs[row] ?? 1;
+  for (let row = 0; row < num; row += numAlike[row] ?? 1) {
+    const alike = numAlike[row] ?? 1;
+    if (unfolded.has(address[row] ?? -1)) numFolded.fill(1, row, row + alike);
+    else numFolded[row] = alike;
   }
   const single = [...totalBytes].filter((_, row) => numFolded[row] === 1);
+  const few = Math.max(FEW_LINES, single.length + MORE_LINES);
+  // Most segments can be seen into then, and few lines are needed.
+  const chosen = scale === "auto" ? coarser(single, LEAST_LINE_BYTES, few) : scale;
   const equalBytes =
-    scale === "fit"
-      ? null
-      : scale === "auto"
-        ? chosenLineBytes(single)
-        : Math.max(scale, leastLineBytes(totalBytes));
+    chosen === "fit" ? null : Math.max(chosen, leastLineBytes(totalBytes));
   const lineBytes = new Float64Array(num);
   const numLines = new Int32Array(num);
   const offset = new Float64Array(num);
@@ -132,20 +89,29 @@ export function segmentLayout(
     }
     row += folded;
   }
-  return { lineBytes, numLines, top, numFolded, runs, offset, equalBytes };
+  return { lineBytes, numLines, top, numFolded, offset, equalBytes };
+}
+
+/** The last place of an ascending column whose value is not above one. */
+function lastUpTo(
+  values: ArrayLike<number>,
+  value: number,
+  from = 0,
+  end = values.length,
+) {
+  let [low, high] = [from - 1, end - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((values[middle] ?? 0) <= value) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /** The row at a height; -1 above the first or below the last. */
 export function rowAt({ top }: SegmentLayout, y: number): number {
-  let low = 0;
-  let high = top.length - 2;
-  if (high < 0 || !(y >= 0) || y >= (top[high + 1] ?? 0)) return -1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((top[middle] ?? 0) <= y) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  if (!(y >= 0) || y >= (top.at(-1) ?? 0)) return -1;
+  return lastUpTo(top, y, 0, top.length - 1);
 }
 
 /** Rows any part of which lies between two heights: from the first up to the second. */
@@ -154,12 +120,10 @@ export function rowsBetween(
   y0: number,
   y1: number,
 ): readonly [number, number] {
-  const num = layout.top.length - 1;
-  if (num <= 0) return [0, 0];
-  let first = y0 <= 0 ? 0 : rowAt(layout, y0);
+  const num = layout.numLines.length;
+  let first = Math.max(0, lastUpTo(layout.top, y0, 0, num));
   while (first > 0 && layout.numFolded[first] === 0) first -= 1;
-  const last = rowAt(layout, Math.max(0, y1));
-  return [first < 0 ? num : first, last < 0 ? num : last + 1];
+  return [first, lastUpTo(layout.top, Math.max(0, y1), 0, num) + 1];
 }
 
 /** A part of a block in one line: shares of the width, and heights. */
@@ -196,29 +160,96 @@ export function pieces(
   return found;
 }
 
+/** Where a block lies. */
+export function blockPieces(
+  { segments, blocks }: Shown,
+  layout: SegmentLayout,
+  block: number,
+): readonly Piece[] {
+  const row = rowOfBlock({ segments }, block);
+  if (row < 0) return [];
+  return pieces(layout, row, blocks.offset[block] ?? 0, blocks.size[block] ?? 0);
+}
+
 /** Rows of blocks of a segment: from the first up to, without, the second. */
 export function blocksOf(
-  { segments }: Pick<SegmentsResponse, "segments">,
+  { segments }: Pick<Shown, "segments">,
   row: number,
 ): readonly [number, number] {
   const first = segments.firstBlock[row] ?? 0;
   return [first, first + (segments.numBlocks[row] ?? 0)];
 }
 
+/** Those of them that have any of the bytes from one offset up to another. */
+export function blocksWithin(
+  { segments, blocks }: Shown,
+  row: number,
+  from: number,
+  to: number,
+): readonly [number, number] {
+  const [first, end] = blocksOf({ segments }, row);
+  const at = lastUpTo(blocks.offset, from, first, end);
+  return [Math.max(first, at), lastUpTo(blocks.offset, to, first, end) + 1];
+}
+
 /** The row of the segment that a block lies in; -1: there is no such block. */
 export function rowOfBlock(
-  { segments }: Pick<SegmentsResponse, "segments">,
+  { segments }: Pick<Shown, "segments">,
   block: number,
 ): number {
-  const { firstBlock, numBlocks } = segments;
-  let low = 0;
-  let high = firstBlock.length - 1;
-  if (high < 0 || block < 0) return -1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((firstBlock[middle] ?? 0) <= block) low = middle;
-    else high = middle - 1;
+  const row = block < 0 ? -1 : lastUpTo(segments.firstBlock, block);
+  return row >= 0 && block < blocksOf({ segments }, row)[1] ? row : -1;
+}
+
+/** What lies at a place: a segment, and a block of it; -1: its blocks are not listed. */
+export interface Hit {
+  readonly row: number;
+  readonly block: number;
+}
+
+/** `x`: a share of the width; `wide`: the share of a px. A live block is found first. */
+export function hitAt(
+  shown: Shown,
+  layout: SegmentLayout,
+  x: number,
+  y: number,
+  wide: number,
+): Hit | null {
+  const first = rowAt(layout, y);
+  if (first < 0) return null;
+  const line = Math.floor((y - (layout.top[first] ?? 0) - ABOVE_PX) / LINE_PX);
+  const bytes = layout.lineBytes[first] ?? 1;
+  let row = first;
+  while (row > 0 && layout.numFolded[row] === 0) row -= 1;
+  const within = line * bytes + x * bytes;
+  const size = shown.segments.totalBytes[row] ?? 0;
+  row += Math.min(Math.floor(within / size), (layout.numFolded[row] ?? 1) - 1);
+  const at = within - (layout.offset[row] ?? 0);
+  if (line < 0 || at < 0 || at >= size) return null;
+  const [from, to] = blocksWithin(shown, row, at, at + wide * bytes);
+  if (from >= to) return { row, block: -1 };
+  const { state } = shown.blocks;
+  for (let block = from; block < to; block += 1) {
+    if ((state[block] ?? 0) > 0) return { row, block };
   }
-  const inside = block < (firstBlock[low] ?? 0) + (numBlocks[low] ?? 0);
-  return inside ? low : -1;
+  return { row, block: from };
+}
+
+/** The block before or after one; with `far` the first of the next segment. */
+export function steppedBlock(
+  shown: Shown,
+  from: number,
+  by: 1 | -1,
+  far: boolean,
+): number {
+  const num = shown.blocks.state.length;
+  if (num === 0) return -1;
+  if (from < 0) return by > 0 ? 0 : num - 1;
+  if (!far) return Math.min(Math.max(from + by, 0), num - 1);
+  const numRows = shown.segments.address.length;
+  for (let row = rowOfBlock(shown, from) + by; row >= 0 && row < numRows; row += by) {
+    const [first, end] = blocksOf(shown, row);
+    if (end > first) return first;
+  }
+  return from;
 }

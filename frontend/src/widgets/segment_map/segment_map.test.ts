@@ -1,26 +1,22 @@
 import { describe, expect, it } from "vitest";
-import type { SegmentsResponse } from "../../api/types.gen";
-import { PATTERN } from "../../render/raster";
-import { legendOf } from "./fills";
-import { mapFigure } from "./figure";
+import { SvgPen } from "../export/pen";
 import {
   BAR_PX,
+  hitAt,
   LINE_PX,
   pieces,
   rowAt,
   rowOfBlock,
   rowsBetween,
   segmentLayout,
+  steppedBlock,
 } from "./layout";
-import { obstacleBlocks } from "./overlay";
-import { firstSegmentId, segmentQuads } from "./quads";
-import { steppedBlock } from "./segment_map";
+import { HEAD_PX, legendOf, paintMap, paintMarks } from "./paint";
 import { segmentsAnswer } from "./test_segments";
-import { addressText, headWords, segmentKind, segmentTable } from "./words";
+import { addressText, headWords, pinText, segmentTable } from "./words";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-const FACTS = { pools: ["default", "(0, 1)"], streams: ["default"] };
 
 const ANSWER = segmentsAnswer([
   {
@@ -43,9 +39,13 @@ const ANSWER = segmentsAnswer([
 ]);
 
 /** Segments of these sizes, each full of one block. */
-function full(sizes: readonly number[]) {
+function full(sizes: readonly number[], numAlike: readonly number[] = []) {
   return segmentsAnswer(
-    sizes.map((size, i) => ({ address: 0x7f0000000000 + i, blocks: [[1, size]] })),
+    sizes.map((size, i) => ({
+      address: 0x7f0000000000 + i,
+      blocks: [[1, size]],
+      numAlike: numAlike[i] ?? 1,
+    })),
   );
 }
 
@@ -73,11 +73,10 @@ describe("the map's rows", () => {
   });
 
   it("folds equal full segments into one line, until they are unfolded", () => {
-    const answer = full([4 * MIB, 2 * MIB, 2 * MIB, 2 * MIB, MIB, MIB]);
+    const sizes = [4 * MIB, 2 * MIB, 2 * MIB, 2 * MIB, MIB, MIB];
+    const answer = full(sizes, [1, 3, 1, 1, 1, 1]);
     const { segments } = answer;
-
     const layout = segmentLayout(segments, "auto");
-    expect([...layout.runs]).toEqual([1, 3, 1, 1, 1, 1]);
     expect([...layout.numFolded]).toEqual([1, 3, 0, 0, 1, 1]);
     expect(rowsBetween(layout, (layout.top[1] ?? 0) + 1, layout.top[1] ?? 0)).toEqual([
       1, 4,
@@ -87,14 +86,15 @@ describe("the map's rows", () => {
     expect(pieces(layout, 3, 0, 2 * MIB)[0]?.y0).toBe(
       pieces(layout, 1, 0, 2 * MIB)[0]?.y0,
     );
-    expect(headWords(answer, 1, 3, FACTS, "auto")).toMatchObject({
+    const y = (layout.top[1] ?? 0) + 10;
+    expect(hitAt(answer, layout, 0.5, y, 0)).toEqual({ row: 2, block: 2 });
+    expect(headWords(answer, layout, 1, "auto")).toMatchObject({
       size: "3 × 2.00 MiB",
       address: "",
       below: "full · large",
     });
     const unfolded = segmentLayout(segments, "auto", new Set([0x7f0000000001]));
     expect([...unfolded.numFolded]).toEqual([1, 1, 1, 1, 1, 1]);
-    expect(unfolded.runs[1]).toBe(3);
   });
 
   it("is never longer than a browser can scroll, whatever is asked for", () => {
@@ -147,102 +147,86 @@ describe("blocks of the map", () => {
     expect(steppedBlock(ANSWER, -1, -1, false)).toBe(5);
   });
 
-  it("are drawn with live ones upon free ones, by pattern and id", () => {
+  it("are found where they lie, live ones first", () => {
     const layout = segmentLayout(ANSWER.segments, "fit");
-    const quads = segmentQuads(ANSWER, layout, "category", "light");
-    expect([...quads.id]).toEqual([1, 3, 0, 2, 4, 5, firstSegmentId(ANSWER) + 3]);
-    expect([...quads.pattern]).toEqual([
-      PATTERN.hatched,
-      PATTERN.solid,
-      PATTERN.solid,
-      PATTERN.striped,
-      PATTERN.solid,
-      PATTERN.solid,
-      PATTERN.dotted,
-    ]);
-    // Neighbours differ in tone.
-    expect(quads.colour[4]).not.toBe(quads.colour[5]);
+    const at = (x: number, y: number, wide = 0) => hitAt(ANSWER, layout, x, y, wide);
+    const row = LINE_PX + 12;
+    expect(at(0.5, 10)).toEqual({ row: 0, block: 1 });
+    expect(at(0.74, 10, 0.02)).toEqual({ row: 0, block: 2 });
+    expect(at(0.5, row + 10)).toEqual({ row: 1, block: 3 });
+    expect(at(0.5, 3 * row + 10)).toEqual({ row: 3, block: -1 });
+    expect(at(0.5, 4 * row + 10)).toBeNull();
   });
 
   it("add up in the legend", () => {
-    const entries = legendOf(ANSWER, "category", "light");
-    const bytes = new Map(entries.map((entry) => [entry.key, entry.bytes]));
-    expect(bytes.get("whole")).toBe(20 * MIB);
-    expect(bytes.get("split")).toBe(5 * MIB);
-    expect(bytes.get("pending")).toBe(2 * MIB);
-    expect(bytes.has("param")).toBe(false);
-    const [allocated] = legendOf(ANSWER, "state", "dark");
+    const look = { answer: ANSWER, theme: "light" } as const;
+    const entries = legendOf({ ...look, fill: "category" });
+    expect(entries.map(({ bytes }) => bytes)).toEqual([
+      ANSWER.allocatedBytes,
+      2 * MIB,
+      5 * MIB,
+      20 * MIB,
+    ]);
+    const [allocated] = legendOf({ ...look, fill: "state" });
     expect(allocated?.bytes).toBe(ANSWER.allocatedBytes);
-  });
-});
-
-describe("what is in the way of a request", () => {
-  it("is the live blocks of its stretch", () => {
-    const obstacle = {
-      ...{ segmentAddress: 0x7f0000000000, offset: 1 * MIB, size: 7 * MIB },
-      ...{ numLive: 1, liveBytes: 2 * MIB, stack: 2 },
-    };
-    const request = { obstacle } as SegmentsResponse["request"];
-    expect(obstacleBlocks({ ...ANSWER, request })).toEqual([2]);
-    expect(obstacleBlocks(ANSWER)).toEqual([]);
   });
 });
 
 describe("words of the map", () => {
   it("say what a segment is", () => {
-    expect(segmentKind(ANSWER, 0, FACTS)).toBe("large");
-    const pooled = { ...ANSWER.segments, pool: Int32Array.of(1, 0, 0, 0) };
-    expect(
-      segmentKind({ segments: pooled }, 0, { ...FACTS, streams: ["default", "0x7"] }),
-    ).toBe("large · pool (0, 1) · stream default");
+    const layout = segmentLayout(ANSWER.segments, "fit");
+    expect(headWords(ANSWER, layout, 1, "auto")).toEqual({
+      size: "20.0 MiB",
+      address: "0x7f0010000000",
+      below: "20.0 MiB free · large",
+    });
     expect(addressText(0x7f0000000000)).toBe("0x7f0000000000");
   });
 
-  it("stand left of a segment, with its stream and pool", () => {
-    const facts = { ...FACTS, streams: ["default", "0x55d2c0a1b2c0"] };
-    const segments = {
-      ...ANSWER.segments,
-      stream: Int32Array.of(0, 1, 0, 0),
-      pool: Int32Array.of(1, 1, 0, 0),
-      isExpandable: new Uint8Array(4).fill(1),
-    };
-    expect(headWords({ segments }, 1, 1, facts, "auto")).toEqual({
-      size: "20.0 MiB",
-      address: "0x7f0010000000",
-      stream: "stream 0x55d2c0a1b2c0",
-      below: "20.0 MiB free · large · expandable · pool (0, 1)",
-    });
-  });
-
   it("list every segment in the table", () => {
-    const table = segmentTable(
-      ANSWER,
-      FACTS,
-      null,
-      new Map([[0x7f0010000000, "pinned"]]),
-    );
+    const pins = { address: [0x7f0010000000], text: ["pinned by one block"] };
+    const table = segmentTable({ ...ANSWER, pins }, null);
     expect(table.numRows).toBe(4);
     expect(table.columns.every(({ values }) => values.length === 4)).toBe(true);
+    expect(pinText({ ...ANSWER, pins }, 0x7f0010000000)).toBe("pinned by one block");
+  });
+});
+
+describe("the picture", () => {
+  const look = {
+    answer: { ...ANSWER, why: { ...ANSWER.why, lives: Int32Array.of(2) } },
+    layout: segmentLayout(ANSWER.segments, "fit"),
+    fill: "category",
+    theme: "light",
+    byteUnit: "auto",
+  } as const;
+  const sight = { widthPx: 600, heightPx: 300, scrollPx: 0 };
+  const painted = (paint: (pen: SvgPen) => void) => {
+    const pen = new SvgPen();
+    paint(pen);
+    const groups = pen.nodes().flatMap((node) => [node, ...node.children]);
+    return groups.filter((node) => typeof node !== "string");
+  };
+
+  it("has every segment's words, live blocks upon free ones, and what is in the way", () => {
+    const nodes = painted((pen) => paintMap(pen, look, sight));
+    const texts = nodes.filter(({ name }) => name === "text");
+    expect(texts.map(({ children }) => children[0])).toContain("0x7f0030000000");
+    const rects = nodes.filter(({ name }) => name === "rect");
+    const filled = rects.filter(({ attributes }) => attributes["fill"] !== "none");
+    // Four segments, then the live blocks of three; neighbours differ in tone.
+    expect(filled).toHaveLength(8);
+    const [one, other] = filled.slice(-2).map(({ attributes }) => attributes["fill"]);
+    expect(one).not.toBe(other);
+    expect(rects.some(({ attributes }) => attributes["stroke-width"] === 3)).toBe(true);
   });
 
-  it("stand in the picture", () => {
-    const figure = mapFigure({
-      title: "Segments <now>",
-      answer: ANSWER,
-      facts: FACTS,
-      layout: segmentLayout(ANSWER.segments, "fit"),
-      fill: "category",
-      theme: "light",
-      byteUnit: "auto",
-      cellsUrl: "data:image/png;base64,AA==",
-      widthPx: 600,
-      heightPx: 300,
-      headPx: 220,
-      rows: [0, 4],
-      scrollPx: 0,
-      pinned: new Map(),
-    });
-    expect(figure.svg).toContain("Segments &lt;now&gt;");
-    expect(figure.svg).toContain("0x7f0030000000");
+  it("marks what is under the pointer and what is chosen", () => {
+    const marks = { hovered: 0, selected: 4, segment: 0x7f0010000000 };
+    const nodes = painted((pen) => paintMarks(pen, look, sight, marks));
+    const widths = nodes.map(({ attributes }) => attributes["stroke-width"] ?? null);
+    expect(widths).toEqual([null, null, 1.5, 2.5]);
+    expect(nodes.every(({ attributes }) => Number(attributes["x"]) < 600)).toBe(true);
+    expect(Number(nodes.at(-1)?.attributes["x"])).toBeGreaterThan(HEAD_PX);
   });
 });

@@ -1,186 +1,157 @@
 /**
- * Every segment of the allocator with its blocks, at one moment: a row each, drawn in a
- * worker. The page scrolls through them; only what is in sight is drawn.
+ * Every segment of the allocator with its blocks, at one moment: a row each. The page
+ * scrolls through them; only what is in sight is drawn.
  */
 
-import { useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import type { HistoryFacts, SegmentsResponse } from "../../api/types.gen";
+import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { SegmentsResponse } from "../../api/types.gen";
 import {
   formatBytes,
   formatBytesExact,
   formatInteger,
   type ByteUnit,
 } from "../../base/bytes";
-import { tokens, type Theme } from "../../base/tokens";
+import type { Theme } from "../../base/tokens";
+import { categoryLabel } from "../../model/category";
 import type { CallStacks } from "../../model/stacks/call_stacks";
-import { pixelOf } from "../../render/palette";
-import { RasterSurface } from "../../render/surface";
-import { ChartButton } from "../line_chart/chart_button";
+import { figureTitle, type Origin } from "../../model/words/origin";
+import { figureOf } from "../export/figure";
+import type { ExportSource } from "../export/source";
 import { useWidth } from "../line_chart/use_size";
-import { devicePx, fitted, pixelRatio } from "../plot/canvas";
-import { SegmentCard } from "./card";
-import type { SegmentFill } from "./fills";
+import { fitted } from "../plot/canvas";
+import { ChartFrame } from "../plot/chart_frame";
+import { Legend } from "../plot/legend";
+import { ChartTip } from "../tip/chart_tip";
 import {
-  blocksOf,
-  pieces,
+  blockPieces,
+  hitAt,
+  leastLineBytes,
   rowOfBlock,
-  rowsBetween,
-  type SegmentLayout,
+  segmentLayout,
+  steppedBlock,
+  type Hit,
+  type SegmentScale,
 } from "./layout";
-import { paintOverlay } from "./overlay";
-import { firstSegmentId, segmentQuads } from "./quads";
-import "./segment_map.css";
-import { blockWords, HEAD_PX, headWords, openedText, segmentKind } from "./words";
+import {
+  barsPx,
+  blockColour,
+  FOLD_PX,
+  HEAD_PX,
+  legendOf,
+  paintMap,
+  paintMarks,
+  STATE,
+  type MapLook,
+  type SegmentFill,
+} from "./paint";
+import {
+  addressText,
+  blockWords,
+  openedText,
+  pinText,
+  segmentTable,
+  STATE_WORDS,
+} from "./words";
 
-const LAYER = "blocks";
 /** What is longer is cut until all is asked for: other things stand below the map. */
 const MOST_PX = 900;
 /** Turns of the wheel, with a modifier key, up to the next scale. */
 const WHEEL_PX = 80;
+const CARD_PX = 60;
 
 export interface SegmentMapProps {
   readonly label: string;
+  /** Stands in the bar. */
+  readonly title: string;
   readonly answer: SegmentsResponse;
-  readonly facts: Pick<HistoryFacts, "pools" | "streams">;
   readonly stacks: CallStacks | null;
-  readonly layout: SegmentLayout;
   readonly fill: SegmentFill;
+  readonly scale: SegmentScale;
+  readonly onScale: (scale: SegmentScale) => void;
   /** The chosen block's life; null: none. */
   readonly life: number | null;
   /** Address of the chosen segment; null: none. */
   readonly segment: number | null;
-  /** What keeps a segment, in words, by its address. */
-  readonly pinned: ReadonlyMap<number, string>;
-  /** Row of `SegmentBlocks`. */
-  readonly onBlock: (block: number) => void;
-  /** Row of `SegmentRows`. */
-  readonly onSegment: (row: number) => void;
-  /** Shows equal full segments one by one, from this row on, or folds them again. */
-  readonly onFold: (row: number) => void;
-  /** 1: fewer bytes to a line, -1: more. */
-  readonly onZoom: (sign: 1 | -1) => void;
+  /** A block that lives, or else the segment at the address. */
+  readonly onChoose: (life: number | null, address: number) => void;
+  readonly bar: ComponentChildren;
+  readonly origin: Origin;
+  readonly about: () => Readonly<Record<string, unknown>>;
+  /** Filled with what the export menu writes, for menus elsewhere. */
+  readonly exporter: { current: ExportSource | null };
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  /** Told how to read the picture, for exports; null when it is gone. */
-  readonly onReady: (shown: ShownMap | null) => void;
 }
 
-/** What is in sight, for a picture of it. */
-export interface ShownMap {
-  readonly cells: HTMLCanvasElement;
-  readonly widthPx: number;
-  readonly heightPx: number;
-  /** Room for the words of a segment, left of its blocks. */
-  readonly headPx: number;
-  /** First row in sight and the one after the last, with where the first begins. */
-  readonly rows: readonly [number, number];
-  readonly scrollPx: number;
-}
-
-/** What the pointer is on. */
-export interface MapHover {
+/** What the pointer is on; `block` -1: the segment itself. */
+interface Hover extends Hit {
   readonly x: number;
   readonly y: number;
-  readonly row: number;
-  /** -1: the segment's blocks are not listed. */
-  readonly block: number;
 }
 
 export function SegmentMap(props: SegmentMapProps) {
-  const { answer, layout, theme, fill, stacks, byteUnit, life } = props;
+  const { label, answer, stacks, fill, theme, byteUnit, life, segment } = props;
+  const { segments, blocks } = answer;
   const box = useRef<HTMLDivElement>(null);
-  const sight = useRef<HTMLDivElement>(null);
-  const cells = useRef<HTMLCanvasElement>(null);
+  const plot = useRef<HTMLDivElement>(null);
+  const sightBox = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLCanvasElement>(null);
-  const surface = useRef<RasterSurface | null>(null);
   const turned = useRef(0);
   const [scrolled, setScrolled] = useState(0);
   const [all, setAll] = useState(false);
-  const [failure, setFailure] = useState<string | null>(null);
-  const hover = useSignal<MapHover | null>(null);
+  const [asTable, setAsTable] = useState(false);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
+  const hover = useSignal<Hover | null>(null);
   const spoken = useSignal("");
-  const helpId = useId();
-  const fullPx = useWidth(box);
-  const headPx = HEAD_PX;
-  const widthPx = Math.max(0, fullPx - headPx - 16);
+  const widthPx = useWidth(box);
+  const layout = useMemo(
+    () => segmentLayout(segments, props.scale, unfolded),
+    [segments, props.scale, unfolded],
+  );
   const totalPx = layout.top.at(-1) ?? 0;
   const shownPx = all ? totalPx : Math.min(totalPx, MOST_PX);
   const heightPx = Math.min(shownPx, Math.max(window.innerHeight, 200));
   const scrollPx = Math.max(0, Math.min(scrolled, shownPx - heightPx));
-  const quads = useMemo(
-    () => segmentQuads(answer, layout, fill, theme),
-    [answer, layout, fill, theme],
-  );
   const selected = useMemo(
-    () => (life === null ? -1 : answer.blocks.life.indexOf(life)),
-    [answer, life],
+    () => (life === null ? -1 : blocks.life.indexOf(life)),
+    [blocks, life],
+  );
+  const look = useMemo<MapLook>(
+    () => ({ answer, layout, fill, theme, byteUnit }),
+    [answer, layout, fill, theme, byteUnit],
+  );
+  const sight = useMemo(
+    () => ({ widthPx, heightPx, scrollPx }),
+    [widthPx, heightPx, scrollPx],
   );
 
   useEffect(() => {
-    const element = cells.current;
-    if (element === null) return undefined;
-    const made = new RasterSurface(element, {
-      onPaint: (frame) => {
-        setFailure(null);
-        element.dataset["drawMs"] = frame.drawMs.toFixed(1);
-      },
-      onFailure: setFailure,
-    });
-    surface.current = made;
-    return () => {
-      made.dispose();
-      surface.current = null;
-    };
-  }, []);
-  useEffect(() => {
     // Whatever scrolls the page: the part in sight sticks to its top.
     const follow = (): void => {
-      const top = box.current?.getBoundingClientRect().top ?? 0;
-      const own = sight.current?.getBoundingClientRect().top ?? 0;
+      const top = plot.current?.getBoundingClientRect().top ?? 0;
+      const own = sightBox.current?.getBoundingClientRect().top ?? 0;
       hover.value = null;
       setScrolled(own - top);
     };
     window.addEventListener("scroll", follow, { capture: true, passive: true });
     return () => window.removeEventListener("scroll", follow, { capture: true });
   }, []);
-  useEffect(() => {
-    const bg = pixelOf(tokens(theme).bg);
-    surface.current?.setColours({ background: bg, cells: new Map(), accent: bg });
-    surface.current?.setLayer(LAYER, 1, { kind: "quads", quads });
-    surface.current?.refresh();
-  }, [quads, theme]);
-  useEffect(() => {
-    if (widthPx < 2) return;
-    surface.current?.show(
-      { x0: 0, x1: 1, y0: scrollPx, y1: scrollPx + heightPx },
-      devicePx({ widthPx, heightPx }),
-    );
-  }, [widthPx, heightPx, scrollPx, pixelRatio()]);
-
-  const paint = useRef((): void => undefined);
-  paint.current = (): void => {
-    const context = widthPx < 2 ? null : fitted(over.current, widthPx, heightPx);
-    if (context === null) return;
-    const hovered = hover.peek()?.block ?? -1;
-    const lit = hovered >= 0 ? hovered : selected;
-    paintOverlay(context, {
-      answer,
-      layout,
-      theme,
-      widthPx,
-      heightPx,
-      scrollPx,
-      hovered,
-      selected,
-      stack: lit < 0 ? null : (answer.blocks.stack[lit] ?? null),
-      pinned: props.pinned,
-    });
-  };
-  useEffect(() => paint.current());
+  useLayoutEffect(() => {
+    const context = fitted(base.current, widthPx, heightPx);
+    if (context !== null) paintMap(context, look, sight);
+  }, [look, sight, asTable]);
   useEffect(
-    () => hover.subscribe(() => window.requestAnimationFrame(paint.current)),
-    [],
+    () =>
+      effect(() => {
+        const context = fitted(over.current, widthPx, heightPx);
+        const hovered = hover.value?.block ?? -1;
+        if (context === null) return;
+        paintMarks(context, look, sight, { hovered, selected, segment });
+      }),
+    [look, sight, selected, segment, asTable],
   );
   useEffect(() => {
     // What was pointed at may be gone at another moment.
@@ -191,237 +162,230 @@ export function SegmentMap(props: SegmentMapProps) {
     reveal(selected);
   }, [selected >= 0, life]);
 
-  const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
-  const told = useRef(props.onReady);
-  told.current = props.onReady;
-  useEffect(() => {
-    const element = cells.current;
-    if (element === null) return;
-    const rows = [first, end] as const;
-    told.current({ cells: element, widthPx, heightPx, headPx, rows, scrollPx });
-  });
-  useEffect(() => () => told.current(null), []);
-
   function reveal(block: number): void {
-    const row = rowOfBlock(answer, block);
-    const [offset, size] = [
-      answer.blocks.offset[block] ?? 0,
-      answer.blocks.size[block] ?? 0,
-    ];
-    const [piece] = row < 0 ? [] : pieces(layout, row, offset, size);
-    const top = box.current?.getBoundingClientRect().top;
+    const [piece] = blockPieces(answer, layout, block);
+    const top = plot.current?.getBoundingClientRect().top;
     if (piece === undefined || top === undefined) return;
     if (piece.y1 > shownPx) setAll(true);
     const y = top + piece.y0;
     if (y > 0 && y < window.innerHeight - 100) return;
     const mark = document.createElement("span");
     mark.style.cssText = `position:absolute;top:${piece.y0}px`;
-    box.current?.append(mark);
+    plot.current?.append(mark);
     mark.scrollIntoView({ block: "center" });
     mark.remove();
   }
 
-  function hoverAt(event: MouseEvent): MapHover | null {
-    const rect = cells.current?.getBoundingClientRect();
-    if (rect === undefined) return null;
-    const x = event.clientX - rect.left;
-    const y = event.clientY - rect.top;
-    if (x < 0 || y < 0 || x >= widthPx || y >= heightPx) return null;
-    const ratio = pixelRatio();
-    const pick = surface.current?.pick(x * ratio, y * ratio) ?? null;
-    if (pick?.kind !== "quad") return null;
-    const unlisted = pick.id - firstSegmentId(answer);
-    const block = unlisted >= 0 ? -1 : pick.id;
-    const row = unlisted >= 0 ? unlisted : rowOfBlock(answer, block);
-    if (row < 0 || row >= answer.segments.address.length) return null;
-    return { x: x + headPx, y: y + scrollPx, row, block };
+  function placeOf(event: MouseEvent): Hover | null {
+    const corner = base.current?.getBoundingClientRect();
+    if (corner === undefined) return null;
+    const [x, y] = [event.clientX - corner.left, event.clientY - corner.top + scrollPx];
+    const wide = 1 / barsPx(sight);
+    // Beside its first byte stand a segment's words.
+    const share = Math.max(0, x - HEAD_PX) * wide;
+    if (x < HEAD_PX) {
+      const hit =
+        hitAt(answer, layout, 0, y, wide) ?? hitAt(answer, layout, 0, y - 12, wide);
+      return hit && { x, y, row: hit.row, block: -1 };
+    }
+    const hit = share > 1 ? null : hitAt(answer, layout, share, y, wide);
+    return hit && { x, y, ...hit };
   }
 
-  function onKeyDown(event: KeyboardEvent): void {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    const at = hover.peek()?.block ?? selected;
-    if (by !== 0) {
-      const next = steppedBlock(answer, at, by, event.shiftKey);
-      if (next >= 0) pointAt(next);
-    } else if (event.key === "Enter" && at >= 0) props.onBlock(at);
-    else if (event.key === "+" || event.key === "=") props.onZoom(1);
-    else if (event.key === "-") props.onZoom(-1);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+  function choose({ x, row, block }: Hover): void {
+    const address = segments.address[row] ?? 0;
+    const canFold = (segments.numAlike[row] ?? 1) > 1;
+    if (x < HEAD_PX && canFold && (x < FOLD_PX || layout.numFolded[row] !== 1)) {
+      // The first of its run stands for it.
+      const next = new Set(unfolded);
+      if (!next.delete(address)) next.add(address);
+      setUnfolded(next);
+      return;
+    }
+    const own = blocks.life[block] ?? -1;
+    props.onChoose(own < 0 ? null : own, address);
   }
 
-  function onWheel(event: WheelEvent): void {
-    // Without a key the wheel is the page's.
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    turned.current += event.deltaY;
-    if (Math.abs(turned.current) < WHEEL_PX) return;
-    props.onZoom(turned.current < 0 ? 1 : -1);
-    turned.current = 0;
+  /** 1: more bytes to a line, -1: fewer. */
+  function zoom(sign: number): void {
+    if (layout.equalBytes === null) return;
+    const bytes = layout.equalBytes * (sign > 0 ? 2 : 0.5);
+    props.onScale(Math.max(bytes, leastLineBytes(segments.totalBytes)));
   }
 
   function pointAt(block: number): void {
     const row = rowOfBlock(answer, block);
     reveal(block);
-    hover.value = { x: headPx, y: (layout.top[row] ?? 0) + 30, row, block };
+    hover.value = { x: HEAD_PX, y: (layout.top[row] ?? 0) + 30, row, block };
     spoken.value = blockWords(answer, block, stacks, byteUnit);
   }
 
-  const summary = `${props.label}: ${formatInteger(answer.numSegments)} segments, ${formatBytes(answer.reservedBytes, byteUnit)} reserved, ${formatBytes(answer.allocatedBytes, byteUnit)} of it allocated.`;
+  function onKey({ key, shiftKey }: KeyboardEvent): boolean {
+    const by = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0;
+    const at = hover.peek()?.block ?? selected;
+    const row = rowOfBlock(answer, at);
+    if (by !== 0) {
+      const next = steppedBlock(answer, at, by, shiftKey);
+      if (next >= 0) pointAt(next);
+    } else if (key === "Enter" && row >= 0)
+      choose({ x: HEAD_PX, y: 0, row, block: at });
+    else if (key === "o" && row >= 0) choose({ x: 0, y: 0, row, block: -1 });
+    else if (key === "+" || key === "=" || key === "w") zoom(-1);
+    else if (key === "-" || key === "s") zoom(1);
+    else if (key === "f") props.onScale("auto");
+    else return false;
+    return true;
+  }
+
+  const perLine =
+    layout.equalBytes === null
+      ? ""
+      : `, ${formatBytes(layout.equalBytes, byteUnit).replace(/\.0+ /, " ")} a line`;
+  const legend = legendOf(look);
+  const source: ExportSource = {
+    origin: props.origin,
+    name: label,
+    about: props.about,
+    table: () => segmentTable(answer, stacks),
+    figure: () =>
+      figureOf({
+        ...{ theme, widthPx, heightPx, title: figureTitle(label, props.origin) },
+        paint: (pen) => paintMap(pen, look, sight),
+        legend: legend.map(({ label: name, colour, bytes }) => ({
+          label: `${name} ${formatBytes(bytes, byteUnit)}`,
+          colour,
+        })),
+      }),
+  };
+  props.exporter.current = source;
   return (
-    <div ref={box} class="segment-map">
-      <div
-        class="segment-rows"
-        style={{ height: `${shownPx}px` }}
-        tabIndex={0}
-        role="application"
-        aria-label={props.label}
-        aria-describedby={helpId}
-        onKeyDown={onKeyDown}
-        onWheel={onWheel}
-        onPointerMove={(event) => {
-          hover.value = hoverAt(event);
-        }}
-        onPointerLeave={() => {
-          hover.value = null;
-        }}
-        onClick={(event) => {
-          const at = hoverAt(event);
-          if (at === null) return;
-          if (at.block >= 0) props.onBlock(at.block);
-          else props.onSegment(at.row);
-        }}
-      >
-        <div ref={sight} class="segment-sight" style={{ height: `${heightPx}px` }}>
-          <canvas
-            ref={cells}
-            style={{
-              left: `${headPx}px`,
-              width: `${widthPx}px`,
-              height: `${heightPx}px`,
-            }}
-          />
-          <canvas
-            ref={over}
-            style={{
-              left: `${headPx}px`,
-              width: `${widthPx}px`,
-              height: `${heightPx}px`,
-            }}
-          />
-          {Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i)
-            .filter((row) => layout.numFolded[row] !== 0)
-            .map((row) => (
-              <Head
-                key={row}
-                row={row}
-                topPx={(layout.top[row] ?? 0) - scrollPx}
-                {...props}
-              />
-            ))}
+    <ChartFrame
+      kind="segment-map"
+      what="Map"
+      label={label}
+      title={`${props.title}${perLine}`}
+      subject="the map"
+      source={source}
+      zoom={zoom}
+      fit={() => props.onScale("auto")}
+      table={source.table}
+      asTable={asTable}
+      onAsTable={setAsTable}
+      heightPx={asTable ? Math.min(totalPx + 40, MOST_PX) : shownPx}
+      onKey={onKey}
+      bar={props.bar}
+      box={box}
+      plotRef={plot}
+      plot={
+        <div
+          ref={sightBox}
+          class="segment-sight"
+          style={{ height: `${heightPx}px` }}
+          onWheel={(event) => {
+            // Without a key the wheel is the page's.
+            if (!event.ctrlKey && !event.metaKey) return;
+            event.preventDefault();
+            turned.current += event.deltaY;
+            if (Math.abs(turned.current) < WHEEL_PX) return;
+            zoom(turned.current);
+            turned.current = 0;
+          }}
+          onPointerMove={(event) => {
+            hover.value = placeOf(event);
+          }}
+          onPointerLeave={() => {
+            hover.value = null;
+          }}
+          onClick={(event) => {
+            const at = placeOf(event);
+            if (at !== null) choose(at);
+          }}
+        >
+          <canvas ref={base} />
+          <canvas ref={over} />
+          <Card hover={hover} look={look} stacks={stacks} {...sight} />
         </div>
-      </div>
-      {totalPx > MOST_PX && (
+      }
+      legend={
+        <Legend
+          items={legend.map(({ label: name, colour, background, help, bytes }) => ({
+            label: name,
+            colour: background ?? colour,
+            help: `${help}: ${formatBytesExact(bytes)}`,
+            note: formatBytes(bytes, byteUnit),
+          }))}
+        />
+      }
+      help={`${formatInteger(answer.numSegments)} segments, ${formatBytes(answer.reservedBytes, byteUnit)} reserved, ${formatBytes(answer.allocatedBytes, byteUnit)} of it allocated. Up and down move from block to block, with Shift from segment to segment; Enter opens the block; O unfolds equal segments; plus and minus zoom.`}
+      spoken={spoken}
+    >
+      {totalPx > MOST_PX && !asTable && (
         <button type="button" class="text-button" onClick={() => setAll(!all)}>
           {all ? "Show the first segments only" : "Show all segments"}
         </button>
       )}
-      {failure !== null && (
-        <p class="segment-failure" role="alert">
-          The map could not be drawn: {failure}. Reload the page.
-        </p>
-      )}
-      <SegmentCard
-        hover={hover}
-        {...props}
-        widthPx={widthPx + headPx}
-        heightPx={shownPx}
-      />
-      <p id={helpId} class="off-screen">
-        {summary} Up and down move from block to block, with Shift from segment to
-        segment; Enter opens the block; plus and minus zoom.
-      </p>
-      <p class="off-screen" aria-live="polite">
-        {spoken}
-      </p>
-    </div>
+    </ChartFrame>
   );
 }
 
-/** The block before or after one; with `far` the first of the next segment. */
-export function steppedBlock(
-  answer: Pick<SegmentsResponse, "segments" | "blocks">,
-  from: number,
-  by: 1 | -1,
-  far: boolean,
-): number {
-  const num = answer.blocks.state.length;
-  if (num === 0) return -1;
-  if (from < 0) return by > 0 ? 0 : num - 1;
-  if (!far) return Math.min(Math.max(from + by, 0), num - 1);
-  for (
-    let row = rowOfBlock(answer, from) + by;
-    row >= 0 && row < answer.segments.address.length;
-    row += by
-  ) {
-    const [first, end] = blocksOf(answer, row);
-    if (end > first) return first;
-  }
-  return from;
-}
-
-function Head(
-  props: SegmentMapProps & { readonly row: number; readonly topPx: number },
-) {
-  const { row, topPx, answer, facts, byteUnit, segment, layout } = props;
-  const { segments } = answer;
+/** What is under the pointer. */
+function Card(props: {
+  readonly hover: ReadonlySignal<Hover | null>;
+  readonly look: MapLook;
+  readonly stacks: CallStacks | null;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly scrollPx: number;
+}) {
+  const at = props.hover.value;
+  const { look, stacks, widthPx, heightPx } = props;
+  const { answer, layout, byteUnit } = look;
+  const { segments, blocks, kinds, categories } = answer;
+  if (at === null || at.row >= segments.address.length) return null;
+  const { row, block } = at;
+  if (block >= blocks.state.length) return null;
+  const y = at.y - props.scrollPx;
+  const above = y + CARD_PX > heightPx && y > heightPx / 2;
+  const place = { leftPx: at.x, topPx: y, flip: at.x > widthPx / 2, above };
+  const bytes = (value: number | undefined): string =>
+    formatBytes(value ?? 0, byteUnit);
   const address = segments.address[row] ?? 0;
-  const total = segments.totalBytes[row] ?? 0;
-  const free = segments.freeBytes[row] ?? 0;
-  const folded = layout.numFolded[row] ?? 1;
-  const run = layout.runs[row] ?? 1;
-  const kind = segmentKind(answer, row, facts);
-  const words = headWords(answer, row, folded, facts, byteUnit);
-  const pins = props.pinned.get(address);
-  const title =
-    folded > 1
-      ? [`${formatInteger(folded)} segments of ${formatBytesExact(total)}, ${kind}`]
-      : [
-          `${words.address}, ${formatBytesExact(total)}, ${kind}`,
-          `${formatBytesExact(free)} free, the largest block ${formatBytesExact(segments.largestFreeBytes[row] ?? 0)}`,
-          `Came with ${openedText(segments.opened[row] ?? -1)}`,
-          ...(pins === undefined ? [] : [pins]),
-        ];
+  const kind = kinds[segments.kind[row] ?? -1] ?? "";
+  const within = `${bytes(segments.freeBytes[row])} free, the largest block ${bytes(segments.largestFreeBytes[row])}; ${kind}`;
+  if (block < 0) {
+    const folded = layout.numFolded[row] ?? 1;
+    return (
+      <ChartTip at={place} belowPx={12}>
+        <b>
+          {folded > 1
+            ? `${formatInteger(folded)} segments of ${formatBytesExact(segments.totalBytes[row] ?? 0)}`
+            : `${addressText(address)}, ${formatBytesExact(segments.totalBytes[row] ?? 0)}`}
+        </b>
+        <div>{within}</div>
+        {folded === 1 && <div>Came with {openedText(segments.opened[row] ?? -1)}</div>}
+        <div>{pinText(answer, address)}</div>
+      </ChartTip>
+    );
+  }
+  const state = blocks.state[block] ?? 0;
+  const isLive = state !== STATE.free;
+  const category = categories[blocks.category[block] ?? -1];
+  const stack = blocks.stack[block] ?? -1;
+  const words = segments.numActive[row] === 0 ? "free segment" : "free, inactive split";
   return (
-    <div
-      class={address === segment ? "segment-head is-chosen" : "segment-head"}
-      style={{ top: `${topPx}px`, width: `${HEAD_PX - 12}px` }}
-    >
-      {run > 1 && (
-        <ChartButton
-          label={folded > 1 ? "Show them one by one" : "Fold equal full segments"}
-          icon={folded > 1 ? "right" : "down"}
-          onClick={() => props.onFold(row)}
-        />
-      )}
-      <button
-        type="button"
-        tabIndex={-1}
-        title={title.join("\n")}
-        onClick={(event) => {
-          event.stopPropagation();
-          if (folded > 1) props.onFold(row);
-          else props.onSegment(row);
-        }}
-      >
-        <span>
-          <b>{words.size}</b> <code>{words.address}</code>
-          {words.stream !== "" && <span class="quiet"> · {words.stream}</span>}
-        </span>
-        <span class="quiet">{words.below}</span>
-      </button>
-    </div>
+    <ChartTip at={place} belowPx={12}>
+      <div>
+        <span class="swatch" style={{ background: blockColour(look, block) }} />
+        <b>{bytes(blocks.size[block])}</b> {isLive ? STATE_WORDS[state] : words}{" "}
+        {isLive && category !== undefined && (
+          <span class="quiet">{categoryLabel(category)}</span>
+        )}
+      </div>
+      <div>
+        {stack >= 0 && stacks !== null
+          ? stacks.stackLabel(stack)
+          : `in ${bytes(segments.totalBytes[row])}: ${within}`}
+      </div>
+    </ChartTip>
   );
 }

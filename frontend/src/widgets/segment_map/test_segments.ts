@@ -10,6 +10,7 @@ export interface TestSegment {
   readonly blocks: readonly TestBlock[];
   /** Set where the answer lists no blocks of it. */
   readonly unlisted?: boolean;
+  readonly numAlike?: number;
 }
 
 export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
@@ -35,7 +36,11 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
     allocatedBytes: total(1),
     pendingBytes: total(2),
     freeBytes: total(0),
-    requestedBytes: total(1) + total(2),
+    wholeBytes: of.reduce(
+      (bytes, one) => bytes + (sum(one, 1) + sum(one, 2) === 0 ? sum(one, 0) : 0),
+      0,
+    ),
+    pinnedBytes: 0,
     segments: {
       address: column(({ address }) => address),
       totalBytes: column((one) => sum(one, 0) + sum(one, 1) + sum(one, 2)),
@@ -50,10 +55,8 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
         of,
         (one) => one.blocks.filter(([state]) => state > 0).length,
       ),
-      stream: new Int32Array(of.length),
-      pool: new Int32Array(of.length),
-      isLarge: new Uint8Array(of.length).fill(1),
-      isExpandable: new Uint8Array(of.length),
+      kind: new Int32Array(of.length),
+      numAlike: Int32Array.from(of, (one) => one.numAlike ?? 1),
       opened: Int32Array.from(of, (_, i) => i - 1),
       stack: new Int32Array(of.length).fill(-1),
       firstBlock: Int32Array.from(listed, (_, i) => listed.slice(0, i).flat().length),
@@ -67,7 +70,9 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
       stack: ones.slice(),
       category: Uint8Array.from(blocks, ([state]) => (state === 0 ? 2 : 1)),
     },
+    kinds: ["large"],
     categories: ["param", "activation"],
+    categoryBytes: [0, total(1)],
     freeSizes: {
       fromBytes: new Float64Array(0),
       numSplit: new Int32Array(0),
@@ -85,13 +90,16 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
       numFree: new Int32Array(0),
       releasableBytes: new Float64Array(0),
     },
-    request: null,
-    pins: {
-      segmentAddress: new Float64Array(0),
-      liveBytes: new Float64Array(0),
-      numLive: new Int32Array(0),
-      stack: new Int32Array(0),
+    why: {
+      tone: "plain",
+      sentence: "",
+      more: [],
+      figures: [],
+      culprit: -1,
+      askedBytes: null,
+      lives: new Int32Array(0),
     },
+    pins: { address: [], text: [] },
     pinners: {
       stack: new Int32Array(0),
       aloneBytes: new Float64Array(0),

@@ -3,14 +3,23 @@
  * free, for whom, and what keeps it; segments over time; the events one after another.
  */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type Query } from "../../../api/client";
+import type { HistoryFacts } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
+import { commandsOf, type CommandRow } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { drawnMarks, nextMark } from "../../../widgets/block_stack/marks";
-import type { ExportSource } from "../../../widgets/export/source";
+import { exportCommands } from "../../../widgets/export/export_commands";
+import {
+  ALL_FORMATS,
+  TABLE_FORMATS,
+  type ExportSource,
+} from "../../../widgets/export/source";
 import { Icon } from "../../../widgets/icon/icon";
+import { tableOf } from "../../../widgets/row_table/columns";
 import {
   clampedMoment,
   rangeHolding,
@@ -19,55 +28,69 @@ import {
 } from "../../../widgets/scrubber/place";
 import { Scrubber } from "../../../widgets/scrubber/scrubber";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
-import { BlockDrawer } from "../history/block_drawer";
 import { Segmented } from "../../shared/controls/choices";
-import { HistoryFrame, type OpenHistory } from "../history/frame";
-import { momentWords } from "../history/moment";
-import { useStacks } from "../history/use_history";
+import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { segmentCommands } from "./commands";
-import { EventList } from "./events/list";
-import { MapPart } from "./map";
-import { OverTime } from "./over_time";
-import { PARTS, rangeWords, readSegments, type SegmentsParams } from "./state/params";
-import { SegmentDrawer } from "./segment_drawer";
-import { pinWords } from "./state/why";
-import { pinnersTable } from "./why";
-import { Transport, type TransportActions } from "./transport";
-import { useMoment, useStates } from "./state/states";
-import { usePlaying } from "./state/playing";
-import { PART_WORDS } from "./words";
+import { BlockDrawer } from "../history/block_drawer";
+import { HistoryFrame, type OpenHistory } from "../history/frame";
+import { momentWords, peakOf, readMemory } from "../history/moment";
 import { SAME_RUN } from "../history/params";
+import { useStacks } from "../history/use_history";
+import { EventList } from "./events";
+import { Filters, MapPart } from "./map";
+import { MomentBar, useMoment, useStates } from "./moment";
+import { OverTime } from "./over_time";
+import { Panels, pinnerColumns } from "./panels";
+import { SEGMENTS, type SegmentsState, type SetSegments } from "./params";
+import { SegmentDrawer } from "./segment_drawer";
+import { Why } from "./why";
 import "./segments.css";
 
-const EVENTS_PX = 560;
 const ZOOM_STEP = 0.5;
 
+const PARTS: Readonly<Record<SegmentsState["part"], readonly [string, string]>> = {
+  map: ["Map", "Segments and blocks at one moment"],
+  time: [
+    "Over time",
+    "Segments from the event that brought them to the one that took them",
+  ],
+  events: ["Events", "What the allocator did, one after another"],
+};
+
 export function SegmentsView(props: ViewProps) {
-  const params = useMemo(() => readSegments(props.params), [props.params]);
-  const parts = (
-    <Segmented
-      label="What is shown"
-      options={PARTS}
-      chosen={params.part}
-      words={(part) => PART_WORDS[part]}
-      onChoose={(part) =>
-        props.setParams({ part: part === "map" ? null : part }, "push")
-      }
-    />
-  );
+  const [params, setParams] = usePageState(props, SEGMENTS);
+  const { history, device } = readMemory(props.params);
   return (
     <HistoryFrame
       view={props}
-      history={params.history}
-      device={params.device}
-      tools={parts}
+      history={history}
+      device={device}
+      tools={(open) => (
+        <>
+          <Segmented
+            label="What is shown"
+            options={["map", "time", "events"] as const}
+            chosen={params.part}
+            words={(part) => PARTS[part]}
+            onChoose={(part) => setParams({ part }, "push")}
+          />
+          {open !== null && params.part === "map" && (
+            <Filters
+              view={props}
+              params={params}
+              setParams={setParams}
+              facts={open.facts}
+            />
+          )}
+        </>
+      )}
     >
       {(open) => (
         <OfDevice
           key={`${open.answer.reference.id} ${open.device.device}`}
           view={props}
           params={params}
+          setParams={setParams}
           open={open}
         />
       )}
@@ -78,17 +101,19 @@ export function SegmentsView(props: ViewProps) {
 function OfDevice({
   view,
   params,
+  setParams,
   open,
 }: {
   readonly view: ViewProps;
-  readonly params: SegmentsParams;
+  readonly params: SegmentsState;
+  readonly setParams: SetSegments;
   readonly open: OpenHistory;
 }) {
-  const { client, theme, byteUnit, setParams } = view;
+  const { client, theme, byteUnit } = view;
   const { answer, facts, device } = open;
   const history = answer.reference.id;
   const { numEvents } = device;
-  const { stream, pool, sizeClass, sort, request } = params;
+  const { stream, pool, sizeClass, sort, request, part, range } = params;
   const place = useMemo<Query>(
     () => ({ run: view.run.id, history, device: device.device }),
     [view.run.id, history, device.device],
@@ -98,102 +123,128 @@ function OfDevice({
     [place, stream, pool, sizeClass, sort, request],
   );
   const shownIn = { history, device };
-  const [moment, setMoment] = useMoment(params, shownIn, view);
-  const { loader, state, error } = useStates(client, asked, moment);
-  const at = clampedMoment(moment, numEvents);
+  const [at, setMoment] = useMoment(view, shownIn);
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
   const { stacks } = useStacks(client, view.run.id, history);
   const exporter = useRef<ExportSource | null>(null);
-  const range = params.range;
+  const isChosen = params.life !== null || params.segment !== null;
+  const inspector = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // Where there is no room beside the map it stands below.
+    if (isChosen) inspector.current?.scrollIntoView({ block: "nearest" });
+  }, [params.life, params.segment]);
   const show = (next: number): void => {
     setMoment(clampedMoment(next, numEvents));
     if (range === null) return;
     const holding = rangeHolding(range, next, numEvents);
-    if (holding !== range) setParams(rangeWords(holding));
+    if (holding !== range) setParams({ range: holding });
   };
-  const playing = usePlaying({ loader, moment: at, range, numEvents, show });
+  const states = useStates({ client, asked, moment: at, range, numEvents, show });
+  const { state } = states;
   const go = (next: number): void => {
-    playing.stop();
+    states.stop();
     show(next);
   };
   const ooms = marks.points.filter(({ kind }) => kind === "oom");
-  const actions: TransportActions = {
-    step: (by) => go(at + by),
-    toPeak: () => {
-      const peak = device.peaks.find(({ level }) => level === "reserved");
-      if (peak !== undefined) go(peak.moment);
-    },
-    toOom: () => {
-      const next = ooms.find((one) => one.moment > at) ?? ooms[0];
-      if (next === undefined) view.say("No out-of-memory error is in this history");
-      else go(next.moment);
-    },
-    toMark: (side) => {
-      const next = nextMark(marks, at, side);
-      if (next !== null) go(next);
-      else view.say(side > 0 ? "No later mark" : "No earlier mark");
-    },
-    goTo: go,
-    zoom: (sign) => {
-      const shown = range ?? wholeRange(numEvents);
-      const factor = sign < 0 ? ZOOM_STEP : 1 / ZOOM_STEP;
-      setParams(rangeWords(zoomedRange(shown, at + 0.5, factor, numEvents)));
-    },
-    fit: () => setParams(rangeWords(null)),
+  const toMark = (side: -1 | 1) => () => {
+    const next = nextMark(marks, at, side);
+    if (next !== null) go(next);
+    else view.say(side > 0 ? "No later mark" : "No earlier mark");
   };
+  const zoom = (factor: number) => () =>
+    setParams({
+      range: zoomedRange(range ?? wholeRange(numEvents), at + 0.5, factor, numEvents),
+    });
+  const inBlocks = (words: Readonly<Record<string, string | null>>): void =>
+    view.showPage("blocks", { ...momentWords(at, shownIn), ...words });
   function clear(): void {
-    if (playing.playing) playing.stop();
+    if (states.playing) states.stop();
     else if (params.life !== null) setParams({ life: null });
     else if (params.segment !== null) setParams({ segment: null });
-    else if (params.request !== null) setParams({ request: null });
-    else if (params.range !== null) setParams(rangeWords(null));
+    else if (request !== null) setParams({ request: null });
+    else setParams({ range: null });
   }
-  const label = labelOf(open);
-  useCommands(view.commands, () =>
-    segmentCommands({
-      actions,
-      play: playing.toggle,
-      clear,
-      source: exporter.current,
-      pinners:
-        state === null
-          ? null
-          : {
-              origin: originOf(view.run),
-              name: `${label} kept open by`,
-              table: () => pinnersTable(state, stacks),
-              about: () => ({ device: device.device, moment: state.moment.moment }),
-            },
-      openAllocations: () => view.showPage("blocks", momentWords(at, shownIn)),
-      compare: () =>
+  const commands: readonly CommandRow[] = [
+    ["play", "Play or pause", states.toggle, " "],
+    ["earlier", "One event back", () => go(at - 1), "ArrowLeft"],
+    ["later", "One event on", () => go(at + 1), "ArrowRight"],
+    ["much-earlier", "Ten events back", () => go(at - 10), "Shift+ArrowLeft"],
+    ["much-later", "Ten events on", () => go(at + 10), "Shift+ArrowRight"],
+    [
+      "peak",
+      "Go to the peak of reserved memory",
+      () => go(peakOf(device, "reserved")?.moment ?? at),
+      "p",
+    ],
+    [
+      "oom",
+      "Go to the next out-of-memory error",
+      () => {
+        const next = ooms.find(({ moment }) => moment > at) ?? ooms[0];
+        if (next !== undefined) go(next.moment);
+        else view.say("No out-of-memory error is in this history");
+      },
+    ],
+    ["before", "Previous mark", toMark(-1), "["],
+    ["after", "Next mark", toMark(1), "]"],
+    ["in", "Zoom into the events", zoom(ZOOM_STEP), "w"],
+    ["out", "Zoom out of the events", zoom(1 / ZOOM_STEP), "s"],
+    ["fit", "Show all events", () => setParams({ range: null }), "f"],
+    ["blocks", "Show this moment in Blocks", () => inBlocks({})],
+    [
+      "compare",
+      "Compare this moment with another",
+      () =>
         view.showPage("compare", {
+          ...momentWords(at, shownIn),
           part: null,
-          history,
-          history_device: device.device.toString(),
-          moment: at.toString(),
           a_run: SAME_RUN,
           a_history: null,
         }),
-      say: view.say,
+    ],
+    ["clear", "Clear the selection", clear, "Escape"],
+  ];
+  const label = labelOf(open);
+  const pinners = (): ExportSource | null =>
+    state && {
+      origin: originOf(view.run),
+      name: `${label} pinned by`,
+      table: () =>
+        tableOf(
+          pinnerColumns({ state, stacks, byteUnit }),
+          state.pinners.stack.map((_, row) => row),
+        ),
+      about: () => ({ device: device.device, moment: state.moment.moment }),
+    };
+  const exporting = { view: "segments", say: view.say };
+  useCommands(view.commands, () => [
+    ...commandsOf("segments", "Segments", commands),
+    ...exportCommands({
+      ...{ ...exporting, subject: "segments", formats: ALL_FORMATS },
+      source: () => exporter.current,
     }),
-  );
+    ...exportCommands({
+      ...{ ...exporting, subject: "lines that pin segments", formats: TABLE_FORMATS },
+      source: pinners,
+    }),
+  ]);
   return (
     <>
-      {numEvents > 0 && (
-        <section class="segments-moment" aria-label="Moment">
-          <Transport
+      {numEvents > 0 ? (
+        <section aria-label="Moment">
+          <MomentBar
             device={device}
             moment={at}
             state={state}
-            playing={playing.playing}
-            onPlay={playing.toggle}
-            actions={actions}
+            playing={states.playing}
+            commands={commands}
+            onMoment={go}
             hasOom={ooms.length > 0}
             hasMarks={marks.points.length + marks.spans.length > 0}
             byteUnit={byteUnit}
           />
-          {params.part !== "time" && (
+          {part !== "time" && (
             <Scrubber
               label="Moment of the history"
               device={device}
@@ -203,116 +254,135 @@ function OfDevice({
               range={range}
               words={atMoment(at)}
               onMoment={go}
-              onRange={(next) => setParams(rangeWords(next))}
+              onRange={(next) => setParams({ range: next })}
               theme={theme}
               byteUnit={byteUnit}
             />
           )}
         </section>
-      )}
-      {numEvents === 0 && (
-        <p class="segments-note">
+      ) : (
+        <p>
           <Icon name="info" /> This history holds no events: the segments are those of
           the moment it was taken.
         </p>
       )}
       <Waiting
-        error={error}
+        error={states.error}
         hasContent={state !== null}
         note="It is asked again by itself."
       />
-      {params.part === "map" && state === null && error === null && (
-        <Skeleton heightPx={520} />
-      )}
-      {params.part === "map" && state !== null && (
-        <MapPart
-          view={view}
-          params={params}
-          facts={facts}
-          device={device}
-          state={state}
-          stacks={stacks}
-          label={label}
-          exporter={exporter}
-        />
-      )}
-      {params.part === "time" && (
-        <OverTime
-          view={view}
-          device={device}
-          place={place}
-          stacks={stacks}
-          moment={at}
-          onMoment={go}
-          label={`${label} over time`}
-          exporter={exporter}
-        />
-      )}
-      {params.part === "events" && (
-        <EventList
-          client={client}
-          place={place}
-          facts={facts}
-          firstMs={device.firstMs}
-          stacks={stacks}
-          moment={at}
-          onMoment={go}
-          onLife={(life, event) => {
-            go(event);
-            setParams({ life: life.toString() });
-          }}
-          choice={params.events}
-          onChoice={(choice) => setParams({ events: choice === "all" ? null : choice })}
-          byteUnit={byteUnit}
-          heightPx={EVENTS_PX}
-        />
+      {state === null && states.error === null && <Skeleton heightPx={520} />}
+      {state !== null && (
+        <div class={part === "map" || isChosen ? "inspected" : ""}>
+          <div class="segments-main">
+            {part === "map" && (
+              <>
+                <Why
+                  state={state}
+                  request={request}
+                  onRequest={(bytes) => setParams({ request: bytes })}
+                  onLife={(life) => setParams({ life, segment: null })}
+                  byteUnit={byteUnit}
+                />
+                <MapPart
+                  view={view}
+                  params={params}
+                  setParams={setParams}
+                  device={device}
+                  state={state}
+                  stacks={stacks}
+                  label={label}
+                  exporter={exporter}
+                />
+              </>
+            )}
+            {part === "time" && (
+              <OverTime
+                view={view}
+                device={device}
+                place={place}
+                stacks={stacks}
+                moment={at}
+                onMoment={go}
+                label={`${label} over time`}
+                exporter={exporter}
+              />
+            )}
+            {part === "events" && (
+              <EventList
+                client={client}
+                place={place}
+                facts={facts}
+                device={device}
+                stacks={stacks}
+                moment={at}
+                onEvent={(event, life) => {
+                  go(event);
+                  setParams({ life });
+                }}
+                choice={params.events}
+                onChoice={(events) => setParams({ events })}
+                byteUnit={byteUnit}
+              />
+            )}
+          </div>
+          <aside ref={inspector} class="inspector" aria-label="Inspector">
+            {params.life !== null ? (
+              <BlockDrawer
+                client={client}
+                place={place}
+                life={params.life}
+                moment={at}
+                facts={facts}
+                device={device}
+                stacks={stacks}
+                litStack={null}
+                theme={theme}
+                byteUnit={byteUnit}
+                onLife={(life) => setParams({ life })}
+                onMoment={go}
+                onStack={(stack) => inBlocks({ stack: stack?.toString() ?? null })}
+                links={
+                  <button
+                    type="button"
+                    class="text-button"
+                    title="Show this block among all others, at this moment"
+                    onClick={() => inBlocks({ life: String(params.life) })}
+                  >
+                    Show in Blocks
+                  </button>
+                }
+                close={() => setParams({ life: null })}
+              />
+            ) : params.segment !== null ? (
+              <SegmentDrawer
+                state={state}
+                address={params.segment}
+                stacks={stacks}
+                onMoment={go}
+                byteUnit={byteUnit}
+                close={() => setParams({ segment: null })}
+              />
+            ) : (
+              part === "map" && (
+                <Panels
+                  state={state}
+                  facts={facts}
+                  device={device}
+                  stacks={stacks}
+                  byteUnit={byteUnit}
+                />
+              )
+            )}
+          </aside>
+        </div>
       )}
       {state?.oddities.map(({ what, count }) => (
-        <p key={what} class="segments-note quiet">
+        <p key={what} class="quiet">
           <Icon name="info" sizePx={14} /> {count} {what}
         </p>
       ))}
-      {params.life !== null && (
-        <BlockDrawer
-          {...{ view, facts, stacks, at: shownIn, life: params.life, moment: at }}
-          litStack={null}
-          onLife={(life) => setParams({ life: life === null ? null : life.toString() })}
-          onMoment={go}
-          onStack={(stack) =>
-            view.showPage("blocks", {
-              ...momentWords(at, shownIn),
-              stack: stack === null ? null : stack.toString(),
-            })
-          }
-          links={
-            <button
-              type="button"
-              class="text-button"
-              title="Show this block among all others, at this moment"
-              onClick={() =>
-                view.showPage("blocks", {
-                  ...momentWords(at, shownIn),
-                  life: (params.life ?? 0).toString(),
-                })
-              }
-            >
-              Show in Blocks
-            </button>
-          }
-        />
-      )}
-      {params.life === null && params.segment !== null && state !== null && (
-        <SegmentDrawer
-          state={state}
-          address={params.segment}
-          facts={facts}
-          stacks={stacks}
-          pinned={pinWords(state, stacks, byteUnit).get(params.segment) ?? ""}
-          onMoment={go}
-          byteUnit={byteUnit}
-          close={() => setParams({ segment: null })}
-        />
-      )}
+      <Settings facts={facts} />
     </>
   );
 }
@@ -321,4 +391,33 @@ function labelOf({ answer, device, facts }: OpenHistory): string {
   const { rank } = answer.reference;
   const ofRank = rank === null ? "" : `, rank ${rank}`;
   return `Segments${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;
+}
+
+function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
+  return (
+    <details>
+      <summary>
+        Allocator settings{" "}
+        <span class="quiet">
+          {settings.length === 0
+            ? "not recorded in this file: snapshots of torch 2.1 and later hold them"
+            : `${formatInteger(settings.length)} as torch names them`}
+        </span>
+      </summary>
+      <table class="data-table">
+        <tbody>
+          {settings.map(({ name, value }) => (
+            <tr key={name}>
+              <td>
+                <code>{name}</code>
+              </td>
+              <td>
+                <code>{value === "" ? "not set" : value}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
 }

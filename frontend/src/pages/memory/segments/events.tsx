@@ -1,0 +1,280 @@
+/** What the allocator did, event by event, as many as there are; a click is a moment. */
+
+import { useMemo, useRef } from "preact/hooks";
+import type { Client, Query } from "../../../api/client";
+import type {
+  AllocatorAction,
+  AllocatorEventsResponse,
+  HistoryDevice,
+  HistoryFacts,
+} from "../../../api/types.gen";
+import { useOnce } from "../../../api/use_once";
+import {
+  formatBytesExact,
+  formatBytes,
+  formatInteger,
+  type ByteUnit,
+} from "../../../base/bytes";
+import { formatSeconds } from "../../../base/durations";
+import type { CallStacks } from "../../../model/stacks/call_stacks";
+import { formatSigned } from "../../../model/words/signed";
+import { bytesCell } from "../../../widgets/row_table/columns";
+import {
+  RowTable,
+  type RowCell,
+  type RowColumn,
+} from "../../../widgets/row_table/row_table";
+import { Waiting } from "../../../widgets/state/state";
+import { Segmented } from "../../shared/controls/choices";
+import { useAnswers } from "./answers";
+import { actionWords } from "./moment";
+import { type SegmentsState } from "./params";
+
+type EventChoice = SegmentsState["events"];
+
+const HEIGHT_PX = 560;
+/** Rows asked for at once. */
+const CHUNK_ROWS = 400;
+
+const CHOICES: Readonly<
+  Record<
+    EventChoice,
+    { readonly words: readonly [string, string]; readonly actions: string | null }
+  >
+> = {
+  all: { words: ["All", "Every event"], actions: null },
+  segments: {
+    words: ["Segments", "Memory that came from the device or was returned to it"],
+    actions: "segment_alloc,segment_free,segment_map,segment_unmap",
+  },
+  marks: {
+    words: ["Errors and marks", "Out-of-memory errors, snapshots and annotations"],
+    actions: "oom,snapshot,annotate",
+  },
+};
+
+/** Whether live or reserved memory grows or shrinks by an event's bytes. */
+const SIGNS: Partial<Record<AllocatorAction, number>> = {
+  alloc: 1,
+  free: -1,
+  free_completed: -1,
+  segment_alloc: 1,
+  segment_map: 1,
+  segment_free: -1,
+  segment_unmap: -1,
+};
+
+export interface EventListProps {
+  readonly client: Client;
+  /** run, history and device. */
+  readonly place: Query;
+  readonly facts: HistoryFacts;
+  readonly device: HistoryDevice;
+  readonly stacks: CallStacks | null;
+  readonly moment: number;
+  /** `life`: of the block it begins or ends; null: none. */
+  readonly onEvent: (moment: number, life: number | null) => void;
+  readonly choice: EventChoice;
+  readonly onChoice: (choice: EventChoice) => void;
+  readonly byteUnit: ByteUnit;
+}
+
+export function EventList(props: EventListProps) {
+  const { client, place, choice, moment } = props;
+  const { actions } = CHOICES[choice];
+  const subject = useMemo<Query>(() => ({ ...place, actions }), [place, actions]);
+  // Where the moment stands among the rows; of all events it is its own number.
+  const head = useOnce(client, "allocator_events", {
+    ...subject,
+    moment: actions === null ? null : moment,
+    count: 1,
+  });
+  const numRows = head.data?.numRows ?? 0;
+  const rows = useMemo(
+    () => Int32Array.from({ length: numRows }, (_, i) => i),
+    [numRows],
+  );
+  const { answers, error } = useAnswers<AllocatorEventsResponse>(
+    (chunk, signal) => {
+      const query = { ...subject, e0: chunk * CHUNK_ROWS, count: CHUNK_ROWS };
+      return client.get("allocator_events", query, signal);
+    },
+    [client, subject],
+  );
+  // What was drawn without being known.
+  const missing = useRef(new Set<number>());
+  const chunkOf = (row: number): AllocatorEventsResponse | null => {
+    const chunk = Math.floor(row / CHUNK_ROWS);
+    const known = answers.get(chunk);
+    if (known !== undefined) return known;
+    if (missing.current.size === 0) {
+      queueMicrotask(() => {
+        answers.want([...missing.current]);
+        missing.current.clear();
+      });
+    }
+    missing.current.add(chunk);
+    return null;
+  };
+  const choose = ({ event, life }: AllocatorEventsResponse, at: number): void => {
+    const own = life[at] ?? -1;
+    props.onEvent(event[at] ?? 0, own < 0 ? null : own);
+  };
+  return (
+    <section aria-label="Allocator events">
+      <div class="panel-head">
+        <h2>Allocator events</h2>
+        <Segmented
+          label="Which events"
+          options={["all", "segments", "marks"] as const}
+          chosen={choice}
+          words={(one) => CHOICES[one].words}
+          onChoose={props.onChoice}
+        />
+        <span class="quiet">
+          {head.data !== null && `${formatInteger(numRows)} events`}
+        </span>
+      </div>
+      <Waiting error={error} hasContent={false} />
+      <RowTable
+        label="Allocator events"
+        columns={eventColumns(props, chunkOf)}
+        rows={rows}
+        selected={actions === null ? moment : (head.data?.rowOfMoment ?? -1)}
+        onSelect={(row) => {
+          const chunk = chunkOf(row);
+          if (chunk !== null) choose(chunk, row % CHUNK_ROWS);
+          // One that was never in sight, such as the last by its key.
+          else
+            void client.get("allocator_events", { ...subject, e0: row, count: 1 }).then(
+              (one) => choose(one, 0),
+              () => undefined,
+            );
+        }}
+        sort={null}
+        empty={
+          head.data === null
+            ? ""
+            : choice === "all"
+              ? "This history holds no events: only what was live when it was taken is known."
+              : "None of these is in this history."
+        }
+        heightPx={HEIGHT_PX}
+        steady
+      />
+    </section>
+  );
+}
+
+function eventColumns(
+  { facts, device, stacks, byteUnit }: EventListProps,
+  chunkOf: (row: number) => AllocatorEventsResponse | null,
+): readonly RowColumn[] {
+  const column = (
+    title: string,
+    width: string,
+    hint: string,
+    numeric: boolean,
+    cell: (
+      chunk: AllocatorEventsResponse,
+      at: number,
+      action: AllocatorAction,
+    ) => RowCell,
+  ): RowColumn => ({
+    ...{ key: title, title, width, hint, numeric },
+    cell: (row) => {
+      const chunk = chunkOf(row);
+      if (chunk === null) return { text: "…", tone: "quiet" };
+      const at = row % CHUNK_ROWS;
+      const action = chunk.actions[chunk.action[at] ?? -1] ?? "unknown";
+      const found = cell(chunk, at, action);
+      return action === "oom" ? { ...found, tone: "bad" } : found;
+    },
+  });
+  const { streams } = facts;
+  return [
+    column(
+      "Event",
+      "64px",
+      "A click shows the state just after it",
+      true,
+      (chunk, at) => ({
+        text: formatInteger(chunk.event[at] ?? NaN),
+        tone: "quiet",
+      }),
+    ),
+    column(
+      "What",
+      "minmax(140px, 1.2fr)",
+      "What the allocator did",
+      false,
+      (chunk, at, action) => {
+        const free = chunk.deviceFree[at] ?? NaN;
+        const known = Number.isFinite(free);
+        return {
+          text: actionWords(action),
+          title: known ? `${action}, device had ${formatBytesExact(free)}` : action,
+          ...(known ? { note: `device had ${formatBytes(free, byteUnit)}` } : {}),
+        };
+      },
+    ),
+    column(
+      "Bytes",
+      "80px",
+      "As requested; of segments theirs",
+      true,
+      (chunk, at, action) => {
+        const bytes = chunk.bytes[at] ?? NaN;
+        const sign = SIGNS[action];
+        const cell = bytesCell(bytes, byteUnit);
+        if (sign === undefined) return cell;
+        return { ...cell, text: formatSigned(sign * bytes, "bytes", byteUnit) };
+      },
+    ),
+    column(
+      "Block",
+      streams.length > 1 ? "minmax(200px, 1.4fr)" : "minmax(140px, 1fr)",
+      "Address and how often it was used before, as memory_viz names it",
+      false,
+      (chunk, at) => {
+        const stream = streams[chunk.stream[at] ?? 0] ?? "?";
+        return {
+          text: blockName(chunk.address[at] ?? NaN, chunk.version[at] ?? -1),
+          tone: "quiet",
+          ...(streams.length > 1 ? { note: `stream ${stream}` } : {}),
+        };
+      },
+    ),
+    column("Active", "72px", "Live bytes after the event", true, (chunk, at) =>
+      bytesCell(chunk.active[at] ?? NaN, byteUnit),
+    ),
+    column("Reserved", "72px", "Reserved bytes after the event", true, (chunk, at) =>
+      bytesCell(chunk.reserved[at] ?? NaN, byteUnit),
+    ),
+    column("Time", "72px", "Since the first event", true, (chunk, at) => {
+      const since = (chunk.timeMs[at] ?? NaN) - (device.firstMs ?? NaN);
+      return {
+        text: Number.isFinite(since) ? formatSeconds(since / 1000) : "",
+        tone: "quiet",
+      };
+    }),
+    column(
+      "Where",
+      "minmax(140px, 2fr)",
+      "The line that requested it",
+      false,
+      (chunk, at) => {
+        const stack = chunk.stack[at] ?? -1;
+        if (stack < 0 || stacks === null) return { text: "" };
+        return { text: stacks.stackLabel(stack), title: stacks.text(stack) };
+      },
+    ),
+  ];
+}
+
+/** `b7f3a40000000_2` of a block, `s7f…` of a segment, as memory_viz names them. */
+function blockName(address: number, version: number): string {
+  if (!Number.isFinite(address)) return "";
+  const hex = address.toString(16);
+  return version < 0 ? `s${hex}` : `b${hex}_${version}`;
+}

@@ -1,0 +1,230 @@
+/** The moment of the Segments page: its state, playing, and the bar that steps and jumps. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Client, Query } from "../../../api/client";
+import type {
+  AllocatorAction,
+  HistoryDevice,
+  SegmentsResponse,
+} from "../../../api/types.gen";
+import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
+import type { CommandRow } from "../../../base/commands";
+import { useLateWords } from "../../../base/use_late_words";
+import { momentText } from "../../../widgets/block_stack/axis";
+import type { IconName } from "../../../widgets/icon/icon";
+import { ChartButton } from "../../../widgets/line_chart/chart_button";
+import { ZoomButtons } from "../../../widgets/line_chart/zoom_buttons";
+import {
+  clampedMoment,
+  playStep,
+  wholeRange,
+  type EventRange,
+} from "../../../widgets/scrubber/place";
+import { EventField } from "../../shared/controls/event_field";
+import type { ViewProps } from "../../shared/view_props";
+import {
+  momentWords,
+  readMemory,
+  shownMoment,
+  type MomentPlace,
+} from "../history/moment";
+import { useAnswers } from "./answers";
+
+const FRAMES_PER_SECOND = 12;
+/** What is in sight takes about so long, however long it is. */
+const SECONDS = 20;
+const STEPS_AHEAD = 4;
+
+/** The moment looked at: at once on the page, in the URL once it rests. */
+export function useMoment(
+  { params, setParams }: ViewProps,
+  place: MomentPlace,
+): readonly [number, (moment: number) => void] {
+  const named = shownMoment(readMemory(params), place);
+  const [moment, setMoment] = useState(named);
+  const write = useLateWords({
+    params,
+    setParams,
+    names: ["moment"],
+    follow: () => setMoment(named),
+  });
+  const choose = (next: number): void => {
+    setMoment(next);
+    write(() => momentWords(next, place));
+  };
+  return [clampedMoment(moment, place.device.numEvents), choose];
+}
+
+/** States of the allocator; while it plays each is shown once it is there. */
+export function useStates(of: {
+  readonly client: Client;
+  /** run, history, device, filters and order. */
+  readonly asked: Query;
+  readonly moment: number;
+  readonly range: EventRange | null;
+  readonly numEvents: number;
+  readonly show: (moment: number) => void;
+}) {
+  const { client, asked, moment, numEvents, show } = of;
+  const [playing, setPlaying] = useState(false);
+  const range = of.range ?? wholeRange(numEvents);
+  const step = playStep(range, SECONDS, FRAMES_PER_SECOND);
+  const last = clampedMoment(Math.ceil(range.high) - 1, numEvents);
+  const ahead = Array.from({ length: playing ? STEPS_AHEAD : 0 }, (_, i) =>
+    Math.min(moment + (i + 1) * step, last),
+  );
+  const wanted = [moment, ...ahead];
+  const { answers, error } = useAnswers<SegmentsResponse>(
+    (at, signal) => client.get("segments", { ...asked, moment: at }, signal),
+    [client, asked],
+  );
+  useEffect(() => answers.want(wanted), [answers, wanted.join()]);
+  const shown = useRef<SegmentsResponse | null>(null);
+  shown.current = answers.get(moment) ?? answers.newest ?? shown.current;
+  const tick = useRef<(() => void) | null>(null);
+  tick.current = () => {
+    const [next = last] = ahead;
+    if (moment >= last) setPlaying(false);
+    else if (answers.get(next) !== undefined) show(next);
+  };
+  useEffect(() => {
+    if (!playing) return undefined;
+    const timer = window.setInterval(() => tick.current?.(), 1000 / FRAMES_PER_SECOND);
+    return () => window.clearInterval(timer);
+  }, [playing]);
+  return {
+    state: shown.current,
+    error,
+    playing,
+    stop: () => setPlaying(false),
+    toggle: () => {
+      // At its end it begins anew.
+      if (!playing && moment >= last) {
+        show(clampedMoment(Math.floor(range.low), numEvents));
+      }
+      setPlaying(!playing);
+    },
+  };
+}
+
+const ACTION_WORDS: Readonly<Record<AllocatorAction, string>> = {
+  alloc: "allocated",
+  free_requested: "free requested",
+  free_completed: "freed",
+  free: "freed",
+  segment_alloc: "segment reserved",
+  segment_free: "segment returned",
+  segment_map: "segment mapped",
+  segment_unmap: "segment unmapped",
+  snapshot: "snapshot",
+  oom: "out of memory",
+  annotate: "annotation",
+  unknown: "unknown event",
+};
+
+export function actionWords(action: AllocatorAction): string {
+  return ACTION_WORDS[action];
+}
+
+export function MomentBar(props: {
+  readonly device: HistoryDevice;
+  readonly moment: number;
+  /** What is known of it, maybe not yet of this very moment. */
+  readonly state: SegmentsResponse | null;
+  readonly playing: boolean;
+  /** What buttons and keys do alike. */
+  readonly commands: readonly CommandRow[];
+  readonly onMoment: (moment: number) => void;
+  readonly hasOom: boolean;
+  readonly hasMarks: boolean;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { device, moment, state, playing, byteUnit } = props;
+  const run = (id: string): void => props.commands.find(([one]) => one === id)?.[2]();
+  const button = (id: string, icon: IconName, label: string) => (
+    <ChartButton label={label} icon={icon} onClick={() => run(id)} />
+  );
+  return (
+    <div class="segments-bar" role="toolbar" aria-label="Moment">
+      <span class="segments-row">
+        {button("earlier", "left", "One event back (left arrow; Shift: ten)")}
+        {button(
+          "play",
+          playing ? "pause" : "play",
+          playing ? "Pause (space)" : "Play (space)",
+        )}
+        {button("later", "right", "One event on (right arrow; Shift: ten)")}
+      </span>
+      <label>
+        <span class="quiet">Event</span>{" "}
+        <EventField
+          label="Event number"
+          shown={moment < 0 ? "start" : moment.toString()}
+          onEvent={props.onMoment}
+        />{" "}
+        <span class="quiet">of {formatInteger(device.numEvents)}</span>
+      </label>
+      <span class="segments-what">
+        {state?.moment.moment === moment ? (
+          <Happened state={state} byteUnit={byteUnit} />
+        ) : (
+          <span class="quiet">{momentText(moment)}…</span>
+        )}
+      </span>
+      <button
+        type="button"
+        class="text-button"
+        title="Go to the peak of reserved memory (P)"
+        onClick={() => run("peak")}
+      >
+        Peak
+      </button>
+      {props.hasOom && (
+        <button
+          type="button"
+          class="text-button"
+          title="Go to the next out-of-memory error"
+          onClick={() => run("oom")}
+        >
+          <span class="tone-bad">Out of memory</span>
+        </button>
+      )}
+      {props.hasMarks && (
+        <span class="segments-row">
+          {button("before", "left", "Previous mark ([)")}
+          <span class="quiet">mark</span>
+          {button("after", "right", "Next mark (])")}
+        </span>
+      )}
+      <span class="segments-row">
+        <ZoomButtons
+          zoom={(sign) => run(sign < 0 ? "in" : "out")}
+          fit={() => run("fit")}
+        />
+      </span>
+    </div>
+  );
+}
+
+/** `allocated 24.0 MiB · step 3, backward`. */
+function Happened({
+  state: { action, actionBytes, moment },
+  byteUnit,
+}: {
+  readonly state: SegmentsResponse;
+  readonly byteUnit: ByteUnit;
+}) {
+  const words = action === null ? "before all events" : actionWords(action);
+  const bytes = (actionBytes ?? 0) > 0 ? formatBytes(actionBytes, byteUnit) : "";
+  const step = moment.step === null ? "" : `step ${formatInteger(moment.step)}`;
+  const where = [step, moment.phase].filter((word) => word !== "").join(", ");
+  return (
+    <>
+      <b class={action === "oom" ? "tone-bad" : ""}>
+        {words}
+        {action === "oom" ? ", asked for" : ""} {bytes}
+      </b>
+      {where !== "" && <span class="quiet"> · {where}</span>}
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+/** The Segments page's words in the URL. */
+
+import { oneOf, whole, type PageState, type Word } from "../../shared/page_state";
+import { xRange } from "../../shared/range/params";
+import type { SegmentScale } from "../../../widgets/segment_map/layout";
+
+const SCALE: Word<SegmentScale> = {
+  read: (params) => {
+    const said = params.get("scale") ?? "";
+    if (said === "fit") return "fit";
+    return /^\d{5,15}$/.test(said) ? Number(said) : "auto";
+  },
+  write: (scale) => ({ scale: scale === "auto" ? null : String(scale) }),
+};
+
+/** Addresses go beyond what twelve digits hold. */
+const ADDRESS: Word<number | null> = {
+  read: (params) => {
+    const said = params.get("segment") ?? "";
+    return /^[0-9a-f]{1,13}$/.test(said) ? Number.parseInt(said, 16) : null;
+  },
+  write: (address) => ({ segment: address === null ? null : address.toString(16) }),
+};
+
+export const SEGMENTS = {
+  part: oneOf("part", ["map", "time", "events"], "map"),
+  stream: whole("stream"),
+  pool: whole("pool"),
+  sizeClass: oneOf("size_class", ["small", "large"], null),
+  sort: oneOf("sort", ["size", "address", "free", "largest_free", "age"], "size"),
+  scale: SCALE,
+  fill: oneOf("fill", ["category", "state"], "category"),
+  /** Bytes somebody wonders about; null: the request that failed, where one did. */
+  request: whole("request"),
+  /** The block whose card is open. */
+  life: whole("life"),
+  /** Address of the segment whose card is open. */
+  segment: ADDRESS,
+  /** Events of the scrubber in sight; null: all. */
+  range: xRange({ low: "s0", high: "s1" }),
+  events: oneOf("events", ["all", "segments", "marks"], "all"),
+} as const;
+
+export type SegmentsState = PageState<typeof SEGMENTS>;
+export type SetSegments = (
+  changes: Partial<SegmentsState>,
+  how?: "replace" | "push",
+) => void;

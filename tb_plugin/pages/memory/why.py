@@ -1,0 +1,267 @@
+"""Why memory of a moment cannot be used: a sentence, what bears on it, and its figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from tb_plugin.analysis.allocator.free_blocks import fit, obstacle, releasable
+from tb_plugin.analysis.allocator.lifetimes import OOM
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.categories.frames import stack_label
+from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.api.base import NO_I32
+from tb_plugin.api.segments import SegmentFigure, SegmentsWhy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tb_plugin.analysis.allocator.free_blocks import Fit, Obstacle
+    from tb_plugin.analysis.allocator.segments import SegmentState
+    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.api.segments import SegmentPinners
+    from tb_plugin.jobs.open_history import OpenDevice
+
+
+_FAILED_YET: Final = (
+    "And yet the request failed: such a block became free only while torch gave up, or the"
+    " history is not complete."
+)
+
+
+class Request(NamedTuple):
+    """Bytes somebody asks about, or those that failed at this very event."""
+
+    num_bytes: int
+    stream: int
+    pool: int
+    is_oom: bool
+    device_free: int | None
+
+
+def request_at(
+    device: OpenDevice,
+    moment: int,
+    num_bytes: int | None,
+    stream: int | None,
+    pool: int | None,
+) -> Request | None:
+    """The request of a moment; None where nobody asks and nothing failed."""
+    events = device.replay.device.events
+    is_oom = moment >= 0 and int(events.action[moment]) == OOM
+    free = int(events.device_free[moment]) if is_oom else NOTHING
+    said = None if free < 0 else free
+    if num_bytes is not None:
+        return Request(
+            num_bytes, stream or 0, pool or 0, is_oom=False, device_free=said
+        )
+    if not is_oom:
+        return None
+    failed = int(events.size[moment]), int(events.stream[moment])
+    return Request(*failed, max(0, int(events.pool[moment])), True, said)
+
+
+def why_of(
+    device: OpenDevice,
+    state: SegmentState,
+    in_sight: SegmentState,
+    pinners: SegmentPinners,
+    request: Request | None,
+    life_stack: Ints,
+) -> SegmentsWhy:
+    """`state`: all segments; `in_sight`: those that pass the filter."""
+    segments = in_sight.segments
+    active = int((segments.total_size - segments.free_size).sum())
+    common = (
+        SegmentFigure(
+            "Returnable",
+            int(releasable(in_sight).sum()),
+            "What torch.cuda.empty_cache() would return to the device; a failing"
+            " allocation does this first",
+        ),
+        SegmentFigure(
+            "Rounding",
+            max(0, active - int(segments.requested_size.sum())),
+            "What blocks in use take beyond what was asked for: multiples of 512"
+            " bytes, and what was not worth splitting",
+        ),
+    )
+    if request is None:
+        return _without_request(device, in_sight, pinners, common)
+    return _of_request(device, state, pinners, request, life_stack, common)
+
+
+_Figures: TypeAlias = tuple[SegmentFigure, ...]
+
+
+def _without_request(
+    device: OpenDevice,
+    in_sight: SegmentState,
+    pinners: SegmentPinners,
+    common: _Figures,
+) -> SegmentsWhy:
+    segments = in_sight.segments
+    free, reserved = int(segments.free_size.sum()), int(segments.total_size.sum())
+    largest = int(segments.largest_free.max(initial=0))
+    more, pinner = [], NOTHING
+    if len(pinners.stack):
+        pinner = int(pinners.stack[0])
+        label = stack_label(device.history.snapshot.stacks, pinner)
+        alone, shared = int(pinners.alone_bytes[0]), int(pinners.shared_bytes[0])
+        who = f"{label} alone" if alone >= shared else f"Together with others {label}"
+        more.append(f"{who} keeps {size_text(max(alone, shared))} from being returned.")
+    figures = (
+        SegmentFigure(
+            "Largest free block",
+            largest,
+            "The largest request that fits without new memory from the device",
+        ),
+        SegmentFigure("Free", free, "Reserved and not in use"),
+        *common,
+    )
+    sentence = _at_rest(reserved, free, largest, int(common[0].bytes))
+    return SegmentsWhy("plain", sentence, tuple(more), figures, pinner, None, NO_I32)
+
+
+def _of_request(
+    device: OpenDevice,
+    state: SegmentState,
+    pinners: SegmentPinners,
+    request: Request,
+    life_stack: Ints,
+    common: _Figures,
+) -> SegmentsWhy:
+    where = {"pool": request.pool, "stream": request.stream}
+    found = fit(state, device.replay.segments.rounding, request.num_bytes, **where)
+    missing = _missing(found, request)
+    has_room = missing is not None and missing <= 0 and not request.is_oom
+    fits = found.fits or has_room
+    way = None if fits else obstacle(state, found, life_stack, **where)
+    arena, asked = _arena(device, found, request), size_text(request.num_bytes)
+    culprit, more = NOTHING, []
+    if found.fits:
+        largest = size_text(found.largest)
+        sentence = f"{asked} fits: the largest free block is {largest}."
+        more.append(f"{size_text(found.free)} is free {arena}.")
+        if request.is_oom:
+            more.append(_FAILED_YET)
+    elif fits:
+        sentence = f"{asked} fits in a new segment of the device's free memory."
+        more.append(
+            f"No free block serves it: {size_text(found.free)} is free {arena}."
+        )
+    else:
+        sentence = _refused(asked, arena, found, request)
+        if way is None and state.reserved_bytes:
+            more.append("No segment that it may use is as long.")
+        # What the device lacked may be less than what has to go for a free stretch.
+        if way is not None and missing is not None and missing < way.live_bytes:
+            way = None
+        stacks = device.history.snapshot.stacks
+        label = "" if way is None else stack_label(stacks, way.stack)
+        more += _in_the_way(found, way, label, missing)
+        # Where all is in use, it is not that blocks lie in between.
+        if found.free >= found.size:
+            first = int(pinners.stack[0]) if len(pinners.stack) else NOTHING
+            culprit = first if way is None else way.stack
+    return SegmentsWhy(
+        "ok" if fits else "bad",
+        sentence,
+        tuple(more),
+        (*_request_figures(found, request, fits), *common),
+        culprit,
+        float(found.size),
+        NO_I32 if way is None else way.lives,
+    )
+
+
+def _request_figures(
+    found: Fit, request: Request, fits: bool
+) -> Iterator[SegmentFigure]:
+    yield SegmentFigure(
+        "Requested", request.num_bytes, "The allocation; its block is rounded up"
+    )
+    own = "of its pool, stream and size class"
+    yield SegmentFigure(
+        "Largest free block",
+        found.largest,
+        f"Largest {own}: no free block leaves these",
+        not fits,
+    )
+    yield SegmentFigure("Free for it", found.free, f"All free blocks {own}")
+    if request.device_free is not None:
+        hint = "Free on the device, outside of the allocator"
+        yield SegmentFigure("Device had", request.device_free, hint)
+
+
+def _at_rest(reserved: int, free: int, largest: int, back: int) -> str:
+    if not reserved:
+        return "Nothing is reserved at this moment."
+    if not free:
+        return f"All of the {size_text(reserved)} reserved is in use."
+    goes = f"empty_cache() would return {size_text(back)}"
+    return (
+        f"{size_text(free)} of {size_text(reserved)} reserved is free, the largest block"
+        f" {size_text(largest)};"
+        f" {goes if back else 'none of it can be returned to the device'}."
+    )
+
+
+def _refused(asked: str, arena: str, found: Fit, request: Request) -> str:
+    failed = (
+        f"An allocation of {asked} failed"
+        if request.is_oom
+        else f"{asked} does not fit"
+    )
+    free = f"{size_text(found.free)} is free {arena}"
+    if found.free >= found.size:
+        largest = size_text(found.largest)
+        return f"{failed} although {free}: the largest free block is {largest}."
+    return f"{failed}: {f'only {free}' if found.free else f'nothing is free {arena}'}."
+
+
+def _missing(found: Fit, request: Request) -> int | None:
+    """What the device lacked for a new segment; None where that is not known."""
+    if request.device_free is None:
+        return None
+    return found.new_segment_bytes - request.device_free - found.releasable_bytes
+
+
+def _in_the_way(
+    found: Fit, way: Obstacle | None, label: str, missing: int | None
+) -> Iterator[str]:
+    if way is not None:
+        is_one = len(way.lives) == 1
+        blocks = "one block" if is_one else counted(len(way.lives), "block")
+        held = f"{size_text(way.live_bytes)}, {'' if is_one else 'mostly '}{label}"
+        yield f"Freeing {blocks} ({held}) would make room for it."
+    takes = f"A new segment would take {size_text(found.new_segment_bytes)}"
+    if missing is None or missing <= 0:
+        yield f"{takes}."
+    else:
+        more = "more than the device had and empty_cache() would return"
+        yield f"{takes}: {size_text(missing)} {more}."
+    places = {"stream": found.other_stream_largest, "pool": found.other_pool_largest}
+    name, largest = max(places.items(), key=lambda one: (one[1] >= found.size, one[1]))
+    if largest >= found.size:
+        yield (
+            f"Another {name} has a free block of {size_text(largest)}; blocks never change"
+            f" their {name}."
+        )
+    elif largest > found.largest:
+        yield (
+            "The largest free block of other streams and pools,"
+            f" {size_text(largest)}, is too small as well."
+        )
+
+
+def _arena(device: OpenDevice, found: Fit, request: Request) -> str:
+    """`for large requests on stream 0x7`: the pool and the stream where there are several."""
+    history = device.history
+    words = [f"for {'large' if found.is_large else 'small'} requests"]
+    for text, labels, row in (
+        ("in pool", history.pool_labels, request.pool),
+        ("on stream", history.stream_labels, request.stream),
+    ):
+        if len(labels) > 1:
+            words.append(f"{text} {labels[row] if row >= 0 else '?'}")
+    return " ".join(words)
