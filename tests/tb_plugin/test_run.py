@@ -185,7 +185,7 @@ def test_a_recording_that_is_written_over_is_not_shown_from_memory(
     assert summary["num_problems"] == 1
     (problem,) = page.of_run("/overview", "exp")["problems"]
     assert problem["rank"] == 1
-    assert "Nothing in this file is a record" in problem["what"]
+    assert "The file holds no MemBoard records" in problem["what"]
     assert problem["path"].endswith(spoilt.path.name)
 
 

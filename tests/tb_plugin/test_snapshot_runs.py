@@ -305,7 +305,7 @@ def test_a_file_that_becomes_a_link_or_a_pipe_is_looked_at_anew(tmp_path):
     os.mkfifo(path)
     run.list_files()
     assert [file.rank for file in run.snapshots.found.files] == [1]
-    assert "no plain file" in run.problems[0].what
+    assert "not a regular file" in run.problems[0].what
 
 
 def test_the_summary_is_complete(tmp_path):

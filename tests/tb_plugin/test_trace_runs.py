@@ -161,7 +161,7 @@ def test_linked_traces_are_shown_where_their_names_are_of_a_trace(logdir, tmp_pa
     answer = page.of_run("/traces", "exp")
     assert [file["rank"] for file in answer["files"]] == [0, 1]
     said = {problem["path"]: problem["what"] for problem in answer["problems"]}
-    assert "no plain file" in said["exp/rank2.1.pt.trace.json"]
+    assert "not a regular file" in said["exp/rank2.1.pt.trace.json"]
     assert "leads out" in said["exp/rank3.1.pt.trace.json"]
     assert "leads to nothing" in said["exp/rank4.1.pt.trace.json"]
     assert [f["rank"] for f in page.of_run("/traces", "linked")["files"]] == [0]

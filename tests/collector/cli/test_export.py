@@ -378,7 +378,7 @@ def test_errors_say_what_where_and_what_to_do(run, tmp_path, capsys):
     assert "there is no recording" in failing(empty)
     strange = tmp_path / "file.txt"
     strange.write_text("x")
-    assert "no rank's file" in failing(strange)
+    assert "not a rank's file" in failing(strange)
     rank = run.rank(0)
     rank.source("modules", "off", "switched off")
     rank.steps(range(3), rss_bytes=[1, 2, 3])

@@ -178,7 +178,7 @@ def test_ranks_have_what_torchrun_gives_them():
 def test_sizes():
     assert size_in_bytes("1.5GiB") == 3 << 29
     assert size_in_bytes("800 MB") == 800_000_000
-    with pytest.raises(ArgumentTypeError, match="no size"):
+    with pytest.raises(ArgumentTypeError, match="not a size"):
         size_in_bytes("much")
 
 
@@ -193,7 +193,7 @@ def test_sizes():
         (["--on", "h100", "--world-size", "2", "--ranks", "2"], "ranks are 0 to 1"),
         (["--on", "h100", "--sweep", "batch=1,2"], "{batch} stands nowhere"),
         (["--on", "h100", "--largest", "b=0"], "--largest: 'b=0' was given"),
-        (["--on", "h100", "--outside", "much"], "'much' is no size"),
+        (["--on", "h100", "--outside", "much"], "'much' is not a size"),
         (["--on", "h100", "--python", "/no/python"], "cannot be run"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -90,7 +90,7 @@ def test_what_is_recorded_says_that_it_was_on(tmp_path):
     [
         (
             {"remote": {"prune": True}},
-            "'remote.prune' in the given mapping says nothing",
+            "'remote.prune' in the given mapping has no effect",
         ),
         ({"remote": {"traces": None}}, "without 'remote.url'. Give the url to copy to"),
         ({"dumps_dir": "/x"}, "without 'dumps'. Name those"),
@@ -110,7 +110,7 @@ def test_where_nobody_could_guess_it_is_refused(given, words):
 def test_a_variable_is_named_that_does_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMBOARD_REMOTE_PRUNE", "1")
     with pytest.raises(
-        ConfigError, match="variable MEMBOARD_REMOTE_PRUNE says nothing"
+        ConfigError, match="variable MEMBOARD_REMOTE_PRUNE has no effect"
     ):
         collector.record(tmp_path)
 

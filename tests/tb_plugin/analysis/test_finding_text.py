@@ -74,5 +74,5 @@ def test_each_sentence_says_what_was_asked_and_what_was_free():
     )
     assert "from round to round at loop.py:7 keep" in found.advice[0].text
     assert judged(Case(facts=OomFacts())).sentence == (
-        "What was recorded does not tell why that failed."
+        "The recording does not show why."
     )

@@ -114,7 +114,7 @@ def test_without_its_size_a_device_is_full_only_if_this_is_all(tmp_path):
     written(tmp_path, "snapshot.pickle", full(50 * GIB, GIB))
     (one,) = verdicts(tmp_path)
     assert "capacity" not in one["figures"]
-    assert "if this is all the device had" in one["sentence"]
+    assert "if this was all of its memory" in one["sentence"]
     assert "name the device's with --capacity" in one["sentence"]
     assert "really full" not in one["sentence"]
     assert "nvidia-smi" in advice(one)
@@ -124,7 +124,7 @@ def test_without_its_size_a_device_is_full_only_if_this_is_all(tmp_path):
 def test_a_card_is_named_as_a_guess(tmp_path):
     written(tmp_path, "snapshot.pickle", full(77 * GIB, GIB))
     (one,) = verdicts(tmp_path)
-    assert "if this is all the device had" in one["sentence"]
+    assert "if this was all of its memory" in one["sentence"]
     assert "(a guess: a card of 80 GB)" in one["sentence"]
 
 

@@ -183,7 +183,7 @@ def test_nothing_but_the_logdir_is_read(tmp_path, address):
     put(address, "secret_memory_snapshot.pickle", b"secret")
     page = StorePage(f"{address}/inside")
     page.settled()
-    with pytest.raises(storage.StorageError, match="no logdir"):
+    with pytest.raises(storage.StorageError, match="not one of the logdirs"):
         storage.at(f"{address}/secret_memory_snapshot.pickle")
     remote = page.remote
     for path in (

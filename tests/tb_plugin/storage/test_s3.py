@@ -170,7 +170,7 @@ def test_who_is_refused_is_told_what_to_do_and_no_secret(s3, tmp_path, caplog):
     address = upload(s3, fill(tmp_path / "logs"))
     s3.proxy.denies = True
     page = StorePage(f"{address}?X-Amz-Signature={SECRET}")
-    found = page.until(lambda found: "refused to let us in" in whats(found))
+    found = page.until(lambda found: "denied access" in whats(found))
     said = json.dumps(found["problems"]) + json.dumps(found["logdirs"]) + caplog.text
     assert "AWS_ACCESS_KEY_ID" in said
     for secret in (SECRET, "AKIAOFNOBODY", "Signature"):

@@ -132,8 +132,8 @@ def test_what_is_wrong_is_named_and_hides_nothing_else(tmp_path):
     assert sum("another rank" in what for what in told) == 1
     assert any("names no rank.function.iteration" in what for what in told)
     assert any("where a mapping was expected" in what for what in told)
-    assert any("No State is no state" in what for what in told)
-    assert any("many is no size" in what for what in told)
+    assert any("No State is not a state" in what for what in told)
+    assert any("many is not a size" in what for what in told)
     assert any("f 7 breaks off" in what for what in told)
     assert imports.report(Window("f", "train", 6), 0) is None
     assert imports.report(Window("f", "train", 7), 0) is not None

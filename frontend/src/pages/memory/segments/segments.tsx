@@ -329,16 +329,13 @@ function OfDevice({
           <aside ref={inspector} class="inspector" aria-label="Inspector">
             {params.life !== null ? (
               <BlockDrawer
-                client={client}
-                place={place}
+                view={view}
+                at={shownIn}
                 life={params.life}
                 moment={at}
                 facts={facts}
-                device={device}
                 stacks={stacks}
                 litStack={null}
-                theme={theme}
-                byteUnit={byteUnit}
                 onLife={(life) => setParams({ life })}
                 onMoment={go}
                 onStack={(stack) => inBlocks({ stack: stack?.toString() ?? null })}
@@ -352,7 +349,6 @@ function OfDevice({
                     Show in Blocks
                   </button>
                 }
-                close={() => setParams({ life: null })}
               />
             ) : params.segment !== null ? (
               <SegmentDrawer
