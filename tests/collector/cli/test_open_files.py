@@ -82,7 +82,9 @@ def test_nothing_that_can_be_opened_is_exit_code_2(tmp_path, capsys):
         tmp_path / "missing.pickle": "there is no such file",
         tmp_path / "pipe.pickle": "not a regular file",
         write(tmp_path / "empty.pickle", b""): "the file is empty",
-        write(tmp_path / "other.pickle", pickle.dumps([1])): "not a snapshot of torch's",
+        write(
+            tmp_path / "other.pickle", pickle.dumps([1])
+        ): "not a snapshot of torch's",
         write(tmp_path / "cut.pickle", SMALL[:-9]): "the pickle has no end",
         rank_file: "one rank's recording",
     }

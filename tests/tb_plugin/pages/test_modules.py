@@ -273,7 +273,9 @@ def test_nonsense_in_a_log_is_counted(run, tmp_path):
     got = modules(tmp_path, **AFTER_FORWARD)
     words = [problem["what"] for problem in got["problems"]]
     assert any("1 invalid values of this capture" in text for text in words)
-    assert any("more memory was freed than had been allocated" in text for text in words)
+    assert any(
+        "more memory was freed than had been allocated" in text for text in words
+    )
     assert any("7 events did not fit" in text for text in words)
     assert columns(got)["other"] == [100, 100, 100]
     assert got["facts"]["num_optimizers"] is None
