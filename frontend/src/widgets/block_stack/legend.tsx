@@ -49,7 +49,7 @@ export function BlockLegend(props: {
       : [],
   );
   return (
-    <ul class="chart-legend block-legend">
+    <ul class="plot-legend block-legend">
       {shown.reverse().map(({ group, key, colour }) => {
         const own = bytesOf(key);
         const alone = only === key;

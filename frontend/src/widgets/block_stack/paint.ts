@@ -60,6 +60,17 @@ export function widthIn(pen: Pen, font: string): (text: string) => number {
   };
 }
 
+/** How the next texts are written. */
+function write(
+  pen: Pen,
+  colour: string,
+  textAlign: CanvasTextAlign = "left",
+  textBaseline: CanvasTextBaseline = "alphabetic",
+  font = FONT,
+): void {
+  Object.assign(pen, { fillStyle: colour, textAlign, textBaseline, font });
+}
+
 function plotX({ view, size }: BlockScene, x: number): number {
   return GUTTER.left + xToPx(view, size.widthPx, x);
 }
@@ -126,10 +137,7 @@ function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void 
   const { view, size, of } = scene;
   const { capacityBytes } = of.device;
   const { reserved } = tile.answer.columns;
-  pen.font = FONT;
-  pen.fillStyle = tokens(of.theme).text;
-  pen.textAlign = "left";
-  pen.textBaseline = "alphabetic";
+  write(pen, tokens(of.theme).text);
   const left = size.widthPx - pen.measureText(RESERVED).width - 6;
   const columnAt = (x: number): number =>
     tile.columnAt(Math.max(tile.low, Math.min(x, tile.high)));
@@ -152,30 +160,21 @@ function paintCapacity(pen: Pen, scene: BlockScene): void {
   strokeLine(pen, GUTTER.left, y, GUTTER.left + size.widthPx, y);
   pen.setLineDash([]);
   const text = `device ${formatBytes(capacityBytes, byteUnit)}`;
-  pen.font = FONT;
-  pen.fillStyle = tokens(theme).bad;
-  pen.textAlign = "left";
-  pen.textBaseline = "alphabetic";
+  write(pen, tokens(theme).bad);
   haloText(pen, theme, text, GUTTER.left + 6, y + (y < GUTTER.top + 14 ? 12 : -4));
 }
 
 function paintLabels(pen: Pen, scene: BlockScene): void {
   const { labels, view, of, labelColour } = scene;
-  pen.textAlign = "center";
-  pen.textBaseline = "middle";
   for (const label of labels) {
     if (label.x < view.x0 || label.x > view.x1) continue;
     if (label.y > view.y0 || label.y < view.y1) continue;
-    pen.font = label.kind === "band" ? BOLD : FONT;
     const colour = labelColour(label);
+    const ink = colour === null ? tokens(of.theme).text : inkOn(colour);
+    write(pen, ink, "center", "middle", label.kind === "band" ? BOLD : FONT);
     const [x, y] = [plotX(scene, label.x), plotY(scene, label.y) + 0.5];
-    if (colour === null) {
-      pen.fillStyle = tokens(of.theme).text;
-      haloText(pen, of.theme, label.text, x, y);
-    } else {
-      pen.fillStyle = inkOn(colour);
-      pen.fillText(label.text, x, y);
-    }
+    if (colour === null) haloText(pen, of.theme, label.text, x, y);
+    else pen.fillText(label.text, x, y);
   }
 }
 
@@ -205,10 +204,7 @@ function paintMoments(pen: Pen, scene: BlockScene): void {
     pen.beginPath();
     pen.arc(x, GUTTER.top - 9, 7, 0, 2 * Math.PI);
     pen.fill();
-    pen.fillStyle = bg;
-    pen.font = `500 ${FONT.replace(/^\d+/, "9")}`;
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
+    write(pen, bg, "center", "middle", `500 ${FONT.replace(/^\d+/, "9")}`);
     pen.fillText(sign, x, GUTTER.top - 8.5);
   }
 }
@@ -227,8 +223,7 @@ function paintPoints(pen: Pen, scene: BlockScene): void {
   const { bad, secondary } = tokens(theme);
   const last = GUTTER.left + size.widthPx;
   const taken: { readonly from: number; readonly to: number }[] = [];
-  pen.font = FONT;
-  pen.textBaseline = "middle";
+  write(pen, secondary, "left", "middle");
   const oomsFirst = [...marks.points].sort(
     (a, b) => Number(b.kind === "oom") - Number(a.kind === "oom") || a.x - b.x,
   );
@@ -254,7 +249,6 @@ function paintPoints(pen: Pen, scene: BlockScene): void {
     );
     taken.push({ from: x - 8, to: x + 8 });
     if (from === undefined) continue;
-    pen.textAlign = "left";
     pen.fillText(text, from, GUTTER.top - 9.5);
     taken.push({ from: from - 4, to: from + width + 4 });
   }
@@ -291,9 +285,8 @@ function paintSpans(pen: Pen, scene: BlockScene): void {
   const { marks, theme } = scene.of;
   if (marks.numRows === 0) return;
   clipTo(pen, GUTTER.left, spansTop(size), size.widthPx, spansHeight(marks));
-  pen.font = FONT;
-  pen.textAlign = "left";
-  pen.textBaseline = "middle";
+  const ink = tokens(theme).text;
+  write(pen, ink, "left", "middle");
   const widthOf = (text: string): number => pen.measureText(text).width;
   marks.spans.forEach((span, i) => {
     if (span.x1 < view.x0 || span.x0 > view.x1) return;
@@ -306,7 +299,7 @@ function paintSpans(pen: Pen, scene: BlockScene): void {
     pen.fillRect(left, y, width, SPAN_ROW_PX - 2);
     if (width < SPAN_LABEL_LEAST_PX) return;
     const text = fitting(span.label, width - 8, widthOf);
-    pen.fillStyle = tokens(theme).text;
+    pen.fillStyle = ink;
     pen.fillText(text, left + 4, y + SPAN_ROW_PX / 2 - 0.5);
   });
   pen.restore();

@@ -3,7 +3,8 @@
 import { tokens } from "../../base/tokens";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx } from "../../render/viewport";
-import { clipTo, paintPointer } from "../plot/axes";
+import { strokeLine } from "../export/figure";
+import { clipTo } from "../plot/axes";
 import { rectOf } from "./labels";
 import { GUTTER, spansHeight, spansTop, type BlockScene } from "./paint";
 import type { BlockHover, BlockPicture } from "./picture";
@@ -31,11 +32,21 @@ export function paintCursor(
     paintLit(context, scene, tile, litBy(of, tile, hover));
     context.restore();
   }
+  const { text, link } = tokens(of.theme);
+  const range = box ?? chosenRange(scene);
+  if (range !== null) {
+    context.fillStyle = link;
+    context.globalAlpha = 0.16;
+    context.fillRect(range.x, range.y, range.width, range.height);
+    context.globalAlpha = 1;
+    context.strokeStyle = link;
+    context.strokeRect(range.x, range.y, range.width, range.height);
+  }
   const x = hover === null ? NaN : xToPx(scene.view, size.widthPx, hover.x);
-  const bottom = spansTop(size) + spansHeight(of.marks);
-  const line = { x: GUTTER.left + x, top: GUTTER.top, bottom };
-  const isSeen = x >= 0 && x <= size.widthPx;
-  paintPointer(context, of.theme, isSeen ? line : null, box ?? chosenRange(scene));
+  if (!(x >= 0 && x <= size.widthPx)) return;
+  const px = Math.round(GUTTER.left + x) + 0.5;
+  context.strokeStyle = text;
+  strokeLine(context, px, GUTTER.top, px, spansTop(size) + spansHeight(of.marks));
 }
 
 interface Lit {

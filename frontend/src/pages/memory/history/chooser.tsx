@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { HistoriesResponse } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
+import "../../../widgets/menu/menu.css";
 import { useOutside } from "../../../widgets/menu/use_outside";
 import { historyMatches, historyNote, historyTitle, rankWords } from "./words";
 
@@ -100,7 +101,7 @@ function List(props: ChooserProps & { readonly close: () => void }) {
   const left = numHistories - histories.length;
   const most = found.length > MOST_LISTED;
   return (
-    <div class="history-list" ref={root} onKeyDown={onKeyDown}>
+    <div class="menu-list history-list" ref={root} onKeyDown={onKeyDown}>
       {searched && (
         <input
           type="text"
