@@ -40,8 +40,7 @@ export interface HistoryFrameProps {
   readonly history: string;
   readonly device: number | null;
   /** Beside the choice of history and device; null while none is open. */
-  readonly tools?:
-    ComponentChildren | ((open: OpenHistory | null) => ComponentChildren);
+  readonly tools: (open: OpenHistory | null) => ComponentChildren;
   readonly children: (open: OpenHistory) => ComponentChildren;
 }
 
@@ -83,7 +82,6 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
     answer === null || facts === null || device === null
       ? null
       : { answer, facts, device };
-  const { tools } = props;
   return (
     <>
       <div class="history-bar">
@@ -100,7 +98,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
             onChoose={(wanted) => setParams(deviceWords(wanted), "push")}
           />
         )}
-        {typeof tools === "function" ? tools(open) : tools}
+        {props.tools(open)}
       </div>
       <Waiting error={error} hasContent={answer !== null} blocksPx={[520]} />
       {answer?.state === "failed" && (

@@ -329,12 +329,8 @@ function OfDevice({
           <aside ref={inspector} class="inspector" aria-label="Inspector">
             {params.life !== null ? (
               <BlockDrawer
-                view={view}
-                at={shownIn}
-                life={params.life}
-                moment={at}
-                facts={facts}
-                stacks={stacks}
+                {...{ view, facts, stacks, life: params.life, moment: at }}
+                at={{ history: open.answer.reference.id, device }}
                 litStack={null}
                 onLife={(life) => setParams({ life })}
                 onMoment={go}
