@@ -1,22 +1,11 @@
 /** What the allocator did, event by event, as many as there are; a click is a moment. */
 
 import { useMemo, useRef } from "preact/hooks";
-import type { Client, Query } from "../../../api/client";
-import type {
-  AllocatorAction,
-  AllocatorEventsResponse,
-  HistoryDevice,
-  HistoryFacts,
-} from "../../../api/types.gen";
+import type { Query } from "../../../api/client";
+import type { AllocatorAction, AllocatorEventsResponse } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
-import {
-  formatBytesExact,
-  formatBytes,
-  formatInteger,
-  type ByteUnit,
-} from "../../../base/bytes";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
-import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { formatSigned } from "../../../model/words/signed";
 import { bytesCell } from "../../../widgets/row_table/columns";
 import {
@@ -28,7 +17,7 @@ import { Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import { useAnswers } from "./answers";
 import { actionWords } from "./moment";
-import { type SegmentsState } from "./params";
+import type { SegmentsState, Shown } from "./params";
 
 type EventChoice = SegmentsState["events"];
 
@@ -64,23 +53,10 @@ const SIGNS: Partial<Record<AllocatorAction, number>> = {
   segment_unmap: -1,
 };
 
-export interface EventListProps {
-  readonly client: Client;
-  /** run, history and device. */
-  readonly place: Query;
-  readonly facts: HistoryFacts;
-  readonly device: HistoryDevice;
-  readonly stacks: CallStacks | null;
-  readonly moment: number;
-  /** `life`: of the block it begins or ends; null: none. */
-  readonly onEvent: (moment: number, life: number | null) => void;
-  readonly choice: EventChoice;
-  readonly onChoice: (choice: EventChoice) => void;
-  readonly byteUnit: ByteUnit;
-}
-
-export function EventList(props: EventListProps) {
-  const { client, place, choice, moment } = props;
+export function EventList(props: Shown) {
+  const { view, place, params, setParams, moment } = props;
+  const { client } = view;
+  const choice = params.events;
   const { actions } = CHOICES[choice];
   const subject = useMemo<Query>(() => ({ ...place, actions }), [place, actions]);
   // Where the moment stands among the rows; of all events it is its own number.
@@ -118,7 +94,8 @@ export function EventList(props: EventListProps) {
   };
   const choose = ({ event, life }: AllocatorEventsResponse, at: number): void => {
     const own = life[at] ?? -1;
-    props.onEvent(event[at] ?? 0, own < 0 ? null : own);
+    props.go(event[at] ?? 0);
+    setParams({ life: own < 0 ? null : own });
   };
   return (
     <section aria-label="Allocator events">
@@ -129,7 +106,7 @@ export function EventList(props: EventListProps) {
           options={["all", "segments", "marks"] as const}
           chosen={choice}
           words={(one) => CHOICES[one].words}
-          onChoose={props.onChoice}
+          onChoose={(events) => setParams({ events })}
         />
         <span class="quiet">
           {head.data !== null && `${formatInteger(numRows)} events`}
@@ -167,7 +144,7 @@ export function EventList(props: EventListProps) {
 }
 
 function eventColumns(
-  { facts, device, stacks, byteUnit }: EventListProps,
+  { open: { facts, device }, stacks, view: { byteUnit } }: Shown,
   chunkOf: (row: number) => AllocatorEventsResponse | null,
 ): readonly RowColumn[] {
   const column = (

@@ -1,18 +1,11 @@
 /** The map with what chooses and orders its segments. */
 
-import type {
-  HistoryDevice,
-  HistoryFacts,
-  SegmentsResponse,
-} from "../../../api/types.gen";
+import type { HistoryFacts } from "../../../api/types.gen";
 import { formatBytes, formatInteger } from "../../../base/bytes";
-import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { originOf } from "../../../model/words/origin";
-import type { ExportSource } from "../../../widgets/export/source";
 import { SegmentMap } from "../../../widgets/segment_map/segment_map";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
-import type { SegmentsState, SetSegments } from "./params";
+import type { SegmentsState, Shown } from "./params";
 
 const SORTS: Readonly<Record<SegmentsState["sort"], string>> = {
   size: "largest first",
@@ -22,19 +15,8 @@ const SORTS: Readonly<Record<SegmentsState["sort"], string>> = {
   age: "oldest first",
 };
 
-export interface MapPartProps {
-  readonly view: ViewProps;
-  readonly params: SegmentsState;
-  readonly setParams: SetSegments;
-  readonly device: HistoryDevice;
-  readonly state: SegmentsResponse;
-  readonly stacks: CallStacks | null;
-  readonly label: string;
-  readonly exporter: { current: ExportSource | null };
-}
-
-export function MapPart(props: MapPartProps) {
-  const { view, params, setParams, device, state } = props;
+export function MapPart(props: Shown) {
+  const { view, params, setParams, open, state } = props;
   const { theme, byteUnit } = view;
   const { moment } = state.moment;
   const { stream, pool, sizeClass } = params;
@@ -69,7 +51,7 @@ export function MapPart(props: MapPartProps) {
         }
         bar={<Looks {...props} />}
         origin={originOf(view.run)}
-        about={() => ({ device: device.device, moment })}
+        about={() => ({ device: open.device.device, moment })}
         exporter={props.exporter}
         theme={theme}
         byteUnit={byteUnit}
@@ -90,7 +72,7 @@ export function Filters({
   setParams,
   facts,
   view,
-}: Pick<MapPartProps, "params" | "setParams" | "view"> & {
+}: Pick<Shown, "params" | "setParams" | "view"> & {
   readonly facts: HistoryFacts;
 }) {
   const row = (value: string | null): number | null =>
@@ -135,7 +117,7 @@ export function Filters({
   );
 }
 
-function Looks({ params: { scale, fill }, setParams }: MapPartProps) {
+function Looks({ params: { scale, fill }, setParams }: Shown) {
   return (
     <>
       <Segmented

@@ -1,12 +1,6 @@
 /** What pins free memory, free blocks by size, and memory by arena: tables of a moment. */
 
-import type {
-  HistoryDevice,
-  HistoryFacts,
-  SegmentsResponse,
-} from "../../../api/types.gen";
-import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
-import type { CallStacks } from "../../../model/stacks/call_stacks";
+import { formatBytes, formatInteger } from "../../../base/bytes";
 import {
   absentCell,
   barOf,
@@ -17,22 +11,16 @@ import {
   textColumn,
 } from "../../../widgets/row_table/columns";
 import { ROW_PX, RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
+import type { Shown } from "./params";
 
 const HEAD_PX = 32;
 const MOST_ROWS = 8;
 
-interface PanelProps {
-  readonly state: SegmentsResponse;
-  readonly facts: HistoryFacts;
-  readonly device: HistoryDevice;
-  readonly stacks: CallStacks | null;
-  readonly byteUnit: ByteUnit;
-}
-
-export function Panels(props: PanelProps) {
-  const { state, byteUnit } = props;
+export function Panels(props: Shown) {
+  const { state, view, open } = props;
+  const { byteUnit } = view;
   const { pinners, freeSizes, arenas, pinnedBytes } = state;
-  const { capacityBytes } = props.device;
+  const { capacityBytes } = open.device;
   const sizes = (row: number): number =>
     (freeSizes.numSplit[row] ?? 0) + (freeSizes.numWhole[row] ?? 0);
   return (
@@ -109,11 +97,11 @@ const SHARED =
 export function pinnerColumns({
   state: { pinners, why },
   stacks,
-  byteUnit,
-}: Pick<PanelProps, "state" | "stacks" | "byteUnit">): readonly RowColumn[] {
+  view,
+}: Pick<Shown, "state" | "stacks" | "view">): readonly RowColumn[] {
   const most = longestOf(pinners.aloneBytes);
   const places = Array.from(pinners.stack, (stack) => stacks?.stackLabel(stack) ?? "…");
-  const bytes = (value: number) => bytesCell(value, byteUnit);
+  const bytes = (value: number) => bytesCell(value, view.byteUnit);
   return [
     textColumn(
       "allocated_at",
@@ -159,7 +147,7 @@ export function pinnerColumns({
 }
 
 /** Powers of two; the request stands in the one it would need. */
-function sizeColumns({ state, byteUnit }: PanelProps): readonly RowColumn[] {
+function sizeColumns({ state, view }: Shown): readonly RowColumn[] {
   const { freeSizes: sizes, why } = state;
   const asked = why.askedBytes ?? NaN;
   const most = Math.max(longestOf(sizes.splitBytes), longestOf(sizes.wholeBytes));
@@ -176,7 +164,7 @@ function sizeColumns({ state, byteUnit }: PanelProps): readonly RowColumn[] {
       "84px",
       values,
       (value, row) => ({
-        ...bytesCell(value, byteUnit),
+        ...bytesCell(value, view.byteUnit),
         note: num[row] === 0 ? "" : `× ${formatInteger(num[row] ?? 0)}`,
         bar: barOf(value, most, "var(--control-border)"),
       }),
@@ -218,7 +206,7 @@ function sizeName(bytes: number): string {
   return formatBytes(bytes).replace(/\.0+ /, " ");
 }
 
-function arenaColumns({ state, facts, byteUnit }: PanelProps): readonly RowColumn[] {
+function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColumn[] {
   const { arenas } = state;
   const names = Array.from(arenas.pool, (pool, row) => {
     const stream = facts.streams[arenas.stream[row] ?? -1] ?? "?";
@@ -230,7 +218,14 @@ function arenaColumns({ state, facts, byteUnit }: PanelProps): readonly RowColum
     return words.filter((word) => word !== "").join(", ");
   });
   const bytes = (key: string, title: string, values: Float64Array, hint: string) =>
-    numberColumn(key, title, "66px", values, (one) => bytesCell(one, byteUnit), hint);
+    numberColumn(
+      key,
+      title,
+      "66px",
+      values,
+      (one) => bytesCell(one, view.byteUnit),
+      hint,
+    );
   return [
     textColumn(
       "arena",

@@ -1,8 +1,14 @@
-/** The Segments page's words in the URL. */
+/** The Segments page's words in the URL, and what its parts have in common. */
 
+import type { Query } from "../../../api/client";
+import type { SegmentsResponse } from "../../../api/types.gen";
+import type { CallStacks } from "../../../model/stacks/call_stacks";
+import type { ExportSource } from "../../../widgets/export/source";
+import type { SegmentScale } from "../../../widgets/segment_map/layout";
 import { oneOf, whole, type PageState, type Word } from "../../shared/page_state";
 import { xRange } from "../../shared/range/params";
-import type { SegmentScale } from "../../../widgets/segment_map/layout";
+import type { ViewProps } from "../../shared/view_props";
+import type { OpenHistory } from "../history/frame";
 
 const SCALE: Word<SegmentScale> = {
   read: (params) => {
@@ -46,3 +52,20 @@ export type SetSegments = (
   changes: Partial<SegmentsState>,
   how?: "replace" | "push",
 ) => void;
+
+export interface Shown {
+  readonly view: ViewProps;
+  readonly params: SegmentsState;
+  readonly setParams: SetSegments;
+  readonly open: OpenHistory;
+  /** run, history and device. */
+  readonly place: Query;
+  readonly moment: number;
+  readonly go: (moment: number) => void;
+  /** Of the moment, or of the one before while that is on its way. */
+  readonly state: SegmentsResponse;
+  readonly stacks: CallStacks | null;
+  readonly label: string;
+  /** Filled with what the export menu writes, for menus elsewhere. */
+  readonly exporter: { current: ExportSource | null };
+}

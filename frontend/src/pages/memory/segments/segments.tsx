@@ -3,7 +3,7 @@
  * free, for whom, and what keeps it; segments over time; the events one after another.
  */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { type Query } from "../../../api/client";
 import type { HistoryFacts } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -31,18 +31,17 @@ import { Skeleton, Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { BlockDrawer } from "../history/block_drawer";
 import { HistoryFrame, type OpenHistory } from "../history/frame";
 import { momentWords, peakOf, readMemory } from "../history/moment";
 import { SAME_RUN } from "../history/params";
 import { useStacks } from "../history/use_history";
 import { EventList } from "./events";
+import { Inspector } from "./inspector";
 import { Filters, MapPart } from "./map";
 import { MomentBar, useMoment, useStates } from "./moment";
 import { OverTime } from "./over_time";
-import { Panels, pinnerColumns } from "./panels";
-import { SEGMENTS, type SegmentsState, type SetSegments } from "./params";
-import { SegmentDrawer } from "./segment_drawer";
+import { pinnerColumns } from "./panels";
+import { SEGMENTS, type SegmentsState, type SetSegments, type Shown } from "./params";
 import { Why } from "./why";
 import "./segments.css";
 
@@ -129,11 +128,6 @@ function OfDevice({
   const { stacks } = useStacks(client, view.run.id, history);
   const exporter = useRef<ExportSource | null>(null);
   const isChosen = params.life !== null || params.segment !== null;
-  const inspector = useRef<HTMLElement>(null);
-  useEffect(() => {
-    // Where there is no room beside the map it stands below.
-    if (isChosen) inspector.current?.scrollIntoView({ block: "nearest" });
-  }, [params.life, params.segment]);
   const show = (next: number): void => {
     setMoment(clampedMoment(next, numEvents));
     if (range === null) return;
@@ -156,8 +150,6 @@ function OfDevice({
     setParams({
       range: zoomedRange(range ?? wholeRange(numEvents), at + 0.5, factor, numEvents),
     });
-  const inBlocks = (words: Readonly<Record<string, string | null>>): void =>
-    view.showPage("blocks", { ...momentWords(at, shownIn), ...words });
   function clear(): void {
     if (states.playing) states.stop();
     else if (params.life !== null) setParams({ life: null });
@@ -191,7 +183,11 @@ function OfDevice({
     ["in", "Zoom into the events", zoom(ZOOM_STEP), "w"],
     ["out", "Zoom out of the events", zoom(1 / ZOOM_STEP), "s"],
     ["fit", "Show all events", () => setParams({ range: null }), "f"],
-    ["blocks", "Show this moment in Blocks", () => inBlocks({})],
+    [
+      "blocks",
+      "Show this moment in Blocks",
+      () => view.showPage("blocks", momentWords(at, shownIn)),
+    ],
     [
       "compare",
       "Compare this moment with another",
@@ -212,11 +208,15 @@ function OfDevice({
       name: `${label} pinned by`,
       table: () =>
         tableOf(
-          pinnerColumns({ state, stacks, byteUnit }),
+          pinnerColumns({ state, stacks, view }),
           state.pinners.stack.map((_, row) => row),
         ),
       about: () => ({ device: device.device, moment: state.moment.moment }),
     };
+  const shown: Shown | null = state && {
+    ...{ view, params, setParams, open, place, moment: at, go },
+    ...{ state, stacks, label, exporter },
+  };
   const exporting = { view: "segments", say: view.say };
   useCommands(view.commands, () => [
     ...commandsOf("segments", "Segments", commands),
@@ -272,28 +272,13 @@ function OfDevice({
         note="It is asked again by itself."
       />
       {state === null && states.error === null && <Skeleton heightPx={520} />}
-      {state !== null && (
+      {shown !== null && (
         <div class={part === "map" || isChosen ? "inspected" : ""}>
           <div class="segments-main">
             {part === "map" && (
               <>
-                <Why
-                  state={state}
-                  request={request}
-                  onRequest={(bytes) => setParams({ request: bytes })}
-                  onLife={(life) => setParams({ life, segment: null })}
-                  byteUnit={byteUnit}
-                />
-                <MapPart
-                  view={view}
-                  params={params}
-                  setParams={setParams}
-                  device={device}
-                  state={state}
-                  stacks={stacks}
-                  label={label}
-                  exporter={exporter}
-                />
+                <Why {...shown} />
+                <MapPart {...shown} />
               </>
             )}
             {part === "time" && (
@@ -308,65 +293,9 @@ function OfDevice({
                 exporter={exporter}
               />
             )}
-            {part === "events" && (
-              <EventList
-                client={client}
-                place={place}
-                facts={facts}
-                device={device}
-                stacks={stacks}
-                moment={at}
-                onEvent={(event, life) => {
-                  go(event);
-                  setParams({ life });
-                }}
-                choice={params.events}
-                onChoice={(events) => setParams({ events })}
-                byteUnit={byteUnit}
-              />
-            )}
+            {part === "events" && <EventList {...shown} />}
           </div>
-          <aside ref={inspector} class="inspector" aria-label="Inspector">
-            {params.life !== null ? (
-              <BlockDrawer
-                {...{ view, facts, stacks, life: params.life, moment: at }}
-                at={{ history: open.answer.reference.id, device }}
-                litStack={null}
-                onLife={(life) => setParams({ life })}
-                onMoment={go}
-                onStack={(stack) => inBlocks({ stack: stack?.toString() ?? null })}
-                links={
-                  <button
-                    type="button"
-                    class="text-button"
-                    title="Show this block among all others, at this moment"
-                    onClick={() => inBlocks({ life: String(params.life) })}
-                  >
-                    Show in Blocks
-                  </button>
-                }
-              />
-            ) : params.segment !== null ? (
-              <SegmentDrawer
-                state={state}
-                address={params.segment}
-                stacks={stacks}
-                onMoment={go}
-                byteUnit={byteUnit}
-                close={() => setParams({ segment: null })}
-              />
-            ) : (
-              part === "map" && (
-                <Panels
-                  state={state}
-                  facts={facts}
-                  device={device}
-                  stacks={stacks}
-                  byteUnit={byteUnit}
-                />
-              )
-            )}
-          </aside>
+          <Inspector {...shown} />
         </div>
       )}
       {state?.oddities.map(({ what, count }) => (

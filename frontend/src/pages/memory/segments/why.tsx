@@ -1,23 +1,14 @@
 /** Why memory cannot be used, above the map: a sentence, its figures, and a question. */
 
 import { useState } from "preact/hooks";
-import type { SegmentsResponse } from "../../../api/types.gen";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
+import { formatBytes, formatBytesExact } from "../../../base/bytes";
 import { parseSize } from "../../../model/block_search";
 import { Icon } from "../../../widgets/icon/icon";
+import type { Shown } from "./params";
 
-export interface WhyProps {
-  readonly state: SegmentsResponse;
-  /** Bytes somebody asks about; null: nobody does. */
-  readonly request: number | null;
-  readonly onRequest: (bytes: number | null) => void;
-  readonly onLife: (life: number) => void;
-  readonly byteUnit: ByteUnit;
-}
-
-export function Why(props: WhyProps) {
-  const { tone, sentence, more, figures, lives } = props.state.why;
-  const [obstacle] = lives;
+export function Why({ state, params, setParams, view }: Shown) {
+  const { tone, sentence, more, figures, lives } = state.why;
+  const [life] = lives;
   return (
     <section class="segments-why" aria-label="Why memory cannot be used">
       <p class="why-sentence" role="status">
@@ -30,11 +21,11 @@ export function Why(props: WhyProps) {
       </p>
       <p>
         {more.join(" ")}{" "}
-        {obstacle !== undefined && (
+        {life !== undefined && (
           <button
             type="button"
             class="text-button"
-            onClick={() => props.onLife(obstacle)}
+            onClick={() => setParams({ life, segment: null })}
           >
             Show it on the map
           </button>
@@ -45,17 +36,24 @@ export function Why(props: WhyProps) {
           <div key={name} title={`${hint}. ${formatBytesExact(bytes)}`}>
             <dt>{name}</dt>
             <dd class={isCause ? "tone-bad" : ""}>
-              {formatBytes(bytes, props.byteUnit)}
+              {formatBytes(bytes, view.byteUnit)}
             </dd>
           </div>
         ))}
       </dl>
-      <Ask {...props} />
+      <Ask request={params.request} onRequest={(request) => setParams({ request })} />
     </section>
   );
 }
 
-function Ask({ request, onRequest }: WhyProps) {
+function Ask({
+  request,
+  onRequest,
+}: {
+  /** Bytes somebody asks about; null: nobody does. */
+  readonly request: number | null;
+  readonly onRequest: (bytes: number | null) => void;
+}) {
   const [problem, setProblem] = useState("");
   const ask = (text: string): void => {
     const bytes = parseSize(text);

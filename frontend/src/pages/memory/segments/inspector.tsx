@@ -1,27 +1,70 @@
-/** One segment: what it is, since when it is there, and who brought it. */
+/** Beside the map: the block or segment that was chosen, else the tables of the moment. */
 
 import type { ComponentChildren } from "preact";
-import type { SegmentsResponse } from "../../../api/types.gen";
-import {
-  formatBytes,
-  formatBytesExact,
-  formatInteger,
-  type ByteUnit,
-} from "../../../base/bytes";
-import type { CallStacks } from "../../../model/stacks/call_stacks";
+import { useEffect, useRef } from "preact/hooks";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { addressText, openedText, pinText } from "../../../widgets/segment_map/words";
 import { Drawer } from "../../shared/panels/drawer";
-import { StackFrames } from "../history/block_drawer";
+import { BlockDrawer, StackFrames } from "../history/block_drawer";
+import { momentWords } from "../history/moment";
+import { Panels } from "./panels";
+import type { Shown } from "./params";
 
-export function SegmentDrawer(props: {
-  readonly state: SegmentsResponse;
-  readonly address: number;
-  readonly stacks: CallStacks | null;
-  readonly onMoment: (moment: number) => void;
-  readonly byteUnit: ByteUnit;
-  readonly close: () => void;
-}) {
-  const { state, address, stacks, byteUnit, close } = props;
+export function Inspector(props: Shown) {
+  const { view, params, setParams, open, moment, go } = props;
+  const { life, segment } = params;
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // Where there is no room beside the map it stands below.
+    if (life !== null || segment !== null)
+      box.current?.scrollIntoView({ block: "nearest" });
+  }, [life, segment]);
+  const inBlocks = (words: Readonly<Record<string, string | null>>): void => {
+    const place = { history: open.answer.reference.id, device: open.device };
+    view.showPage("blocks", { ...momentWords(moment, place), ...words });
+  };
+  return (
+    <aside ref={box} class="inspector" aria-label="Inspector">
+      {life !== null ? (
+        <BlockDrawer
+          client={view.client}
+          place={props.place}
+          life={life}
+          moment={moment}
+          facts={open.facts}
+          device={open.device}
+          stacks={props.stacks}
+          litStack={null}
+          theme={view.theme}
+          byteUnit={view.byteUnit}
+          onLife={(next) => setParams({ life: next })}
+          onMoment={go}
+          onStack={(stack) => inBlocks({ stack: stack?.toString() ?? null })}
+          links={
+            <button
+              type="button"
+              class="text-button"
+              title="Show this block among all others, at this moment"
+              onClick={() => inBlocks({ life: life.toString() })}
+            >
+              Show in Blocks
+            </button>
+          }
+          close={() => setParams({ life: null })}
+        />
+      ) : segment !== null ? (
+        <SegmentDrawer address={segment} {...props} />
+      ) : (
+        params.part === "map" && <Panels {...props} />
+      )}
+    </aside>
+  );
+}
+
+function SegmentDrawer(props: Shown & { readonly address: number }) {
+  const { state, address, stacks, view, go } = props;
+  const { byteUnit } = view;
+  const close = (): void => props.setParams({ segment: null });
   const { segments, kinds } = state;
   const row = segments.address.indexOf(address);
   if (row < 0) {
@@ -57,11 +100,7 @@ export function SegmentDrawer(props: {
       opened < 0 ? (
         openedText(opened)
       ) : (
-        <button
-          type="button"
-          class="text-button"
-          onClick={() => props.onMoment(opened)}
-        >
+        <button type="button" class="text-button" onClick={() => go(opened)}>
           {openedText(opened)}
         </button>
       ),
