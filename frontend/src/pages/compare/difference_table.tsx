@@ -8,6 +8,7 @@ import type { Table } from "../../model/table";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { longestOf } from "../../widgets/row_table/columns";
+import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 
 export interface DifferenceRow extends Pick<
   ComparedNumber,
@@ -47,96 +48,80 @@ function changeOf({ a, b }: DifferenceRow): number | null {
 export function DifferenceTable(props: {
   readonly label: string;
   readonly groups: readonly DifferenceGroup[];
-  /** What A and B are, below their letters. */
+  /** What A and B are, beside their letters. */
   readonly names?: readonly [string, string];
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }) {
-  const { label, groups, names, theme, byteUnit } = props;
+  const { label, groups, names = ["", ""], byteUnit } = props;
+  const [less, more] = divergingColours(props.theme);
+  const side = (of: "a" | "b", name: string): PlainColumn<DifferenceRow> => ({
+    title: `${of.toUpperCase()} ${name}`,
+    hint: name,
+    look: "num",
+    cell: ({ unit, [of]: one }) => (
+      <span title={formatExact(one, unit)}>{formatQuantity(one, unit, byteUnit)}</span>
+    ),
+  });
   return (
-    <table class="data-table difference-table" aria-label={label}>
-      <thead>
-        <tr>
-          <th scope="col">{groups[0]?.title}</th>
-          {["A", "B"].map((letter, side) => (
-            <th key={letter} scope="col" class="num" title={names?.[side]}>
-              {letter} <span class="quiet">{names?.[side]}</span>
-            </th>
-          ))}
-          <th scope="col" class="num">
-            B − A
-          </th>
-          <th scope="col" class="num" />
-          <th scope="col" class="difference-bar" />
-        </tr>
-      </thead>
-      {groups.map(({ title, note, mixed, rows }, at) => {
-        const most = longestOf(rows.map((row) => changeOf(row) ?? 0));
+    <div class="difference-table">
+      {groups.map(({ title, note, mixed, rows }) => {
+        const longest = longestOf(rows.map((row) => changeOf(row) ?? 0));
+        const columns: readonly PlainColumn<DifferenceRow>[] = [
+          { title: [title, note].filter(Boolean).join(", "), cell: rowLabel },
+          side("a", names[0]),
+          side("b", names[1]),
+          {
+            title: "B − A",
+            look: "num",
+            cell: (row) => (
+              <b title={formatSignedExact(changeOf(row), row.unit)}>
+                {formatSigned(changeOf(row), row.unit, byteUnit)}
+              </b>
+            ),
+          },
+          {
+            title: "",
+            look: "num",
+            cell: ({ a, b }) => (a === null || b === null ? "" : percentText(a, b)),
+          },
+          {
+            title: "",
+            // Left and blue for less, right and orange for more.
+            cell: (row) => {
+              const by = changeOf(row) ?? 0;
+              const full =
+                mixed === true ? longestOf([row.a ?? 0, row.b ?? 0]) : longest;
+              const half = full > 0 ? Math.min(50, (50 * Math.abs(by)) / full) : 0;
+              const left = `${by < 0 ? 50 - half : 50}%`;
+              const background = by < 0 ? less : more;
+              return (
+                <span class="difference-bar">
+                  <i style={{ left, width: `${half}%`, background }} />
+                </span>
+              );
+            },
+          },
+        ];
         return (
-          <tbody key={title}>
-            {at > 0 && (
-              <tr class="difference-group">
-                <th colSpan={6} scope="rowgroup">
-                  {title} <span class="quiet">{note}</span>
-                </th>
-              </tr>
-            )}
-            {rows.map((row) => (
-              <Row
-                key={row.label}
-                row={row}
-                full={mixed === true ? longestOf([row.a ?? 0, row.b ?? 0]) : most}
-                theme={theme}
-                byteUnit={byteUnit}
-              />
-            ))}
-          </tbody>
+          <PlainTable
+            key={title}
+            label={`${label}: ${title}`}
+            columns={columns}
+            rows={rows}
+          />
         );
       })}
-    </table>
+    </div>
   );
 }
 
-function Row(props: {
-  readonly row: DifferenceRow;
-  /** The difference of a full bar. */
-  readonly full: number;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-}) {
-  const { row, full, byteUnit } = props;
-  const { label, hint, note, swatch, unit, a, b } = row;
-  const by = changeOf(row);
-  const [less, more] = divergingColours(props.theme);
-  const half = full > 0 ? Math.min(50, (50 * Math.abs(by ?? 0)) / full) : 0;
+function rowLabel({ label, hint, note, swatch }: DifferenceRow) {
   return (
-    <tr>
-      <th scope="row" title={hint === undefined || hint === "" ? label : hint}>
-        {swatch !== undefined && <span class="swatch" style={{ background: swatch }} />}{" "}
-        {label} <span class="quiet">{note}</span>
-      </th>
-      {[a, b].map((one, side) => (
-        <td key={side} class="num" title={formatExact(one, unit)}>
-          {formatQuantity(one, unit, byteUnit)}
-        </td>
-      ))}
-      <td class="num" title={formatSignedExact(by, unit)}>
-        <b>{formatSigned(by, unit, byteUnit)}</b>
-      </td>
-      <td class="num quiet">{a === null || b === null ? "" : percentText(a, b)}</td>
-      <td class="difference-bar">
-        {/* Left and blue for less, right and orange for more. */}
-        <span>
-          <i
-            style={{
-              left: `${(by ?? 0) < 0 ? 50 - half : 50}%`,
-              width: `${half}%`,
-              background: (by ?? 0) < 0 ? less : more,
-            }}
-          />
-        </span>
-      </td>
-    </tr>
+    <span title={hint === undefined || hint === "" ? label : hint}>
+      {swatch !== undefined && <span class="swatch" style={{ background: swatch }} />}
+      {label} <span class="quiet">{note}</span>
+    </span>
   );
 }
 

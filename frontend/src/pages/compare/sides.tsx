@@ -13,7 +13,7 @@ import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
 import { SAME_RUN } from "../memory/history/params";
 import { chosenHistory } from "../memory/history/use_history";
-import { Choice } from "../shared/controls/choices";
+import { Choice, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
 import type { ViewProps } from "../shared/view_props";
 import type { PartProps, SideState } from "./params";
@@ -129,27 +129,22 @@ export function SideFrame(props: {
 /** A longer list is no choice. */
 const MAX_RANKS = 1_024;
 
+/** null: all ranks. */
 export function RankChoice(props: {
   readonly run: RunSummary;
-  /** null: all. */
   readonly rank: number | null;
   readonly onRank: (rank: number | null) => void;
 }) {
   const { run, rank, onRank } = props;
-  if (run.numRanks < 2 || run.madeOf !== "recording") return null;
+  if (run.madeOf !== "recording") return null;
+  const num = Math.min(run.numRanks, MAX_RANKS);
   return (
-    <Choice
+    <RowChoice
       label="Rank"
-      value={rank?.toString() ?? ""}
-      onChange={(value) => onRank(value === "" ? null : Number(value))}
-    >
-      <option value="">all</option>
-      {Array.from({ length: Math.min(run.numRanks, MAX_RANKS) }, (_, one) => (
-        <option key={one} value={one}>
-          {one}
-        </option>
-      ))}
-    </Choice>
+      names={Array.from({ length: num }, (_, one) => one.toString())}
+      chosen={rank}
+      onChoose={(row) => onRank(row === null ? null : Number(row))}
+    />
   );
 }
 
@@ -248,7 +243,6 @@ function MomentChoice(props: {
       </Choice>
       {shown === TYPED && (
         <EventField
-          class="compare-event"
           label={`Event of side ${name}, up to ${lastMoment(device)}`}
           placeholder="event"
           shown={value}

@@ -113,7 +113,7 @@ export function Two(part: PartProps) {
     (asked && numbers.data === null) || (both && moments === null && figures === null);
   return (
     <>
-      <div class="compare-sides">
+      <div class="history-bar">
         <SideFrame name="A" run={other.choice}>
           <RankChoice
             run={aRun ?? run}
