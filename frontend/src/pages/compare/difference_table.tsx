@@ -66,9 +66,10 @@ export function DifferenceTable(props: {
   return (
     <div class="difference-table">
       {groups.map(({ title, note, mixed, rows }) => {
+        const heading = [title, note].filter(Boolean).join(", ");
         const longest = longestOf(rows.map((row) => changeOf(row) ?? 0));
         const columns: readonly PlainColumn<DifferenceRow>[] = [
-          { title: [title, note].filter(Boolean).join(", "), cell: rowLabel },
+          { title: heading, hint: heading, cell: rowLabel },
           side("a", names[0]),
           side("b", names[1]),
           {
