@@ -4,23 +4,25 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { useCommands } from "../../base/use_commands";
 import { divergingColours } from "../../model/category";
+import { searchOf } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
-import { exportCommands } from "../../widgets/export/export_commands";
 import { ExportMenu } from "../../widgets/export/export_menu";
-import { TABLE_FORMATS, type ExportSource } from "../../widgets/export/source";
 import {
   absentCell,
-  barOf,
+  changeBar,
   longestOf,
   numberColumn,
   tableOf,
   textColumn,
 } from "../../widgets/row_table/columns";
-import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import {
+  RowTable,
+  type RowCell,
+  type RowColumn,
+} from "../../widgets/row_table/row_table";
 import { useSort } from "../../widgets/row_table/use_sort";
 import { Segmented } from "../shared/controls/choices";
 import { SearchBox } from "../shared/controls/search_box";
@@ -60,12 +62,27 @@ export function changes({ a, b, only }: Pick<Compared, "a" | "b" | "only">) {
   });
 }
 
+/** A difference with its sign, and its share of the longest as a bar from the middle. */
+export function changeCell(
+  by: number,
+  unit: Unit,
+  longest: number,
+  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
+): RowCell {
+  return {
+    text: formatSigned(by, unit, byteUnit),
+    title: formatSignedExact(by, unit),
+    ...(Math.abs(by) > 0
+      ? { bar: changeBar(by, longest, divergingColours(theme)) }
+      : {}),
+  };
+}
+
 export function differenceColumns(
   of: Compared,
   { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
 ): readonly RowColumn[] {
   const { names, texts, only, unit, quantity } = of;
-  const [less, more] = divergingColours(theme);
   const change = changes(of);
   const longest = longestOf(change.filter(Number.isFinite));
   const percent = Float64Array.from(only, (side, row) => {
@@ -104,14 +121,7 @@ export function differenceColumns(
         "B − A",
         "120px",
         change.map(Math.abs),
-        (size, row) => {
-          const by = change[row] ?? NaN;
-          return {
-            text: formatSigned(by, unit, byteUnit),
-            title: formatSignedExact(by, unit),
-            ...(size > 0 ? { bar: barOf(size, longest, by > 0 ? more : less) } : {}),
-          };
-        },
+        (_, row) => changeCell(change[row] ?? NaN, unit, longest, { theme, byteUnit }),
         "More is what B has more of; sorted by the size of the difference",
       ),
       exported: { name: `difference_${quantity}`, values: change },
@@ -143,31 +153,11 @@ export function wantedRows(
   sorted: readonly number[],
   of: { readonly only: "all" | "a" | "b"; readonly find: string },
 ): readonly number[] {
-  const words = of.find.toLowerCase().split(/\s+/).filter(Boolean);
+  const search = searchOf(of.find);
   return sorted.filter((row) => {
     if (of.only !== "all" && only[row] !== of.only) return false;
-    const text = `${names[row] ?? ""} ${texts[row] ?? ""}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+    return search?.(`${names[row] ?? ""} ${texts[row] ?? ""}`) ?? true;
   });
-}
-
-/** The page's key for exports writes this table. */
-export function useTableExport(
-  view: ViewProps,
-  subject: string,
-  source: ExportSource,
-): ExportSource {
-  const { commands, say } = view;
-  useCommands(commands, () =>
-    exportCommands({
-      view: "compare",
-      subject,
-      formats: TABLE_FORMATS,
-      source: () => source,
-      say,
-    }),
-  );
-  return source;
 }
 
 export function DifferenceRows(
@@ -200,12 +190,6 @@ export function DifferenceRows(
     [of, sorted, only, find],
   );
   const row = selected?.[0] === of ? selected[1] : null;
-  const source = useTableExport(view, "table of differences", {
-    origin: originOf(view.run),
-    name: `difference by ${of.key}`,
-    table: () => tableOf([...columns, ...of.exported], rows),
-    about: () => ({ only, ...props.about }),
-  });
   return (
     <>
       <div class="panel-head">
@@ -227,7 +211,16 @@ export function DifferenceRows(
           {formatInteger(rows.length)} of {formatInteger(of.names.length)}
         </span>
         <span class="compare-fill" />
-        <ExportMenu subject="the table" source={source} />
+        <ExportMenu
+          subject="the table of differences"
+          source={{
+            origin: originOf(view.run),
+            name: `difference by ${of.key}`,
+            table: () => tableOf([...columns, ...of.exported], rows),
+            about: () => ({ only, ...props.about }),
+          }}
+          shell={view}
+        />
       </div>
       <RowTable
         label={`Difference by ${of.key}`}

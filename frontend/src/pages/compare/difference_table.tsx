@@ -7,7 +7,7 @@ import { divergingColours } from "../../model/category";
 import type { Table } from "../../model/table";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
-import { longestOf } from "../../widgets/row_table/columns";
+import { changeBar, longestOf } from "../../widgets/row_table/columns";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 
 export interface DifferenceRow extends Pick<
@@ -54,7 +54,7 @@ export function DifferenceTable(props: {
   readonly byteUnit: ByteUnit;
 }) {
   const { label, groups, names = ["", ""], byteUnit } = props;
-  const [less, more] = divergingColours(props.theme);
+  const colours = divergingColours(props.theme);
   const side = (of: "a" | "b", name: string): PlainColumn<DifferenceRow> => ({
     title: `${of.toUpperCase()} ${name}`,
     hint: name,
@@ -88,17 +88,20 @@ export function DifferenceTable(props: {
           },
           {
             title: "",
-            // Left and blue for less, right and orange for more.
             cell: (row) => {
               const by = changeOf(row) ?? 0;
               const full =
                 mixed === true ? longestOf([row.a ?? 0, row.b ?? 0]) : longest;
-              const half = full > 0 ? Math.min(50, (50 * Math.abs(by)) / full) : 0;
-              const left = `${by < 0 ? 50 - half : 50}%`;
-              const background = by < 0 ? less : more;
+              const bar = changeBar(by, full, colours);
               return (
                 <span class="difference-bar">
-                  <i style={{ left, width: `${half}%`, background }} />
+                  <i
+                    style={{
+                      left: `${100 * (bar.from ?? 0)}%`,
+                      width: `${100 * bar.share}%`,
+                      background: bar.colour,
+                    }}
+                  />
                 </span>
               );
             },

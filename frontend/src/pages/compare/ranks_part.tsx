@@ -4,14 +4,11 @@ import { useMemo, useState } from "preact/hooks";
 import type { RankHistoriesResponse, RankHistory } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatBytes, formatInteger } from "../../base/bytes";
-import { divergingColours } from "../../model/category";
 import { sortedRows } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
-import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
 import {
-  barOf,
   bytesCell,
   countCell,
   longestOf,
@@ -31,7 +28,7 @@ import { chosenHistory } from "../memory/history/use_history";
 import { Segmented } from "../shared/controls/choices";
 import type { ViewProps } from "../shared/view_props";
 import { LineHeat } from "./charts/line_heat";
-import { useTableExport } from "./difference_rows";
+import { changeCell } from "./difference_rows";
 import { keysOf, type PartProps } from "./params";
 
 const READING_POLL_MS = 700;
@@ -107,15 +104,6 @@ function Ranks(props: {
     }),
     [answer],
   );
-  const source = useTableExport(view, "table of ranks", {
-    origin: originOf(view.run),
-    name: "ranks",
-    table: () => tableOf([...columns, ...lineColumns(answer)], rows),
-    about: () => ({
-      title: answer.title,
-      median_history_peak_bytes: answer.medianHistoryPeakBytes,
-    }),
-  });
   const open = (row: number): void => {
     const one = ranks[row];
     if (one === undefined) return;
@@ -171,7 +159,19 @@ function Ranks(props: {
           <h2>Ranks</h2>
           <span class="quiet">a click opens the rank’s history at its peak</span>
           <span class="compare-fill" />
-          <ExportMenu subject="the table of ranks" source={source} />
+          <ExportMenu
+            subject="the table of ranks"
+            source={{
+              origin: originOf(view.run),
+              name: "ranks",
+              table: () => tableOf([...columns, ...lineColumns(answer)], rows),
+              about: () => ({
+                title: answer.title,
+                median_history_peak_bytes: answer.medianHistoryPeakBytes,
+              }),
+            }}
+            shell={view}
+          />
         </div>
         <RowTable
           label="Ranks"
@@ -256,10 +256,9 @@ const BYTES: readonly (readonly [string, string, string, string, Read])[] = [
 
 export function rankColumns(
   answer: RankHistoriesResponse,
-  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
+  view: Pick<ViewProps, "theme" | "byteUnit">,
 ): readonly RowColumn[] {
   const { ranks, medianHistoryPeakBytes: median } = answer;
-  const [less, more] = divergingColours(theme);
   const number = (
     key: string,
     title: string,
@@ -274,13 +273,6 @@ export function rankColumns(
   const peaks = numbersOf(answer, (one) => one.peakActiveBytes);
   const beyond = peaks.map((peak) => peak - (median ?? NaN));
   const farthest = longestOf(beyond.filter(Number.isFinite));
-  const delta = (by: number): RowCell => ({
-    text: formatSigned(by, "bytes", byteUnit),
-    title: formatSignedExact(by, "bytes"),
-    ...(by === 0 || Number.isNaN(by)
-      ? {}
-      : { bar: barOf(Math.abs(by), farthest, by > 0 ? more : less) }),
-  });
   const ooms = (num: number): RowCell => ({
     text: Number.isNaN(num) ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
   });
@@ -290,7 +282,7 @@ export function rankColumns(
       title,
       name,
       numbersOf(answer, read),
-      (one) => bytesCell(one, byteUnit),
+      (one) => bytesCell(one, view.byteUnit),
       hint,
     ),
   );
@@ -304,7 +296,7 @@ export function rankColumns(
       ...(["delta", "From the median"] as const),
       "difference_from_median_of_histories_bytes",
       beyond,
-      delta,
+      (by) => changeCell(by, "bytes", farthest, view),
       "Of the histories that are read",
     ),
     ...others,

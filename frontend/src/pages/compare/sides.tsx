@@ -13,7 +13,7 @@ import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
 import { SAME_RUN } from "../memory/history/params";
 import { chosenHistory } from "../memory/history/use_history";
-import { Choice, RowChoice } from "../shared/controls/choices";
+import { Choice, Options, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
 import type { ViewProps } from "../shared/view_props";
 import type { PartProps, SideState } from "./params";
@@ -48,11 +48,7 @@ export function useOtherRun(
           change({ aRun, aRank: "", a: NOTHING }, "push");
         }}
       >
-        {runs.map((one) => (
-          <option key={one.id} value={one.id}>
-            {one.name}
-          </option>
-        ))}
+        <Options of={runs.map(({ id, name }) => [id, name])} />
       </Choice>
     ),
   };
@@ -234,12 +230,7 @@ function MomentChoice(props: {
           if (next !== TYPED) onMoment(next === "" ? null : Number(next));
         }}
       >
-        {named.map(([one, label]) => (
-          <option key={one} value={one}>
-            {label}
-          </option>
-        ))}
-        <option value={TYPED}>an event…</option>
+        <Options of={[...named, [TYPED, "an event…"]]} />
       </Choice>
       {shown === TYPED && (
         <EventField

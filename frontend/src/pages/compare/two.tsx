@@ -21,7 +21,6 @@ import {
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
 import { Waterfall } from "./charts/waterfall_part";
-import { useTableExport } from "./difference_rows";
 import { DifferenceTable, differenceTable } from "./difference_table";
 import { groupsOf, partsOf } from "./groups";
 import type { PartProps } from "./params";
@@ -220,16 +219,6 @@ function Summary(props: {
     ({ a, b }) => a.every(Number.isFinite) && b.every(Number.isFinite),
   );
   const sentence = figures?.sentence ?? moments?.sentence ?? "";
-  const source = useTableExport(view, "comparison", {
-    origin: originOf(view.run),
-    name: "comparison",
-    table: () => differenceTable(groups),
-    about: () => ({
-      a: figures?.a.run.name ?? moments?.a.run.name ?? null,
-      b: figures?.b.run.name ?? moments?.b.run.name ?? null,
-      sentence,
-    }),
-  });
   return (
     <>
       <p class="compare-sentence" role="status">
@@ -252,7 +241,20 @@ function Summary(props: {
             theme={theme}
             byteUnit={byteUnit}
           />
-          <ExportMenu subject="the comparison" source={source} />
+          <ExportMenu
+            subject="the comparison"
+            source={{
+              origin: originOf(view.run),
+              name: "comparison",
+              table: () => differenceTable(groups),
+              about: () => ({
+                a: figures?.a.run.name ?? moments?.a.run.name ?? null,
+                b: figures?.b.run.name ?? moments?.b.run.name ?? null,
+                sentence,
+              }),
+            }}
+            shell={view}
+          />
         </section>
         {parts.length > 0 ? (
           <Waterfall view={view} parts={parts} />

@@ -8,7 +8,7 @@ import { formatSeconds } from "../../base/durations";
 import { durationCell } from "../../widgets/row_table/columns";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import { Failure } from "../../widgets/state/state";
-import { Choice } from "../shared/controls/choices";
+import { Choice, Options } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
@@ -132,12 +132,15 @@ function StepChoice({ data, chosen, choose }: StepsProps) {
       value={chosen?.toString() ?? ""}
       onChange={(value) => choose(value === "" ? null : Number(value))}
     >
-      <option value="">mean of all {data.step.length}</option>
-      {Array.from(data.step, (step, index) => (
-        <option key={index} value={index}>
-          step {step}: {formatSeconds((data.durationMs[index] ?? 0) / 1e3)}
-        </option>
-      ))}
+      <Options
+        of={[
+          ["", `mean of all ${data.step.length}`],
+          ...Array.from(data.step, (step, index): readonly [string, string] => {
+            const took = formatSeconds((data.durationMs[index] ?? 0) / 1e3);
+            return [index.toString(), `step ${step}: ${took}`];
+          }),
+        ]}
+      />
     </Choice>
   );
 }

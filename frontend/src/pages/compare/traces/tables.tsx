@@ -8,7 +8,7 @@ import type {
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { Choice, Segmented } from "../../shared/controls/choices";
+import { Choice, Options, Segmented } from "../../shared/controls/choices";
 import { traceWords } from "../../time/profiled/trace_choice";
 import { changes, DifferenceRows, type Compared } from "../difference_rows";
 import { keysOf, TABLE_WORDS } from "../params";
@@ -86,11 +86,7 @@ function Rows(props: TracesProps & { readonly data: CompareTracesResponse }) {
             change({ measure: name === measures[0]?.name ? "" : name }, "push")
           }
         >
-          {measures.map(({ name, title }) => (
-            <option key={name} value={name}>
-              {title}
-            </option>
-          ))}
+          <Options of={measures.map(({ name, title }) => [name, title])} />
         </Choice>
         <Segmented
           label="Per step or per trace"
