@@ -59,6 +59,8 @@ class FunctionStat(Columns, frozen=True):
 
     name: str
     """As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`."""
+    label: str
+    """The same in short."""
     unit: Unit
     group: FunctionGroup
     start: F64Column
@@ -165,6 +167,8 @@ class FunctionsResponse(Columns, frozen=True):
     num_calls: int
     """All there are; about, where they are many."""
     stats: tuple[FunctionStat, ...]
+    growth: str
+    """What one call adds to the stat over ranks, and what all do, in a sentence."""
     attempt: int | None
     """With `iteration`: the call that the fields below are about."""
     iteration: int | None
@@ -172,7 +176,12 @@ class FunctionsResponse(Columns, frozen=True):
     tables: tuple[ModuleValues, ...]
     """What was collected by module in the call."""
     histories: tuple[HistoryReference, ...]
-    """Of the rank: of every function and by hand, by time; the newest 1,000."""
+    """Of the rank: of every function and by hand, by time; the newest 1,000. Those of
+    the call first."""
+    num_own_histories: int
+    """Of the call."""
+    export_command: str
+    """Writes the recorded ones as files; empty: none is recorded."""
     module_window: str | None
     """ModuleWindow.id of the call, where its modules were tracked."""
     absent: tuple[Recorded, ...]

@@ -350,6 +350,7 @@ export interface FunctionCalls {
 /** One recorded number at the start and end of each call; NaN: not recorded. */
 export interface FunctionStat {
   readonly name: string;
+  readonly label: string;
   readonly unit: Unit;
   readonly group: FunctionGroup;
   readonly start: Float64Array;
@@ -420,11 +421,14 @@ export interface FunctionsResponse {
   readonly calls: FunctionCalls;
   readonly numCalls: number;
   readonly stats: readonly FunctionStat[];
+  readonly growth: string;
   readonly attempt: number | null;
   readonly iteration: number | null;
   readonly overRanks: FunctionOverRanks | null;
   readonly tables: readonly ModuleValues[];
   readonly histories: readonly HistoryReference[];
+  readonly numOwnHistories: number;
+  readonly exportCommand: string;
   readonly moduleWindow: string | null;
   readonly absent: readonly Recorded[];
   readonly problems: readonly Problem[];
@@ -1369,9 +1373,14 @@ export interface LedgerRow {
 
 /** Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it. */
 export interface Prediction {
-  readonly fit: "fits" | "does not fit" | "too close to say" | "cannot say";
-  readonly sentences: readonly string[];
-  readonly rows: readonly LedgerRow[];
+  readonly fit: "fits" | "does not fit" | "too close to call" | "cannot say";
+  readonly reason: string;
+  readonly decides: string;
+  readonly rank: number;
+  readonly numRanks: number;
+  readonly estimates: readonly Estimate[];
+  readonly capacityBytes: number;
+  readonly devices: readonly PredictedDevice[];
 }
 
 /** Route `/overview` (run, rank). */

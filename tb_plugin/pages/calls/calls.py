@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tb_plugin.analysis.series.functions import (
-    HOOK_PREFIX,
     NO_STEP,
     NO_TIME,
     CallTable,
     CapturedCall,
     calls_of,
-    sides,
-    unit_of,
     with_captures,
 )
-from tb_plugin.api.base import Unit
 from tb_plugin.api.calls import (
     CollectedFunction,
     FunctionCalls,
@@ -41,6 +38,7 @@ from tb_plugin.pages.calls.captures import (
     hook_values,
     saved_activations,
 )
+from tb_plugin.pages.calls.stats import growth_text, stats_of
 from tb_plugin.pages.of_run import View, of_run, why_absent
 from tb_plugin.pages.timeline.selection import RanksQuery
 
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.api.calls import FunctionGroup, HistoryReference, ModuleValues
+    from tb_plugin.api.calls import HistoryReference, ModuleValues
     from tb_plugin.api.overview import Recorded
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
@@ -61,7 +59,6 @@ MAX_CALLS: Final = 1000
 MAX_FUNCTIONS: Final = 1000
 
 _MAX_ITERATION: Final = 2**31 - 1
-_UNITS: Final = frozenset(get_args(Unit))
 _SOURCES: Final = ("functions", "hooks", "activations", "history")
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
@@ -123,13 +120,16 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
     tables: list[ModuleValues] = []
     call = None if shown is None else shown.call
     if shown is not None:
-        stats = _stats(shown)
+        stats = stats_of(shown.snaps, shown.calls)
         if call is not None:
             where = (shown.entries, shown.key, call[0], call[1])
             tables = [*saved_activations(*where), *hook_values(*where)]
             over_ranks = _over_ranks(reader, view, shown, stats)
     run.note_new_faults(faults)  # reading may have found damage
     calls = _NOTHING if shown is None else shown.calls
+    found = _histories(reader, view, shown)
+    own = [one for one in found if shown is not None and _is_of_call(one, shown)]
+    recorded = [one for one in found if not one.path and one.rank is not None]
     return FunctionsResponse(
         run=view.summary,
         source="recorded" if run.made_of == "recording" else "imported",
@@ -141,11 +141,19 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         calls=_call_columns(calls),
         num_calls=0 if shown is None else shown.num_calls,
         stats=stats,
+        growth=""
+        if shown is None or not stats
+        else growth_text(_drawn(view, stats), shown.key.function),
         attempt=None if call is None else call[0],
         iteration=None if call is None else call[1],
         over_ranks=over_ranks,
         tables=tuple(tables),
-        histories=_histories(reader, view, shown),
+        histories=(*own, *(one for one in found if one not in own)),
+        num_own_histories=len(own),
+        export_command=""
+        if not recorded
+        else f"memboard export LOGDIR --run {shlex.quote(view.summary.name)}"
+        f" --rank {recorded[0].rank} --history",
         module_window=None if shown is None else _window(shown),
         absent=_absent(run, found=shown is not None),
         problems=run.problems,
@@ -292,32 +300,10 @@ def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
 
 
-def _stats(shown: _Shown) -> tuple[FunctionStat, ...]:
-    found = []
-    for name in shown.snaps.table.stats:
-        start, end, difference = sides(shown.snaps.table, shown.calls, name)
-        if np.isnan(start).all() and np.isnan(end).all():
-            continue
-        column = shown.snaps.columns.get(name)
-        unit = unit_of(name) if column is None else column.unit
-        found.append(
-            FunctionStat(
-                name=name,
-                unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
-                group=_group_of(name, None if column is None else column.group),
-                start=f64(start),
-                end=f64(end),
-                difference=f64(difference),
-            )
-        )
-    return tuple(found)
-
-
-def _group_of(name: str, group: str | None) -> FunctionGroup:
-    if name.startswith(HOOK_PREFIX):
-        return "hook"
-    of_process = name in ("rss_bytes", "vms_bytes") or group == "process"
-    return "process" if of_process else "device"
+def _drawn(view: View[FunctionsQuery], stats: Sequence[FunctionStat]) -> FunctionStat:
+    """The stat asked for, else the usual one, else the first."""
+    named = {stat.name: stat for stat in reversed(stats)}
+    return named.get(view.query.stat or "") or named.get(USUAL_STAT) or stats[0]
 
 
 def _over_ranks(
@@ -331,8 +317,7 @@ def _over_ranks(
     call = shown.call
     if not stats or call is None:
         return None
-    named = {stat.name: stat for stat in reversed(stats)}
-    stat = named.get(view.query.stat or "") or named.get(USUAL_STAT) or stats[0]
+    stat = _drawn(view, stats)
     ranks, values = [], []
     for rank in shown.ranks:
         if rank != shown.rank and not budget.allows():
@@ -364,6 +349,11 @@ def _histories(
     if rank is None:
         return ()
     return histories(run, rank, reader.entries(run, rank, view.budget))
+
+
+def _is_of_call(one: HistoryReference, shown: _Shown) -> bool:
+    key = (one.function, one.phase)
+    return key == shown.key and (one.attempt, one.iteration) == (shown.call or ())[:2]
 
 
 def _window(shown: _Shown) -> str | None:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from collector.format.columns import Column
+from tb_plugin.api.calls import FunctionStat
+from tb_plugin.pages.calls.stats import growth_text, label_of
 from tests.builders import START_NS, RunBuilder, age, flip_bit
 from tests.tb_plugin.client import Page, refresh
 
@@ -255,6 +257,43 @@ def with_captures(tmp_path, **changes):
     return rank
 
 
+def test_what_a_call_adds_is_a_sentence(tmp_path):
+    def said(start, end, unit="bytes", stat="rss_bytes"):
+        first, last = np.array(start, float), np.array(end, float)
+        known = stat, label_of(stat), unit, "process", first, last, last - first
+        return growth_text(FunctionStat(*known), "step")
+
+    assert said([10, 20, 30], [14, 22, 36]) == (
+        "RSS grows by 4 B in a call of step (median of 3); from the first call to the"
+        " last it grows by 26 B."
+    )
+    assert said([10], [10]) == "RSS does not change in a call of step."
+    assert "not measured" in said([10], [np.nan])
+    retries = said([0], [1], "count", "num_alloc_retries")
+    assert retries == "num_alloc_retries grows by 1 in a call of step."
+
+
+def test_statistics_keep_the_spelling_of_torch_where_it_is_not_common():
+    labels = {
+        "allocated_bytes.all.current": "Allocated",
+        "inactive_split_bytes.all.current": "Inactive split",
+        "active_bytes.large_pool.peak": "active_bytes.large_pool.peak",
+        "vms_bytes": "VMS",
+        "hook.rss_diff": "rss_diff",
+    }
+    assert {name: label_of(name) for name in labels} == labels
+
+
+def test_histories_of_the_call_come_first_with_a_command_for_any_name(tmp_path):
+    rank = RunBuilder(tmp_path / "it's $(rm)").rank()
+    for iteration in (2, 3):
+        rank.capture("history", iteration=iteration, context="end", step=iteration)
+    found = Page(tmp_path).of_run("/functions", "it's $(rm)", iteration=3)
+    assert [one["iteration"] for one in found["histories"]] == [3, 2]
+    assert found["num_own_histories"] == 1
+    assert "--run 'it'\"'\"'s $(rm)' --rank 0 --history" in found["export_command"]
+
+
 def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     with_captures(tmp_path).close()
     page = Page(tmp_path)
@@ -284,7 +323,9 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     assert not saved["incomplete"]
     assert found["module_window"] == "step/train/3"
     shown = [(h["function"], h["context"], h["label"]) for h in found["histories"]]
-    assert shown == [("", "", "mine"), ("step", "start", "")], "by time"
+    assert shown == [("step", "start", ""), ("", "", "mine")], (
+        "the call's, then by time"
+    )
     found = page.of_run("/functions", "exp", iteration=2)
     assert found["tables"] == []
     assert found["module_window"] is None

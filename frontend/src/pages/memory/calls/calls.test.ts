@@ -4,16 +4,13 @@ import { RUN } from "../modules/test_modules";
 import { sortedRows } from "../../../model/shown_rows";
 import { tableOf } from "../../../widgets/row_table/columns";
 import { readState, writeState } from "../../shared/page_state";
-import { growthWords } from "./calls";
 import { callColumns, callsTable, selectedCall } from "./columns";
-import { exportCommand, orderedHistories } from "./histories";
 import {
   CALLS,
   foundStats,
   shownStats,
   sidesAfterClick,
   SIDES,
-  statLabel,
   statsAfterClick,
 } from "./params";
 import { callLines } from "../../shared/panels/over_calls";
@@ -27,6 +24,7 @@ function stat(
 ): FunctionStat {
   return {
     name,
+    label: name,
     unit: "bytes",
     group: "device",
     start: Float64Array.from(start),
@@ -39,21 +37,6 @@ function stat(
 const ALLOCATED = stat("allocated_bytes.all.current", [10, 10, 10], [30, 5, NaN]);
 const RSS = stat("rss_bytes", [1, 1, 1], [1, 2, 3], { group: "process" });
 const RETRIES = stat("num_alloc_retries", [0, 0, 0], [0, 0, 1], { unit: "count" });
-
-const HISTORY = {
-  id: "h",
-  rank: 0,
-  attempt: 1,
-  function: "step",
-  phase: "train",
-  iteration: 2,
-  context: "start",
-  label: "",
-  step: 2,
-  timeMs: 0,
-  numBytes: 100,
-  path: "",
-} as const;
 
 function answer(changes: Partial<FunctionsResponse> = {}): FunctionsResponse {
   return {
@@ -74,11 +57,14 @@ function answer(changes: Partial<FunctionsResponse> = {}): FunctionsResponse {
     },
     numCalls: 3,
     stats: [ALLOCATED, RSS, RETRIES],
+    growth: "",
     attempt: 1,
     iteration: 3,
     overRanks: null,
     tables: [],
     histories: [],
+    numOwnHistories: 0,
+    exportCommand: "",
     moduleWindow: null,
     absent: [],
     problems: [],
@@ -105,15 +91,6 @@ describe("the statistics", () => {
     expect(more).toBe("rss_bytes,num_alloc_retries");
     expect(statsAfterClick(stats, [RSS, RETRIES], RSS, "num_alloc_retries")).toBeNull();
     expect(statsAfterClick(stats, [RSS], RSS, "rss_bytes")).toBeNull();
-  });
-
-  it("keep torch's spelling where it is not common", () => {
-    expect(statLabel("allocated_bytes.all.current")).toBe("Allocated");
-    expect(statLabel("active_bytes.large_pool.peak")).toBe(
-      "active_bytes.large_pool.peak",
-    );
-    expect(statLabel("vms_bytes")).toBe("VMS");
-    expect(statLabel("hook.rss_diff")).toBe("rss_diff");
   });
 
   it("are found by every word, group by group", () => {
@@ -183,20 +160,6 @@ describe("the words of the URL", () =>
     expect(writeState(CALLS, { sides: SIDES })).toEqual({ sides: null });
   }));
 
-describe("the sentence about all calls", () =>
-  it("says what one call adds, and what all do", () => {
-    const grown = stat("rss_bytes", [10, 20, 30], [14, 22, 36]);
-    expect(growthWords(grown, "step", "B")).toBe(
-      "RSS grows by 4 B in a call of step (median of 3); from the first call to the last it grows by 26 B.",
-    );
-    expect(growthWords(stat("rss_bytes", [10], [10]), "f", "B")).toBe(
-      "RSS does not change in a call of f.",
-    );
-    expect(growthWords(stat("rss_bytes", [10], [NaN]), "f", "B")).toContain(
-      "not measured",
-    );
-  }));
-
 describe("callLines", () =>
   it("runs over steps, or over the clock where steps do not ascend", () => {
     const { calls } = answer();
@@ -262,21 +225,5 @@ describe("values by module", () => {
     expect(diff?.cell(0).bar).toBeUndefined();
     expect(diff?.cell(1)).toMatchObject({ text: "–", tone: "quiet" });
     expect(diff?.cell(2).tone).toBe("quiet");
-  });
-});
-
-describe("allocator histories", () => {
-  it("stand with those of the call shown first", () => {
-    const other = { ...HISTORY, id: "o", iteration: 3, context: "end" } as const;
-    const hand = { ...HISTORY, id: "x", function: "", label: "before eval" } as const;
-    const found = orderedHistories(answer({ histories: [HISTORY, hand, other] }));
-    expect(found.map(({ id }) => id)).toEqual(["o", "h", "x"]);
-  });
-
-  it("tell a command that survives odd names", () => {
-    expect(exportCommand("a/b-1", 3)).toBe(
-      "memboard export LOGDIR --run a/b-1 --rank 3 --history",
-    );
-    expect(exportCommand("it's $(rm)", 0)).toContain("--run 'it'\\''s $(rm)' ");
   });
 });

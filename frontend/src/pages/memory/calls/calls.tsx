@@ -6,7 +6,7 @@
 import { useMemo } from "preact/hooks";
 import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatInteger, type ByteUnit } from "../../../base/bytes";
+import { formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { formatSigned } from "../../../model/words/signed";
@@ -26,7 +26,7 @@ import { ColumnPicker, Controls } from "./controls";
 import "./calls.css";
 import { Histories } from "./histories";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
-import { CALLS, shownStats, statLabel } from "./params";
+import { CALLS, shownStats } from "./params";
 import { ValueTable } from "./values";
 
 const TABLE_PX = 400;
@@ -185,7 +185,7 @@ function Notes({
 /** One statistic of the function over its calls, and of the chosen call over ranks. */
 function Drawn({ view, data, stat }: OfCalls & { readonly stat: FunctionStat }) {
   const { calls, overRanks: ranks } = data;
-  const label = statLabel(stat.name);
+  const { label } = stat;
   const over = useMemo(() => {
     const timeMs = calls.startMs.map((start, i) =>
       Number.isFinite(start) ? start : (calls.endMs[i] ?? NaN),
@@ -199,9 +199,7 @@ function Drawn({ view, data, stat }: OfCalls & { readonly stat: FunctionStat }) 
     formatQuantity(value ?? NaN, stat.unit, view.byteUnit);
   return (
     <section class="functions-over" aria-label="Memory at start and end of each call">
-      <p class="functions-growth">
-        {growthWords(stat, data.function ?? "", view.byteUnit)}
-      </p>
+      <p class="functions-growth">{data.growth}</p>
       <div class="functions-charts">
         <OverCallsChart
           view={view}
@@ -236,28 +234,6 @@ function Drawn({ view, data, stat }: OfCalls & { readonly stat: FunctionStat }) 
       </div>
     </section>
   );
-}
-
-/** `RSS grows by 6.42 MiB in a call of step (median of 3) and by 20.5 MiB over all`. */
-export function growthWords(
-  stat: FunctionStat,
-  name: string,
-  byteUnit: ByteUnit,
-): string {
-  const label = statLabel(stat.name);
-  const sorted = stat.difference.filter(Number.isFinite).sort();
-  const num = sorted.length;
-  if (num === 0) return `${label} was not measured on both sides of a call.`;
-  const upper = sorted[num >> 1] ?? NaN;
-  const median = (upper + (sorted[(num - 1) >> 1] ?? NaN)) / 2;
-  const change = (value: number): string =>
-    value === 0
-      ? "does not change"
-      : `${value > 0 ? "grows" : "shrinks"} by ${formatQuantity(Math.abs(value), stat.unit, byteUnit)}`;
-  if (num === 1) return `${label} ${change(median)} in a call of ${name}.`;
-  const first = stat.start.find(Number.isFinite) ?? NaN;
-  const last = stat.end.findLast(Number.isFinite) ?? NaN;
-  return `${label} ${change(median)} in a call of ${name} (median of ${formatInteger(num)}); from the first call to the last it ${change(last - first)}.`;
 }
 
 /** What was collected inside the call that is selected. */

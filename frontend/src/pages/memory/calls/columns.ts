@@ -17,7 +17,7 @@ import {
   textColumn,
 } from "../../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
-import { SIDES, statLabel, type Side } from "./params";
+import { SIDES, type Side } from "./params";
 
 export const NEWEST_FIRST = { key: "call", descending: true };
 
@@ -138,11 +138,11 @@ function statColumn(
   stat: FunctionStat,
   side: Side,
 ): RowColumn {
-  const { unit, name } = stat;
+  const { unit, name, label } = stat;
   const { startMs, endMs } = data.calls;
   const values = stat[side];
   const longest = longestOf(values);
-  const title = `${statLabel(name)} ${SIDE_WORDS[side]}`;
+  const title = `${label} ${SIDE_WORDS[side]}`;
   /** Hooks leave their values at the end only: not every number has two sides. */
   const why = (id: number): string => {
     const has = (times: Float64Array): boolean => Number.isFinite(times[id]);

@@ -12,7 +12,6 @@ import {
   GROUP_WORDS,
   SIDES,
   sidesAfterClick,
-  statLabel,
   statsAfterClick,
   type CALLS,
   type Side,
@@ -107,7 +106,7 @@ export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsPr
             <Check
               key={stat.name}
               label={stat.name}
-              note={statLabel(stat.name)}
+              note={stat.label}
               checked={shown.includes(stat)}
               onChange={() => {
                 const stats = statsAfterClick(data.stats, shown, drawn, stat.name);

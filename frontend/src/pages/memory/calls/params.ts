@@ -2,7 +2,6 @@
 
 import type { FunctionStat } from "../../../api/types.gen";
 import { searchOf } from "../../../model/shown_rows";
-import { columnLabel } from "../../../model/words/column_label";
 import { optional, whole, type Word } from "../../shared/page_state";
 
 export const SIDES = ["start", "end", "difference"] as const;
@@ -63,13 +62,6 @@ export function statsAfterClick(
   return next === "" || next === drawn?.name ? null : next;
 }
 
-/** torch's names stay as torch spells them, but for the few that everyone reads. */
-export function statLabel(name: string): string {
-  const current = /^([a-z_]+)_bytes(?:\.all\.current)?$/.exec(name);
-  if (current === null) return name.replace(/^hook\./, "");
-  return columnLabel(name.includes(".") ? (current[1] ?? "") : name);
-}
-
 export const GROUP_WORDS: Readonly<Record<FunctionStat["group"], string>> = {
   device: "Device memory",
   process: "Process",
@@ -84,6 +76,6 @@ export function foundStats(
   const search = searchOf(typed);
   const order = Object.keys(GROUP_WORDS);
   return stats
-    .filter(({ name }) => search?.(`${name} ${statLabel(name)}`) !== false)
+    .filter(({ name, label }) => search?.(`${name} ${label}`) !== false)
     .toSorted((a, b) => order.indexOf(a.group) - order.indexOf(b.group));
 }
