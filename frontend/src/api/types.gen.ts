@@ -1374,13 +1374,8 @@ export interface LedgerRow {
 /** Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it. */
 export interface Prediction {
   readonly fit: "fits" | "does not fit" | "too close to call" | "cannot say";
-  readonly reason: string;
-  readonly decides: string;
-  readonly rank: number;
-  readonly numRanks: number;
-  readonly estimates: readonly Estimate[];
-  readonly capacityBytes: number;
-  readonly devices: readonly PredictedDevice[];
+  readonly sentences: readonly string[];
+  readonly rows: readonly LedgerRow[];
 }
 
 /** Route `/overview` (run, rank). */

@@ -9,7 +9,7 @@ import { Status, type StatusLook } from "../../widgets/status/status";
 const LOOKS: Readonly<Record<Prediction["fit"], StatusLook>> = {
   fits: { word: "Fits", icon: "check", tone: "ok" },
   "does not fit": { word: "Does not fit", icon: "cross", tone: "bad" },
-  "too close to say": { word: "Too close to say", icon: "warning", tone: "warn" },
+  "too close to call": { word: "Too close to call", icon: "warning", tone: "warn" },
   "cannot say": { word: "Cannot say", icon: "info", tone: "quiet" },
 };
 

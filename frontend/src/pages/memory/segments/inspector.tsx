@@ -27,16 +27,13 @@ export function Inspector(props: Shown) {
     <aside ref={box} class="inspector" aria-label="Inspector">
       {life !== null ? (
         <BlockDrawer
-          client={view.client}
-          place={props.place}
+          view={view}
+          at={{ history: open.answer.reference.id, device: open.device }}
           life={life}
           moment={moment}
           facts={open.facts}
-          device={open.device}
           stacks={props.stacks}
           litStack={null}
-          theme={view.theme}
-          byteUnit={view.byteUnit}
           onLife={(next) => setParams({ life: next })}
           onMoment={go}
           onStack={(stack) => inBlocks({ stack: stack?.toString() ?? null })}
@@ -50,7 +47,6 @@ export function Inspector(props: Shown) {
               Show in Blocks
             </button>
           }
-          close={() => setParams({ life: null })}
         />
       ) : segment !== null ? (
         <SegmentDrawer address={segment} {...props} />
