@@ -3,7 +3,7 @@
  * what has not changed costs a 304 and returns the very same object.
  */
 
-import { decode, DecodeError, VersionError } from "./decode";
+import { decode, DecodeError } from "./decode";
 import type { Responses } from "./types.gen";
 
 export type Route = keyof Responses;
@@ -75,7 +75,10 @@ export class Client {
       // Sound because `url` begins with the route whose decoder made the value.
       return kept.value as Responses[R];
     }
-    if (!response.ok) throw await refusal(response);
+    if (!response.ok) {
+      const body = await response.text().catch(() => "");
+      throw refusalOf(response.status, response.statusText, body, "");
+    }
     const value = await this.#decoded(route, response);
     const etag = response.headers.get("ETag");
     if (keep && etag !== null) this.#keep(url, { etag, value });
@@ -83,63 +86,26 @@ export class Client {
   }
 
   async #ask(url: string, etag?: string, signal?: AbortSignal): Promise<Response> {
-    const init: RequestInit = {
-      cache: "no-store",
-      headers: etag === undefined ? {} : { "If-None-Match": etag },
-    };
+    const init: RequestInit = { cache: "no-store" };
+    if (etag !== undefined) init.headers = { "If-None-Match": etag };
     if (signal !== undefined) init.signal = signal;
     const ahead = this.#ahead.get(url);
     this.#ahead.delete(url);
-    try {
+    return orLost("TensorBoard does not answer.", async () => {
       const response = await (ahead ?? this.#fetch(url, init));
       signal?.throwIfAborted();
       return response;
-    } catch (error) {
-      if (isAbort(error)) throw error;
-      throw new ApiError(
-        "TensorBoard does not answer.",
-        "",
-        "Check that its process still runs and that the connection to it stands; " +
-          "this page asks again by itself.",
-        "network",
-      );
-    }
+    });
   }
 
   async #decoded<R extends Route>(route: R, response: Response): Promise<Responses[R]> {
-    let body: ArrayBuffer;
-    try {
-      body = await response.arrayBuffer();
-    } catch (error) {
-      if (isAbort(error)) throw error;
-      throw new ApiError(
-        "The connection broke in the middle of an answer.",
-        "",
-        "This page asks again by itself.",
-        "network",
-      );
-    }
+    const what = "The connection broke in the middle of an answer.";
+    const body = await orLost(what, () => response.arrayBuffer());
     try {
       return decode(route, body);
     } catch (error) {
-      if (error instanceof VersionError) {
-        throw new ApiError(
-          error.message,
-          route,
-          "MemBoard was updated while this page was open: reload the page. " +
-            "If that does not help, restart TensorBoard.",
-          "version",
-        );
-      }
-      if (error instanceof DecodeError) {
-        throw new ApiError(
-          error.message,
-          route,
-          "Reload the page. If it comes back, please report it with this text.",
-          "decode",
-        );
-      }
-      throw error;
+      if (!(error instanceof DecodeError)) throw error;
+      throw new ApiError(error.message, route, error.remedy, error.kind);
     }
   }
 
@@ -148,6 +114,21 @@ export class Client {
     this.#kept.set(url, kept);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  }
+}
+
+/** What is fetched; a connection that is lost meanwhile as an `ApiError`. */
+async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
+  try {
+    return await fetched();
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new ApiError(
+      what,
+      "",
+      "Check that TensorBoard still runs and can be reached. The page retries by itself.",
+      "network",
+    );
   }
 }
 
@@ -167,51 +148,37 @@ export function isAbort(error: unknown): boolean {
 export function requestPath(route: Route, query: Query): string {
   const words = new URLSearchParams();
   for (const name of Object.keys(query).sort()) {
-    const value = bounded(name, query[name]);
-    if (value !== null && value !== "") words.set(name, value.toString());
+    let value = query[name] ?? "";
+    if ((name === "px" || name === "rows") && value !== "")
+      value = Math.min(Number(value), MOST_PIXELS);
+    if (value !== "") words.set(name, value.toString());
   }
   const text = words.toString();
   return text === "" ? route : `${route}?${text}`;
 }
 
-function bounded(
-  name: string,
-  value: Query[string] | undefined,
-): string | number | null {
-  const isSize = typeof value === "number" && (name === "px" || name === "rows");
-  return isSize ? Math.min(value, MOST_PIXELS) : (value ?? null);
-}
-
-async function refusal(response: Response): Promise<ApiError> {
-  let body: unknown = null;
-  try {
-    body = await response.json();
-  } catch {
-    // Not our server's own words: a proxy's page, or nothing.
-  }
-  return refusalOf(response.status, response.statusText, body, "");
-}
-
-/** The server's own words where it sent them; `asked` is what it refused, for a person. */
+/**
+ * Why the server refused, in its own words where it sent them (a proxy's page is none);
+ * `asked` is what it refused, for a person.
+ */
 export function refusalOf(
   status: number,
   statusText: string,
-  body: unknown,
+  body: string,
   asked: string,
 ): ApiError {
-  const fallback = new ApiError(
-    `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
-    asked,
-    "Look at TensorBoard's own output for the reason.",
-    "server",
-  );
-  if (typeof body !== "object" || body === null) return fallback;
-  const { what, where, remedy } = body as Record<string, unknown>;
-  if (typeof what !== "string") return fallback;
+  let said: unknown = null;
+  try {
+    said = JSON.parse(body);
+  } catch {
+    // Not our server's words.
+  }
+  const { what, where, remedy } = (said ?? {}) as Record<string, unknown>;
+  const known = typeof what === "string";
   return new ApiError(
-    what,
-    typeof where === "string" ? where : asked,
-    typeof remedy === "string" ? remedy : fallback.remedy,
+    known ? what : `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
+    known && typeof where === "string" ? where : asked,
+    known && typeof remedy === "string" ? remedy : "See TensorBoard's own output.",
     "server",
   );
 }

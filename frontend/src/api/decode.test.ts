@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decode, DecodeError, VersionError } from "./decode";
+import { decode, DecodeError } from "./decode";
 import { envelope, runsBody } from "./test_bodies";
 import { API_VERSION } from "./types.gen";
 
@@ -107,7 +107,7 @@ describe("decode", () => {
 
   it("says so when the versions differ", () => {
     const body = envelope("HostResponse", HOST, COLUMNS, API_VERSION + 1);
-    expect(() => decode("host", body)).toThrow(VersionError);
+    expect(() => decode("host", body)).toThrow(/speaks version/);
   });
 
   it("refuses another route's answer", () =>

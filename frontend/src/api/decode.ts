@@ -8,16 +8,14 @@ import { API_VERSION, type Responses } from "./types.gen";
 
 /** The body cannot be read. */
 export class DecodeError extends Error {
-  override readonly name: string = "DecodeError";
-}
-
-/** The page and the server come from different versions: only a reload helps. */
-export class VersionError extends DecodeError {
-  override readonly name = "VersionError";
-  constructor(readonly serverVersion: number) {
-    super(
-      `The server speaks version ${serverVersion}, this page version ${API_VERSION}.`,
-    );
+  override readonly name = "DecodeError";
+  constructor(
+    message: string,
+    /** version: the page and the server come from different ones. */
+    readonly kind: "decode" | "version" = "decode",
+    readonly remedy = "Reload the page. If it comes back, please report it with this text.",
+  ) {
+    super(message);
   }
 }
 
@@ -30,14 +28,20 @@ export function decode<R extends keyof Responses>(
   const header = readHeader(body);
   const version = header["api_version"];
   if (typeof version !== "number") throw new DecodeError("The answer has no version.");
-  if (version !== API_VERSION) throw new VersionError(version);
-  const expected = responseOf(route);
+  if (version !== API_VERSION) {
+    throw new DecodeError(
+      `The server speaks version ${version}, this page version ${API_VERSION}.`,
+      "version",
+      "MemBoard was updated while this page was open: reload the page. If that does not help, restart TensorBoard.",
+    );
+  }
+  // `step_heatmap` is answered by a `StepHeatmapResponse`.
+  const expected = `${camel(`_${route}`)}Response`;
   const name = header["response"];
   if (name !== expected) {
     throw new DecodeError(`Expected a ${expected}, the server sent a ${String(name)}.`);
   }
-  const columns = columnsOf(header["columns"], body);
-  const data = typed(header["data"], columns);
+  const data = typed(header["data"], columnsOf(header["columns"], body));
   if (!isRecord(data)) throw new DecodeError(`The answer of “${route}” has no data.`);
   // Sound because both ends have the same version, and the answer is of this route.
   return data as unknown as Responses[R];
@@ -54,11 +58,6 @@ function camel(name: string): string {
     camelNames.set(name, found);
   }
   return found;
-}
-
-/** `step_heatmap` is answered by a `StepHeatmapResponse`. */
-function responseOf(route: string): string {
-  return `${camel(`_${route}`)}Response`;
 }
 
 function isRecord(value: unknown): value is Fields {
@@ -106,13 +105,7 @@ function typed(value: unknown, columns: readonly Column[]): unknown {
   );
 }
 
-interface Entry {
-  readonly dtype: string;
-  /** The first bytes of all elements come before all second ones, and so on. */
-  readonly packed: boolean;
-  readonly offset: number;
-  readonly length: number;
-}
+type Entry = ReturnType<typeof entryOf>;
 
 const PACKED = "packed_";
 const ARRAYS = {
@@ -122,39 +115,36 @@ const ARRAYS = {
   u8: Uint8Array,
 } as const;
 
-function isDtype(name: string): name is keyof typeof ARRAYS {
-  return Object.hasOwn(ARRAYS, name);
-}
-
 function isSize(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0;
 }
 
 function columnsOf(value: unknown, body: ArrayBuffer): readonly Column[] {
   if (!Array.isArray(value)) throw new DecodeError("The answer lists no columns.");
-  const entries = value.map(entryOf);
+  const entries = value.map((one, i) => entryOf(one, i, body));
   const leaves = entries.some(({ packed }) => packed);
-  return entries.map((entry, i): Column => {
-    if (!isDtype(entry.dtype)) {
-      throw new DecodeError(`Column ${i} of the answer is of type ${entry.dtype}.`);
-    }
-    const type = ARRAYS[entry.dtype];
-    const width = type.BYTES_PER_ELEMENT;
-    if (entry.offset % 8 !== 0 || entry.offset + entry.length * width > body.byteLength)
-      throw new DecodeError(`Column ${i} of the answer did not arrive whole.`);
-    const values = new type(...memoryOf(entry, width, body, leaves));
+  return entries.map((entry): Column => {
+    const values = new entry.type(...memoryOf(entry, body, leaves));
     const isSummed = entry.packed && !(values instanceof Float64Array);
     return isSummed ? summed(values) : values;
   });
 }
 
-function entryOf(value: unknown, i: number): Entry {
+/** `packed`: the first bytes of all elements come before all second ones, and so on. */
+function entryOf(value: unknown, i: number, body: ArrayBuffer) {
   const { dtype, offset, length } = isRecord(value) ? value : {};
   if (typeof dtype !== "string" || !isSize(offset) || !isSize(length)) {
     throw new DecodeError(`Column ${i} of the answer is not described.`);
   }
-  const packed = dtype.startsWith(PACKED);
-  return { dtype: packed ? dtype.slice(PACKED.length) : dtype, packed, offset, length };
+  const name = dtype.replace(PACKED, "");
+  if (!Object.hasOwn(ARRAYS, name)) {
+    throw new DecodeError(`Column ${i} of the answer is of type ${dtype}.`);
+  }
+  const type = ARRAYS[name as keyof typeof ARRAYS];
+  const width = type.BYTES_PER_ELEMENT;
+  if (offset % 8 !== 0 || offset + length * width > body.byteLength)
+    throw new DecodeError(`Column ${i} of the answer did not arrive whole.`);
+  return { type, width, packed: dtype.startsWith(PACKED), offset, length };
 }
 
 /**
@@ -162,8 +152,7 @@ function entryOf(value: unknown, i: number): Entry {
  * which the long columns were unpacked is let go of: short ones leave it too.
  */
 function memoryOf(
-  { packed, offset, length }: Entry,
-  width: number,
+  { packed, width, offset, length }: Entry,
   body: ArrayBuffer,
   leaves: boolean,
 ): readonly [ArrayBuffer, number, number] {

@@ -77,25 +77,16 @@ export async function sendDrop(file: File, sending: Sending): Promise<DropRespon
   return answerOf(upload, file);
 }
 
-function answerOf(upload: Upload, file: File): DropResponse {
-  const body =
-    upload.response instanceof ArrayBuffer ? upload.response : new ArrayBuffer(0);
-  if (upload.status !== 200) {
-    throw refusalOf(upload.status, upload.statusText, jsonOf(body), file.name);
+function answerOf({ status, statusText, response }: Upload, file: File): DropResponse {
+  const body = response instanceof ArrayBuffer ? response : new ArrayBuffer(0);
+  if (status !== 200) {
+    throw refusalOf(status, statusText, new TextDecoder().decode(body), file.name);
   }
   try {
     return decode("drop", body);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw new ApiError(error.message, file.name, "Reload the page.", "decode");
-  }
-}
-
-function jsonOf(body: ArrayBuffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(body));
-  } catch {
-    return null;
+    throw new ApiError(error.message, file.name, error.remedy, error.kind);
   }
 }
 

@@ -59,13 +59,11 @@ export function parseSearch(text: string): BlockSearch {
       problems.push(`“${size[2] ?? ""}” is no size; write it like 100MiB or 4096.`);
       continue;
     }
-    const sign = size[1];
-    if (sign === ">" || sign === ">=" || sign === "=") {
+    const sign = size[1] ?? "";
+    if (sign !== "<" && sign !== "<=")
       least = Math.max(least, sign === ">" ? Math.floor(bytes) + 1 : bytes);
-    }
-    if (sign === "<" || sign === "<=" || sign === "=") {
+    if (sign !== ">" && sign !== ">=")
       most = Math.min(most, sign === "<" ? Math.ceil(bytes) - 1 : bytes);
-    }
   }
   return { terms, least, most, problems };
 }
@@ -90,71 +88,53 @@ export function sizeMatches({ least, most }: BlockSearch, bytes: number): boolea
 /** Whether each frame by itself holds one of the words that are looked for. */
 export function matchingFrames(search: BlockSearch, stacks: CallStacks): Uint8Array {
   const wanted = search.terms.filter((term) => term.wanted && term.place !== "module");
-  const bits = frameBits(wanted, stacks);
-  return Uint8Array.from(bits, (mask) => (mask === 0 ? 0 : 1));
-}
-
-/** By frame: bit i where term i is found in it. */
-function frameBits(terms: readonly Term[], stacks: CallStacks): Uint32Array {
-  // Texts repeat in many frames: each is looked at once.
-  const byText = stacks.strings.map((text) => {
-    const lower = text.toLowerCase();
-    return terms.reduce(
-      (mask, term, i) => (lower.includes(term.text) ? mask | (1 << i) : mask),
-      0,
-    );
-  });
-  const inName = terms.reduce(
-    (mask, { place }, i) =>
-      place === "any" || place === "frame" ? mask | (1 << i) : mask,
-    0,
-  );
-  const inFile = terms.reduce(
-    (mask, { place }, i) =>
-      place === "any" || place === "file" ? mask | (1 << i) : mask,
-    0,
-  );
-  const bits = new Uint32Array(stacks.numFrames);
-  for (let frame = 0; frame < bits.length; frame += 1) {
-    const [name, file] = stacks.textsOf(frame);
-    bits[frame] = ((byText[name] ?? 0) & inName) | ((byText[file] ?? 0) & inFile);
-  }
-  return bits;
+  return Uint8Array.from(frameBits(wanted, stacks), (bits) => Number(bits !== 0));
 }
 
 /** By stack, and one more at the end for blocks without one: 1 where the words fit. */
 export function matchingStacks(search: BlockSearch, stacks: CallStacks): Uint8Array {
   const { terms } = search;
-  const bits = frameBits(terms, stacks);
-  const moduleBits = new Map<number, number>();
-  const inModule = terms.reduce(
-    (mask, { place }, i) =>
-      place === "any" || place === "module" ? mask | (1 << i) : mask,
-    0,
-  );
-  const wanted = terms.reduce(
-    (mask, term, i) => (term.wanted ? mask | (1 << i) : mask),
-    0,
-  );
+  const inFrame = frameBits(terms, stacks);
+  const inModule = bitsOfTexts(terms, "module", stacks);
+  const wanted = terms.reduce((bits, term, i) => bits | (Number(term.wanted) << i), 0);
   const matches = new Uint8Array(stacks.numStacks + 1);
   for (let stack = 0; stack < stacks.numStacks; stack += 1) {
-    let found = 0;
-    for (const frame of stacks.of(stack)) found |= bits[frame] ?? 0;
-    const text = stacks.moduleText(stack);
-    let own = moduleBits.get(text);
-    if (own === undefined) {
-      const lower = (stacks.strings[text] ?? "").toLowerCase();
-      own = terms.reduce(
-        (mask, term, i) => (lower.includes(term.text) ? mask | (1 << i) : mask),
-        0,
-      );
-      moduleBits.set(text, own);
-    }
-    found |= own & inModule;
-    matches[stack] = found === wanted ? 1 : 0;
+    let found = inModule(stacks.moduleText(stack));
+    for (const frame of stacks.of(stack)) found |= inFrame[frame] ?? 0;
+    matches[stack] = Number(found === wanted);
   }
-  matches[stacks.numStacks] = wanted === 0 ? 1 : 0;
+  matches[stacks.numStacks] = Number(wanted === 0);
   return matches;
+}
+
+/** By frame: bit i where term i is found in it. */
+function frameBits(terms: readonly Term[], stacks: CallStacks): Uint32Array {
+  const inName = bitsOfTexts(terms, "frame", stacks);
+  const inFile = bitsOfTexts(terms, "file", stacks);
+  return Uint32Array.from({ length: stacks.numFrames }, (_, frame) => {
+    const [name, file] = stacks.textsOf(frame);
+    return inName(name) | inFile(file);
+  });
+}
+
+/** By text: bit i where term i is found in it. Texts repeat: each is looked at once. */
+function bitsOfTexts(
+  terms: readonly Term[],
+  place: Place,
+  stacks: CallStacks,
+): (text: number) => number {
+  const known = new Map<number, number>();
+  return (text) => {
+    let bits = known.get(text);
+    if (bits === undefined) {
+      const lower = (stacks.strings[text] ?? "").toLowerCase();
+      const isIn = (term: Term): boolean =>
+        (term.place === "any" || term.place === place) && lower.includes(term.text);
+      bits = terms.reduce((sum, term, i) => sum | (Number(isIn(term)) << i), 0);
+      known.set(text, bits);
+    }
+    return bits;
+  };
 }
 
 /** Whether a stack matches; `stack` below 0 has none. */

@@ -3,6 +3,7 @@
 import type { Unit, XKind } from "../../api/types.gen";
 import { byteScale, formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatClock, formatInstant, formatSeconds } from "../../base/durations";
+import { isBytes, UNIT_WORDS } from "../words/quantity";
 import { byteTicks, decimalTicks, logTicks, timeTicks, wholeTicks } from "./ticks";
 
 export interface Tick {
@@ -34,22 +35,6 @@ function plain(value: number, step: number): string {
   return text.replace(/^-/, "−");
 }
 
-const SUFFIX: Readonly<Record<Unit, string>> = {
-  bytes: "",
-  bytes_per_step: "/step",
-  bytes_per_second: "/s",
-  count: "",
-  per_second: "/s",
-  percent: " %",
-  seconds: "",
-  celsius: " °C",
-  watts: " W",
-};
-
-function isBytes(unit: Unit): boolean {
-  return unit === "bytes" || unit === "bytes_per_step" || unit === "bytes_per_second";
-}
-
 function valueTickText(
   value: number,
   step: number,
@@ -60,7 +45,7 @@ function valueTickText(
   if (isBytes(unit)) {
     if (value === 0) return "0";
     const { divisor, name } = byteScale(largest, byteUnit);
-    return `${plain(value / divisor, step / divisor)} ${name}${SUFFIX[unit]}`;
+    return `${plain(value / divisor, step / divisor)} ${name}${UNIT_WORDS[unit][0]}`;
   }
   if (unit === "seconds") {
     if (value === 0) return "0";
@@ -68,7 +53,7 @@ function valueTickText(
     if (largest < 1) return `${plain(value * 1e3, step * 1e3)} ms`;
     return largest < 120 ? `${plain(value, step)} s` : formatSeconds(value);
   }
-  return `${plain(value, step)}${SUFFIX[unit]}`;
+  return `${plain(value, step)}${UNIT_WORDS[unit][0]}`;
 }
 
 /** Below this ratio of its ends a logarithmic axis has too few powers to mark. */

@@ -33,16 +33,18 @@ export function visibleRange(
   return [first, Math.min(x.length, end + 1)];
 }
 
+const ORIGIN: readonly [number, number] = [0, 0];
+
 /** Collects points into runs, keeping four points of each pixel column. */
 class RunBuilder {
   readonly runs: Float64Array[] = [];
   #points: number[] = [];
   #column = NaN;
   /** x, y of the pixel column's first, lowest, highest and last point. */
-  #first: [number, number] = [0, 0];
-  #low: [number, number] = [0, 0];
-  #high: [number, number] = [0, 0];
-  #last: [number, number] = [0, 0];
+  #first = ORIGIN;
+  #low = ORIGIN;
+  #high = ORIGIN;
+  #last = ORIGIN;
 
   add(x: number, y: number): void {
     const column = Math.floor(x);
@@ -68,12 +70,8 @@ class RunBuilder {
     if (Number.isNaN(this.#column)) return;
     const inner =
       this.#low[0] <= this.#high[0] ? [this.#low, this.#high] : [this.#high, this.#low];
-    let previous: [number, number] | null = null;
-    for (const point of [this.#first, ...inner, this.#last]) {
-      if (point === previous) continue;
-      this.#points.push(point[0], point[1]);
-      previous = point;
-    }
+    const unique = new Set([this.#first, ...inner, this.#last]);
+    for (const point of unique) this.#points.push(...point);
   }
 }
 

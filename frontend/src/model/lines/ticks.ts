@@ -56,21 +56,19 @@ export interface Ticks {
   readonly values: readonly number[];
 }
 
-export function byteTicks(low: number, high: number, most: number): Ticks {
-  const step = byteStep(low, high, most);
-  return { step, values: multiples(low, high, step) };
-}
+type StepOf = (low: number, high: number, most: number) => number;
 
-export function decimalTicks(low: number, high: number, most: number): Ticks {
-  const step = decimalStep(low, high, most);
-  return { step, values: multiples(low, high, step) };
-}
+const ticksOf =
+  (stepOf: StepOf): ((low: number, high: number, most: number) => Ticks) =>
+  (low, high, most) => {
+    const step = stepOf(low, high, most);
+    return { step, values: multiples(low, high, step) };
+  };
 
+export const byteTicks = ticksOf(byteStep);
+export const decimalTicks = ticksOf(decimalStep);
 /** Whole numbers only: there is no step 2.5. */
-export function wholeTicks(low: number, high: number, most: number): Ticks {
-  const step = Math.max(1, decimalStep(low, high, most));
-  return { step, values: multiples(low, high, step) };
-}
+export const wholeTicks = ticksOf((...range) => Math.max(1, decimalStep(...range)));
 
 /**
  * Ticks of a time axis in milliseconds. `offsetMs` is the local clock's distance from

@@ -10,6 +10,23 @@ import {
 } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 
+/** What stands behind a number: in short, and at length. */
+export const UNIT_WORDS: Readonly<Record<Unit, readonly [string, string]>> = {
+  bytes: ["", ""],
+  bytes_per_step: ["/step", " per step"],
+  bytes_per_second: ["/s", " per second"],
+  seconds: ["", " s"],
+  count: ["", ""],
+  per_second: ["/s", " per second"],
+  percent: [" %", " %"],
+  celsius: [" °C", " °C"],
+  watts: [" W", " W"],
+};
+
+export function isBytes(unit: Unit): boolean {
+  return unit.startsWith("bytes");
+}
+
 /** `73.2 GiB`, `412 ms`, `97.1 %`; a missing value reads as an en dash. */
 export function formatQuantity(
   value: number | null,
@@ -17,50 +34,17 @@ export function formatQuantity(
   byteUnit: ByteUnit = "auto",
 ): string {
   if (value === null || !Number.isFinite(value)) return "–";
-  switch (unit) {
-    case "bytes":
-      return formatBytes(value, byteUnit);
-    case "bytes_per_step":
-      return `${formatBytes(value, byteUnit)}/step`;
-    case "bytes_per_second":
-      return `${formatBytes(value, byteUnit)}/s`;
-    case "seconds":
-      return formatSeconds(value);
-    case "count":
-      return Number.isInteger(value) ? formatInteger(value) : threeDigits(value);
-    case "per_second":
-      return `${threeDigits(value)}/s`;
-    case "percent":
-      return `${threeDigits(value)} %`;
-    case "celsius":
-      return `${threeDigits(value)} °C`;
-    case "watts":
-      return `${threeDigits(value)} W`;
-  }
+  if (unit === "seconds") return formatSeconds(value);
+  if (unit === "count" && Number.isInteger(value)) return formatInteger(value);
+  const number = isBytes(unit) ? formatBytes(value, byteUnit) : threeDigits(value);
+  return number + UNIT_WORDS[unit][0];
 }
 
 /** Every digit that was recorded, for tooltips. */
 export function formatExact(value: number | null, unit: Unit): string {
   if (value === null || !Number.isFinite(value)) return "not recorded";
-  const digits = value.toLocaleString("en-US", { maximumFractionDigits: 9 });
-  switch (unit) {
-    case "bytes":
-      return formatBytesExact(value);
-    case "bytes_per_step":
-      return `${formatBytesExact(value)} per step`;
-    case "bytes_per_second":
-      return `${formatBytesExact(value)} per second`;
-    case "seconds":
-      return `${digits} s`;
-    case "count":
-      return digits;
-    case "per_second":
-      return `${digits} per second`;
-    case "percent":
-      return `${digits} %`;
-    case "celsius":
-      return `${digits} °C`;
-    case "watts":
-      return `${digits} W`;
-  }
+  const number = isBytes(unit)
+    ? formatBytesExact(value)
+    : value.toLocaleString("en-US", { maximumFractionDigits: 9 });
+  return number + UNIT_WORDS[unit][1];
 }

@@ -2,7 +2,10 @@
 
 import type { RankStrip } from "../../api/types.gen";
 
-export type RankReason = "oom" | "lost" | "highest" | "outlier";
+/** Most serious first. */
+const REASONS = ["oom", "outlier", "highest", "lost"] as const;
+
+export type RankReason = (typeof REASONS)[number];
 
 export interface RankNote {
   readonly rank: number;
@@ -10,51 +13,26 @@ export interface RankNote {
   readonly reasons: readonly RankReason[];
 }
 
-const ORDER: readonly RankReason[] = ["oom", "outlier", "highest", "lost"];
-
 /** When half the job dies, its first few ranks tell as much as all of them. */
 const MOST_PER_REASON = 4;
 
 /** At most `limit` ranks, the most serious first, each once. */
 export function rankNotes(strip: RankStrip, limit: number): readonly RankNote[] {
-  const reasons = new Map<number, Set<RankReason>>();
-  const counts = new Map<RankReason, number>();
-  const add = (rank: number, reason: RankReason): void => {
-    const count = counts.get(reason) ?? 0;
-    if (count >= MOST_PER_REASON) return;
-    counts.set(reason, count + 1);
-    const known = reasons.get(rank);
-    if (known === undefined) reasons.set(rank, new Set([reason]));
-    else known.add(reason);
+  const all = [...strip.rank];
+  const peak = strip.peakBytes.reduce((a, b) => (b > a ? b : a), -Infinity);
+  const highest = all[strip.peakBytes.indexOf(peak)];
+  const found: Readonly<Record<RankReason, readonly number[]>> = {
+    oom: all.filter((_, i) => (strip.numOoms[i] ?? 0) > 0),
+    outlier: strip.outliers,
+    highest: highest === undefined ? [] : [highest],
+    lost: all.filter((_, i) => strip.lost[i] === 1),
   };
-  strip.rank.forEach((rank, i) => {
-    if ((strip.numOoms[i] ?? 0) > 0) add(rank, "oom");
-    if (strip.lost[i] === 1) add(rank, "lost");
-  });
-  for (const rank of strip.outliers) add(rank, "outlier");
-  const highest = highestRank(strip);
-  if (highest !== null) add(highest, "highest");
-  const seriousness = (note: RankNote): number =>
-    Math.min(...note.reasons.map((reason) => ORDER.indexOf(reason)));
-  return [...reasons]
-    .map(([rank, found]) => ({
-      rank,
-      reasons: ORDER.filter((reason) => found.has(reason)),
-    }))
-    .sort((a, b) => seriousness(a) - seriousness(b) || a.rank - b.rank)
-    .slice(0, limit);
-}
-
-/** The rank with the highest peak; null where none was recorded. */
-export function highestRank(strip: RankStrip): number | null {
-  let best: number | null = null;
-  let bestBytes = Number.NEGATIVE_INFINITY;
-  strip.peakBytes.forEach((bytes, i) => {
-    const rank = strip.rank[i];
-    if (rank !== undefined && bytes > bestBytes) {
-      best = rank;
-      bestBytes = bytes;
+  const notes = new Map<number, RankReason[]>();
+  for (const reason of REASONS) {
+    const few = found[reason].slice(0, MOST_PER_REASON);
+    for (const rank of few.sort((a, b) => a - b)) {
+      notes.set(rank, [...(notes.get(rank) ?? []), reason]);
     }
-  });
-  return best;
+  }
+  return [...notes].map(([rank, reasons]) => ({ rank, reasons })).slice(0, limit);
 }
