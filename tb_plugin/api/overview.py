@@ -153,6 +153,17 @@ class Prediction(Struct, frozen=True):
     rows: tuple[LedgerRow, ...]
 
 
+class EmptyTab(Struct, frozen=True):
+    """A tab of the page that this run has no data for."""
+
+    tab: str
+    """Its word in the address."""
+    missing: str
+    """What is not there: the title of the empty page."""
+    how: str
+    """One sentence: how to get it."""
+
+
 class OverviewResponse(Struct, frozen=True):
     """Route `/overview` (run, rank)."""
 
@@ -171,5 +182,7 @@ class OverviewResponse(Struct, frozen=True):
     facts: tuple[RunFact, ...]
     planted: tuple[str, ...]
     """Simulated runs say which faults were planted; empty for real runs."""
+    empty: tuple[EmptyTab, ...]
+    """Tabs without data; none of which that is not certain."""
     prediction: Prediction | None
     """Of a run on a virtual GPU; None: of a real one, or nothing was predicted."""

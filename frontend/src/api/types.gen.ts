@@ -1378,6 +1378,13 @@ export interface Prediction {
   readonly rows: readonly LedgerRow[];
 }
 
+/** A tab of the page that this run has no data for. */
+export interface EmptyTab {
+  readonly tab: string;
+  readonly missing: string;
+  readonly how: string;
+}
+
 /** Route `/overview` (run, rank). */
 export interface OverviewResponse {
   readonly run: RunSummary;
@@ -1391,6 +1398,7 @@ export interface OverviewResponse {
   readonly problems: readonly Problem[];
   readonly facts: readonly RunFact[];
   readonly planted: readonly string[];
+  readonly empty: readonly EmptyTab[];
   readonly prediction: Prediction | null;
 }
 

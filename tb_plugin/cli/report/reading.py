@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tb_plugin.cache import Cache
 from tb_plugin.cli.opening import no_deadline, read_whole
@@ -133,7 +134,8 @@ class Reader:
         def view(query: Q) -> View[Q]:
             return View(series, run, summary, query, no_deadline())
 
-        first = overview(view(ranks), self._facts)
+        first = overview(view(ranks), self._facts, self._functions, num_runs=1)
+        first = replace(first, empty=())  # tabs are the page's
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
         snapshots = tuple(self._snapshots(run, rank))

@@ -15,9 +15,11 @@ from tb_plugin.api.overview import (
     RunFact,
 )
 from tb_plugin.api.overview import Prediction as ApiPrediction
+from tb_plugin.formats.recording.functions import FunctionsReader
 from tb_plugin.index.catalogue import said_instead
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.of_run import View, of_run
+from tb_plugin.pages.overview.empty_tabs import empty_tabs
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.overview.headlines import Headlines
 from tb_plugin.pages.overview.rank_numbers import RankNumbers, strip_of, strip_response
@@ -41,10 +43,17 @@ _MAX_VALUES: Final = 4
 @of_run(
     "overview",
     RanksQuery,
-    reads=lambda state: (state.facts,),
+    reads=lambda state: (
+        state.facts,
+        state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),
+        len(state.store.runs()),
+    ),
     prefetches="facts",
+    version=lambda state: len(state.store.runs()),
 )
-def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
+def overview(
+    view: View[RanksQuery], facts: FactsReader, calls: FunctionsReader, num_runs: int
+) -> OverviewResponse:
     """Answer `/overview`."""
     reader, run, query = view.series, view.run, view.query
     ranks = chosen_ranks(run, query)
@@ -89,6 +98,7 @@ def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
         ),
         facts=tuple(_facts(run, headers, query.rank)),
         planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
+        empty=empty_tabs(run, calls, num_runs, view.budget),
         prediction=prediction_response(predictions),
     )
 

@@ -461,3 +461,19 @@ def test_nothing_is_decoded_of_large_runs_for_the_list_of_runs(run, tmp_path):
         assert standings(page) == [("exp", None, None)]
     page.of_run("/overview", "exp")  # what was read for a page is known then
     assert standings(page) == [("exp", "fine", 10 * GIB)]
+
+
+def empty_tabs(found) -> set[str]:
+    return {one["tab"] for one in found["empty"]}
+
+
+def test_tabs_without_data_say_how_to_get_it(run, tmp_path):
+    rank = device_rank(run, 0)
+    rank.close()
+    found = overview(tmp_path)
+    traced = {"operators", "kernels", "distributed"}
+    without = {"blocks", "segments", "modules", "calls", "compare", *traced}
+    assert empty_tabs(found) == without
+    (calls,) = (one for one in found["empty"] if one["tab"] == "calls")
+    assert calls["missing"] == "No profiled calls in this run"
+    assert "@collector.profiled" in calls["how"]

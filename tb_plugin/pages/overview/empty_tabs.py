@@ -1,0 +1,97 @@
+"""Which of the page's tabs a run has no data for, and how to get them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.api.overview import EmptyTab
+from tb_plugin.formats.recording.captures import TRACE, captures_of
+
+if TYPE_CHECKING:
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.functions import FunctionsReader
+    from tb_plugin.index.run import Run
+
+_HISTORY: Final = (
+    "No allocator history",
+    (
+        "Pass history=True to collector.record, call rec.snapshot(name), or put a pickle of"
+        " torch.cuda.memory._dump_snapshot into the log directory."
+    ),
+)
+_TRACE: Final = (
+    "No profiler trace",
+    (
+        "Pass torch_profiler=True to collector.record, or put a *.pt.trace.json file of"
+        " torch.profiler into the log directory."
+    ),
+)
+_WORDS: Final = {
+    "timeline": (
+        "No measurements",
+        "Record the training with collector.record: it measures memory at each step.",
+    ),
+    "blocks": _HISTORY,
+    "segments": _HISTORY,
+    "modules": (
+        "No module memory",
+        "Pass modules=True, model and optimizer to collector.record.",
+    ),
+    "calls": (
+        "No profiled calls",
+        (
+            "Decorate a function with @collector.profiled, or open"
+            ' rec.span("eval", memory=True) around it.'
+        ),
+    ),
+    "steps": ("No steps", "Call rec.step() at the end of each training step."),
+    "trace": _TRACE,
+    "operators": _TRACE,
+    "kernels": _TRACE,
+    "distributed": _TRACE,
+    "compare": (
+        "Nothing to compare with",
+        (
+            "Record a second run into this log directory: MemBoard compares it with the one"
+            " before."
+        ),
+    ),
+}
+
+
+def empty_tabs(
+    run: Run, calls: FunctionsReader, num_runs: int, budget: Budget
+) -> tuple[EmptyTab, ...]:
+    """The tabs that stay empty; none while that is not certain. Hold the run's lock."""
+    if run.unfinished or run.is_live():
+        return ()
+    kinds = {
+        entry.kind for file in run.files.values() for entry in captures_of(file, budget)
+    }
+    has_series = bool(run.catalogue.series)
+    has_history = bool(run.histories.all(run, budget))
+    has_trace = bool(run.traces.files) or TRACE in kinds
+    is_imported = run.imported is not None
+    full = {
+        "timeline": has_series,
+        "blocks": has_history,
+        "segments": has_history,
+        "modules": "modules" in kinds or has_trace or is_imported,
+        "calls": bool(calls.collected(run, budget)) or is_imported,
+        "steps": any(
+            one.key.startswith(f"{STEP_TABLE}/") for one in run.catalogue.series
+        ),
+        "trace": has_series or has_trace,
+        "operators": has_trace,
+        "kernels": has_trace,
+        "distributed": has_trace,
+        "compare": num_runs > 1 or len(run.ranks) > 1 or has_history,
+    }
+    if budget.exhausted:
+        return ()
+    return tuple(
+        EmptyTab(tab, f"{_WORDS[tab][0]} in this run", _WORDS[tab][1])
+        for tab, is_full in full.items()
+        if not is_full
+    )
