@@ -3,7 +3,6 @@
  * `base/editor_host.ts` the only file that touches `parent`.
  */
 
-import { isTyping } from "./chrome/use_keyboard";
 import { readHash, samePlace, START, writeHash, type Place } from "./location";
 import type { Theme } from "../base/tokens";
 
@@ -78,6 +77,14 @@ export function findHostPage(): HostPage {
     theme: () => hostTheme(outer, embedded),
     onTheme: (callback) => watchTheme(outer, embedded, callback),
   };
+}
+
+/** Whether keys belong to an element; it may be of TensorBoard's document. */
+export function isTyping(target: EventTarget | null): boolean {
+  // Another document's elements are no instances of this one's classes.
+  if (target === null || !("tagName" in target)) return false;
+  const editable = "isContentEditable" in target && target.isContentEditable === true;
+  return editable || /^(INPUT|SELECT|TEXTAREA)$/.test(String(target.tagName));
 }
 
 const DARK_QUERY = "(prefers-color-scheme: dark)";

@@ -4,11 +4,11 @@ import { render } from "preact";
 import { Client } from "../api/client";
 import { App } from "./app";
 import { findHostPage } from "./host_page";
-import { findTab } from "./pages";
+import { aheadOf, findTab } from "./pages";
 import "../base/fonts.css";
 import "../base/tokens.css";
-import "./app.css";
 import "./controls.css";
+import "./app.css";
 
 const root = document.getElementById("memboard");
 if (root !== null) {
@@ -18,7 +18,7 @@ if (root !== null) {
   const tab = findTab(place.view);
   // Code and answers that the first picture needs come together, not one by one.
   client.ahead("runs", {});
-  for (const [route, query] of tab.ahead?.(place) ?? []) client.ahead(route, query);
+  for (const [route, query] of aheadOf(tab, place)) client.ahead(route, query);
   tab.load().catch(() => {
     // It is fetched again, and its failure told, when the page is shown.
   });

@@ -5,122 +5,90 @@
 
 import type { ComponentType } from "preact";
 import type { Query, Route } from "../api/client";
+import type { EmptyTab } from "../api/types.gen";
+import { sentenceCase } from "../model/words/column_label";
 import type { ViewProps } from "../pages/shared/view_props";
 import type { Place } from "./location";
 
-/** In the rail's order; the keys 1 to 5 follow it. */
-export const PAGES = ["Overview", "Timeline", "Memory", "Time", "Compare"] as const;
+type Load = () => Promise<ComponentType<ViewProps>>;
 
-export type PageName = (typeof PAGES)[number];
+/** In the rail's order, which the keys 1 to 5 follow: each page's tabs, by their URL word. */
+const LOADS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  Overview: {
+    overview: async () => (await import("../pages/overview/overview")).OverviewView,
+  },
+  Timeline: {
+    timeline: async () => (await import("../pages/timeline/timeline")).TimelineView,
+  },
+  Memory: {
+    blocks: async () => (await import("../pages/memory/blocks/blocks")).BlocksView,
+    segments: async () =>
+      (await import("../pages/memory/segments/segments")).SegmentsView,
+    modules: async () => (await import("../pages/memory/modules/modules")).ModulesView,
+    calls: async () => (await import("../pages/memory/calls/calls")).CallsView,
+  },
+  Time: {
+    steps: async () => (await import("../pages/time/steps/steps")).StepsView,
+    trace: async () => (await import("../pages/time/trace/trace")).TraceView,
+    operators: async () =>
+      (await import("../pages/time/operators/operators")).OperatorsView,
+    kernels: async () => (await import("../pages/time/kernels/kernels")).KernelsView,
+    distributed: async () =>
+      (await import("../pages/time/distributed/distributed")).DistributedView,
+  },
+  Compare: {
+    compare: async () => (await import("../pages/compare/compare")).CompareView,
+  },
+};
 
 export interface Tab {
   /** The word in the URL, of the route, and of the folder below `pages`. */
   readonly name: string;
   readonly title: string;
-  readonly page: PageName;
-  readonly load: () => Promise<ComponentType<ViewProps>>;
-  /** What its first picture is made of, where the address says enough. */
-  readonly ahead?: (place: Place) => readonly (readonly [Route, Query])[];
+  readonly page: string;
+  readonly load: Load;
 }
 
-/** A history is opened while the page is still loading. */
-function ofHistory({ run, rank, params }: Place): readonly (readonly [Route, Query])[] {
+export const PAGES = Object.keys(LOADS);
+
+export const TABS: readonly Tab[] = Object.entries(LOADS).flatMap(([page, tabs]) =>
+  Object.entries(tabs).map(([name, load]) => ({
+    ...{ name, title: sentenceCase(name), page, load },
+  })),
+);
+
+export function findTab(name: string): Tab {
+  const found = TABS.find((tab) => tab.name === name) ?? TABS[0];
+  if (found === undefined) throw new Error("There is no page.");
+  return found;
+}
+
+export function tabsOf(page: string): readonly Tab[] {
+  return TABS.filter((tab) => tab.page === page);
+}
+
+/**
+ * A page opens on its first tab with data; chosen again, on the tab after the one shown.
+ * Tabs without data are passed over where any other has some.
+ */
+export function nextTab(page: string, shown: Tab, empty: readonly EmptyTab[]): Tab {
+  const tabs = tabsOf(page);
+  const after = tabs.indexOf(shown) + 1;
+  const order = [...tabs.slice(after), ...tabs.slice(0, after)];
+  const full = order.find((tab) => !empty.some((one) => one.tab === tab.name));
+  return full ?? order[0] ?? shown;
+}
+
+/** What a tab's first picture is made of, where the address says enough. */
+export function aheadOf(
+  tab: Tab,
+  { run, rank, params }: Place,
+): readonly (readonly [Route, Query])[] {
   const history = params.get("history") ?? "";
-  if (run === "" || history === "") return [];
+  const isKnown = run !== "" && history !== "";
+  if (!isKnown || !["blocks", "segments"].includes(tab.name)) return [];
   return [
     ["histories", { run, rank }],
     ["history", { run, history }],
   ];
-}
-
-export const TABS: readonly [Tab, ...Tab[]] = [
-  {
-    name: "overview",
-    title: "Overview",
-    page: "Overview",
-    load: async () => (await import("../pages/overview/overview")).OverviewView,
-  },
-  {
-    name: "timeline",
-    title: "Timeline",
-    page: "Timeline",
-    load: async () => (await import("../pages/timeline/timeline")).TimelineView,
-  },
-  {
-    name: "blocks",
-    title: "Blocks",
-    page: "Memory",
-    load: async () => (await import("../pages/memory/blocks/blocks")).BlocksView,
-    ahead: ofHistory,
-  },
-  {
-    name: "segments",
-    title: "Segments",
-    page: "Memory",
-    load: async () => (await import("../pages/memory/segments/segments")).SegmentsView,
-    ahead: ofHistory,
-  },
-  {
-    name: "modules",
-    title: "Modules",
-    page: "Memory",
-    load: async () => (await import("../pages/memory/modules/modules")).ModulesView,
-  },
-  {
-    name: "calls",
-    title: "Calls",
-    page: "Memory",
-    load: async () => (await import("../pages/memory/calls/calls")).CallsView,
-  },
-  {
-    name: "steps",
-    title: "Steps",
-    page: "Time",
-    load: async () => (await import("../pages/time/steps/steps")).StepsView,
-  },
-  {
-    name: "trace",
-    title: "Trace",
-    page: "Time",
-    load: async () => (await import("../pages/time/trace/trace")).TraceView,
-  },
-  {
-    name: "operators",
-    title: "Operators",
-    page: "Time",
-    load: async () => (await import("../pages/time/operators/operators")).OperatorsView,
-  },
-  {
-    name: "kernels",
-    title: "Kernels",
-    page: "Time",
-    load: async () => (await import("../pages/time/kernels/kernels")).KernelsView,
-  },
-  {
-    name: "distributed",
-    title: "Distributed",
-    page: "Time",
-    load: async () =>
-      (await import("../pages/time/distributed/distributed")).DistributedView,
-  },
-  {
-    name: "compare",
-    title: "Compare",
-    page: "Compare",
-    load: async () => (await import("../pages/compare/compare")).CompareView,
-  },
-];
-
-export function findTab(name: string): Tab {
-  return TABS.find((tab) => tab.name === name) ?? TABS[0];
-}
-
-export function tabsOf(page: PageName): readonly Tab[] {
-  return TABS.filter((tab) => tab.page === page);
-}
-
-/** A page opens on its first tab; chosen again, on the tab after the one shown. */
-export function nextTab(page: PageName, shown: Tab): Tab {
-  const tabs = tabsOf(page);
-  return tabs[(tabs.indexOf(shown) + 1) % tabs.length] ?? TABS[0];
 }

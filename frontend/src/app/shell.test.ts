@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../api/types.gen";
-import type { Command } from "../base/commands";
 import { matchCommands } from "./chrome/overlays";
 import { findTab, nextTab, PAGES, TABS } from "./pages";
 import { readDraft } from "./chrome/rank_chooser";
-import { findRun, missingRank, neighbourRanks, shellCommands } from "./shell_state";
+import { findRun, neighbourRanks, shellCommands } from "./shell";
 
 function run(id: string, lastMs: number): RunSummary {
   return {
@@ -56,12 +55,6 @@ describe("neighbourRanks", () => {
     expect(neighbourRanks(known, 7)).toEqual({ before: 5, after: 9 });
     expect(neighbourRanks(null, 5)).toEqual({ before: null, after: null });
   });
-
-  it("says which rank is missing only once the ranks are known", () => {
-    expect(missingRank(known, 7)).toBe(7);
-    expect(missingRank(known, 5)).toBeNull();
-    expect(missingRank(null, 7)).toBeNull();
-  });
 });
 
 describe("readDraft", () => {
@@ -92,21 +85,7 @@ describe("readDraft", () => {
 });
 
 describe("commands", () => {
-  const nothing = (): void => undefined;
-  const actions = {
-    search: nothing,
-    allRanks: nothing,
-    before: nothing,
-    after: nothing,
-    help: nothing,
-    palette: nothing,
-    clear: nothing,
-    copyLink: nothing,
-    exportMenu: nothing,
-    openFiles: nothing,
-    nextTheme: nothing,
-  };
-  const commands: readonly Command[] = shellCommands(actions);
+  const commands = shellCommands({} as Parameters<typeof shellCommands>[0]);
 
   it("share no key and no id, with the pages' digits too", () => {
     const keys = [...commands.flatMap((one) => one.key ?? []), "1", "2", "3", "4", "5"];
@@ -119,9 +98,17 @@ describe("commands", () => {
   it("go through the tabs of a page by its key", () => {
     const seen = ["overview"];
     for (let i = 0; i < 5; i += 1)
-      seen.push(nextTab("Memory", findTab(seen.at(-1) ?? "")).name);
+      seen.push(nextTab("Memory", findTab(seen.at(-1) ?? ""), []).name);
     expect(seen.slice(1)).toEqual(["blocks", "segments", "modules", "calls", "blocks"]);
-    expect(nextTab("Compare", findTab("compare")).name).toBe("compare");
+    expect(nextTab("Compare", findTab("compare"), []).name).toBe("compare");
+  });
+
+  it("pass over tabs without data, where any other has some", () => {
+    const empty = ["blocks", "segments"].map((tab) => ({ tab, missing: "", how: "" }));
+    expect(nextTab("Memory", findTab("overview"), empty).name).toBe("modules");
+    expect(nextTab("Memory", findTab("calls"), empty).name).toBe("modules");
+    const all = TABS.map(({ name }) => ({ tab: name, missing: "", how: "" }));
+    expect(nextTab("Memory", findTab("overview"), all).name).toBe("blocks");
   });
 
   it("are found by words in any order and case", () => {

@@ -7,9 +7,7 @@ import { Failure, Skeleton } from "../widgets/state/state";
 import { TABS, type Tab } from "./pages";
 
 type Loaded =
-  | { readonly kind: "loading" }
-  | { readonly kind: "failed"; readonly what: string }
-  | { readonly kind: "ready"; readonly View: ComponentType<ViewProps> };
+  { readonly View: ComponentType<ViewProps> } | { readonly failed: string } | null;
 
 /** The other pages' code is fetched when this one has had its data. */
 const OTHERS_DELAY_MS = 4_000;
@@ -23,41 +21,34 @@ function loadOthers(): void {
   }
 }
 
-export function ViewFrame({
-  tab,
-  view,
-}: {
-  readonly tab: Tab;
-  readonly view: ViewProps;
-}) {
-  const [loaded, setLoaded] = useState<Loaded>({ kind: "loading" });
+export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }) {
+  const { tab, view } = props;
+  const [loaded, setLoaded] = useState<Loaded>(null);
   useEffect(() => {
+    let timer = 0;
     let wanted = true;
+    const show = (next: Loaded): void => {
+      if (wanted) setLoaded(next);
+    };
     tab.load().then(
       (View) => {
-        if (wanted) setLoaded({ kind: "ready", View });
+        show({ View });
+        timer = window.setTimeout(loadOthers, OTHERS_DELAY_MS);
       },
-      (error: unknown) => {
-        if (wanted) setLoaded({ kind: "failed", what: messageOf(error) });
-      },
+      (error: unknown) => show({ failed: messageOf(error) }),
     );
     return () => {
       wanted = false;
+      window.clearTimeout(timer);
     };
   }, [tab]);
-  const ready = loaded.kind === "ready";
-  useEffect(() => {
-    if (!ready) return undefined;
-    const timer = window.setTimeout(loadOthers, OTHERS_DELAY_MS);
-    return () => window.clearTimeout(timer);
-  }, [ready]);
-  if (loaded.kind === "loading") return <Skeleton heightPx={320} />;
-  if (loaded.kind === "failed") {
+  if (loaded === null) return <Skeleton heightPx={320} />;
+  if ("failed" in loaded) {
     return (
       <Failure
         failure={{
           what: "This page’s code could not be loaded.",
-          where: loaded.what,
+          where: loaded.failed,
           remedy:
             "TensorBoard was stopped or updated meanwhile: start it again, then reload.",
         }}
@@ -88,13 +79,13 @@ class Border extends Component<
   }
 
   override render() {
-    return this.state.what === null ? (
-      this.props.children
-    ) : (
+    const { what } = this.state;
+    if (what === null) return this.props.children;
+    return (
       <Failure
         failure={{
           what: "This page failed while it was drawn.",
-          where: this.state.what,
+          where: what,
           remedy:
             "The other pages still work. Reload to try again; if it comes back, please report it with this text.",
         }}

@@ -1,10 +1,8 @@
 /** Shown while the logdir holds no run of ours; it goes by itself when one appears. */
 
-import { useState } from "preact/hooks";
 import type { ForeignFiles, RunsResponse } from "../../api/types.gen";
-import { copyText } from "../../base/clipboard";
 import { formatInteger } from "../../base/bytes";
-import { Icon } from "../../widgets/icon/icon";
+import { CopyIcon } from "../../widgets/icon/copy_icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 
 function snippet(logdir: string): string {
@@ -17,16 +15,11 @@ with collector.record(${place}, model=model, optimizer=optimizer) as rec:
     ...  # the loop as it is, and at the end of each step: rec.step()`;
 }
 
-/** One of them, and several. */
-const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], readonly [string, string]>> =
-  {
-    tfevents: [
-      "TensorBoard event file without MemBoard’s data",
-      "TensorBoard event files without MemBoard’s data",
-    ],
-    memprofiler: ["memory profile of another tool", "memory profiles of other tools"],
-    other: ["other file", "other files"],
-  };
+const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], string>> = {
+  tfevents: "TensorBoard event files without MemBoard’s data",
+  memprofiler: "memory profiles of other tools",
+  other: "other files",
+};
 
 export function Empty({ runs }: { readonly runs: RunsResponse }) {
   const [logdir] = runs.logdirs;
@@ -65,9 +58,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
           <ul>
             {runs.foreign.map((files) => (
               <li key={files.kind}>
-                {formatInteger(files.numFiles)}{" "}
-                {FOREIGN_WORDS[files.kind][files.numFiles === 1 ? 0 : 1]}
-                {files.numFiles === 1 ? ": " : ", such as "}
+                {FOREIGN_WORDS[files.kind]} ({formatInteger(files.numFiles)}), such as{" "}
                 <code>{files.example}</code>
               </li>
             ))}
@@ -89,22 +80,10 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
 }
 
 function Snippet({ text }: { readonly text: string }) {
-  const [copied, setCopied] = useState<boolean | null>(null);
   return (
     <div class="snippet">
       <pre tabIndex={0}>{text}</pre>
-      <button
-        type="button"
-        class="button"
-        onClick={() => {
-          void copyText(text).then(setCopied);
-        }}
-      >
-        <Icon name={copied === true ? "check" : "copy"} />
-        <span role="status">
-          {copied === null ? "Copy" : copied ? "Copied" : "Select and copy by hand"}
-        </span>
-      </button>
+      <CopyIcon label="Copy" text={text} />
     </div>
   );
 }

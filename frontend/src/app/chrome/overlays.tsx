@@ -1,6 +1,6 @@
 /** Help and the command palette: both only list what `Commands` holds. */
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Command } from "../../base/commands";
 
@@ -53,17 +53,17 @@ export function Help(props: {
       <div class="help-groups">
         {groups.map((group) => (
           <section key={group}>
-            <h3>{group}</h3>
+            <h3 class="quiet">{group}</h3>
             <dl>
               {withKey
                 .filter((command) => command.group === group)
-                .map((command) => (
-                  <div key={command.id}>
+                .map(({ id, key = "", label }) => (
+                  <Fragment key={id}>
                     <dt>
-                      <kbd>{keyLabel(command.key ?? "")}</kbd>
+                      <kbd>{keyLabel(key)}</kbd>
                     </dt>
-                    <dd>{command.label}</dd>
-                  </div>
+                    <dd>{label}</dd>
+                  </Fragment>
                 ))}
             </dl>
           </section>

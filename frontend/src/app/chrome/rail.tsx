@@ -1,31 +1,53 @@
 /** The left rail: which page, which run, which ranks. */
 
-import type { RunsResponse, RunStanding, RunSummary } from "../../api/types.gen";
-import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
+import type { RunStanding, RunSummary } from "../../api/types.gen";
+import { formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
 import { Status, type StatusLook } from "../../widgets/status/status";
-import { PAGES, type PageName } from "../pages";
-import { RankChooser, type RankChooserProps } from "./rank_chooser";
+import { PAGES, tabsOf } from "../pages";
+import type { Shell } from "../shell";
+import { RankChooser } from "./rank_chooser";
 
-export interface RailProps {
-  readonly runs: RunsResponse | null;
-  readonly run: RunSummary | null;
-  readonly page: PageName;
-  readonly byteUnit: ByteUnit;
-  readonly chooseRun: (id: string) => void;
-  readonly choosePage: (page: PageName) => void;
-  readonly ranks: RankChooserProps | null;
+interface ShellProps {
+  readonly shell: Shell;
 }
 
-export function Rail(props: RailProps) {
-  const { ranks, runs } = props;
+export function Rail({ shell }: ShellProps) {
+  const { run, runs } = shell;
   return (
     <nav class="rail" aria-label="Pages, runs and ranks">
-      <PageList {...props} />
-      <RunList {...props} />
-      {ranks !== null && <RankChooser {...ranks} />}
-      <p class="rail-foot quiet">MemBoard {runs?.pluginVersion ?? ""}</p>
+      <PageList shell={shell} />
+      <RunList shell={shell} />
+      {run !== null && run.numRanks > 0 && <RankChooser shell={shell} run={run} />}
+      <p class="rail-foot quiet">MemBoard {runs.data?.pluginVersion ?? ""}</p>
     </nav>
+  );
+}
+
+function PageList({ shell }: ShellProps) {
+  return (
+    <ul class="pages">
+      {PAGES.map((page, i) => {
+        const absent = tabsOf(page).map((tab) =>
+          shell.empty.find((one) => one.tab === tab.name),
+        );
+        const isEmpty = absent.every((one) => one !== undefined);
+        return (
+          <li key={page}>
+            <button
+              type="button"
+              class={isEmpty ? "page-link is-empty" : "page-link"}
+              title={isEmpty ? absent[0]?.how : undefined}
+              aria-current={page === shell.tab.page ? "page" : undefined}
+              onClick={() => shell.choosePage(page)}
+            >
+              {page}
+              <kbd>{i + 1}</kbd>
+            </button>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -38,35 +60,34 @@ const STATUS_LOOKS: Readonly<Record<NonNullable<RunStanding["status"]>, StatusLo
 };
 
 /** All runs, the one that needs a look most first; each is one click away. */
-function RunList({ runs, run, byteUnit, chooseRun }: RailProps) {
-  const byId = new Map(runs?.runs.map((one) => [one.id, one]));
+function RunList({ shell }: ShellProps) {
+  const { run, place } = shell;
+  const data = shell.runs.data;
+  const byId = new Map(data?.runs.map((one) => [one.id, one]));
   const many = byId.size > 1;
   return (
-    <section class="rail-section">
+    <section>
       <h2>
         <span>{many ? "Runs" : "Run"}</span>
         {many && <span class="quiet">{formatInteger(byId.size)}</span>}
       </h2>
       {byId.size === 0 && <p class="quiet rail-note">none yet</p>}
       <ul class="runs" aria-label="Runs">
-        {runs?.standings.map((standing) => {
-          const one = byId.get(standing.run);
+        {data?.standings.map(({ run: id, status, peakBytes }) => {
+          const one = byId.get(id);
           if (one === undefined) return null;
-          const { status, peakBytes } = standing;
-          const isShown = one.id === run?.id;
+          const newest = `Newest row: ${formatInstant(one.lastMs)}`;
           return (
-            <li key={one.id}>
+            <li key={id}>
               <button
                 type="button"
                 class="run"
-                aria-current={isShown ? "true" : undefined}
-                title={[one.name, ...runFacts(one), newest(one)].join("\n")}
-                onClick={() => chooseRun(one.id)}
+                aria-current={id === run?.id ? "true" : undefined}
+                title={[one.name, ...runFacts(one), newest].join("\n")}
+                onClick={() => shell.chooseRun(id)}
               >
-                <span class="run-name">{one.name}</span>
-                <span class="run-peak" title="Peak">
-                  {peakBytes === null ? "–" : formatBytes(peakBytes, byteUnit)}
-                </span>
+                <span class="run-name cut">{one.name}</span>
+                <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
                 <span class="run-standing">
                   {status !== null && <Status look={STATUS_LOOKS[status]} />}
                   {one.live && status !== "live" && <Status look={STATUS_LOOKS.live} />}
@@ -94,20 +115,17 @@ function RunList({ runs, run, byteUnit, chooseRun }: RailProps) {
   );
 }
 
-function newest(run: RunSummary): string {
-  return `Newest row: ${formatInstant(run.lastMs)}`;
-}
-
-const KINDS: Readonly<Record<RunSummary["madeOf"], string>> = {
-  recording: "",
-  snapshots: "snapshots",
-  traces: "traces",
-  memprofiler: "MemProfiler",
+/** In the list, and at length; a recording says more of itself. */
+const KINDS: Readonly<Record<RunSummary["madeOf"], readonly [string, string]>> = {
+  recording: ["", ""],
+  snapshots: ["snapshots", "memory snapshots"],
+  traces: ["traces", "profiler traces"],
+  memprofiler: ["MemProfiler", "MemProfiler's files"],
 };
 
 function kindOf(run: RunSummary): string {
   if (run.simulated) return "simulated";
-  return run.virtualGpu === "" ? KINDS[run.madeOf] : "virtual";
+  return run.virtualGpu === "" ? KINDS[run.madeOf][0] : "virtual";
 }
 
 const DEVICE_WORDS: Readonly<Record<string, string>> = {
@@ -116,33 +134,11 @@ const DEVICE_WORDS: Readonly<Record<string, string>> = {
 };
 
 function runFacts(run: RunSummary): readonly string[] {
-  if (run.madeOf === "memprofiler") return ["MemProfiler's files"];
-  if (run.madeOf === "snapshots") return ["memory snapshots"];
-  if (run.madeOf === "traces") return ["profiler traces"];
+  if (run.madeOf !== "recording") return [KINDS[run.madeOf][1]];
   const parts = [
     DEVICE_WORDS[run.deviceType] ?? run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,
   ];
   if (run.numAttempts > 1) parts.push(`${run.numAttempts} attempts`);
   return parts;
-}
-
-function PageList({ page, choosePage }: RailProps) {
-  return (
-    <ul class="pages">
-      {PAGES.map((one, i) => (
-        <li key={one}>
-          <button
-            type="button"
-            class="page-link"
-            aria-current={one === page ? "page" : undefined}
-            onClick={() => choosePage(one)}
-          >
-            {one}
-            <kbd>{i + 1}</kbd>
-          </button>
-        </li>
-      ))}
-    </ul>
-  );
 }

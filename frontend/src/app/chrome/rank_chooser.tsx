@@ -1,64 +1,49 @@
 /** Narrows every view to one rank, or draws some ranks only; lists ranks worth a look. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import type { RunSummary } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
 import { formatRankSet, parseRankSet } from "../../base/rank_set";
-import type { RankNote, RankReason } from "../../model/words/rank_notes";
-import type { RankChoice } from "../../pages/shared/rank_choice";
+import { rankNotes, type RankReason } from "../../model/words/rank_notes";
 import { Icon } from "../../widgets/icon/icon";
+import type { Shell } from "../shell";
 
-const REASON_WORDS: Readonly<Record<RankReason, string>> = {
-  oom: "OOM",
-  lost: "lost",
-  highest: "highest",
-  outlier: "outlier",
+const MAX_CHIPS = 10;
+
+/** On the chip, and at length. */
+const REASON_WORDS: Readonly<Record<RankReason, readonly [string, string]>> = {
+  oom: ["OOM", "ran out of memory"],
+  lost: ["lost", "ended without closing the recording"],
+  highest: ["highest", "has the highest peak"],
+  outlier: ["outlier", "is far above the other ranks"],
 };
 
-const REASON_SENTENCES: Readonly<Record<RankReason, string>> = {
-  oom: "ran out of memory",
-  lost: "ended without closing the recording",
-  highest: "has the highest peak",
-  outlier: "is far above the other ranks",
-};
-
-export interface RankChooserProps {
-  readonly numRanks: number;
-  /** Ranks that exist; null until known. */
-  readonly known: Int32Array | null;
-  readonly choice: RankChoice;
-  readonly notes: readonly RankNote[];
-  readonly chooseRank: (rank: number | null) => void;
-  readonly setFilter: (ranks: string) => void;
-  readonly setPinned: (ranks: readonly number[]) => void;
-  /** Raised by one when the search box should take the focus. */
-  readonly focused: number;
+interface ChooserProps {
+  readonly shell: Shell;
+  readonly run: RunSummary;
 }
 
-export function RankChooser(props: RankChooserProps) {
-  const { choice } = props;
-  const shown = choice.rank === null ? choice.filter : choice.rank.toString();
+export function RankChooser({ shell, run }: ChooserProps) {
+  const { place, go } = shell;
+  const shown = place.rank?.toString() ?? place.ranks;
   const [draft, setDraft] = useState(shown);
   const [problem, setProblem] = useState<string | null>(null);
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  const reset = (): void => {
     setDraft(shown);
     setProblem(null);
-  }, [shown]);
-  useEffect(() => {
-    if (props.focused > 0) input.current?.select();
-  }, [props.focused]);
+  };
+  useEffect(reset, [shown]);
   const apply = (): void => {
-    const result = readDraft(draft, props.known);
-    setProblem(result.problem);
-    if (result.problem !== null) return;
-    if (result.rank === null && choice.rank !== null) props.chooseRank(null);
-    if (result.rank !== null) props.chooseRank(result.rank);
-    else props.setFilter(result.filter);
+    const read = readDraft(draft, shell.strip?.rank ?? null);
+    setProblem(read.problem);
+    if (read.problem !== null) return;
+    go(read.rank === null ? { rank: null, ranks: read.filter } : { rank: read.rank });
   };
   return (
-    <section class="rail-section">
+    <section>
       <h2>
         <label for="rank-search">Ranks</label>
-        <span class="quiet">{props.numRanks.toLocaleString("en-US")}</span>
+        <span class="quiet">{formatInteger(run.numRanks)}</span>
       </h2>
       <form
         class="rank-search"
@@ -70,7 +55,6 @@ export function RankChooser(props: RankChooserProps) {
         <Icon name="search" />
         <input
           id="rank-search"
-          ref={input}
           type="text"
           autocomplete="off"
           spellcheck={false}
@@ -78,109 +62,102 @@ export function RankChooser(props: RankChooserProps) {
           aria-invalid={problem !== null}
           aria-describedby="rank-search-help"
           value={draft}
+          onFocus={(event) => event.currentTarget.select()}
           onInput={(event) => setDraft(event.currentTarget.value)}
           onBlur={() => {
             if (draft !== shown) apply();
           }}
           onKeyDown={(event) => {
             if (event.key !== "Escape") return;
-            setDraft(shown);
-            setProblem(null);
+            reset();
             event.currentTarget.blur();
           }}
         />
         {shown !== "" && (
-          <button
-            type="button"
-            class="icon-button small"
-            aria-label="Show all ranks"
-            title="Show all ranks"
-            onClick={() => {
-              props.chooseRank(null);
-              props.setFilter("");
-            }}
-          >
-            <Icon name="cross" sizePx={12} />
-          </button>
+          <Cross label="Show all ranks" press={() => go({ rank: null, ranks: "" })} />
         )}
       </form>
       <p
         id="rank-search-help"
-        class={problem === null ? "off-screen" : "field-problem"}
+        class={problem === null ? "off-screen" : "rail-note tone-bad"}
       >
         {problem ?? "One rank opens its page; a set such as 0-7,64 draws only these."}
       </p>
-      <RankChips {...props} />
+      <RankChips shell={shell} />
     </section>
   );
 }
 
-function RankChips({ notes, choice, chooseRank, setPinned }: RankChooserProps) {
-  const pinned = choice.pinned.filter((rank) => !notes.some((n) => n.rank === rank));
-  if (notes.length === 0 && pinned.length === 0) return null;
+function RankChips({ shell }: Pick<ChooserProps, "shell">) {
+  const { pinned, rank: chosen } = shell.place;
+  const { chooseRank } = shell;
+  const notes = shell.strip === null ? [] : rankNotes(shell.strip, MAX_CHIPS);
+  const others = pinned.filter((rank) => !notes.some((note) => note.rank === rank));
+  const chips = [
+    ...notes.map(({ rank, reasons: [first = "highest", ...rest] }) => ({
+      ...{ rank, bad: first === "oom", word: REASON_WORDS[first][0], isPinned: false },
+      title: `Rank ${rank} ${[first, ...rest].map((one) => REASON_WORDS[one][1]).join(", ")}`,
+    })),
+    ...others.map((rank) => ({
+      ...{ rank, bad: false, word: "pinned", isPinned: true },
+      title: `Rank ${rank} is pinned`,
+    })),
+  ];
+  if (chips.length === 0) return null;
   return (
     <ul class="chips" aria-label="Ranks worth a look">
-      {notes.map(({ rank, reasons }) => (
-        <li key={rank}>
+      {chips.map(({ rank, bad, word, title, isPinned }) => (
+        <li key={rank} class="nowrap">
           <button
             type="button"
-            class={`chip ${reasons.includes("oom") ? "bad" : ""}`}
-            aria-pressed={choice.rank === rank}
-            title={`Rank ${rank} ${reasons.map((r) => REASON_SENTENCES[r]).join(", ")}`}
-            onClick={() => chooseRank(choice.rank === rank ? null : rank)}
+            class={bad ? "chip bad" : "chip"}
+            aria-pressed={chosen === rank}
+            title={title}
+            onClick={() => chooseRank(chosen === rank ? null : rank)}
           >
-            <b>{rank}</b> {reasons[0] !== undefined && REASON_WORDS[reasons[0]]}
+            <b>{rank}</b> {word}
           </button>
-        </li>
-      ))}
-      {pinned.map((rank) => (
-        <li key={rank} class="chip-pair">
-          <button
-            type="button"
-            class="chip"
-            aria-pressed={choice.rank === rank}
-            onClick={() => chooseRank(choice.rank === rank ? null : rank)}
-          >
-            <b>{rank}</b> pinned
-          </button>
-          <button
-            type="button"
-            class="icon-button small"
-            aria-label={`Unpin rank ${rank}`}
-            title={`Unpin rank ${rank}`}
-            onClick={() => setPinned(choice.pinned.filter((other) => other !== rank))}
-          >
-            <Icon name="cross" sizePx={12} />
-          </button>
+          {isPinned && (
+            <Cross
+              label={`Unpin rank ${rank}`}
+              press={() => shell.view.setPinned(pinned.filter((one) => one !== rank))}
+            />
+          )}
         </li>
       ))}
     </ul>
   );
 }
 
-interface Draft {
-  readonly rank: number | null;
-  readonly filter: string;
-  readonly problem: string | null;
+function Cross(props: { readonly label: string; readonly press: () => void }) {
+  return (
+    <button
+      type="button"
+      class="icon-button small"
+      aria-label={props.label}
+      title={props.label}
+      onClick={props.press}
+    >
+      <Icon name="cross" sizePx={12} />
+    </button>
+  );
 }
 
 /** One rank opens its page; more of them become the filter. */
-export function readDraft(draft: string, known: Int32Array | null): Draft {
-  const nothing = { rank: null, filter: "" };
+export function readDraft(draft: string, known: Int32Array | null) {
+  const read = (rank: number | null, filter: string, problem: string | null) => ({
+    ...{ rank, filter, problem },
+  });
   const parsed = parseRankSet(draft);
-  if (!parsed.ok) return { ...nothing, problem: parsed.problem };
+  if (!parsed.ok) return read(null, "", parsed.problem);
   const { ranks } = parsed;
-  const missing = known === null ? [] : ranks.filter((rank) => !known.includes(rank));
-  if (known !== null && ranks.length > 0 && missing.length === ranks.length) {
+  const [only] = ranks;
+  const isOne = only !== undefined && ranks.length === 1;
+  if (only !== undefined && known !== null && !ranks.some((r) => known.includes(r))) {
     const range = formatRankSet([...known]);
     const hint = range.length <= 40 ? ` This run has ${range}.` : "";
-    const what = ranks.length === 1 ? `Rank ${ranks[0] ?? ""}` : "None of these ranks";
-    const verb = ranks.length === 1 ? "is not" : "is";
-    return { ...nothing, problem: `${what} ${verb} in this run.${hint}` };
+    const what = isOne ? `Rank ${only} is not` : "None of these ranks is";
+    return read(null, "", `${what} in this run.${hint}`);
   }
-  const [only] = ranks;
-  if (ranks.length === 1 && only !== undefined) {
-    return { rank: only, filter: "", problem: null };
-  }
-  return { rank: null, filter: formatRankSet(ranks), problem: null };
+  return isOne ? read(only, "", null) : read(null, formatRankSet(ranks), null);
 }

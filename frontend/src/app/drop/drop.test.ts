@@ -4,7 +4,7 @@ import { DROP_HEADER, sendDrop, type Upload } from "../../api/sending";
 import { envelope } from "../../api/test_bodies";
 import type { DropResponse } from "../../api/types.gen";
 import { type DropProgress, sendAll } from "./queue";
-import { carriesFiles, type DroppedItem, itemsOf } from "./dropped";
+import { carriesFiles, type DroppedItem, itemsOf } from "./drop";
 
 function file(name: string, size = 3): DroppedItem & { readonly file: File } {
   return { name, file: new File([new Uint8Array(size)], name) };

@@ -6,9 +6,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { DropResponse, RunSummary } from "../../api/types.gen";
 import type { DropFault, DropProgress } from "./queue";
-import { carriesFiles, type DroppedItem, itemsOf } from "./dropped";
 import { Modal } from "../chrome/overlays";
-import "./drop.css";
 
 export interface DropTargetProps {
   /** RunsResponse.dropLimitBytes; 0: nothing is taken. null: not known yet. */
@@ -16,42 +14,34 @@ export interface DropTargetProps {
   readonly runs: readonly RunSummary[];
   /** Opens what was dropped; asked once the run is known. */
   readonly show: (dropped: DropResponse) => void;
-  /** Raised by one each time the button is pressed that chooses files. */
-  readonly asked: number;
 }
 
 type Stage =
-  | { readonly kind: "idle" }
-  | { readonly kind: "over" }
-  | { readonly kind: "sending"; readonly progress: DropProgress | null }
-  | { readonly kind: "faults"; readonly faults: readonly DropFault[] };
-
-const IDLE: Stage = { kind: "idle" };
+  | "idle"
+  | "over"
+  | { readonly progress: DropProgress | null }
+  | { readonly faults: readonly DropFault[] };
 
 export function DropTarget(props: DropTargetProps) {
   const { limitBytes, runs, show } = props;
-  const [stage, setStage] = useState<Stage>(IDLE);
+  const [stage, setStage] = useState<Stage>("idle");
   const [arrived, setArrived] = useState<DropResponse | null>(null);
   const aborter = useRef<AbortController | null>(null);
-  const input = useRef<HTMLInputElement>(null);
 
   const take = (items: readonly DroppedItem[]): void => {
     if (items.length === 0 || aborter.current !== null) return;
     const abort = new AbortController();
     aborter.current = abort;
-    setStage({ kind: "sending", progress: null });
+    setStage({ progress: null });
     void send(items, limitBytes ?? 0, abort.signal, (progress) =>
-      setStage({ kind: "sending", progress }),
+      setStage({ progress }),
     ).then(({ taken, faults }) => {
       aborter.current = null;
-      setStage(faults.length > 0 ? { kind: "faults", faults } : IDLE);
+      setStage(faults.length > 0 ? { faults } : "idle");
       if (taken[0] !== undefined) setArrived(taken[0]);
     });
   };
   useDrag(setStage, take);
-  useEffect(() => {
-    if (props.asked > 0) input.current?.click();
-  }, [props.asked]);
   useEffect(() => {
     // Shown only when the list of runs has it: until then the page would say it is gone.
     if (arrived !== null && runs.some((run) => run.id === arrived.run)) {
@@ -63,7 +53,7 @@ export function DropTarget(props: DropTargetProps) {
   return (
     <>
       <input
-        ref={input}
+        id="open-files"
         type="file"
         multiple
         hidden
@@ -74,15 +64,36 @@ export function DropTarget(props: DropTargetProps) {
           take(files.map((file) => ({ file, name: file.name })));
         }}
       />
-      {stage.kind === "over" && <Over isOff={limitBytes === 0} />}
-      {stage.kind === "sending" && (
+      {stage === "over" && <Over isOff={limitBytes === 0} />}
+      {typeof stage === "object" && "progress" in stage && (
         <Progress progress={stage.progress} cancel={() => aborter.current?.abort()} />
       )}
-      {stage.kind === "faults" && (
-        <Faults faults={stage.faults} close={() => setStage(IDLE)} />
+      {typeof stage === "object" && "faults" in stage && (
+        <Faults faults={stage.faults} close={() => setStage("idle")} />
       )}
     </>
   );
+}
+
+export interface DroppedItem {
+  /** null: a directory, whose files no page may read unasked. */
+  readonly file: File | null;
+  readonly name: string;
+}
+
+/** What a drag carries, as far as it is files; browsers tell it while the event lasts. */
+export function itemsOf(transfer: DataTransfer): readonly DroppedItem[] {
+  return [...transfer.items].flatMap((item): DroppedItem[] => {
+    const file = item.getAsFile();
+    const entry = item.kind === "file" ? item.webkitGetAsEntry() : null;
+    if (entry?.isDirectory === true) return [{ file: null, name: entry.name }];
+    return file === null ? [] : [{ file, name: file.name }];
+  });
+}
+
+/** Whether a drag carries files, which is all that is known before they are dropped. */
+export function carriesFiles(transfer: DataTransfer | null): boolean {
+  return transfer?.types.includes("Files") === true;
 }
 
 /** What sends them is loaded when something is dropped. */
@@ -112,58 +123,50 @@ function useDrag(
   const taking = useRef(take);
   taking.current = take;
   useEffect(() => {
-    const hover = (event: DragEvent): void => {
-      if (!carriesFiles(event.dataTransfer)) return;
+    const end = (): void => setStage((stage) => (stage === "over" ? "idle" : stage));
+    const dragged = (event: DragEvent): void => {
+      const { dataTransfer, type, relatedTarget } = event;
+      if (type === "dragleave") {
+        // Between two elements of the page there is a next one; out of the window none.
+        if (relatedTarget === null) end();
+        return;
+      }
+      if (dataTransfer === null || !carriesFiles(dataTransfer)) return;
       event.preventDefault(); // else the browser would leave the page for the file
-      if (event.dataTransfer !== null) event.dataTransfer.dropEffect = "copy";
-      setStage((stage) => (stage.kind === "idle" ? { kind: "over" } : stage));
+      if (type === "drop") {
+        end();
+        taking.current(itemsOf(dataTransfer));
+        return;
+      }
+      dataTransfer.dropEffect = "copy";
+      setStage((stage) => (stage === "idle" ? "over" : stage));
     };
-    const leave = (event: DragEvent): void => {
-      // Between two elements of the page there is a next one; out of the window none.
-      if (event.relatedTarget === null) setStage(ended);
-    };
-    const drop = (event: DragEvent): void => {
-      if (!carriesFiles(event.dataTransfer) || event.dataTransfer === null) return;
-      event.preventDefault();
-      setStage(ended);
-      taking.current(itemsOf(event.dataTransfer));
-    };
-    window.addEventListener("dragenter", hover);
-    window.addEventListener("dragover", hover);
-    window.addEventListener("dragleave", leave);
-    window.addEventListener("drop", drop);
+    const kinds = ["dragenter", "dragover", "dragleave", "drop"] as const;
+    for (const kind of kinds) window.addEventListener(kind, dragged);
     return () => {
-      window.removeEventListener("dragenter", hover);
-      window.removeEventListener("dragover", hover);
-      window.removeEventListener("dragleave", leave);
-      window.removeEventListener("drop", drop);
+      for (const kind of kinds) window.removeEventListener(kind, dragged);
     };
   }, [setStage]);
-}
-
-function ended(stage: Stage): Stage {
-  return stage.kind === "over" ? IDLE : stage;
 }
 
 function Over({ isOff }: { readonly isOff: boolean }) {
   return (
     <div class="drop over">
       <div class="drop-box">
+        <h2>
+          {isOff
+            ? "Dropping files is switched off"
+            : "Drop memory snapshots or traces to open them"}
+        </h2>
         {isOff ? (
-          <>
-            <h2>Dropping files is switched off</h2>
-            <p>
-              TensorBoard runs with <code>--memboard_drop=false</code>. Open the file
-              with <code>memboard open FILE</code>.
-            </p>
-          </>
+          <p>
+            TensorBoard runs with <code>--memboard_drop=false</code>. Open the file with{" "}
+            <code>memboard open FILE</code>.
+          </p>
         ) : (
-          <>
-            <h2>Drop memory snapshots or traces to open them</h2>
-            <p class="quiet">
-              They stay on the machine TensorBoard runs on, until it ends.
-            </p>
-          </>
+          <p class="quiet">
+            They stay on the machine TensorBoard runs on, until it ends.
+          </p>
         )}
       </div>
     </div>
@@ -202,29 +205,34 @@ function Progress(props: {
   );
 }
 
-function Faults(props: {
+function Faults({
+  faults,
+  close,
+}: {
   readonly faults: readonly DropFault[];
   readonly close: () => void;
 }) {
   const title =
-    props.faults.length === 1
+    faults.length === 1
       ? "A file was not opened"
-      : `${props.faults.length} files were not opened`;
+      : `${faults.length} files were not opened`;
   return (
-    <Modal label={title} close={props.close} class="drop-faults">
-      <h2>{title}</h2>
-      <ul>
-        {props.faults.map((fault, i) => (
-          <li key={i}>
-            <strong>{fault.name}</strong>
-            <p>{fault.what}</p>
-            <p class="quiet">{fault.remedy}</p>
-          </li>
-        ))}
-      </ul>
-      <button type="button" class="button" onClick={props.close}>
-        Close
-      </button>
+    <Modal label={title} close={close}>
+      <div class="drop-box">
+        <h2>{title}</h2>
+        <ul>
+          {faults.map((fault, i) => (
+            <li key={i}>
+              <strong>{fault.name}</strong>
+              <p>{fault.what}</p>
+              <p class="quiet">{fault.remedy}</p>
+            </li>
+          ))}
+        </ul>
+        <button type="button" class="button" onClick={close}>
+          Close
+        </button>
+      </div>
     </Modal>
   );
 }

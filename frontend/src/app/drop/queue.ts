@@ -3,7 +3,7 @@
 import { isAbort, type ApiError } from "../../api/client";
 import type { DropResponse } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
-import type { DroppedItem } from "./dropped";
+import type { DroppedItem } from "./drop";
 
 /** What went wrong with one of them. */
 export interface DropFault {
@@ -21,11 +21,6 @@ export interface DropProgress {
   readonly share: number;
 }
 
-export interface DropOutcome {
-  readonly taken: readonly DropResponse[];
-  readonly faults: readonly DropFault[];
-}
-
 type Send = (file: File, onProgress: (share: number) => void) => Promise<DropResponse>;
 
 /** Sends all that can be sent. Ends early where it is called off; never throws. */
@@ -34,53 +29,41 @@ export async function sendAll(
   limitBytes: number,
   send: Send,
   onProgress: (progress: DropProgress) => void,
-): Promise<DropOutcome> {
+) {
   const taken: DropResponse[] = [];
   const faults: DropFault[] = [];
-  for (const [i, item] of items.entries()) {
-    const refused = refusedHere(item, limitBytes);
-    if (refused !== null || item.file === null) {
-      if (refused !== null) faults.push(refused);
+  for (const [i, { file, name }] of items.entries()) {
+    const refused = refusal(file, limitBytes);
+    if (refused !== null || file === null) {
+      const [what = "", remedy = ""] = refused ?? [];
+      faults.push({ name, what, remedy });
       continue;
     }
-    const at = { name: item.name, index: i + 1, count: items.length };
+    const at = { name, index: i + 1, count: items.length };
     onProgress({ ...at, share: 0 });
     try {
-      const answer = await send(item.file, (share) => onProgress({ ...at, share }));
-      taken.push(answer);
+      taken.push(await send(file, (share) => onProgress({ ...at, share })));
     } catch (error) {
       if (isAbort(error)) break;
-      faults.push(faultOf(item.name, error));
+      faults.push(faultOf(name, error));
     }
   }
   return { taken, faults };
 }
 
-function refusedHere(item: DroppedItem, limitBytes: number): DropFault | null {
-  const { file, name } = item;
+/** Why a file is not sent at all, and what to do instead; null: it is. */
+function refusal(file: File | null, limitBytes: number) {
+  const inPlace = "Open it where it lies: memboard open";
   if (limitBytes === 0) {
-    return {
-      name,
-      what: "Dropping files is switched off (--memboard_drop=false).",
-      remedy: "Open it where it lies: memboard open FILE",
-    };
+    const what = "Dropping files is switched off (--memboard_drop=false).";
+    return [what, `${inPlace} FILE`] as const;
   }
-  if (file === null) {
-    return {
-      name,
-      what: "This is a folder.",
-      remedy: "Drop the files in it, or open it where it lies: memboard open DIR",
-    };
-  }
-  if (file.size > limitBytes) {
-    const [size, most] = [formatBytes(file.size), formatBytes(limitBytes)];
-    return {
-      name,
-      what: `The file has ${size}; at most ${most} are taken.`,
-      remedy: "Open it where it lies: memboard open FILE",
-    };
-  }
-  return null;
+  if (file === null)
+    return ["This is a folder.", `Drop the files in it. ${inPlace} DIR`] as const;
+  if (file.size <= limitBytes) return null;
+  const [size, most] = [formatBytes(file.size), formatBytes(limitBytes)];
+  const what = `The file has ${size}; at most ${most} are taken.`;
+  return [what, `${inPlace} FILE`] as const;
 }
 
 function faultOf(name: string, error: unknown): DropFault {

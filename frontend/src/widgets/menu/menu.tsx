@@ -17,17 +17,13 @@ export interface MenuProps {
   readonly children: ComponentChildren;
   /** Shown instead of items where there are none. */
   readonly empty: string;
-  /** The owner opens it too (by key); raised by one at each such opening. */
-  readonly opened?: number;
+  /** Of the button, which the owner presses too (by key). */
+  readonly id?: string;
 }
 
 export function Menu(props: MenuProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
-  const opened = props.opened ?? 0;
-  useEffect(() => {
-    if (opened > 0) setOpen(true);
-  }, [opened]);
   useEffect(() => {
     if (open) root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
   }, [open]);
@@ -52,6 +48,7 @@ export function Menu(props: MenuProps) {
       }}
     >
       <button
+        id={props.id}
         type="button"
         class="icon-button"
         aria-haspopup="menu"

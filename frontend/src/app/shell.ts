@@ -1,0 +1,329 @@
+/**
+ * The shell's one state: the place (run, ranks, tab, the views' words) kept in the URL,
+ * what the server says of the runs, and what holds on every page. Its parts only draw it.
+ */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Client } from "../api/client";
+import { pagePulse } from "../api/pulse";
+import type { EmptyTab, RunsResponse, RunSummary } from "../api/types.gen";
+import { useLive } from "../api/use_live";
+import { copyText } from "../base/clipboard";
+import { Commands, keyName, type Command } from "../base/commands";
+import { writeLateWords } from "../base/late_words";
+import { readPreference, writePreference } from "../base/preferences";
+import type { Theme } from "../base/tokens";
+import { useCommands } from "../base/use_commands";
+import { sentenceCase } from "../model/words/column_label";
+import type { ViewProps } from "../pages/shared/view_props";
+import { isTyping, type HostPage } from "./host_page";
+import { withParams, type Place } from "./location";
+import { findTab, nextTab, PAGES, TABS, tabsOf } from "./pages";
+
+/** A run that grows is asked often, one that rests now and then. */
+const LIVE_POLL_MS = 750;
+const RESTING_POLL_MS = 10_000;
+const RUNS_POLL_MS = 1_000;
+/** The overview only feeds the rail and the tabs here. */
+const OVERVIEW_POLL_MS = 5_000;
+/**
+ * The server reads a big run once for each of its answers, one after another: the page
+ * that is looked at goes first, the rail waits for it.
+ */
+const BIG_RUN_RANKS = 512;
+const BIG_RUN_DELAY_MS = 2_500;
+const SAID_FOR_MS = 5_000;
+/** Below this width the rail starts hidden. */
+const NARROW_PX = 760;
+const NOWHERE_EMPTY: readonly EmptyTab[] = [];
+
+export const THEMES = ["auto", "light", "dark"] as const;
+
+export type Shell = ReturnType<typeof useShell>;
+
+export function useShell(client: Client, host: HostPage) {
+  const { place, here, show } = usePlace(host);
+  const go = (changes: Partial<Place>, how: "replace" | "push" = "push"): void =>
+    show({ ...here(), ...changes }, how);
+  const runs = useLive(client, "runs", {}, RUNS_POLL_MS);
+  const first = useFirstRun(runs.data);
+  const run = runs.data === null ? null : findRun(runs.data.runs, place.run, first);
+  const tab = findTab(place.view);
+  const asksFirst = tab.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
+  const waited = useElapsed(run?.id ?? null, BIG_RUN_DELAY_MS);
+  const overview = useLive(
+    client,
+    "overview",
+    run !== null && (asksFirst || waited) ? { run: run.id } : null,
+    run?.live === true ? OVERVIEW_POLL_MS : RESTING_POLL_MS,
+  ).data;
+  const strip = overview?.strip ?? null;
+  const empty = overview?.empty ?? NOWHERE_EMPTY;
+  const neighbours = neighbourRanks(strip?.rank ?? null, place.rank);
+  const { theme, themeChoice, nextTheme } = useTheme(host);
+  useFocus(host);
+  const commands = useMemo(() => new Commands(), []);
+  const cursor = useSignal<number | null>(null);
+  const axis = `${tab.name} ${place.params.get("x") ?? ""}`;
+  useEffect(() => {
+    cursor.value = null;
+  }, [cursor, axis]);
+  const [overlay, setOverlay] = useState<"help" | "palette" | null>(null);
+  const [said, say] = useState("");
+  useEffect(() => {
+    const timer = window.setTimeout(() => say(""), SAID_FOR_MS);
+    return () => window.clearTimeout(timer);
+  }, [said]);
+  const [rail, setRail] = usePreference("rail", () =>
+    window.innerWidth >= NARROW_PX ? "shown" : "hidden",
+  );
+  const toggleRail = (): void => setRail(rail === "shown" ? "hidden" : "shown");
+
+  const chooseRank = (rank: number | null): void => go({ rank });
+  const chooseRun = (id: string): void =>
+    go({ run: id, rank: null, ranks: "", pinned: [] });
+  const lastTabs = useRef(new Map<string, string>());
+  lastTabs.current.set(tab.page, tab.name);
+  const choosePage = (page: string): void => {
+    const last = page === tab.page ? undefined : lastTabs.current.get(page);
+    go({ view: last ?? nextTab(page, tab, empty).name });
+  };
+  const copyLink = (): void => {
+    void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) =>
+      say(copied ? "Link copied" : "The browser refused to copy; use the address bar"),
+    );
+  };
+  useKeyboard(commands, overlay === null, [
+    ...PAGES.map((page, i) => ({
+      id: `page.${page.toLowerCase()}`,
+      label: tabsOf(page).length > 1 ? `${page}; again: its next tab` : page,
+      group: "Go to",
+      key: (i + 1).toString(),
+      run: () => choosePage(page),
+    })),
+    ...TABS.filter((one) => one.title !== one.page).map((one) => ({
+      id: `tab.${one.name}`,
+      label: `${one.page}: ${one.title}`,
+      group: "Go to",
+      run: () => go({ view: one.name }),
+    })),
+    ...(runs.data?.runs ?? []).map((one) => ({
+      id: `run.${one.id}`,
+      label: `Run ${one.name}`,
+      group: "Go to",
+      run: () => chooseRun(one.id),
+    })),
+    ...shellCommands({
+      "ranks.search": () => {
+        setRail("shown");
+        window.setTimeout(() => element("rank-search")?.focus());
+      },
+      "ranks.before": () => chooseRank(neighbours.before ?? place.rank),
+      "ranks.after": () => chooseRank(neighbours.after ?? place.rank),
+      "ranks.all": () => go({ rank: null, ranks: "" }),
+      "page.clear": () => {
+        cursor.value = null;
+      },
+      "page.copy": copyLink,
+      "page.export": () => element("export")?.click(),
+      "page.open": () => element("open-files")?.click(),
+      "page.theme": nextTheme,
+      "page.palette": () => setOverlay("palette"),
+      "page.help": () => setOverlay("help"),
+    }),
+  ]);
+  const view: Omit<ViewProps, "run"> = {
+    client,
+    ranks: { rank: place.rank, filter: place.ranks, pinned: place.pinned },
+    chooseRank,
+    setPinned: (pinned) => go({ pinned }, "replace"),
+    theme,
+    byteUnit: place.unit,
+    params: place.params,
+    // Two changes within one frame must not undo each other.
+    setParams: (changes, how = "replace") => show(withParams(here(), changes), how),
+    showPage: (name, changes) =>
+      show(withParams({ ...here(), view: name }, changes), "push"),
+    say,
+    cursor,
+    pollMs: run?.live === true ? LIVE_POLL_MS : RESTING_POLL_MS,
+    commands,
+  };
+  return {
+    ...{ place, go, runs, run, tab, strip, empty, neighbours, view, commands },
+    ...{ chooseRank, chooseRun, choosePage, copyLink, themeChoice, nextTheme },
+    ...{ overlay, setOverlay, said, rail, toggleRail },
+  };
+}
+
+function element(id: string): HTMLElement | null {
+  return document.getElementById(id);
+}
+
+/**
+ * The place shown, and how to go elsewhere; follows the address bar. `here` is the place
+ * with all that is on its way there: what every change starts from.
+ */
+function usePlace(host: HostPage) {
+  const [place, setPlace] = useState(host.place);
+  useEffect(() => {
+    setPlace(host.place());
+    window.addEventListener("pagehide", writeLateWords);
+    const stop = host.onPlace(setPlace);
+    return () => {
+      window.removeEventListener("pagehide", writeLateWords);
+      stop();
+    };
+  }, [host]);
+  const show = (next: Place, how: "replace" | "push"): void => {
+    host.show(next, how);
+    setPlace(next);
+  };
+  const here = (): Place => {
+    writeLateWords();
+    return host.place();
+  };
+  return { place, here, show };
+}
+
+/**
+ * Keys go to the document that has the focus, which is TensorBoard's until something
+ * in our page is clicked: so it is taken when the tab is opened, and when the pointer
+ * comes in.
+ */
+function useFocus(host: HostPage): void {
+  useEffect(() => {
+    host.takeFocus();
+    const entered = (): void => {
+      if (!document.hasFocus()) host.takeFocus();
+    };
+    document.documentElement.addEventListener("pointerenter", entered);
+    const stop = pagePulse.onShown(host.takeFocus);
+    return () => {
+      document.documentElement.removeEventListener("pointerenter", entered);
+      stop();
+    };
+  }, [host]);
+}
+
+/** Registers the shell's commands and runs whatever command a key names. */
+function useKeyboard(
+  commands: Commands,
+  listening: boolean,
+  own: readonly Command[],
+): void {
+  useCommands(commands, () => own);
+  useLayoutEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (!listening || event.defaultPrevented) return;
+      const key = keyName(event);
+      if (key === null || (isTyping(event.target) && !key.startsWith("Ctrl+"))) return;
+      const command = commands.forKey(key, event.shiftKey);
+      if (command === undefined) return;
+      event.preventDefault();
+      command.run();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [commands, listening]);
+}
+
+/** A choice that outlives the page; `usual` where none was made. */
+function usePreference(name: string, usual: () => string) {
+  const [value, setValue] = useState(() => readPreference(name) ?? usual());
+  const set = (next: string): void => {
+    writePreference(name, next);
+    setValue(next);
+  };
+  return [value, set] as const;
+}
+
+/** The theme: as the page around us, unless the user chose one. */
+function useTheme(host: HostPage) {
+  const [kept, keep] = usePreference("theme", () => "auto");
+  const themeChoice = THEMES.find((one) => one === kept) ?? "auto";
+  const [around, setAround] = useState(host.theme);
+  useEffect(() => {
+    const read = (): void => setAround(host.theme());
+    // It may have changed between the first drawing and now.
+    read();
+    return host.onTheme(read);
+  }, [host]);
+  const theme: Theme = themeChoice === "auto" ? around : themeChoice;
+  useLayoutEffect(() => {
+    document.documentElement.dataset["theme"] = theme;
+  }, [theme]);
+  const nextTheme = (): void =>
+    keep(THEMES[(THEMES.indexOf(themeChoice) + 1) % THEMES.length] ?? "auto");
+  return { theme, themeChoice, nextTheme };
+}
+
+/** Whether `delayMs` have passed since `subject` was last another one (null: never). */
+function useElapsed(subject: string | null, delayMs: number): boolean {
+  const [elapsed, setElapsed] = useState<string | null>(null);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setElapsed(subject), delayMs);
+    return () => window.clearTimeout(timer);
+  }, [subject, delayMs]);
+  return subject !== null && elapsed === subject;
+}
+
+/**
+ * The run a link names, by id or, where a person typed it, by name; without a name the
+ * one that needs a look. null where the named one is not there.
+ */
+export function findRun(
+  runs: readonly RunSummary[],
+  id: string,
+  first: string,
+): RunSummary | null {
+  const wanted = id === "" ? first : id;
+  const byId = runs.find((run) => run.id === wanted);
+  return byId ?? runs.find((run) => run.name === wanted) ?? null;
+}
+
+/**
+ * The run that needs a look most. It stays while more becomes known of the runs there
+ * are; another one is chosen once a run appears or goes.
+ */
+function useFirstRun(data: RunsResponse | null): string {
+  const ids = data?.runs.map((run) => run.id).join();
+  return useMemo(() => data?.standings[0]?.run ?? "", [ids]);
+}
+
+/** The ranks that exist just below and above the chosen one; `known` ascends. */
+export function neighbourRanks(known: Int32Array | null, rank: number | null) {
+  if (known === null || rank === null) return { before: null, after: null };
+  return {
+    before: known.findLast((other) => other < rank) ?? null,
+    after: known.find((other) => other > rank) ?? null,
+  };
+}
+
+const SHELL_COMMANDS = {
+  "ranks.search": ["Choose ranks", "/"],
+  "ranks.before": ["Previous rank", ","],
+  "ranks.after": ["Next rank", "."],
+  "ranks.all": ["Show all ranks", ""],
+  "page.clear": ["Clear the cursor", "Escape"],
+  "page.copy": ["Copy a link to what is shown", "c"],
+  "page.export": ["Export", "e"],
+  "page.open": ["Open memory snapshots or traces", "o"],
+  "page.theme": ["Change the theme", ""],
+  "page.palette": ["Find a command", "Ctrl+k"],
+  "page.help": ["Keyboard and help", "?"],
+} as const;
+
+type ShellAction = keyof typeof SHELL_COMMANDS;
+
+export function shellCommands(
+  act: Readonly<Record<ShellAction, () => void>>,
+): readonly Command[] {
+  return (Object.keys(SHELL_COMMANDS) as ShellAction[]).map((id) => {
+    const [label, key] = SHELL_COMMANDS[id];
+    const group = sentenceCase(id.split(".")[0] ?? "");
+    const run = act[id];
+    return key === "" ? { id, label, group, run } : { id, label, group, run, key };
+  });
+}
