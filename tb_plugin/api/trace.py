@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -38,13 +38,16 @@ TraceFamily: TypeAlias = Literal[
     "optimizer",
     "dataloader",
     "annotation",
+    "oom",
+    "checkpoint",
+    "instant",
     "other",
 ]
 """What kind of work a slice is: its colour. runtime: calls that launch work or wait for
-it. memory: copies and fills on a device."""
+it. memory: copies and fills on a device. oom, checkpoint, instant: of what takes no time."""
 
-TraceInstantKind: TypeAlias = Literal["oom", "checkpoint", "other"]
-"""What is drawn apart: errors of memory, and checkpoints that were written."""
+INSTANTS_LEVEL: Final = -1
+"""Instants of a track lie above its outermost slices. Their rows are below 0, too."""
 
 TraceReduced: TypeAlias = Literal["exact", "highest", "mean"]
 
@@ -190,6 +193,7 @@ class TraceLane(Struct, frozen=True):
     track: str
     """`id:index`, as in `tracks`."""
     level: int
+    """`INSTANTS_LEVEL`: of its instants."""
 
 
 class TraceLine(Columns, frozen=True):
@@ -207,36 +211,13 @@ class TraceLine(Columns, frozen=True):
     time of each pixel; so are shares of time."""
 
 
-class TraceInstants(Columns, frozen=True):
-    """Instants in a tile, by track and time; columns of equal length.
-
-    Those that a few pixels cannot tell apart are one, of the first of them.
-    """
-
-    tracks: tuple[str, ...]
-    """`id:index`."""
-    track: U16Column
-    """Index in `tracks`."""
-    time_ns: F64Column
-    """Since `t0` of the tile."""
-    row: I32Column
-    """What `/trace_instant` asks for."""
-    name: U16Column
-    """Index in `names`."""
-    kind: U8Column
-    """Index in `kinds`."""
-    count: I32Column
-    """How many there are."""
-    names: tuple[str, ...]
-    """At most 160 characters each; may hold any text."""
-    kinds: tuple[TraceInstantKind, ...]
-
-
 class TraceSlicesResponse(Columns, frozen=True):
     """Route `/trace_slices` (run, tracks, t0, t1, px): what is drawn in a window of time.
 
     A piece is a slice, or a block: short slices of one level that lie next to each
     other. Which ones depends on `zoom` alone. Columns are by piece, in order of lanes.
+    Instants are pieces without duration; those that a few pixels cannot tell apart are
+    one, of the first of them.
     """
 
     t0: str
@@ -265,7 +246,6 @@ class TraceSlicesResponse(Columns, frozen=True):
     """At most 160 characters each; may hold any text."""
     families: tuple[TraceFamily, ...]
     lines: tuple[TraceLine, ...]
-    instants: TraceInstants
 
 
 class TraceArg(Struct, frozen=True):
@@ -295,7 +275,7 @@ class TracePartner(Struct, frozen=True):
 
 
 class TraceSliceResponse(Struct, frozen=True):
-    """Route `/trace_slice` (run, source, row): everything of one slice, exactly."""
+    """Route `/trace_slice` (run, source, row): everything of one slice or instant."""
 
     source: str
     row: int
@@ -314,28 +294,10 @@ class TraceSliceResponse(Struct, frozen=True):
     args_problem: str
     """Why the arguments cannot be read; empty where they can."""
     stack: tuple[TracePartner, ...]
-    """The slices it lies in, innermost first; at most 200."""
+    """The slices it lies in, innermost first; at most 200. Their times are since those
+    of the slice inside, or since the instant."""
     partners: tuple[TracePartner, ...]
     """At most 200."""
-
-
-class TraceInstantResponse(Struct, frozen=True):
-    """Route `/trace_instant` (run, source, row): everything of one instant."""
-
-    source: str
-    row: int
-    track: str
-    name: str
-    category: str
-    kind: TraceInstantKind
-    time_ns: str
-    """Nanoseconds since 1970 on the common clock, a whole number."""
-    args: tuple[TraceArg, ...]
-    args_problem: str
-    """Why the arguments cannot be read; empty where they can."""
-    stack: tuple[TracePartner, ...]
-    """The slices of its track it falls into, innermost first; at most 200. Their times
-    are since the instant."""
 
 
 class TraceSearchResponse(Columns, frozen=True):
@@ -354,11 +316,8 @@ class TraceSearchResponse(Columns, frozen=True):
     """`id:index`."""
     track: U16Column
     """Index in `tracks`."""
-    level: U16Column
+    level: I32Column
     row: I32Column
-    """Of a slice, or of an instant."""
-    is_instant: U8Column
-    """1: of an instant, whose level and duration are 0."""
     start_ns: F64Column
     """Since `t0`."""
     duration_ns: F64Column

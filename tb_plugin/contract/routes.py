@@ -64,7 +64,6 @@ ROUTES: Final = {
     "trace": "trace.trace",
     "trace_file": "trace_files.traces",
     "trace_idle": "trace.idle",
-    "trace_instant": "trace.slice",
     "trace_merged": "trace_files.merged",
     "trace_range": "trace.slice",
     "trace_report": "trace_files.traces",

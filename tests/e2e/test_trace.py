@@ -159,10 +159,10 @@ def test_instants_are_gone_through_and_read(board_of, open_page, simulated):
     page.keyboard.press(".")
     details = tab(page).get_by_role("region", name="The chosen instant")
     details.wait_for(timeout=PATIENCE_MS)
-    first = word_of(page, "instant")
+    first = word_of(page, "slice")
     details.get_by_role("button", name="Previous instant").click()
     eventually(
-        page, lambda: words_of(page, "instant"), lambda now: now[0] not in ("", first)
+        page, lambda: words_of(page, "slice"), lambda now: now[0] not in ("", first)
     )
     page.keyboard.press("Escape")
     details.wait_for(state="detached")

@@ -94,7 +94,7 @@ QUESTIONS = (
     _ask("trace", "trace_search", tracks="{tracks}", text="a"),
     _ask("trace", "trace_search", tracks="{tracks}", only="instants"),
     _ask("trace", "trace_slice", source="{source}", row="{slice}"),
-    _ask("trace", "trace_instant", source="{instant_source}", row="{instant}"),
+    _ask("trace", "trace_slice", source="{instant_source}", row="{instant}"),
     _ask("trace", "trace_reports"),
     _ask("trace", "trace_report", report="{report}"),
     _ask("trace", "traces"),
@@ -198,7 +198,7 @@ def _of_slices(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_search(answer: dict[str, Any]) -> dict[str, Any]:
-    found = answer["is_instant"].nonzero()[0]
+    found = (answer["row"] < 0).nonzero()[0]
     if not len(found):
         return {}
     first = int(found[0])

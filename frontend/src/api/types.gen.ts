@@ -70,9 +70,7 @@ export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" |
 
 export type TraceSourceKind = "trace" | "spans" | "counters";
 
-export type TraceFamily = "kernel" | "operator" | "runtime" | "python" | "communication" | "memory" | "step" | "forward" | "backward" | "optimizer" | "dataloader" | "annotation" | "other";
-
-export type TraceInstantKind = "oom" | "checkpoint" | "other";
+export type TraceFamily = "kernel" | "operator" | "runtime" | "python" | "communication" | "memory" | "step" | "forward" | "backward" | "optimizer" | "dataloader" | "annotation" | "oom" | "checkpoint" | "instant" | "other";
 
 export type TraceReduced = "exact" | "highest" | "mean";
 
@@ -1970,19 +1968,6 @@ export interface TraceLine {
   readonly reduced: TraceReduced;
 }
 
-/** Instants in a tile, by track and time; columns of equal length. */
-export interface TraceInstants {
-  readonly tracks: readonly string[];
-  readonly track: Uint16Array;
-  readonly timeNs: Float64Array;
-  readonly row: Int32Array;
-  readonly name: Uint16Array;
-  readonly kind: Uint8Array;
-  readonly count: Int32Array;
-  readonly names: readonly string[];
-  readonly kinds: readonly TraceInstantKind[];
-}
-
 /** Route `/trace_slices` (run, tracks, t0, t1, px): what is drawn in a window of time. */
 export interface TraceSlicesResponse {
   readonly t0: string;
@@ -2000,7 +1985,6 @@ export interface TraceSlicesResponse {
   readonly names: readonly string[];
   readonly families: readonly TraceFamily[];
   readonly lines: readonly TraceLine[];
-  readonly instants: TraceInstants;
 }
 
 /** One argument of a slice. */
@@ -2023,7 +2007,7 @@ export interface TracePartner {
   readonly durationNs: number;
 }
 
-/** Route `/trace_slice` (run, source, row): everything of one slice, exactly. */
+/** Route `/trace_slice` (run, source, row): everything of one slice or instant. */
 export interface TraceSliceResponse {
   readonly source: string;
   readonly row: number;
@@ -2042,20 +2026,6 @@ export interface TraceSliceResponse {
   readonly partners: readonly TracePartner[];
 }
 
-/** Route `/trace_instant` (run, source, row): everything of one instant. */
-export interface TraceInstantResponse {
-  readonly source: string;
-  readonly row: number;
-  readonly track: string;
-  readonly name: string;
-  readonly category: string;
-  readonly kind: TraceInstantKind;
-  readonly timeNs: string;
-  readonly args: readonly TraceArg[];
-  readonly argsProblem: string;
-  readonly stack: readonly TracePartner[];
-}
-
 /** Route `/trace_search` (run, tracks, text, only): what has a text in its name. */
 export interface TraceSearchResponse {
   readonly t0: string;
@@ -2063,9 +2033,8 @@ export interface TraceSearchResponse {
   readonly numNames: number;
   readonly tracks: readonly string[];
   readonly track: Uint16Array;
-  readonly level: Uint16Array;
+  readonly level: Int32Array;
   readonly row: Int32Array;
-  readonly isInstant: Uint8Array;
   readonly startNs: Float64Array;
   readonly durationNs: Float64Array;
 }
@@ -2243,7 +2212,6 @@ export interface Responses {
   readonly trace: TraceResponse;
   readonly trace_slices: TraceSlicesResponse;
   readonly trace_slice: TraceSliceResponse;
-  readonly trace_instant: TraceInstantResponse;
   readonly trace_search: TraceSearchResponse;
   readonly trace_range: TraceRangeResponse;
   readonly trace_idle: TraceIdleResponse;

@@ -1,9 +1,11 @@
-"""Families of slices, by category and name: they give the page's colours."""
+"""Families of slices and instants, by category and name: they give the page's colours."""
 
 from __future__ import annotations
 
 import re
 from typing import Final, Literal, TypeAlias, get_args
+
+from tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
 
 TraceFamily: TypeAlias = Literal[
     "kernel",
@@ -18,6 +20,9 @@ TraceFamily: TypeAlias = Literal[
     "optimizer",
     "dataloader",
     "annotation",
+    "oom",
+    "checkpoint",
+    "instant",
     "other",
 ]
 
@@ -88,6 +93,17 @@ _TOLD_BY_NAME: Final[
     ("memory", _COPY, frozenset({"kernel", "other"})),
 )
 """What a name says more exactly than the families it may be found in."""
+
+
+_OF_INSTANT: Final[dict[str, TraceFamily]] = {
+    OUT_OF_MEMORY: "oom",
+    CHECKPOINT: "checkpoint",
+}
+
+
+def family_of_instant(category: str) -> TraceFamily:
+    """The family of an instant."""
+    return _OF_INSTANT.get(category, "instant")
 
 
 def family_of(category: str, name: str) -> TraceFamily:

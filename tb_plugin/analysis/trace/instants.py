@@ -1,4 +1,7 @@
-"""Instants of a trace, thinned to what can be told apart."""
+"""Instants of a trace, thinned to what can be told apart.
+
+Where slices and instants are told by one number, that of an instant is `~row`: below 0.
+"""
 
 from __future__ import annotations
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
 
 from tb_plugin.contract.errors import BadRequestError, NotFoundError
-from tb_plugin.contract.parameters import Query, SourceId, Whole
+from tb_plugin.contract.parameters import Query, SourceId
 from tb_plugin.jobs.trace_files import TraceFiles
 from tb_plugin.jobs.trace_sources import TraceSources, span_sources
 from tb_plugin.pages.histories.asked import not_open
@@ -42,11 +44,16 @@ _LISTED_SECONDS: Final = 1.0
 _MAX_LISTS: Final = 64
 
 
+Row = Annotated[
+    int, Meta(ge=-(2**31), le=2**31 - 1, description="a row; below 0 of an instant")
+]
+
+
 class RowQuery(Query, frozen=True):
     """One slice or instant: a row of a source."""
 
     source: SourceId | None = None
-    row: Whole | None = None
+    row: Row | None = None
 
 
 @dataclass(frozen=True, slots=True)

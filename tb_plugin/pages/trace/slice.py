@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
-from tb_plugin.analysis.trace.families import FAMILIES, family_of
+from tb_plugin.analysis.trace.families import FAMILIES, family_of, family_of_instant
 from tb_plugin.analysis.trace.instants import slices_around
 from tb_plugin.analysis.trace.totals import found_rows, totals
 from tb_plugin.api.trace import (
+    INSTANTS_LEVEL,
     TraceArg,
-    TraceInstantResponse,
     TracePartner,
     TraceRangeResponse,
     TraceSearchResponse,
@@ -31,17 +30,12 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.api.trace import TraceInstantKind
     from tb_plugin.pages.trace.axis import Placed
 
 MAX_VALUE: Final = 4_000
 MAX_ARGS: Final = 500
 MAX_PARTNERS: Final = 200
 _MAX_TEXT: Final = 2_000
-_KIND_OF: Final[dict[str, TraceInstantKind]] = {
-    OUT_OF_MEMORY: "oom",
-    CHECKPOINT: "checkpoint",
-}
 
 MAX_HITS: Final = 10_000
 MAX_NAMES: Final = 20_000
@@ -50,11 +44,17 @@ _MAX_NAME: Final = 500
 
 @route("trace_slice", RowQuery)
 def trace_slice(asked: Asked[RowQuery]) -> TraceSliceResponse:
-    """The slice of a row."""
+    """The slice of a row, or its instant."""
     place, row = row_of(asked)
     trace = place.trace
-    if not 0 <= row < len(trace.slices):
-        raise _not_there("slice", place)
+    if not -len(trace.instants) <= row < len(trace.slices):
+        raise NotFoundError(
+            "There is no such slice.",
+            place.source.found.name[:200],
+            "Reload the page: the trace was replaced by another one.",
+        )
+    if row < 0:
+        return _instant(place, row)
     slices = trace.slices
     args, problem = _told_args(trace, int(slices.args[row]))
     name, category = trace.name_of(row), trace.category_of(row)
@@ -87,47 +87,31 @@ def trace_slice(asked: Asked[RowQuery]) -> TraceSliceResponse:
     )
 
 
-@route("trace_instant", RowQuery)
-def trace_instant(asked: Asked[RowQuery]) -> TraceInstantResponse:
-    """The instant of a row."""
-    place, row = row_of(asked)
-    trace = place.trace
+def _instant(place: Placed, row: int) -> TraceSliceResponse:
+    trace, at = place.trace, ~row
     instants = trace.instants
-    if not 0 <= row < len(instants):
-        raise _not_there("instant", place)
-    args, problem = _told_args(trace, int(instants.args[row]))
-    time_ns = int(instants.time_ns[row])
-    return TraceInstantResponse(
+    args, problem = _told_args(trace, int(instants.args[at]))
+    category = trace.strings[int(instants.category[at])]
+    time_ns = int(instants.time_ns[at])
+    return TraceSliceResponse(
         source=place.id,
         row=row,
-        track=place.track_of(int(instants.track[row])),
-        name=trace.strings[int(instants.name[row])][:_MAX_TEXT],
-        category=_category(trace, row)[:_MAX_TEXT],
-        kind=kind_of(trace, row),
-        time_ns=str(place.zero_ns + time_ns),
+        track=place.track_of(int(instants.track[at])),
+        level=INSTANTS_LEVEL,
+        name=trace.strings[int(instants.name[at])][:_MAX_TEXT],
+        category=category[:_MAX_TEXT],
+        family=family_of_instant(category),
+        start_ns=str(place.zero_ns + time_ns),
+        duration_ns=0.0,
+        self_ns=0.0,
+        num_children=0,
         args=args,
         args_problem=problem,
         stack=tuple(
             _partner(place, time_ns, around, "parent", "", outgoing=False)
-            for around in slices_around(trace, row)[:MAX_PARTNERS]
+            for around in slices_around(trace, at)[:MAX_PARTNERS]
         ),
-    )
-
-
-def _category(trace: Trace, row: int) -> str:
-    return trace.strings[int(trace.instants.category[row])]
-
-
-def kind_of(trace: Trace, row: int) -> TraceInstantKind:
-    """The kind of an instant."""
-    return _KIND_OF.get(_category(trace, row), "other")
-
-
-def _not_there(what: str, place: Placed) -> NotFoundError:
-    return NotFoundError(
-        f"There is no such {what}.",
-        place.source.found.name[:200],
-        "Reload the page: the trace was replaced by another one.",
+        partners=(),
     )
 
 
@@ -218,7 +202,7 @@ def trace_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
         keys += [place.track_of(track) for track in tracks]
         for part in parts[-len(known) :]:
             part[2] = index[part[2]]
-    every: Ints = np.concatenate(parts, axis=1) if parts else np.empty((6, 0), np.int64)
+    every: Ints = np.concatenate(parts, axis=1) if parts else np.empty((5, 0), np.int64)
     every = every[:, np.argsort(every[0], kind="stable")[:MAX_HITS]]
     t0 = int(every[0, 0]) if every.shape[1] else 0
     return TraceSearchResponse(
@@ -227,16 +211,15 @@ def trace_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
         num_names=names,
         tracks=tuple(keys),
         track=u16(every[2]),
-        level=u16(np.minimum(every[3], 0xFFFF)),
+        level=i32(every[3]),
         row=i32(every[4]),
-        is_instant=u8(every[5]),
         start_ns=f64(every[0] - t0),
         duration_ns=f64(every[1]),
     )
 
 
 def _hits_of_slices(place: Placed, rows: Ints) -> Ints:
-    """start_ns, duration_ns, track, level, row, whether it is an instant."""
+    """start_ns, duration_ns, track, level, row."""
     slices = place.trace.slices
     return np.stack(
         (
@@ -245,7 +228,6 @@ def _hits_of_slices(place: Placed, rows: Ints) -> Ints:
             slices.track[rows].astype(np.int64),
             slices.level[rows].astype(np.int64),
             rows.astype(np.int64),
-            np.zeros(len(rows), np.int64),
         )
     )
 
@@ -255,7 +237,8 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
     instants, none = place.trace.instants, np.zeros(len(rows), np.int64)
     time_ns = instants.time_ns[rows].astype(np.int64) + place.zero_ns
     track = instants.track[rows].astype(np.int64)
-    return np.stack((time_ns, none, track, none, rows.astype(np.int64), none + 1))
+    level = none + INSTANTS_LEVEL
+    return np.stack((time_ns, none, track, level, ~rows.astype(np.int64)))
 
 
 @route("trace_range", TracksQuery)

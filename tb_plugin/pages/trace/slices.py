@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.trace.families import FAMILIES, family_of
+from tb_plugin.analysis.trace.families import FAMILIES, family_of, family_of_instant
 from tb_plugin.analysis.trace.instants import marks
 from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
-from tb_plugin.api.trace import TraceInstants, TraceLane, TraceSlicesResponse
+from tb_plugin.api.trace import INSTANTS_LEVEL, TraceLane, TraceSlicesResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.contract.parameters import Pixels
 from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, i32, u8, u16
+from tb_plugin.contract.wire import i32, u8, u16
 from tb_plugin.pages.trace.asked import places_of
 from tb_plugin.pages.trace.axis import (
     COUNTERS,
@@ -24,15 +24,13 @@ from tb_plugin.pages.trace.axis import (
     window_of,
 )
 from tb_plugin.pages.trace.counters import RankCounters, trace_lines
-from tb_plugin.pages.trace.slice import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.tiles import Tile
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.api.trace import TraceInstantKind, TraceLine
+    from tb_plugin.analysis.trace.trace import Instants, Slices
+    from tb_plugin.api.trace import TraceLine
     from tb_plugin.pages.trace.axis import Placed
 
 NO_NAME: Final = 0xFFFF
@@ -44,7 +42,6 @@ MAX_INSTANTS: Final = 4_000
 _COUNTER_SECONDS: Final = 2.0
 """What the run's own numbers in a tile may take."""
 
-KINDS: Final[tuple[TraceInstantKind, ...]] = ("other", "oom", "checkpoint")
 _MOST: Final = 2**31 - 1
 
 
@@ -95,58 +92,97 @@ def trace_slices(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
     zoom = zoom_of(end - start, query.px)
     chosen = list(chosen_tracks(query, places))
     lanes: list[TraceLane] = []
-    tiles: list[tuple[Placed, Tile]] = []
-    left = MAX_PIECES
+    parts: list[_Part] = []
+    used_zoom, left = 0, MAX_PIECES
+    marked = sum(
+        len(np.intersect1d(place.trace.instants.track, tracks))
+        for place, tracks in chosen
+    )
+    most_instants = max(50, MAX_INSTANTS // max(1, marked))
     for at, (place, tracks) in enumerate(chosen):
+        trace, own_start, own_end = place.trace, place.own_ns(start), place.own_ns(end)
         own = [
             Lane(track, level)
             for track in tracks
-            for level in range(place.trace.tracks[track].num_levels)
-            if place.trace.tracks[track].num_slices
+            for level in range(trace.tracks[track].num_levels)
+            if trace.tracks[track].num_slices
         ]
         # Sources that are still to come get their share.
         most = max(200, left // (len(chosen) - at))
-        tile = place.source.tiles.tile(
-            own, place.own_ns(start), place.own_ns(end), zoom, most
-        )
+        tile = place.source.tiles.tile(own, own_start, own_end, zoom, most)
         left = max(0, left - len(tile.pieces))
-        tiles.append((place, tile))
+        used_zoom = max(used_zoom, tile.zoom)
+        pieces = tile.pieces
+        parts.append(
+            _Part(
+                place,
+                trace.slices,
+                pieces.longest,
+                pieces.start_ns,
+                pieces.end_ns,
+                pieces.count,
+                pieces.busy_ns,
+                np.diff(tile.lane_start),
+            )
+        )
         lanes += [TraceLane(place.track_of(one.track), one.level) for one in own]
         for track in tracks:
-            if place.trace.tracks[track].kind == "counter":
-                lines += trace_lines(
-                    place.trace,
-                    place.track_of(track),
-                    track,
-                    place.own_ns(start),
-                    place.own_ns(end),
-                    query.px,
-                )
-    shifted = [(tile.pieces, place.zero_ns - start) for place, tile in tiles]
-    begin = _joined([pieces.start_ns + shift for pieces, shift in shifted])
-    stop = _joined([pieces.end_ns + shift for pieces, shift in shifted])
-    busy = _joined([tile.pieces.busy_ns for _, tile in tiles])
+            if trace.tracks[track].kind == "counter":
+                name = place.track_of(track)
+                lines += trace_lines(trace, name, track, own_start, own_end, query.px)
+            found = marks(trace, track, own_start, own_end, zoom, most_instants)
+            if len(found):
+                time_ns = trace.instants.time_ns[found.row].astype(np.int64)
+                sizes = np.array([len(found)])
+                of = (trace.instants, found.row, time_ns, time_ns, found.count)
+                parts.append(_Part(place, *of, np.zeros_like(time_ns), sizes))
+                lanes.append(TraceLane(place.track_of(track), INSTANTS_LEVEL))
+    begin = _joined([one.start_ns + one.place.zero_ns - start for one in parts])
+    stop = _joined([one.end_ns + one.place.zero_ns - start for one in parts])
     unit = _unit(begin, stop)
     first = np.rint(begin / unit)
-    names, name, family = _named(tiles)
+    names, name, family = _named(parts)
+    lane_start = np.cumsum(
+        _joined([np.zeros(1, np.int64), *(one.sizes for one in parts)])
+    )
     return TraceSlicesResponse(
         t0=str(start),
         unit_ns=float(unit),
-        zoom=max((tile.zoom for _, tile in tiles), default=0),
+        zoom=used_zoom,
         lanes=tuple(lanes),
-        lane_start=i32(_lane_starts([tile for _, tile in tiles])),
+        lane_start=i32(lane_start),
         start=i32(first),
         duration=i32(np.rint(stop / unit) - first),
-        row=i32(_joined([tile.pieces.longest for _, tile in tiles])),
+        row=i32(_joined([~one.row if one.is_instants else one.row for one in parts])),
         name=u16(name),
         family=u8(family),
-        count=i32(_joined([tile.pieces.count for _, tile in tiles])),
-        busy=i32(np.minimum(np.rint(busy / unit), _MOST)),
+        count=i32(_joined([one.count for one in parts])),
+        busy=i32(
+            np.minimum(np.rint(_joined([one.busy_ns for one in parts]) / unit), _MOST)
+        ),
         names=names,
         families=FAMILIES,
         lines=tuple(lines),
-        instants=_instants_in(chosen, start, end, zoom),
     )
+
+
+class _Part(NamedTuple):
+    """Pieces of a source, in its own time: of lanes of slices, or of one of instants."""
+
+    place: Placed
+    table: Slices | Instants
+    row: Ints
+    """Of the table: what a piece is named after."""
+    start_ns: Ints
+    end_ns: Ints
+    count: Ints
+    busy_ns: Ints
+    sizes: Ints
+    """Pieces of each lane."""
+
+    @property
+    def is_instants(self) -> bool:
+        return self.table is self.place.trace.instants
 
 
 def _joined(parts: Sequence[Ints]) -> Ints:
@@ -165,84 +201,28 @@ def _unit(begin: Ints, stop: Ints) -> int:
     return unit
 
 
-def _lane_starts(tiles: Sequence[Tile]) -> list[int]:
-    starts, base = [0], 0
-    for tile in tiles:
-        starts += (tile.lane_start[1:] + base).tolist()
-        base += len(tile.pieces)
-    return starts
-
-
-def _named(
-    tiles: Sequence[tuple[Placed, Tile]],
-) -> tuple[tuple[str, ...], Ints, Ints]:
+def _named(parts: Sequence[_Part]) -> tuple[tuple[str, ...], Ints, Ints]:
     """Names, and by piece which of them and which family."""
     names: dict[str, int] = {}
     of_name, of_family = [], []
-    for place, tile in tiles:
-        trace, rows = place.trace, tile.pieces.longest
-        keys, which = np.unique(_keys(trace, rows), return_inverse=True)
+    for part in parts:
+        strings = part.place.trace.strings
+        name = np.asarray(part.table.name[part.row], np.int64)
+        keys = name << 32 | np.asarray(part.table.category[part.row], np.int64)
+        keys, which = np.unique(keys, return_inverse=True)
         table = np.full((2, len(keys)), NO_NAME, np.int64)
         for at, key in enumerate(keys.tolist()):
-            text = trace.strings[key >> 32]
-            family = family_of(trace.strings[key & 0xFFFFFFFF], text)
+            text, category = strings[key >> 32], strings[key & 0xFFFFFFFF]
+            family = (
+                family_of_instant(category)
+                if part.is_instants
+                else family_of(category, text)
+            )
             number = names.setdefault(_shortened(text), len(names))
             table[:, at] = (min(number, NO_NAME), FAMILIES.index(family))
         of_name.append(table[0][which])
         of_family.append(table[1][which])
     return tuple(names)[:NO_NAME], _joined(of_name), _joined(of_family)
-
-
-def _keys(trace: Trace, rows: Ints) -> Ints:
-    name = np.asarray(trace.slices.name[rows], np.int64)
-    return name << 32 | np.asarray(trace.slices.category[rows], np.int64)
-
-
-def _instants_in(
-    chosen: Sequence[tuple[Placed, Sequence[int]]], start: int, end: int, zoom: int
-) -> TraceInstants:
-    """Those of some tracks in a window, as they are drawn at a zoom."""
-    tracks: list[str] = []
-    names: dict[str, int] = {}
-    rows: list[tuple[int, int, int, int, int, int]] = []
-    having = [
-        (place, track)
-        for place, own in chosen
-        if len(place.trace.instants)
-        for track in own
-    ]
-    for place, track in having:
-        trace = place.trace
-        most = max(50, (MAX_INSTANTS - len(rows)) // len(having))
-        found = marks(trace, track, place.own_ns(start), place.own_ns(end), zoom, most)
-        if not len(found):
-            continue
-        shift = place.zero_ns - start
-        for row, count in zip(found.row.tolist(), found.count.tolist(), strict=True):
-            name = _shortened(trace.strings[int(trace.instants.name[row])])
-            rows.append(
-                (
-                    len(tracks),
-                    int(trace.instants.time_ns[row]) + shift,
-                    row,
-                    names.setdefault(name, len(names)),
-                    KINDS.index(kind_of(trace, row)),
-                    count,
-                )
-            )
-        tracks.append(place.track_of(track))
-    columns = np.array(rows, np.int64).reshape(-1, 6).T
-    return TraceInstants(
-        tracks=tuple(tracks),
-        track=u16(columns[0]),
-        time_ns=f64(columns[1]),
-        row=i32(columns[2]),
-        name=u16(columns[3]),
-        kind=u8(columns[4]),
-        count=i32(columns[5]),
-        names=tuple(names),
-        kinds=KINDS,
-    )
 
 
 def _shortened(text: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.trace.trace import Instants, Track
+from tb_plugin.api.trace import INSTANTS_LEVEL
 from tb_plugin.jobs.trace_sources import FoundSource
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.client import Page
@@ -55,13 +56,25 @@ def page(tmp_path: Path) -> Page:
     return Page(tmp_path)
 
 
+def instants(tile):
+    """Which pieces of a tile are instants."""
+    levels = [lane["level"] for lane in tile["lanes"]]
+    lane = np.repeat(np.arange(len(levels)), np.diff(tile["lane_start"]))
+    return [at for at, of in enumerate(lane) if levels[of] == INSTANTS_LEVEL], lane
+
+
 def named(tile):
-    """(track, name, kind, time) of the instants of a tile."""
-    of = tile["instants"]
-    columns = zip(of["track"], of["name"], of["kind"], of["time_ns"], strict=True)
+    """(track, name, family, time) of the instants of a tile."""
+    rows, lane = instants(tile)
+    assert not tile["duration"][rows].any()
     return [
-        (of["tracks"][track], of["names"][name], of["kinds"][kind], time)
-        for track, name, kind, time in columns
+        (
+            tile["lanes"][lane[at]]["track"],
+            tile["names"][tile["name"][at]],
+            tile["families"][tile["family"][at]],
+            tile["start"][at] * tile["unit_ns"],
+        )
+        for at in rows
     ]
 
 
@@ -76,13 +89,13 @@ def test_a_tile_holds_them_with_the_recordings_events_on_a_track_of_their_own(pa
         "/trace_slices", "exp", tracks=all_tracks(found), px=4000, **window(found)
     )
     assert named(tile) == [
-        ("spans-0:0", "mark warm", "other", 20 * MS),
+        ("spans-0:0", "mark warm", "instant", 20 * MS),
         ("spans-0:0", "checkpoint written", "checkpoint", 34 * MS),
         ("spans-0:0", "out of memory", "oom", 36 * MS),
-        ("spans-0:1", "<b>best</b>", "other", 2 * MS),
-        ("spans-0:1", "<b>best</b>", "other", 6 * MS),
+        ("spans-0:1", "<b>best</b>", "instant", 2 * MS),
+        ("spans-0:1", "<b>best</b>", "instant", 6 * MS),
     ]
-    assert tile["count"].sum() == len(STEPS) + 1
+    assert tile["count"].sum() == len(STEPS) + 1 + 5
 
 
 def test_far_out_they_are_counted_together(page):
@@ -90,8 +103,9 @@ def test_far_out_they_are_counted_together(page):
     tile = page.of_run(
         "/trace_slices", "exp", tracks=all_tracks(found), px=1, **window(found)
     )
-    assert tile["instants"]["count"].sum() == 5
-    assert len(tile["instants"]["row"]) == 2
+    rows, _ = instants(tile)
+    assert tile["count"][rows].sum() == 5
+    assert len(rows) == 2
 
 
 def test_one_in_full(page):
@@ -100,11 +114,11 @@ def test_one_in_full(page):
         "/trace_search", "exp", tracks=all_tracks(found), only="instants"
     )
     assert hits["num_hits"] == 5
-    assert hits["is_instant"].tolist() == [1] * 5
+    assert hits["level"].tolist() == [INSTANTS_LEVEL] * 5
     first = int(hits["row"][0])
-    one = page.of_run("/trace_instant", "exp", source="spans-0", row=first)
+    one = page.of_run("/trace_slice", "exp", source="spans-0", row=first)
     assert (one["name"], one["track"]) == ("<b>best</b>", "spans-0:1")
-    assert one["time_ns"] == str(START_NS + 2 * MS)
+    assert (one["start_ns"], one["duration_ns"]) == (str(START_NS + 2 * MS), 0)
     assert {arg["name"]: arg["value"] for arg in one["args"]} == {
         "step": "0",
         "schedule": "active",
@@ -112,9 +126,9 @@ def test_one_in_full(page):
     }
     assert [around["name"] for around in one["stack"]] == ["forward", "step"]
     last = page.of_run(
-        "/trace_instant", "exp", source="spans-0", row=int(hits["row"][-1])
+        "/trace_slice", "exp", source="spans-0", row=int(hits["row"][-1])
     )
-    assert last["kind"] == "oom"
+    assert last["family"] == "oom"
     assert {"name": "message", "value": "out of memory"} in last["args"]
 
 
@@ -122,21 +136,19 @@ def test_a_text_finds_slices_and_instants_in_order_of_time(page):
     found = opened(page)
     hits = page.of_run("/trace_search", "exp", tracks=all_tracks(found), text="E")
     assert (np.diff(hits["start_ns"]) >= 0).all()
-    assert hits["is_instant"].sum() == 4
+    assert (hits["row"] < 0).sum() == 4
     best = page.of_run("/trace_search", "exp", tracks=all_tracks(found), text="BEST")
-    assert (best["num_hits"], best["is_instant"].tolist()) == (2, [1, 1])
+    assert (best["num_hits"], (best["row"] < 0).tolist()) == (2, [True, True])
     assert [best["tracks"][at] for at in best["track"]] == ["spans-0:1"] * 2
 
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [({"row": 5}, 404), ({"row": 2**31 - 1}, 404), ({"row": -1}, 400), ({}, 400)],
+    [({"row": -6}, 404), ({"row": 2**31 - 1}, 404), ({"row": 2**31}, 400), ({}, 400)],
 )
 def test_what_is_not_there_is_refused(page, query, status):
     opened(page)
-    answer = page.raw(
-        "/trace_instant", run=page.run_id("exp"), source="spans-0", **query
-    )
+    answer = page.raw("/trace_slice", run=page.run_id("exp"), source="spans-0", **query)
     assert answer.status_code == status
     assert json.loads(answer.data)["remedy"]
 

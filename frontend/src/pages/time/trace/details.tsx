@@ -1,72 +1,62 @@
 /** Docked beside the timeline: the chosen slice or instant in full, or a range summed up. */
 
 import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
 import type {
-  TraceArg,
   TracePartner,
   TraceRangeResponse,
-  TraceResponse,
+  TraceSliceResponse,
 } from "../../../api/types.gen";
-import type { ApiError } from "../../../api/client";
 import { formatInteger, formatShare } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
+import type { Theme } from "../../../base/tokens";
+import type { Sort } from "../../../model/shown_rows";
+import {
+  barOf,
+  countCell,
+  longestOf,
+  numberColumn,
+  textColumn,
+} from "../../../widgets/row_table/columns";
+import {
+  RowTable,
+  type RowCell,
+  type RowColumn,
+} from "../../../widgets/row_table/row_table";
+import { useSort } from "../../../widgets/row_table/use_sort";
 import { Failure } from "../../../widgets/state/state";
 import { CloseDetails } from "../../shared/panels/close_details";
-import type { ViewProps } from "../../shared/view_props";
 import { familyColour } from "../profiled/family_colours";
-import { markColour } from "./paint/lines";
-import { FAMILY_WORDS } from "./paint/quads";
-import { around, countTracks } from "./plot/layout";
-import { RangeTable } from "./range";
-import type { Chosen, ChosenInstant } from "./state/chosen";
-import type { Moves } from "./state/moves";
-import {
-  rangeWords,
-  since,
-  sliceWords,
-  type SliceRef,
-  type TraceParams,
-  type TraceWindow,
-} from "./state/params";
-import { KIND_WORDS } from "./tiles/tile";
-import { formatNs, formatNsExact } from "./words";
+import { traceColour } from "./paint/lines";
+import { around, type NsRange } from "./plot/layout";
+import { since } from "./state/params";
+import type { Timeline } from "./state/timeline";
+import { FAMILY_WORDS, formatNs, formatNsExact } from "./words";
 
 interface DetailsProps {
-  readonly view: ViewProps;
-  readonly params: TraceParams;
-  readonly answer: TraceResponse;
-  readonly base: bigint;
-  readonly chosen: Chosen;
-  readonly instant: ChosenInstant;
-  readonly sums: TraceRangeResponse | null;
-  readonly window: TraceWindow;
-  readonly moves: Moves;
+  readonly trace: Timeline;
   readonly heightPx: number;
-}
-
-/** Whether anything is docked. */
-export function hasDetails({ slice, instant, range }: TraceParams): boolean {
-  return slice !== null || instant !== null || range !== null;
 }
 
 export function Details(props: DetailsProps) {
-  const { params } = props;
-  if (params.slice !== null) return <SliceDetails {...props} />;
-  if (params.instant !== null) return <InstantDetails {...props} />;
-  return params.range === null ? null : <RangeDetails {...props} />;
+  const { slice, range } = props.trace.state;
+  if (slice !== null) return <SliceDetails {...props} isInstant={slice.row < 0} />;
+  return range === null ? null : <RangeDetails {...props} range={range} />;
 }
 
-function Dock(props: {
-  readonly label: string;
-  readonly colour?: string;
-  readonly title: string;
-  readonly actions: ComponentChildren;
-  readonly close: () => void;
-  readonly heightPx: number;
-  readonly error?: ApiError | null;
-  readonly children: ComponentChildren;
-}) {
-  const { label, colour, title, error = null } = props;
+type Act = readonly [text: string, run: () => void];
+
+function Dock(
+  props: DetailsProps & {
+    readonly label: string;
+    readonly colour?: string | undefined;
+    readonly title: string;
+    readonly said?: string;
+    readonly acts: readonly Act[];
+    readonly children: ComponentChildren;
+  },
+) {
+  const { label, colour, title, said, trace } = props;
   return (
     <section
       class="trace-dock"
@@ -76,24 +66,22 @@ function Dock(props: {
       <header>
         <h2 class="trace-dock-name" title={title}>
           {colour !== undefined && (
-            <span class="row-table-swatch" style={{ background: colour }} />
+            <span class="swatch" style={{ background: colour }} />
           )}
           {title}
         </h2>
-        <CloseDetails close={props.close} />
+        <CloseDetails close={trace.close} />
       </header>
-      <div class="trace-dock-acts">{props.actions}</div>
-      {error !== null && <Failure failure={error} />}
+      <div class="trace-dock-acts">
+        {said !== undefined && <span class="quiet">{said}</span>}
+        {props.acts.map(([text, run]) => (
+          <button key={text} type="button" class="text-button" onClick={run}>
+            {text}
+          </button>
+        ))}
+      </div>
       {props.children}
     </section>
-  );
-}
-
-function Act(props: { readonly text: string; readonly run: () => void }) {
-  return (
-    <button type="button" class="text-button" onClick={props.run}>
-      {props.text}
-    </button>
   );
 }
 
@@ -105,250 +93,122 @@ const RELATION: Readonly<Record<TracePartner["relation"], readonly [string, stri
     flow: ["leads to", "comes from"],
   };
 
-function SliceDetails(props: DetailsProps) {
-  const { view, answer, base, chosen, moves, heightPx } = props;
-  const { slice, selected, error } = chosen;
-  const onSlice = (next: SliceRef): void => moves.choose(next, true);
-  const startNs = slice === null ? 0 : since(base, BigInt(slice.startNs));
+function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
+  const { trace, isInstant } = props;
+  const { slice, selected, view } = trace;
+  const acts: readonly Act[] = isInstant
+    ? [
+        ["Previous instant", () => trace.instant(-1)],
+        ["Next instant", () => trace.instant(1)],
+      ]
+    : [
+        [
+          "Zoom to it",
+          () => {
+            if (selected === null) return;
+            trace.setWindow(around(selected.startNs, selected.endNs, 0.1));
+            trace.scrollTo.value = selected;
+          },
+        ],
+        [
+          "Find its name",
+          () => trace.setState({ find: slice?.name.slice(0, 120) ?? "" }),
+        ],
+      ];
   return (
     <Dock
-      label="The chosen slice"
+      {...props}
+      label={isInstant ? "The chosen instant" : "The chosen slice"}
       title={slice?.name ?? ""}
-      {...(slice !== null && { colour: familyColour(view.theme, slice.family) })}
-      heightPx={heightPx}
-      error={error}
-      close={() => view.setParams(sliceWords(null))}
-      actions={
-        slice !== null && (
-          <>
-            <Act
-              text="Zoom to it"
-              run={() => {
-                if (selected === null) return;
-                props.window.setWindow(around(selected.startNs, selected.endNs, 0.1));
-                moves.scrollTo.value = selected;
-              }}
-            />
-            <Act
-              text="Find its name"
-              run={() => view.setParams({ find: slice.name.slice(0, 120) })}
-            />
-          </>
-        )
-      }
+      colour={slice === null ? undefined : traceColour(view.theme, slice.family)}
+      acts={slice === null ? [] : acts}
     >
-      {slice !== null && (
-        <>
-          <dl class="trace-facts">
-            <Fact name="Takes">
-              {formatNs(slice.durationNs)}{" "}
-              <span class="quiet">{formatNsExact(slice.durationNs)}</span>
-            </Fact>
-            <Fact name="Itself">
-              {formatNs(slice.selfNs)}{" "}
-              <span class="quiet">
-                {formatShare(slice.selfNs, slice.durationNs)}
-                {slice.numChildren > 0 &&
-                  `, the rest in ${formatInteger(slice.numChildren)} inside`}
-              </span>
-            </Fact>
-            <Fact name="Starts">
-              {formatNs(startNs)} <When ns={slice.startNs} />
-            </Fact>
-            <OnTrack track={slice.track} answer={answer} />
-            <Fact name="Category">
-              {slice.category === "" ? FAMILY_WORDS[slice.family] : slice.category}
-            </Fact>
-            <LiesIn stack={slice.stack} onSlice={onSlice} />
-          </dl>
-          {slice.partners.length > 0 && (
-            <>
-              <h3>Linked with</h3>
-              <ul class="trace-partners">
-                {slice.partners.map((one) => (
-                  <li key={`${one.row} ${one.relation}`}>
-                    <span class="quiet">
-                      {RELATION[one.relation][one.outgoing ? 0 : 1]}
-                    </span>{" "}
-                    <Go partner={one} onSlice={onSlice} />{" "}
-                    <span class="quiet">{distance(one, slice.durationNs)}</span>
-                  </li>
-                ))}
-              </ul>
-            </>
-          )}
-          <Arguments args={slice.args} problem={slice.argsProblem} />
-        </>
-      )}
+      {trace.error !== null && <Failure failure={trace.error} />}
+      {slice !== null && <Facts trace={trace} slice={slice} isInstant={isInstant} />}
     </Dock>
   );
 }
 
-function InstantDetails(props: DetailsProps) {
-  const { view, answer, base, moves, heightPx } = props;
-  const { instant, error } = props.instant;
-  const sinceBase = instant === null ? 0 : since(base, BigInt(instant.timeNs));
-  return (
-    <Dock
-      label="The chosen instant"
-      title={instant?.name ?? ""}
-      {...(instant !== null && { colour: markColour(view.theme, instant.kind) })}
-      heightPx={heightPx}
-      error={error}
-      close={() => view.setParams(sliceWords(null))}
-      actions={
-        <>
-          <Act text="Previous instant" run={() => moves.nextInstant(-1)} />
-          <Act text="Next instant" run={() => moves.nextInstant(1)} />
-        </>
-      }
-    >
-      {instant !== null && (
-        <>
-          <dl class="trace-facts">
-            <Fact name="At">
-              {formatNs(sinceBase)}{" "}
-              <span class="quiet">{formatNsExact(sinceBase)} since the beginning</span>{" "}
-              <When ns={instant.timeNs} />
-            </Fact>
-            <OnTrack track={instant.track} answer={answer} />
-            <Fact name="Category">
-              {instant.kind === "other" && instant.category !== ""
-                ? instant.category
-                : KIND_WORDS[instant.kind]}
-            </Fact>
-            <LiesIn
-              stack={instant.stack}
-              onSlice={(next) => moves.choose(next, true)}
-            />
-          </dl>
-          <Arguments args={instant.args} problem={instant.argsProblem} />
-        </>
-      )}
-    </Dock>
-  );
-}
-
-function RangeDetails(props: DetailsProps) {
-  const { view, base, params, sums, moves, heightPx } = props;
-  const { range, rangeTracks } = params;
-  if (range === null) return null;
-  const of =
-    rangeTracks === ""
-      ? ""
-      : ` on ${formatInteger(countTracks(rangeTracks))} chosen tracks`;
-  const spanNs = Number(range.high - range.low);
-  return (
-    <Dock
-      label="The chosen range"
-      title={`${formatNs(spanNs)} between the marks`}
-      heightPx={heightPx}
-      close={() => view.setParams(rangeWords(null, ""))}
-      actions={
-        <>
-          <span class="quiet">
-            {sums === null
-              ? "Summing up"
-              : `${formatInteger(sums.numSlices)} slices of ${formatInteger(sums.numNames)} names${of}`}
-          </span>
-          <Act
-            text="Zoom to it"
-            run={() =>
-              props.window.setWindow({
-                low: since(base, range.low),
-                high: since(base, range.high),
-              })
-            }
-          />
-        </>
-      }
-    >
-      {sums !== null && (
-        <RangeTable
-          sums={sums}
-          theme={view.theme}
-          heightPx={Math.max(160, heightPx - 96)}
-          onSlice={(next) => moves.choose(next, true)}
-        />
-      )}
-    </Dock>
-  );
-}
-
-function Fact(props: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd>{props.children}</dd>
-    </div>
-  );
-}
-
-function When({ ns }: { readonly ns: string }) {
-  return <span class="quiet">{formatInstant(Number(BigInt(ns) / 1_000_000n))}</span>;
-}
-
-function OnTrack(props: { readonly track: string; readonly answer: TraceResponse }) {
-  const { sources, tracks } = props.answer;
-  const track = tracks.find(
-    (one) => `${sources[one.source]?.id ?? ""}:${one.index}` === props.track,
-  );
+function Facts(props: {
+  readonly trace: Timeline;
+  readonly slice: TraceSliceResponse;
+  readonly isInstant: boolean;
+}) {
+  const { trace, slice, isInstant } = props;
+  const { durationNs, selfNs, numChildren, stack, partners, args, argsProblem } = slice;
+  const { sources, tracks } = trace.answer;
+  const key = (one: (typeof tracks)[number]) =>
+    `${sources[one.source]?.id ?? ""}:${one.index}`;
+  const track = tracks.find((one) => key(one) === slice.track);
+  const startNs = since(trace.base, slice.startNs);
+  const when = formatInstant(Number(BigInt(slice.startNs) / 1_000_000n));
+  const rest = `, the rest in ${formatInteger(numChildren)} inside`;
+  const ofWhole = formatShare(selfNs, durationNs) + (numChildren > 0 ? rest : "");
+  const exactly = `${formatNsExact(startNs)} since the beginning, ${when}`;
+  const lies = track && `${track.name} · ${track.process}`;
   const rank = track?.rank ?? null;
-  return (
-    <Fact name="On">
-      {track === undefined ? props.track : `${track.name} · ${track.process}`}
-      {rank !== null && <span class="quiet"> rank {rank}</span>}
-    </Fact>
-  );
-}
+  const category = slice.family === "oom" ? "" : slice.category;
+  const facts: readonly (readonly [string, ComponentChildren, string])[] = [
+    ...(isInstant
+      ? ([["At", formatNs(startNs), exactly]] as const)
+      : ([
+          ["Takes", formatNs(durationNs), formatNsExact(durationNs)],
+          ["Itself", formatNs(selfNs), ofWhole],
+          ["Starts", formatNs(startNs), when],
+        ] as const)),
+    ["On", lies ?? slice.track, rank === null ? "" : `rank ${rank}`],
+    ["Category", category === "" ? FAMILY_WORDS[slice.family] : category, ""],
+    ...(stack.length > 0 ? ([["Lies in", <Linked list={stack} />, ""]] as const) : []),
+  ];
 
-/** A slice's name that leads to it. */
-function Go(props: {
-  readonly partner: TracePartner;
-  readonly onSlice: (slice: SliceRef) => void;
-}) {
-  const { name, source, row, durationNs } = props.partner;
-  return (
-    <button
-      type="button"
-      class="text-button trace-go"
-      title={`${name}\n${formatNs(durationNs)}`}
-      onClick={() => props.onSlice({ source, row })}
-    >
-      {name}
-    </button>
-  );
-}
-
-/** The slices around, innermost first. */
-function LiesIn(props: {
-  readonly stack: readonly TracePartner[];
-  readonly onSlice: (slice: SliceRef) => void;
-}) {
-  if (props.stack.length === 0) return null;
-  return (
-    <Fact name="Lies in">
-      <ol class="trace-partners">
-        {props.stack.map((above) => (
-          <li key={above.row}>
-            <Go partner={above} onSlice={props.onSlice} />
+  function Linked({ list }: { readonly list: readonly TracePartner[] }) {
+    return (
+      <ul>
+        {list.map((one) => (
+          <li key={`${one.row} ${one.relation}`}>
+            {list === partners && (
+              <span class="quiet">{RELATION[one.relation][one.outgoing ? 0 : 1]} </span>
+            )}
+            <button
+              type="button"
+              class="text-button trace-go"
+              title={`${one.name}\n${formatNs(one.durationNs)}`}
+              onClick={() => trace.choose(one, true)}
+            >
+              {one.name}
+            </button>
+            {list === partners && (
+              <span class="quiet"> {distance(one, durationNs)}</span>
+            )}
           </li>
         ))}
-      </ol>
-    </Fact>
-  );
-}
+      </ul>
+    );
+  }
 
-function Arguments(props: {
-  readonly args: readonly TraceArg[];
-  readonly problem: string;
-}) {
-  const { args, problem } = props;
   return (
     <>
+      <dl class="trace-facts">
+        {facts.map(([name, value, note]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              {value} <span class="quiet">{note}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {partners.length > 0 && (
+        <>
+          <h3>Linked with</h3>
+          <Linked list={partners} />
+        </>
+      )}
       <h3>Arguments</h3>
-      {problem !== "" && <p class="quiet">They cannot be read: {problem}</p>}
-      {args.length === 0 && problem === "" && <p class="quiet">None were recorded.</p>}
+      {argsProblem !== "" && <p class="quiet">They cannot be read: {argsProblem}</p>}
+      {args.length + argsProblem.length === 0 && (
+        <p class="quiet">None were recorded.</p>
+      )}
       <dl class="trace-facts trace-args">
         {args.map(({ name, value }) => (
           <div key={name}>
@@ -366,4 +226,98 @@ function distance({ startNs }: TracePartner, durationNs: number): string {
   return startNs >= durationNs
     ? `${formatNs(startNs)} after it began`
     : `${formatNs(startNs)} into it`;
+}
+
+const USUAL: Sort = { key: "total", descending: true };
+
+function RangeDetails(props: DetailsProps & { readonly range: NsRange }) {
+  const { trace, range } = props;
+  const { sums, state, setWindow } = trace;
+  const of = state.rangeTracks === "" ? "" : " on the chosen tracks";
+  const said =
+    sums === null
+      ? "Summing up"
+      : `${formatInteger(sums.numSlices)} slices of ${formatInteger(sums.numNames)} names${of}`;
+  return (
+    <Dock
+      {...props}
+      label="The chosen range"
+      title={`${formatNs(range.high - range.low)} between the marks`}
+      said={said}
+      acts={[["Zoom to it", () => setWindow(range)]]}
+    >
+      {sums !== null && <RangeTable {...props} sums={sums} />}
+    </Dock>
+  );
+}
+
+function RangeTable(props: DetailsProps & { readonly sums: TraceRangeResponse }) {
+  const { sums, trace } = props;
+  const { theme } = trace.view;
+  const columns = useMemo(() => rangeColumns(sums, theme), [sums, theme]);
+  const [word, setWord] = useState<string | null>(null);
+  const sorted = useSort(columns, sums.names.length, USUAL, word ?? undefined, setWord);
+  return (
+    <RowTable
+      label="Slices of the range by name"
+      columns={columns}
+      {...sorted}
+      selected={null}
+      onSelect={(row) => {
+        const source = sums.sources[sums.source[row] ?? 0] ?? "";
+        trace.choose({ source, row: sums.row[row] ?? 0 }, true);
+      }}
+      empty="Nothing runs in this range."
+      heightPx={Math.max(160, props.heightPx - 96)}
+    />
+  );
+}
+
+export function rangeColumns(
+  {
+    names,
+    categories,
+    families,
+    family,
+    count,
+    totalNs,
+    selfNs,
+    maxNs,
+  }: TraceRangeResponse,
+  theme: Theme,
+): readonly RowColumn[] {
+  const longest = longestOf(totalNs);
+  const colourOf = (row: number): string =>
+    familyColour(theme, families[family[row] ?? 0] ?? "other");
+  const time = (key: string, title: string, values: Float64Array, hint: string) => ({
+    ...numberColumn(key, title, "68px", values, timeCell, hint),
+    exported: { name: `${key} (ns)`, values },
+  });
+  const meanNs = totalNs.map((total, row) => total / Math.max(1, count[row] ?? 0));
+  const total = (ns: number, row: number): RowCell => ({
+    ...timeCell(ns),
+    bar: barOf(ns, longest, colourOf(row)),
+  });
+  const touching = "Slices that touch the range";
+  const own = "The same without what lies in slices inside them";
+  const whole = "The whole duration of the longest; click a row to see it";
+  return [
+    textColumn("name", "Name", "minmax(112px, 1fr)", names, undefined, (text, row) => ({
+      text,
+      swatch: colourOf(row),
+    })),
+    {
+      ...time("total", "Total", totalNs, "What of their times lies in the range"),
+      cell: (row) => total(totalNs[row] ?? NaN, row),
+    },
+    numberColumn("count", "Count", "52px", count, countCell, touching),
+    time("self", "Self", selfNs, own),
+    time("mean", "Mean", meanNs, "Total by count"),
+    time("max", "Longest", maxNs, whole),
+    textColumn("category", "Category", "112px", categories),
+  ];
+}
+
+function timeCell(ns: number): RowCell {
+  return { text: formatNs(ns), title: formatNsExact(ns) };
 }

@@ -1,25 +1,20 @@
 /** What the timeline is made of: files and recordings, how far they are, what is wrong. */
 
 import type { ComponentChildren } from "preact";
-import type {
-  TraceChoice,
-  TraceResponse,
-  TraceSource,
-  TraceFamily,
-  TraceSearchResponse,
-} from "../../../api/types.gen";
+import { useRef } from "preact/hooks";
+import type { TraceResponse, TraceSource } from "../../../api/types.gen";
 import { formatBytes, formatInteger } from "../../../base/bytes";
+import { commandsOf } from "../../../base/commands";
 import { formatSeconds } from "../../../base/durations";
+import { useCommands } from "../../../base/use_commands";
 import { unrealOf } from "../../../model/words/origin";
 import { Icon, type IconName } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Choice } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import { fileUrl, mergedUrl, openPerfetto, sourceTitle } from "./actions";
-import type { Theme } from "../../../base/tokens";
-import { familyColour } from "../profiled/family_colours";
-import { FAMILY_WORDS } from "./paint/quads";
+import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
+import { hitOf, type Timeline } from "./state/timeline";
 import { focusWords, hitWords } from "./words";
 
 const MOST_NAMED = 4;
@@ -32,40 +27,53 @@ export function Sources(props: {
 }) {
   const { answer, view, cycle } = props;
   const { run } = view;
+  const { shownRanks, numRanks } = answer;
   const traces = answer.sources.filter(({ kind }) => kind !== "counters");
-  const files = traces.filter(({ hasFile }) => hasFile);
-  const cycles = cyclesOf(answer.choices);
+  const cycles = [...new Set(answer.choices.map((one) => one.cycle))]
+    .filter((one) => one !== null)
+    .sort((a, b) => a - b);
   const failed = traces.flatMap(({ problem }) => (problem === null ? [] : [problem]));
   const problems = [...failed, ...answer.problems];
+  const said = [
+    traces.length > MOST_NAMED ? `and ${traces.length - MOST_NAMED} more` : "",
+    focusWords(answer.focus),
+    shownRanks.length < numRanks
+      ? `${shownRanks.length} of ${formatInteger(numRanks)} ranks shown: choose others at the left`
+      : "",
+    unrealOf(run) ?? "",
+  ];
+  const items = traces
+    .filter(({ hasFile }) => hasFile)
+    .map((source) => ({
+      id: source.id,
+      label: `${sourceTitle(source)} (${formatBytes(source.numBytes)})`,
+      run: () => window.location.assign(fileUrl(run.id, source.id)),
+    }));
+  const merged = {
+    id: "merged",
+    label: "All ranks merged, on one clock",
+    run: () => window.location.assign(mergedUrl(run.id)),
+  };
   return (
     <header class="trace-sources">
-      <div class="trace-sources-row">
+      <div class="trace-row">
         {props.tabs}
         {traces.slice(0, MOST_NAMED).map((source) => (
           <OneSource key={source.id} source={source} />
         ))}
-        {traces.length > MOST_NAMED && (
-          <span class="quiet">and {traces.length - MOST_NAMED} more</span>
-        )}
-        {focusWords(answer.focus) !== "" && (
-          <span class="quiet">{focusWords(answer.focus)}</span>
-        )}
-        {answer.shownRanks.length < answer.numRanks && (
-          <span class="quiet">
-            {answer.shownRanks.length} of {formatInteger(answer.numRanks)} ranks shown:
-            choose others at the left
+        {said.filter(Boolean).map((words) => (
+          <span key={words} class="quiet">
+            {words}
           </span>
-        )}
+        ))}
         {cycles.length > 1 && (
           <Choice
             label="Cycle"
             value={cycle?.toString() ?? ""}
-            onChange={(value) =>
-              view.setParams(
-                { cycle: value, w0: null, w1: null, slice: null, r0: null, r1: null },
-                "push",
-              )
-            }
+            onChange={(value) => {
+              const nowhere = { w0: null, w1: null, slice: null, r0: null, r1: null };
+              view.setParams({ cycle: value, ...nowhere }, "push");
+            }}
           >
             <option value="">newest</option>
             {cycles.map((one) => (
@@ -75,7 +83,6 @@ export function Sources(props: {
             ))}
           </Choice>
         )}
-        {unrealOf(run) !== null && <span class="quiet">{unrealOf(run)}</span>}
         {traces.length > 0 && (
           <span class="trace-files">
             <button
@@ -89,18 +96,7 @@ export function Sources(props: {
             <Menu
               label="Download traces"
               empty="Nothing to download."
-              items={[
-                ...files.map((source) => ({
-                  id: source.id,
-                  label: `${sourceTitle(source)} (${formatBytes(source.numBytes)})`,
-                  run: () => window.location.assign(fileUrl(run.id, source.id)),
-                })),
-                {
-                  id: "merged",
-                  label: "All ranks merged, on one clock",
-                  run: () => window.location.assign(mergedUrl(run.id)),
-                },
-              ]}
+              items={[...items, merged]}
             >
               <Icon name="download" />
             </Menu>
@@ -112,25 +108,25 @@ export function Sources(props: {
   );
 }
 
-function cyclesOf(choices: readonly TraceChoice[]): readonly number[] {
-  const found = new Set<number>();
-  for (const { cycle } of choices) if (cycle !== null) found.add(cycle);
-  return [...found].sort((a, b) => a - b);
+/** `rank 0: rank0.pt.trace.json.gz`. */
+function sourceTitle({ kind, name, rank }: TraceSource): string {
+  const of = rank === null ? "" : `rank ${rank}: `;
+  return of + (kind === "spans" ? "spans" : name);
 }
 
 function OneSource({ source }: { readonly source: TraceSource }) {
-  const { state, progress, doing, clock, notes } = source;
+  const { state, progress, doing, clock, notes, numSlices, numBytes } = source;
   const facts = [
-    `${formatInteger(source.numSlices)} slices`,
-    ...(source.numBytes > 0 ? [formatBytes(source.numBytes)] : []),
-    ...(clock === null ? [] : [clockWords(clock)]),
+    `${formatInteger(numSlices)} slices`,
+    numBytes > 0 ? formatBytes(numBytes) : "",
+    clock === null ? "" : clockWords(clock),
     ...notes,
   ];
   return (
-    <span class="trace-source" title={facts.join("\n")}>
+    <span class="trace-source" title={facts.filter(Boolean).join("\n")}>
       {state === "failed" && <Icon name="warning" sizePx={14} />}
       {state === "ready" && notes.length > 0 && <Icon name="info" sizePx={14} />}
-      <span class="trace-source-name">{sourceTitle(source)}</span>
+      <span>{sourceTitle(source)}</span>
       {state === "opening" && (
         <>
           <span class="quiet">{doing === "" ? "opening" : doing}</span>
@@ -142,11 +138,8 @@ function OneSource({ source }: { readonly source: TraceSource }) {
   );
 }
 
-function clockWords({
-  method,
-  offsetNs,
-  errorNs,
-}: NonNullable<TraceSource["clock"]>): string {
+function clockWords(clock: NonNullable<TraceSource["clock"]>): string {
+  const { method, offsetNs, errorNs } = clock;
   if (method === "none")
     return "its times are no wall clock’s: put where the others begin";
   const moved =
@@ -158,132 +151,99 @@ function clockWords({
     : `${moved}, at most ${formatSeconds(errorNs / 1e9)} off (${method})`;
 }
 
-const MOST_FAMILIES = 9;
+/** Search, and what the pointer does on the plot, as buttons. */
+export function Toolbar({ trace }: { readonly trace: Timeline }) {
+  const { view, state, setState, hits, next, commands } = trace;
+  const box = useRef<HTMLInputElement>(null);
+  useCommands(view.commands, () =>
+    commandsOf("trace", "Trace", [
+      [
+        "search",
+        "Search names of slices and instants",
+        () => box.current?.select(),
+        "/",
+      ],
+    ]),
+  );
 
-export interface ToolbarProps {
-  readonly searchBox: { current: HTMLInputElement | null };
-  readonly answer: TraceResponse;
-  readonly find: string;
-  readonly hits: TraceSearchResponse | null;
-  readonly at: number | null;
-  readonly setFind: (find: string) => void;
-  readonly onNext: (sign: 1 | -1) => void;
-  readonly onFit: () => void;
-  readonly onZoom: (sign: 1 | -1) => void;
-  readonly onStep: (sign: 1 | -1) => void;
-  /** null where there are no instants. */
-  readonly onInstant: ((sign: 1 | -1) => void) | null;
-  readonly onSumUp: () => void;
-}
+  function act(icon: IconName, id: string) {
+    const command = commands.find((one) => one.id === `trace.${id}`);
+    if (command === undefined) return null;
+    const key = command.key === undefined ? "" : ` (${command.key.toUpperCase()})`;
+    return (
+      <button
+        type="button"
+        class="icon-button small"
+        aria-label={command.label}
+        title={command.label + key}
+        onClick={command.run}
+      >
+        <Icon name={icon} sizePx={14} />
+      </button>
+    );
+  }
 
-export function Toolbar(props: ToolbarProps) {
-  const { searchBox, answer, find, hits, at, onInstant } = props;
   return (
-    <div class="trace-bar">
-      <div class="trace-search">
-        <Icon name="search" sizePx={14} />
-        <input
-          ref={searchBox}
-          type="search"
-          value={find}
-          placeholder="Find slices by name"
-          aria-label="Find slices by name"
-          title="Find slices by name (/)"
-          onInput={(event) => props.setFind(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Enter") {
-              event.preventDefault();
-              props.onNext(event.shiftKey ? -1 : 1);
-            } else if (event.key === "Escape") {
-              props.setFind("");
-              event.currentTarget.blur();
-            } else return;
-            event.stopPropagation();
-          }}
-        />
-        {find !== "" && (
-          <>
-            <span class="trace-hits quiet" role="status">
-              {hits === null ? "searching" : hitWords(at, hits.numHits)}
-            </span>
-            <Act
-              icon="left"
-              label="Previous that was found (Shift+Enter)"
-              run={() => props.onNext(-1)}
-            />
-            <Act
-              icon="right"
-              label="Next that was found (Enter, N)"
-              run={() => props.onNext(1)}
-            />
-          </>
-        )}
-      </div>
-      <div class="trace-acts">
-        <Act icon="plus" label="Zoom in (W)" run={() => props.onZoom(-1)} />
-        <Act icon="minus" label="Zoom out (S)" run={() => props.onZoom(1)} />
-        <Act icon="fit" label="Show everything (F)" run={props.onFit} />
-        {answer.steps.number.length > 0 && (
-          <>
-            <Act icon="left" label="Previous step ([)" run={() => props.onStep(-1)} />
-            <span class="quiet">step</span>
-            <Act icon="right" label="Next step (])" run={() => props.onStep(1)} />
-          </>
-        )}
-        {onInstant !== null && (
-          <>
-            <Act icon="left" label="Previous instant (,)" run={() => onInstant(-1)} />
-            <span class="quiet">instant</span>
-            <Act icon="right" label="Next instant (.)" run={() => onInstant(1)} />
-          </>
-        )}
-        <button
-          type="button"
-          class="button"
-          title="Sum up what is in sight by name, as a table (T). Shift and drag sums up a part."
-          onClick={props.onSumUp}
-        >
-          <Icon name="table" sizePx={14} /> View as table
-        </button>
-      </div>
+    <div class="trace-row">
+      <Icon name="search" sizePx={14} />
+      <input
+        ref={box}
+        type="search"
+        class="trace-find"
+        value={state.find}
+        placeholder="Find slices by name"
+        aria-label="Find slices by name"
+        title="Find slices by name (/)"
+        onInput={(event) => setState({ find: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            event.preventDefault();
+            next(event.shiftKey ? -1 : 1);
+          } else if (event.key === "Escape") {
+            setState({ find: "" });
+            event.currentTarget.blur();
+          } else return;
+          event.stopPropagation();
+        }}
+      />
+      {state.find !== "" && (
+        <span class="trace-acts">
+          <span class="trace-hits quiet" role="status">
+            {hits === null
+              ? "searching"
+              : hitWords(hitOf(hits, state.slice), hits.numHits)}
+          </span>
+          {act("left", "before")}
+          {act("right", "next")}
+        </span>
+      )}
+      <span class="trace-acts">
+        {act("plus", "in")}
+        {act("minus", "out")}
+        {act("fit", "fit")}
+      </span>
+      {trace.answer.steps.number.length > 0 && (
+        <span class="trace-acts">
+          {act("left", "earlier")}
+          <span class="quiet">step</span>
+          {act("right", "later")}
+        </span>
+      )}
+      {trace.hasInstants && (
+        <span class="trace-acts">
+          {act("left", "instant_before")}
+          <span class="quiet">instant</span>
+          {act("right", "instant")}
+        </span>
+      )}
+      <button
+        type="button"
+        class="button"
+        title="Sum up what is in sight by name, as a table (T). Shift and drag sums up a part."
+        onClick={commands.find(({ id }) => id === "trace.table")?.run}
+      >
+        <Icon name="table" sizePx={14} /> View as table
+      </button>
     </div>
-  );
-}
-
-function Act(props: {
-  readonly icon: IconName;
-  readonly label: string;
-  readonly run: () => void;
-}) {
-  return (
-    <button
-      type="button"
-      class="icon-button small"
-      aria-label={props.label}
-      title={props.label}
-      onClick={props.run}
-    >
-      <Icon name={props.icon} sizePx={14} />
-    </button>
-  );
-}
-
-/** What the colours mean. */
-export function Legend(props: {
-  readonly families: readonly TraceFamily[];
-  readonly theme: Theme;
-}) {
-  return (
-    <ul class="trace-legend" aria-label="Colours">
-      {props.families.slice(0, MOST_FAMILIES).map((family) => (
-        <li key={family}>
-          <span
-            class="row-table-swatch"
-            style={{ background: familyColour(props.theme, family) }}
-          />
-          {FAMILY_WORDS[family]}
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -3,6 +3,8 @@
  * given the bytes. They go from this browser to that tab; nothing is uploaded.
  */
 
+import { refusalOf } from "../../../api/client";
+import type { RunSummary, TraceResponse } from "../../../api/types.gen";
 import { formatBytes } from "../../../base/bytes";
 
 const HOSTED = "https://ui.perfetto.dev";
@@ -119,4 +121,44 @@ export async function openInPerfetto(
   } finally {
     given.abort();
   }
+}
+
+export function fileUrl(run: string, source: string): string {
+  return `./trace_file?${new URLSearchParams({ run, source }).toString()}`;
+}
+
+export function mergedUrl(run: string): string {
+  return `./trace_merged?${new URLSearchParams({ run }).toString()}`;
+}
+
+/** What is handed on: the file that is shown, where there is one alone; else all merged. */
+export function perfettoFile(
+  { sources }: Pick<TraceResponse, "sources">,
+  { id, name }: Pick<RunSummary, "id" | "name">,
+): readonly [url: string, name: string] {
+  const [only, ...others] = sources.filter(({ kind }) => kind !== "counters");
+  return only?.hasFile === true && others.length === 0
+    ? [fileUrl(id, only.id), only.name]
+    : [mergedUrl(id), `${name}.merged_trace.json.gz`];
+}
+
+export function openPerfetto(
+  answer: TraceResponse,
+  run: RunSummary,
+  say: (sentence: string) => void,
+): void {
+  const place = perfettoPlace(answer.perfetto, document.baseURI);
+  const [url, fileName] = perfettoFile(answer, run);
+  say("Handing the trace to Perfetto’s tab");
+  openInPerfetto(place, run.name, fileName, async () => {
+    const response = await fetch(url, { cache: "no-store" });
+    if (response.ok) return response;
+    const { status, statusText } = response;
+    // What is no JSON is not our server's own words.
+    const body: unknown = await response.json().catch(() => null);
+    throw refusalOf(status, statusText, body, "");
+  }).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    say(`Perfetto was not given the trace: ${why}`);
+  });
 }

@@ -39,8 +39,12 @@ describe("the scale of the overview", () => {
   });
 
   it("is nothing of nothing", () => {
-    expect(overviewScale([])).toMatchObject({ top: 0, most: 0, numCut: 0 });
-    expect(overviewScale([0, 0])).toMatchObject({ top: 0, numCut: 0 });
+    expect(overviewScale(new Float64Array())).toMatchObject({
+      top: 0,
+      most: 0,
+      numCut: 0,
+    });
+    expect(overviewScale(new Float64Array(2))).toMatchObject({ top: 0, numCut: 0 });
   });
 });
 

@@ -1,167 +1,152 @@
 /** The whole recording in small above the timeline, and which kinds of work it holds. */
 
 import { useMemo } from "preact/hooks";
-import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
-import type { ViewProps } from "../../shared/view_props";
-import { NAMES_PX } from "./plot/plot";
-import type { NsRange } from "./plot/layout";
-import type { useSearch } from "./state/moves";
-import type { useTraceTiles } from "./tiles/loader";
-import { formatNs } from "./words";
 import type { TraceFamily, TraceSearchResponse } from "../../../api/types.gen";
 import { tokens, type Theme } from "../../../base/tokens";
+import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { familyColour } from "../profiled/family_colours";
+import type { NsRange } from "./plot/layout";
+import { NAMES_PX } from "./plot/plot";
+import { since } from "./state/params";
+import type { Timeline } from "./state/timeline";
 import type { TraceTile } from "./tiles/tile";
+import { FAMILY_WORDS, formatNs } from "./words";
 
-export function MapStrip(props: {
-  readonly label: string;
-  readonly map: TraceMap;
-  readonly extent: NsRange;
-  readonly shown: { value: NsRange };
-  readonly setWindow: (window: NsRange) => void;
-  readonly fit: () => void;
-}) {
-  const { extent } = props;
-  const { low, high } = props.shown.value;
-  const whole = low <= extent.low && high >= extent.high;
+export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
+  const { trace, label } = props;
+  const { extent, shown, setWindow, fit, tiles, hits, base, view } = trace;
+  const { theme } = view;
+  // Read, so that tiles that arrive draw it again; most of them change nothing.
+  const whole = tiles.version.value >= 0 ? tiles.loader.whole : null;
+  const at = useMemo(() => {
+    let known: Overview | null = null;
+    return (widthPx: number): Overview | null => {
+      if (whole === null) return null;
+      if (known?.totals.length !== Math.floor(widthPx)) {
+        known = overviewOf(whole, extent, widthPx);
+      }
+      return known;
+    };
+  }, [whole, extent]);
+  const words = (widthPx: number): string => {
+    const overview = at(widthPx);
+    if (overview === null) return "";
+    const columnNs = (extent.high - extent.low) / overview.totals.length;
+    return scaleWords(overview.scale, (column) => formatNs((column + 0.5) * columnNs));
+  };
+  const draw = useMemo(
+    () => (context: CanvasRenderingContext2D, widthPx: number) => {
+      context.fillStyle = tokens(theme).surface;
+      context.fillRect(0, 0, widthPx, MINIMAP_PX);
+      const overview = at(widthPx);
+      if (overview !== null) drawColumns(context, overview, theme);
+      if (hits !== null) drawHits(context, widthPx, hits, since(base, hits.t0));
+    },
+    [at, theme, hits],
+  );
+  const { low, high } = shown.value;
+
+  function drawHits(
+    context: CanvasRenderingContext2D,
+    widthPx: number,
+    { startNs }: TraceSearchResponse,
+    shift: number,
+  ): void {
+    context.fillStyle = tokens(theme).link;
+    const perNs = widthPx / (extent.high - extent.low);
+    for (const start of startNs) {
+      context.fillRect((start + shift - extent.low) * perNs, 0, 1, 5);
+    }
+  }
+
   return (
     <Minimap
-      label={props.label}
-      draw={props.map.draw}
-      words={props.map.words}
+      label={`${label}: all of the time`}
+      draw={draw}
+      words={words}
       extent={extent}
-      range={whole ? null : { low, high }}
+      range={low <= extent.low && high >= extent.high ? null : { low, high }}
       onRange={(range) => {
-        if (range === null) props.fit();
-        else props.setWindow(range);
+        if (range === null) fit();
+        else setWindow(range);
       }}
       leftPx={NAMES_PX}
     />
   );
 }
 
-export interface TraceMap {
-  readonly draw: (context: CanvasRenderingContext2D, widthPx: number) => void;
-  /** What heights mean. */
-  readonly words: (widthPx: number) => string;
-}
+const MOST_FAMILIES = 9;
 
-export function useMap(
-  loader: ReturnType<typeof useTraceTiles>["loader"],
-  version: { readonly value: number },
-  extent: NsRange,
-  theme: ViewProps["theme"],
-  hits: ReturnType<typeof useSearch>["hits"],
-  hitsShift: number,
-): TraceMap {
-  // Read, so that tiles that arrive draw it again; most of them change nothing.
-  const whole = version.value >= 0 ? loader.whole : null;
-  const { low, high } = extent;
-  const at = useMemo(() => {
-    let known: { readonly widthPx: number; readonly overview: Overview } | null = null;
-    return (widthPx: number): Overview | null => {
-      if (whole === null) return null;
-      if (known?.widthPx !== widthPx) {
-        known = { widthPx, overview: overviewOf(whole, low, high, widthPx) };
-      }
-      return known.overview;
-    };
-  }, [whole, low, high]);
-  const words = (widthPx: number): string => {
-    const overview = at(widthPx);
-    if (overview === null) return "";
-    const { scale, totals } = overview;
-    const columnNs = (high - low) / totals.length;
-    return scaleWords(scale, (column) => formatNs((column + 0.5) * columnNs));
-  };
-  const draw = useMemo(
-    () => (context: CanvasRenderingContext2D, widthPx: number) =>
-      drawOverview(context, widthPx, at(widthPx), low, high, theme, hits, hitsShift),
-    [at, theme, hits, hitsShift],
-  );
-  return { draw, words };
-}
-
-/** Kinds of work that are there, most of it first. */
-export function useFamilies(
-  loader: ReturnType<typeof useTraceTiles>["loader"],
-  version: { readonly value: number },
-) {
-  const whole = version.value >= 0 ? loader.whole : null;
-  return useMemo(() => {
-    if (whole === null) return [];
-    const sums = whole.answer.families.map((family) => ({ family, busy: 0 }));
-    whole.answer.family.forEach((family, i) => {
-      const sum = sums[family];
-      if (sum !== undefined) sum.busy += whole.answer.busy[i] ?? 0;
-    });
-    return sums
-      .filter(({ busy }) => busy > 0)
-      .sort(
-        (a, b) =>
-          Number(isAround(a.family)) - Number(isAround(b.family)) || b.busy - a.busy,
-      )
-      .map(({ family }) => family);
+/** What the colours mean: of kinds of work that are there, most of it first. */
+export function Families({ trace }: { readonly trace: Timeline }) {
+  const { tiles, view } = trace;
+  const whole = tiles.version.value >= 0 ? tiles.loader.whole : null;
+  const shown = useMemo(() => {
+    const sums = new Map<TraceFamily, number>();
+    for (let i = 0; i < (whole?.numPieces ?? 0); i += 1) {
+      const family = whole?.familyOf(i) ?? "other";
+      const busy = whole?.answer.busy[i] ?? 0;
+      if (busy > 0) sums.set(family, (sums.get(family) ?? 0) + busy);
+    }
+    const isLater = (family: TraceFamily) => Number(AROUND.includes(family));
+    return [...sums]
+      .sort(([a, most], [b, more]) => isLater(a) - isLater(b) || more - most)
+      .map(([family]) => family);
   }, [whole]);
+  return (
+    <ul class="trace-legend" aria-label="Colours">
+      {shown.slice(0, MOST_FAMILIES).map((family) => (
+        <li key={family}>
+          <span
+            class="swatch"
+            style={{ background: familyColour(view.theme, family) }}
+          />
+          {FAMILY_WORDS[family]}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /** What everything else lies in: it is always busy, and says nothing of when. */
 const AROUND: readonly TraceFamily[] = ["step", "annotation", "python", "other"];
 
-export function isAround(family: TraceFamily): boolean {
-  return AROUND.includes(family);
-}
-
-/** Busy time by family and px column: of what work there is, else of all. Pure. */
-export function busyColumns(
-  tile: TraceTile,
-  lowNs: number,
-  highNs: number,
-  widthPx: number,
-): { readonly families: readonly number[]; readonly busy: Float64Array } {
-  const columns = Math.max(1, Math.floor(widthPx));
-  const { families } = tile.answer;
-  const busy = new Float64Array(columns * families.length);
-  const around = families.map((family) => AROUND.includes(family));
-  const isWork = tile.answer.family.some((family) => around[family] === false);
-  const scale = columns / Math.max(1, highNs - lowNs);
-  for (let i = 0; i < tile.numPieces; i += 1) {
-    const level = tile.answer.lanes[tile.lane[i] ?? 0]?.level ?? 0;
-    if (isWork ? around[tile.answer.family[i] ?? 0] === true : level > 0) continue;
-    const start = ((tile.start[i] ?? 0) - lowNs) * scale;
-    const end = ((tile.end[i] ?? 0) - lowNs) * scale;
-    const wide = Math.max(end - start, 1e-9);
-    const share = ((tile.answer.busy[i] ?? 0) * tile.answer.unitNs * scale) / wide;
-    const family = (tile.answer.family[i] ?? 0) * columns;
-    const last = Math.min(columns - 1, Math.floor(end));
-    for (let at = Math.max(0, Math.floor(start)); at <= last; at += 1) {
-      const inside = Math.min(end, at + 1) - Math.max(start, at);
-      busy[family + at] = (busy[family + at] ?? 0) + Math.max(0, inside) * share;
-    }
-  }
-  return { families: families.map((_, i) => i), busy };
-}
-
 /** Busy columns, and how tall they are. */
 export interface Overview {
   readonly tile: TraceTile;
-  /** Of `busyColumns`. */
+  /** By family and column, columns innermost. */
   readonly busy: Float64Array;
   readonly totals: Float64Array;
   readonly scale: OverviewScale;
 }
 
+/** Busy time by family and px column: of what work there is, else of all. Pure. */
 export function overviewOf(
   tile: TraceTile,
-  lowNs: number,
-  highNs: number,
+  { low, high }: NsRange,
   widthPx: number,
 ): Overview {
-  const { busy } = busyColumns(tile, lowNs, highNs, widthPx);
   const columns = Math.max(1, Math.floor(widthPx));
+  const { families, family: familyAt, busy: busyUnits, unitNs } = tile.answer;
+  const busy = new Float64Array(columns * families.length);
   const totals = new Float64Array(columns);
-  for (let i = 0; i < busy.length; i += 1) {
-    totals[i % columns] = (totals[i % columns] ?? 0) + (busy[i] ?? 0);
+  const around = families.map((family) => AROUND.includes(family));
+  const isWork = familyAt.some((family, i) => !around[family] && tile.levelOf(i) >= 0);
+  const scale = columns / Math.max(1, high - low);
+  for (let i = 0; i < tile.numPieces; i += 1) {
+    const family = familyAt[i] ?? 0;
+    if (isWork ? around[family] === true : tile.levelOf(i) > 0) continue;
+    const start = ((tile.start[i] ?? 0) - low) * scale;
+    const end = ((tile.end[i] ?? 0) - low) * scale;
+    const wide = Math.max(end - start, 1e-9);
+    const share = ((busyUnits[i] ?? 0) * unitNs * scale) / wide;
+    const last = Math.min(columns - 1, Math.floor(end));
+    for (let at = Math.max(0, Math.floor(start)); at <= last; at += 1) {
+      const inside = Math.max(0, Math.min(end, at + 1) - Math.max(start, at)) * share;
+      const place = family * columns + at;
+      busy[place] = (busy[place] ?? 0) + inside;
+      totals[at] = (totals[at] ?? 0) + inside;
+    }
   }
   return { tile, busy, totals, scale: overviewScale(totals) };
 }
@@ -171,33 +156,10 @@ const TALL_PX = MINIMAP_PX - 6;
 /** A column that is cut goes on to the top, with a gap where it is. */
 const GAP_PX = 2;
 
-export function drawOverview(
-  context: CanvasRenderingContext2D,
-  widthPx: number,
-  overview: Overview | null,
-  lowNs: number,
-  highNs: number,
-  theme: Theme,
-  hits: TraceSearchResponse | null,
-  hitsShift: number,
-): void {
-  const { surface, link } = tokens(theme);
-  context.fillStyle = surface;
-  context.fillRect(0, 0, widthPx, MINIMAP_PX);
-  if (overview !== null) drawColumns(context, overview, theme, surface);
-  if (hits === null) return;
-  context.fillStyle = link;
-  for (const start of hits.startNs) {
-    const x = ((start + hitsShift - lowNs) / (highNs - lowNs)) * widthPx;
-    context.fillRect(x, 0, 1, 5);
-  }
-}
-
 function drawColumns(
   context: CanvasRenderingContext2D,
   { tile, busy, totals, scale }: Overview,
   theme: Theme,
-  surface: string,
 ): void {
   const columns = totals.length;
   const floor = new Float64Array(columns);
@@ -214,11 +176,10 @@ function drawColumns(
       floor[at] = below + tall;
     }
   });
-  if (scale.numCut === 0) return;
-  context.fillStyle = surface;
+  context.fillStyle = tokens(theme).surface;
+  const gapPx = MINIMAP_PX - TALL_PX - GAP_PX;
   totals.forEach((total, at) => {
-    if (total > scale.top)
-      context.fillRect(at, MINIMAP_PX - TALL_PX - GAP_PX, 1, GAP_PX);
+    if (total > scale.top) context.fillRect(at, gapPx, 1, GAP_PX);
   });
 }
 
@@ -239,32 +200,24 @@ export interface OverviewScale {
 }
 
 /** Linear; cut where few columns stand far above the others. */
-export function overviewScale(totals: ArrayLike<number>): OverviewScale {
-  const busy: number[] = [];
-  let [most, mostAt] = [0, 0];
-  for (let at = 0; at < totals.length; at += 1) {
-    const total = totals[at] ?? 0;
-    if (total > 0) busy.push(total);
-    if (total > most) [most, mostAt] = [total, at];
-  }
-  const sorted = Float64Array.from(busy).sort();
+export function overviewScale(totals: Float64Array): OverviewScale {
+  const sorted = totals.filter((total) => total > 0).sort();
+  const most = sorted.at(-1) ?? 0;
+  const mostAt = Math.max(0, totals.indexOf(most));
   const usual = sorted[Math.max(0, Math.ceil(USUAL * sorted.length) - 1)] ?? 0;
-  if (!(most > LEAST_SPIKE * usual)) return { top: most, most, mostAt, numCut: 0 };
-  const top = ROOM * usual;
-  const numCut = busy.reduce((sum, one) => sum + Number(one > top), 0);
-  return { top, most, mostAt, numCut };
+  const top = most > LEAST_SPIKE * usual ? ROOM * usual : most;
+  return { top, most, mostAt, numCut: sorted.filter((total) => total > top).length };
 }
 
-/** What the heights say, for who points at the strip; `when`: how long after the
- * beginning a column is. */
+/** What the heights say; `when`: how long after the beginning a column is. */
 export function scaleWords(
-  scale: OverviewScale,
+  { top, most, mostAt, numCut }: OverviewScale,
   when: (column: number) => string,
 ): string {
-  if (!(scale.most > 0)) return "";
-  const words = `Height: how many slices are under way at once, up to ${round(scale.top)}`;
-  if (scale.numCut === 0) return words;
-  return `${words}. Columns with a gap near their top go higher and are cut off: up to ${round(scale.most)}, ${when(scale.mostAt)} after the beginning`;
+  if (!(most > 0)) return "";
+  const words = `Height: how many slices are under way at once, up to ${round(top)}`;
+  if (numCut === 0) return words;
+  return `${words}. Columns with a gap near their top go higher and are cut off: up to ${round(most)}, ${when(mostAt)} after the beginning`;
 }
 
 function round(value: number): string {

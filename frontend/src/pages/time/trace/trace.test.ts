@@ -19,26 +19,18 @@ import {
   type Look,
   type World,
 } from "./tiles/loader";
-import { busyColumns } from "./strip";
+import { overviewOf } from "./strip";
 import { fitting } from "./paint/paint";
-import { absolute, readTrace, since, sliceRef, stretch, toggled } from "./state/params";
-import { perfettoPlace } from "./perfetto";
+import { absolute, times, toggled } from "./state/params";
+import { perfettoFile, perfettoPlace } from "./perfetto";
 import { sortedRows } from "../../../model/shown_rows";
-import { rangeColumns } from "./range";
+import { rangeColumns } from "./details";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
-import { firstWindow, perfettoUrl } from "./actions";
-import { hitBeside } from "./state/moves";
-import {
-  counterValue,
-  focusWords,
-  formatNs,
-  formatTick,
-  hitWords,
-  summarySentence,
-} from "./words";
+import { firstWindow } from "./state/timeline";
+import { focusWords, formatNs, formatTick, hitWords, summarySentence } from "./words";
 
-const NONE: ReadonlySet<string> = new Set();
+const NONE = "";
 
 function tile(
   more = {},
@@ -49,22 +41,26 @@ function tile(
 }
 
 describe("the words of the URL", () => {
+  const word = times(BASE, "w0", "w1");
+  const read = (low: string, high: string) =>
+    word.read(
+      new Map([
+        ["w0", low],
+        ["w1", high],
+      ]),
+    );
+
   it("hold times that no number holds", () => {
-    const window = stretch("1780000000000000123", "1780000000000000124");
-    expect(window).toEqual({ low: 1780000000000000123n, high: 1780000000000000124n });
-    expect(since(BASE, window?.low ?? 0n)).toBe(0);
+    const window = read("1780000000000000123", "1780000000000000130");
+    expect(window).toEqual({ low: 0, high: 7 });
+    expect(word.write(window)["w1"]).toBe("1780000000000000130");
     expect(absolute(BASE, 7.4)).toBe(1780000000000000130n);
   });
 
   it("are passed over where they mean nothing", () => {
-    expect(stretch("1", undefined)).toBeNull();
-    expect(stretch("5", "5")).toBeNull();
-    expect(stretch("1e9", "2e9")).toBeNull();
-    expect(sliceRef("../etc:3")).toBeNull();
-    expect(sliceRef("spans-0:12")).toEqual({ source: "spans-0", row: 12 });
-    const params = readTrace(new Map([["closed", "r0,,a:1"]]));
-    expect([...params.closed]).toEqual(["r0", "a:1"]);
-    expect(params.window).toBeNull();
+    expect(read("1", "")).toBeNull();
+    expect(read("5", "5")).toBeNull();
+    expect(read("1e9", "2e9")).toBeNull();
   });
 });
 
@@ -92,8 +88,8 @@ describe("the layout", () => {
   });
 
   it("folds ranks, processes and tracks, these to their outermost level", () => {
-    expect(layoutOf(testTrace(), new Set(["r0"])).byTrack.has("a:0")).toBe(false);
-    const folded = layoutOf(testTrace(), new Set(["a:0"]));
+    expect(layoutOf(testTrace(), "r0").byTrack.has("a:0")).toBe(false);
+    const folded = layoutOf(testTrace(), "a:0");
     expect(folded.byTrack.get("a:0")?.lanes).toBe(1);
     expect(laneTop(folded, "a:0", 5)).toBe(folded.byTrack.get("a:0")?.y);
   });
@@ -109,7 +105,7 @@ describe("the layout", () => {
   });
 
   it("puts pinned tracks below no headings, each with its rank", () => {
-    const pins = readTrace(new Map([["pins", "b:0,a:1"]])).pins;
+    const pins = "b:0,a:1";
     const { rows } = layoutOf(pinnedTracks(testTrace(), pins), NONE, true);
     expect(rows.map(({ label, y }) => [label, y])).toEqual([
       ["0: stream 7", 0],
@@ -134,7 +130,7 @@ describe("a tile", () => {
       level: 1,
       row: 7,
       startNs: 600,
-      durationNs: 200,
+      endNs: 800,
       name: "launch",
       family: "runtime",
       count: 9,
@@ -159,7 +155,7 @@ describe("the picture", () => {
   const colours = new TraceColours("light");
 
   it("has a quad for each piece in sight, blocks lighter", () => {
-    const { quads, piece } = pictureOf([tile()], layout, colours, "", 1_000);
+    const { quads, piece } = pictureOf([tile()], layout, colours, "");
     expect([...quads.x0]).toEqual([0, 20, 200, 600]);
     expect([...quads.x1]).toEqual([1_000, 120, 400, 800]);
     // The block of launches is a lighter plain tone of their colour.
@@ -170,21 +166,21 @@ describe("the picture", () => {
   });
 
   it("leaves out what is folded away", () => {
-    const folded = layoutOf(testTrace(), new Set(["a:0"]));
-    expect(pictureOf([tile()], folded, colours, "", 1_000).quads.id.length).toBe(1);
+    const folded = layoutOf(testTrace(), "a:0");
+    expect(pictureOf([tile()], folded, colours, "").quads.id.length).toBe(1);
   });
 
   it("shows the coarser tile where the finer one does not reach", () => {
     // From 10 to 500 ns: two pieces of the coarser one lie in it wholly.
     const part = tile({ t0: (BASE + 10n).toString() }, 500, ["a:0"]);
-    const { tile: of, piece } = pictureOf([tile(), part], layout, colours, "", 1_000);
+    const { tile: of, piece } = pictureOf([tile(), part], layout, colours, "");
     const coarse = [...piece].filter((_, i) => of[i] === 0);
     expect(coarse).toEqual([0, 3]);
   });
 
   it("dims what a search does not find", () => {
-    const plain = pictureOf([tile()], layout, colours, "", 1_000).quads.colour;
-    const found = pictureOf([tile()], layout, colours, "ATEN", 1_000).quads.colour;
+    const plain = pictureOf([tile()], layout, colours, "").quads.colour;
+    const found = pictureOf([tile()], layout, colours, "ATEN").quads.colour;
     expect(found[1]).toBe(plain[1]);
     expect(found[0]).not.toBe(plain[0]);
   });
@@ -263,22 +259,10 @@ describe("words", () => {
     );
     expect(hitWords(2, 1_204)).toBe("3 of 1,204");
     expect(hitWords(null, 0)).toBe("nothing found");
-    expect(counterValue(null, { unit: "bytes" }, "auto")).toBe("not recorded");
-    expect(counterValue(2048, { unit: "bytes" }, "auto")).toBe("2.00 KiB");
     expect(fitting("aten::linear", 60, 30)).toBe("aten…");
     expect(fitting("aten::linear", 60, 12)).toBe("");
   });
 });
-
-describe("finding", () =>
-  it("goes on from what is in sight, and round", () => {
-    const times = [10, 20, 30];
-    expect(hitBeside(times, null, 1, 15)).toBe(1);
-    expect(hitBeside(times, null, -1, 15)).toBe(0);
-    expect(hitBeside(times, 2, 1, 0)).toBe(0);
-    expect(hitBeside(times, 0, -1, 0)).toBe(2);
-    expect(hitBeside([], null, 1, 0)).toBeNull();
-  }));
 
 describe("what is looked at first", () => {
   const extent = { low: 0, high: 1e9 };
@@ -291,17 +275,21 @@ describe("what is looked at first", () => {
       endNs: 5e8,
       why: "slowest",
     } as const;
-    const { low, high } = firstWindow({ focus }, extent);
+    const { low, high } = firstWindow(focus, extent);
     expect([low, high]).toEqual([3.98e8, 5.02e8]);
-    expect(firstWindow({ focus: null }, extent)).toBe(extent);
+    expect(firstWindow(null, extent)).toBe(extent);
     expect(focusWords(focus)).toBe("opened at step 7, the slowest traced (rank 1)");
     expect(focusWords({ ...focus, step: null, why: "all" })).toBe("");
   });
 
   it("is handed to Perfetto as one file, or merged", () => {
     const [one, two] = [testSource("t"), testSource("u")];
-    expect(perfettoUrl({ sources: [one] }, "r")).toBe("./trace_file?run=r&source=t");
-    expect(perfettoUrl({ sources: [one, two] }, "r")).toBe("./trace_merged?run=r");
+    const run = { id: "r", name: "exp" };
+    expect(perfettoFile({ sources: [one] }, run)).toEqual([
+      "./trace_file?run=r&source=t",
+      "t.pt.trace.json",
+    ]);
+    expect(perfettoFile({ sources: [one, two] }, run)[0]).toBe("./trace_merged?run=r");
     expect(perfettoPlace("hosted", "http://h/app.html").origin).toBe(
       "https://ui.perfetto.dev",
     );
@@ -314,13 +302,13 @@ describe("what is looked at first", () => {
 
 describe("the strip of all the time", () =>
   it("holds the busy time of what is work", () => {
-    const { busy, families } = busyColumns(tile(), 0, 1_000, 100);
+    const { busy, totals } = overviewOf(tile(), { low: 0, high: 1_000 }, 100);
     const columns = 100;
     const sum = (family: number): number =>
       busy
         .subarray(family * columns, (family + 1) * columns)
         .reduce((total, value) => total + value, 0);
-    expect(families.length).toBe(3);
+    expect(totals[25]).toBeCloseTo(1);
     // Ten nanoseconds are a column: 300 ns of mm, 80 ns of launches, no step.
     expect(sum(0)).toBeCloseTo(30);
     expect(sum(1)).toBe(0);

@@ -1,20 +1,32 @@
 /** What the Trace page says: times, values and sentences. Pure. */
 
-import type { TraceResponse, TraceTrack } from "../../../api/types.gen";
-import {
-  formatBytes,
-  formatInteger,
-  threeDigits,
-  type ByteUnit,
-} from "../../../base/bytes";
+import type { TraceFamily, TraceResponse } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+
+export const FAMILY_WORDS: Readonly<Record<TraceFamily, string>> = {
+  kernel: "Kernels",
+  operator: "Operators",
+  runtime: "Device runtime",
+  python: "Python",
+  communication: "Communication",
+  memory: "Copies and fills",
+  step: "Steps",
+  forward: "Forward",
+  backward: "Backward",
+  optimizer: "Optimizer",
+  dataloader: "Dataloader",
+  annotation: "Annotations",
+  oom: "Out of memory",
+  checkpoint: "Checkpoint",
+  instant: "Instant",
+  other: "Other",
+};
 
 /** `812 ns`, `1.24 µs`, `3.70 ms`. */
 export function formatNs(ns: number): string {
-  if (!Number.isFinite(ns)) return "–";
   if (ns === 0) return "0 ns";
-  if (Math.abs(ns) < 999.5) return `${Math.round(ns)} ns`;
-  return formatSeconds(ns / 1e9);
+  return Math.abs(ns) < 999.5 ? `${Math.round(ns)} ns` : formatSeconds(ns / 1e9);
 }
 
 /** Every nanosecond: `1,234,567 ns`. */
@@ -22,19 +34,20 @@ export function formatNsExact(ns: number): string {
   return `${formatInteger(Math.round(ns))} ns`;
 }
 
+const TICK_UNITS = [
+  [1e8, "s", 1e9],
+  [1e5, "ms", 1e6],
+  [1e2, "µs", 1e3],
+  [0, "ns", 1],
+] as const;
+
 /**
  * A place on the axis, as fine as its ticks: `1.2345 s`, `12.345 ms`; `besideNs`: in the
  * unit of other ticks than that fine ones.
  */
 export function formatTick(ns: number, stepNs: number, besideNs = stepNs): string {
-  const [unit, scale] =
-    besideNs >= 1e8
-      ? (["s", 1e9] as const)
-      : besideNs >= 1e5
-        ? (["ms", 1e6] as const)
-        : besideNs >= 1e2
-          ? (["µs", 1e3] as const)
-          : (["ns", 1] as const);
+  const [, unit, scale] =
+    TICK_UNITS.find(([least]) => besideNs >= least) ?? TICK_UNITS[3];
   const digits = Math.max(0, Math.ceil(-Math.log10(stepNs / scale) - 1e-9));
   const text = (ns / scale).toLocaleString("en-US", {
     minimumFractionDigits: digits,
@@ -43,63 +56,36 @@ export function formatTick(ns: number, stepNs: number, besideNs = stepNs): strin
   return `${text.replace("-", "−")} ${unit}`;
 }
 
-export function counterValue(
-  value: number | null,
-  track: Pick<TraceTrack, "unit">,
-  byteUnit: ByteUnit,
-): string {
-  if (value === null || !Number.isFinite(value)) return "not recorded";
-  switch (track.unit) {
-    case "bytes":
-      return formatBytes(value, byteUnit);
-    case "bytes_per_second":
-      return `${formatBytes(value, byteUnit)}/s`;
-    case "percent":
-      return `${threeDigits(value)} %`;
-    case "celsius":
-      return `${threeDigits(value)} °C`;
-    case "watts":
-      return `${threeDigits(value)} W`;
-    case "bytes_per_step":
-    case "per_second":
-    case "seconds":
-    case "count":
-    case null:
-      return Number.isInteger(value) ? formatInteger(value) : threeDigits(value);
-  }
-}
-
-function counted(count: number, what: string): string {
+export function counted(count: number, what: string): string {
   return `${formatInteger(count)} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** The picture in one sentence. */
 export function summarySentence(answer: TraceResponse): string {
-  const slices = answer.tracks.reduce((sum, { numSlices }) => sum + numSlices, 0);
-  const counters = answer.tracks.filter(({ kind }) => kind === "counter").length;
-  const ranks = answer.shownRanks.length;
-  const tracks = answer.tracks.length - counters;
-  const instants = answer.tracks.reduce((sum, one) => sum + one.numInstants, 0);
+  const { tracks, shownRanks, numRanks, steps } = answer;
+  const counters = tracks.filter(({ kind }) => kind === "counter").length;
+  const slices = tracks.reduce((sum, one) => sum + one.numSlices, 0);
+  const instants = tracks.reduce((sum, one) => sum + one.numInstants, 0);
+  const some = (count: number, what: string) => (count > 0 ? counted(count, what) : "");
   const parts = [
-    `${counted(slices, "slice")} on ${counted(tracks, "track")}`,
-    ...(instants > 0 ? [counted(instants, "instant")] : []),
-    ...(counters > 0 ? [counted(counters, "counter")] : []),
-    ...(answer.numRanks > 0 ? [`${ranks} of ${counted(answer.numRanks, "rank")}`] : []),
+    `${counted(slices, "slice")} on ${counted(tracks.length - counters, "track")}`,
+    some(instants, "instant"),
+    some(counters, "counter"),
+    numRanks > 0 ? `${shownRanks.length} of ${counted(numRanks, "rank")}` : "",
     `${formatNs(answer.endNs)} long`,
+    some(steps.number.length, "step"),
   ];
-  const steps = answer.steps.number.length;
-  if (steps > 0) parts.push(counted(steps, "step"));
-  return `${parts.join(", ")}.`;
+  return `${parts.filter(Boolean).join(", ")}.`;
 }
 
 /** Which moment is shown first: `opened at step 12, the slowest traced (rank 3)`. */
 export function focusWords(focus: TraceResponse["focus"]): string {
   if (focus?.step === null || focus === null) return "";
-  const of = { asked: "", all: "", first: ", the first traced" };
-  const why =
-    focus.why === "slowest"
-      ? `, the slowest traced${focus.rank === null ? "" : ` (rank ${focus.rank})`}`
-      : of[focus.why];
+  const rank = focus.rank === null ? "" : ` (rank ${focus.rank})`;
+  const why = {
+    ...{ asked: "", all: "", first: ", the first traced" },
+    slowest: `, the slowest traced${rank}`,
+  }[focus.why];
   return `opened at step ${formatInteger(focus.step)}${why}`;
 }
 

@@ -1,18 +1,16 @@
 /** Counters over time: each value holds on to the next one. */
 
-import type {
-  TraceTrack,
-  TraceInstantKind,
-  TraceSteps,
-} from "../../../../api/types.gen";
+import type { TraceFamily, TraceSteps, TraceTrack } from "../../../../api/types.gen";
 import { tokens, type Theme } from "../../../../base/tokens";
 import { categoryColour } from "../../../../model/category";
-import { COUNTER_PX, rowsBetween, type Row, LANE_PX } from "../plot/layout";
-import { type Canvas, fitting, widthOf, firstStep, FONT } from "./paint";
-import { type TraceTile, MARK_PX, marksOf, type Mark } from "../tiles/tile";
 import { decimalTicks } from "../../../../model/lines/ticks";
 import { xToPx, type Viewport } from "../../../../render/viewport";
+import { familyColour } from "../../profiled/family_colours";
+import { COUNTER_PX, LANE_PX, rowsBetween, type Row } from "../plot/layout";
+import type { Timeline } from "../state/timeline";
+import { marksOf, type Piece, type TraceTile } from "../tiles/tile";
 import { formatTick } from "../words";
+import { fitting, FONT, MARK_PX, widthOf, type Canvas } from "./paint";
 
 /** No kind of work and no category of memory has it. */
 const COUNTER_COLOUR: Readonly<Record<Theme, string>> = {
@@ -26,17 +24,19 @@ function counterColour(theme: Theme, track: TraceTrack): string {
 }
 
 export function paintCounters(canvas: Canvas): void {
-  const { layout, view, tiles } = canvas;
+  const { layout, view, picture } = canvas;
   for (const row of rowsBetween(layout, view.y0, view.y1)) {
     if (row.track?.kind !== "counter") continue;
-    for (const tile of tiles) {
+    for (const tile of picture.tiles) {
       if (tile.lines.has(row.trackKey)) paintCounter(canvas, row, tile);
     }
   }
 }
 
 function paintCounter(canvas: Canvas, row: Row, tile: TraceTile): void {
-  const { context, view, theme, toX, widthPx, tiles } = canvas;
+  const { context, view, trace, toX, widthPx, picture } = canvas;
+  const { tiles } = picture;
+  const { theme } = trace.view;
   const { track } = row;
   if (track === null) return;
   const most = track.most ?? 1;
@@ -77,7 +77,7 @@ function paintCounter(canvas: Canvas, row: Row, tile: TraceTile): void {
     }
     if (!begun) continue;
     // The last value holds on where the recording does.
-    const end = Math.min(to, Math.max(lastX + 1, toX(canvas.picture.endNs)));
+    const end = Math.min(to, Math.max(lastX + 1, toX(trace.extent.high)));
     context.lineTo(end, y);
     context.lineTo(end, bottom);
     context.globalAlpha = 0.35;
@@ -93,39 +93,42 @@ function paintCounter(canvas: Canvas, row: Row, tile: TraceTile): void {
 
 const LEAST_ROOM_PX = 26;
 
-export function markColour(theme: Theme, kind: TraceInstantKind): string {
+/** Of slices, and of instants. */
+export function traceColour(theme: Theme, family: TraceFamily): string {
   const { bad, ok, text } = tokens(theme);
-  return kind === "oom" ? bad : kind === "checkpoint" ? ok : text;
+  if (family === "oom") return bad;
+  if (family === "checkpoint") return ok;
+  return family === "instant" ? text : familyColour(theme, family);
 }
 
 export function paintInstants(canvas: Canvas): void {
-  const { layout, view, tiles, find } = canvas;
-  const wanted = find.toLocaleLowerCase();
+  const { context, layout, view, picture, toX, widthPx, trace } = canvas;
+  const wanted = trace.state.find.toLocaleLowerCase();
   for (const row of rowsBetween(layout, view.y0, view.y1)) {
     if (!row.hasMarks) continue;
-    const marks = marksOf(tiles, row.trackKey);
+    const marks = marksOf(picture.tiles, row.trackKey);
     const middle = row.y - view.y0 + LANE_PX / 2;
     let free = -Infinity;
     marks.forEach((mark, i) => {
-      const x = canvas.toX(mark.timeNs);
-      if (x < -200 || x > canvas.widthPx + MARK_PX) return;
+      const x = toX(mark.startNs);
+      if (x < -200 || x > widthPx + MARK_PX) return;
       const isLit = wanted === "" || mark.name.toLocaleLowerCase().includes(wanted);
-      canvas.context.globalAlpha = isLit ? 1 : 0.3;
-      canvas.context.fillStyle = markColour(canvas.theme, mark.kind);
-      if (mark.kind === "oom") canvas.context.fillRect(x - 0.5, 0, 1, canvas.heightPx);
-      shape(canvas, mark.kind, x, middle);
+      context.globalAlpha = isLit ? 1 : 0.3;
+      context.fillStyle = traceColour(trace.view.theme, mark.family);
+      if (mark.family === "oom") context.fillRect(x - 0.5, 0, 1, canvas.heightPx);
+      shape(canvas, mark.family, x, middle);
       const next = marks[i + 1];
-      const end = next === undefined ? canvas.widthPx : canvas.toX(next.timeNs);
+      const end = next === undefined ? widthPx : toX(next.startNs);
       if (x >= free) free = name(canvas, mark, x, middle, end - MARK_PX);
-      canvas.context.globalAlpha = 1;
+      context.globalAlpha = 1;
     });
   }
 }
 
 /** Gives back where the next name may begin. */
 function name(
-  { context, theme }: Canvas,
-  mark: Mark,
+  { context, trace }: Canvas,
+  mark: Piece,
   x: number,
   middle: number,
   end: number,
@@ -135,7 +138,7 @@ function name(
   const text = mark.count > 1 ? `${mark.name} and ${mark.count - 1} more` : mark.name;
   const words = fitting(text, widthOf(context, text), end - left - 4);
   if (words !== "") {
-    context.fillStyle = tokens(theme).text;
+    context.fillStyle = tokens(trace.view.theme).text;
     context.fillText(words, left, middle);
   }
   return left + (words === "" ? 0 : widthOf(context, words));
@@ -143,18 +146,18 @@ function name(
 
 /** Told apart by their form alone: a cross in a disc, a flag, a diamond. */
 function shape(
-  { context, theme }: Canvas,
-  kind: TraceInstantKind,
+  { context, trace }: Canvas,
+  family: TraceFamily,
   x: number,
   y: number,
 ): void {
   const r = MARK_PX;
   context.beginPath();
-  if (kind === "oom") {
+  if (family === "oom") {
     context.arc(x, y, r + 0.5, 0, 2 * Math.PI);
     context.fill();
     context.save();
-    context.strokeStyle = tokens(theme).bg;
+    context.strokeStyle = tokens(trace.view.theme).bg;
     context.lineWidth = 1.5;
     context.beginPath();
     context.moveTo(x - 2, y - 2);
@@ -165,7 +168,7 @@ function shape(
     context.restore();
     return;
   }
-  if (kind === "checkpoint") {
+  if (family === "checkpoint") {
     context.rect(x - 0.75, y - r - 1, 1.5, 2 * r + 2);
     context.moveTo(x, y - r - 1);
     context.lineTo(x + r + 2, y - r / 2 - 0.5);
@@ -186,11 +189,11 @@ export function paintRuler(
   context: CanvasRenderingContext2D,
   view: Viewport,
   widthPx: number,
-  steps: TraceSteps,
-  theme: Theme,
-  cursorNs: number | null,
+  trace: Timeline,
 ): void {
-  const { secondary, border, text, link } = tokens(theme);
+  const { secondary, border, text, link, bg } = tokens(trace.view.theme);
+  const { steps } = trace.answer;
+  const cursorNs = trace.cursor.peek();
   const toX = (ns: number): number => xToPx(view, widthPx, ns);
   context.font = FONT;
   context.textBaseline = "middle";
@@ -232,7 +235,13 @@ export function paintRuler(
     const left = Math.min(Math.max(0, x - wide / 2), widthPx - wide);
     context.fillStyle = secondary;
     context.fillRect(left, 1, wide, 16);
-    context.fillStyle = tokens(theme).bg;
+    context.fillStyle = bg;
     context.fillText(words, left + 4, 9);
   }
+}
+
+/** First step that ends after a time. */
+export function firstStep({ endNs }: TraceSteps, ns: number): number {
+  const at = endNs.findIndex((end) => end > ns);
+  return at < 0 ? endNs.length : at;
 }

@@ -1,29 +1,41 @@
 /** What lies over the raster: headings, steps, counters, labels, selections, the cursor. */
 
-import { formatNs } from "../words";
-import { tokens, type Theme } from "../../../../base/tokens";
-import { xToPx, type Viewport } from "../../../../render/viewport";
+import { tokens } from "../../../../base/tokens";
+import type { Viewport } from "../../../../render/viewport";
 import {
-  rowsBetween,
-  LANE_PX,
-  type Layout,
-  type Arrow,
-  type NsRange,
-  type Place,
   laneTop,
+  LANE_PX,
+  rowsBetween,
+  type Arrow,
+  type Layout,
+  type Place,
 } from "../plot/layout";
-import { paintCounters, paintInstants } from "./lines";
+import type { Timeline } from "../state/timeline";
+import type { Piece } from "../tiles/tile";
+import { formatNs } from "../words";
+import { firstStep, paintCounters, paintInstants } from "./lines";
 import { isLight, type Picture } from "./quads";
-import type { TraceSteps } from "../../../../api/types.gen";
-import { type TraceTile, MARK_PX } from "../tiles/tile";
 
-export function paintOverlay(
-  context: CanvasRenderingContext2D,
-  paint: OverlayPaint,
-): void {
-  const { view, widthPx } = paint;
-  const toX = (ns: number): number => xToPx(view, widthPx, ns);
-  const canvas: Canvas = { ...paint, context, toX };
+/** What is painted, and where. */
+export interface Canvas {
+  readonly context: CanvasRenderingContext2D;
+  readonly trace: Timeline;
+  readonly layout: Layout;
+  readonly picture: Picture;
+  readonly hovered: Piece | null;
+  readonly view: Viewport;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly toX: (ns: number) => number;
+}
+
+/** Half of what an instant takes. */
+export const MARK_PX = 5;
+
+export function paintOverlay(canvas: Canvas): void {
+  const { context, trace, hovered, toX, heightPx } = canvas;
+  const { selected, related, arrows } = trace;
+  const { link, secondary } = tokens(trace.view.theme);
   context.font = FONT;
   context.textBaseline = "middle";
   context.textAlign = "left";
@@ -33,21 +45,22 @@ export function paintOverlay(
   paintLabels(canvas);
   paintInstants(canvas);
   paintRange(canvas);
-  paintMark(canvas);
-  for (const place of paint.related) outline(canvas, place, "related");
-  for (const arrow of paint.arrows) paintArrow(canvas, arrow);
-  if (paint.hovered !== null) outline(canvas, paint.hovered, "hovered");
-  if (paint.selected !== null) outline(canvas, paint.selected, "selected");
-  if (paint.cursorNs !== null) {
-    context.fillStyle = tokens(paint.theme).secondary;
-    context.globalAlpha = 0.5;
-    context.fillRect(Math.round(toX(paint.cursorNs)), 0, 1, paint.heightPx);
-    context.globalAlpha = 1;
-  }
+  const [mark, cursor] = [trace.mark.peek(), trace.cursor.peek()];
+  context.fillStyle = link;
+  if (mark !== null) context.fillRect(Math.round(toX(mark)), 0, 2, heightPx);
+  for (const place of related) outline(canvas, place, "related");
+  for (const arrow of arrows) paintArrow(canvas, arrow);
+  if (hovered !== null) outline(canvas, hovered, "hovered");
+  if (selected !== null) outline(canvas, selected, "selected");
+  if (cursor === null) return;
+  context.fillStyle = secondary;
+  context.globalAlpha = 0.5;
+  context.fillRect(Math.round(toX(cursor)), 0, 1, heightPx);
+  context.globalAlpha = 1;
 }
 
-function paintHeads({ context, layout, view, widthPx, theme }: Canvas): void {
-  const { surface, border } = tokens(theme);
+function paintHeads({ context, layout, view, widthPx, trace }: Canvas): void {
+  const { surface, border } = tokens(trace.view.theme);
   for (const row of rowsBetween(layout, view.y0, view.y1)) {
     const top = row.y - view.y0;
     if (row.kind === "track") {
@@ -62,7 +75,9 @@ function paintHeads({ context, layout, view, widthPx, theme }: Canvas): void {
   }
 }
 
-function paintSteps({ context, steps, view, heightPx, theme, toX }: Canvas): void {
+function paintSteps({ context, trace, view, heightPx, toX }: Canvas): void {
+  const { steps } = trace.answer;
+  const { theme } = trace.view;
   context.fillStyle = tokens(theme).link;
   context.globalAlpha = theme === "dark" ? 0.4 : 0.28;
   let last = -Infinity;
@@ -78,14 +93,16 @@ function paintSteps({ context, steps, view, heightPx, theme, toX }: Canvas): voi
   context.globalAlpha = 1;
 }
 
-function paintRange({ context, range, toX, widthPx, heightPx, theme }: Canvas): void {
+function paintRange({ context, trace, toX, widthPx, heightPx }: Canvas): void {
+  const { range } = trace.state;
   if (range === null) return;
+  const { bg, link } = tokens(trace.view.theme);
   const [left, right] = [toX(range.low), toX(range.high)];
-  context.fillStyle = tokens(theme).bg;
+  context.fillStyle = bg;
   context.globalAlpha = 0.6;
   if (left > 0) context.fillRect(0, 0, Math.min(left, widthPx), heightPx);
   if (right < widthPx) context.fillRect(Math.max(0, right), 0, widthPx, heightPx);
-  context.fillStyle = tokens(theme).link;
+  context.fillStyle = link;
   context.globalAlpha = 0.9;
   context.fillRect(Math.round(left), 0, 1, heightPx);
   context.fillRect(Math.round(right), 0, 1, heightPx);
@@ -94,15 +111,8 @@ function paintRange({ context, range, toX, widthPx, heightPx, theme }: Canvas): 
   const wide = widthOf(context, text) + 2 * PAD_PX;
   const from = Math.min(Math.max((left + right - wide) / 2, 0), widthPx - wide);
   context.fillRect(from, 2, wide, LANE_PX);
-  context.fillStyle = tokens(theme).bg;
+  context.fillStyle = bg;
   context.fillText(text, from + PAD_PX, 2 + LANE_PX / 2);
-}
-
-/** The first of two marks, until there is a second. */
-function paintMark({ context, markNs, toX, heightPx, theme }: Canvas): void {
-  if (markNs === null) return;
-  context.fillStyle = tokens(theme).link;
-  context.fillRect(Math.round(toX(markNs)), 0, 2, heightPx);
 }
 
 /** Names on the slices that are wide enough for them. */
@@ -136,61 +146,6 @@ function paintLabels(canvas: Canvas): void {
     context.fillStyle = isLight(quads.colour[i] ?? 0) ? "#1c1c1c" : "#ffffff";
     context.fillText(words, x + PAD_PX, top + LANE_PX / 2);
   }
-}
-
-export interface OverlayPaint {
-  readonly view: Viewport;
-  readonly widthPx: number;
-  readonly heightPx: number;
-  readonly theme: Theme;
-  readonly layout: Layout;
-  readonly picture: Picture;
-  readonly tiles: readonly TraceTile[];
-  readonly steps: TraceSteps;
-  readonly find: string;
-  readonly selected: Place | null;
-  readonly hovered: Place | null;
-  readonly related: readonly Place[];
-  readonly arrows: readonly Arrow[];
-  readonly range: NsRange | null;
-  readonly markNs: number | null;
-  readonly cursorNs: number | null;
-}
-
-/** With where to paint it. */
-export interface Canvas extends OverlayPaint {
-  readonly context: CanvasRenderingContext2D;
-  readonly toX: (ns: number) => number;
-}
-
-/** First step that ends after a time. */
-export function firstStep({ endNs }: TraceSteps, ns: number): number {
-  let [low, high] = [0, endNs.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((endNs[middle] ?? 0) <= ns) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** An empty context in CSS px; null where there is no canvas. */
-export function sized(
-  canvas: HTMLCanvasElement | null,
-  widthPx: number,
-  heightPx: number,
-  dpr: number,
-): CanvasRenderingContext2D | null {
-  const context = canvas?.getContext("2d") ?? null;
-  if (canvas === null || context === null) return null;
-  const [wide, tall] = [Math.round(widthPx * dpr), Math.round(heightPx * dpr)];
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  if (canvas.width !== wide || canvas.height !== tall) {
-    canvas.width = wide;
-    canvas.height = tall;
-  } else context.clearRect(0, 0, wide, tall);
-  context.setTransform(dpr, 0, 0, dpr, 0, 0);
-  return context;
 }
 
 export const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
@@ -228,15 +183,15 @@ function boxOf(
   return { x: left, y: top - view.y0, width: Math.max(2, right - left) };
 }
 
-export function outline(
+function outline(
   canvas: Canvas,
   place: Place,
   kind: "selected" | "hovered" | "related",
 ): void {
   const box = boxOf(canvas, place);
   if (box === null || box.x > canvas.widthPx || box.x + box.width < 0) return;
-  const { context, theme } = canvas;
-  const { text, link, bg } = tokens(theme);
+  const { context, trace } = canvas;
+  const { text, link, bg } = tokens(trace.view.theme);
   const tall = LANE_PX - 1;
   if (kind === "selected") {
     context.strokeStyle = bg;
@@ -260,13 +215,13 @@ function endOf(
   return [x, box.y + LANE_PX / 2];
 }
 
-export function paintArrow(canvas: Canvas, { from, to }: Arrow): void {
+function paintArrow(canvas: Canvas, { from, to }: Arrow): void {
   const overlaps = to.startNs < from.endNs;
   const a = endOf(canvas, from, !overlaps);
   const b = endOf(canvas, to, false);
   if (a === null || b === null) return;
-  const { context, theme } = canvas;
-  const { link, bg } = tokens(theme);
+  const { context, trace } = canvas;
+  const { link, bg } = tokens(trace.view.theme);
   const bend = Math.max(24, Math.min(120, Math.abs(b[0] - a[0]) / 2));
   const curve = (): void => {
     context.beginPath();

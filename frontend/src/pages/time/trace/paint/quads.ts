@@ -17,8 +17,6 @@ export interface Picture {
   readonly tile: Uint8Array;
   /** By quad: which piece of it. */
   readonly piece: Int32Array;
-  /** Where the timeline ends. */
-  readonly endNs: number;
 }
 
 const LANE_GAP_PX = 1;
@@ -28,7 +26,6 @@ export function pictureOf(
   layout: Layout,
   colours: TraceColours,
   find: string,
-  endNs: number,
 ): Picture {
   const most = tiles.reduce((sum, { numPieces }) => sum + numPieces, 0);
   const x0 = new Float64Array(most);
@@ -46,8 +43,8 @@ export function pictureOf(
     const { answer } = tile;
     const tops = answer.lanes.map(({ track, level }) => {
       const row = layout.byTrack.get(track);
-      // What is folded shows its outermost level.
-      if (row === undefined || level >= row.lanes) return null;
+      // What is folded shows its outermost level; instants are no rectangles.
+      if (row === undefined || level < 0 || level >= row.lanes) return null;
       return laneTop(layout, track, level);
     });
     const finerHas = answer.lanes.map(({ track }) => finer?.tracks.has(track) === true);
@@ -102,25 +99,8 @@ export function pictureOf(
     tiles,
     tile: of.subarray(0, n),
     piece: piece.subarray(0, n),
-    endNs,
   };
 }
-
-export const FAMILY_WORDS: Readonly<Record<TraceFamily, string>> = {
-  kernel: "Kernels",
-  operator: "Operators",
-  runtime: "Device runtime",
-  python: "Python",
-  communication: "Communication",
-  memory: "Copies and fills",
-  step: "Steps",
-  forward: "Forward",
-  backward: "Backward",
-  optimizer: "Optimizer",
-  dataloader: "Dataloader",
-  annotation: "Annotations",
-  other: "Other",
-};
 
 /** The same for a name whatever else is drawn: FNV-1a. */
 export function nameHash(name: string): number {

@@ -1,6 +1,7 @@
 /** Where each track lies: ranks, in them processes, in them tracks. In CSS px. Pure. */
 
 import type { TraceResponse, TraceTrack, TraceSteps } from "../../../../api/types.gen";
+import { counted } from "../words";
 import { columnLabel } from "../../../../model/words/column_label";
 
 export const LANE_PX = 16;
@@ -42,15 +43,15 @@ function trackLabel(track: Pick<TraceTrack, "kind" | "unit" | "name">): string {
 }
 
 function trackHint(track: TraceTrack): string {
-  const parts = [`${track.process} · ${trackLabel(track)}`];
-  if (track.kind !== "counter") {
-    parts.push(`${track.numSlices.toLocaleString("en-US")} slices`);
-    parts.push(`${track.numLevels} ${track.numLevels === 1 ? "level" : "levels"}`);
-    if (track.numInstants > 0) {
-      parts.push(`${track.numInstants.toLocaleString("en-US")} instants`);
-    }
-  }
-  return parts.join(" · ");
+  const { numSlices, numLevels, numInstants } = track;
+  const own = `${track.process} · ${trackLabel(track)}`;
+  if (track.kind === "counter") return own;
+  const counts = [
+    counted(numSlices, "slice"),
+    counted(numLevels, "level"),
+    ...(numInstants > 0 ? [counted(numInstants, "instant")] : []),
+  ];
+  return [own, ...counts].join(" · ");
 }
 
 type Tracks = Pick<TraceResponse, "sources" | "tracks">;
@@ -69,37 +70,36 @@ export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
   return { sources, tracks: text === "" ? tracks : tracks.filter(named) };
 }
 
-/** Those that are pinned, by `id:index`. */
-export function pinnedTracks(
-  { sources, tracks }: Tracks,
-  pins: ReadonlySet<string>,
-): Tracks {
+/** Those that are pinned, as keys with commas between them. */
+export function pinnedTracks({ sources, tracks }: Tracks, pins: string): Tracks {
+  const keys = pins.split(",");
   const key = ({ source, index }: TraceTrack) =>
     `${sources[source]?.id ?? ""}:${index}`;
-  return { sources, tracks: tracks.filter((track) => pins.has(key(track))) };
+  return { sources, tracks: tracks.filter((track) => keys.includes(key(track))) };
 }
 
 /**
- * Ranks in order; their tracks by source and process, as the server gives them. `flat`:
- * without headings, so that each track names its rank.
+ * Ranks in order; their tracks by source and process, as the server gives them. `closed`:
+ * keys of what is folded. `flat`: without headings, so that each track names its rank.
  */
-export function layoutOf(
-  answer: Tracks,
-  closed: ReadonlySet<string>,
-  flat = false,
-): Layout {
+export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
   const rows: Row[] = [];
+  const keys = closed.split(",");
   let y = 0;
   const add = (row: Omit<Row, "y" | "folded">): boolean => {
-    const folded = closed.has(row.key);
+    const folded = keys.includes(row.key);
     rows.push({ ...row, y, folded });
     y += row.heightPx;
     return folded;
   };
+  const head = (kind: "rank" | "process", key: string, label: string, hint: string) =>
+    add({
+      ...{ kind, key, label, hint, heightPx: HEAD_PX, foldable: true },
+      ...{ track: null, trackKey: "", lanes: 0, hasMarks: false },
+    });
   let rank: number | null | undefined;
-  let rankFolded = false;
   let process: string | null = null;
-  let processFolded = false;
+  let [rankFolded, processFolded] = [false, false];
   for (const track of answer.tracks) {
     const source = answer.sources[track.source];
     if (source === undefined) continue;
@@ -107,70 +107,39 @@ export function layoutOf(
       rank = track.rank;
       process = null;
       const label = rank === null ? "Rank not known" : `Rank ${rank}`;
-      const key = `r${rank ?? ""}`;
       if (rows.length > 0) y += GAP_PX;
-      rankFolded = add(heading("rank", key, label, source.name));
+      rankFolded = head("rank", `r${rank ?? ""}`, label, source.name);
     }
     if (rankFolded) continue;
     const name = `${source.id}/${track.process}`;
     if (!flat && name !== process) {
       process = name;
       const key = `p${source.id}.${track.index}`;
-      processFolded = add(heading("process", key, track.process, source.name));
+      processFolded = head("process", key, track.process, source.name);
     }
     if (processFolded) continue;
     const trackKey = `${source.id}:${track.index}`;
-    const folded = closed.has(trackKey);
+    const folded = keys.includes(trackKey);
     const counter = track.kind === "counter";
     const hasMarks = track.numInstants > 0;
     // One of instants alone needs no lane of slices.
     const least = hasMarks ? 0 : 1;
     const lanes = counter ? 0 : Math.max(least, folded ? 1 : track.numLevels);
-    const heightPx = counter
-      ? folded
-        ? LANE_PX + GAP_PX
-        : COUNTER_PX + GAP_PX
-      : (lanes + (hasMarks ? 1 : 0)) * LANE_PX + GAP_PX;
+    const counterPx = folded ? LANE_PX : COUNTER_PX;
+    const ofRank = flat && track.rank !== null ? `${track.rank}: ` : "";
     add({
       kind: "track",
       key: trackKey,
-      label:
-        flat && track.rank !== null
-          ? `${track.rank}: ${trackLabel(track)}`
-          : trackLabel(track),
+      label: ofRank + trackLabel(track),
       hint: trackHint(track),
-      heightPx,
+      heightPx: (counter ? counterPx : (lanes + Number(hasMarks)) * LANE_PX) + GAP_PX,
       foldable: counter || track.numLevels > 1,
-      track,
-      trackKey,
-      lanes,
-      hasMarks,
+      ...{ track, trackKey, lanes, hasMarks },
     });
   }
-  const byTrack = new Map(
-    rows.filter(({ kind }) => kind === "track").map((row) => [row.trackKey, row]),
-  );
+  const tracks = rows.filter(({ track }) => track !== null);
+  const byTrack = new Map(tracks.map((row) => [row.trackKey, row]));
   return { rows, totalPx: y, byTrack };
-}
-
-function heading(
-  kind: "rank" | "process",
-  key: string,
-  label: string,
-  hint: string,
-): Omit<Row, "y" | "folded"> {
-  return {
-    kind,
-    key,
-    label,
-    hint,
-    heightPx: HEAD_PX,
-    foldable: true,
-    track: null,
-    trackKey: "",
-    lanes: 0,
-    hasMarks: false,
-  };
 }
 
 /** Rows that touch a stretch of heights. */
@@ -277,7 +246,7 @@ export function windowOn(place: Place, now: NsRange): NsRange | null {
 export function stepBeside(
   { startNs, endNs }: TraceSteps,
   ns: number,
-  sign: 1 | -1,
+  sign: number,
 ): NsRange | null {
   const at =
     sign > 0
@@ -287,15 +256,4 @@ export function stepBeside(
   const [low, high] = [startNs[at] ?? 0, endNs[at] ?? 0];
   const slack = (high - low) * 0.08;
   return { low: low - slack, high: high + slack };
-}
-
-/** How many tracks a text of the routes (`id:0-4,7;id:1`) names. */
-export function countTracks(tracks: string): number {
-  return tracks
-    .split(";")
-    .flatMap((part) => part.slice(part.indexOf(":") + 1).split(","))
-    .reduce((sum, span) => {
-      const [low, high] = span.split("-").map(Number);
-      return sum + 1 + ((high ?? low ?? 0) - (low ?? 0));
-    }, 0);
 }

@@ -1,153 +1,155 @@
 /**
- * The plot's pictures: slices on the raster, what lies over them and the ruler on canvases
- * of their own. One frame at a time; a pan draws what there is and asks for more.
+ * The plot's pictures, pointer and keys: slices on the raster, what lies over them and the
+ * ruler on canvases of their own. One frame at a time; a pan draws what there is and asks
+ * for more.
  */
 
-import type { ReadonlySignal } from "@preact/signals";
-import type { TraceResponse } from "../../../../api/types.gen";
+import { signal } from "@preact/signals";
 import type { Theme } from "../../../../base/tokens";
-import type { PointPx } from "../../../../render/gestures";
-import { RasterSurface } from "../../../../render/surface";
-import { pxToX, type Viewport } from "../../../../render/viewport";
-import { type TraceColours, pictureOf, type Picture } from "../paint/quads";
-import { counterAt, placeOf, type Hover } from "./tip";
-import { markNear, marksOf, type Mark, type Piece } from "../tiles/tile";
 import {
-  LANE_PX,
-  rowsBetween,
-  type Layout,
-  type Arrow,
-  type NsRange,
-  type Place,
-} from "./layout";
-import type { TraceLoader } from "../tiles/loader";
-import { paintOverlay, sized } from "../paint/paint";
+  attachGestures,
+  viewAfterKey,
+  type PointPx,
+} from "../../../../render/gestures";
+import { RasterSurface } from "../../../../render/surface";
+import { pxToX, xToPx } from "../../../../render/viewport";
+import type { Limits, RectPx, Viewport } from "../../../../render/viewport";
+import { devicePx, fitted, pixelRatio } from "../../../../widgets/plot/canvas";
 import { paintRuler, RULER_PX } from "../paint/lines";
+import { paintOverlay } from "../paint/paint";
+import { pictureOf, TraceColours, type Picture } from "../paint/quads";
+import { sourceOf, type Timeline } from "../state/timeline";
+import { markNear, marksOf, type Piece } from "../tiles/tile";
+import type { TraceTiles } from "../tiles/loader";
+import {
+  around,
+  LANE_PX,
+  laneTop,
+  LEAST_NS,
+  rowsBetween,
+  tracksQuery,
+  type Layout,
+  type Place,
+  type Row,
+} from "./layout";
 
-const MOST_PIXEL_RATIO = 2;
 const SETTLED_MS = 160;
 const MARGIN_SHARE = 0.25;
+/** A box less tall than this is a range of time; a taller one is also about its tracks. */
+export const FLAT_PX = 10;
 
 /** What is to be drawn. */
-export interface Scene {
-  readonly answer: TraceResponse;
+export interface PlotNow {
+  readonly trace: Timeline;
   readonly layout: Layout;
-  readonly loader: TraceLoader;
-  readonly window: ReadonlySignal<NsRange>;
-  readonly world: NsRange;
-  readonly find: string;
-  readonly selected: Place | null;
-  readonly related: readonly Place[];
-  readonly arrows: readonly Arrow[];
-  readonly range: NsRange | null;
-  readonly cursor: ReadonlySignal<number | null>;
-  readonly mark: ReadonlySignal<number | null>;
-  readonly theme: Theme;
-  readonly colours: TraceColours;
+  readonly tiles: TraceTiles;
   readonly widthPx: number;
   readonly heightPx: number;
 }
 
-export interface StageElements {
+export interface Hover {
+  readonly at: PointPx;
+  readonly ns: number;
+  readonly piece: Piece | null;
+  readonly row: Row | null;
+}
+
+interface Elements {
   /** Told in `data-` what is drawn and how long it took. */
   readonly root: HTMLElement;
+  readonly target: HTMLElement;
+  readonly scroller: HTMLElement;
   readonly cells: HTMLCanvasElement;
   readonly over: HTMLCanvasElement;
   readonly ruler: HTMLCanvasElement;
 }
 
-function pixelRatio(): number {
-  return Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
+const colours = new Map<Theme, TraceColours>();
+
+function coloursOf(theme: Theme): TraceColours {
+  const known = colours.get(theme) ?? new TraceColours(theme);
+  colours.set(theme, known);
+  return known;
 }
 
 export class PlotStage {
-  scrollPx = 0;
-  #scene: Scene;
-  readonly #hover: ReadonlySignal<Hover | null>;
-  readonly #elements: StageElements;
-  readonly #surface: RasterSurface;
-  #picture: Picture | null = null;
-  /** Of what the picture was made, besides tiles. */
+  readonly hover = signal<Hover | null>(null);
+  /** The box that is being drawn. */
+  readonly box = signal<RectPx | null>(null);
+  /** Why nothing can be drawn. */
+  readonly failure = signal("");
+  /** For those who cannot see which slice was chosen. */
+  readonly spoken = signal("");
+  picture: Picture | null = null;
+  #scrollPx = 0;
+  #elements: Elements | null = null;
+  #surface: RasterSurface | null = null;
+  /** Of what the picture was made. */
   #madeOf: readonly unknown[] = [];
   #frame = 0;
   #settle = 0;
 
-  /** `onFailure`: "" once it draws again. */
-  constructor(
-    elements: StageElements,
-    scene: Scene,
-    hover: ReadonlySignal<Hover | null>,
-    onFailure: (message: string) => void,
-  ) {
+  constructor(readonly now: () => PlotNow) {}
+
+  /** Gives back what ends it. */
+  attach(elements: Elements): () => void {
     this.#elements = elements;
-    this.#scene = scene;
-    this.#hover = hover;
-    this.#surface = new RasterSurface(
+    const surface = new RasterSurface(
       elements.cells,
       {
-        onPaint: (drawn) => {
-          elements.root.dataset["drawMs"] = drawn.drawMs.toFixed(2);
-          onFailure("");
+        onPaint: ({ drawMs }) => {
+          elements.root.dataset["drawMs"] = drawMs.toFixed(2);
+          this.failure.value = "";
         },
-        onFailure,
+        onFailure: (message) => {
+          this.failure.value = message;
+        },
       },
       MARGIN_SHARE,
     );
-    this.#setColours();
-  }
-
-  dispose(): void {
-    cancelAnimationFrame(this.#frame);
-    window.clearTimeout(this.#settle);
-    this.#surface.dispose();
-  }
-
-  get picture(): Picture | null {
-    return this.#picture;
+    this.#surface = surface;
+    this.#madeOf = [];
+    const stop = this.#listen(elements.target);
+    return () => {
+      stop();
+      cancelAnimationFrame(this.#frame);
+      window.clearTimeout(this.#settle);
+      surface.dispose();
+      this.#surface = null;
+    };
   }
 
   get view(): Viewport {
-    const { low, high } = this.#scene.window.peek();
-    const y0 = this.scrollPx;
-    return { x0: low, x1: high, y0, y1: y0 + this.#scene.heightPx };
+    const { trace, heightPx } = this.now();
+    const { low, high } = trace.shown.peek();
+    const y0 = this.#scrollPx;
+    return { x0: low, x1: high, y0, y1: y0 + heightPx };
   }
 
-  /** Another scene: drawn at the next frame, with what of it is there. */
-  show(scene: Scene): void {
-    const before = this.#scene;
-    this.#scene = scene;
-    if (before.colours !== scene.colours) this.#setColours();
-    if (
-      this.#madeOf.length === 0 ||
-      before.colours !== scene.colours ||
-      before.layout !== scene.layout ||
-      before.find !== scene.find ||
-      before.widthPx !== scene.widthPx ||
-      before.heightPx !== scene.heightPx
-    ) {
-      this.look(true);
-    }
-    this.paintSoon();
+  scrolled(): void {
+    this.#scrollPx = this.#elements?.scroller.scrollTop ?? 0;
+    this.moved();
   }
 
   /** What is in sight is another now. */
   moved(): void {
-    this.paintSoon();
-    this.look(false);
+    this.refresh(false);
     window.clearTimeout(this.#settle);
-    this.#settle = window.setTimeout(() => this.look(true), SETTLED_MS);
+    this.#settle = window.setTimeout(() => this.refresh(true), SETTLED_MS);
   }
 
   paintSoon(): void {
     this.#frame ||= requestAnimationFrame(() => this.#paint());
   }
 
-  look(settled: boolean): void {
+  /** Asks for what is in sight, and draws what of it is there. */
+  refresh(settled: boolean): void {
     const { x0, x1, y0, y1 } = this.view;
-    const { widthPx, loader } = this.#scene;
+    const { widthPx, tiles } = this.now();
+    this.paintSoon();
     if (widthPx < 1) return;
     const device = Math.round(widthPx * pixelRatio());
-    loader.look(
+    tiles.loader.look(
       { lowNs: x0, highNs: x1, topPx: y0, bottomPx: y1, widthPx: device },
       settled,
     );
@@ -156,109 +158,195 @@ export class PlotStage {
 
   /** What the loader has for this look, as quads. */
   rebuild(): void {
-    const { loader, layout, colours, find, world } = this.#scene;
-    const tiles = loader.shown;
-    const before = this.#picture;
-    const madeOf = [layout, colours, find];
-    if (
-      before?.tiles.length === tiles.length &&
-      tiles.every((tile, i) => tile === before.tiles[i]) &&
-      madeOf.every((one, i) => one === this.#madeOf[i])
-    ) {
-      return;
-    }
+    const { trace, layout, tiles } = this.now();
+    const { loader } = tiles;
+    const own = coloursOf(trace.view.theme);
+    const madeOf = [layout, own, trace.state.find, ...loader.shown];
+    const before = this.#madeOf;
+    const isSame =
+      madeOf.length === before.length && madeOf.every((one, i) => one === before[i]);
+    if (isSame || this.#surface === null || this.#elements === null) return;
     this.#madeOf = madeOf;
-    const made = pictureOf(tiles, layout, colours, find, world.high);
-    this.#picture = made;
+    const { background } = own;
+    this.#surface.setColours({ background, cells: new Map(), accent: background });
+    const made = pictureOf(loader.shown, layout, own, trace.state.find);
+    this.picture = made;
     this.#surface.setLayer("slices", 0, { kind: "quads", quads: made.quads });
-    const { root } = this.#elements;
+    const { dataset } = this.#elements.root;
     // Until a drawing of it arrives nothing is said of how long one took.
-    delete root.dataset["drawMs"];
-    root.dataset["pieces"] = made.quads.id.length.toString();
+    delete dataset["drawMs"];
+    dataset["pieces"] = made.quads.id.length.toString();
     this.paintSoon();
   }
 
-  pieceAt(at: PointPx): Piece | null {
-    const dpr = pixelRatio();
-    const found = this.#surface.pick(at.x * dpr, at.y * dpr);
-    const drawn = this.#picture;
-    if (found === null || drawn === null || found.kind !== "quad") return null;
+  bringIntoSight({ trackKey, level }: Place): void {
+    const { layout, heightPx } = this.now();
+    const top = laneTop(layout, trackKey, level);
+    if (top === null) return;
+    const seen = this.#scrollPx;
+    if (top < seen + 8 || top + LANE_PX > seen + heightPx - 8) {
+      this.#elements?.scroller.scrollTo({ top: Math.max(0, top - heightPx / 3) });
+    }
+  }
+
+  onKey(event: KeyboardEvent): void {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const pagePx = this.now().heightPx * 0.8;
+    const moves: Readonly<Record<string, number>> = {
+      ArrowDown: 2 * LANE_PX,
+      ArrowUp: -2 * LANE_PX,
+      PageDown: pagePx,
+      PageUp: -pagePx,
+    };
+    const by = moves[event.key];
+    if (by !== undefined) this.#elements?.scroller.scrollBy({ top: by });
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      if (!this.#toNeighbour(event.key === "ArrowRight" ? 1 : -1)) return;
+    } else {
+      const next = viewAfterKey(event.key, this.view, this.#limits(), "x");
+      if (next === null) return;
+      this.#show(next);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #toNeighbour(sign: number): boolean {
+    const { selected, choose } = this.now().trace;
+    const found = pieceBeside(this.picture, selected, sign, this.view.x0);
+    if (found === null) return false;
+    choose(refOf(found));
+    const ns = found.endNs - found.startNs;
+    this.spoken.value = `${found.name}, ${ns.toLocaleString("en-US")} nanoseconds`;
+    return true;
+  }
+
+  #limits(): Limits {
+    const { trace, layout, heightPx } = this.now();
+    const { low, high } = trace.extent;
+    const y1 = Math.max(layout.totalPx, heightPx);
+    return { world: { x0: low, x1: high, y0: 0, y1 }, leastX: LEAST_NS, leastY: 1 };
+  }
+
+  #show({ x0, x1, y0 }: Viewport): void {
+    const { shown, setWindow } = this.now().trace;
+    if (Math.abs(y0 - this.#scrollPx) >= 1)
+      this.#elements?.scroller.scrollTo({ top: y0 });
+    const { low, high } = shown.peek();
+    if (x0 !== low || x1 !== high) setWindow({ low: x0, high: x1 });
+  }
+
+  #listen(target: HTMLElement): () => void {
+    return attachGestures(target, {
+      origin: { x: 0, y: 0 },
+      size: () => this.now(),
+      view: () => this.view,
+      limits: () => this.#limits(),
+      wheelAxes: () => "x",
+      dragAxes: "both",
+      onView: (next) => this.#show(next),
+      onFit: () => {
+        const { fit, setWindow } = this.now().trace;
+        const piece = this.hover.peek()?.piece ?? null;
+        if (piece === null) fit();
+        else setWindow(around(piece.startNs, piece.endNs, 0.1));
+      },
+      onBox: (drawn) => {
+        this.box.value = drawn;
+      },
+      onBoxDone: ({ x0, x1, y0, y1 }, { height }) => {
+        const { layout, trace } = this.now();
+        const rows = height >= FLAT_PX ? rowsBetween(layout, y0, y1) : [];
+        trace.setRange(Math.floor(x0), Math.ceil(x1), tracksQuery(rows));
+      },
+      onHover: (at) => {
+        this.hover.value = at && this.#hoverAt(at);
+      },
+      onClick: (at) => {
+        const { setWindow, choose, state, close } = this.now().trace;
+        const { piece } = this.#hoverAt(at);
+        const { x0, x1 } = this.view;
+        if (piece === null) {
+          if (state.slice !== null) close();
+        } else if (piece.count > 1 && x1 - x0 > LEAST_NS) {
+          // A block opens into what it holds; instants that fall together come apart.
+          const { startNs, endNs } = piece;
+          const slack = endNs > startNs ? (endNs - startNs) * 0.3 : (x1 - x0) / 40;
+          setWindow({ low: startNs - slack, high: endNs + slack });
+        } else choose(refOf(piece));
+      },
+    });
+  }
+
+  #hoverAt(at: PointPx): Hover {
+    const { layout, widthPx } = this.now();
+    const { x0, x1, y0 } = this.view;
+    const ns = pxToX(this.view, widthPx, at.x);
+    const y = y0 + at.y;
+    const [row = null] = rowsBetween(layout, y, y + 0.01);
+    if (row?.hasMarks === true && y < row.y + LANE_PX) {
+      const marks = marksOf(this.picture?.tiles ?? [], row.trackKey);
+      return { at, ns, row, piece: markNear(marks, ns, (x1 - x0) / widthPx) };
+    }
+    return { at, ns, row, piece: this.#pieceAt(at) };
+  }
+
+  #pieceAt(at: PointPx): Piece | null {
+    const ratio = pixelRatio();
+    const found = this.#surface?.pick(at.x * ratio, at.y * ratio) ?? null;
+    const drawn = this.picture;
+    if (found?.kind !== "quad" || drawn === null) return null;
     const tile = drawn.tiles[drawn.tile[found.id] ?? 0];
     return tile?.piece(drawn.piece[found.id] ?? 0) ?? null;
   }
 
-  markAt(at: PointPx): Mark | null {
-    const { layout, widthPx } = this.#scene;
-    const { x0, x1, y0 } = this.view;
-    const y = y0 + at.y;
-    const [row] = rowsBetween(layout, y, y + 0.01);
-    if (row?.hasMarks !== true || y >= row.y + LANE_PX) return null;
-    const marks = marksOf(this.#picture?.tiles ?? [], row.trackKey);
-    return markNear(marks, pxToX(this.view, widthPx, at.x), (x1 - x0) / widthPx);
-  }
-
-  hoverAt(at: PointPx): Hover {
-    const { layout, widthPx } = this.#scene;
-    const now = this.view;
-    const y = now.y0 + at.y;
-    const ns = pxToX(now, widthPx, at.x);
-    const [row] = rowsBetween(layout, y, y + 0.01);
-    const counter = counterAt(this.#picture, row ?? null, ns);
-    return { at, ns, piece: this.pieceAt(at), mark: this.markAt(at), counter };
-  }
-
-  #setColours(): void {
-    const { colours } = this.#scene;
-    this.#surface.setColours({
-      background: colours.background,
-      cells: new Map(),
-      accent: colours.background,
-    });
-  }
-
   #paint(): void {
     this.#frame = 0;
-    const { widthPx, heightPx } = this.#scene;
-    if (widthPx < 1) return;
+    const { trace, layout, widthPx, heightPx } = this.now();
+    const elements = this.#elements;
+    if (widthPx < 1 || elements === null) return;
     const begin = performance.now();
-    const at = this.view;
-    const dpr = pixelRatio();
-    this.#surface.show(at, {
-      widthPx: Math.round(widthPx * dpr),
-      heightPx: Math.round(heightPx * dpr),
-    });
-    this.#paintOver(at, dpr);
+    const { view, picture } = this;
+    this.#surface?.show(view, devicePx({ widthPx, heightPx }));
+    const toX = (ns: number): number => xToPx(view, widthPx, ns);
+    const to = { trace, layout, view, widthPx, heightPx, toX };
+    const hovered = this.hover.peek()?.piece ?? null;
+    const context = fitted(elements.over, widthPx, heightPx);
+    if (context !== null && picture !== null)
+      paintOverlay({ ...to, context, picture, hovered });
+    const top = fitted(elements.ruler, widthPx, RULER_PX);
+    if (top !== null) paintRuler(top, view, widthPx, trace);
     const took = performance.now() - begin;
-    this.#elements.root.dataset["paintMs"] = took.toFixed(2);
+    elements.root.dataset["paintMs"] = took.toFixed(2);
   }
+}
 
-  #paintOver(at: Viewport, dpr: number): void {
-    const { answer, widthPx, heightPx, theme, ...scene } = this.#scene;
-    const picture = this.#picture;
-    const hover = this.#hover.peek();
-    const cursorNs = scene.cursor.peek();
-    const context = sized(this.#elements.over, widthPx, heightPx, dpr);
-    if (context !== null && picture !== null) {
-      paintOverlay(context, {
-        view: at,
-        widthPx,
-        heightPx,
-        theme,
-        layout: scene.layout,
-        picture,
-        tiles: picture.tiles,
-        steps: answer.steps,
-        find: scene.find,
-        selected: scene.selected,
-        hovered: placeOf(hover),
-        related: scene.related,
-        arrows: scene.arrows,
-        range: scene.range,
-        markNs: scene.mark.peek(),
-        cursorNs,
-      });
-    }
-    const top = sized(this.#elements.ruler, widthPx, RULER_PX, dpr);
-    if (top !== null) paintRuler(top, at, widthPx, answer.steps, theme, cursorNs);
+function refOf({ trackKey, row }: Piece) {
+  return { source: sourceOf(trackKey), row };
+}
+
+/** The neighbour on its level of a slice, of those drawn; `fromNs`: where none is chosen. */
+export function pieceBeside(
+  picture: Picture | null,
+  from: Place | null,
+  sign: number,
+  fromNs: number,
+): Piece | null {
+  const tile = picture?.tiles.at(-1);
+  if (tile === undefined) return null;
+  let best: Piece | null = null;
+  for (let i = 0; i < tile.numPieces; i += 1) {
+    const start = tile.start[i] ?? 0;
+    if ((tile.answer.count[i] ?? 1) > 1) continue;
+    const lane = tile.answer.lanes[tile.lane[i] ?? 0];
+    if (from !== null) {
+      if (lane?.track !== from.trackKey || lane.level !== from.level) continue;
+      if (sign > 0 ? start <= from.startNs : start >= from.startNs) continue;
+    } else if (start < fromNs) continue;
+    const closer =
+      best === null || (sign > 0 ? start < best.startNs : start > best.startNs);
+    if (closer) best = tile.piece(i);
+    if (from === null && best !== null) break;
   }
+  return best;
 }

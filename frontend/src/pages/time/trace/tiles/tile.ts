@@ -1,20 +1,15 @@
-/** One tile of a timeline: slices and blocks by lane, and counters. Pure. */
+/** One tile of a timeline: slices, blocks and instants by lane, and counters. Pure. */
 
 import type {
   TraceFamily,
   TraceLine,
   TraceSlicesResponse,
-  TraceInstantKind,
 } from "../../../../api/types.gen";
 import type { Place } from "../plot/layout";
 
-/** What is drawn as one: a slice, or a block of short ones. */
-export interface Piece {
-  readonly trackKey: string;
-  readonly level: number;
+/** What is drawn as one: a slice, a block of short ones, or instants that fall together. */
+export interface Piece extends Place {
   readonly row: number;
-  readonly startNs: number;
-  readonly durationNs: number;
   readonly name: string;
   readonly family: TraceFamily;
   readonly count: number;
@@ -33,7 +28,7 @@ export class TraceTile {
   readonly highNs: number;
   readonly lines: ReadonlyMap<string, readonly TraceLine[]>;
   /** Instants by track, in order of time. */
-  readonly marks: ReadonlyMap<string, readonly Mark[]>;
+  readonly marks: ReadonlyMap<string, readonly Piece[]>;
 
   /** `tracks`: keys of those that were asked for. */
   constructor(
@@ -42,7 +37,7 @@ export class TraceTile {
     highNs: number,
     readonly tracks: ReadonlySet<string>,
   ) {
-    const { start, duration, unitNs, laneStart } = answer;
+    const { start, duration, unitNs, laneStart, lanes } = answer;
     const shift = Number(BigInt(answer.t0) - base);
     this.lowNs = shift;
     this.highNs = highNs;
@@ -55,21 +50,28 @@ export class TraceTile {
       this.end[i] = shift + (begin + (duration[i] ?? 0)) * unitNs;
     }
     this.lane = new Int32Array(start.length);
-    for (let lane = 0; lane + 1 < laneStart.length; lane += 1) {
-      this.lane.fill(lane, laneStart[lane], laneStart[lane + 1]);
-    }
+    const marks = new Map<string, Piece[]>();
+    lanes.forEach(({ track, level }, lane) => {
+      const [first = 0, stop = 0] = laneStart.subarray(lane, lane + 2);
+      this.lane.fill(lane, first, stop);
+      if (level >= 0) return;
+      const own = Array.from({ length: stop - first }, (_, i) => this.piece(first + i));
+      marks.set(track, own);
+    });
+    this.marks = marks;
     const lines = new Map<string, TraceLine[]>();
     for (const line of answer.lines) {
-      const known = lines.get(line.track);
-      if (known === undefined) lines.set(line.track, [line]);
-      else known.push(line);
+      lines.set(line.track, [...(lines.get(line.track) ?? []), line]);
     }
     this.lines = lines;
-    this.marks = marksByTrack(this);
   }
 
   get numPieces(): number {
     return this.start.length;
+  }
+
+  levelOf(piece: number): number {
+    return this.answer.lanes[this.lane[piece] ?? 0]?.level ?? 0;
   }
 
   nameOf(piece: number): string {
@@ -83,14 +85,12 @@ export class TraceTile {
 
   piece(index: number): Piece {
     const { lanes, row, count, busy, unitNs } = this.answer;
-    const lane = lanes[this.lane[index] ?? 0];
-    const startNs = this.start[index] ?? 0;
     return {
-      trackKey: lane?.track ?? "",
-      level: lane?.level ?? 0,
+      trackKey: lanes[this.lane[index] ?? 0]?.track ?? "",
+      level: this.levelOf(index),
       row: row[index] ?? 0,
-      startNs,
-      durationNs: (this.end[index] ?? 0) - startNs,
+      startNs: this.start[index] ?? 0,
+      endNs: this.end[index] ?? 0,
       name: this.nameOf(index),
       family: this.familyOf(index),
       count: count[index] ?? 1,
@@ -111,90 +111,36 @@ export class TraceTile {
   }
 }
 
-/** One instant, or several that a few pixels cannot tell apart. */
-export interface Mark {
-  readonly trackKey: string;
-  /** Of the first of them. */
-  readonly row: number;
-  readonly timeNs: number;
-  readonly name: string;
-  readonly kind: TraceInstantKind;
-  readonly count: number;
-}
-
-/** The level that the lane of instants counts as: above the outermost one. */
-export const MARK_LEVEL = -1;
-
-/** Half of what a mark takes. */
-export const MARK_PX = 5;
-
-/** Marks are clicked this far beside them. */
-const NEAR_PX = 7;
-
-export const KIND_WORDS: Readonly<Record<TraceInstantKind, string>> = {
-  oom: "Out of memory",
-  checkpoint: "Checkpoint",
-  other: "Instant",
-};
-
-/** Those of a tile, by track, each in order of time. */
-export function marksByTrack(
-  tile: Pick<TraceTile, "answer" | "lowNs">,
-): ReadonlyMap<string, readonly Mark[]> {
-  const { instants } = tile.answer;
-  const found = new Map<string, Mark[]>();
-  instants.track.forEach((which, i) => {
-    const trackKey = instants.tracks[which] ?? "";
-    const mark = {
-      trackKey,
-      row: instants.row[i] ?? 0,
-      timeNs: tile.lowNs + (instants.timeNs[i] ?? 0),
-      name: instants.names[instants.name[i] ?? 0] ?? "",
-      kind: instants.kinds[instants.kind[i] ?? 0] ?? "other",
-      count: instants.count[i] ?? 1,
-    };
-    const known = found.get(trackKey);
-    if (known === undefined) found.set(trackKey, [mark]);
-    else known.push(mark);
-  });
-  return found;
-}
-
-/** The marks of a track: of the finest tile where it reaches, else of coarser ones. */
+/** The instants of a track: of the finest tile where it reaches, else of coarser ones. */
 export function marksOf(
   tiles: readonly TraceTile[],
   trackKey: string,
-): readonly Mark[] {
+): readonly Piece[] {
   const finest = tiles.at(-1);
-  if (finest === undefined) return [];
-  const own = finest.marks.get(trackKey) ?? [];
-  if (tiles.length === 1) return own;
+  const own = finest?.marks.get(trackKey) ?? [];
+  if (finest === undefined || tiles.length === 1) return own;
   const coarse = tiles[0]?.marks.get(trackKey) ?? [];
   if (!finest.tracks.has(trackKey)) return coarse;
   const beside = coarse.filter(
-    ({ timeNs }) => timeNs < finest.lowNs || timeNs > finest.highNs,
+    ({ startNs }) => startNs < finest.lowNs || startNs > finest.highNs,
   );
-  return [...beside, ...own].sort((a, b) => a.timeNs - b.timeNs);
+  return [...beside, ...own].sort((a, b) => a.startNs - b.startNs);
 }
 
-/** The mark nearest to a time, where it is near on the screen. */
+/** Instants are clicked this far beside them. */
+const NEAR_PX = 7;
+
+/** The instant nearest to a time, where it is near on the screen. */
 export function markNear(
-  marks: readonly Mark[],
+  marks: readonly Piece[],
   ns: number,
   nsPerPx: number,
-): Mark | null {
-  let best: Mark | null = null;
+): Piece | null {
+  let best: Piece | null = null;
   let least = NEAR_PX * nsPerPx;
   for (const mark of marks) {
-    const apart = Math.abs(mark.timeNs - ns);
-    if (apart <= least) {
-      best = mark;
-      least = apart;
-    }
+    const apart = Math.abs(mark.startNs - ns);
+    if (apart <= least) [best, least] = [mark, apart];
   }
   return best;
-}
-
-export function placeOfMark({ trackKey, timeNs }: Mark): Place {
-  return { trackKey, level: MARK_LEVEL, startNs: timeNs, endNs: timeNs };
 }

@@ -1,0 +1,321 @@
+/** All that the timeline shows and does: its axis, what was found or chosen, the moves. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { commandsOf, type Command } from "../../../../base/commands";
+import type { Client } from "../../../../api/client";
+import type {
+  TraceResponse,
+  TraceSearchResponse,
+  TraceSliceResponse,
+} from "../../../../api/types.gen";
+import { useOnce } from "../../../../api/use_once";
+import { panStep, zoomStep } from "../../../../render/gestures";
+import type { Limits, Viewport } from "../../../../render/viewport";
+import { usePageState } from "../../../shared/page_state";
+import type { ViewProps } from "../../../shared/view_props";
+import { openPerfetto } from "../perfetto";
+import {
+  around,
+  LEAST_NS,
+  layoutOf,
+  pinnedTracks,
+  stepBeside,
+  tracksNamed,
+  tracksQuery,
+  windowOn,
+  within,
+  type NsRange,
+  type Place,
+} from "../plot/layout";
+import { useTraceTiles } from "../tiles/loader";
+import { absolute, since, useWindow, wordsOf, type SliceRef } from "./params";
+
+export type Timeline = ReturnType<typeof useTimeline>;
+
+export function useTimeline(view: ViewProps, answer: TraceResponse) {
+  const { client, run, say } = view;
+  const { baseNs, endNs, focus } = answer;
+  const base = useMemo(() => BigInt(baseNs), [baseNs]);
+  const [state, setState] = usePageState(
+    view,
+    useMemo(() => wordsOf(base), [base]),
+  );
+  const world = useMemo(() => {
+    const slack = Math.max(10, endNs * 0.004);
+    return { base, lowNs: -slack, highNs: endNs + slack };
+  }, [base, endNs]);
+  const extent = useMemo(() => ({ low: world.lowNs, high: world.highNs }), [world]);
+  const { closed, pins, only, find, range } = state;
+  const layout = useMemo(
+    () => layoutOf(tracksNamed(answer, only), closed),
+    [answer, closed, only],
+  );
+  const pinned = useMemo(
+    () => layoutOf(pinnedTracks(answer, pins), closed, true),
+    [answer, closed, pins],
+  );
+  const stamp = useMemo(() => {
+    const { sources } = answer;
+    const made = sources.map(({ id, state: at, numSlices }) => [id, at, numSlices]);
+    return JSON.stringify([baseNs, endNs, made]);
+  }, [answer]);
+  const tiles = useTraceTiles(client, run.id, world, layout, stamp);
+  const pinnedTiles = useTraceTiles(client, run.id, world, pinned, stamp);
+  const first = useMemo(
+    () => firstWindow(focus, extent),
+    [focus?.startNs, focus?.endNs, extent],
+  );
+  const { shown, setWindow } = useWindow(view, base, state.window, extent, first);
+  const tracks = useMemo(
+    () =>
+      tracksQuery(
+        layout.rows.filter(
+          ({ track }) => track !== null && track.numSlices + track.numInstants > 0,
+        ),
+      ),
+    [layout],
+  );
+  const hits = useSearch(client, run.id, tracks, find);
+  const { data, error } = useOnce(
+    client,
+    "trace_slice",
+    state.slice && { run: run.id, ...state.slice },
+  );
+  // While another one is asked for the last answer is still there.
+  const isOther =
+    data?.source !== state.slice?.source || data?.row !== state.slice?.row;
+  const slice = isOther ? null : data;
+  const linked = useMemo(() => linkedOf(slice, base), [slice, base]);
+  const sums = useOnce(
+    client,
+    "trace_range",
+    range && {
+      run: run.id,
+      tracks: state.rangeTracks === "" ? tracks : state.rangeTracks,
+      t0: absolute(base, range.low).toString(),
+      t1: absolute(base, range.high).toString(),
+    },
+  ).data;
+  /** Where the pointer is, over any plot of the page. */
+  const cursor = useSignal<number | null>(null);
+  /** The first of two marks. */
+  const mark = useSignal<number | null>(null);
+  /** A lane that is to be scrolled to. */
+  const scrollTo = useSignal<Place | null>(null);
+  const wantsSight = useRef(false);
+
+  const show = (place: Place): void => {
+    const next = windowOn(place, shown.peek());
+    if (next !== null) setWindow(next);
+    scrollTo.value = place;
+  };
+  const nothing = { slice: null, range: null, rangeTracks: "" };
+  /** `reveal`: it is brought into sight once it is known where it lies. */
+  const choose = (chosen: SliceRef | null, reveal = false): void => {
+    wantsSight.current = reveal;
+    setState({ ...nothing, slice: chosen }, "push");
+  };
+  useEffect(() => {
+    if (linked.selected === null || !wantsSight.current) return;
+    wantsSight.current = false;
+    show(linked.selected);
+  }, [linked.selected]);
+  const setRange = (low: number, high: number, of = ""): void =>
+    setState({ ...nothing, range: { low, high }, rangeTracks: of }, "push");
+  const close = (): void => setState(nothing);
+  const fit = (): void => setWindow(extent);
+
+  const goTo = (found: TraceSearchResponse, sign: number, none: string): void => {
+    const low = shown.peek().low - since(base, found.t0);
+    const at = hitBeside(found, state.slice, low, sign);
+    if (at === null) {
+      say(none);
+      return;
+    }
+    const { place, ref } = hitAt(found, at, base);
+    show(place);
+    choose(ref);
+  };
+  const next = (sign: number): void => {
+    if (hits !== null) goTo(hits, sign, `Nothing is called “${find}”`);
+  };
+  const hasInstants = layout.rows.some(({ hasMarks }) => hasMarks);
+  const instant = (sign: number): void => {
+    const none = "No instants were recorded";
+    if (!hasInstants) {
+      say(none);
+      return;
+    }
+    const query = { run: run.id, tracks, only: "instants" };
+    client.get("trace_search", query).then(
+      (found) => goTo(found, sign, none),
+      () => say("The instants could not be read"),
+    );
+  };
+  const step = (sign: number): void => {
+    const { low, high } = shown.peek();
+    const found = stepBeside(answer.steps, (low + high) / 2, sign);
+    if (found !== null) setWindow(found);
+    else
+      say(answer.steps.number.length === 0 ? "No steps are known" : "No further step");
+  };
+  const sumUp = (): void => {
+    const { low, high } = shown.peek();
+    setRange(Math.max(low, 0), Math.min(high, endNs) + 1);
+  };
+  const setMark = (): void => {
+    const { low, high } = shown.peek();
+    const here = cursor.peek() ?? linked.selected?.startNs ?? (low + high) / 2;
+    const from = mark.peek();
+    mark.value = from === null ? here : null;
+    if (from === null) say("First mark set: press M again at the second");
+    else setRange(Math.min(from, here), Math.max(from, here) + 1);
+  };
+  const clear = (): void => {
+    if (mark.peek() !== null) mark.value = null;
+    else if (state.slice !== null || range !== null) close();
+    else if (find !== "") setState({ find: "" });
+  };
+  const moving = (move: (flat: Viewport, limits: Limits) => Viewport) => () => {
+    const flat = ({ low, high }: NsRange) => ({ x0: low, x1: high, y0: 0, y1: 1 });
+    const limits = { world: flat(extent), leastX: LEAST_NS, leastY: 1 };
+    const { x0, x1 } = move(flat(shown.peek()), limits);
+    setWindow({ low: x0, high: x1 });
+  };
+  const zoom = (sign: number) =>
+    moving((flat, limits) => zoomStep(flat, limits, sign, "x"));
+  const pan = (sign: number) => moving((flat, limits) => panStep(flat, limits, sign));
+  const perfetto = (): void => openPerfetto(answer, run, say);
+  const commands: readonly Command[] = commandsOf("trace", "Trace", [
+    ["in", "Zoom in", zoom(-1), "w"],
+    ["out", "Zoom out", zoom(1), "s"],
+    ["left", "Pan to the left", pan(-1), "a"],
+    ["right", "Pan to the right", pan(1), "d"],
+    ["fit", "Show everything", fit, "f"],
+    ["next", "Next that was found", () => next(1), "n"],
+    ["before", "Previous that was found", () => next(-1)],
+    ["later", "Next step", () => step(1), "]"],
+    ["earlier", "Previous step", () => step(-1), "["],
+    ["instant", "Next instant", () => instant(1), "."],
+    ["instant_before", "Previous instant", () => instant(-1), ","],
+    ["perfetto", "Open in Perfetto", perfetto],
+    ["table", "Sum up what is in sight by name", sumUp, "t"],
+    ["mark", "Set a mark; a second one measures between them", setMark, "m"],
+    ["clear", "Clear selection", clear, "Escape"],
+  ]);
+  return {
+    ...{
+      view,
+      answer,
+      base,
+      state,
+      setState,
+      extent,
+      layout,
+      pinned,
+      tiles,
+      pinnedTiles,
+    },
+    ...{
+      shown,
+      setWindow,
+      fit,
+      hits,
+      slice,
+      error: data === null ? error : null,
+      sums,
+    },
+    ...{ cursor, mark, scrollTo, choose, setRange, close, next, instant, hasInstants },
+    ...{ commands, ...linked },
+  };
+}
+
+/** What is shown first: the step that the server found, with a little around it. */
+export function firstWindow(focus: TraceResponse["focus"], extent: NsRange): NsRange {
+  if (focus === null || focus.endNs <= focus.startNs) return extent;
+  return within(around(focus.startNs, focus.endNs, 0.02), extent);
+}
+
+/** Where a slice and its partners lie, and the arrows between them. Pure. */
+function linkedOf(slice: TraceSliceResponse | null, base: bigint) {
+  if (slice === null) return { selected: null, related: [], arrows: [] };
+  const startNs = since(base, slice.startNs);
+  const { track: trackKey, level } = slice;
+  const selected = { trackKey, level, startNs, endNs: startNs + slice.durationNs };
+  const related = slice.partners.map((one) => ({
+    trackKey: one.track,
+    level: one.level,
+    startNs: startNs + one.startNs,
+    endNs: startNs + one.startNs + one.durationNs,
+    outgoing: one.outgoing,
+  }));
+  const arrows = related.map((place) =>
+    place.outgoing ? { from: selected, to: place } : { from: place, to: selected },
+  );
+  return { selected, related, arrows };
+}
+
+/** Where a hit lies, and what it is. Pure. */
+export function hitAt(
+  hits: TraceSearchResponse,
+  at: number,
+  base: bigint,
+): { readonly place: Place; readonly ref: SliceRef } {
+  const startNs = (hits.startNs[at] ?? 0) + since(base, hits.t0);
+  const endNs = startNs + (hits.durationNs[at] ?? 0);
+  const trackKey = hits.tracks[hits.track[at] ?? 0] ?? "";
+  const source = sourceOf(trackKey);
+  return {
+    place: { trackKey, level: hits.level[at] ?? 0, startNs, endNs },
+    ref: { source, row: hits.row[at] ?? 0 },
+  };
+}
+
+/** The source's id of a track's key. */
+export function sourceOf(trackKey: string): string {
+  return trackKey.slice(0, trackKey.lastIndexOf(":"));
+}
+
+/** Which of the hits a slice is; null: none. Pure. */
+export function hitOf(
+  hits: TraceSearchResponse,
+  slice: SliceRef | null,
+): number | null {
+  const at = hits.row.findIndex(
+    (row, i) =>
+      row === slice?.row &&
+      sourceOf(hits.tracks[hits.track[i] ?? 0] ?? "") === slice.source,
+  );
+  return at < 0 ? null : at;
+}
+
+/** The hit after (or before) the one chosen, or a time; round at the ends. Pure. */
+export function hitBeside(
+  hits: TraceSearchResponse,
+  chosen: SliceRef | null,
+  fromNs: number,
+  sign: number,
+): number | null {
+  const count = hits.row.length;
+  if (count === 0) return null;
+  const at = hitOf(hits, chosen);
+  if (at !== null) return (at + sign + count) % count;
+  const after = hits.startNs.findIndex((ns) => ns >= fromNs);
+  const first = after < 0 ? count : after;
+  return (sign > 0 ? first : first - 1 + count) % count;
+}
+
+const PAUSE_MS = 250;
+
+function useSearch(client: Client, run: string, tracks: string, find: string) {
+  const [settled, setSettled] = useState(find);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(find), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [find]);
+  const nothing = settled === "" || tracks === "";
+  const query = nothing ? null : { run, tracks, text: settled };
+  const { data } = useOnce(client, "trace_search", query);
+  return find === "" || nothing ? null : data;
+}
