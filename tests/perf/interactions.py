@@ -139,7 +139,7 @@ class Synthetic:
         )
 
     def runs(self, _: dict[str, str]) -> RunsResponse:
-        return RunsResponse(("synthetic",), (self.run,), (), (), "0", 0)
+        return RunsResponse(("synthetic",), (self.run,), (), (), (), "0", 0)
 
     def timeline(self, query: dict[str, str]) -> TimelineResponse:
         num = int(query["px"])

@@ -139,8 +139,35 @@ export function xText(value: number, x: XKind): string {
   return `${formatInstant(value)}.${msOf(value)}`;
 }
 
-export const X_LABEL: Readonly<Record<XKind, string>> = {
-  step: "step",
-  relative: "time since the attempt began",
-  wall: "local time",
+/** A horizontal axis: its ticks, and how one x is said. */
+export interface XAxis {
+  readonly name: string;
+  /** Its column in files. */
+  readonly column: string;
+  /** The least that can be zoomed into. */
+  readonly least: number;
+  readonly ticks: (low: number, high: number, most: number) => readonly Tick[];
+  readonly text: (x: number) => string;
+}
+
+const X_NAMES = {
+  step: ["step", "step", 2],
+  relative: ["time since the attempt began", "relative_ms", 20],
+  wall: ["local time", "wall_ms", 20],
+} as const satisfies Record<XKind, unknown>;
+
+function xAxis(x: XKind): XAxis {
+  const [name, column, least] = X_NAMES[x];
+  return {
+    ...{ name, column, least },
+    ticks: (low, high, most) => xTicks(low, high, most, x),
+    text: (value) => xText(value, x),
+  };
+}
+
+/** Axes of the three kinds: the same objects, so that what is drawn stays. */
+export const X_AXES: Readonly<Record<XKind, XAxis>> = {
+  step: xAxis("step"),
+  relative: xAxis("relative"),
+  wall: xAxis("wall"),
 };

@@ -52,3 +52,12 @@ export function nextPeak(
     side > 0 ? peaks.find((x) => x > from) : peaks.findLast((x) => x < from);
   return found ?? null;
 }
+
+/** The highest column; -1 where there is none. */
+export function highestColumn(values: ArrayLike<number>): number {
+  let best = -1;
+  for (let c = 0; c < values.length; c += 1) {
+    if ((values[c] ?? NaN) > (values[best] ?? -Infinity)) best = c;
+  }
+  return best;
+}

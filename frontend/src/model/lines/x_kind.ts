@@ -10,13 +10,6 @@ export const X_WORDS: Readonly<Record<XKind, string>> = {
   wall: "Wall time",
 };
 
-/** Names of the x column in exported files. */
-export const X_COLUMN: Readonly<Record<XKind, string>> = {
-  step: "step",
-  relative: "relative_ms",
-  wall: "wall_ms",
-};
-
 export function isXKind(text: string): text is XKind {
   return X_KINDS.some((kind) => kind === text);
 }

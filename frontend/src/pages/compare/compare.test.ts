@@ -11,10 +11,11 @@ import type {
 } from "../../api/types.gen";
 import type { SvgNode } from "../../widgets/export/svg";
 import { sortedRows } from "../../model/shown_rows";
+import { SvgPen } from "../../widgets/export/pen";
 import { tableOf } from "../../widgets/row_table/columns";
 import { readState, writeState } from "../shared/page_state";
-import { bytesAt, curveOf, overlayNodes } from "./charts/overlay";
-import { waterfallNodes, waterfallSteps } from "./charts/waterfall";
+import { bytesAt, curveOf, fillsOf } from "./charts/overlay_part";
+import { paintWaterfall, waterfallSteps } from "./charts/waterfall";
 import { differenceColumns, wantedRows } from "./difference_rows";
 import { changePercent, differenceTable } from "./difference_table";
 import { groupsOf, partsOf, type Parts } from "./groups";
@@ -147,12 +148,11 @@ function parts(
   };
 }
 
-const DRAWN = {
-  widthPx: 400,
-  heightPx: 200,
-  theme: "light",
-  byteUnit: "auto",
-} as const;
+function waterfallNodes(steps: Parameters<typeof paintWaterfall>[1]) {
+  const pen = new SvgPen();
+  paintWaterfall(pen, steps, { widthPx: 400, theme: "light", byteUnit: "auto" });
+  return pen.nodes();
+}
 
 describe("the waterfall", () => {
   it("leads from A to B over what differs", () => {
@@ -161,14 +161,14 @@ describe("the waterfall", () => {
     const steps = waterfallSteps(category, "light");
     expect(steps.map(({ label }) => label)).toEqual(["A", "Activations", "B"]);
     expect(steps[1]).toMatchObject({ from: 6 * GIB, to: 8 * GIB });
-    const nodes = waterfallNodes(steps, DRAWN);
+    const nodes = waterfallNodes(steps);
     expect(textsOf(nodes)).toContain("+2.00 GiB");
     expect(textsOf(nodes)).not.toContain("axis begins");
   });
 
   it("says where its axis begins if that is not zero", () => {
     const steps = waterfallSteps(parts(["x"], [78 * GIB], [80 * GIB]), "dark");
-    expect(textsOf(waterfallNodes(steps, DRAWN))).toContain("The axis begins at");
+    expect(textsOf(waterfallNodes(steps))).toContain("The axis begins at");
   });
 
   it("sums what is too many to be named, and cuts long names in the middle", () => {
@@ -181,7 +181,7 @@ describe("the waterfall", () => {
     const steps = waterfallSteps(parts(labels, a, b), "light");
     expect(steps).toHaveLength(10);
     expect(steps.at(-2)).toMatchObject({ label: "all others", to: steps.at(-1)?.to });
-    const texts = textsOf(waterfallNodes(steps, DRAWN));
+    const texts = textsOf(waterfallNodes(steps));
     expect(texts).toMatch(/Tran.*….*part_0/);
   });
 });
@@ -290,18 +290,13 @@ describe("both timelines", () =>
     expect(curveOf(b, "event").last).toBe(1000);
     expect(curveOf(a, "time").last).toBe(4);
     expect([0, 0.3, 1, 1.1].map((at) => bytesAt(curve, at))).toEqual([1, 4, 0, NaN]);
-    const nodes = overlayNodes(curve, curveOf(b, "share"), {
-      axis: "share",
-      widthPx: 500,
-      heightPx: 180,
-      theme: "light",
-      byteUnit: "auto",
-      aAt: 0.5,
-      bAt: NaN,
-    });
-    const marks = nodes.flatMap(({ children }) => children);
-    expect(marks).toContain("A");
-    expect(marks).not.toContain("B");
+    const other = { x: Float64Array.of(0, 0.5), bytes: Float64Array.of(2, 9), last: 1 };
+    const [less, more] = fillsOf(curve, other, ["#00f", "#f80"]);
+    // Each value holds until the next one.
+    expect([...(less?.x ?? [])]).toEqual([0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1]);
+    expect([...(less?.high ?? [])].slice(0, 4)).toEqual([NaN, NaN, 4, 4]);
+    expect([...(less?.low ?? [])].slice(0, 4)).toEqual([NaN, NaN, 2, 2]);
+    expect([...(more?.high ?? [])]).toEqual([2, 2, NaN, NaN, 9, 9, 9, 9]);
   }));
 
 describe("the sides", () => {

@@ -3,19 +3,15 @@
  * marked; of one rank its memory over the run.
  */
 
-import { useMemo, useRef, useState } from "preact/hooks";
-import type { TimelineResponse } from "../../api/types.gen";
+import { useRef, useState } from "preact/hooks";
 import { useLive } from "../../api/use_live";
-import { originOf } from "../../model/words/origin";
-import type { ExportSource } from "../../widgets/export/source";
-import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
-import { chartLimit, chartLines, nextSlots, seriesLabel } from "../shared/series/lines";
 import { readParams } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
+import { SeriesChart } from "../shared/series/series_chart";
 
 const MOST_PX = 216;
 const LINE_PX = 176;
@@ -31,7 +27,6 @@ export function Hero(props: {
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
   const [range, setRange] = useState<XRange | null>(null);
-  const exporter = useRef<ExportSource | null>(null);
   const { rank } = view.ranks;
   return (
     <div ref={box} class="hero">
@@ -46,7 +41,6 @@ export function Hero(props: {
           setRange={setRange}
           onPick={(picked) => view.chooseRank(picked)}
           px={px}
-          exporter={exporter}
           excess
           mostPx={MOST_PX}
         />
@@ -65,7 +59,7 @@ function RankTimeline(props: {
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
 }) {
-  const { view, px } = props;
+  const { view, px, range, setRange } = props;
   const { client, run, ranks, pollMs } = view;
   const query = px === 0 ? null : { run: run.id, rank: ranks.rank, px };
   const { data, error } = useLive(client, "timeline", query, pollMs);
@@ -76,36 +70,17 @@ function RankTimeline(props: {
       <Failure failure={error} />
     );
   }
-  return data.series === null ? null : <Line {...props} answer={data} />;
-}
-
-function Line(
-  props: Parameters<typeof RankTimeline>[0] & { readonly answer: TimelineResponse },
-) {
-  const { view, answer, range, setRange } = props;
-  const { series } = answer;
-  const lines = useMemo(
-    () => chartLines(answer.lines, nextSlots(answer.lines, new Map()), false),
-    [answer],
-  );
+  const { series } = data;
   if (series === null) return null;
   return (
-    <LineChart
-      label={seriesLabel(series, answer.available)}
-      unit={series.unit}
-      byteUnit={view.byteUnit}
-      x={answer.x}
-      lines={lines}
-      marks={answer.marks}
-      limit={chartLimit(answer, view.byteUnit)}
-      extent={{ low: answer.xLow - 0.5, high: answer.xHigh + 0.5 }}
+    <SeriesChart
+      view={view}
+      answer={{ ...data, series }}
+      extent={{ low: data.xLow - 0.5, high: data.xHigh + 0.5 }}
       range={range}
       onRange={setRange}
-      cursor={view.cursor}
-      theme={view.theme}
       heightPx={LINE_PX}
       legend={false}
-      origin={originOf(view.run)}
     />
   );
 }

@@ -6,21 +6,23 @@ import type { HeatmapResponse, Responses } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatRankSet } from "../../base/rank_set";
-import { plotSize } from "../../widgets/heatmap/paint";
+import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
 import { pixelRatio } from "../../widgets/plot/canvas";
-import type { HeatmapNeed } from "../../widgets/heatmap/types";
-import { detailQuery } from "./heat_detail";
 
-type HeatRoute = "step_heatmap" | "distributed_heatmap";
+type HeatRoute = "distributed_heatmap" | "heatmap" | "step_heatmap";
 
-/** The tallest a heatmap of this view becomes, in CSS px. */
+/** The tallest a heatmap becomes unless it says otherwise, in CSS px. */
 const MOST_PX = 360;
 const LEAST_PX = 96;
 const ROW_PX = 18;
+/** Around the cells of as many rows as there are ranks. */
+const AIR_PX = 28;
 
 export interface HeatAnswers<R extends HeatRoute> {
-  /** The coarse answer with its state; its cells are the heatmap's overview. */
+  /** The coarse answer with its state. */
   readonly coarse: Live<Responses[R]>;
+  /** Its cells. */
+  readonly cells: HeatmapResponse | null;
   /** The sharp cells of what is in sight; null until they are there. */
   readonly sharp: HeatmapResponse | null;
   /** Ranks from top to bottom; the same array while they are the same ranks. */
@@ -28,48 +30,84 @@ export interface HeatAnswers<R extends HeatRoute> {
   readonly setNeed: (need: HeatmapNeed) => void;
 }
 
-/** `subject` tells what the cells are; `px` is the width, 0 until it is known. */
+function cellsOf(data: Responses[HeatRoute] | null): HeatmapResponse | null {
+  return data !== null && "cells" in data ? data.cells : data;
+}
+
+/** `subject` says what the cells are; `px` is the width, 0 until it is known. */
 export function useHeatAnswers<R extends HeatRoute>(
   client: Client,
   route: R,
   subject: Query,
   px: number,
   pollMs: number,
+  {
+    known,
+    mostPx = MOST_PX,
+  }: {
+    /** All ranks drawn, where they are known already. */
+    readonly known?: Int32Array | null;
+    readonly mostPx?: number;
+  } = {},
 ): HeatAnswers<R> {
   const [need, setNeed] = useState<HeatmapNeed | null>(null);
   const ratio = pixelRatio();
   // No more rows than are drawn: the server says which of pooled ranks is shown.
-  const rows = plotSize(px, MOST_PX).heightPx;
-  const size = { px: Math.round(px * ratio), rows: Math.round(rows * ratio) };
-  const coarse = useLive(
-    client,
-    route,
-    px === 0 ? null : { ...subject, ...size },
-    pollMs,
-  );
+  const rows = Math.round((mostPx - AROUND_PX) * ratio);
+  const size = { px: Math.round(px * ratio), rows };
+  const whole = px === 0 ? null : { ...subject, ...size };
+  const coarse = useLive(client, route, whole, pollMs);
   const detail = useLive(client, route, detailQuery(subject, need), pollMs);
   const key = JSON.stringify(subject);
-  const sharpOf = useRef("");
-  if (!detail.stale && detail.data !== null) sharpOf.current = key;
-  const kept = useRef<Int32Array>(new Int32Array());
-  const cells = coarse.data?.cells ?? null;
-  const next =
-    cells === null ? new Int32Array() : ranksOf(cells, cells.series?.numRanks ?? 0);
-  if (formatRankSet([...next]) !== formatRankSet([...kept.current]))
-    kept.current = next;
-  // Cells of another part would mix two meanings in one picture.
-  const isSharp = sharpOf.current === key && detail.data?.part === coarse.data?.part;
+  const kept = useRef<{ sharp: string; ranks: Int32Array }>({
+    sharp: "",
+    ranks: new Int32Array(),
+  });
+  if (!detail.stale && detail.data !== null) kept.current.sharp = key;
+  const [cells, found] = [cellsOf(coarse.data), cellsOf(detail.data)];
+  const num = cells?.series?.numRanks ?? 0;
+  const next = known ?? (cells === null ? new Int32Array() : ranksOf(cells, num));
+  const same = kept.current.ranks;
+  if (next.length !== same.length || next.some((rank, i) => rank !== same[i])) {
+    kept.current.ranks = next;
+  }
+  // Cells of something else would mix two meanings in one picture.
+  const isSharp =
+    kept.current.sharp === key && partOf(detail.data) === partOf(coarse.data);
   return {
-    coarse,
-    sharp: isSharp ? (detail.data?.cells ?? null) : null,
-    ranks: kept.current,
-    setNeed,
+    ...{ coarse, cells, setNeed },
+    sharp: isSharp ? found : null,
+    ranks: kept.current.ranks,
+  };
+}
+
+/** What the cells are. */
+function partOf(data: Responses[HeatRoute] | null): string | null {
+  return data !== null && "part" in data
+    ? data.part
+    : (cellsOf(data)?.series?.key ?? null);
+}
+
+/** null while the coarse answer is sharp enough: everything is in sight. */
+function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
+  if (need === null || (need.steps === null && need.ranks === null)) return null;
+  return {
+    ...subject,
+    x0: need.steps?.low ?? null,
+    x1: need.steps?.high ?? null,
+    px: need.px,
+    rows: need.rows,
+    ...(need.ranks === null ? {} : { ranks: formatRankSet(need.ranks) }),
   };
 }
 
 /** As tall as its ranks, within what is readable and what fits. */
-export function heatHeightPx(numRanks: number): number {
-  return Math.min(MOST_PX, Math.max(LEAST_PX, numRanks * ROW_PX + 28));
+export function heatHeightPx(
+  numRanks: number,
+  rowPx = ROW_PX,
+  mostPx = MOST_PX,
+): number {
+  return Math.min(mostPx, Math.max(LEAST_PX, numRanks * rowPx + AIR_PX));
 }
 
 /** Every rank that the answer's rows stand for. */

@@ -5,71 +5,52 @@
  */
 
 import { useMemo, useRef } from "preact/hooks";
-import type { TimelineResponse } from "../../api/types.gen";
+import type { SeriesInfo, TimelineResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
-import { useCommands } from "../../base/use_commands";
 import { formatQuantity } from "../../model/words/quantity";
-import { localPeaks, nextPeak } from "../../model/lines/peaks";
 import { originOf } from "../../model/words/origin";
-import { exportCommands } from "../../widgets/export/export_commands";
-import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
-import { LineChart } from "../../widgets/line_chart/line_chart";
-import {
-  chartShapes,
-  fitY,
-  paintShapes,
-  type ChartData,
-} from "../../widgets/line_chart/shapes";
-import type { ChartPick, XRange } from "../../widgets/line_chart/types";
+import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
-import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../shared/controls/choices";
-import { peakCommands } from "../shared/range/peaks";
-import { rangeCommands } from "../shared/range/commands";
 import { useRange } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
 import { AbsentList } from "../shared/panels/absent_list";
-import { Companions } from "./companions";
 import { Controls } from "./controls";
 import { Host } from "./host/host";
 import {
-  chartBand,
-  chartLimit,
-  chartLines,
   chosenMark,
   firstOom,
   GROUP_WORDS,
-  nextSlots,
   peakOf,
   rankOfId,
   seriesLabel,
 } from "../shared/series/lines";
 import { readParams } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
-import type { Envelope } from "../../model/lines/peaks";
-import { alignTo, mergeX } from "../../model/table";
+import { SeriesBelow, SeriesChart } from "../shared/series/series_chart";
 import { useTwoAnswers, type TwoAnswers } from "../shared/range/use_two_answers";
 import type { TimelineParams } from "../shared/series/params";
 import "./timeline.css";
 
 const CHART_PX = 240;
 const TABLE_PX = 320;
+const COMPANION_PX = 132;
+const MOST_COMPANIONS = 8;
+const GROUPS = Object.keys(GROUP_WORDS);
 /** Of more ranks the map shows how far each is from their median. */
 const MOST_ABSOLUTE = 3;
 const MAP_WORDS = {
   excess: ["Beyond the median", "How far each rank is from the median of the ranks"],
   value: ["Values", "What each rank recorded"],
 } as const;
-/** Each side of the peak shown by "jump to the peak", as a share of the run. */
-const PEAK_SHARE = 0.02;
 
 export function TimelineView(props: ViewProps) {
-  const { client, run, ranks, pollMs, commands, cursor } = props;
+  const { client, run, ranks, pollMs } = props;
   const params = readParams(props.params);
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
@@ -87,56 +68,6 @@ export function TimelineView(props: ViewProps) {
   );
   const hasMap = ranks.rank === null && run.numRanks > 1;
   const map = params.map ?? (run.numRanks > MOST_ABSOLUTE ? "excess" : "value");
-
-  const chartExport = useRef<ExportSource | null>(null);
-  const mapExport = useRef<ExportSource | null>(null);
-
-  const toPeak = (): void => {
-    const found = whole ?? answer;
-    const peak = found === null ? null : peakOf(found);
-    if (peak === null) return;
-    const { low, high } = extent;
-    const side = (high - low) * PEAK_SHARE;
-    cursor.value = peak.x;
-    setRange({
-      low: Math.max(low, peak.x - side),
-      high: Math.min(high, peak.x + side),
-    });
-  };
-  const toNext = (side: -1 | 1): void => {
-    if (answer === null) return;
-    const { low, high } = shown ?? extent;
-    const from = cursor.peek() ?? (side > 0 ? low - 1 : high + 1);
-    const x = nextPeak(localPeaks(envelopeOf(answer)), from, side);
-    if (x === null) {
-      props.say(side > 0 ? "No later peak is drawn" : "No earlier peak is drawn");
-      return;
-    }
-    cursor.value = x;
-    const next = rangeAround(shown, x, extent);
-    if (next !== shown) setRange(next);
-  };
-  const exporting = (
-    subject: string,
-    source: { readonly current: ExportSource | null },
-  ) =>
-    exportCommands({
-      view: "timeline",
-      subject,
-      formats: ALL_FORMATS,
-      source: () => source.current,
-      say: props.say,
-    });
-  useCommands(
-    commands,
-    () => [
-      ...peakCommands("Timeline", { toHighest: toPeak, toNext }),
-      ...rangeCommands("Timeline", { extent, range: shown, setRange }),
-      ...exporting("chart", chartExport),
-      ...(hasMap ? exporting("heatmap", mapExport) : []),
-    ],
-    [hasMap],
-  );
 
   /** A click on the chart or the map: this rank and this step, on all pages. */
   const choose = (rank: number, step: number | null): void => {
@@ -189,21 +120,23 @@ export function TimelineView(props: ViewProps) {
               setRange={setRange}
               choose={choose}
               params={params}
-              exporter={chartExport}
             />
           )}
           {answer.series !== null && (ranks.rank !== null || run.numRanks === 1) && (
-            <Companions
-              view={props}
-              params={params}
-              chosen={answer.series}
-              available={answer.available}
-              extent={extent}
-              shown={shown}
-              settled={settled}
-              setRange={setRange}
-              px={px}
-            />
+            <div class="timeline-companions">
+              {companionsOf(answer.series, answer.available).map((series) => (
+                <SeriesBelow
+                  key={series.key}
+                  view={props}
+                  params={params}
+                  series={series.key}
+                  range={{ extent, shown, settled, setRange, px }}
+                  heightPx={COMPANION_PX}
+                  logScale={params.logScale}
+                  smoothing={params.smoothing}
+                />
+              ))}
+            </div>
           )}
         </>
       )}
@@ -219,8 +152,8 @@ export function TimelineView(props: ViewProps) {
             setRange={setRange}
             onPick={choose}
             px={px}
-            exporter={mapExport}
             excess={map === "excess"}
+            page={{ view: props, name: "timeline", subject: "heatmap" }}
           />
           <Segmented
             label="What the heatmap shows"
@@ -266,12 +199,15 @@ export function TimelineView(props: ViewProps) {
   );
 }
 
-/** The range moved, without zooming, so that `x` is in sight; null shows everything. */
-function rangeAround(range: XRange | null, x: number, full: XRange): XRange | null {
-  if (range === null || (x >= range.low && x <= range.high)) return range;
-  const half = (range.high - range.low) / 2;
-  const centre = Math.min(Math.max(x, full.low + half), full.high - half);
-  return { low: centre - half, high: centre + half };
+/** The other headline series of one rank: memory first, it is what people come for. */
+function companionsOf(
+  chosen: SeriesInfo,
+  available: readonly SeriesInfo[],
+): readonly SeriesInfo[] {
+  return available
+    .filter((one) => one.headline && one.key !== chosen.key)
+    .sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group))
+    .slice(0, MOST_COMPANIONS);
 }
 
 /** Steps reach half a step to either side, as the heatmap's cells do. */
@@ -290,44 +226,10 @@ interface ChartProps {
   readonly setRange: (range: XRange | null) => void;
   readonly choose: (rank: number, step: number | null) => void;
   readonly params: TimelineParams;
-  readonly exporter: { current: ExportSource | null };
 }
 
 function Chart(props: ChartProps) {
-  const { view, drawn, whole, extent, range, setRange, params } = props;
-  const { byteUnit, theme, ranks, run } = view;
-  const slots = useRef<ReadonlyMap<string, number>>(new Map());
-  const parts = useMemo(() => {
-    slots.current = nextSlots(drawn.lines, slots.current);
-    const band = chartBand(drawn);
-    return { lines: chartLines(drawn.lines, slots.current, band !== null), band };
-  }, [drawn]);
-  const map = useMemo<ChartData | null>(
-    () =>
-      whole === null
-        ? null
-        : {
-            lines: chartLines(whole.lines, slots.current, whole.band !== null),
-            band: chartBand(whole),
-            limit: null,
-            hidden: new Set(),
-            smoothing: 0,
-          },
-    [whole, parts],
-  );
-  const drawMap = useMemo(
-    () =>
-      map === null
-        ? null
-        : (context: CanvasRenderingContext2D, widthPx: number): void => {
-            const y = fitY(map, extent, { logScale: false, fromZero: false });
-            const heightPx = MINIMAP_PX;
-            const frame = { x: extent, y, widthPx, heightPx, logScale: false };
-            paintShapes(context, chartShapes(map, frame, theme));
-          },
-    [map, extent.low, extent.high, theme],
-  );
-  const limit = useMemo(() => chartLimit(drawn, byteUnit), [drawn, byteUnit]);
+  const { view, drawn, whole, range, params } = props;
   const { step } = params;
   const marks = useMemo(
     () => [...drawn.marks, ...(step === null ? [] : chosenMark(step, drawn))],
@@ -335,46 +237,31 @@ function Chart(props: ChartProps) {
   );
   const { series } = drawn;
   if (series === null) return null;
+  const { rank } = view.ranks;
   const label = seriesLabel(series, drawn.available);
-  const pick = (picked: ChartPick): void =>
-    props.choose(
-      picked.kind === "line" ? rankOfId(picked.id) : picked.rank,
-      drawn.x === "step" ? Math.round(picked.x) : null,
-    );
   return (
     <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
-      <LineChart
-        label={label}
-        title={ranks.rank === null ? label : `${label} of rank ${ranks.rank}`}
-        unit={series.unit}
-        byteUnit={byteUnit}
-        x={drawn.x}
-        lines={parts.lines}
-        band={parts.band}
+      <SeriesChart
+        view={view}
+        answer={{ ...drawn, series }}
+        whole={whole}
+        title={rank === null ? label : `${label} of rank ${rank}`}
         marks={marks}
-        limit={limit}
-        extent={extent}
+        extent={props.extent}
         range={range}
-        onRange={setRange}
-        cursor={view.cursor}
-        theme={theme}
+        onRange={props.setRange}
         heightPx={CHART_PX}
         logScale={params.logScale}
         smoothing={params.smoothing}
-        onPick={pick}
-        exporter={props.exporter}
-        origin={originOf(run)}
-      >
-        {drawMap !== null && (
-          <Minimap
-            label="The whole run; drag to choose the part that is shown"
-            draw={drawMap}
-            extent={extent}
-            range={range}
-            onRange={setRange}
-          />
-        )}
-      </LineChart>
+        onPick={(picked) =>
+          props.choose(
+            picked.kind === "line" ? rankOfId(picked.id) : picked.rank,
+            drawn.x === "step" ? Math.round(picked.x) : null,
+          )
+        }
+        peak={() => peakOf(whole ?? drawn)?.x ?? null}
+        page={{ view, name: "timeline", subject: "chart", group: "Timeline" }}
+      />
       <p class="timeline-facts quiet">
         {drawn.rowsPerPoint > 1 && (
           <span>
@@ -394,7 +281,7 @@ function Chart(props: ChartProps) {
             </button>
           </span>
         )}
-        {run.live && (
+        {view.run.live && (
           <span>
             {range === null ? "Following the newest" : "Not following; F follows again"}
           </span>
@@ -442,22 +329,6 @@ function Lead(props: {
       {at(peak.x)}.
     </p>
   );
-}
-
-/** The highest of everything drawn, at every x at which something is. */
-function envelopeOf(answer: TimelineResponse): Envelope {
-  const { band, lines } = answer;
-  const columns = lines.map(({ x, y }) => ({ x, y }));
-  if (band !== null) columns.push({ x: band.x, y: band.high });
-  const x = mergeX(columns.map((column) => column.x));
-  const y = new Float64Array(x.length).fill(NaN);
-  for (const column of columns) {
-    alignTo(x, column.x, column.y).forEach((value, i) => {
-      const highest = y[i] ?? NaN;
-      if (value > highest || Number.isNaN(highest)) y[i] = value;
-    });
-  }
-  return { x, y };
 }
 
 /** The answers of `/timeline` for what is in sight. */

@@ -11,6 +11,8 @@ export interface LegendItem {
   readonly colour: string;
   /** The swatch is a line with this dash; a square where absent. */
   readonly dash?: readonly number[];
+  /** The swatch is a scale of these colours. */
+  readonly scale?: readonly string[];
 }
 
 export interface FigureParts {
@@ -31,7 +33,8 @@ const SQUARE_PX = 10;
 const LINE_PX = 18;
 const ITEM_GAP_PX = 18;
 
-function swatchPx({ dash }: LegendItem): number {
+function swatchPx({ dash, scale }: LegendItem): number {
+  if (scale !== undefined) return scale.length * SQUARE_PX;
   return dash === undefined ? SQUARE_PX : LINE_PX;
 }
 
@@ -54,7 +57,14 @@ function placed(
 function paintItem(pen: Pen, item: LegendItem, x: number, y: number): void {
   pen.fillStyle = item.colour;
   pen.strokeStyle = item.colour;
-  if (item.dash === undefined) pen.fillRect(x, y - SQUARE_PX / 2, SQUARE_PX, SQUARE_PX);
+  if (item.scale !== undefined) {
+    item.scale.forEach((colour, i) => {
+      pen.fillStyle = colour;
+      // Each reaches below the next: no seam shows, however large it is drawn.
+      pen.fillRect(x + i * SQUARE_PX, y - SQUARE_PX / 2, SQUARE_PX + 0.5, SQUARE_PX);
+    });
+  } else if (item.dash === undefined)
+    pen.fillRect(x, y - SQUARE_PX / 2, SQUARE_PX, SQUARE_PX);
   else {
     pen.lineWidth = 2.5;
     pen.setLineDash([...item.dash]);

@@ -37,6 +37,8 @@ export interface Pen extends Pick<
   readonly measureText: (text: string) => { readonly width: number };
   /** Names what is painted next, where pictures can say it: a pointer resting on it. */
   readonly name?: (words: string) => void;
+  /** In pictures: one made of pixels. */
+  readonly image?: SvgPen["image"];
 }
 
 const FONT_PX = 11;

@@ -1,20 +1,24 @@
 import { describe, expect, it } from "vitest";
 import type { HeatmapResponse } from "../../api/types.gen";
-import { cellTable, summaryTable } from "./data_table";
 import {
   defaultsToCapacity,
   domainOf,
   factsOf,
   layerOf,
-  limitsOf,
   needOf,
   placeOf,
-  rangeOf,
   worldOf,
 } from "./layout";
-import { cellWords } from "./tooltip";
+import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
 
 const GIB = 2 ** 30;
+const PLAIN = {
+  unit: "seconds",
+  byteUnit: "auto",
+  capacityBytes: null,
+  diverging: false,
+  pooled: "highest",
+} as const;
 /** Ranks are not contiguous: some are filtered out. */
 const RANKS = Int32Array.of(0, 1, 2, 3, 64, 65, 66, 67);
 
@@ -93,10 +97,9 @@ describe("factsOf", () => {
     const pick = { kind: "cell" as const, layer: "detail", log2: 0, column: 1, row: 0 };
     const facts = factsOf(ANSWER, RANKS, pick);
     expect(facts.value).toBeNaN();
-    expect(cellWords(facts, "bytes", "auto", 80 * GIB)).toMatchObject({
-      value: "not recorded",
-      exact: null,
-      share: null,
+    expect(cellReading(facts, { ...PLAIN, unit: "bytes" })).toEqual({
+      title: "not recorded",
+      notes: ["highest of ranks 2–3", "highest of steps 50–59"],
     });
   });
 });
@@ -108,18 +111,20 @@ describe("the words of a cell", () => {
   };
 
   it("keep the digits of seconds, and round what has no parts", () => {
-    expect(cellWords(facts, "seconds", "auto", null)).toMatchObject({
-      value: "12.3 ms",
-      exact: "0.0123456 s ± 0.01 µs",
-    });
+    const { title, notes } = cellReading(facts, PLAIN);
+    expect(title).toBe("12.3 ms");
+    expect(notes?.[0]).toMatchObject({ text: "0.0123456 s ± 0.01 µs" });
     const bytes = { ...facts, value: 1023.6 };
-    expect(cellWords(bytes, "bytes", "auto", null).exact).toMatch(/^1,024 bytes/);
+    const of = { ...PLAIN, unit: "bytes", capacityBytes: 2047.2 } as const;
+    const [share, exact] = cellReading(bytes, of).notes ?? [];
+    expect(share).toBe("50.0 % of the capacity");
+    expect(typeof exact === "string" ? "" : exact?.text).toMatch(/^1,024 bytes/);
   });
 
   it("say which of several ranks is shown", () => {
-    const rank = (pooled?: "highest" | "farthest") =>
-      cellWords(facts, "seconds", "auto", null, false, pooled).rank;
-    expect(rank()).toBe("highest of ranks 4–7");
+    const rank = (pooled: Pooled) =>
+      cellReading(facts, { ...PLAIN, pooled }).notes?.[1];
+    expect(rank("highest")).toBe("highest of ranks 4–7");
     expect(rank("farthest")).toBe("farthest from the middle rank of ranks 4–7");
   });
 });
@@ -135,7 +140,6 @@ describe("needOf", () => {
       px: 800,
       rows: 400,
     });
-    expect(rangeOf(world, world)).toBeNull();
   });
 
   it("names every rank that is partly in sight", () => {
@@ -144,11 +148,6 @@ describe("needOf", () => {
       steps: { low: 20, high: 31 },
       ranks: [3, 64],
     });
-  });
-
-  it("never zooms into less than there is", () => {
-    const one = worldOf({ ...ANSWER, xHigh: 0 }, 1);
-    expect(limitsOf(one)).toMatchObject({ leastX: 1, leastY: 1 });
   });
 });
 

@@ -1,159 +1,235 @@
 /** The rank x step heatmap: which rank, and when. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatInteger } from "../../base/bytes";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { HeatmapResponse } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import { figureTitle } from "../../model/words/origin";
 import { formatQuantity } from "../../model/words/quantity";
-import { viewAfterKey, zoomStep } from "../../render/gestures";
-import { useWidth } from "../line_chart/use_size";
-import { figureOf } from "../export/figure";
-import type { ExportSource, Figure } from "../export/source";
-import { ChartFrame } from "../plot/chart_frame";
-import { ColourBar } from "./colour_bar";
-import { HeatmapController, type Hovered } from "./controller";
-import { cellTable, summaryTable } from "./data_table";
-import "./heatmap.css";
+import type { PointPx } from "../../render/gestures";
+import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
+import { RasterSurface } from "../../render/surface";
+import type { Pen } from "../export/pen";
+import { SIDES } from "../plot/axes";
+import { devicePx, pixelRatio } from "../plot/canvas";
+import { Plot, type PlotProps, type Seen } from "../plot/frame";
+import { Legend, type Named } from "../plot/legend";
+import type { Reader } from "../plot/reader";
+import { heatColours, paletteOf, sceneColours } from "./colours";
 import {
+  AROUND_PX,
   defaultsToCapacity,
   divergingDomain,
   domainOf,
+  factsOf,
+  layerOf,
+  needOf,
+  TOP_PX,
+  worldOf,
   type CellFacts,
   type Domain,
+  type HeatmapNeed,
 } from "./layout";
-import { fullSize, GUTTER, paintOverlay, paintScale } from "./paint";
-import { CellTip, cellWords, type CellWords } from "./tooltip";
-import type { HeatmapProps } from "./types";
+import { paintOverlay } from "./paint";
+import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
+
+/** A gesture has settled once nothing moved for this long. */
+const SETTLE_MS = 140;
+const LEAST_STEPS = 4;
+const LEAST_RANKS = 2;
+const SCALE_STEPS = 12;
+
+export interface HeatmapProps extends Pick<
+  PlotProps,
+  "cursor" | "label" | "onRange" | "origin" | "page" | "range"
+> {
+  /** Everything, coarse: stays below while a finer answer is under way. */
+  readonly overview: HeatmapResponse;
+  /** The sharp answer for what was last asked; null until there is one. */
+  readonly detail: HeatmapResponse | null;
+  /** All ranks drawn, ascending: the rows from top to bottom. */
+  readonly ranks: Int32Array;
+  readonly pinned: readonly number[];
+  /** Called once a gesture has settled, and when the size changes. */
+  readonly onNeed: (need: HeatmapNeed) => void;
+  /** A click or Enter on a cell; where rows or columns are pooled, all it stands for. */
+  readonly onPick: (pick: CellFacts) => void;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+  readonly heightPx: number;
+  /** Values are more or less than 0, which is as usual; default no. */
+  readonly diverging?: boolean;
+  /** Which one a cell of several ranks shows; default the highest. */
+  readonly pooled?: Pooled;
+}
 
 export function Heatmap(props: HeatmapProps) {
-  const { overview, detail, ranks, pinned, range, theme, byteUnit, cursor } = props;
+  const { overview, detail, ranks, pinned, theme, byteUnit, heightPx } = props;
+  const { diverging = false, pooled = "highest" } = props;
   const [byCapacity, setByCapacity] = useState<boolean | null>(null);
-  const [asTable, setAsTable] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  const plot = useRef<HTMLDivElement>(null);
-  const cells = useRef<HTMLCanvasElement>(null);
-  const over = useRef<HTMLCanvasElement>(null);
-  const [controller, setController] = useState<HeatmapController | null>(null);
-  const spoken = useSignal("");
-  const widthPx = useWidth(root);
+  const [part, setPart] = useState({
+    ranks,
+    rows: [0, 0] as readonly [number, number],
+  });
+  const [canvas, setCanvas] = useState<HTMLCanvasElement | null>(null);
+  const [surface, setSurface] = useState<RasterSurface | null>(null);
+  const failure = useSignal<string | null>(null);
+  const numPainted = useSignal(0);
   const unit = overview.series?.unit ?? "bytes";
-  const diverging = props.diverging === true;
   const scaled = byCapacity ?? defaultsToCapacity(overview);
-  const { capacityBytes, valueLow, valueHigh } = overview;
+  const { capacityBytes, valueLow, valueHigh, marks } = overview;
   const domain = useMemo(
     () => (diverging ? divergingDomain(overview) : domainOf(overview, scaled)),
     // A poll brings a new answer; colours change only when their ends do.
     [capacityBytes, valueLow, valueHigh, scaled, diverging],
   );
-  const inputs = { overview, detail, ranks, pinned, range, theme, domain };
-  const latest = useRef({ props, inputs });
-  latest.current = { props, inputs };
+  const world = worldOf(overview, ranks.length);
+  const isPart = part.ranks === ranks && part.rows[1] > part.rows[0];
+  const rows = isPart ? part.rows : ([world.y0, world.y1] as const);
 
   useEffect(() => {
-    if (plot.current === null || cells.current === null || over.current === null)
-      return;
-    const made = new HeatmapController(
-      plot.current,
-      cells.current,
-      over.current,
-      cursor,
-      latest.current.inputs,
-      () => latest.current.props,
-    );
-    setController(made);
+    if (canvas === null) return undefined;
+    const made = new RasterSurface(canvas, {
+      onPaint: ({ drawMs }) => {
+        failure.value = null;
+        // What lies under a resting pointer may have changed, or become sharper.
+        numPainted.value += 1;
+        const input = canvas.parentElement?.querySelector<HTMLElement>(".plot-input");
+        if (input) input.dataset["drawMs"] = drawMs.toFixed(1);
+      },
+      onFailure: (message) => {
+        failure.value = message;
+      },
+    });
+    setSurface(made);
     return () => {
       made.dispose();
-      setController(null);
+      setSurface(null);
     };
-  }, [cursor, asTable]);
-  useEffect(() => controller?.update(inputs));
+  }, [canvas]);
+  useEffect(
+    () => surface?.setLayer("overview", 0, layerOf(overview, ranks)),
+    [surface, overview, ranks],
+  );
+  useEffect(
+    () => surface?.setLayer("detail", 1, detail && layerOf(detail, ranks)),
+    [surface, detail, ranks],
+  );
   useEffect(() => {
-    if (widthPx > 0) controller?.resize(widthPx, props.heightPx);
-  }, [controller, widthPx, props.heightPx]);
+    const answers = new Map([["overview", overview]]);
+    if (detail !== null) answers.set("detail", detail);
+    surface?.setColours(sceneColours(answers, domain, theme));
+    surface?.refresh();
+  }, [surface, overview, detail, ranks, domain, theme]);
 
-  function wordsOf(facts: CellFacts): CellWords {
-    return cellWords(facts, unit, byteUnit, capacityBytes, diverging, props.pooled);
+  const now = useRef({ props, world, seen: null as Seen | null, asked: "", timer: 0 });
+  Object.assign(now.current, { props, world });
+  useEffect(() => () => window.clearTimeout(now.current.timer), []);
+  const onSeen = useCallback(
+    (seen: Seen): void => {
+      now.current.seen = seen;
+      surface?.show(seen.view, devicePx(seen.size));
+      window.clearTimeout(now.current.timer);
+      now.current.timer = window.setTimeout(() => {
+        if (seen.size.widthPx < 2) return;
+        const need = needOf(seen.view, now.current.world, ranks, devicePx(seen.size));
+        const asked = JSON.stringify(need);
+        if (asked === now.current.asked) return;
+        now.current.asked = asked;
+        now.current.props.onNeed(need);
+      }, SETTLE_MS);
+    },
+    [surface, ranks],
+  );
+  const paint = useCallback(
+    (pen: Pen, seen: Seen): void => {
+      const { widthPx, heightPx: high } = seen.size;
+      if (pen.image !== undefined && canvas !== null) {
+        const cells = canvas.toDataURL("image/png");
+        pen.image(cells, seen.left, seen.top, widthPx, high);
+      }
+      paintOverlay(pen, seen, { ranks, marks, pinned, theme });
+    },
+    [canvas, ranks, marks, pinned, theme],
+  );
+
+  function factsAt({ x, y }: PointPx): CellFacts | null {
+    const ratio = pixelRatio();
+    const found = surface?.pick(x * ratio, y * ratio);
+    if (found?.kind !== "cell") return null;
+    const answer = found.layer === "detail" ? detail : overview;
+    return answer && factsOf(answer, ranks, found);
   }
-
-  function announce(facts: CellFacts | null): void {
-    if (facts === null) return;
-    const words = wordsOf(facts);
-    spoken.value = `${words.rank}, ${words.steps}, ${words.value}`;
-  }
-
-  function onKey(event: KeyboardEvent): boolean {
-    if (controller === null) return false;
-    const far = event.shiftKey ? 10 : 1;
-    if (event.key === "ArrowRight") announce(controller.moveCursor(far, 0));
-    else if (event.key === "ArrowLeft") announce(controller.moveCursor(-far, 0));
-    else if (event.key === "ArrowDown") announce(controller.moveCursor(0, far));
-    else if (event.key === "ArrowUp") announce(controller.moveCursor(0, -far));
-    else if (event.key === "Enter") controller.pickCursor();
-    else if (event.key === "Escape") controller.clearCursor();
-    else if (event.key === "f" || event.key === "F") controller.fit();
-    else {
-      const next = viewAfterKey(event.key, controller.view, controller.limits, "both");
-      if (next === null) return false;
-      controller.setView(next);
-    }
-    return true;
-  }
-
-  const shown = detail ?? overview;
-  const source: ExportSource = {
-    origin: props.origin,
-    name: props.label,
-    table: () => cellTable(shown),
-    about: () => ({
-      label: props.label,
-      unit,
-      ranks_per_row: shown.ranksPerRow,
-      steps_per_column: shown.stepsPerColumn,
-      exact: shown.exact,
-    }),
-    figure:
-      controller === null
-        ? null
-        : () =>
-            pictureOf(controller, {
-              title: figureTitle(props.label, props.origin),
-              theme,
-              domain,
-              ends: [
-                formatQuantity(domain.low, unit, byteUnit),
-                formatQuantity(domain.high, unit, byteUnit),
-              ],
-            }),
+  const inside = (step: number): number =>
+    Math.min(Math.max(Math.round(step), Math.ceil(world.x0)), Math.floor(world.x1));
+  const reader: Reader = {
+    snap: inside,
+    step: (from, count) => {
+      const { view, size } = now.current.seen ?? { view: world, size: { widthPx: 1 } };
+      const each = Math.max(1, Math.round((view.x1 - view.x0) / size.widthPx));
+      return inside(Math.round(from) + count * each);
+    },
+    read: (_, at) => {
+      // Read again once there is another drawing.
+      const facts = numPainted.value < 0 ? null : factsAt(at);
+      const of = { unit, byteUnit, capacityBytes, diverging, pooled };
+      return facts && cellReading(facts, of);
+    },
+    pick: (_, at) => {
+      const facts = factsAt(at);
+      if (facts !== null) props.onPick(facts);
+    },
   };
-
-  if (props.exporter !== undefined) props.exporter.current = source;
-
+  const shown = detail ?? overview;
+  const names = scaleOf(domain, theme, (value) =>
+    formatQuantity(value, unit, byteUnit),
+  );
+  const plotPx = heightPx - AROUND_PX;
   return (
-    <ChartFrame
+    <Plot
       kind="heatmap"
       what="Heatmap"
       label={props.label}
+      axisName=""
       subject="the heatmap"
-      source={source}
-      zoom={(sign) => {
-        if (controller === null) return;
-        controller.setView(zoomStep(controller.view, controller.limits, sign, "both"));
+      theme={theme}
+      paint={paint}
+      cross="cells"
+      extent={{ low: world.x0, high: world.x1 }}
+      range={props.range}
+      onRange={props.onRange}
+      leastX={LEAST_STEPS}
+      y={rows}
+      rows={{
+        all: [world.y0, world.y1],
+        least: Math.min(LEAST_RANKS, world.y1),
+        onRows: (next) => setPart({ ranks, rows: next }),
       }}
-      fit={() => controller?.fit()}
+      plotPx={plotPx}
+      topPx={TOP_PX}
+      cursor={props.cursor}
+      reader={reader}
+      onSeen={onSeen}
       table={() => summaryTable(shown, unit)}
-      asTable={asTable}
-      onAsTable={setAsTable}
-      heightPx={props.heightPx}
-      onKey={onKey}
-      box={root}
+      fileTable={() => cellTable(shown)}
+      origin={props.origin}
+      about={() => ({
+        label: props.label,
+        unit,
+        ranks_per_row: shown.ranksPerRow,
+        steps_per_column: shown.stepsPerColumn,
+        exact: shown.exact,
+      })}
+      names={() => names}
+      legend={false}
+      page={props.page}
       bar={
         <>
-          <ColourBar domain={domain} unit={unit} byteUnit={byteUnit} theme={theme} />
+          <Legend items={names} />
           {capacityBytes !== null && !diverging && (
             <button
               type="button"
-              class="heatmap-scale"
+              class="chart-switch"
               aria-pressed={scaled}
               title={
                 scaled
@@ -167,91 +243,52 @@ export function Heatmap(props: HeatmapProps) {
           )}
         </>
       }
-      plot={
+      under={
         <>
           <canvas
-            ref={cells}
+            ref={setCanvas}
             class="heatmap-cells"
-            style={insetStyle(props.heightPx)}
+            style={{
+              left: `${SIDES.left}px`,
+              top: `${TOP_PX}px`,
+              width: `calc(100% - ${SIDES.left + SIDES.right}px)`,
+              height: `${plotPx}px`,
+            }}
           />
-          <canvas ref={over} />
-          <div ref={plot} class="plot-input heatmap-input" style={{ inset: 0 }} />
-          {controller !== null && <HoverTip controller={controller} words={wordsOf} />}
+          {failure.value !== null && (
+            <p class="chart-failure" role="alert">
+              The heatmap could not be drawn: {failure.value}. Reload the page.
+            </p>
+          )}
         </>
       }
       help={`${formatInteger(ranks.length)} ranks over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}
-      spoken={spoken}
     />
   );
 }
 
-const SCALE_ROW_PX = 16;
-
-function pictureOf(
-  controller: HeatmapController,
-  of: {
-    readonly title: string;
-    readonly theme: Theme;
-    readonly domain: Domain;
-    /** Texts at the two ends of the colour scale. */
-    readonly ends: readonly [low: string, high: string];
-  },
-): Figure {
-  const state = controller.still();
-  const { widthPx, heightPx } = state.size;
-  const full = fullSize(state.size);
-  return figureOf({
-    ...{ title: of.title, theme: of.theme, legend: [] },
-    axisName: "ranks by step",
-    widthPx: full.widthPx,
-    heightPx: SCALE_ROW_PX + full.heightPx,
-    paint: (pen) => {
-      paintScale(pen, of.domain, of.theme, of.ends);
-      pen.translate(0, SCALE_ROW_PX);
-      const cells = controller.canvas.toDataURL("image/png");
-      pen.image(cells, GUTTER.left, GUTTER.top, widthPx, heightPx);
-      paintOverlay(pen, state);
-    },
+/** What the colours mean, from the lowest to the capacity. */
+function scaleOf(
+  domain: Domain,
+  theme: Theme,
+  text: (value: number) => string,
+): readonly Named[] {
+  const { low, high, capacity } = domain;
+  const { flag, absent, absentAccent } = heatColours(theme);
+  const palette = paletteOf(domain, theme);
+  const scale = Array.from({ length: SCALE_STEPS + 1 }, (_, i) => {
+    const share = i / SCALE_STEPS;
+    const isFlagged = capacity && share > 1 - FLAGGED_SHARE;
+    return isFlagged ? flag : hexOf(paletteAt(palette, share));
   });
-}
-
-/** The plot area inside the gutters that axes need. */
-function insetStyle(heightPx: number) {
-  return {
-    left: `${GUTTER.left}px`,
-    top: `${GUTTER.top}px`,
-    width: `calc(100% - ${GUTTER.left + GUTTER.right}px)`,
-    height: `${heightPx - GUTTER.top - GUTTER.bottom}px`,
-  };
-}
-
-function HoverTip({
-  controller,
-  words,
-}: {
-  readonly controller: HeatmapController;
-  readonly words: (facts: CellFacts) => CellWords;
-}) {
-  const hovered: Hovered | null = controller.hovered.value;
-  const failure = controller.failure.value;
-  if (failure !== null) {
-    return (
-      <p class="heatmap-failure" role="alert">
-        The heatmap could not be drawn: {failure}. Reload the page.
-      </p>
-    );
-  }
-  if (hovered === null) return null;
-  const { at, facts } = hovered;
-  return (
-    <CellTip
-      words={words(facts)}
-      at={{
-        leftPx: GUTTER.left + at.x,
-        topPx: GUTTER.top + at.y,
-        flip: at.x > controller.size.widthPx / 2,
-        above: at.y > controller.size.heightPx / 2,
-      }}
-    />
-  );
+  const label = domain.diverging
+    ? `−${text(-low)} to +${text(high)}`
+    : `${text(low)} to ${text(high)}${capacity ? " capacity" : ""}`;
+  const help = capacity
+    ? "The last 3 % of the capacity have a colour of their own"
+    : "";
+  return [
+    { label, colour: flag, scale, help },
+    { label: "not recorded", colour: absent, hatch: absentAccent },
+  ];
 }

@@ -7,8 +7,23 @@ import type { HeatmapResponse } from "../../api/types.gen";
 import { highestCell } from "../../render/pyramid";
 import { cellValue } from "../../render/palette";
 import type { GridLayer, Pick } from "../../render/scene";
-import type { Limits, SizePx, Viewport } from "../../render/viewport";
-import type { HeatmapNeed, StepRange } from "./types";
+import type { SizePx, Viewport } from "../../render/viewport";
+import type { XRange } from "../line_chart/types";
+import { AXIS_PX } from "../plot/axes";
+
+export const TOP_PX = 6;
+/** Above and below the cells. */
+export const AROUND_PX = TOP_PX + AXIS_PX;
+
+/** The answer that would be sharp for what is shown now. */
+export interface HeatmapNeed {
+  /** null where everything is shown. */
+  readonly steps: XRange | null;
+  readonly px: number;
+  readonly rows: number;
+  /** The ranks in sight, ascending; null where all are. */
+  readonly ranks: readonly number[] | null;
+}
 
 /** The place of a rank among `ranks`; between two where it is not one of them. */
 export function placeOf(ranks: Int32Array, rank: number): number {
@@ -28,15 +43,6 @@ export function worldOf(overview: HeatmapResponse, numRanks: number): Viewport {
     x1: overview.xHigh + 0.5,
     y0: 0,
     y1: Math.max(1, numRanks),
-  };
-}
-
-/** At least four steps and two ranks stay in sight. */
-export function limitsOf(world: Viewport): Limits {
-  return {
-    world,
-    leastX: Math.min(4, world.x1 - world.x0),
-    leastY: Math.min(2, world.y1 - world.y0),
   };
 }
 
@@ -89,12 +95,6 @@ export function factsOf(
   };
 }
 
-/** The step range under a viewport; null where it is the whole world. */
-export function rangeOf(view: Viewport, world: Viewport): StepRange | null {
-  if (view.x0 <= world.x0 && view.x1 >= world.x1) return null;
-  return { low: view.x0, high: view.x1 };
-}
-
 /** What to ask for so that the viewport becomes sharp. */
 export function needOf(
   view: Viewport,
@@ -105,15 +105,11 @@ export function needOf(
   const first = Math.max(0, Math.floor(view.y0));
   const end = Math.min(ranks.length, Math.ceil(view.y1));
   const allRanks = first === 0 && end === ranks.length;
-  const range = rangeOf(view, world);
+  const isAll = view.x0 <= world.x0 && view.x1 >= world.x1;
+  const low = Math.max(Math.floor(view.x0), Math.ceil(world.x0));
+  const high = Math.min(Math.ceil(view.x1), Math.floor(world.x1));
   return {
-    steps:
-      range === null
-        ? null
-        : {
-            low: Math.max(Math.floor(range.low), Math.ceil(world.x0)),
-            high: Math.min(Math.ceil(range.high), Math.floor(world.x1)),
-          },
+    steps: isAll ? null : { low, high },
     px: size.widthPx,
     rows: size.heightPx,
     ranks: allRanks ? null : [...ranks.slice(first, end)],

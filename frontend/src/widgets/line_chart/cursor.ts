@@ -1,32 +1,10 @@
-/** What the chart says at one x: exact values, highest first. Pure. */
+/** What stands at one x of a line chart. Pure. */
 
 import type { Mark } from "../../api/types.gen";
-import { nearestIndex } from "../../model/lines/polyline";
+import type { Envelope } from "../../model/lines/peaks";
+import { lowerBound, nearestIndex } from "../../model/lines/polyline";
+import { alignTo, mergeX } from "../../model/table";
 import type { ChartBand, ChartLine, XRange } from "./types";
-
-export interface CursorRow {
-  readonly id: string;
-  readonly label: string;
-  readonly note: string | null;
-  /** Index into the line palette; null for the band's rows. */
-  readonly colour: number | null;
-  readonly dash: "solid" | "dashed" | "dotted";
-  /** Highest value there; NaN where nothing was recorded. */
-  readonly value: number;
-  /** Lowest value there; equals `value` where nothing was merged. */
-  readonly low: number;
-}
-
-export interface BandRow {
-  readonly label: string;
-  readonly low: number;
-  readonly p5: number;
-  readonly median: number;
-  readonly p95: number;
-  readonly high: number;
-  /** null where it is not known. */
-  readonly highRank: number | null;
-}
 
 /**
  * The nearest point speaks for x unless it is further away than twice the distance to
@@ -42,80 +20,49 @@ export function pointAt(x: Float64Array, at: number): number {
   return Number.isFinite(reach) && Math.abs(at - here) > reach * 2 ? -1 : index;
 }
 
+export interface CursorRow {
+  readonly line: ChartLine;
+  /** Highest value there; NaN where nothing was recorded. */
+  readonly value: number;
+  /** Lowest value there; equals `value` where nothing was merged. */
+  readonly low: number;
+}
+
+export function rowOf(line: ChartLine, at: number): CursorRow {
+  const held = lowerBound(line.x, at);
+  const isAt = (line.x[held] ?? NaN) === at;
+  const index = line.isStepped === true ? held - (isAt ? 0 : 1) : pointAt(line.x, at);
+  return { line, value: line.y[index] ?? NaN, low: line.yLow[index] ?? NaN };
+}
+
+/** The highest first, absence last; equal values keep the order of the lines. */
 export function cursorRows(
   lines: readonly ChartLine[],
   at: number,
 ): readonly CursorRow[] {
-  const rows = lines.map((line) => {
-    const index = pointAt(line.x, at);
-    return {
-      id: line.id,
-      label: line.label,
-      note: line.note ?? null,
-      colour: line.colour,
-      dash: line.dash ?? "solid",
-      value: line.y[index] ?? NaN,
-      low: line.yLow[index] ?? NaN,
-    };
-  });
-  const key = (row: CursorRow): number =>
-    Number.isFinite(row.value) ? row.value : -Infinity;
-  // Equal values keep the order of the lines.
-  return rows.sort((a, b) => {
-    const [left, right] = [key(a), key(b)];
-    return left === right ? 0 : right - left;
-  });
+  const key = ({ value }: CursorRow): number =>
+    Number.isFinite(value) ? value : -Infinity;
+  return lines
+    .map((line) => rowOf(line, at))
+    .sort((a, b) => (key(a) === key(b) ? 0 : key(b) - key(a)));
 }
 
-export function bandRow(band: ChartBand, at: number): BandRow | null {
-  const i = pointAt(band.x, at);
-  if (i < 0) return null;
-  const value = (column: Float64Array): number => column[i] ?? NaN;
-  return {
-    label: band.label,
-    low: value(band.low),
-    p5: value(band.p5),
-    median: value(band.median),
-    p95: value(band.p95),
-    high: value(band.high),
-    highRank: band.highRank[i] ?? null,
-  };
-}
-
-/** x of the point the cursor reads, so that it snaps to what is recorded. */
-export function snapX(
+/** The highest of everything drawn, at every x at which something is. */
+export function envelopeOf(
   lines: readonly ChartLine[],
   band: ChartBand | null,
-  at: number,
-): number {
-  const columns = lines.map((line) => line.x);
-  if (band !== null) columns.push(band.x);
-  let best = at;
-  let distance = Infinity;
-  for (const x of columns) {
-    const near = x[nearestIndex(x, at)] ?? NaN;
-    if (Math.abs(near - at) < distance) {
-      distance = Math.abs(near - at);
-      best = near;
-    }
+): Envelope {
+  const columns = lines.map(({ x, y }) => ({ x, y }));
+  if (band !== null) columns.push({ x: band.x, y: band.high });
+  const x = mergeX(columns.map((column) => column.x));
+  const y = new Float64Array(x.length).fill(NaN);
+  for (const column of columns) {
+    alignTo(x, column.x, column.y).forEach((value, i) => {
+      const highest = y[i] ?? NaN;
+      if (value > highest || Number.isNaN(highest)) y[i] = value;
+    });
   }
-  return best;
-}
-
-/** The recorded x next to `at`, `count` points away to the right (left if negative). */
-export function stepX(
-  lines: readonly ChartLine[],
-  band: ChartBand | null,
-  at: number,
-  count: number,
-): number {
-  const longest = lines.reduce<Float64Array>(
-    (best, line) => (line.x.length > best.length ? line.x : best),
-    band?.x ?? new Float64Array(),
-  );
-  const index = nearestIndex(longest, at);
-  const target = Math.min(Math.max(index + count, 0), longest.length - 1);
-  return longest[target] ?? at;
+  return { x, y };
 }
 
 /** The line nearest to a point of the plot; null where none is within reach. */
@@ -129,8 +76,8 @@ export function nearestLine(
   let best: ChartLine | null = null;
   let distance = reachPx;
   for (const line of lines) {
-    const index = pointAt(line.x, at);
-    const [top, bottom] = [toY(line.y[index] ?? NaN), toY(line.yLow[index] ?? NaN)];
+    const { value, low } = rowOf(line, at);
+    const [top, bottom] = [toY(value), toY(low)];
     const away = Math.max(top - yPx, yPx - bottom, 0);
     if (away < distance) {
       distance = away;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Mark } from "../../api/types.gen";
-import { bandRow, cursorRows, groupMarks, nearestLine, pointAt, stepX } from "./cursor";
-import { chartTable } from "./data_table";
+import { onColumns } from "../plot/reader";
+import { cursorRows, envelopeOf, groupMarks, nearestLine, pointAt } from "./cursor";
+import { chartTable } from "./line_chart";
 import { dashOf, lineColour, NUM_COLOURS } from "./palette";
 import type { ChartData, Frame } from "./shapes";
 import { BAND_ID, chartShapes, fitY, projectY } from "./shapes";
@@ -150,8 +151,16 @@ describe("cursorRows", () => {
       line("gap", [5, 5, NaN, 5, 5]),
       line("high", [9, 9, 9, 9, 9]),
     ];
-    expect(cursorRows(lines, 2.2).map((row) => row.id)).toEqual(["high", "low", "gap"]);
-    expect(cursorRows(lines, 1).map((row) => row.id)).toEqual(["high", "gap", "low"]);
+    expect(cursorRows(lines, 2.2).map((row) => row.line.id)).toEqual([
+      "high",
+      "low",
+      "gap",
+    ]);
+    expect(cursorRows(lines, 1).map((row) => row.line.id)).toEqual([
+      "high",
+      "gap",
+      "low",
+    ]);
   });
 
   it("says nothing where a line does not reach", () => {
@@ -162,16 +171,28 @@ describe("cursorRows", () => {
   });
 });
 
-describe("bandRow", () =>
-  it("names the rank that is highest there", () =>
-    expect(bandRow(BAND, 2)).toMatchObject({ high: 9, highRank: 13, median: 3 })));
+describe("the cursor", () => {
+  it("stands on recorded points and stops at the ends", () => {
+    const at = onColumns(() => envelopeOf([line("a", [1, 1, 1, 1, 1])], null));
+    expect(at.snap(2.4)).toBe(2);
+    expect(at.step(1.1, 2)).toBe(3);
+    expect(at.step(3, 10)).toBe(4);
+    expect(onColumns(() => envelopeOf([], null)).snap(3)).toBe(null);
+  });
 
-describe("stepX", () =>
-  it("moves by recorded points and stops at the ends", () => {
-    expect(stepX([line("a", [1, 1, 1, 1, 1])], null, 1.1, 2)).toBe(3);
-    expect(stepX([], BAND, 3, 10)).toBe(4);
-    expect(stepX([], null, 3, 10)).toBe(3);
-  }));
+  it("knows the highest of all that is drawn", () => {
+    const other = line("b", [2, 8], { x: Float64Array.of(1, 1.5) });
+    const { x, y } = envelopeOf([other], BAND);
+    expect([...x]).toEqual([0, 1, 1.5, 2, 3, 4]);
+    expect([...y]).toEqual([5, 5, 8, 9, 5, 5]);
+  });
+
+  it("reads what holds until the next point of a stepped line", () => {
+    const stepped = line("a", [1, 2, 3, 4, 5], { isStepped: true });
+    const values = [0.9, 1, 7, -1].map((x) => cursorRows([stepped], x)[0]?.value);
+    expect(values).toEqual([1, 2, 5, NaN]);
+  });
+});
 
 describe("nearestLine", () =>
   it("takes the line within reach, envelopes included", () => {

@@ -3,177 +3,237 @@
  * and the cursor, so charts that share them move together.
  */
 
-import { useSignal, type ReadonlySignal } from "@preact/signals";
-import { useMemo, useRef, useState } from "preact/hooks";
-import type { Mark } from "../../api/types.gen";
-import { tokens } from "../../base/tokens";
-import { X_LABEL, xText } from "../../model/lines/axis";
+import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import type { Mark, Unit, XKind } from "../../api/types.gen";
+import type { ByteUnit } from "../../base/bytes";
+import { tokens, type Theme } from "../../base/tokens";
+import { X_AXES, type XAxis } from "../../model/lines/axis";
+import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
+import type { Origin } from "../../model/words/origin";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
-import { strokeLine } from "../export/figure";
-import { paintPointer } from "../plot/axes";
-import { NOTHING_SEEN, PlotFrame, type PlotPainter, type Seen } from "../plot/frame";
+import { xToPx } from "../../render/viewport";
+import type { Pen } from "../export/pen";
+import { AXIS_PX } from "../plot/axes";
+import type { PlotPage } from "../plot/commands";
+import { Plot, widened, type Seen } from "../plot/frame";
+import type { Named } from "../plot/legend";
+import { onColumns, type Reader } from "../plot/reader";
+import type { Reading, ReadingNote, ReadingRow } from "../plot/reading";
 import { ChartButton } from "./chart_button";
-import { bandRow, cursorRows, nearestLine, snapX, stepX } from "./cursor";
-import { chartTable } from "./data_table";
-import { Legend } from "./legend";
-import { ChartOverlay } from "./overlay";
-import { frameOf, GUTTER, legendOf, paintChart, type ChartLook } from "./paint";
-import { fitY, projectX, projectY, rangeUnder, visibleLines } from "./shapes";
+import { cursorRows, envelopeOf, nearestLine, pointAt, rowOf } from "./cursor";
+import { MARK_WORD } from "./marks";
+import { frameOf, paintChart, type ChartLook } from "./paint";
+import { dashOf, lineColour } from "./palette";
+import { BAND_ID, fitY, projectY, rangeUnder, visibleLines } from "./shapes";
 import type { ChartData } from "./shapes";
-import type { LineChartProps, XRange } from "./types";
+import type {
+  ChartBand,
+  ChartFill,
+  ChartLimit,
+  ChartLine,
+  ChartPick,
+  XRange,
+} from "./types";
 
-/** The least that can be zoomed into: two steps, or 20 ms. */
-const LEAST_STEPS = 2;
-const LEAST_MS = 20;
 const LINE_REACH_PX = 10;
+/** Marks this near to the pointer are named. */
+const MARK_REACH_PX = 6;
+const MOST_ROWS = 12;
+const MOST_MARKS = 4;
 /** A box at least this high also zooms the value axis. */
 const TALL_BOX_PX = 16;
+const TOP_PX = 10;
 const NO_MARKS: readonly Mark[] = [];
+const NO_FILLS: readonly ChartFill[] = [];
+const SHOWN: ReadonlySet<string> = new Set();
 
-interface Look extends ChartLook {
-  readonly cursor: ReadonlySignal<number | null>;
-  readonly hover: ReadonlySignal<PointPx | null>;
-}
-
-const PAINTER: PlotPainter<Look> = {
-  frame: (pen, look, { size }) => paintChart(pen, look, size),
-  over: (pen, look, { size }, box) => {
-    const { left, top } = GUTTER;
-    const x = projectX(frameOf(look, size))(look.cursor.value ?? NaN);
-    const y = look.hover.value?.y ?? NaN;
-    const inside = x >= 0 && x <= size.widthPx;
-    const bottom = top + size.heightPx;
-    const line = inside ? { x: left + x, top, bottom } : null;
-    paintPointer(pen, look.theme, line, box);
-    if (!inside || !(y >= 0 && y <= size.heightPx)) return;
-    pen.strokeStyle = tokens(look.theme).secondary;
-    strokeLine(pen, left, top + y, left + size.widthPx, top + y);
-  },
-};
-
-/** What has no width is shown in the middle of some. */
-function widened(extent: XRange): XRange {
-  if (extent.high > extent.low) return extent;
-  return { low: extent.low - 0.5, high: extent.low + 0.5 };
-}
-
-/** One sentence about the whole chart, for those who cannot see it. */
-function summary(props: LineChartProps): string {
-  const { lines, band } = props;
-  const what =
-    band === undefined || band === null
-      ? `${lines.length} lines`
-      : `a band over ${band.label} and ${lines.length} lines`;
-  const from = xText(props.extent.low, props.x);
-  return `${props.label}: ${what}, ${from} to ${xText(props.extent.high, props.x)}.`;
+export interface LineChartProps {
+  /** What is drawn, for the heading of the legend and for screen readers. */
+  readonly label: string;
+  readonly unit: Unit;
+  readonly x: XKind | XAxis;
+  readonly lines: readonly ChartLine[];
+  readonly band?: ChartBand | null;
+  readonly fills?: readonly ChartFill[];
+  readonly marks?: readonly Mark[];
+  readonly limit?: ChartLimit | null;
+  /** The full extent of the data, whatever part `lines` holds. */
+  readonly extent: XRange;
+  /** The part shown; null shows the whole extent and follows it as it grows. */
+  readonly range: XRange | null;
+  /** Called while the user zooms or pans (once a frame at most); null = fit. */
+  readonly onRange: (range: XRange | null) => void;
+  /** Whether values start at zero until the user says otherwise; default yes. */
+  readonly fromZero?: boolean;
+  /** x under the pointer, shared by the charts that should move together. */
+  readonly cursor?: Signal<number | null>;
+  readonly theme: Theme;
+  /** The unit switch of the top strip; default auto. */
+  readonly byteUnit?: ByteUnit;
+  readonly heightPx: number;
+  readonly logScale?: boolean;
+  /** Weight of the exponential moving average, 0 (off, default) to below 1. */
+  readonly smoothing?: number;
+  /** Click on a line, or on the band (then the rank highest at that x). */
+  readonly onPick?: (pick: ChartPick) => void;
+  /** Small charts leave out the legend below and keep the tip. */
+  readonly legend?: boolean;
+  /** Heading at the left of the chart's tool bar; default `label`. */
+  readonly title?: string;
+  /** Stands between the plot and the legend, e.g. a minimap. */
+  readonly children?: ComponentChildren;
+  /** Where P leads, where more is known than is drawn. */
+  readonly peak?: () => number | null;
+  /** The page whose keys and exports these are as well. */
+  readonly page?: PlotPage;
+  /** Said by exported files and pictures. */
+  readonly origin: Origin;
 }
 
 export function LineChart(props: LineChartProps) {
-  const { lines, cursor, unit, theme, byteUnit = "auto", marks = NO_MARKS } = props;
+  const { lines, unit, theme, byteUnit = "auto", marks = NO_MARKS, onPick } = props;
   const { band = null, limit = null, smoothing = 0, logScale = false } = props;
-  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const { fills = NO_FILLS } = props;
+  const axis = typeof props.x === "string" ? X_AXES[props.x] : props.x;
+  const [hidden, setHidden] = useState(SHOWN);
   const [fromZero, setFromZero] = useState(props.fromZero ?? true);
   const [yRange, setYRange] = useState<XRange | null>(null);
-  const hover = useSignal<PointPx | null>(null);
-  const spoken = useSignal("");
-  const seen = useRef<Seen>(NOTHING_SEEN);
   const data = useMemo<ChartData>(
-    () => ({ lines, band, limit, hidden, smoothing }),
-    [lines, band, limit, hidden, smoothing],
+    () => ({ lines, band, limit, hidden, smoothing, fills }),
+    [lines, band, limit, hidden, smoothing, fills],
   );
   const { low, high } = widened(props.range ?? props.extent);
-  const look = useMemo<Look>(() => {
+  const look = useMemo<ChartLook>(() => {
     const x = { low, high };
     const y = yRange ?? fitY(data, x, { logScale, fromZero });
-    const scale = { x, y, xKind: props.x, unit, byteUnit, logScale };
-    return { ...scale, data, theme, marks, cursor, hover };
-  }, [
-    ...[low, high, yRange, data, logScale, fromZero, props.x, unit, byteUnit],
-    ...[theme, marks, cursor, hover],
-  ]);
-  const frame = () => frameOf(look, seen.current.size);
-  const xAt = (px: number): number =>
-    low + (px / seen.current.size.widthPx) * (high - low);
+    return { data, x, y, axis, unit, byteUnit, logScale, theme, marks };
+  }, [low, high, yRange, data, logScale, fromZero, axis, unit, byteUnit, theme, marks]);
+  const paint = useCallback(
+    (pen: Pen, seen: Seen) => paintChart(pen, look, seen),
+    [look],
+  );
+  const columns = useMemo(
+    () => onColumns(() => envelopeOf(lines, band)),
+    [lines, band],
+  );
+  const { link, bad } = tokens(theme);
+  const text = (value: number): string => formatQuantity(value, unit, byteUnit);
+  const plotPx = props.heightPx - TOP_PX - AXIS_PX;
+  const drawnBand = hidden.has(BAND_ID) ? null : band;
+  const lineLook = ({ colour, dash }: ChartLine) => ({
+    colour: lineColour(theme, colour),
+    dash: dashOf(colour, dash),
+  });
 
-  function pickAt(x: number, yPx: number): void {
-    const toY = projectY(frame());
+  function names(at: number | null): readonly Named[] {
+    const bandItem = (of: ChartBand): Named => ({
+      label: `${of.label}: median, p5–p95, min–max`,
+      value: text(of.median[pointAt(of.x, at ?? of.x.at(-1) ?? NaN)] ?? NaN),
+      ...{ colour: link, dash: [], isBand: true, isHidden: hidden.has(BAND_ID) },
+    });
+    const lineItem = (line: ChartLine): Named => ({
+      label: line.label,
+      note: line.note,
+      // Where there is no cursor, the newest.
+      value: text(at === null ? (line.y.at(-1) ?? NaN) : rowOf(line, at).value),
+      ...lineLook(line),
+      isHidden: hidden.has(line.id),
+    });
+    const items = lines.map(lineItem);
+    return band === null ? items : [bandItem(band), ...items];
+  }
+
+  function read(x: number, at: PointPx, { view, size }: Seen): Reading {
+    const found = cursorRows(visibleLines(data), x);
+    const near = marks.filter(
+      (mark) => Math.abs(xToPx(view, size.widthPx, mark.x) - at.x) <= MARK_REACH_PX,
+    );
+    const notes = near.slice(0, MOST_MARKS).map(markWords);
+    if (near.length > MOST_MARKS)
+      notes.push(`and ${near.length - MOST_MARKS} more marks`);
+    const rows = found.slice(0, MOST_ROWS).map(({ line, value, low: least }) => ({
+      name: line.label,
+      note: line.note,
+      value: text(value),
+      swatch: lineLook(line),
+      ...(least < value ? { exact: `from ${text(least)}` } : {}),
+    }));
+    const numLower = found.length - rows.length;
+    const foot: readonly ReadingNote[] =
+      numLower > 0 ? [{ text: `and ${numLower} lower ones`, class: "quiet" }] : [];
+    const above =
+      drawnBand === null
+        ? []
+        : bandRows(
+            drawnBand,
+            x,
+            text,
+            found.map((one) => one.value),
+          );
+    return { title: axis.text(x), notes, rows: [...above, ...rows], foot };
+  }
+  function pick(x: number, { y }: PointPx): void {
     const visible = visibleLines(data);
-    // The only line is meant wherever the click was.
-    const only = visible.length === 1 && band === null;
-    const hit = nearestLine(visible, x, yPx, toY, only ? Infinity : LINE_REACH_PX);
-    if (hit !== null) {
-      props.onPick?.({ kind: "line", id: hit.id, x });
-      return;
-    }
-    const rank = (band === null ? null : bandRow(band, x))?.highRank ?? null;
-    if (rank !== null) props.onPick?.({ kind: "band", rank, x });
+    const toY = projectY(frameOf(look, { widthPx: 1, heightPx: plotPx }));
+    const [top] = cursorRows(visible, x);
+    // By keys the highest line is meant, and the only line wherever the click was.
+    const yPx = Number.isNaN(y) ? toY(top?.value ?? NaN) : y;
+    const isOnly = visible.length === 1 && band === null;
+    const hit = nearestLine(visible, x, yPx, toY, isOnly ? Infinity : LINE_REACH_PX);
+    const rank = band?.highRank[pointAt(band.x, x)];
+    if (hit !== null) onPick?.({ kind: "line", id: hit.id, x });
+    else if (rank !== undefined) onPick?.({ kind: "band", rank, x });
   }
+  const reader: Reader = { ...columns, read, pick, peak: props.peak };
 
-  function moveCursor(count: number): void {
-    const from = cursor.peek() ?? (low + high) / 2;
-    const x = stepX(lines, band, from, count);
-    cursor.value = x;
-    const [top] = cursorRows(lines, x);
-    const median = band === null ? null : bandRow(band, x);
-    const words = [xText(x, props.x)];
-    if (median !== null) words.push(`median ${formatQuantity(median.median, unit)}`);
-    if (top !== undefined) {
-      words.push(`highest ${top.label} ${formatQuantity(top.value, unit)}`);
-    }
-    spoken.value = words.join(", ");
-  }
-
-  function onKey(event: KeyboardEvent): boolean {
-    const stepping = event.shiftKey ? 10 : 1;
-    if (event.key === "ArrowRight") moveCursor(stepping);
-    else if (event.key === "ArrowLeft") moveCursor(-stepping);
-    else if (event.key === "Escape") cursor.value = null;
-    else if (event.key === "Enter") {
-      const at = cursor.peek();
-      const [top] = at === null ? [] : cursorRows(lines, at);
-      if (at !== null) pickAt(at, projectY(frame())(top?.value ?? NaN));
-    } else return false;
-    return true;
-  }
-
+  const from = axis.text(props.extent.low);
+  const what = band === null ? "" : `a band over ${band.label} and `;
   return (
-    <PlotFrame
+    <Plot
       kind="line-chart"
       label={props.label}
-      title={props.title ?? props.label}
-      axisName={X_LABEL[props.x]}
+      title={props.title}
+      axisName={axis.name}
       subject={props.label}
-      look={look}
-      painter={PAINTER}
+      theme={theme}
+      paint={paint}
+      cross
       extent={props.extent}
       range={props.range}
       onRange={props.onRange}
-      leastX={props.x === "step" ? LEAST_STEPS : LEAST_MS}
-      y0={look.y.high}
-      y1={look.y.low}
-      gutter={GUTTER}
-      plotPx={props.heightPx - GUTTER.top - GUTTER.bottom}
-      totalPx={props.heightPx}
-      seen={seen}
-      onHover={(at) => {
-        hover.value = at;
-        cursor.value = at === null ? null : snapX(lines, band, xAt(at.x));
-      }}
-      onClick={(at) => pickAt(xAt(at.x), at.y)}
-      onBox={(rect) => {
-        const tall = rect.height >= TALL_BOX_PX && !logScale;
-        if (tall) setYRange(rangeUnder(frame(), rect));
+      leastX={axis.least}
+      y={[look.y.high, look.y.low]}
+      plotPx={plotPx}
+      topPx={TOP_PX}
+      cursor={props.cursor}
+      reader={reader}
+      onBox={({ y, height }, { size }) => {
+        const isTall = height >= TALL_BOX_PX && !logScale;
+        if (isTall) setYRange(rangeUnder(frameOf(look, size), { y, height }));
       }}
       onFit={() => setYRange(null)}
-      onKey={onKey}
       table={({ x0, x1 }) =>
-        chartTable(props.x, unit, visibleLines(data), band, { low: x0, high: x1 })
+        chartTable(axis.column, unit, visibleLines(data), band, { low: x0, high: x1 })
       }
       origin={props.origin}
-      about={() => ({ label: props.label, unit, x: props.x, marks })}
-      names={legendOf(look)}
-      exporter={props.exporter}
+      about={() => ({ label: props.label, unit, x: axis.column, marks })}
+      names={names}
+      // On the plot it is named beside its line.
+      pictured={
+        limit === null ? [] : [{ label: limit.label, colour: bad, dash: [7, 4] }]
+      }
+      onToggle={(i) => {
+        const id = band === null ? lines[i]?.id : i === 0 ? BAND_ID : lines[i - 1]?.id;
+        if (id === undefined) return;
+        const next = new Set(hidden);
+        if (!next.delete(id)) next.add(id);
+        setHidden(next);
+      }}
+      legend={props.legend}
+      page={props.page}
       bar={
         <ChartButton
           label={fromZero ? "Fit the value axis to the data" : "Start values at zero"}
@@ -185,31 +245,72 @@ export function LineChart(props: LineChartProps) {
           }}
         />
       }
-      tip={({ size }) => (
-        <ChartOverlay hover={hover} cursor={cursor} look={look} size={size} />
-      )}
-      legend={
-        props.legend !== false && (
-          <Legend
-            lines={lines}
-            band={band}
-            cursor={cursor}
-            hidden={hidden}
-            unit={unit}
-            byteUnit={byteUnit}
-            theme={theme}
-            onToggle={(id) => {
-              const next = new Set(hidden);
-              if (!next.delete(id)) next.add(id);
-              setHidden(next);
-            }}
-          />
-        )
-      }
-      help={`${summary(props)} Arrow keys read values, W and S zoom, A and D pan, F shows everything.`}
-      spoken={spoken}
+      help={`${props.label}: ${what}${lines.length} lines, ${from} to ${axis.text(props.extent.high)}. Arrow keys read values, Enter chooses the highest, P goes to the peak, brackets to the next one, W and S zoom, A and D pan, F shows everything.`}
     >
       {props.children}
-    </PlotFrame>
+    </Plot>
   );
+}
+
+function markWords({ kind, rank, label }: Mark): ReadingNote {
+  const words = `${MARK_WORD[kind]}${rank === null ? "" : ` on rank ${rank}`}${label === "" ? "" : `: ${label}`}`;
+  if (kind === "oom") return { text: words, class: "bad" };
+  return {
+    text: words,
+    class: kind === "retry" || kind === "dropped" ? "warn" : "quiet",
+  };
+}
+
+/** The spread at x; the highest is left out where a line of its own says the same. */
+function bandRows(
+  band: ChartBand,
+  x: number,
+  text: (value: number) => string,
+  said: readonly number[],
+): readonly ReadingRow[] {
+  const i = pointAt(band.x, x);
+  if (i < 0) return [];
+  const rank = band.highRank[i];
+  const high = band.high[i] ?? NaN;
+  const rows = [
+    [`highest${rank === undefined ? "" : ` (rank ${rank})`}`, band.high],
+    ["95 % of ranks below", band.p95],
+    ["median", band.median],
+    ["5 % of ranks below", band.p5],
+    ["lowest", band.low],
+  ] as const;
+  return rows
+    .slice(said.includes(high) ? 1 : 0)
+    .map(([name, values]) => ({ name, value: text(values[i] ?? NaN) }));
+}
+
+/** A row for each x in sight, columns for lines and band. */
+export function chartTable(
+  x: string,
+  unit: Unit,
+  lines: readonly ChartLine[],
+  band: ChartBand | null,
+  { low, high }: XRange,
+): Table {
+  const columnsOfX = lines.map((line) => line.x);
+  if (band !== null) columnsOfX.push(band.x);
+  // More is fetched than is shown; the table is what is shown.
+  const merged = mergeX(columnsOfX).filter((at) => at >= low && at <= high);
+  const columns: TableColumn[] = [{ name: x, values: merged }];
+  const add = (name: string, of: Float64Array, y: ArrayLike<number>): void => {
+    columns.push({ name, values: alignTo(merged, of, Float64Array.from(y)) });
+  };
+  if (band !== null) {
+    add(`min (${unit})`, band.x, band.low);
+    add(`p5 (${unit})`, band.x, band.p5);
+    add(`median (${unit})`, band.x, band.median);
+    add(`p95 (${unit})`, band.x, band.p95);
+    add(`max (${unit})`, band.x, band.high);
+    if (band.highRank.length > 0) add("rank of max", band.x, band.highRank);
+  }
+  for (const { label, x: of, y, yLow } of lines) {
+    add(`${label} (${unit})`, of, y);
+    if (yLow !== y) add(`${label} low (${unit})`, of, yLow);
+  }
+  return { columns, numRows: merged.length };
 }

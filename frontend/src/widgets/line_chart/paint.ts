@@ -1,35 +1,33 @@
 /** Axes, marks, lines and bands of the line chart, on a canvas or in a picture. */
 
-import type { Unit, XKind, Mark } from "../../api/types.gen";
+import type { Mark, Unit } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
-import { valueTicks, xTicks } from "../../model/lines/axis";
+import { valueTicks, type XAxis } from "../../model/lines/axis";
 import type { SizePx } from "../../render/viewport";
-import { strokeLine, type LegendItem } from "../export/figure";
+import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
-import { AXIS_PX, clipTo, paintAxes, SIDES } from "../plot/axes";
+import { clipTo, paintAxes } from "../plot/axes";
+import type { Seen } from "../plot/frame";
 import { haloText } from "../plot/text";
 import { groupMarks } from "./cursor";
 import { markLook } from "./marks";
-import { dashOf, lineColour } from "./palette";
 import type { ChartData, Frame } from "./shapes";
-import { chartShapes, paintShapes, projectX, projectY, visibleLines } from "./shapes";
+import { chartShapes, paintShapes, projectX, projectY } from "./shapes";
 import type { XRange } from "./types";
 
 export interface ChartLook {
   readonly data: ChartData;
   readonly x: XRange;
   readonly y: XRange;
-  readonly xKind: XKind;
+  readonly axis: XAxis;
   readonly unit: Unit;
   readonly byteUnit: ByteUnit;
   readonly logScale: boolean;
   readonly theme: Theme;
   readonly marks: readonly Mark[];
 }
-
-export const GUTTER = { ...SIDES, top: 10, bottom: AXIS_PX } as const;
 
 /** Room for one tick's text along each axis. */
 const X_TICK_PX = 84;
@@ -41,18 +39,17 @@ export function frameOf({ x, y, logScale }: ChartLook, size: SizePx): Frame {
   return { x, y, logScale, ...size };
 }
 
-export function paintChart(pen: Pen, look: ChartLook, size: SizePx): void {
-  const { data, x, y, xKind, unit, byteUnit, logScale, theme } = look;
+export function paintChart(pen: Pen, look: ChartLook, seen: Seen): void {
+  const { data, x, y, axis, unit, byteUnit, logScale, theme } = look;
+  const { left, top, size } = seen;
   const { widthPx, heightPx } = size;
-  const { left, top } = GUTTER;
   const frame = frameOf(look, size);
   const mostX = Math.max(2, Math.floor(widthPx / X_TICK_PX));
   const mostY = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
   paintAxes(pen, {
-    ...{ left, top, size, theme, grid: "both" },
-    x: xTicks(x.low, x.high, mostX, xKind),
+    ...{ ...seen, theme, grid: "both" },
+    x: axis.ticks(x.low, x.high, mostX),
     y: valueTicks(y.low, y.high, mostY, unit, byteUnit, logScale),
-    toX: projectX(frame),
     toY: projectY(frame),
   });
   clipTo(pen, left, top, widthPx, heightPx);
@@ -61,26 +58,6 @@ export function paintChart(pen: Pen, look: ChartLook, size: SizePx): void {
   paintShapes(pen, chartShapes(data, frame, theme));
   paintLimitName(pen, look, frame);
   pen.restore();
-}
-
-/** What is drawn, by name. */
-export function legendOf({ data, theme }: ChartLook): readonly LegendItem[] {
-  const { band, limit } = data;
-  const { link, bad } = tokens(theme);
-  const items: LegendItem[] = [];
-  if (band !== null) {
-    const label = `${band.label}: median, p5–p95, min–max`;
-    items.push({ label, colour: link, dash: [] });
-  }
-  for (const { label, colour, dash } of visibleLines(data)) {
-    items.push({
-      label,
-      colour: lineColour(theme, colour),
-      dash: dashOf(colour, dash),
-    });
-  }
-  if (limit !== null) items.push({ label: limit.label, colour: bad, dash: [7, 4] });
-  return items;
 }
 
 function paintMarks(pen: Pen, chart: ChartLook, frame: Frame): void {
@@ -99,10 +76,13 @@ function paintMarks(pen: Pen, chart: ChartLook, frame: Frame): void {
     strokeLine(pen, x, upper, x, frame.heightPx);
     pen.setLineDash([]);
     pen.globalAlpha = 1;
-    if (look.glyph === null) continue;
+    const [first] = group.marks;
+    const isLetter = first?.kind === "user" && first.label.length === 1;
+    const glyph = isLetter ? first.label : look.glyph;
+    if (glyph === null) continue;
     pen.font = `bold ${FONT}`;
     pen.textAlign = x > frame.widthPx - 14 ? "right" : "left";
-    pen.fillText(look.glyph, x + (x > frame.widthPx - 14 ? -3 : 3), 10);
+    pen.fillText(glyph, x + (x > frame.widthPx - 14 ? -3 : 3), 10);
   }
 }
 

@@ -40,16 +40,18 @@ export function colourBesideBand(slot: number): number {
   return (BESIDE_BAND[slot % BESIDE_BAND.length] ?? 1) + round * NUM_COLOURS;
 }
 
-export function lineColour(theme: Theme, index: number): string {
+export function lineColour(theme: Theme, index: number | string): string {
+  if (typeof index === "string") return index;
   return COLOURS[theme][index % NUM_COLOURS] ?? "#888888";
 }
 
 /** The dash of a line, in px; [] is solid. */
 export function dashOf(
-  index: number,
+  index: number | string,
   dash: "solid" | "dashed" | "dotted" = "solid",
 ): readonly number[] {
   if (dash === "dashed") return [6, 4];
   if (dash === "dotted") return [2, 3];
+  if (typeof index === "string") return [];
   return index % (2 * NUM_COLOURS) < NUM_COLOURS ? [] : [8, 3, 2, 3];
 }

@@ -8,7 +8,7 @@ import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import type { Pen } from "../export/pen";
 import { dashOf, lineColour } from "./palette";
-import type { ChartBand, ChartLimit, ChartLine, XRange } from "./types";
+import type { ChartBand, ChartFill, ChartLimit, ChartLine, XRange } from "./types";
 
 export interface Shape {
   readonly kind: "fill" | "stroke";
@@ -36,6 +36,7 @@ export interface ChartData {
   /** Ids that are not drawn; BAND_ID hides the band. */
   readonly hidden: ReadonlySet<string>;
   readonly smoothing: number;
+  readonly fills?: readonly ChartFill[];
 }
 
 export const BAND_ID = "band";
@@ -114,95 +115,79 @@ export function rangeUnder(
 /** How faint the raw line is beside its smoothed one. */
 const RAW_OPACITY = 0.28;
 
-function bandShapes(band: ChartBand, frame: Frame, theme: Theme): readonly Shape[] {
-  const { low, high } = frame.x;
-  const [toX, toY] = [projectX(frame), projectY(frame)];
-  const colour = tokens(theme).link;
-  const fill = (lower: Float64Array, upper: Float64Array, opacity: number): Shape => ({
-    kind: "fill",
-    runs: area(band.x, lower, upper, low, high, toX, toY),
-    colour,
-    opacity,
-    widthPx: 0,
-    dash: [],
-  });
-  const edge = (y: Float64Array, widthPx: number, opacity: number): Shape => ({
-    kind: "stroke",
-    runs: polyline(band.x, y, low, high, toX, toY),
-    colour,
-    opacity,
-    widthPx,
-    dash: [],
-  });
-  return [
-    fill(band.low, band.high, theme === "dark" ? 0.2 : 0.14),
-    fill(band.p5, band.p95, theme === "dark" ? 0.3 : 0.24),
-    edge(band.high, 1, 0.55),
-    edge(band.low, 1, 0.35),
-    edge(band.median, 1.75, 1),
-  ];
-}
-
-function lineShapes(
-  line: ChartLine,
-  frame: Frame,
-  theme: Theme,
-  smoothing: number,
-): readonly Shape[] {
-  const { low, high } = frame.x;
-  const [toX, toY] = [projectX(frame), projectY(frame)];
-  const colour = lineColour(theme, line.colour);
-  const shapes: Shape[] = [];
-  if (line.yLow !== line.y) {
-    shapes.push({
-      kind: "fill",
-      runs: area(line.x, line.yLow, line.y, low, high, toX, toY),
-      colour,
-      opacity: smoothing > 0 ? 0.1 : 0.22,
-      widthPx: 0,
-      dash: [],
-    });
-  }
-  const stroke = (y: Float64Array, opacity: number): Shape => ({
-    kind: "stroke",
-    runs: polyline(line.x, y, low, high, toX, toY),
-    colour,
-    opacity,
-    widthPx: line.weight === "strong" ? 2.25 : 1.5,
-    dash: dashOf(line.colour, line.dash),
-  });
-  if (smoothing <= 0) return [...shapes, stroke(line.y, 1)];
-  return [...shapes, stroke(line.y, RAW_OPACITY), stroke(smooth(line.y, smoothing), 1)];
-}
-
-/** Bands below, lines above, strong lines last, the limit on top. */
+/** Fills below, then the band and lines, strong ones last, the limit on top. */
 export function chartShapes(
   data: ChartData,
   frame: Frame,
   theme: Theme,
 ): readonly Shape[] {
-  const shapes: Shape[] = [];
-  if (data.band !== null && !data.hidden.has(BAND_ID)) {
-    shapes.push(...bandShapes(data.band, frame, theme));
+  const { hidden, limit, smoothing, fills = [] } = data;
+  const { low, high } = frame.x;
+  const [toX, toY] = [projectX(frame), projectY(frame)];
+  const { link, bad } = tokens(theme);
+  type Of = Pick<ChartLine, "x" | "isStepped">;
+  const fill = (
+    { x }: Of,
+    lower: Float64Array,
+    upper: Float64Array,
+    colour: string,
+    opacity: number,
+  ): Shape => ({
+    ...{ kind: "fill", colour, opacity, widthPx: 0, dash: [] },
+    runs: area(x, lower, upper, low, high, toX, toY),
+  });
+  const stroke = (
+    { x, isStepped = false }: Of,
+    y: Float64Array,
+    colour: string,
+    opacity: number,
+    widthPx: number,
+    dash: readonly number[] = [],
+  ): Shape => ({
+    ...{ kind: "stroke", colour, opacity, widthPx, dash },
+    runs: isStepped
+      ? polyline(twice(x, 1), twice(y, 0), low, high, toX, toY)
+      : polyline(x, y, low, high, toX, toY),
+  });
+  const shapes = fills.map((one) => fill(one, one.low, one.high, one.colour, 0.3));
+  const { band } = data;
+  if (band !== null && !hidden.has(BAND_ID)) {
+    const [outer, inner] = theme === "dark" ? [0.2, 0.3] : [0.14, 0.24];
+    shapes.push(
+      fill(band, band.low, band.high, link, outer),
+      fill(band, band.p5, band.p95, link, inner),
+      stroke(band, band.high, link, 0.55, 1),
+      stroke(band, band.low, link, 0.35, 1),
+      stroke(band, band.median, link, 1, 1.75),
+    );
   }
-  const ordered = data.lines
-    .filter((line) => !data.hidden.has(line.id))
-    .sort((a, b) => Number(a.weight === "strong") - Number(b.weight === "strong"));
+  const ordered = [...visibleLines(data)].sort(
+    (a, b) => Number(a.weight === "strong") - Number(b.weight === "strong"),
+  );
   for (const line of ordered) {
-    shapes.push(...lineShapes(line, frame, theme, data.smoothing));
+    const { y, yLow } = line;
+    const colour = lineColour(theme, line.colour);
+    const wide = line.weight === "strong" ? 2.25 : 1.5;
+    const dash = dashOf(line.colour, line.dash);
+    const isSmooth = smoothing > 0;
+    if (yLow !== y) shapes.push(fill(line, yLow, y, colour, isSmooth ? 0.1 : 0.22));
+    shapes.push(stroke(line, y, colour, isSmooth ? RAW_OPACITY : 1, wide, dash));
+    if (isSmooth)
+      shapes.push(stroke(line, smooth(y, smoothing), colour, 1, wide, dash));
   }
-  const y = data.limit === null ? NaN : projectY(frame)(data.limit.value);
+  const y = limit === null ? NaN : toY(limit.value);
   if (y >= 0 && y <= frame.heightPx) {
-    shapes.push({
-      kind: "stroke",
-      runs: [Float64Array.of(0, y, frame.widthPx, y)],
-      colour: tokens(theme).bad,
-      opacity: 0.9,
-      widthPx: 1.25,
-      dash: [7, 4],
-    });
+    const runs = [Float64Array.of(0, y, frame.widthPx, y)];
+    const look = { colour: bad, opacity: 0.9, widthPx: 1.25, dash: [7, 4] };
+    shapes.push({ kind: "stroke", runs, ...look });
   }
   return shapes;
+}
+
+/** Each value twice, from the given place on: corners of steps. */
+function twice(values: Float64Array, from: 0 | 1): Float64Array {
+  const num = Math.max(0, 2 * values.length - 1);
+  return Float64Array.from({ length: num }, (_, i) => values[(i + from) >> 1] ?? NaN);
 }
 
 /** A lone point has no length; draw it as a short dash so that it is seen. */

@@ -2,9 +2,16 @@
 
 import { tokens, type Theme } from "../../base/tokens";
 import type { Tick } from "../../model/lines/axis";
-import type { RectPx, SizePx } from "../../render/viewport";
+import {
+  xToPx,
+  yToPx,
+  type RectPx,
+  type SizePx,
+  type Viewport,
+} from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
+import type { Seen } from "./frame";
 
 /** Left and right of every plot, so that plots stand below each other. */
 export const SIDES = { left: 72, right: 14 } as const;
@@ -19,15 +26,20 @@ export interface Axes {
   readonly theme: Theme;
   readonly x: readonly Tick[];
   readonly y: readonly Tick[];
-  /** From values to px of the plot. */
-  readonly toX: (value: number) => number;
-  readonly toY: (value: number) => number;
+  readonly view?: Viewport;
+  /** From values to px of the plot, where that is not as the view says. */
+  readonly toX?: (value: number) => number;
+  readonly toY?: (value: number) => number;
   /** Which ticks have a line through the plot. */
   readonly grid: "both" | "none" | "y";
 }
 
+const NO_VIEW: Viewport = { x0: 0, x1: 1, y0: 1, y1: 0 };
+
 export function paintAxes(pen: Pen, axes: Axes): void {
-  const { left, top, size, theme, toX, toY, grid } = axes;
+  const { left, top, size, theme, grid, view = NO_VIEW } = axes;
+  const { toX = (x: number) => xToPx(view, size.widthPx, x) } = axes;
+  const { toY = (y: number) => yToPx(view, size.heightPx, y) } = axes;
   const { secondary, border, grid: faint } = tokens(theme);
   const [right, bottom] = [left + size.widthPx, top + size.heightPx];
   pen.font = FONT;
@@ -63,25 +75,51 @@ export function clipTo(pen: Pen, x: number, y: number, width: number, height: nu
   pen.clip();
 }
 
-/** The line under the pointer at x, and the box that is being drawn; px of the canvas. */
+/** The lines under the pointer, and the box that is being drawn; values and px of the plot. */
 export function paintPointer(
   pen: Pen,
   theme: Theme,
-  line: { readonly x: number; readonly top: number; readonly bottom: number } | null,
-  box: RectPx | null,
+  { view, size, left, top }: Seen,
+  at: {
+    readonly x: number;
+    readonly row: number;
+    readonly box: RectPx | null;
+    readonly stripPx: number;
+    readonly on: boolean | "cells" | undefined;
+  },
 ): void {
-  const { text, link } = tokens(theme);
-  pen.lineWidth = 1;
-  if (line !== null) {
-    const x = Math.round(line.x) + 0.5;
-    pen.strokeStyle = text;
-    strokeLine(pen, x, line.top, x, line.bottom);
+  const { text, secondary, link } = tokens(theme);
+  const isOnCells = at.on === "cells";
+  const line = (colour: string, x0: number, y0: number, x1: number, y1: number) => {
+    const strokes = isOnCells ? ON_CELLS : ([[colour, 1]] as const);
+    for (const [stroke, width] of strokes) {
+      pen.strokeStyle = stroke;
+      pen.lineWidth = width;
+      strokeLine(pen, x0, y0, x1, y1);
+    }
+  };
+  const [right, bottom] = [left + size.widthPx, top + size.heightPx];
+  if (at.x >= view.x0 && at.x <= view.x1) {
+    const x = Math.round(left + xToPx(view, size.widthPx, at.x)) + 0.5;
+    const end = at.stripPx > 0 ? bottom + AXIS_PX + at.stripPx - 4 : bottom;
+    line(text, x, top, x, end);
+    const y = top + at.row;
+    if (y >= top && y <= bottom) line(secondary, left, y, right, y);
   }
-  if (box === null) return;
-  pen.fillStyle = link;
-  pen.globalAlpha = 0.18;
-  pen.fillRect(box.x, box.y, box.width, box.height);
+  if (at.box === null) return;
+  const { x, y, width, height } = at.box;
+  const colour = isOnCells ? "#ffffff" : link;
+  pen.fillStyle = colour;
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1;
+  pen.globalAlpha = 0.2;
+  pen.fillRect(left + x, top + y, width, height);
   pen.globalAlpha = 1;
-  pen.strokeStyle = link;
-  pen.strokeRect(box.x, box.y, box.width, box.height);
+  pen.strokeRect(left + x, top + y, width, height);
 }
+
+/** Lines that are seen on every colour of a palette. */
+const ON_CELLS = [
+  ["rgb(0 0 0 / 55%)", 3],
+  ["#ffffff", 1],
+] as const;

@@ -1,48 +1,54 @@
 /**
- * Charts over one x axis: two canvases (the chart, and what moves with the pointer);
- * gestures and the keys that move the view; the picture of it. Owners say what is
- * painted, what lies under the pointer and what keys of their own do.
+ * Charts over one x axis: two canvases (the chart, and what moves with the pointer), the
+ * cursor with its keys, tip and spoken words, gestures, and the picture of it. Owners say
+ * what is painted and what stands at an x.
  */
 
-import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
+import { effect, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Theme } from "../../base/tokens";
+import { highestColumn, localPeaks, nextPeak } from "../../model/lines/peaks";
 import type { Table } from "../../model/table";
+import { figureTitle, type Origin } from "../../model/words/origin";
 import {
   attachGestures,
+  panStep,
   viewAfterKey,
   zoomStep,
+  type Axes,
   type PointPx,
 } from "../../render/gestures";
-import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
-import type { Theme } from "../../base/tokens";
-import { figureTitle, type Origin } from "../../model/words/origin";
-import { figureOf, type LegendItem } from "../export/figure";
+import {
+  pxToX,
+  pxToY,
+  xToPx,
+  yToPx,
+  type Limits,
+  type RectPx,
+  type SizePx,
+  type Viewport,
+} from "../../render/viewport";
+import { figureOf } from "../export/figure";
 import type { Pen } from "../export/pen";
 import type { ExportSource } from "../export/source";
 import type { XRange } from "../line_chart/types";
 import { useWidth } from "../line_chart/use_size";
+import { AXIS_PX, paintPointer, SIDES } from "./axes";
 import { fitted } from "./canvas";
 import { ChartFrame } from "./chart_frame";
+import { CursorLegend, type Named } from "./legend";
 import { Pace } from "./pace";
+import { ReadingTip, spokenWords } from "./reading";
+import type { Reader, Rows } from "./reader";
+import { usePlotCommands, type PlotPage } from "./commands";
 
-/** What part of the chart is in sight, and how large the plot is. */
+/** What part of the chart is in sight, and where the plot is on the canvas. */
 export interface Seen {
   readonly view: Viewport;
   readonly size: SizePx;
-}
-
-export const NOTHING_SEEN: Seen = {
-  view: { x0: 0, x1: 1, y0: 1, y1: 0 },
-  size: { widthPx: 1, heightPx: 1 },
-};
-
-/** How a look is painted; functions that stay the same. */
-export interface PlotPainter<Look> {
-  /** The chart with its axes: all that does not move with the pointer. */
-  readonly frame: (pen: Pen, look: Look, seen: Seen) => void;
-  /** The cursor, and the box that is being drawn; called when a signal it reads changes. */
-  readonly over: (pen: Pen, look: Look, seen: Seen, box: RectPx | null) => void;
+  readonly left: number;
+  readonly top: number;
 }
 
 /**
@@ -54,65 +60,71 @@ const FOLLOW_MS = 400;
 const OWN_GESTURE_MS = 100;
 /** A box at least this wide zooms. */
 const WIDE_BOX_PX = 4;
+const TOP_PX = 12;
 
-export interface PlotFrameProps<Look extends { readonly theme: Theme }> {
+export interface PlotProps {
   /** Class of the figure; the plot has `${kind}-plot`. */
   readonly kind: string;
+  /** What kind of drawing it is, in its name: "Heatmap". */
+  readonly what?: string;
   readonly label: string;
   /** Stands in the bar where it is not the label. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   readonly axisName: string;
   /** What the export menu says it writes. */
   readonly subject: string;
-  /** What is painted; another object is painted again. */
-  readonly look: Look;
-  readonly painter: PlotPainter<Look>;
+  readonly theme: Theme;
+  /** The chart with its axes; another function is painted again. */
+  readonly paint: (pen: Pen, seen: Seen) => void;
+  /** The pointer's row has a line too; "cells": both are seen on every colour. */
+  readonly cross?: boolean | "cells";
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly onRange: (range: XRange | null) => void;
   /** The least of x that can be zoomed into. */
   readonly leastX: number;
   /** The values at the plot's upper and lower edge. */
-  readonly y0: number;
-  readonly y1?: number;
-  readonly gutter: {
-    readonly left: number;
-    readonly right: number;
-    readonly top: number;
-  };
+  readonly y: readonly [upper: number, lower: number];
+  /** Rows that are zoomed and moved as x is. */
+  readonly rows?: Rows;
   readonly plotPx: number;
-  /** With all that lies around the plot. */
-  readonly totalPx: number;
-  /** Filled with what is in sight. */
-  readonly seen: { current: Seen };
-  readonly onHover: (at: PointPx | null) => void;
-  readonly onClick: (at: PointPx) => void;
+  /** Above the plot. */
+  readonly topPx?: number;
+  /** Below the axis: what stands there belongs to x as well. */
+  readonly stripPx?: number;
+  /** x under the pointer, shared by the charts that should move together. */
+  readonly cursor?: Signal<number | null> | undefined;
+  readonly reader: Reader;
+  /** Called with what is in sight before it is painted. */
+  readonly onSeen?: (seen: Seen) => void;
   /** Besides x: what a box that was drawn chooses. Without it boxes have no height. */
-  readonly onBox?: (box: RectPx) => void;
+  readonly onBox?: (box: RectPx, seen: Seen) => void;
   /** Besides showing everything: what F resets. */
   readonly onFit?: () => void;
-  /** Keys of the owner; true: it was one. */
-  readonly onKey: (event: KeyboardEvent) => boolean;
   readonly table: (view: Viewport) => Table;
+  /** What files hold where that is more than the table. */
+  readonly fileTable?: () => Table;
   readonly origin: Origin;
   /** What the chart is about, beside the columns in JSON. */
   readonly about: () => Readonly<Record<string, unknown>>;
-  /** What is drawn, by name, for a picture's legend. */
-  readonly names: readonly LegendItem[];
-  /** Filled with what the export menu writes, for menus elsewhere. */
-  readonly exporter?: { current: ExportSource | null } | undefined;
+  /** What is drawn, by name, with values at the cursor. */
+  readonly names: (x: number | null) => readonly Named[];
+  /** What pictures name besides. */
+  readonly pictured?: readonly Named[];
+  readonly onToggle?: (index: number) => void;
+  /** Whether the names stand below the chart, too; default yes. */
+  readonly legend?: boolean | undefined;
+  /** The page whose keys and exports the chart's are as well. */
+  readonly page?: PlotPage | undefined;
   readonly bar?: ComponentChildren;
-  readonly tip: (seen: Seen) => ComponentChildren;
+  /** Lies below the canvases. */
+  readonly under?: ComponentChildren;
   readonly children?: ComponentChildren;
-  readonly legend: ComponentChildren;
   readonly help: string;
-  readonly spoken: ReadonlySignal<string>;
 }
 
-export function PlotFrame<Look extends { readonly theme: Theme }>(
-  props: PlotFrameProps<Look>,
-) {
-  const { look, painter, range, y0, y1 = 0, gutter, plotPx, totalPx } = props;
+export function Plot(props: PlotProps) {
+  const { theme, paint, rows, plotPx, topPx = TOP_PX, stripPx = 0, cross } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLDivElement>(null);
@@ -120,137 +132,259 @@ export function PlotFrame<Look extends { readonly theme: Theme }>(
   const over = useRef<HTMLCanvasElement>(null);
   const widthPx = useWidth(box);
   const [asTable, setAsTable] = useState(false);
+  const own = useSignal<number | null>(null);
+  const cursor = props.cursor ?? own;
+  const hover = useSignal<PointPx | null>(null);
   const drawing = useSignal<RectPx | null>(null);
+  const spoken = useSignal("");
   const pace = useMemo(() => new Pace(FOLLOW_MS), []);
   const gestured = useRef(Number.NEGATIVE_INFINITY);
   const painted = useRef<Viewport | null>(null);
   const extent = widened(props.extent);
-  const { low, high } = widened(range ?? extent);
+  const { low, high } = widened(props.range ?? extent);
+  const [y0, y1] = props.y;
   const seen = useMemo<Seen>(
     () => ({
       view: { x0: low, x1: high, y0, y1 },
       size: {
-        widthPx: Math.max(1, widthPx - gutter.left - gutter.right),
+        widthPx: Math.max(1, widthPx - SIDES.left - SIDES.right),
         heightPx: plotPx,
       },
+      left: SIDES.left,
+      top: topPx,
     }),
-    [low, high, y0, y1, widthPx, plotPx, gutter],
+    [low, high, y0, y1, widthPx, plotPx, topPx],
   );
-  props.seen.current = seen;
-  const latest = useRef({ props, extent });
-  latest.current = { props, extent };
+  const totalPx = topPx + plotPx + AXIS_PX + stripPx;
+  const now = useRef({ props, extent, seen });
+  now.current = { props, extent, seen };
   const ready = widthPx > 0 && !asTable;
+  const axes: Axes = rows === undefined ? "x" : "both";
 
+  useLayoutEffect(() => {
+    if (ready) props.onSeen?.(seen);
+  }, [seen, ready, props.onSeen]);
   useLayoutEffect(() => {
     if (!ready) return;
     const { current: before } = painted;
     const moved = before !== null && (before.x0 !== low || before.x1 !== high);
-    const own = performance.now() - gestured.current < OWN_GESTURE_MS;
+    const isOwn = performance.now() - gestured.current < OWN_GESTURE_MS;
     painted.current = seen.view;
-    const paint = (): void => {
+    const draw = (): void => {
       const context = fitted(frame.current, widthPx, totalPx);
-      if (context !== null) painter.frame(context, look, seen);
+      if (context !== null) paint(context, seen);
     };
-    pace.ask(paint, own || !moved);
-  }, [painter, look, seen, totalPx, ready]);
+    pace.ask(draw, isOwn || !moved);
+  }, [paint, seen, totalPx, ready]);
   useEffect(() => () => pace.stop(), [pace]);
   useEffect(() => {
     if (!ready) return undefined;
     return effect(() => {
       const context = fitted(over.current, widthPx, totalPx);
-      const rect = drawing.value;
+      const [x, y, rect] = [cursor.value ?? NaN, hover.value?.y ?? NaN, drawing.value];
       if (context === null) return;
-      const tall = latest.current.props.onBox !== undefined;
-      const shown = rect && {
-        x: gutter.left + rect.x,
-        y: gutter.top + (tall ? rect.y : 0),
-        width: rect.width,
-        height: tall ? rect.height : plotPx,
-      };
-      painter.over(context, look, seen, shown);
+      const isTall = rows !== undefined || now.current.props.onBox !== undefined;
+      const box = isTall || rect === null ? rect : { ...rect, y: 0, height: plotPx };
+      const row = cross === undefined ? NaN : y;
+      paintPointer(context, theme, seen, { x, row, box, stripPx, on: cross });
     });
-  }, [painter, look, seen, totalPx, ready]);
+  }, [theme, cursor, seen, totalPx, ready]);
 
   const limits = (): Limits => {
-    const { low: x0, high: x1 } = latest.current.extent;
-    const leastX = Math.min(latest.current.props.leastX, x1 - x0);
-    return { world: { x0, x1, y0: 0, y1: 1 }, leastX, leastY: 1 };
+    const { extent: all, props: latest } = now.current;
+    const [first, last] = latest.rows?.all ?? [0, 1];
+    return {
+      world: { x0: all.low, x1: all.high, y0: first, y1: last },
+      leastX: Math.min(latest.leastX, all.high - all.low),
+      leastY: latest.rows?.least ?? 1,
+    };
   };
-  const flat = (): Viewport => {
-    const { x0, x1 } = latest.current.props.seen.current.view;
-    return { x0, x1, y0: 0, y1: 1 };
+  const view = (): Viewport => {
+    const { view: whole } = now.current.seen;
+    return now.current.props.rows === undefined ? { ...whole, y0: 0, y1: 1 } : whole;
   };
-  const setView = ({ x0, x1 }: Pick<Viewport, "x0" | "x1">): void => {
+  const setView = (next: Viewport): void => {
     gestured.current = performance.now();
-    const { extent: all, props: now } = latest.current;
-    now.onRange(x0 <= all.low && x1 >= all.high ? null : { low: x0, high: x1 });
+    const { extent: all, props: latest } = now.current;
+    latest.rows?.onRows([next.y0, next.y1]);
+    const isAll = next.x0 <= all.low && next.x1 >= all.high;
+    latest.onRange(isAll ? null : { low: next.x0, high: next.x1 });
   };
   const fit = (): void => {
     gestured.current = performance.now();
-    latest.current.props.onFit?.();
-    latest.current.props.onRange(null);
+    const { props: latest } = now.current;
+    latest.onFit?.();
+    latest.rows?.onRows(latest.rows.all);
+    latest.onRange(null);
   };
+  const zoom = (sign: number): void => setView(zoomStep(view(), limits(), sign, axes));
+  const pan = (sign: number): void => setView(panStep(view(), limits(), sign));
+
+  const middle = (): number =>
+    (now.current.seen.view.x0 + now.current.seen.view.x1) / 2;
+  const pointAt = (x: number, y: number): PointPx => {
+    const { view: shown, size } = now.current.seen;
+    return { x: xToPx(shown, size.widthPx, x), y };
+  };
+  /** Puts the cursor on x as the pointer would, and says what stands there. */
+  const goTo = (x: number | null, y = NaN): boolean => {
+    if (x === null || !Number.isFinite(x)) return false;
+    const { extent: all, props: latest } = now.current;
+    const next = rangeAround(latest.range, x, all);
+    if (next !== latest.range) latest.onRange(next);
+    const at = pointAt(x, y);
+    cursor.value = x;
+    hover.value = at;
+    const reading = latest.reader.read(x, at, now.current.seen);
+    if (reading !== null) spoken.value = spokenWords(reading);
+    return true;
+  };
+  /** The middle of the row so many below the pointer's, in px. */
+  const rowPx = (count: number): number => {
+    const { seen: shown, props: latest } = now.current;
+    if (latest.rows === undefined) return NaN;
+    const { view: part, size } = shown;
+    const y = hover.peek()?.y ?? NaN;
+    const from = Number.isNaN(y)
+      ? (part.y0 + part.y1) / 2
+      : pxToY(part, size.heightPx, y);
+    const each = Math.max(1, Math.round((part.y1 - part.y0) / size.heightPx));
+    const row = Math.floor(from) + count * each;
+    const last = latest.rows.all[1] - 1;
+    return yToPx(part, size.heightPx, Math.min(Math.max(row, 0), last) + 0.5);
+  };
+  const step = (count: number): boolean => {
+    const from = cursor.peek() ?? middle();
+    return goTo(now.current.props.reader.step(from, count), rowPx(0));
+  };
+  const toStop = (stops: readonly number[], side: -1 | 1): boolean => {
+    const { x0, x1 } = now.current.seen.view;
+    const from = cursor.peek() ?? (side > 0 ? x0 - 1 : x1 + 1);
+    return goTo(nextPeak(stops, from, side));
+  };
+  const down = (count: number): boolean => {
+    const { rows: latest, reader } = now.current.props;
+    if (latest !== undefined) return goTo(cursor.peek() ?? middle(), rowPx(count));
+    return reader.stops !== undefined && toStop(reader.stops, count > 0 ? 1 : -1);
+  };
+  const toPeak = (): boolean => {
+    const { reader } = now.current.props;
+    const columns = reader.columns?.();
+    const drawn = columns?.x[highestColumn(columns.y)];
+    return goTo(reader.peak?.() ?? drawn ?? null);
+  };
+  const toNextPeak = (side: -1 | 1): boolean => {
+    const columns = now.current.props.reader.columns?.();
+    return columns !== undefined && toStop(localPeaks(columns), side);
+  };
+  const pick = (): boolean => {
+    const x = cursor.peek();
+    if (x !== null) now.current.props.reader.pick?.(x, hover.peek() ?? pointAt(x, NaN));
+    return true;
+  };
+  const leave = (): boolean => {
+    const had = cursor.peek() !== null;
+    cursor.value = hover.value = null;
+    return had;
+  };
+
   useEffect(() => {
     const target = input.current;
     if (!ready || target === null) return undefined;
+    const { rows: isFree } = now.current.props;
+    const inset = isFree === undefined ? { x: 0, y: 0 } : { x: SIDES.left, y: topPx };
     return attachGestures(target, {
-      origin: { x: 0, y: 0 },
-      size: () => latest.current.props.seen.current.size,
-      view: flat,
+      origin: inset,
+      size: () => now.current.seen.size,
+      view,
       limits,
-      wheelAxes: () => "x",
-      dragAxes: "x",
+      wheelAxes: ({ x, y }) => {
+        if (isFree === undefined || y > now.current.seen.size.heightPx) return "x";
+        return x < 0 ? "y" : "both";
+      },
+      dragAxes: axes,
       onView: setView,
       onFit: fit,
       onBox: (rect) => {
         drawing.value = rect;
       },
       onBoxDone: (next, rect) => {
-        latest.current.props.onBox?.(rect);
-        if (rect.width >= WIDE_BOX_PX) setView(next);
+        now.current.props.onBox?.(rect, now.current.seen);
+        if (isFree !== undefined || rect.width >= WIDE_BOX_PX) setView(next);
       },
-      onHover: (at) => latest.current.props.onHover(at),
+      onHover: (at) => {
+        const { seen: shown, props: latest } = now.current;
+        const { widthPx: wide, heightPx } = shown.size;
+        const isIn = at !== null && at.x >= 0 && at.x < wide && at.y >= 0;
+        const inside = isIn && (isFree === undefined || at.y < heightPx) ? at : null;
+        const x = inside && latest.reader.snap(pxToX(shown.view, wide, inside.x));
+        cursor.value = x;
+        hover.value = x === null ? null : inside;
+      },
       onClick: (at) => {
         plot.current?.focus({ preventScroll: true });
-        latest.current.props.onClick(at);
+        const { seen: shown, props: latest } = now.current;
+        const x = latest.reader.snap(pxToX(shown.view, shown.size.widthPx, at.x));
+        if (x !== null) latest.reader.pick?.(x, at);
       },
     });
-  }, [ready]);
+  }, [ready, axes, topPx]);
 
-  function onKey(event: KeyboardEvent): boolean {
-    if (props.onKey(event)) return true;
-    const next = viewAfterKey(event.key, flat(), limits(), "x");
-    if (event.key === "f" || event.key === "F") fit();
-    else if (next === null) return false;
-    else setView(next);
+  function onKey({ key, shiftKey }: KeyboardEvent): boolean {
+    const far = shiftKey ? 10 : 1;
+    const keys: Readonly<Record<string, () => boolean>> = {
+      ArrowRight: () => step(far),
+      ArrowLeft: () => step(-far),
+      ArrowDown: () => down(far),
+      ArrowUp: () => down(-far),
+      Enter: pick,
+      Escape: leave,
+      p: toPeak,
+      "[": () => toNextPeak(-1),
+      "]": () => toNextPeak(1),
+    };
+    const named = keys[key.length === 1 ? key.toLowerCase() : key];
+    if (named !== undefined) return named();
+    if (key === "f" || key === "F") fit();
+    else {
+      const next = viewAfterKey(key, view(), limits(), axes);
+      if (next === null) return false;
+      setView(next);
+    }
     return true;
   }
 
   const { label, axisName, origin } = props;
-  const table = () => props.table(props.seen.current.view);
+  const table = () => props.table(now.current.seen.view);
   const source: ExportSource = {
-    ...{ origin, table, about: props.about, name: label },
-    figure: () => {
-      const { size } = props.seen.current;
-      return figureOf({
-        ...{ axisName, theme: look.theme, legend: props.names },
-        title: figureTitle(label, origin),
-        widthPx: gutter.left + size.widthPx + gutter.right,
+    ...{ origin, table: props.fileTable ?? table, about: props.about, name: label },
+    figure: () =>
+      figureOf({
+        ...{ axisName, theme, title: figureTitle(label, origin) },
+        legend: [...props.names(null), ...(props.pictured ?? [])].filter(
+          ({ isHidden }) => isHidden !== true,
+        ),
+        widthPx: SIDES.left + now.current.seen.size.widthPx + SIDES.right,
         heightPx: totalPx,
-        paint: (pen) => painter.frame(pen, look, props.seen.current),
-      });
-    },
+        paint: (pen) => props.paint(pen, now.current.seen),
+      }),
   };
-  if (props.exporter !== undefined) props.exporter.current = source;
+  usePlotCommands(props.page, source, { fit, zoom, pan, toPeak, toNextPeak });
 
+  const inset = {
+    left: `${SIDES.left}px`,
+    right: `${SIDES.right}px`,
+    top: `${topPx}px`,
+  };
   return (
     <ChartFrame
       kind={props.kind}
+      {...(props.what === undefined ? {} : { what: props.what })}
       label={label}
       title={props.title ?? label}
       subject={props.subject}
       source={source}
-      zoom={(sign) => setView(zoomStep(flat(), limits(), sign, "x"))}
+      zoom={zoom}
       fit={fit}
       table={table}
       asTable={asTable}
@@ -259,9 +393,13 @@ export function PlotFrame<Look extends { readonly theme: Theme }>(
       onKey={onKey}
       box={box}
       plotRef={plot}
-      legend={props.legend}
+      legend={
+        props.legend !== false && (
+          <CursorLegend names={props.names} cursor={cursor} onToggle={props.onToggle} />
+        )
+      }
       help={props.help}
-      spoken={props.spoken}
+      spoken={spoken}
       bar={
         <>
           <span class="chart-axis-name">{axisName}</span>
@@ -270,18 +408,22 @@ export function PlotFrame<Look extends { readonly theme: Theme }>(
       }
       plot={
         <>
+          {props.under}
           <canvas ref={frame} />
           <canvas ref={over} />
           <div
             ref={input}
-            class="plot-input"
-            style={{
-              left: `${gutter.left}px`,
-              right: `${gutter.right}px`,
-              top: `${gutter.top}px`,
-            }}
+            class={`plot-input ${props.kind}-input`}
+            style={rows === undefined ? inset : { inset: 0 }}
           />
-          {props.tip(seen)}
+          <ReadingTip
+            hover={hover}
+            cursor={cursor}
+            read={props.reader.read}
+            seen={seen}
+            totalPx={totalPx}
+            beside={rows !== undefined}
+          />
         </>
       }
     >
@@ -291,6 +433,14 @@ export function PlotFrame<Look extends { readonly theme: Theme }>(
 }
 
 /** What has no width is shown in the middle of some. */
-function widened({ low, high }: XRange): XRange {
+export function widened({ low, high }: XRange): XRange {
   return high > low ? { low, high } : { low: low - 0.5, high: low + 0.5 };
+}
+
+/** The range moved, without zooming, so that `x` is in sight; null shows everything. */
+function rangeAround(range: XRange | null, x: number, all: XRange): XRange | null {
+  if (range === null || (x >= range.low && x <= range.high)) return range;
+  const half = (range.high - range.low) / 2;
+  const centre = Math.min(Math.max(x, all.low + half), all.high - half);
+  return { low: centre - half, high: centre + half };
 }

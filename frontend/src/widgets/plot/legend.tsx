@@ -1,27 +1,102 @@
-/** The colours of a chart by name, and what is said beside them. */
+/** The colours of a chart by name, what is said beside them, and what hides them. */
 
+import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { LegendItem } from "../export/figure";
 
+export interface Named extends LegendItem {
+  /** Shown when pointed at. */
+  readonly help?: string | undefined;
+  /** Said after the name, fainter. */
+  readonly note?: string | undefined;
+  /** What it is at the cursor. */
+  readonly value?: string;
+  /** Stands for what lies around a line, too. */
+  readonly isBand?: boolean;
+  readonly isHidden?: boolean;
+  /** Lines of this colour over its own. */
+  readonly hatch?: string;
+}
+
+/** A square, or a short piece of the line. */
+export function Swatch({
+  colour,
+  dash,
+  isBand = false,
+  scale,
+  hatch,
+}: Pick<Named, "colour" | "dash" | "hatch" | "isBand" | "scale">) {
+  if (scale !== undefined) {
+    const background = `linear-gradient(to right, ${scale.join(", ")})`;
+    return <span class="swatch" style={{ background, width: "140px" }} />;
+  }
+  if (dash === undefined) {
+    const lines = `repeating-linear-gradient(135deg, ${hatch ?? ""} 0 1px, ${colour} 1px 5px)`;
+    const background = hatch === undefined ? colour : lines;
+    return <span class="swatch" style={{ background }} />;
+  }
+  return (
+    <svg class="chart-swatch" width="18" height="10" aria-hidden="true">
+      {isBand && <rect width="18" height="10" fill={colour} opacity="0.3" />}
+      <path
+        d="M0 5 H18"
+        stroke={colour}
+        stroke-width={isBand ? 2 : 2.5}
+        stroke-dasharray={dash.join(" ")}
+      />
+    </svg>
+  );
+}
+
+function Words({ label, note, value }: Named) {
+  return (
+    <>
+      <span>{label}</span>
+      {note !== undefined && <span class="quiet">{note}</span>}
+      {value !== undefined && <span class="chart-value">{value}</span>}
+    </>
+  );
+}
+
 export function Legend(props: {
-  readonly items: readonly (LegendItem & {
-    /** Shown when pointed at. */
-    readonly help?: string;
-    /** Said after the name, fainter. */
-    readonly note?: string;
-  })[];
+  readonly items: readonly Named[];
+  /** A press hides what has a name, or shows it again. */
+  readonly onToggle?: ((index: number) => void) | undefined;
   readonly children?: ComponentChildren;
 }) {
+  const { onToggle } = props;
   return (
     <ul class="plot-legend">
-      {props.items.map(({ label, colour, help, note }) => (
-        <li key={label} title={help}>
-          <span class="swatch" style={{ background: colour }} />
-          {label}
-          {note !== undefined && <span class="quiet"> {note}</span>}
+      {props.items.map((item, i) => (
+        <li key={item.label} title={item.help}>
+          {onToggle === undefined ? (
+            <>
+              <Swatch {...item} />
+              <Words {...item} />
+            </>
+          ) : (
+            <button
+              type="button"
+              aria-pressed={item.isHidden !== true}
+              title={`${item.isHidden === true ? "Show" : "Hide"} ${item.label}`}
+              onClick={() => onToggle(i)}
+            >
+              <Swatch {...item} />
+              <Words {...item} />
+            </button>
+          )}
         </li>
       ))}
       {props.children}
     </ul>
   );
+}
+
+/** A legend whose values follow the cursor. */
+export function CursorLegend(props: {
+  readonly names: (x: number | null) => readonly Named[];
+  readonly cursor: ReadonlySignal<number | null>;
+  readonly onToggle?: ((index: number) => void) | undefined;
+}) {
+  return <Legend items={props.names(props.cursor.value)} onToggle={props.onToggle} />;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SvgPen } from "../export/pen";
 import { svgDocument } from "../export/svg";
 import { paintAxes } from "./axes";
-import { paintBands, type BandLook } from "./bands";
+import { paintBands, type BandLook } from "../stack/bands";
 
 const SIZE = { widthPx: 400, heightPx: 100 };
 
@@ -16,12 +16,11 @@ describe("bands", () => {
   const bands = {
     edges: [100, 120, 130, 140],
     layers: [
-      [20, 20, 0],
-      [10, 30, NaN],
+      { values: [20, 20, 0], colour: "#0000ff" },
+      { values: [10, 30, NaN], colour: "#00ff00" },
     ],
   };
   const LOOK = {
-    colours: ["#0000ff", "#00ff00"],
     edgedPx: 1000,
     linedPx: 0,
     apartPx: 1000,
@@ -36,13 +35,13 @@ describe("bands", () => {
 
   it("stand upon each other and leave out what takes no room", () =>
     expect(paths(LOOK)).toEqual([
-      ["#0000ff", "M0 60h200v40h-200ZM200 60h100v40h-100Z"],
+      ["#0000ff", "M0 60h300v40h-300Z"],
       ["#00ff00", "M0 40h200v20h-200ZM200 0h100v60h-100Z"],
     ]));
 
   it("never vanish, and end at the plot", () => {
     const seen = paths(LOOK, { x0: 119, x1: 519, y0: 1000, y1: 0 });
-    expect(seen[0]?.[1]).toBe("M0 98h1v2h-1ZM1 98h10v2h-10Z");
+    expect(seen[0]?.[1]).toBe("M0 98h11v2h-11Z");
     expect(seen[1]?.[1]).toBe("M0 97h1v1h-1ZM1 95h10v3h-10Z");
   });
 

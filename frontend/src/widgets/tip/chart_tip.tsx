@@ -42,39 +42,3 @@ export function ChartTip(props: {
     </div>
   );
 }
-
-export interface TipRow {
-  readonly name: string;
-  readonly value: number;
-  readonly colour: string | null;
-}
-
-/** A total and its parts as they are stacked: the topmost first, none that is 0. */
-export function StackRows(props: {
-  readonly total: TipRow;
-  readonly parts: readonly TipRow[];
-  readonly text: (value: number) => string;
-  /** What stands behind the text, fainter. */
-  readonly exact: (value: number) => string;
-}) {
-  const { total, parts, text, exact } = props;
-  const shown = parts.filter(({ value }) => value > 0).reverse();
-  return (
-    <table>
-      <tbody>
-        {[total, ...shown].map(({ name, value, colour }) => (
-          <tr key={name}>
-            <td>
-              {colour !== null && (
-                <span class="swatch" style={{ background: colour }} />
-              )}
-            </td>
-            <td>{name}</td>
-            <td>{text(value)}</td>
-            <td class="chart-exact">{exact(value)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}

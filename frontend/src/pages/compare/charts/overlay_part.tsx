@@ -1,68 +1,61 @@
-/** The live bytes of both histories over each other. */
+/** The live bytes of both histories over each other, with the difference filled. */
 
-import { useMemo, useRef, useState } from "preact/hooks";
-import type { HistoryDevice } from "../../../api/types.gen";
-import { formatBytes } from "../../../base/bytes";
+import { useMemo, useState } from "preact/hooks";
+import type { HistoryDevice, Mark } from "../../../api/types.gen";
 import { tokens } from "../../../base/tokens";
-import { figureTitle, originOf } from "../../../model/words/origin";
-import { ExportMenu } from "../../../widgets/export/export_menu";
-import type { ExportSource } from "../../../widgets/export/source";
-import { useWidth } from "../../../widgets/line_chart/use_size";
+import { divergingColours } from "../../../model/category";
+import { valueTicks, type XAxis } from "../../../model/lines/axis";
+import { mergeX } from "../../../model/table";
+import { originOf } from "../../../model/words/origin";
+import { formatQuantity } from "../../../model/words/quantity";
+import { LineChart } from "../../../widgets/line_chart/line_chart";
+import type { ChartFill, ChartLine, XRange } from "../../../widgets/line_chart/types";
 import { Segmented } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
 import type { DifferenceProps } from "../two";
-import { curveOf, overlayNodes, placeOf, type OverlayAxis } from "./overlay";
-import { figureOf, SvgView } from "./svg_view";
 
-const OVERLAY_PX = 190;
+const OVERLAY_PX = 226;
+
+/** What stands at the same x: shares of each history, its events, its time. */
+export type OverlayAxis = "share" | "event" | "time";
+
+const AXIS_WORDS = {
+  share: ["Normalised", "Each history stretched to the same width"],
+  event: ["Events", "The same number of events"],
+  time: ["Time", "The same time since the first event"],
+} as const;
+
+export interface Curve {
+  readonly x: Float64Array;
+  readonly bytes: Float64Array;
+  /** Where it ends. */
+  readonly last: number;
+}
 
 export function Overlay({ view, answer, a, b }: DifferenceProps) {
   const { theme, byteUnit } = view;
-  const box = useRef<HTMLDivElement>(null);
-  const widthPx = useWidth(box);
   const [wanted, setWanted] = useState<OverlayAxis>("share");
-  const timed = a.hasTimes && b.hasTimes;
-  const axis = wanted === "time" && !timed ? "share" : wanted;
-  const nodes = useMemo(
-    () =>
-      overlayNodes(curveOf(a, axis), curveOf(b, axis), {
-        axis,
-        widthPx,
-        heightPx: OVERLAY_PX,
-        theme,
-        byteUnit,
-        aAt: placeOf(a, axis, answer.a.moment.moment),
-        bAt: placeOf(b, axis, answer.b.moment.moment),
-      }),
-    [a, b, axis, widthPx, theme, byteUnit, answer],
-  );
-  const { bg, text } = tokens(theme);
-  const origin = originOf(view.run);
-  const title = figureTitle("Live bytes of A and B", origin);
-  const source: ExportSource = {
-    origin,
-    name: "live bytes of A and B",
-    table: () => {
-      const [of, other] = [curveOf(a, axis), curveOf(b, axis)];
-      const num = of.x.length + other.x.length;
-      return {
-        numRows: num,
-        columns: [
-          {
-            name: "side",
-            values: [...of.x].map(() => "A").concat([...other.x].map(() => "B")),
-          },
-          { name: axis, values: Float64Array.of(...of.x, ...other.x) },
-          {
-            name: "active_bytes",
-            values: Float64Array.of(...of.bytes, ...other.bytes),
-          },
-        ],
-      };
-    },
-    about: () => ({ axis }),
-    figure: () => figureOf(title, nodes, widthPx, OVERLAY_PX, bg, text),
-  };
+  const [range, setRange] = useState<XRange | null>(null);
+  const isTimed = a.hasTimes && b.hasTimes;
+  const kind = wanted === "time" && !isTimed ? "share" : wanted;
+  const [aAt, bAt] = [answer.a.moment.moment, answer.b.moment.moment];
+  const drawn = useMemo(() => {
+    const [first, second] = [curveOf(a, kind), curveOf(b, kind)];
+    const { text, link } = tokens(theme);
+    const last = Math.max(first.last, second.last) || 1;
+    const moments = [
+      ["A", placeOf(a, kind, aAt)],
+      ["B", placeOf(b, kind, bAt)],
+    ] as const;
+    return {
+      lines: [lineOf("A", first, text), lineOf("B", second, link)],
+      fills: fillsOf(first, second, divergingColours(theme)),
+      marks: moments
+        .filter(([, x]) => Number.isFinite(x))
+        .map(([label, x]): Mark => ({ kind: "user", x, rank: null, label })),
+      extent: { low: 0, high: last },
+      x: axisOf(kind, last),
+    };
+  }, [a, b, kind, theme, aAt, bAt]);
   return (
     <section aria-label="Live bytes of A and B">
       <div class="panel-head">
@@ -70,43 +63,130 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
         <Segmented
           label="What stands at the same place"
           options={["share", "event", "time"] as const}
-          chosen={axis}
+          chosen={kind}
           words={(one) =>
-            one === "share"
-              ? ["From begin to end", "Each history stretched to the same width"]
-              : one === "event"
-                ? ["Events", "The same number of events"]
-                : [
-                    "Time",
-                    timed
-                      ? "The same time since the first event"
-                      : "Not both files have times",
-                  ]
+            one === "time" && !isTimed
+              ? ["Time", "Not both files have times"]
+              : AXIS_WORDS[one]
           }
-          disabled={(one) => one === "time" && !timed}
-          onChoose={setWanted}
+          disabled={(one) => one === "time" && !isTimed}
+          onChoose={(one) => {
+            setRange(null);
+            setWanted(one);
+          }}
         />
-        <span class="quiet compare-key">
-          <span class="compare-line is-A" /> A <span class="compare-line is-B" /> B
-        </span>
-        <span class="compare-fill" />
-        <ExportMenu subject="the timelines" source={source} />
       </div>
-      <div ref={box}>
-        {widthPx > 0 && (
-          <SvgView
-            label={`The history of A peaks at ${peakText(a, byteUnit)}, that of B at ${peakText(b, byteUnit)}`}
-            nodes={nodes}
-            widthPx={widthPx}
-            heightPx={OVERLAY_PX}
-          />
-        )}
-      </div>
+      <LineChart
+        label="Live bytes of A and B"
+        title=""
+        unit="bytes"
+        {...drawn}
+        range={range}
+        onRange={setRange}
+        theme={theme}
+        byteUnit={byteUnit}
+        heightPx={OVERLAY_PX}
+        origin={originOf(view.run)}
+      />
     </section>
   );
 }
 
-function peakText(device: HistoryDevice, byteUnit: ViewProps["byteUnit"]): string {
-  const peak = device.peaks.find(({ level }) => level === "active");
-  return formatBytes(peak?.bytes ?? null, byteUnit);
+function axisOf(kind: OverlayAxis, last: number): XAxis {
+  const least = last * 1e-4;
+  if (kind === "share") {
+    const percent = (x: number): string => formatQuantity(100 * x, "percent");
+    const ticks: XAxis["ticks"] = (low, high, most) =>
+      valueTicks(100 * low, 100 * high, most, "percent").map(({ value, text }) => ({
+        value: value / 100,
+        text,
+      }));
+    return { name: "share of each history", column: kind, least, ticks, text: percent };
+  }
+  const unit = kind === "time" ? "seconds" : "count";
+  return {
+    name: kind === "time" ? "time since the first event" : "events",
+    column: kind,
+    least,
+    ticks: (low, high, most) => valueTicks(low, high, most, unit),
+    text: (x) => `${kind === "time" ? "" : "event "}${formatQuantity(x, unit)}`,
+  };
+}
+
+function lineOf(label: string, { x, bytes, last }: Curve, colour: string): ChartLine {
+  const y = Float64Array.of(...bytes, bytes.at(-1) ?? NaN);
+  const all = Float64Array.of(...x, last);
+  return { id: label, label, x: all, y, yLow: y, colour, isStepped: true };
+}
+
+/** From A to B where B has less, and where it has more. */
+export function fillsOf(
+  a: Curve,
+  b: Curve,
+  colours: readonly [less: string, more: string],
+): readonly ChartFill[] {
+  const at = mergeX([a.x, b.x, Float64Array.of(Math.min(a.last, b.last))]);
+  const corners = 2 * (at.length - 1);
+  // A value holds until the next one: each stands at both ends.
+  const x = Float64Array.from({ length: corners }, (_, i) => at[(i + 1) >> 1] ?? NaN);
+  const held = (of: Curve) =>
+    Float64Array.from({ length: corners }, (_, i) => bytesAt(of, at[i >> 1] ?? NaN));
+  const [before, after] = [held(a), held(b)];
+  const where = (values: Float64Array, isMore: boolean): Float64Array =>
+    values.map((value, i) => {
+      const [from = NaN, to = NaN] = [before[i], after[i]];
+      return (isMore ? to > from : to < from) ? value : NaN;
+    });
+  const [less, more] = colours;
+  return [
+    { x, low: where(after, false), high: where(before, false), colour: less },
+    { x, low: where(before, true), high: where(after, true), colour: more },
+  ];
+}
+
+export function curveOf(device: HistoryDevice, axis: OverlayAxis): Curve {
+  const { curve, numEvents, firstMs, lastMs } = device;
+  const begin = firstMs ?? 0;
+  const most = Math.max(1, numEvents);
+  if (axis === "time") {
+    return {
+      x: Float64Array.from(curve.timeMs, (ms) => (ms - begin) / 1000),
+      bytes: curve.active,
+      last: ((lastMs ?? begin) - begin) / 1000,
+    };
+  }
+  const unit = axis === "share" ? most : 1;
+  return {
+    x: Float64Array.from(curve.event, (event) => event / unit),
+    bytes: curve.active,
+    last: most / unit,
+  };
+}
+
+/** Where an event stands on the axis. */
+export function placeOf(
+  device: HistoryDevice,
+  axis: OverlayAxis,
+  moment: number,
+): number {
+  const { curve, numEvents } = device;
+  const event = Math.max(0, moment);
+  if (axis === "share") return event / Math.max(1, numEvents);
+  if (axis === "event") return event;
+  const at = curve.event.findLastIndex((first) => first <= event);
+  return ((curve.timeMs[Math.max(0, at)] ?? NaN) - (device.firstMs ?? NaN)) / 1000;
+}
+
+/** The curve's bytes at x: it holds a value until the next one. */
+export function bytesAt({ x, bytes, last }: Curve, at: number): number {
+  if (!(at >= 0) || at > last) return NaN;
+  let low = 0;
+  let high = x.length - 1;
+  if (high < 0) return NaN;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((x[middle] ?? 0) <= at) low = middle;
+    else high = middle - 1;
+  }
+  return bytes[low] ?? NaN;
 }

@@ -4,7 +4,8 @@ import { formatBytes, type ByteUnit } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { categoryColour, divergingColours, groupNamed } from "../../../model/category";
 import { formatSigned } from "../../../model/words/signed";
-import { svg, type SvgNode } from "../../../widgets/export/svg";
+import { strokeLine } from "../../../widgets/export/figure";
+import { FONT, type Pen } from "../../../widgets/export/pen";
 import { partLabel, type Parts } from "../groups";
 
 /** A bar of the waterfall: from one height to another. */
@@ -74,23 +75,24 @@ function fitted(label: string, widthPx: number): string {
   return `${label.slice(0, room - 1 - end)}…${label.slice(label.length - end)}`;
 }
 
-/** The waterfall as drawn, on the page and in files: a row for each step. */
-export function waterfallNodes(
+export interface WaterfallLook {
+  readonly widthPx: number;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+}
+
+/** The waterfall on the page and in files: a row for each step. */
+export function paintWaterfall(
+  pen: Pen,
   steps: readonly WaterfallStep[],
-  of: {
-    readonly widthPx: number;
-    readonly theme: Theme;
-    readonly byteUnit: ByteUnit;
-  },
-): readonly SvgNode[] {
-  const { widthPx, theme, byteUnit } = of;
+  { widthPx, theme, byteUnit }: WaterfallLook,
+): void {
   const { text, secondary, border } = tokens(theme);
   const [less, more] = divergingColours(theme);
   const letters = Math.max(0, ...steps.map(({ label }) => label.length));
   const labelPx = Math.min(letters * LETTER_PX + 12, LABEL_PX, 0.4 * widthPx);
   const plot = Math.max(1, widthPx - labelPx - VALUE_PX);
-  const ends = steps.flatMap(({ from, to }) => [from, to]);
-  const highest = Math.max(1, ...ends);
+  const highest = Math.max(1, ...steps.flatMap(({ from, to }) => [from, to]));
   // Where little differs, the part in common is cut off, and said to be.
   const changes = steps.filter(({ kind }) => kind === "change");
   const lowest = Math.min(...changes.flatMap(({ from, to }) => [from, to]), highest);
@@ -98,39 +100,40 @@ export function waterfallNodes(
   const x = (bytes: number): number =>
     labelPx + (plot * (Math.max(bytes, base) - base)) / (highest - base || 1);
   const bottom = steps.length * ROW_PX;
-  const axis = { x1: labelPx, x2: labelPx, y1: 0, y2: bottom, stroke: border };
-  const nodes: SvgNode[] = [svg("line", axis)];
+  const write = (words: string, at: number, y: number, colour: string): void => {
+    pen.fillStyle = colour;
+    pen.fillText(words, at, y);
+  };
+  pen.font = FONT;
+  pen.textAlign = "left";
+  pen.strokeStyle = border;
+  strokeLine(pen, labelPx, 0, labelPx, bottom);
   steps.forEach(({ kind, label, from, to, colour }, i) => {
     const y = i * ROW_PX + (ROW_PX - BAR_PX) / 2;
     const [left, right] = [x(Math.min(from, to)), x(Math.max(from, to))];
     const isChange = kind === "change";
-    const body = { x: left, y, width: Math.max(1.5, right - left), height: BAR_PX };
-    nodes.push(
-      svg("rect", { ...body, fill: colour, "fill-opacity": isChange ? 1 : 0.75 }),
-    );
+    pen.fillStyle = colour;
+    pen.globalAlpha = isChange ? 1 : 0.75;
+    pen.fillRect(left, y, Math.max(1.5, right - left), BAR_PX);
+    pen.globalAlpha = 1;
     if (isChange) {
       // A category's colour says what; the edge says which way.
-      const edge = { x: to > from ? right - 3 : left, y, width: 3, height: BAR_PX };
-      nodes.push(svg("rect", { ...edge, fill: to > from ? more : less }));
+      pen.fillStyle = to > from ? more : less;
+      pen.fillRect(to > from ? right - 3 : left, y, 3, BAR_PX);
     }
     if (i + 1 < steps.length) {
-      const joint = { x1: x(to), x2: x(to), y1: y + BAR_PX, y2: y + ROW_PX };
-      nodes.push(
-        svg("line", { ...joint, stroke: secondary, "stroke-dasharray": "2 2" }),
-      );
+      pen.strokeStyle = secondary;
+      pen.setLineDash([2, 2]);
+      strokeLine(pen, x(to), y + BAR_PX, x(to), y + ROW_PX);
+      pen.setLineDash([]);
     }
     const value = isChange
       ? formatSigned(to - from, "bytes", byteUnit)
       : formatBytes(to, byteUnit);
-    const line = y + BAR_PX - 3;
-    nodes.push(
-      svg("text", { x: right + 6, y: line, fill: text }, value),
-      svg("text", { x: 0, y: line, fill: secondary }, fitted(label, labelPx - 8)),
-    );
+    write(value, right + 6, y + BAR_PX - 3, text);
+    write(fitted(label, labelPx - 8), 0, y + BAR_PX - 3, secondary);
   });
-  if (base > 0) {
-    const said = `The axis begins at ${formatBytes(base, byteUnit)}`;
-    nodes.push(svg("text", { x: labelPx, y: bottom + 12, fill: secondary }, said));
-  }
-  return nodes;
+  if (base === 0) return;
+  const said = `The axis begins at ${formatBytes(base, byteUnit)}`;
+  write(said, labelPx, bottom + 12, secondary);
 }

@@ -1,17 +1,17 @@
 /** From A to B by category, module or line: what grew and what shrank, as a waterfall. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { tokens } from "../../../base/tokens";
 import { figureTitle, originOf } from "../../../model/words/origin";
 import { formatSigned } from "../../../model/words/signed";
 import { ExportMenu } from "../../../widgets/export/export_menu";
+import { figureOf } from "../../../widgets/export/figure";
 import type { ExportSource } from "../../../widgets/export/source";
 import { useWidth } from "../../../widgets/line_chart/use_size";
+import { fitted } from "../../../widgets/plot/canvas";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { PART_TITLES, type PartBy, type Parts } from "../groups";
-import { figureOf, SvgView } from "./svg_view";
-import { waterfallNodes, waterfallPx, waterfallSteps } from "./waterfall";
+import { paintWaterfall, waterfallPx, waterfallSteps } from "./waterfall";
 
 export function Waterfall(props: {
   readonly view: ViewProps;
@@ -30,9 +30,8 @@ export function Waterfall(props: {
   );
   if (shown === undefined) return null;
   const { by } = shown;
-  const nodes = waterfallNodes(steps, { widthPx, theme, byteUnit });
+  const look = { widthPx, theme, byteUnit };
   const heightPx = waterfallPx(steps);
-  const { bg, text } = tokens(theme);
   const origin = originOf(view.run);
   const source: ExportSource = {
     origin,
@@ -47,14 +46,11 @@ export function Waterfall(props: {
     }),
     about: () => ({ of: shown.of }),
     figure: () =>
-      figureOf(
-        figureTitle(`From A to B by ${by}`, origin),
-        nodes,
-        widthPx,
-        heightPx,
-        bg,
-        text,
-      ),
+      figureOf({
+        title: figureTitle(`From A to B by ${by}`, origin),
+        ...{ theme, widthPx, heightPx, legend: [] },
+        paint: (pen) => paintWaterfall(pen, steps, look),
+      }),
   };
   const said = steps
     .filter(({ kind }) => kind === "change")
@@ -77,14 +73,14 @@ export function Waterfall(props: {
         <ExportMenu subject="the waterfall" source={source} />
       </div>
       <div ref={box}>
-        {widthPx > 0 && (
-          <SvgView
-            label={said.length === 0 ? `No ${by} differs` : said.join(", ")}
-            nodes={nodes}
-            widthPx={widthPx}
-            heightPx={heightPx}
-          />
-        )}
+        <canvas
+          ref={(canvas) => {
+            const context = widthPx > 0 ? fitted(canvas, widthPx, heightPx) : null;
+            if (context !== null) paintWaterfall(context, steps, look);
+          }}
+          role="img"
+          aria-label={said.length === 0 ? `No ${by} differs` : said.join(", ")}
+        />
       </div>
     </section>
   );

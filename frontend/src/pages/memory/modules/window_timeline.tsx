@@ -4,18 +4,12 @@ import { useMemo, useRef } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { worthSaying } from "../../../api/client";
 import { useLive } from "../../../api/use_live";
-import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
-import { CategoryStack } from "../../../widgets/category_stack/category_stack";
-import type { StackHandle } from "../../../widgets/category_stack/types";
-import type { Boundary } from "../../../widgets/category_stack/spans";
-import { exportCommands } from "../../../widgets/export/export_commands";
-import { ALL_FORMATS, type ExportSource } from "../../../widgets/export/source";
+import { WindowStack } from "../../../widgets/stack/window_stack";
+import type { Boundary } from "../../../widgets/stack/spans";
 import { Failure, Skeleton } from "../../../widgets/state/state";
 import { useWidth } from "../../../widgets/line_chart/use_size";
 import { Segmented } from "../../shared/controls/choices";
-import { peakCommands } from "../../shared/range/peaks";
-import { rangeCommands } from "../../shared/range/commands";
 import { useRange } from "../../shared/range/use_range";
 import { askedRange } from "../../shared/range/params";
 import { stateWords, subjectOf, WINDOW_RANGE, type ModulesPage } from "./params";
@@ -52,26 +46,6 @@ export function WindowTimeline(
   const { data: found } = live;
   const isSame = found?.window === data.window && found.rank === data.rank;
   const answer = isSame && found.axis === axis ? found : null;
-  const handle = useRef<StackHandle | null>(null);
-  const exporter = useRef<ExportSource | null>(null);
-  useCommands(view.commands, () => [
-    ...rangeCommands("Modules", {
-      extent: { low: answer?.xLow ?? 0, high: answer?.xHigh ?? 1 },
-      range: range.shown,
-      setRange: range.setRange,
-    }),
-    ...peakCommands("Modules", {
-      toHighest: () => handle.current?.toPeak(),
-      toNext: (side) => handle.current?.toNextPeak(side),
-    }),
-    ...exportCommands({
-      view: "modules",
-      subject: "stacked categories",
-      formats: ALL_FORMATS,
-      source: () => exporter.current,
-      say: view.say,
-    }),
-  ]);
   const about = useMemo(
     () => ({ window: data.window, rank: data.rank, device: data.device }),
     [data.window, data.rank, data.device],
@@ -99,7 +73,7 @@ export function WindowTimeline(
           onChoose={(one) => setState({ axis: one, range: null })}
         />
       </div>
-      <CategoryStack
+      <WindowStack
         label={`Memory through the step, rank ${data.rank ?? 0}`}
         answer={answer}
         range={range.shown}
@@ -114,8 +88,12 @@ export function WindowTimeline(
         byteUnit={view.byteUnit}
         plotPx={PLOT_PX}
         origin={originOf(data.run)}
-        handle={handle}
-        exporter={exporter}
+        page={{
+          view,
+          name: "modules",
+          subject: "stacked categories",
+          group: "Modules",
+        }}
         about={about}
       />
     </section>

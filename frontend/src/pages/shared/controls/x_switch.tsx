@@ -2,24 +2,19 @@
 
 import type { XKind } from "../../../api/types.gen";
 import { X_KINDS, X_WORDS } from "../../../model/lines/x_kind";
+import { Segmented } from "./choices";
 
 export function XSwitch(props: {
   readonly x: XKind;
   readonly setX: (x: XKind) => void;
 }) {
   return (
-    <div class="segmented" role="group" aria-label="Horizontal axis">
-      {X_KINDS.map((kind) => (
-        <button
-          key={kind}
-          type="button"
-          class="button"
-          aria-pressed={kind === props.x}
-          onClick={() => props.setX(kind)}
-        >
-          {X_WORDS[kind]}
-        </button>
-      ))}
-    </div>
+    <Segmented
+      label="Horizontal axis"
+      options={X_KINDS}
+      chosen={props.x}
+      words={(kind) => [X_WORDS[kind], ""]}
+      onChoose={props.setX}
+    />
   );
 }

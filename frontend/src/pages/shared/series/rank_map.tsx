@@ -1,24 +1,22 @@
 /** The heatmap under the chart: asks for the coarse and for the sharp answer. */
 
 import { useSignal } from "@preact/signals";
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Client, Query } from "../../../api/client";
 import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
 import { formatRankSet, parseRankSet } from "../../../base/rank_set";
 import { originOf } from "../../../model/words/origin";
-import type { ExportSource } from "../../../widgets/export/source";
 import { Heatmap } from "../../../widgets/heatmap/heatmap";
-import type { CellPick, HeatmapNeed } from "../../../widgets/heatmap/types";
+import type { CellFacts } from "../../../widgets/heatmap/layout";
+import type { PlotPage } from "../../../widgets/plot/commands";
 import type { XRange } from "../../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../../widgets/state/state";
-import { detailQuery } from "../heat_detail";
+import { heatHeightPx, useHeatAnswers } from "../heat_answers";
 import type { ViewProps } from "../view_props";
 import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 
 const ROW_PX = 20;
-const LEAST_PX = 96;
 const MOST_PX = 420;
 
 export interface RankMapProps {
@@ -32,7 +30,8 @@ export interface RankMapProps {
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
   readonly px: number;
-  readonly exporter: { current: ExportSource | null };
+  /** The page whose exports the heatmap's are as well. */
+  readonly page?: PlotPage;
   /** How far each rank is from the median of all, in place of its values. */
   readonly excess?: boolean;
   /** The tallest it becomes. */
@@ -47,8 +46,6 @@ export function RankMap(props: RankMapProps) {
   const onSteps = params.x === "step";
   const [ownRange, setOwnRange] = useState<XRange | null>(null);
   const ownCursor = useSignal<number | null>(null);
-  const [need, setNeed] = useState<HeatmapNeed | null>(null);
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
   const subject = {
     run: run.id,
     ranks: choice.filter,
@@ -56,33 +53,20 @@ export function RankMap(props: RankMapProps) {
     phase: params.phase,
     of: excess ? "excess" : null,
   };
-  const size = { px: Math.round(px * ratio), rows: Math.round(mostPx * ratio) };
-  const overview = useLive(
-    client,
-    "heatmap",
-    px === 0 ? null : { ...subject, ...size },
-    pollMs,
+  const { coarse, cells, sharp, ranks, setNeed } = useHeatAnswers(
+    ...([client, "heatmap", subject, px, pollMs] as const),
+    { known: known && drawnRanks(known, choice.filter), mostPx },
   );
-  const detail = useLive(client, "heatmap", detailQuery(subject, need), pollMs);
-  const subjectKey = JSON.stringify(subject);
-  const kept = useRef<Int32Array>(new Int32Array());
-  const sharpOf = useRef<{ key: string; need: HeatmapNeed | null }>({ key: "", need });
-  if (!detail.stale && detail.data !== null)
-    sharpOf.current = { key: subjectKey, need };
-
-  const answer = overview.data;
-  if (answer === null) {
-    return overview.error === null ? (
+  if (cells === null) {
+    return coarse.error === null ? (
       <Skeleton heightPx={mostPx} />
     ) : (
-      <Failure failure={overview.error} />
+      <Failure failure={coarse.error} />
     );
   }
-  if (answer.series === null || answer.numRows === 0) return null;
-  const found = known ?? ranksOfRows(answer, run.numRanks);
-  kept.current = keepIfEqual(kept.current, drawnRanks(found, choice.filter));
-  const ranks = kept.current;
-  const pick = (picked: CellPick): void => {
+  const { series } = cells;
+  if (series === null || cells.numRows === 0) return null;
+  const pick = (picked: CellFacts): void => {
     pickedRank(client, subject, ranks, picked).then(
       (rank) => props.onPick(rank, picked.firstStep),
       () => {
@@ -90,15 +74,10 @@ export function RankMap(props: RankMapProps) {
       },
     );
   };
-  // A sharp answer of another series would mix two meanings in one picture.
-  const sharp =
-    detail.data?.series?.key === answer.series.key && sharpOf.current.key === subjectKey
-      ? detail.data
-      : null;
   return (
     <Heatmap
-      label={`${seriesLabel(answer.series, available ?? [])}${excess ? " beyond the median rank" : " by rank and step"}`}
-      overview={answer}
+      label={`${seriesLabel(series, available ?? [])}${excess ? " beyond the median rank" : " by rank and step"}`}
+      overview={cells}
       detail={sharp}
       ranks={ranks}
       pinned={choice.pinned}
@@ -110,9 +89,9 @@ export function RankMap(props: RankMapProps) {
       theme={view.theme}
       byteUnit={view.byteUnit}
       {...(excess ? { diverging: true, pooled: "farthest" } : {})}
-      heightPx={Math.min(mostPx, Math.max(LEAST_PX, ranks.length * ROW_PX + 28))}
+      heightPx={heatHeightPx(ranks.length, ROW_PX, mostPx)}
       origin={originOf(run)}
-      exporter={props.exporter}
+      {...(props.page === undefined ? {} : { page: props.page })}
     />
   );
 }
@@ -122,7 +101,7 @@ async function pickedRank(
   client: Client,
   subject: Query,
   ranks: Int32Array,
-  picked: CellPick,
+  picked: CellFacts,
 ): Promise<number> {
   const { firstRank, lastRank, firstStep, lastStep } = picked;
   if (firstRank === lastRank) return firstRank;
@@ -145,24 +124,6 @@ export function drawnRanks(known: Int32Array, filter: string): Int32Array {
   if (!parsed.ok) return known;
   const wanted = new Set(parsed.ranks);
   return known.filter((rank) => wanted.has(rank));
-}
-
-/** The ranks an answer's rows stand for, before the list of all ranks has arrived. */
-export function ranksOfRows(answer: HeatmapResponse, numRanks: number): Int32Array {
-  const ranks: number[] = [];
-  answer.rowRank.forEach((first, row) => {
-    const next = answer.rowRank[row + 1] ?? Infinity;
-    for (let i = 0; i < answer.ranksPerRow && ranks.length < numRanks; i += 1) {
-      if (first + i < next) ranks.push(first + i);
-    }
-  });
-  return Int32Array.from(ranks);
-}
-
-/** `next`, or `before` itself where they hold the same: identity says "unchanged". */
-export function keepIfEqual(before: Int32Array, next: Int32Array): Int32Array {
-  if (before.length !== next.length) return next;
-  return before.every((rank, i) => rank === next[i]) ? before : next;
 }
 
 /** The rank of the row that holds the highest cell; null where nothing is recorded. */

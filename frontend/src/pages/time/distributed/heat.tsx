@@ -5,7 +5,8 @@ import { useRef, useState } from "preact/hooks";
 import type { DistributedPart } from "../../../api/types.gen";
 import { originOf } from "../../../model/words/origin";
 import { Heatmap } from "../../../widgets/heatmap/heatmap";
-import type { CellPick, StepRange } from "../../../widgets/heatmap/types";
+import type { CellFacts } from "../../../widgets/heatmap/layout";
+import type { XRange } from "../../../widgets/line_chart/types";
 import { useWidth } from "../../../widgets/line_chart/use_size";
 import { Failure, Skeleton } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
@@ -20,17 +21,23 @@ export function RankHeat(props: {
   readonly cycle: number | null;
   /** What is shown unless something was chosen. */
   readonly usual: DistributedPart;
-  readonly onPick: (pick: CellPick, part: DistributedPart) => void;
+  readonly onPick: (pick: CellFacts, part: DistributedPart) => void;
 }) {
   const { view, cycle } = props;
   const { client, run, ranks: choice } = view;
   const part = rankHeat(view.params.get("rheat"), props.usual);
   const box = useRef<HTMLDivElement>(null);
   const px = Math.round(useWidth(box));
-  const [range, setRange] = useState<StepRange | null>(null);
+  const [range, setRange] = useState<XRange | null>(null);
   const [opens, setOpens] = useState(false);
   const cursor = useSignal<number | null>(null);
-  const { coarse, sharp, ranks, setNeed } = useHeatAnswers(
+  const {
+    coarse,
+    cells: answer,
+    sharp,
+    ranks,
+    setNeed,
+  } = useHeatAnswers(
     client,
     "distributed_heatmap",
     { run: run.id, ranks: choice.filter, cycle, part },
@@ -39,7 +46,6 @@ export function RankHeat(props: {
   );
   const isOpening = (coarse.data?.numOpening ?? 0) > 0;
   if (isOpening !== opens) setOpens(isOpening);
-  const answer = coarse.data?.cells ?? null;
   return (
     <div ref={box} class={coarse.stale ? "stale" : ""} aria-busy={coarse.stale}>
       <div class="steps-map-bar">

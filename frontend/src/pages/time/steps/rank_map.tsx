@@ -4,7 +4,6 @@ import { useSignal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { originOf } from "../../../model/words/origin";
 import { partLabel } from "../../../model/words/step_part";
-import type { ExportSource } from "../../../widgets/export/source";
 import { Heatmap } from "../../../widgets/heatmap/heatmap";
 import type { XRange } from "../../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../../widgets/state/state";
@@ -23,7 +22,6 @@ export function StepMap(props: {
   readonly setRange: (range: XRange | null) => void;
   readonly onPick: (step: number) => void;
   readonly px: number;
-  readonly exporter: { current: ExportSource | null };
 }) {
   const { view, params, px } = props;
   const { client, run, ranks: choice, pollMs } = view;
@@ -37,14 +35,13 @@ export function StepMap(props: {
     phase: params.phase,
     part,
   };
-  const { coarse, sharp, ranks, setNeed } = useHeatAnswers(
-    client,
-    "step_heatmap",
-    subject,
-    px,
-    pollMs,
-  );
-  const answer = coarse.data?.cells ?? null;
+  const {
+    coarse,
+    cells: answer,
+    sharp,
+    ranks,
+    setNeed,
+  } = useHeatAnswers(client, "step_heatmap", subject, px, pollMs);
   if (answer === null) {
     return coarse.error === null ? (
       <Skeleton heightPx={heatHeightPx(0)} />
@@ -91,7 +88,7 @@ export function StepMap(props: {
           heightPx={heatHeightPx(ranks.length)}
           diverging
           origin={originOf(run)}
-          exporter={props.exporter}
+          page={{ view, name: "steps", subject: "heatmap" }}
         />
       )}
     </section>

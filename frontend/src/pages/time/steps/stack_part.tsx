@@ -1,27 +1,60 @@
-/** The stacked time of each step, the whole run below it, and what is drawn. */
+/** The time of each step, stacked by part; a click pins the step. The whole run below. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useCallback, useMemo } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
+import { tokens, type Theme } from "../../../base/tokens";
+import { X_AXES } from "../../../model/lines/axis";
 import { originOf } from "../../../model/words/origin";
+import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { asSentence } from "../../../model/words/source_label";
-import type { ExportSource } from "../../../widgets/export/source";
+import { partHelp, partLabel } from "../../../model/words/step_part";
+import { partColours } from "../../../render/palette";
+import { xToPx, yToPx } from "../../../render/viewport";
+import type { Pen } from "../../../widgets/export/pen";
 import type { XRange } from "../../../widgets/line_chart/types";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
-import { topOf } from "../../../widgets/part_stack/layout";
-import { drawSilhouette } from "../../../widgets/part_stack/paint";
-import { PartStack } from "../../../widgets/part_stack/part_stack";
-import type { PartStackHandle } from "../../../widgets/part_stack/types";
+import { clipTo } from "../../../widgets/plot/axes";
+import type { Seen } from "../../../widgets/plot/frame";
+import {
+  columnsWithin,
+  Stack as Stacked,
+  topOf,
+  type StackData,
+} from "../../../widgets/stack/stack";
 import type { ViewProps } from "../../shared/view_props";
 
 export const STACK_PX = 260;
+const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
+const VEIL = 0.7;
 
 const TITLES: Readonly<Record<StepsResponse["of"], string>> = {
   rank: "Step time by part",
   worst: "Step time by part, of the slowest rank of each step",
   median: "Step time by part, of the median rank of each step",
 };
+const PROFILER_DID = {
+  start: "The profiler started in this step",
+  stop: "The profiler stopped in this step",
+  save: "The profiler saved its trace in this step",
+  capture: "A capture was taken in this step",
+} as const;
+
+/** The part of an answer that is drawn. Columns have equal length; edges one more. */
+export type StackedSteps = Pick<
+  StepsResponse,
+  | "columnRank"
+  | "edges"
+  | "exact"
+  | "firstStep"
+  | "parts"
+  | "profilerSteps"
+  | "seconds"
+  | "shownStep"
+  | "stepsPerColumn"
+  | "x"
+>;
 
 export function Stack(props: {
   readonly view: ViewProps;
@@ -33,47 +66,72 @@ export function Stack(props: {
   readonly setRange: (range: XRange | null) => void;
   readonly pinned: number | null;
   readonly pin: (step: number) => void;
-  readonly handle: { current: PartStackHandle | null };
-  readonly exporter: { current: ExportSource | null };
   readonly controls: ComponentChildren;
 }) {
-  const { view, answer, whole, extent } = props;
+  const { view, answer, whole, extent, pinned } = props;
   const { theme } = view;
+  const data = useMemo(() => stackOf(answer, theme), [answer, theme]);
+  const { low, high } = props.range ?? extent;
+  const shares = useMemo(() => sharesOf(data, low, high), [data, low, high]);
+  const over = useCallback(
+    (pen: Pen, seen: Seen) => paintOver(pen, seen, answer, pinned, theme),
+    [answer, pinned, theme],
+  );
   const drawMap = useMemo(
     () =>
       whole === null
         ? null
-        : (context: CanvasRenderingContext2D, widthPx: number): void => {
-            const top = topOf(whole, extent.low, extent.high, false).value;
-            drawSilhouette(context, whole, extent, top, theme, {
-              widthPx,
-              heightPx: MINIMAP_PX,
-            });
-          },
+        : (context: CanvasRenderingContext2D, widthPx: number): void =>
+            drawSilhouette(context, stackOf(whole, theme), extent, theme, widthPx),
     [whole, extent.low, extent.high, theme],
   );
-  const title =
-    answer.of === "rank" && view.run.numRanks > 1
-      ? `${TITLES.rank}, rank ${answer.rank ?? "–"}`
-      : TITLES[answer.of];
   return (
     <section class={props.stale ? "steps-stack stale" : "steps-stack"}>
-      <PartStack
-        label={title}
-        answer={answer}
+      <Stacked
+        kind="part-stack"
+        label={
+          answer.of === "rank" && view.run.numRanks > 1
+            ? `${TITLES.rank}, rank ${answer.rank ?? "–"}`
+            : TITLES[answer.of]
+        }
+        subject="the steps' time"
+        axis={X_AXES[answer.x]}
+        data={shares}
+        unit="seconds"
+        total="Step time"
+        exact={(value, total) => formatQuantity((100 * value) / total, "percent")}
         extent={extent}
         range={props.range}
         onRange={props.setRange}
         cursor={view.cursor}
-        pinned={props.pinned}
-        onPick={props.pin}
         theme={theme}
         plotPx={STACK_PX}
+        look={LOOK}
+        over={over}
+        isCut
+        legend={answer.parts.length > 0}
+        columns={[
+          { name: "step", values: answer.shownStep },
+          { name: "rank", values: answer.columnRank },
+        ]}
+        words={(_x, _at, column) => readingOf(answer, column)}
+        pick={(x) => {
+          const column = data.at.indexOf(x);
+          const step = answer.shownStep[column];
+          const isRecorded = (answer.columnRank[column] ?? -1) >= 0;
+          if (step !== undefined && isRecorded) props.pin(step);
+        }}
         origin={originOf(view.run)}
-        about={{ of: answer.of, rank: answer.rank }}
-        handle={props.handle}
-        exporter={props.exporter}
-        controls={props.controls}
+        about={() => ({
+          of: answer.of,
+          rank: answer.rank,
+          x: answer.x,
+          steps_per_column: answer.stepsPerColumn,
+          exact: answer.exact,
+        })}
+        page={{ view, name: "steps", subject: "stack", group: "Steps" }}
+        bar={props.controls}
+        help="Left and right read steps, Enter pins the step, P goes to the slowest, square brackets to the next slow one, W and S zoom, A and D pan, F shows everything."
       />
       {drawMap !== null && (
         <Minimap
@@ -91,6 +149,165 @@ export function Stack(props: {
       </p>
     </section>
   );
+}
+
+/** Columns of steps with their parts; without parts the step is one layer. */
+export function stackOf(answer: StackedSteps, theme: Theme): StackData {
+  const { edges, seconds, parts } = answer;
+  const layers = parts.length > 0 ? parts : [{ name: "step", seconds }];
+  const colours = partColours(
+    theme,
+    layers.map(({ name }) => name),
+  );
+  return {
+    edges,
+    totals: seconds,
+    at: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
+    layers: layers.map(({ name, seconds: values }, i) => ({
+      ...{ name, values, label: partLabel(name), help: partHelp(name) },
+      colour: colours[i] ?? "transparent",
+    })),
+  };
+}
+
+/** Each layer with what it takes of all the time between two x. */
+export function sharesOf(data: StackData, low: number, high: number): StackData {
+  const columns = columnsWithin(data, low, high);
+  const share = (values: Float64Array): string => {
+    let [part, whole] = [0, 0];
+    for (const c of columns) {
+      const value = values[c] ?? NaN;
+      if (Number.isNaN(value)) continue;
+      part += value;
+      whole += data.totals[c] ?? 0;
+    }
+    const pct = (100 * part) / whole;
+    if (!(whole > 0)) return "–";
+    return pct > 0 && pct < 0.1 ? "< 0.1 %" : `${pct.toFixed(1)} %`;
+  };
+  const layers = data.layers.map((one) => ({ ...one, note: share(one.values) }));
+  return { ...data, layers };
+}
+
+function readingOf(answer: StackedSteps, column: number) {
+  const did = profiledIn(answer, column);
+  const quiet = (text: string) => ({ text, class: "quiet" }) as const;
+  const rank = `rank ${answer.columnRank[column] ?? "–"}`;
+  return {
+    title: `${columnWords(answer, column)} · ${rank}`,
+    notes: [quiet(formatExact(answer.seconds[column] ?? NaN, "seconds"))],
+    foot: [
+      ...(did === null ? [] : [quiet(`${PROFILER_DID[did]}: not counted in medians.`)]),
+      ...(answer.exact
+        ? []
+        : [quiet("Parts are estimated here; zoom in for the step.")]),
+    ],
+  };
+}
+
+/** `step 1,204`, or which of several steps is shown. */
+export function columnWords(answer: StackedSteps, column: number): string {
+  const shown = formatInteger(answer.shownStep[column] ?? NaN);
+  if (answer.stepsPerColumn <= 1) return `step ${shown}`;
+  const first = answer.firstStep[column] ?? NaN;
+  const last = first + answer.stepsPerColumn - 1;
+  const among = `${formatInteger(first)}–${formatInteger(last)}`;
+  return answer.exact
+    ? `step ${shown}, the slowest of ${among}`
+    : `the slowest of steps ${among}`;
+}
+
+/** What the profiler did in the step that a column shows; null: nothing. */
+export function profiledIn(
+  { shownStep, profilerSteps }: StackedSteps,
+  column: number,
+): StackedSteps["profilerSteps"][number]["what"] | null {
+  const step = shownStep[column] ?? NaN;
+  const found = profilerSteps.find(({ first, last }) => first <= step && step <= last);
+  return found?.what ?? null;
+}
+
+/** The column that shows a step; -1 where none does. */
+export function columnOfStep(answer: StackedSteps, step: number): number {
+  const { firstStep, stepsPerColumn } = answer;
+  const first = firstStep[0];
+  if (first === undefined || step < first) return -1;
+  const column = Math.floor((step - first) / stepsPerColumn);
+  return column < firstStep.length ? column : -1;
+}
+
+/**
+ * Steps whose time is the profiler's own are veiled: they are not the training's. What is
+ * higher than the plot has a mark above it: nothing is cut in silence.
+ */
+function paintOver(
+  pen: Pen,
+  { view, size, left, top }: Seen,
+  answer: StackedSteps,
+  pinned: number | null,
+  theme: Theme,
+): void {
+  const { bg, bad, text } = tokens(theme);
+  const ends = (column: number): readonly [number, number] => {
+    const [from, to] = [column, column + 1].map(
+      (edge) => left + xToPx(view, size.widthPx, answer.edges[edge] ?? NaN),
+    );
+    return [from ?? NaN, to ?? NaN];
+  };
+  const columns = columnsWithin(answer, view.x0, view.x1);
+  clipTo(pen, left, top, size.widthPx, size.heightPx);
+  pen.fillStyle = bg;
+  pen.globalAlpha = VEIL;
+  for (const column of columns) {
+    if (profiledIn(answer, column) === null) continue;
+    const [from, to] = ends(column);
+    pen.fillRect(from, top, to - from, size.heightPx);
+  }
+  pen.restore();
+  pen.fillStyle = bad;
+  for (const column of columns) {
+    if (!((answer.seconds[column] ?? NaN) > view.y0)) continue;
+    const [from, to] = ends(column);
+    const x = (from + to) / 2;
+    pen.beginPath();
+    pen.moveTo(x - 4, top - 2);
+    pen.lineTo(x + 4, top - 2);
+    pen.lineTo(x, top - 9);
+    pen.fill();
+  }
+  const chosen = pinned === null ? -1 : columnOfStep(answer, pinned);
+  if (!columns.includes(chosen)) return;
+  const [from, to] = ends(chosen);
+  const start = Math.max(left, from);
+  const width = Math.max(3, Math.min(left + size.widthPx, to) - start);
+  pen.strokeStyle = text;
+  pen.lineWidth = 1.5;
+  pen.strokeRect(start - 0.5, top - 1, width, size.heightPx + 1);
+}
+
+/** The steps' time without its parts, for a strip that shows everything. */
+function drawSilhouette(
+  context: CanvasRenderingContext2D,
+  data: StackData,
+  { low, high }: XRange,
+  theme: Theme,
+  widthPx: number,
+): void {
+  const top = topOf(data, low, high, true).value;
+  const view = { x0: low, x1: high, y0: top, y1: 0 };
+  const px = (edge: number): number => xToPx(view, widthPx, data.edges[edge] ?? NaN);
+  context.fillStyle = tokens(theme).secondary;
+  context.globalAlpha = 0.55;
+  for (const column of columnsWithin(data, low, high)) {
+    const value = Math.min(data.totals[column] ?? NaN, top);
+    if (!(value > 0)) continue;
+    const [left, right] = [Math.floor(px(column)), Math.ceil(px(column + 1))];
+    const y = yToPx(view, MINIMAP_PX, value);
+    // Half of two fills laid over each other would be darker than one.
+    context.clearRect(left, y, right - left, MINIMAP_PX - y);
+    context.fillRect(left, y, right - left, MINIMAP_PX - y);
+  }
+  context.globalAlpha = 1;
 }
 
 /** What a column stands for. */

@@ -6,20 +6,21 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
+import { commandsOf } from "../../../base/commands";
+import { useCommands } from "../../../base/use_commands";
+import { columnLabel } from "../../../model/words/column_label";
 import { partLabel } from "../../../model/words/step_part";
 import { Findings } from "../../../widgets/finding/finding";
-import type { ExportSource } from "../../../widgets/export/source";
 import type { XRange } from "../../../widgets/line_chart/types";
 import { useWidth } from "../../../widgets/line_chart/use_size";
-import type { PartStackHandle } from "../../../widgets/part_stack/types";
 import { Waiting } from "../../../widgets/state/state";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { NotCollected } from "../../shared/panels/not_collected";
+import { SeriesBelow } from "../../shared/series/series_chart";
 import { useRange } from "../../shared/range/use_range";
 import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
 import { Controls } from "./controls";
-import { MemoryChart } from "./memory_chart";
 import { PartsPanel } from "./parts_panel";
 import { CHART_PX, HEAT_PARTS, readSteps } from "./params";
 import { StepMap } from "./rank_map";
@@ -28,7 +29,6 @@ import { Stack, STACK_PX } from "./stack_part";
 import { StepDrawer } from "./step_drawer";
 import "./steps.css";
 import { StragglersTable } from "./stragglers_table";
-import { useStepsCommands } from "./use_steps_commands";
 
 const SNIPPET = `with collector.record(logdir) as rec:
     rec.attach(model, optimizer)
@@ -70,24 +70,22 @@ export function StepsView(props: ViewProps) {
     () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
     [answer?.xLow, answer?.xHigh, answer?.x],
   );
-  const handle = useRef<PartStackHandle | null>(null);
-  const stackExport = useRef<ExportSource | null>(null);
-  const mapExport = useRef<ExportSource | null>(null);
   const pin = (step: number | null): void =>
     props.setParams({ step: step?.toString() ?? null }, "push");
   const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
 
-  useStepsCommands(commands, {
-    extent,
-    shown,
-    setRange,
-    step: params.step,
-    unpin: () => pin(null),
-    say: props.say,
-    handle,
-    stack: stackExport,
-    map: hasMap ? mapExport : null,
-  });
+  useCommands(commands, () =>
+    commandsOf("steps", "Steps", [
+      [
+        "unpin",
+        "Close the pinned step",
+        () => {
+          if (params.step !== null) pin(null);
+        },
+        "Escape",
+      ],
+    ]),
+  );
 
   return (
     <div class="steps" ref={box} aria-busy={data.stale}>
@@ -128,8 +126,6 @@ export function StepsView(props: ViewProps) {
             setRange={setRange}
             pinned={params.step}
             pin={pin}
-            handle={handle}
-            exporter={stackExport}
             controls={
               <Controls answer={drawn} params={params} setParams={props.setParams} />
             }
@@ -143,15 +139,13 @@ export function StepsView(props: ViewProps) {
             setRange={setRange}
           />
           {drawn.memorySeries !== null && (
-            <MemoryChart
+            <SeriesBelow
               view={props}
               params={params}
               series={drawn.memorySeries}
-              extent={extent}
-              shown={shown}
-              settled={settled}
-              setRange={setRange}
-              px={px}
+              title={`${columnLabel(drawn.memorySeries)} of each step`}
+              limit={null}
+              range={{ extent, shown, settled, setRange, px }}
               heightPx={CHART_PX}
             />
           )}
@@ -164,7 +158,6 @@ export function StepsView(props: ViewProps) {
               setRange={setRange}
               onPick={pin}
               px={px}
-              exporter={mapExport}
             />
           )}
           {stragglers !== null && hasMap && (

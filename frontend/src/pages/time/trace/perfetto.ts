@@ -154,8 +154,7 @@ export function openPerfetto(
     const response = await fetch(url, { cache: "no-store" });
     if (response.ok) return response;
     const { status, statusText } = response;
-    // What is no JSON is not our server's own words.
-    const body: unknown = await response.json().catch(() => null);
+    const body = await response.text().catch(() => "");
     throw refusalOf(status, statusText, body, "");
   }).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);

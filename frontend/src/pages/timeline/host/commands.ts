@@ -3,7 +3,7 @@
 import type { HostResponse } from "../../../api/types.gen";
 import type { Command } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
-import { X_COLUMN } from "../../../model/lines/x_kind";
+import { X_AXES } from "../../../model/lines/axis";
 import type { Table } from "../../../model/table";
 import { exportCommands } from "../../../widgets/export/export_commands";
 import { TABLE_FORMATS, type ExportSource } from "../../../widgets/export/source";
@@ -22,7 +22,10 @@ export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Ta
       { name: "unit", values: each(({ track }) => track.unit) },
       { name: "host", values: each(({ line }) => line.host) },
       { name: "rank", values: each(({ line }) => line.rank) },
-      { name: X_COLUMN[x], values: each(({ line }, i) => line.x[i] ?? Number.NaN) },
+      {
+        name: X_AXES[x].column,
+        values: each(({ line }, i) => line.x[i] ?? Number.NaN),
+      },
       { name: "high", values },
       { name: "low", values: each(({ line }, i) => line.yLow[i] ?? Number.NaN) },
     ],

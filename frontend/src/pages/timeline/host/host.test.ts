@@ -50,7 +50,7 @@ describe("trackLines", () => {
     const { lines } = trackLines(track(many), "a");
     const looks = lines
       .slice(0, 24)
-      .map((line) => `${line.colour % 8} ${line.dash ?? ""}`);
+      .map((line) => `${Number(line.colour) % 8} ${line.dash ?? ""}`);
     expect(new Set(looks).size).toBe(24);
   });
 

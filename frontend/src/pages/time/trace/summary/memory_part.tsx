@@ -10,8 +10,7 @@ import type {
 import { useOnce } from "../../../../api/use_once";
 import { originOf } from "../../../../model/words/origin";
 import { asSentence } from "../../../../model/words/source_label";
-import { CategoryStack } from "../../../../widgets/category_stack/category_stack";
-import type { StackAnswer } from "../../../../widgets/category_stack/types";
+import { WindowStack, type WindowAnswer } from "../../../../widgets/stack/window_stack";
 import type { XRange } from "../../../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../../../widgets/state/state";
 import { Choice } from "../../../shared/controls/choices";
@@ -23,7 +22,7 @@ const TIMELINE = "torch_profiler.memory_timeline";
 const PLOT_PX = 220;
 const COLUMNS = 1_200;
 
-const NO_SPANS: StackAnswer["spans"] = {
+const NO_SPANS: WindowAnswer["spans"] = {
   modules: [],
   module: new Int32Array(),
   kinds: [],
@@ -36,19 +35,8 @@ const NO_SPANS: StackAnswer["spans"] = {
 };
 
 /** What the stack draws: its highest moment is marked. Pure. */
-export function stackOf(memory: TraceReportMemory): StackAnswer {
-  return {
-    axis: "time",
-    xLow: memory.xLow,
-    xHigh: memory.xHigh,
-    x0: memory.x0,
-    xPerColumn: memory.xPerColumn,
-    totalBytes: memory.totalBytes,
-    peakX: memory.peakX,
-    categories: memory.categories,
-    spans: NO_SPANS,
-    marks: [],
-  };
+export function stackOf(memory: TraceReportMemory): WindowAnswer {
+  return { ...memory, axis: "time", spans: NO_SPANS, marks: [] };
 }
 
 export function MemoryPart(props: {
@@ -138,16 +126,12 @@ function Drawn(props: {
       {answer === null && error === null && <Skeleton heightPx={PLOT_PX} />}
       {answer !== null && memory !== null && (
         <>
-          <CategoryStack
+          <WindowStack
             label={`Memory by category, ${memory.device}`}
             answer={answer}
             began="the trace began"
             range={range}
             onRange={setRange}
-            selected={null}
-            moment={null}
-            onPick={() => undefined}
-            boundaryWords={() => ""}
             theme={view.theme}
             byteUnit={view.byteUnit}
             plotPx={PLOT_PX}

@@ -146,6 +146,7 @@ export function tileQuery(run: string, base: bigint, wanted: WantedTile): Query 
 }
 
 export type TraceLoader = TileLoader<Look, WantedTile, TraceTile>;
+export type TraceTiles = Tiles<Look, WantedTile, TraceTile>;
 
 /** `stamp` names what the tiles are of: another one throws them away. */
 export function useTraceTiles(
@@ -154,7 +155,7 @@ export function useTraceTiles(
   world: World,
   layout: Layout,
   stamp: string,
-): Tiles<Look, WantedTile, TraceTile> {
+): TraceTiles {
   const source = useMemo((): TileSource<Look, WantedTile, TraceTile> => {
     const query = (wanted: WantedTile): Query => tileQuery(run, world.base, wanted);
     return {

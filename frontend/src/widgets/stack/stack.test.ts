@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ModuleSpans } from "../../api/types.gen";
-import { bandsOf, columnAt, topOf, type StackData } from "./layout";
-import { highestColumn } from "../plot/bands";
+import { columnAt, columnsWithin, topOf } from "./stack";
+import { stackOf, type WindowAnswer } from "./window_stack";
 import {
   boundaries,
   nearestBoundary,
@@ -11,7 +11,7 @@ import {
   spansOf,
 } from "./spans";
 
-const DATA: StackData = {
+const ANSWER = {
   x0: 100,
   xPerColumn: 10,
   totalBytes: Float64Array.of(30, 30, 50, 0),
@@ -23,32 +23,37 @@ const DATA: StackData = {
       bytes: Float64Array.of(20, 20, 20, 0),
       baselineBytes: null,
     },
-    {
-      name: "activation",
-      group: "activation",
-      bytes: Float64Array.of(10, 10, 30, NaN),
-      baselineBytes: null,
-    },
   ],
-};
+} as unknown as WindowAnswer;
 
-describe("the stack", () => {
-  it("finds columns and the highest one", () => {
-    expect(columnAt(DATA, 119.9)).toBe(1);
-    expect(columnAt(DATA, 99)).toBe(-1);
-    expect(columnAt(DATA, 140)).toBe(-1);
-    expect(highestColumn(DATA.totalBytes)).toBe(2);
-    expect(topOf(DATA, 100, 119)).toBeCloseTo(32.4, 6);
-    expect(topOf(DATA, 130, 140)).toBe(1);
+describe("columns", () => {
+  it("of a window are as wide as each other, and read where they are highest", () => {
+    const data = stackOf(ANSWER, "light");
+    expect(data.edges).toEqual([100, 110, 120, 130, 140]);
+    expect(data.at).toBe(ANSWER.peakX);
+    expect(data.layers[0]).toMatchObject({ name: "param", label: "Params" });
+    expect(columnAt(data, 119.9)).toBe(1);
+    expect(columnAt(data, 99)).toBe(-1);
+    expect(columnAt(data, 140)).toBe(-1);
+    expect(topOf(data, 100, 119, false).value).toBeCloseTo(32.4, 6);
+    expect(topOf(data, 130, 140, false).value).toBe(1);
   });
 
-  it("merges equal columns", () => {
-    const { edges, layers } = bandsOf(DATA);
-    expect(edges).toEqual([100, 120, 130, 140]);
-    expect(layers).toEqual([
-      [20, 20, 0],
-      [10, 30, NaN],
-    ]);
+  it("are found by x, however wide they are", () => {
+    const uneven = { edges: Float64Array.of(0, 1, 100, 101) };
+    expect([0.5, 1, 99, 100.5].map((x) => columnAt(uneven, x))).toEqual([0, 1, 1, 2]);
+    expect(columnAt({ edges: new Float64Array() }, 0)).toBe(-1);
+    expect(columnsWithin(uneven, 1, 100.5)).toEqual([1, 2]);
+  });
+
+  it("are cut where one would flatten all others, unless they are asked for whole", () => {
+    const many = {
+      edges: Float64Array.from({ length: 101 }, (_, i) => i),
+      totals: Float64Array.from({ length: 100 }, (_, i) => (i === 50 ? 40 : 1)),
+    };
+    expect(topOf(many, 0, 100, true)).toEqual({ value: 2.5, cut: true });
+    expect(topOf(many, 0, 100, false)).toEqual({ value: 40 * 1.08, cut: false });
+    expect(topOf(many, 0, 40, true).cut).toBe(false);
   });
 });
 

@@ -117,3 +117,13 @@ export function nearestBoundary(all: readonly Boundary[], x: number): Boundary |
   }
   return best;
 }
+
+const KIND_WORDS: Readonly<Record<SpanKind, string>> = {
+  forward: "forward",
+  backward: "backward",
+  recompute: "recomputed forward",
+};
+
+export function spanWords({ kind, module, call }: Span): string {
+  return `${KIND_WORDS[kind]} of ${module}${call > 0 ? `, call ${call + 1}` : ""}`;
+}

@@ -1,0 +1,134 @@
+/** An answer of `/timeline` as a chart: ranks as lines, a band of many, marks, the limit. */
+
+import { useMemo, useRef } from "preact/hooks";
+import type { SeriesInfo, TimelineResponse } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import { originOf } from "../../../model/words/origin";
+import { LineChart, type LineChartProps } from "../../../widgets/line_chart/line_chart";
+import { chartShapes, fitY, paintShapes } from "../../../widgets/line_chart/shapes";
+import type { XRange } from "../../../widgets/line_chart/types";
+import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
+import { Skeleton } from "../../../widgets/state/state";
+import { askedRange } from "../range/params";
+import type { ViewProps } from "../view_props";
+import { chartBand, chartLimit, chartLines, nextSlots, seriesLabel } from "./lines";
+import type { TimelineParams } from "./params";
+
+type ChartProps = Omit<
+  LineChartProps,
+  | "byteUnit"
+  | "children"
+  | "cursor"
+  | "label"
+  | "lines"
+  | "origin"
+  | "theme"
+  | "unit"
+  | "x"
+>;
+
+export function SeriesChart(
+  props: ChartProps & {
+    readonly view: ViewProps;
+    readonly answer: TimelineResponse & { readonly series: SeriesInfo };
+    /** The whole run, for a strip that shows it below; null until it is there. */
+    readonly whole?: TimelineResponse | null;
+  },
+) {
+  const { view, answer, whole = null, extent } = props;
+  const { byteUnit, theme } = view;
+  const slots = useRef<ReadonlyMap<string, number>>(new Map());
+  const drawn = useMemo(() => {
+    slots.current = nextSlots(answer.lines, slots.current);
+    const band = chartBand(answer);
+    return { band, lines: chartLines(answer.lines, slots.current, band !== null) };
+  }, [answer]);
+  const limit = useMemo(() => chartLimit(answer, byteUnit), [answer, byteUnit]);
+  const drawMap = useMemo(() => {
+    if (whole === null) return null;
+    const band = chartBand(whole);
+    const lines = chartLines(whole.lines, slots.current, band !== null);
+    const map = { lines, band, limit: null, hidden: new Set<string>(), smoothing: 0 };
+    return (context: CanvasRenderingContext2D, widthPx: number): void => {
+      const y = fitY(map, extent, { logScale: false, fromZero: false });
+      const frame = { x: extent, y, widthPx, heightPx: MINIMAP_PX, logScale: false };
+      paintShapes(context, chartShapes(map, frame, theme));
+    };
+  }, [whole, drawn, extent.low, extent.high, theme]);
+  return (
+    <LineChart
+      label={seriesLabel(answer.series, answer.available)}
+      unit={answer.series.unit}
+      x={answer.x}
+      marks={answer.marks}
+      limit={limit}
+      cursor={view.cursor}
+      theme={theme}
+      byteUnit={byteUnit}
+      origin={originOf(view.run)}
+      {...drawn}
+      {...props}
+    >
+      {drawMap !== null && (
+        <Minimap
+          label="The whole run; drag to choose the part that is shown"
+          draw={drawMap}
+          extent={extent}
+          range={props.range}
+          onRange={props.onRange}
+        />
+      )}
+    </LineChart>
+  );
+}
+
+export interface SeriesRange {
+  readonly extent: XRange;
+  readonly shown: XRange | null;
+  /** What is asked for. */
+  readonly settled: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+  /** 0 until it is known. */
+  readonly px: number;
+}
+
+/** One more series below another chart, over the same range and under the same cursor. */
+export function SeriesBelow(
+  props: Omit<ChartProps, "extent" | "onRange" | "range"> & {
+    readonly view: ViewProps;
+    readonly params: Pick<TimelineParams, "phase" | "x">;
+    readonly series: string;
+    readonly range: SeriesRange;
+  },
+) {
+  const { view, params, series, range, ...chart } = props;
+  const { client, run, ranks } = view;
+  const { px } = range;
+  const asked = askedRange(range.settled);
+  const query = {
+    run: run.id,
+    rank: ranks.rank,
+    ranks: ranks.filter,
+    pinned: ranks.pinned.join(","),
+    series,
+    x: params.x,
+    phase: params.phase,
+    px: asked === null ? px : 2 * px,
+    x0: asked?.low ?? null,
+    x1: asked?.high ?? null,
+  };
+  const { data } = useLive(client, "timeline", px === 0 ? null : query, view.pollMs);
+  const info = data?.series ?? null;
+  if (data === null || info === null) return <Skeleton heightPx={props.heightPx} />;
+  return (
+    <SeriesChart
+      {...chart}
+      view={view}
+      answer={{ ...data, series: info }}
+      extent={range.extent}
+      range={range.shown}
+      onRange={range.setRange}
+      legend={false}
+    />
+  );
+}

@@ -1,0 +1,118 @@
+/** What a chart says at its cursor: in the tip, never over the plot, and read out. */
+
+import type { ReadonlySignal } from "@preact/signals";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { PointPx } from "../../render/gestures";
+import { xToPx } from "../../render/viewport";
+import { ChartTip } from "../tip/chart_tip";
+import type { Seen } from "./frame";
+import { Swatch, type Named } from "./legend";
+import type { Reader } from "./reader";
+
+/** A line of words, with a class of its own where it is not plain. */
+export type ReadingNote =
+  string | { readonly text: string; readonly class: "bad" | "quiet" | "warn" };
+
+export interface ReadingRow {
+  readonly name: string;
+  /** Said after the name, fainter. */
+  readonly note?: string | undefined;
+  readonly value: string;
+  /** Said after the value, fainter. */
+  readonly exact?: string;
+  readonly swatch?: Pick<Named, "colour" | "dash" | "isBand">;
+}
+
+export interface Reading {
+  readonly title: string;
+  readonly notes?: readonly ReadingNote[];
+  readonly rows?: readonly ReadingRow[];
+  /** Below the rows. */
+  readonly foot?: readonly ReadingNote[];
+}
+
+/** Who listens is not told every row. */
+const MOST_SPOKEN = 9;
+
+export function spokenWords({
+  title,
+  notes = [],
+  rows = [],
+  foot = [],
+}: Reading): string {
+  const told = rows.slice(0, MOST_SPOKEN).map(({ name, value }) => `${name} ${value}`);
+  const words = (of: readonly ReadingNote[]) =>
+    of.map((note) => (typeof note === "string" ? note : note.text));
+  return [title, ...words(notes), ...told, ...words(foot)].join(", ");
+}
+
+function Notes({ notes }: { readonly notes: readonly ReadingNote[] }) {
+  return notes.map((note) =>
+    typeof note === "string" ? (
+      <div key={note}>{note}</div>
+    ) : (
+      <div key={note.text} class={`is-${note.class}`}>
+        {note.text}
+      </div>
+    ),
+  );
+}
+
+export function ReadingTip(props: {
+  /** Where the pointer is in the plot; null: nothing is said. */
+  readonly hover: ReadonlySignal<PointPx | null>;
+  readonly cursor: ReadonlySignal<number | null>;
+  readonly read: Reader["read"];
+  readonly seen: Seen;
+  readonly totalPx: number;
+  /** At the pointer, where a place says more than a column. */
+  readonly beside: boolean;
+}) {
+  const { seen, totalPx, beside } = props;
+  const { left, top, view, size } = seen;
+  const root = useRef<HTMLDivElement>(null);
+  const [isAbove, setAbove] = useState(false);
+  const at = props.hover.value;
+  const x = props.cursor.value;
+  const reading = at === null || x === null ? null : props.read(x, at, seen);
+  // Once for each time that the pointer comes in.
+  useLayoutEffect(() => {
+    const plot = root.current?.parentElement?.getBoundingClientRect();
+    const tip = root.current?.firstElementChild?.getBoundingClientRect();
+    if (plot === undefined || tip === undefined) return;
+    const fits = plot.bottom + tip.height <= window.innerHeight;
+    setAbove(!fits && plot.top > window.innerHeight - plot.bottom);
+  }, [reading === null]);
+  if (at === null || x === null || reading === null) return null;
+  const px = xToPx(view, size.widthPx, x);
+  const above = beside ? at.y > size.heightPx / 2 : isAbove;
+  const topPx = beside ? top + at.y : above ? top : totalPx;
+  const place = { leftPx: left + px, topPx, flip: px > size.widthPx / 2, above };
+  const { notes = [], rows = [], foot = [] } = reading;
+  return (
+    <div ref={root}>
+      <ChartTip at={place} belowPx={beside ? 12 : 0}>
+        <div class="chart-tip-x">{reading.title}</div>
+        <Notes notes={notes} />
+        {rows.length > 0 && (
+          <table>
+            <tbody>
+              {rows.map(({ name, note, value, exact, swatch }) => (
+                <tr key={name}>
+                  <td>{swatch !== undefined && <Swatch {...swatch} />}</td>
+                  <td>
+                    {name}
+                    {note !== undefined && <span class="chart-note"> {note}</span>}
+                  </td>
+                  <td>{value}</td>
+                  {exact !== undefined && <td class="chart-note">{exact}</td>}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        <Notes notes={foot} />
+      </ChartTip>
+    </div>
+  );
+}

@@ -1,0 +1,258 @@
+/** Values stacked over columns of steps or time: the pointer reads every one. */
+
+import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import type { Unit } from "../../api/types.gen";
+import type { ByteUnit } from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
+import { valueTicks, type XAxis } from "../../model/lines/axis";
+import { formatQuantity } from "../../model/words/quantity";
+import type { PointPx } from "../../render/gestures";
+import type { Viewport } from "../../render/viewport";
+import type { Table, TableColumn } from "../../model/table";
+import type { Pen } from "../export/pen";
+import { clipTo, paintAxes } from "../plot/axes";
+import { Plot, type PlotProps, type Seen } from "../plot/frame";
+import type { Named } from "../plot/legend";
+import { onColumns, type Reader } from "../plot/reader";
+import type { Reading } from "../plot/reading";
+import { paintBands, type BandLook } from "./bands";
+
+export interface StackLayer extends Named {
+  /** In files. */
+  readonly name: string;
+  readonly values: Float64Array;
+}
+
+export interface StackData {
+  /** Of columns side by side; one more than there are columns. */
+  readonly edges: ArrayLike<number>;
+  /** Where each column is read. */
+  readonly at: Float64Array;
+  readonly totals: Float64Array;
+  /** From the lowest up. */
+  readonly layers: readonly StackLayer[];
+}
+
+export interface StackProps
+  extends
+    Pick<
+      PlotProps,
+      | "about"
+      | "extent"
+      | "help"
+      | "kind"
+      | "label"
+      | "legend"
+      | "onRange"
+      | "origin"
+      | "page"
+      | "plotPx"
+      | "range"
+      | "subject"
+      | "topPx"
+      | "stripPx"
+    >,
+    Pick<Reader, "pick" | "stops"> {
+  readonly axis: XAxis;
+  readonly data: StackData;
+  readonly unit: Unit;
+  readonly byteUnit?: ByteUnit;
+  /** What the layers add up to. */
+  readonly total: string;
+  /** Said behind a value, fainter. */
+  readonly exact: (value: number, total: number) => string;
+  /** What else is said of a column; -1: there is none at x. */
+  readonly words: (x: number, at: PointPx, column: number, seen: Seen) => Reading;
+  readonly look: BandLook;
+  /** Painted over the stack; the same function while it paints the same. */
+  readonly over: (pen: Pen, seen: Seen) => void;
+  /** The cursor stands anywhere, not on columns alone. */
+  readonly isFree?: boolean;
+  /** Columns far higher than the others are cut unless they are asked for. */
+  readonly isCut?: boolean;
+  /** More columns of files. */
+  readonly columns?: readonly TableColumn[];
+  readonly cursor?: Signal<number | null>;
+  readonly theme: Theme;
+  readonly bar?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
+const X_TICK_PX = 96;
+const Y_TICK_PX = 36;
+
+export function Stack(props: StackProps) {
+  const {
+    data,
+    axis,
+    unit,
+    byteUnit = "auto",
+    theme,
+    over,
+    look,
+    isCut = false,
+  } = props;
+  const [isWhole, setWhole] = useState(false);
+  const { low, high } = props.range ?? props.extent;
+  const top = useMemo(
+    () => topOf(data, low, high, isCut && !isWhole),
+    [data, low, high, isCut, isWhole],
+  );
+  const paint = useCallback(
+    (pen: Pen, seen: Seen): void => {
+      const { view, size, left } = seen;
+      const most = (px: number, each: number) => Math.max(2, Math.floor(px / each));
+      paintAxes(pen, {
+        ...{ ...seen, theme, grid: "y" },
+        x: axis.ticks(view.x0, view.x1, most(size.widthPx, X_TICK_PX)),
+        y: valueTicks(0, view.y0, most(size.heightPx, Y_TICK_PX), unit, byteUnit),
+      });
+      clipTo(pen, left, seen.top, size.widthPx, size.heightPx);
+      pen.translate(left, seen.top);
+      paintBands(pen, data, look, view, size, theme);
+      pen.restore();
+      over(pen, seen);
+    },
+    [data, axis, unit, byteUnit, theme, over, look],
+  );
+  const cursor = useMemo(() => {
+    const on = onColumns(() => ({ x: data.at, y: data.totals }));
+    const centre = (x: number) => data.at[columnAt(data, x)] ?? null;
+    return { ...on, snap: props.isFree === true ? (x: number) => x : centre };
+  }, [data, props.isFree]);
+
+  function read(x: number, at: PointPx, seen: Seen): Reading {
+    const column = columnAt(data, x);
+    const words = props.words(x, at, column, seen);
+    if (column < 0) return words;
+    const total = data.totals[column] ?? NaN;
+    const row = (name: string, value: number) => ({
+      name,
+      value: formatQuantity(value, unit, byteUnit),
+      exact: props.exact(value, total),
+    });
+    const rows = data.layers
+      .map(({ label, values, colour }) => ({
+        label,
+        colour,
+        value: values[column] ?? NaN,
+      }))
+      .filter(({ value }) => value > 0)
+      .map(({ label, colour, value }) => ({
+        ...row(label, value),
+        swatch: { colour },
+      }));
+    return { ...words, rows: [row(props.total, total), ...rows.reverse()] };
+  }
+  const reader: Reader = {
+    ...{ ...cursor, read },
+    ...(props.pick === undefined ? {} : { pick: props.pick }),
+    ...(props.stops === undefined ? {} : { stops: props.stops }),
+  };
+  return (
+    <Plot
+      {...props}
+      axisName={axis.name}
+      leastX={axis.least}
+      paint={paint}
+      y={[top.value, 0]}
+      reader={reader}
+      table={(view) => stackTable(props, view)}
+      names={() => data.layers}
+      bar={
+        <>
+          {props.bar}
+          {(top.cut || isWhole) && (
+            <button
+              type="button"
+              class="chart-switch"
+              aria-pressed={isWhole}
+              title="Some columns are far higher than the others; they are marked at the upper edge"
+              onClick={() => setWhole(!isWhole)}
+            >
+              {isWhole ? "cut the highest" : "show the highest whole"}
+            </button>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+/** The column over x; -1 where there is none. */
+export function columnAt({ edges }: Pick<StackData, "edges">, x: number): number {
+  const num = edges.length - 1;
+  if (num < 1 || !(x >= (edges[0] ?? NaN)) || !(x < (edges[num] ?? NaN))) return -1;
+  let low = 0;
+  let high = num;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((edges[middle] ?? Infinity) <= x) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The columns that lie, in part at least, between two x. */
+export function columnsWithin(
+  { edges }: Pick<StackData, "edges">,
+  low: number,
+  high: number,
+): readonly number[] {
+  const found: number[] = [];
+  for (let c = 0; c + 1 < edges.length; c += 1) {
+    if ((edges[c + 1] ?? NaN) > low && (edges[c] ?? NaN) < high) found.push(c);
+  }
+  return found;
+}
+
+/** Room above the highest column. */
+const HEADROOM = 1.08;
+/** One column that is so many times the 95th percentile would flatten all others ... */
+const WILD = 4;
+/** ... so the plot ends at so many times it. */
+const CUT_AT = 2.5;
+
+/** The value at the upper edge for what is in sight, and whether columns reach beyond. */
+export function topOf(
+  data: Pick<StackData, "edges" | "totals">,
+  low: number,
+  high: number,
+  isCut: boolean,
+): { readonly value: number; readonly cut: boolean } {
+  const values = columnsWithin(data, low, high)
+    .map((c) => data.totals[c] ?? NaN)
+    .filter((value) => value > 0)
+    .sort((a, b) => a - b);
+  const most = values.at(-1);
+  if (most === undefined) return { value: 1, cut: false };
+  const usual = values[Math.floor((values.length - 1) * 0.95)] ?? most;
+  if (isCut && most > WILD * usual) return { value: CUT_AT * usual, cut: true };
+  return { value: most * HEADROOM, cut: false };
+}
+
+/** One row for each column in sight, with every digit. */
+export function stackTable(
+  of: Pick<StackProps, "axis" | "columns" | "data" | "total" | "unit">,
+  view: Viewport,
+): Table {
+  const { axis, data, total, unit, columns = [] } = of;
+  const shown = columnsWithin(data, view.x0, view.x1);
+  const own = { name: axis.column, values: data.at };
+  const sum = { name: `${total} (${unit})`, values: data.totals };
+  const parts = data.layers.map(({ name, values }) => ({
+    name: `${name} (${unit})`,
+    values,
+  }));
+  const isNamed = columns.some(({ name }) => name === own.name);
+  const all = [...(isNamed ? [] : [own]), ...columns, sum, ...parts];
+  return {
+    numRows: shown.length,
+    columns: all.map(({ name, values }) => ({
+      name,
+      values: shown.map((column) => Number(values[column] ?? NaN)),
+    })),
+  };
+}

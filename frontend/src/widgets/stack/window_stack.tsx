@@ -1,0 +1,172 @@
+/**
+ * Categories of memory stacked through one window, with the forwards and backwards of
+ * modules below: the pointer reads every value, a click chooses the nearest boundary.
+ */
+
+import { useCallback, useMemo } from "preact/hooks";
+import type { ModuleTimelineResponse } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatSeconds } from "../../base/durations";
+import type { Theme } from "../../base/tokens";
+import { categoryColours, categoryLabel } from "../../model/category";
+import { valueTicks, type XAxis } from "../../model/lines/axis";
+import { formatExact } from "../../model/words/quantity";
+import type { PointPx } from "../../render/gestures";
+import type { Pen } from "../export/pen";
+import { AXIS_PX } from "../plot/axes";
+import type { PlotProps, Seen } from "../plot/frame";
+import {
+  boundaries,
+  edgesOf,
+  nearestBoundary,
+  numRows,
+  spanAt,
+  spansOf,
+  spanWords,
+  type Boundary,
+} from "./spans";
+import { Stack, type StackData } from "./stack";
+import { paintWindow, SPAN_ROW_PX } from "./window_paint";
+
+/** What is drawn. */
+export type WindowAnswer = Pick<
+  ModuleTimelineResponse,
+  | "axis"
+  | "categories"
+  | "marks"
+  | "peakX"
+  | "spans"
+  | "totalBytes"
+  | "x0"
+  | "xHigh"
+  | "xLow"
+  | "xPerColumn"
+>;
+
+/** The least that can be zoomed into, as a share of the window. */
+const LEAST_SHARE = 1e-4;
+const TOP_PX = 16;
+const US_PER_S = 1e6;
+const LOOK = { edgedPx: 4, linedPx: 0, apartPx: Infinity };
+
+export interface WindowStackProps extends Pick<
+  PlotProps,
+  "label" | "onRange" | "origin" | "page" | "plotPx" | "range"
+> {
+  readonly answer: WindowAnswer;
+  /** Since when x counts. */
+  readonly began?: string;
+  /** Fqn of the module whose spans are outlined. */
+  readonly selected?: string | null;
+  /** The moment that the table shows, in units of the axis. */
+  readonly moment?: number | null;
+  readonly onPick?: (boundary: Boundary) => void;
+  /** A boundary as the table would name it: "after post-forward of Net". */
+  readonly boundaryWords?: (boundary: Boundary) => string;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+  /** What the answer is about, beside the columns in JSON. */
+  readonly about: Readonly<Record<string, unknown>>;
+}
+
+export function WindowStack(props: WindowStackProps) {
+  const { answer, theme, selected = null, moment = null, boundaryWords } = props;
+  const { began = "tracking began" } = props;
+  const data = useMemo(() => stackOf(answer, theme), [answer, theme]);
+  const spans = useMemo(() => spansOf(answer.spans), [answer.spans]);
+  const all = useMemo(() => boundaries(spans, answer.marks), [spans, answer.marks]);
+  const axis = useMemo(() => windowAxis(answer, began), [answer, began]);
+  const over = useCallback(
+    (pen: Pen, seen: Seen) =>
+      paintWindow(pen, seen, { answer, spans, theme, selected, moment }),
+    [answer, spans, theme, selected, moment],
+  );
+
+  /** The span and the boundary meant by a point; y is NaN where keys led there. */
+  function meant(x: number, { y }: PointPx) {
+    const below = y - (props.plotPx + AXIS_PX);
+    const row = below >= 0 ? Math.floor(below / SPAN_ROW_PX) : null;
+    const span = spanAt(spans, x, row);
+    const near = row !== null && span !== null ? edgesOf(span) : all;
+    return { span, boundary: nearestBoundary(near, x) };
+  }
+  return (
+    <>
+      <Stack
+        kind="stack"
+        {...{ ...props, theme, axis, data, over }}
+        extent={{ low: answer.xLow, high: answer.xHigh }}
+        unit="bytes"
+        subject="the stacked categories"
+        total="total"
+        exact={(value) => formatExact(value, "bytes")}
+        topPx={TOP_PX}
+        stripPx={numRows(spans) * SPAN_ROW_PX + 4}
+        look={LOOK}
+        isFree
+        stops={all.map(({ x }) => x)}
+        words={(x, at) => {
+          const { span, boundary } = meant(x, at);
+          const click = boundary && boundaryWords?.(boundary);
+          const text = `Click: ${click ?? ""}`;
+          return {
+            title: axis.text(x),
+            notes: span === null ? [] : [spanWords(span)],
+            foot: click ? [{ text, class: "quiet" }] : [],
+          };
+        }}
+        pick={(x, at) => {
+          const { boundary } = meant(x, at);
+          if (boundary !== null) props.onPick?.(boundary);
+        }}
+        about={() => ({ ...props.about, axis: answer.axis, marks: answer.marks })}
+        help="Left and right read values, up and down go from boundary to boundary, Enter shows the boundary in the table, P goes to the peak, W and S zoom, A and D pan, F shows everything."
+      />
+      {answer.spans.numLeftOut > 0 && (
+        <p class="quiet">Modules too narrow to see are left out; zoom in for them.</p>
+      )}
+    </>
+  );
+}
+
+/** Columns as wide as each other, read where they are highest. */
+export function stackOf(answer: WindowAnswer, theme: Theme): StackData {
+  const { categories, x0, xPerColumn, totalBytes, peakX } = answer;
+  const colours = categoryColours(theme, categories);
+  return {
+    edges: Array.from({ length: totalBytes.length + 1 }, (_, c) => x0 + c * xPerColumn),
+    at: peakX,
+    totals: totalBytes,
+    layers: categories.map(({ name, bytes }, i) => ({
+      name,
+      label: categoryLabel(name),
+      colour: colours[i] ?? "transparent",
+      values: bytes,
+    })),
+  };
+}
+
+/** Time since the window began, or its memory events. */
+function windowAxis({ axis, xLow, xHigh }: WindowAnswer, began: string): XAxis {
+  const least = Math.max((xHigh - xLow) * LEAST_SHARE, 1e-6);
+  if (axis === "event") {
+    return {
+      name: `allocations and frees since ${began}`,
+      column: "event",
+      least,
+      ticks: (low, high, most) => valueTicks(low, high, most, "count"),
+      text: (x) => `event ${formatInteger(Math.round(x))}`,
+    };
+  }
+  return {
+    name: `time since ${began}`,
+    column: "time_us",
+    least,
+    ticks: (low, high, most) =>
+      valueTicks(low / US_PER_S, high / US_PER_S, most, "seconds").map((tick) => ({
+        ...tick,
+        value: tick.value * US_PER_S,
+      })),
+    text: (x) => `${formatSeconds(x / US_PER_S)} after ${began}`,
+  };
+}
