@@ -190,14 +190,13 @@ function Roles({ data, chosen, view }: StepsProps) {
     {
       title: "",
       cell: ({ role, share }) => (
-        <span class="profile-bar">
-          <i
-            style={{
-              width: `${share * 100}%`,
-              background: roleColour(view.theme, role),
-            }}
-          />
-        </span>
+        <i
+          class="profile-bar"
+          style={{
+            width: `${share * 160}px`,
+            background: roleColour(view.theme, role),
+          }}
+        />
       ),
     },
   ];
@@ -250,12 +249,7 @@ function Steps({ data, chosen, choose, view }: StepsProps) {
               onClick={() => choose(chosen === index ? null : index)}
             >
               <title>{stepTitle(data, index)}</title>
-              <rect
-                class="profile-step-area"
-                x={place * width}
-                width={width}
-                height={STEPS_PX}
-              />
+              <rect x={place * width} width={width} height={STEPS_PX} />
               {data.parts.map(({ role, ms }) => {
                 const height = (STEPS_PX * (ms[index] ?? 0)) / longest;
                 y -= height;

@@ -25,7 +25,7 @@ export function RunInfo({ data }: { readonly data: OverviewResponse }) {
       {data.about !== "" && <p>{data.about}</p>}
       {planted.length > 0 && (
         <Panel title="Faults planted in this simulation">
-          <ul class="planted">
+          <ul>
             {planted.map((fault) => (
               <li key={fault}>{fault}</li>
             ))}
