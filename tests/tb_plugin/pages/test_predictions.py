@@ -124,7 +124,7 @@ def test_ranks_on_one_device_are_added_up(run, tmp_path):
     recorded(run, 0, BEGUN, prediction(40 * GIB, host=0))
     recorded(run, 1, BEGUN, prediction(39 * GIB, host=0))
     for found in (overview(tmp_path)[0], overview(tmp_path, rank=1)[0]):
-        assert found["prediction"]["fit"] == "too close to say"
+        assert found["prediction"]["fit"] == "too close to call"
         *_, others, needed = found["prediction"]["rows"]
         assert (others["label"], others["mark"]) == ("Other ranks", "estimated")
         low, high = 79 * GIB + 2 * CONTEXT.low, 79 * GIB + 2 * CONTEXT.high
