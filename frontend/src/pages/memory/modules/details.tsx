@@ -42,8 +42,7 @@ export function Details(props: DetailsProps) {
 
 function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
   const { view, data, answer } = props;
-  const { overWindows, overRanks, path, type, isFsdp, paramBytes, bufferBytes } =
-    answer;
+  const { overWindows, overRanks, type, isFsdp, paramBytes, bufferBytes } = answer;
   const held = data.measure === "held";
   const size = (bytes: number | null | undefined): string =>
     formatQuantity(bytes ?? NaN, "bytes", view.byteUnit);
@@ -69,10 +68,8 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
         <button
           type="button"
           class="text-button"
-          title="The blocks that it and the modules below it allocated"
-          onClick={() =>
-            view.showPage("blocks", { find: path === "" ? null : `module:${path}` })
-          }
+          title="The blocks at the pinned moment, or the peak, by the module that made them"
+          onClick={() => view.showPage("blocks", { colour: "module" })}
         >
           Show in Blocks
         </button>
