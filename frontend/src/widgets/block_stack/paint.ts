@@ -142,10 +142,13 @@ function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void 
   const columnAt = (x: number): number =>
     tile.columnAt(Math.max(tile.low, Math.min(x, tile.high)));
   const from = columnAt(pxToX(view, size.widthPx, left));
-  const y = plotY(scene, Math.max(...reserved.subarray(from, columnAt(view.x1) + 1)));
+  const shown = reserved.subarray(from, columnAt(view.x1) + 1);
+  const [y, low] = [Math.max(...shown), Math.min(...shown)].map((bytes) =>
+    plotY(scene, bytes),
+  ) as [number, number];
   const limit = capacityBytes === null ? -Infinity : plotY(scene, capacityBytes);
   const isFree = y > GUTTER.top + 16 && (limit < y - 18 || limit > y + 2);
-  haloText(pen, of.theme, RESERVED, GUTTER.left + left, y + (isFree ? -4 : 13));
+  haloText(pen, of.theme, RESERVED, GUTTER.left + left, isFree ? y - 4 : low + 13);
 }
 
 function paintCapacity(pen: Pen, scene: BlockScene): void {
