@@ -54,7 +54,7 @@ export function BlockCard(props: {
           in blocks below {formatBytes(minBytes, byteUnit)}; zoom in for them
         </div>
       ) : (
-        <div class="one-line">{stacks?.stackLabel(block.stack)}</div>
+        <div class="cut">{stacks?.stackLabel(block.stack)}</div>
       )}
     </ChartTip>
   );

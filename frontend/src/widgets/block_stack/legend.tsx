@@ -64,7 +64,7 @@ export function BlockLegend(props: {
               onClick={() => onOnly(alone ? "" : key)}
             >
               <span class="swatch" style={{ background: colour }} />
-              <span class="one-line">{groupLabel(group)}</span>
+              <span class="cut">{groupLabel(group)}</span>
               <span class="chart-value">{formatBytes(own, byteUnit)}</span>
             </button>
           </li>

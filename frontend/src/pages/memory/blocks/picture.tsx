@@ -124,7 +124,7 @@ function Readout({ of }: { readonly of: Blocks }) {
   return (
     <span class="allocations-readout" aria-hidden="true">
       <b>{formatBytes(exact?.activeBytes ?? active[column] ?? NaN, byteUnit)}</b>{" "}
-      <span class="quiet">
+      <span class="quiet small">
         live of {formatBytes(exact?.reservedBytes ?? reserved[column] ?? NaN, byteUnit)}{" "}
         reserved {words.filter((word) => word !== "").join(", ")}
         {steps.length > 0 && ` · ${steps.map(({ label }) => label).join(", ")}`}

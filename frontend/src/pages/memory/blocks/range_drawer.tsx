@@ -50,7 +50,7 @@ export function RangeDrawer({
       close={() => actions.set({ range: null })}
       actions={
         <>
-          <span class="quiet drawer-name one-line">
+          <span class="quiet drawer-name small cut">
             {answer !== null && spanWords(answer)}
           </span>
           <button
@@ -125,7 +125,7 @@ function Totals({ of, answer }: AnswerProps) {
     ["Highest in it", answer.highestBytes, highest],
   ];
   return (
-    <dl class="range-totals">
+    <dl class="row small range-totals">
       {rows.map(([word, bytes, more]) => (
         <div key={word}>
           <dt>{word}</dt>

@@ -67,7 +67,7 @@ export function BlockDrawer(props: BlockDrawerProps) {
       close={() => onLife(null)}
       actions={
         <>
-          <span class="quiet drawer-name one-line">
+          <span class="quiet drawer-name small cut">
             {block !== null && <code>{block.name}</code>}
           </span>
           {props.links}
@@ -229,11 +229,11 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
   const [copied, setCopied] = useState<boolean | null>(null);
   const { stack, numSiblings } = block;
   if (stack === null) {
-    return <p class="drawer-siblings quiet">No stack was recorded for it.</p>;
+    return <p class="row small quiet">No stack was recorded for it.</p>;
   }
   return (
     <div class="drawer-stack">
-      <p class="drawer-siblings">
+      <p class="row small">
         <button
           type="button"
           class="text-button"

@@ -46,8 +46,8 @@ export function HistoryChooser(props: ChooserProps) {
         ) : (
           <>
             <b>{rankWords(current)}</b>
-            <span class="one-line">{historyTitle(current)}</span>
-            <span class="quiet history-note">{historyNote(current, byteUnit)}</span>
+            <span class="cut">{historyTitle(current)}</span>
+            <span class="quiet small nowrap">{historyNote(current, byteUnit)}</span>
           </>
         )}
         {!only && <Icon name="down" sizePx={12} />}
@@ -126,19 +126,19 @@ function List(props: ChooserProps & { readonly close: () => void }) {
             title={one.reference.path}
             onClick={() => onChoose(one.reference.id)}
           >
-            <span class="quiet history-note">{rankWords(one)}</span>
-            <span class="one-line">
+            <span class="quiet small nowrap">{rankWords(one)}</span>
+            <span class="cut">
               {one.origin === "oom" && <Icon name="warning" sizePx={14} />}
               {historyTitle(one)}
               {one.state === "failed" && <span class="status-bad"> {one.problem}</span>}
             </span>
-            <span class="quiet history-note">{historyNote(one, byteUnit)}</span>
+            <span class="quiet small nowrap">{historyNote(one, byteUnit)}</span>
           </li>
         ))}
         {found.length === 0 && <li class="quiet">No history matches.</li>}
       </ul>
       {(left > 0 || most) && (
-        <p class="quiet history-note">
+        <p class="quiet small nowrap">
           {most &&
             `The newest ${MOST_LISTED} of ${formatInteger(found.length)} that match. `}
           {left > 0 &&

@@ -17,7 +17,7 @@ export function HistoryNotes(props: {
   );
   if (notes.length === 0) return null;
   return (
-    <ul class="history-notes">
+    <ul class="history-notes small">
       {notes.map(({ text, tone }) => (
         <li key={text} class={tone === "warn" ? "is-warn" : "quiet"}>
           <Icon name={tone === "warn" ? "warning" : "info"} sizePx={14} />

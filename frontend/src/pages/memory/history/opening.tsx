@@ -72,7 +72,7 @@ export function OpeningFailed({
         ? { note: `What was read in spite of it: ${problem.salvaged}` }
         : {})}
       action={
-        <p class="history-actions">
+        <p class="row">
           <button type="button" class="button" onClick={again}>
             Try again
           </button>

@@ -125,7 +125,7 @@ export function FlamePanel(props: {
         />
       )}
       {mode === "difference" && before !== null && (
-        <p class="quiet flame-key">
+        <p class="row small quiet">
           <span class="swatch" style={{ background: "#1f6fc4" }} />
           less than {atMoment(before.moment)}{" "}
           <span class="swatch" style={{ background: "#c8600a" }} />
@@ -194,9 +194,9 @@ function Sandwich(props: PartProps) {
   return (
     <div class="flame-sides">
       {drawn("callers", "What calls the frame")}
-      <p class="flame-key" style={{ height: `${SIDES_GAP_PX}px` }}>
+      <p class="row small" style={{ height: `${SIDES_GAP_PX}px` }}>
         <span class="quiet">callers above, callees below of</span>
-        <b class="one-line">{stacks.frameLabel(frame)}</b>
+        <b class="cut">{stacks.frameLabel(frame)}</b>
         <Bytes of={of} data={sides.callees} bytesOf={({ values }) => values[0] ?? 0} />
         <button
           type="button"

@@ -64,7 +64,6 @@ export function HoldersTable(props: {
       label="Who holds the memory"
       by="bytes"
       empty="Nothing is live here."
-      steady
     />
   );
 }

@@ -150,7 +150,7 @@ export function LedgerBar(props: {
                 class={one.key === "free" ? "swatch is-free" : "swatch"}
                 style={{ background: one.background }}
               />
-              <span class="one-line">{one.label}</span>
+              <span class="cut">{one.label}</span>
               {one.bytes === null ? (
                 <span class="quiet">not recorded</span>
               ) : (

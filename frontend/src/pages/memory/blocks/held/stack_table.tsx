@@ -20,7 +20,6 @@ export function StackTable(props: {
   readonly by: string;
   readonly empty: string;
   readonly heightPx: number;
-  readonly steady?: boolean;
 }) {
   const { of, stack, bytes, columns, by } = props;
   const { stacks: found } = of.search;
@@ -51,7 +50,7 @@ export function StackTable(props: {
       }}
       empty={found === null ? props.empty : "Nothing of it matches."}
       heightPx={props.heightPx}
-      steady={props.steady === true}
+      steady
     />
   );
 }
