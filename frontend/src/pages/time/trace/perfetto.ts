@@ -154,8 +154,7 @@ export function openPerfetto(
     const response = await fetch(url, { cache: "no-store" });
     if (response.ok) return response;
     const { status, statusText } = response;
-    const body = await response.text().catch(() => "");
-    throw refusalOf(status, statusText, body, "");
+    throw refusalOf(status, statusText, await response.text(), "");
   }).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     say(`Perfetto was not given the trace: ${why}`);

@@ -2,12 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
-import {
-  useTileLoader,
-  type TileLoader,
-  type Tiles,
-  type TileSource,
-} from "../../../../api/tiles";
+import { useTileLoader, type Tiles, type TileSource } from "../../../../api/tiles";
 import { type Layout, type Row, rowsBetween, tracksQuery } from "../plot/layout";
 import { absolute } from "../state/params";
 import { TraceTile } from "./tile";
@@ -145,7 +140,6 @@ export function tileQuery(run: string, base: bigint, wanted: WantedTile): Query 
   };
 }
 
-export type TraceLoader = TileLoader<Look, WantedTile, TraceTile>;
 export type TraceTiles = Tiles<Look, WantedTile, TraceTile>;
 
 /** `stamp` names what the tiles are of: another one throws them away. */
