@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { addressText, openedText, pinText } from "../../../widgets/segment_map/words";
 import { Drawer } from "../../shared/panels/drawer";
-import { BlockDrawer, StackFrames } from "../history/block_drawer";
+import { BlockDrawer, Facts, StackFrames } from "../history/block_drawer";
 import { momentWords } from "../history/moment";
 import { Panels } from "./panels";
 import type { Shown } from "./params";
@@ -19,19 +19,18 @@ export function Inspector(props: Shown) {
     if (life !== null || segment !== null)
       box.current?.scrollIntoView({ block: "nearest" });
   }, [life, segment]);
-  const inBlocks = (words: Readonly<Record<string, string | null>>): void => {
-    const place = { history: open.answer.reference.id, device: open.device };
+  const place = { history: open.answer.reference.id, device: open.device };
+  const inBlocks = (words: Readonly<Record<string, string | null>>): void =>
     view.showPage("blocks", { ...momentWords(moment, place), ...words });
-  };
   return (
     <aside ref={box} class="inspector" aria-label="Inspector">
       {life !== null ? (
         <BlockDrawer
           view={view}
-          at={{ history: open.answer.reference.id, device: open.device }}
+          at={place}
+          facts={open.facts}
           life={life}
           moment={moment}
-          facts={open.facts}
           stacks={props.stacks}
           litStack={null}
           onLife={(next) => setParams({ life: next })}
@@ -82,15 +81,16 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
   const stack = segments.stack[row] ?? -1;
   const frames = stack < 0 ? undefined : stacks?.of(stack);
   const pending = segments.pendingBytes[row] ?? 0;
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
+  const pinned = pinText(state, address).replace("pinned ", "");
+  const facts: readonly (readonly [string, ComponentChildren | null])[] = [
     ["Size", bytes(segments.totalBytes[row])],
     ["Allocated", bytes(segments.allocatedBytes[row])],
-    ["Pending", pending > 0 && bytes(pending)],
+    ["Pending", pending > 0 ? bytes(pending) : null],
     ["Free", bytes(segments.freeBytes[row])],
     ["Largest", bytes(segments.largestFreeBytes[row])],
     ["Blocks", `${formatInteger(segments.numActive[row] ?? 0)} live`],
     ["Kind", kinds[segments.kind[row] ?? -1]],
-    ["Pinned", pinText(state, address).replace("pinned ", "")],
+    ["Pinned", pinned === "" ? null : pinned],
     [
       "Came with",
       opened < 0 ? (
@@ -110,16 +110,7 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
       close={close}
     >
       <div class="drawer-parts">
-        <dl class="drawer-facts">
-          {facts
-            .filter(([, value]) => value !== false && value !== "")
-            .map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
-            ))}
-        </dl>
+        <Facts rows={facts} />
         <div class="drawer-stack">
           {stacks === null || frames === undefined || frames.length === 0 ? (
             <p class="quiet">No stack was recorded for the event that brought it.</p>

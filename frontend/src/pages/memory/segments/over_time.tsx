@@ -1,39 +1,27 @@
 /** Segments over time: each, or each mapped part of an expandable one, while it was there. */
 
 import { useMemo, useState } from "preact/hooks";
-import { type Query } from "../../../api/client";
-import type { HistoryDevice } from "../../../api/types.gen";
 import { formatBytes, formatInteger } from "../../../base/bytes";
-import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { BlockStack } from "../../../widgets/block_stack/block_stack";
 import { NO_LINES } from "../../../widgets/block_stack/colours";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import type { BlockPicture } from "../../../widgets/block_stack/picture";
-import type { ExportSource } from "../../../widgets/export/source";
 import { Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
 import { useTiles } from "../tiles/use_tiles";
 import type { TileSubject } from "../tiles/wanted";
+import type { Shown } from "./params";
 
 const PICTURE_PX = 420;
 const HEADROOM = 1.05;
 
 type Order = "category" | "allocation";
 
-export function OverTime(props: {
-  readonly view: ViewProps;
-  readonly device: HistoryDevice;
-  readonly place: Query;
-  readonly stacks: CallStacks | null;
-  readonly moment: number;
-  readonly onMoment: (moment: number) => void;
-  readonly label: string;
-  readonly exporter: { current: ExportSource | null };
-}) {
-  const { view, device, place, stacks, moment, onMoment, label } = props;
+export function OverTime({ view, open, place, stacks, moment, go, ...props }: Shown) {
+  const { device } = open;
+  const label = `${props.label} over time`;
   const { theme, byteUnit } = view;
   const [order, setOrder] = useState<Order>("category");
   const [only, setOnly] = useState("");
@@ -88,7 +76,7 @@ export function OverTime(props: {
         exporter={props.exporter}
         onOnly={setOnly}
         onView={look}
-        onPin={(hover) => onMoment(hover.moment)}
+        onPin={(hover) => go(hover.moment)}
         onRange={() => undefined}
         heightPx={PICTURE_PX}
         loading={loading}

@@ -281,18 +281,7 @@ function OfDevice({
                 <MapPart {...shown} />
               </>
             )}
-            {part === "time" && (
-              <OverTime
-                view={view}
-                device={device}
-                place={place}
-                stacks={stacks}
-                moment={at}
-                onMoment={go}
-                label={`${label} over time`}
-                exporter={exporter}
-              />
-            )}
+            {part === "time" && <OverTime {...shown} />}
             {part === "events" && <EventList {...shown} />}
           </div>
           <Inspector {...shown} />
