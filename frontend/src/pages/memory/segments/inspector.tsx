@@ -10,13 +10,18 @@ import { momentWords } from "../history/moment";
 import { Panels } from "./panels";
 import type { Shown } from "./params";
 
+/** With less of it in sight nobody would know that it is there. */
+const LEAST_SEEN_PX = 60;
+
 export function Inspector(props: Shown) {
   const { view, params, setParams, open, moment, go } = props;
   const { life, segment } = params;
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     // Where there is no room beside the map it stands below.
-    if (life !== null || segment !== null)
+    if (life === null && segment === null) return;
+    const top = box.current?.getBoundingClientRect().top ?? 0;
+    if (top > window.innerHeight - LEAST_SEEN_PX)
       box.current?.scrollIntoView({ block: "nearest" });
   }, [life, segment]);
   const place = { history: open.answer.reference.id, device: open.device };
