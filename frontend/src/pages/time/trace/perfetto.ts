@@ -153,8 +153,7 @@ export function openPerfetto(
   openInPerfetto(place, run.name, fileName, async () => {
     const response = await fetch(url, { cache: "no-store" });
     if (response.ok) return response;
-    const { status, statusText } = response;
-    throw refusalOf(status, statusText, await response.text(), "");
+    throw refusalOf(response.status, response.statusText, await response.text(), "");
   }).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     say(`Perfetto was not given the trace: ${why}`);

@@ -20,7 +20,7 @@ import { paintOverlay } from "../paint/paint";
 import { pictureOf, TraceColours, type Picture } from "../paint/quads";
 import { sourceOf, type Timeline } from "../state/timeline";
 import { markNear, marksOf, type Piece } from "../tiles/tile";
-import type { TraceTiles } from "../tiles/loader";
+import type { useTraceTiles } from "../tiles/loader";
 import {
   around,
   LANE_PX,
@@ -42,7 +42,7 @@ export const FLAT_PX = 10;
 export interface PlotNow {
   readonly trace: Timeline;
   readonly layout: Layout;
-  readonly tiles: TraceTiles;
+  readonly tiles: ReturnType<typeof useTraceTiles>;
   readonly widthPx: number;
   readonly heightPx: number;
 }
