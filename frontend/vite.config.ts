@@ -2,27 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** What the page itself needs, before any page. */
 const CORE =
-  /preact|src\/(base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/model\/words\/(rank_notes|origin)\./;
-
-/**
- * Small modules that several pages need. In one file they deflate better than in twenty,
- * and one request fetches them.
- */
-const SHARED = new RegExp(
-  [
-    "model/(category|table|tree)",
-    "model/lines/(axis|peaks|ticks)",
-    "model/words/(limit_label|quantity|signed)",
-    "render/(gestures|palette|raster|viewport)",
-    "pages/shared/(controls/(choices|x_switch)|heat_detail)",
-    "pages/shared/panels/(absent_list|close_details|drawer|not_collected)",
-    "pages/shared/range/(commands|params|peaks|use_range)",
-    "widgets/(export|minimap|plot|row_table)/[a-z_]+",
-    "widgets/line_chart/(chart_button|use_size|zoom_buttons)",
-  ]
-    .map((name) => `src/${name}\\.`)
-    .join("|"),
-);
+  /preact|src\/(app|base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/model\/words\/(rank_notes|origin|column_label)\./;
 
 /**
  * Two entries: `index.js`, the module TensorBoard imports, keeps its name; `app.html`
@@ -47,9 +27,13 @@ export default defineConfig({
       preserveEntrySignatures: "exports-only",
       output: {
         codeSplitting: {
+          // Few files deflate better than many: what several pages need is one, and so
+          // are the tabs of a page.
           groups: [
-            { name: "core", test: CORE, priority: 2 },
-            { name: "shared", test: SHARED, priority: 1, minShareCount: 2 },
+            { name: "core", test: CORE, priority: 3 },
+            { name: "shared", test: /src\//, priority: 2, minShareCount: 2 },
+            { name: "memory", test: /pages\/memory\/(calls|modules)\//, priority: 1 },
+            { name: "time", test: /pages\/time\/(?!trace)/, priority: 1 },
           ],
         },
         entryFileNames: (chunk) =>

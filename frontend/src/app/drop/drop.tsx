@@ -5,7 +5,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { DropResponse, RunSummary } from "../../api/types.gen";
-import type { DropFault, DropProgress } from "./queue";
+import { sendDrop } from "../../api/sending";
+import { sendAll, type DropFault, type DropProgress } from "./queue";
 import { Modal } from "../chrome/overlays";
 
 export interface DropTargetProps {
@@ -33,8 +34,11 @@ export function DropTarget(props: DropTargetProps) {
     const abort = new AbortController();
     aborter.current = abort;
     setStage({ progress: null });
-    void send(items, limitBytes ?? 0, abort.signal, (progress) =>
-      setStage({ progress }),
+    void sendAll(
+      items,
+      limitBytes ?? 0,
+      (file, onProgress) => sendDrop(file, { onProgress, signal: abort.signal }),
+      (progress) => setStage({ progress }),
     ).then(({ taken, faults }) => {
       aborter.current = null;
       setStage(faults.length > 0 ? { faults } : "idle");
@@ -94,25 +98,6 @@ export function itemsOf(transfer: DataTransfer): readonly DroppedItem[] {
 /** Whether a drag carries files, which is all that is known before they are dropped. */
 export function carriesFiles(transfer: DataTransfer | null): boolean {
   return transfer?.types.includes("Files") === true;
-}
-
-/** What sends them is loaded when something is dropped. */
-async function send(
-  items: readonly DroppedItem[],
-  limitBytes: number,
-  signal: AbortSignal,
-  onProgress: (progress: DropProgress) => void,
-) {
-  const [{ sendAll }, { sendDrop }] = await Promise.all([
-    import("./queue"),
-    import("../../api/sending"),
-  ]);
-  return sendAll(
-    items,
-    limitBytes,
-    (file, onShare) => sendDrop(file, { onProgress: onShare, signal }),
-    onProgress,
-  );
 }
 
 /** The whole window is the target; what is not files is left to the browser. */
