@@ -92,8 +92,7 @@ function Content({ shell }: { readonly shell: Shell }) {
     );
   }
   const absent = empty.find((one) => one.tab === tab.name);
-  if (absent !== undefined)
-    return <Instead title={`${absent.missing} in this run`} text={absent.how} />;
+  if (absent !== undefined) return <Instead title={absent.missing} text={absent.how} />;
   return (
     <main class="view">
       <ViewFrame key={tab.name} tab={tab} view={{ ...view, run }} />
