@@ -126,7 +126,7 @@ async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
     throw new ApiError(
       what,
       "",
-      "Check that TensorBoard still runs and can be reached. The page retries by itself.",
+      "Check that TensorBoard still runs and can be reached. The page retries automatically.",
       "network",
     );
   }

@@ -27,7 +27,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
     <main class="empty">
       <h1>No memory data yet</h1>
       <p>
-        Looked in{" "}
+        Searched{" "}
         {runs.logdirs.length === 0 ? (
           <>no folder: TensorBoard was started without a logdir.</>
         ) : (
@@ -40,7 +40,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
         )}
       </p>
       <p class="waiting" role="status">
-        Waiting for data: this page fills by itself when a run appears.
+        Waiting for data. This page updates automatically.
       </p>
       <h2>Record a training: three lines</h2>
       <Snippet text={snippet((logdir ?? "runs").replace(/\/+$/, ""))} />
@@ -50,7 +50,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
       <Snippet text="memboard open snapshot.pickle" />
       <p class="quiet">
         {runs.dropLimitBytes > 0 && "Or drop the file here, onto this page. "}
-        Snapshots and traces in the folder appear by themselves.
+        Snapshots and traces in the folder appear automatically.
       </p>
       {runs.foreign.length > 0 && (
         <>

@@ -179,7 +179,7 @@ function Progress(props: {
         />
         <p class="quiet">
           {progress?.share === 1
-            ? "Looking into it"
+            ? "Reading it"
             : `${Math.floor(100 * (progress?.share ?? 0))} %`}
         </p>
         <button type="button" class="button" onClick={props.cancel}>

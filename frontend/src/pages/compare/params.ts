@@ -26,7 +26,7 @@ export const PART_WORDS = {
 /** What the table of two moments lists. */
 export const ROW_WORDS = {
   line: ["Line", "The innermost line of your own code"],
-  stack: ["Stack", "Every call stack by itself"],
+  stack: ["Stack", "Each call stack"],
   module: ["Module", "The innermost module whose forward it was"],
   category: ["Category", "Params, optimizer, activations and so on"],
   size: ["Size", "Blocks by powers of two"],

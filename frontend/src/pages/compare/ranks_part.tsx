@@ -248,7 +248,7 @@ const BYTES: readonly (readonly [string, string, string, string, Read])[] = [
     (one) => one.fragmentationBytes,
   ],
   [
-    ...(["top", "Holds most", "top_bytes"] as const),
+    ...(["top", "Top allocation site", "top_bytes"] as const),
     "Bytes of the line that holds most",
     (one) => one.topBytes,
   ],

@@ -180,7 +180,7 @@ export function Two(part: PartProps) {
       <Waiting
         error={live.error}
         hasContent={moments !== null}
-        note="It is asked again by itself."
+        note="MemBoard retries automatically."
       />
       {waits && error === null && live.error === null && <Skeleton heightPx={520} />}
       {(figures !== null || moments !== null) && (

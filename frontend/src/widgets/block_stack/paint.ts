@@ -215,7 +215,7 @@ function paintMoments(pen: Pen, scene: BlockScene): void {
 function pointLabel({ kind, bytes, label }: PointMark, byteUnit: ByteUnit): string {
   if (kind === "snapshot") return label === "" ? "snapshot" : `snapshot ${label}`;
   return Number.isFinite(bytes)
-    ? `out of memory, asked for ${formatBytes(bytes, byteUnit)}`
+    ? `out of memory, requested ${formatBytes(bytes, byteUnit)}`
     : "out of memory";
 }
 

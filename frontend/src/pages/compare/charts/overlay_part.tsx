@@ -65,9 +65,16 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
           options={["share", "event", "time"] as const}
           chosen={kind}
           words={(one) =>
-            one === "time" && !isTimed
-              ? ["Time", "Not both files have times"]
-              : AXIS_WORDS[one]
+            one === "share"
+              ? ["Normalised (0–100 %)", "Each history stretched to the same width"]
+              : one === "event"
+                ? ["Events", "The same number of events"]
+                : [
+                    "Time",
+                    timed
+                      ? "The same time since the first event"
+                      : "Not both files have times",
+                  ]
           }
           disabled={(one) => one === "time" && !isTimed}
           onChoose={(one) => {

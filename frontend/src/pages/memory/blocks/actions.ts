@@ -139,7 +139,7 @@ export function blockCommands(
       ],
       ["mark", "Mark the moment, for differences", actions.mark, "m"],
       ["compare", "Compare this moment with another", actions.compare],
-      ["clear", "Give up what was chosen", actions.clear, "Escape"],
+      ["clear", "Clear selection", actions.clear, "Escape"],
     ]),
     ...exportCommands({
       view: "blocks",

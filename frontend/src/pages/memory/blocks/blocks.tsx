@@ -68,7 +68,7 @@ function OfDevice(props: {
       <Waiting
         error={error}
         hasContent={tiles.length > 0}
-        note="It is asked again by itself."
+        note="MemBoard retries automatically."
       />
       {device.numBefore === device.numAllocations && (
         <p class="quiet">

@@ -108,7 +108,7 @@ export function NoHistory({
   if (histories.stillReading) {
     return (
       <Nothing title="Looking for allocator histories">
-        <p>The recording is still being read; what it holds appears by itself.</p>
+        <p>The recording is still being read. This page updates automatically.</p>
       </Nothing>
     );
   }
@@ -133,7 +133,7 @@ export function NoHistory({
       title="No allocator history in this run"
       absent={histories.absent}
       snippet={SNIPPET}
-      note="Pickles of torch.cuda.memory._dump_snapshot in the logdir appear by themselves, and open here when they are dropped onto this page. An out-of-memory error is captured without being asked for."
+      note="Pickles of torch.cuda.memory._dump_snapshot in the logdir appear automatically, and open here when they are dropped onto this page. An out-of-memory error is captured automatically."
     />
   );
 }

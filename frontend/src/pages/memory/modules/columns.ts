@@ -128,7 +128,7 @@ const SUMS = {
   ],
   own: [
     "Own",
-    "What the module holds by itself, without the modules below it: its parameters, gradients and optimizer states, and what its code allocated",
+    "Bytes of the module itself, without its children: its parameters, gradients and optimizer states, and what its code allocated",
     "ownBytes",
     "baselineOwnBytes",
   ],
@@ -215,7 +215,7 @@ function whyOf({ data, modules }: ColumnsInput, of: Bytes, id: number): string {
     return "Each of these layers has a moment of its own: their bytes have no sum.";
   }
   if (data.numCalls[id] === 0 && !modules.isFold(id)) {
-    return `This module was never at “${stateWords(data, data.state)}” in this step: a list of modules does not run by itself. At the peak every module has a number.`;
+    return `This module was never at “${stateWords(data, data.state)}” in this step: a list of modules never runs. At the peak every module has a number.`;
   }
   if (of.baseline === null) return formatExact(value, "bytes");
   const other = of.baseline[id] ?? NaN;

@@ -222,7 +222,7 @@ function Happened({
     <>
       <b class={action === "oom" ? "tone-bad" : ""}>
         {words}
-        {action === "oom" ? ", asked for" : ""} {bytes}
+        {action === "oom" ? ", requested" : ""} {bytes}
       </b>
       {where !== "" && <span class="quiet"> · {where}</span>}
     </>

@@ -48,7 +48,11 @@ export function OverTime({ view, open, place, stacks, moment, go, ...props }: Sh
   const num = tiles[0]?.answer.lives.life.length ?? 0;
   return (
     <>
-      <Waiting error={error} hasContent={num > 0} note="It is asked again by itself." />
+      <Waiting
+        error={error}
+        hasContent={num > 0}
+        note="MemBoard retries automatically."
+      />
       <BlockStack
         of={picture}
         label={label}

@@ -269,7 +269,7 @@ function OfDevice({
       <Waiting
         error={states.error}
         hasContent={state !== null}
-        note="It is asked again by itself."
+        note="MemBoard retries automatically."
       />
       {state === null && states.error === null && <Skeleton heightPx={520} />}
       {shown !== null && (

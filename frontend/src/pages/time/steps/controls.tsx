@@ -8,7 +8,7 @@ import type { StepsParams } from "./params";
 
 const OF_WORDS = {
   worst: ["Slowest rank", "Of each step, the rank that took longest"],
-  median: ["Median rank", "Of each step, the rank in the middle"],
+  median: ["Median rank", "Of each step, the median rank"],
 } as const;
 
 export function Controls(props: {

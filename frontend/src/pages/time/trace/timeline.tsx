@@ -68,7 +68,7 @@ export function TimelinePart(props: {
         <Waiting
           error={tiles.error}
           hasContent={tiles.version.value > 0}
-          note="It is asked again by itself."
+          note="MemBoard retries automatically."
         />
         <MapStrip trace={trace} label={label} />
       </div>

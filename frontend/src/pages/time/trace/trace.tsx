@@ -73,7 +73,7 @@ function TimelineTab(props: {
       <Waiting
         error={error}
         hasContent={data !== null}
-        note="It is asked again by itself."
+        note="MemBoard retries automatically."
         blocksPx={[520]}
       />
       {nothing && (

@@ -34,7 +34,7 @@ export function holderColumns(
         title: `${formatBytesExact(one)}, ${formatShare(one, total)}`,
         bar: barOf(one, most, colourOf(slot)),
       }),
-      "Bytes that are live at this moment, as asked for",
+      "Bytes that are live at this moment, as requested",
     ),
     numberColumn(
       ...(["blocks", "Blocks", "44px", blocks ?? bytes] as const),

@@ -25,7 +25,7 @@ interface Part {
 }
 
 const ENTRY_LABEL: Readonly<Record<string, string>> = {
-  live: "Live, as asked for",
+  live: "Live, requested",
   rounding: "Rounding",
   pending_free: "Waiting to be freed",
   inactive_split: "Free parts of segments in use",

@@ -108,20 +108,20 @@ export const USUAL: Sort = { key: "selfCpuNs", descending: true };
 
 const TITLES: readonly (readonly [Numbers, string, string])[] = [
   ["calls", "Calls", "How often it ran"],
-  ["selfCpuNs", "Self CPU", "Its time on the host without operators inside it"],
+  ["selfCpuNs", "Self CPU", "Self time on the host"],
   ["cpuNs", "CPU", "Its time on the host"],
   ["selfDeviceNs", "Self device", "Time of the kernels that it launched itself"],
   ["deviceNs", "Device", "Time of the kernels launched in it"],
   [
     "selfCpuMemoryBytes",
     "Self CPU memory",
-    "Allocated less freed on the host, by itself",
+    "Allocated less freed on the host, without the operators inside",
   ],
   ["cpuMemoryBytes", "CPU memory", "Allocated less freed on the host"],
   [
     "selfDeviceMemoryBytes",
     "Self device memory",
-    "Allocated less freed on devices, by itself",
+    "Allocated less freed on devices, without the operators inside",
   ],
   ["deviceMemoryBytes", "Device memory", "Allocated less freed on devices"],
   ["flops", "FLOP", "As torch counts them"],

@@ -43,7 +43,7 @@ export function Summary(view: ViewProps) {
       <Waiting
         error={error}
         hasContent={data !== null}
-        note="It is asked again by itself."
+        note="MemBoard retries automatically."
         blocksPx={[420]}
       />
       {data !== null && chosen === null && !data.stillReading && (
@@ -116,7 +116,7 @@ const SNIPPET = `with collector.record(
     schedule={"wait": 10, "warmup": 2, "active": 3, "repeat": 2},
     torch_profiler={
         "enabled": True,        # torch's profiler, in the schedule's active steps
-        "operators": True,      # the tables of this page (on by itself)
+        "operators": True,      # the tables of this page (automatic)
         "record_shapes": True,  # these two add memory by category
         "with_stack": True,
     },
@@ -135,7 +135,7 @@ function NoReports(props: {
       note={
         props.hasTraces
           ? "The run's trace files were written without MemBoard's recorder, which sums them up while it saves them: their operators are under Operators."
-          : "It is summed up when a cycle of the schedule ends, beside training. This page fills by itself."
+          : "It is summed up when a cycle of the schedule ends, beside training. This page updates automatically."
       }
     />
   );
