@@ -6,45 +6,25 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Columns, F64Column, I32Column, RunSummary, U8Column
+from tb_plugin.api.base import Columns, F64Column, RunSummary
 from tb_plugin.api.modules import CategoryGroup
 from tb_plugin.api.profile import ProfileChoice
+from tb_plugin.api.tables import TableRows
 
 OperatorsBy: TypeAlias = Literal["name", "shapes"]
 
 OperatorCharge: TypeAlias = Literal["allocating", "freeing"]
 
 
-class OperatorTotals(Struct, frozen=True):
-    """Sums over all operators, those not in the table included."""
-
-    host_self_ms: float
-    device_self_ms: float
-    num_calls: float
-
-
-class OperatorsResponse(Columns, frozen=True):
+class OperatorsResponse(Struct, frozen=True):
     """Route `/operators` (run, source, by, sort, text, top): the table of operators."""
 
     run: RunSummary
     choice: ProfileChoice
     by: OperatorsBy
-    name: tuple[str, ...]
-    shapes: tuple[str, ...]
-    """Input shapes as the profiler wrote them; empty texts where `by` is name."""
-    num_calls: F64Column
-    host_self_ms: F64Column
-    host_total_ms: F64Column
-    device_self_ms: F64Column
-    device_total_ms: F64Column
-    is_eligible: U8Column
-    """1: its kernels could use tensor cores."""
-    tensor_core_self_share: F64Column
-    """Of the time of its own kernels; NaN without kernels."""
-    tensor_core_total_share: F64Column
-    num_rows: int
-    """All rows that hold `text`; those sent are the first by `sort`."""
-    totals: OperatorTotals
+    table: TableRows
+    summary: str
+    """How many rows and calls there are, and what they took."""
     has_devices: bool
     has_stacks: bool
     has_shapes: bool
@@ -94,49 +74,14 @@ class TraceDevice(Struct, frozen=True):
     capacity_bytes: float | None
 
 
-class OperatorMemoryRows(Columns, frozen=True):
-    """Memory by operator; columns of equal length."""
-
-    name: tuple[str, ...]
-    num_calls: F64Column
-    increase_bytes: F64Column
-    """Allocated less freed, with the operators in it."""
-    self_increase_bytes: F64Column
-    num_allocations: F64Column
-    self_num_allocations: F64Column
-    allocated_bytes: F64Column
-    self_allocated_bytes: F64Column
-
-
 class TraceMemoryCurve(Columns, frozen=True):
-    """The allocator's totals over time; no peak of either is lost."""
+    """The allocator's totals over time, as a line of steps; no peak of either is lost."""
 
     time_ms: F64Column
-    """Since the trace's start."""
+    """Since the trace's start; twice where one of the totals changes."""
     allocated_bytes: F64Column
     reserved_bytes: F64Column
     """NaN where the trace does not say it."""
-
-
-class TraceAllocations(Columns, frozen=True):
-    """Allocations of a trace, the largest first; columns of equal length."""
-
-    operator: I32Column
-    """Row of `OperatorMemoryResponse.operators`; -1: none is known.
-
-    Where no operator is around it, what is: an annotation, or a frame of Python.
-    """
-    num_bytes: F64Column
-    allocated_ms: F64Column
-    """NaN: before the trace began."""
-    released_ms: F64Column
-    """NaN: not before it ended."""
-    category: U8Column
-    """Row of `OperatorMemoryResponse.categories`; likewise evidence."""
-    evidence: U8Column
-    module: I32Column
-    """Row of `OperatorMemoryResponse.modules`, -1: none is known; likewise the phase."""
-    phase: I32Column
 
 
 class TraceMemoryCategory(Struct, frozen=True):
@@ -147,17 +92,12 @@ class TraceMemoryCategory(Struct, frozen=True):
     group: CategoryGroup
 
 
-class TraceMemoryHolders(Columns, frozen=True):
-    """What is alive at a moment, most bytes first; columns of equal length."""
+class TraceMemoryPart(Struct, frozen=True):
+    """What one category holds of a peak."""
 
-    category: U8Column
-    """Row of `OperatorMemoryResponse.categories`."""
-    module: I32Column
-    """Row of `OperatorMemoryResponse.modules`; -1: none is known."""
-    phase: I32Column
-    """Row of `OperatorMemoryResponse.phases`, in which it was made; -1: in none."""
-    num_bytes: F64Column
-    num_allocations: F64Column
+    name: str
+    """Empty: no event explains it; it was allocated before the trace began, and kept."""
+    num_bytes: float
 
 
 class TraceMemoryPeak(Struct, frozen=True):
@@ -165,16 +105,14 @@ class TraceMemoryPeak(Struct, frozen=True):
 
     time_ms: float
     """Since the trace's start."""
-    allocated_bytes: float | None
-    """The allocator's total; null: the trace does not say it."""
-    seen_bytes: float
-    """Of what the trace shows events of: `holders` add up to it."""
-    unseen_bytes: float
-    """Of the total, what no event explains: made before the trace began, and kept."""
+    whole_bytes: float
+    """The allocator's total, or what the trace shows events of where that is more."""
     unknown_bytes: float
-    """Unseen, or of no known category."""
-    holders: TraceMemoryHolders
-    num_holders: int
+    """No event explains it, or its category is not known."""
+    parts: tuple[TraceMemoryPart, ...]
+    """Categories that add up to all of it, the largest first."""
+    holders: TableRows
+    """What is alive then, most bytes first."""
 
 
 class OperatorMemoryResponse(Struct, frozen=True):
@@ -189,19 +127,11 @@ class OperatorMemoryResponse(Struct, frozen=True):
     duration_ms: float
     """Of the trace."""
     curve: TraceMemoryCurve
-    rows: OperatorMemoryRows
-    num_rows: int
-    operators: tuple[str, ...]
+    operators: TableRows
     categories: tuple[TraceMemoryCategory, ...]
-    evidence: tuple[str, ...]
-    """How categories are known."""
-    modules: tuple[str, ...]
-    phases: tuple[str, ...]
-    """forward, backward, optimizer, zero_grad, dataloader, or FSDP2's annotations."""
     peak: TraceMemoryPeak | None
     """None: no event, or without addresses, so that nothing is known of lives."""
-    allocations: TraceAllocations
-    num_allocations: int
-    """In the range; those sent are the largest."""
+    allocations: TableRows
+    """In the range, the largest first."""
     has_addresses: bool
     """False: releases are not known."""

@@ -218,7 +218,8 @@ def _of_files(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_operators(answer: dict[str, Any]) -> dict[str, Any]:
-    return {"operator": answer["name"][0]} if answer["name"] else {}
+    names = answer["table"]["columns"][0]["texts"]
+    return {"operator": names[0]} if names else {}
 
 
 _TEACHES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {

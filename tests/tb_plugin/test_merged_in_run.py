@@ -12,6 +12,7 @@ from tests.builders import RunBuilder
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page, answered, refresh
 from tests.tb_plugin.merging.chrome import write_trace
+from tests.tb_plugin.pages.profiled import columns_of
 
 RANKS = (0, 1, 3)
 
@@ -64,6 +65,7 @@ def shown_of(page, source):
         asked(page, route, source=source)
         for route in ("profile", "operators", "kernels")
     )
+    operators, kernels = (columns_of(one["table"]) for one in (operators, kernels))
     calls = zip(operators["name"], operators["num_calls"].tolist(), strict=True)
     times = zip(kernels["name"], kernels["total_ms"].round(3).tolist(), strict=True)
     return (
@@ -113,7 +115,7 @@ def test_alone_it_is_all_of_its_ranks(folder, tmp_path):
     ids = {one["rank"]: one["id"] for one in page.of_run("/traces", "exp")["files"]}
     for rank in RANKS:
         assert shown_of(page, ids[rank]) == expected[rank]
-        names = asked(page, "operators", source=ids[rank])["name"]
+        names = columns_of(asked(page, "operators", source=ids[rank])["table"])["name"]
         assert [one for one in names if one.startswith("own")] == [f"own of {rank}"]
     now = asked(page, "distributed")
     assert now["rank"].tolist() == list(RANKS)

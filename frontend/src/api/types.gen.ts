@@ -66,6 +66,8 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
+export type ColumnUnit = "text" | "name" | "category" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "bytes_per_second" | "share" | "ratio" | "yes";
+
 export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" | "other";
 
 export type TraceSourceKind = "trace" | "spans" | "counters";
@@ -884,25 +886,8 @@ export interface KernelsResponse {
   readonly run: RunSummary;
   readonly choice: ProfileChoice;
   readonly by: "name" | "properties";
-  readonly name: readonly string[];
-  readonly operator: readonly string[];
-  readonly grid: readonly string[];
-  readonly block: readonly string[];
-  readonly registers: Int32Array;
-  readonly sharedMemoryBytes: Float64Array;
-  readonly numCalls: Float64Array;
-  readonly totalMs: Float64Array;
-  readonly minUs: Float64Array;
-  readonly meanUs: Float64Array;
-  readonly maxUs: Float64Array;
-  readonly blocksPerSm: Float64Array;
-  readonly occupancy: Float64Array;
-  readonly usesTensorCores: Uint8Array;
-  readonly isCommunication: Uint8Array;
-  readonly numRows: number;
-  readonly totalAllMs: number;
-  readonly tensorCoreMs: number;
-  readonly hasKernels: boolean;
+  readonly table: TableRows;
+  readonly summary: string;
 }
 
 /** A state, as the page says it. */
@@ -1140,30 +1125,13 @@ export interface ModuleTimelineResponse {
   readonly marks: readonly ModuleMark[];
 }
 
-/** Sums over all operators, those not in the table included. */
-export interface OperatorTotals {
-  readonly hostSelfMs: number;
-  readonly deviceSelfMs: number;
-  readonly numCalls: number;
-}
-
 /** Route `/operators` (run, source, by, sort, text, top): the table of operators. */
 export interface OperatorsResponse {
   readonly run: RunSummary;
   readonly choice: ProfileChoice;
   readonly by: OperatorsBy;
-  readonly name: readonly string[];
-  readonly shapes: readonly string[];
-  readonly numCalls: Float64Array;
-  readonly hostSelfMs: Float64Array;
-  readonly hostTotalMs: Float64Array;
-  readonly deviceSelfMs: Float64Array;
-  readonly deviceTotalMs: Float64Array;
-  readonly isEligible: Uint8Array;
-  readonly tensorCoreSelfShare: Float64Array;
-  readonly tensorCoreTotalShare: Float64Array;
-  readonly numRows: number;
-  readonly totals: OperatorTotals;
+  readonly table: TableRows;
+  readonly summary: string;
   readonly hasDevices: boolean;
   readonly hasStacks: boolean;
   readonly hasShapes: boolean;
@@ -1199,35 +1167,11 @@ export interface TraceDevice {
   readonly capacityBytes: number | null;
 }
 
-/** Memory by operator; columns of equal length. */
-export interface OperatorMemoryRows {
-  readonly name: readonly string[];
-  readonly numCalls: Float64Array;
-  readonly increaseBytes: Float64Array;
-  readonly selfIncreaseBytes: Float64Array;
-  readonly numAllocations: Float64Array;
-  readonly selfNumAllocations: Float64Array;
-  readonly allocatedBytes: Float64Array;
-  readonly selfAllocatedBytes: Float64Array;
-}
-
-/** The allocator's totals over time; no peak of either is lost. */
+/** The allocator's totals over time, as a line of steps; no peak of either is lost. */
 export interface TraceMemoryCurve {
   readonly timeMs: Float64Array;
   readonly allocatedBytes: Float64Array;
   readonly reservedBytes: Float64Array;
-}
-
-/** Allocations of a trace, the largest first; columns of equal length. */
-export interface TraceAllocations {
-  readonly operator: Int32Array;
-  readonly numBytes: Float64Array;
-  readonly allocatedMs: Float64Array;
-  readonly releasedMs: Float64Array;
-  readonly category: Uint8Array;
-  readonly evidence: Uint8Array;
-  readonly module: Int32Array;
-  readonly phase: Int32Array;
 }
 
 /** What memory is for. */
@@ -1236,24 +1180,19 @@ export interface TraceMemoryCategory {
   readonly group: CategoryGroup;
 }
 
-/** What is alive at a moment, most bytes first; columns of equal length. */
-export interface TraceMemoryHolders {
-  readonly category: Uint8Array;
-  readonly module: Int32Array;
-  readonly phase: Int32Array;
-  readonly numBytes: Float64Array;
-  readonly numAllocations: Float64Array;
+/** What one category holds of a peak. */
+export interface TraceMemoryPart {
+  readonly name: string;
+  readonly numBytes: number;
 }
 
 /** The moment at which most of a device was allocated, in the range shown. */
 export interface TraceMemoryPeak {
   readonly timeMs: number;
-  readonly allocatedBytes: number | null;
-  readonly seenBytes: number;
-  readonly unseenBytes: number;
+  readonly wholeBytes: number;
   readonly unknownBytes: number;
-  readonly holders: TraceMemoryHolders;
-  readonly numHolders: number;
+  readonly parts: readonly TraceMemoryPart[];
+  readonly holders: TableRows;
 }
 
 /** Route `/operator_memory` (run, source, device, charge, t0, t1, px, sort, text, top). */
@@ -1265,16 +1204,10 @@ export interface OperatorMemoryResponse {
   readonly charge: OperatorCharge;
   readonly durationMs: number;
   readonly curve: TraceMemoryCurve;
-  readonly rows: OperatorMemoryRows;
-  readonly numRows: number;
-  readonly operators: readonly string[];
+  readonly operators: TableRows;
   readonly categories: readonly TraceMemoryCategory[];
-  readonly evidence: readonly string[];
-  readonly modules: readonly string[];
-  readonly phases: readonly string[];
   readonly peak: TraceMemoryPeak | null;
-  readonly allocations: TraceAllocations;
-  readonly numAllocations: number;
+  readonly allocations: TableRows;
   readonly hasAddresses: boolean;
 }
 
@@ -1776,6 +1709,34 @@ export interface StepResponse {
   readonly memorySeries: string | null;
   readonly memoryBytes: Float64Array;
   readonly absent: readonly AbsentPart[];
+}
+
+/** A column of a table, declared once for page and files. */
+export interface TableColumn {
+  readonly key: string;
+  readonly title: string;
+  readonly help: string;
+  readonly unit: ColumnUnit;
+  readonly texts: readonly string[];
+  readonly numbers: Float64Array;
+  readonly notes: readonly string[];
+  readonly hints: readonly string[];
+  readonly absent: string;
+  readonly absentText: string;
+  readonly bar: string;
+  readonly longest: number;
+  readonly sum: number | null;
+  readonly shareOf: string;
+  readonly sorts: boolean;
+}
+
+/** The rows of a table that are sent. */
+export interface TableRows {
+  readonly columns: readonly TableColumn[];
+  readonly numRows: number;
+  readonly numAll: number;
+  readonly usual: string;
+  readonly colours: readonly string[];
 }
 
 /** A recorded column that can be drawn. */

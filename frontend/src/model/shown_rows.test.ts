@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clicked, routeSort, sortedRows, sortOf, sortWord } from "./shown_rows";
+import { clicked, sortedRows, sortOf, sortWord } from "./shown_rows";
 
 const USUAL = { key: "total", descending: true };
 const KEYS = ["name", "total"];
@@ -34,14 +34,6 @@ describe("the word of the URL", () => {
       expect(sortOf(sortWord(sort, USUAL) ?? undefined, KEYS, USUAL)).toEqual(sort);
     }
     expect(sortOf("constructor", KEYS, USUAL)).toEqual(USUAL);
-  });
-
-  it("is the route's own word where one is asked for", () => {
-    const words = new Map([["total", "total_ms"]]);
-    expect(routeSort("total", words)).toBe("total_ms");
-    expect(routeSort("-total", words)).toBe("-total_ms");
-    expect(routeSort(undefined, words)).toBeNull();
-    expect(routeSort("constructor", words)).toBeNull();
   });
 
   it("changes with clicks", () => {

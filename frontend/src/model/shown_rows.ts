@@ -58,21 +58,6 @@ export function sortWord(sort: Sort, usual: Sort): string | null {
   return `${sort.descending ? "" : "-"}${sort.key}`;
 }
 
-/**
- * The same for a route that sorts, by its own words, or by those of `columns`' keys; null
- * for its own order.
- */
-export function routeSort(
-  word: string | undefined,
-  columns: ReadonlyMap<string, string> | readonly string[],
-): string | null {
-  const words = "get" in columns ? columns : new Map(columns.map((one) => [one, one]));
-  const usual = { key: "", descending: true };
-  const { key, descending } = sortOf(word, [...words.keys()], usual);
-  const column = words.get(key);
-  return column === undefined ? null : `${descending ? "" : "-"}${column}`;
-}
-
 /** The order a word of the URL says; the usual one where it says none of `keys`. */
 export function sortOf(
   word: string | undefined,

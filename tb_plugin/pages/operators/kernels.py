@@ -6,34 +6,86 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.kernels import KernelsResponse
-from tb_plugin.contract.wire import i32, u8
-from tb_plugin.pages.operators.table import Number, Table
-from tb_plugin.pages.profile.asked import MS, US, TableQuery, of_profile
+from tb_plugin.pages.profile.asked import TableQuery, of_profile
+from tb_plugin.pages.table import Column, Table
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
 
+_UNSAID: Final = "The trace does not say it"
 _KERNELS: Final = Table(
-    texts=("name", "operator", "grid", "block"),
+    (
+        Column(
+            *("name", "Kernel", "name"),
+            "The kernel as the profiler names it; pointed at, with its template arguments",
+        ),
+        Column(
+            *("operator", "Operator", "name"),
+            "The innermost operator around the launch, by the launch's correlation id",
+        ),
+        Column(
+            *("grid", "Grid", "text", "Blocks of a launch, in x, y and z"),
+            sorts=False,
+        ),
+        Column(
+            *("block", "Block", "text", "Threads of a block, in x, y and z"),
+            sorts=False,
+        ),
+        Column(
+            *("num_calls", "Calls", "count"), "How often it ran while the profiler did"
+        ),
+        Column(
+            *("total_ms", "Total", "ms"),
+            "Sum of the durations of its runs. Kernels that run at the same time on "
+            "several streams count each, so it may exceed the time that passed.",
+            bar="row",
+            share_of="of the kernels' time",
+        ),
+        Column(*("mean_us", "Mean", "us"), "Total ÷ calls"),
+        Column(*("min_us", "Min", "us"), "The shortest run"),
+        Column(
+            *("max_us", "Max", "us"),
+            "The longest run; far above the mean, something was in its way at times",
+        ),
+        Column(
+            *("blocks_per_sm", "Blocks/SM", "ratio"),
+            "Blocks of a launch ÷ the device's SMs, mean of the runs weighted by their "
+            "time. Below 1 some SMs have nothing to do: 64 blocks on 80 SMs are 0.8.",
+            _UNSAID,
+        ),
+        Column(
+            *("occupancy", "Occupancy", "share"),
+            "Est. achieved occupancy: active warps of an SM ÷ those it could have, mean of "
+            "the runs weighted by their time. The profiler estimates it from the launch "
+            "configuration, it is not measured; 15 to 30 % may be as good as it gets.",
+            _UNSAID,
+        ),
+        Column(
+            *("uses_tensor_cores", "TC", "yes"),
+            "Whether it uses tensor cores, judged by its name alone (Volta to Blackwell): "
+            "a kernel with another name counts as not using them",
+        ),
+        Column(
+            *("registers", "Registers", "count"),
+            "Registers of a thread. Many leave room for fewer warps on an SM.",
+            _UNSAID,
+        ),
+        Column(
+            *("shared_memory_bytes", "Shared B", "count"),
+            "Bytes of shared memory of a block, static and dynamic. Much leaves room for "
+            "fewer blocks on an SM.",
+            _UNSAID,
+        ),
+    ),
     searched=("name", "operator"),
     max_text=1_000,
-    numbers=(
-        Number("registers", wire=i32, negative_is_unknown=True),
-        Number("shared_memory_bytes", negative_is_unknown=True),
-        Number("num_calls"),
-        Number("total_ms", "total_ns", MS),
-        Number("min_us", "min_ns", US),
-        Number("mean_us", "mean_ns", US),
-        Number("max_us", "max_ns", US),
-        Number("blocks_per_sm"),
-        Number("occupancy"),
-        Number("uses_tensor_cores", wire=u8),
-    ),
 )
+_OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
 
 
 class KernelsQuery(TableQuery, frozen=True):
@@ -49,18 +101,21 @@ def kernels(
     """The table of a trace."""
     every, strings = profile.kernels, profile.trace.strings
     table = profile.kernels_by_properties if query.by == "properties" else every
-    rows, num_rows = _KERNELS.rows(
-        table, strings, query, "total_ms", np.arange(len(table))
-    )
-    on_cores_ns = every.total_ns[every.uses_tensor_cores]
+    asked = _KERNELS.rows(table, strings, query, "total_ms", np.arange(len(table)))
+    roles = profile.roles[table.example[asked[0]]]
+    on_cores_ns = int(every.total_ns[every.uses_tensor_cores].sum())
+    share = 100 * on_cores_ns / max(int(every.total_ns.sum()), 1)
     return KernelsResponse(
         run=run,
         choice=choice,
         by=query.by,
-        **_KERNELS.sent(table, strings, rows),
-        is_communication=u8(profile.roles[table.example[rows]] == Role.COMMUNICATION),
-        num_rows=num_rows,
-        total_all_ms=int(every.total_ns.sum()) / MS,
-        tensor_core_ms=int(on_cores_ns.sum()) / MS,
-        has_kernels=len(table) > 0,
+        table=_KERNELS.sent(
+            *(table, strings, asked, "total_ms"),
+            without=() if query.by == "properties" else _OF_LAUNCHES,
+            colours=tuple(
+                "communication" if role == Role.COMMUNICATION else "kernel"
+                for role in roles.tolist()
+            ),
+        ),
+        summary=f"{counted(asked[1], 'row')}, {share:.1f} % of the time with tensor cores",
     )

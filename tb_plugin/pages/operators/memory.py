@@ -4,39 +4,35 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    Final,
+)
 
 import numpy as np
 from msgspec import Meta
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, OTHER, memory_holders
 from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tb_plugin.api.operators import (
     OperatorCharge,
     OperatorMemoryResponse,
-    OperatorMemoryRows,
-    TraceAllocations,
     TraceDevice,
     TraceMemoryCategory,
     TraceMemoryCurve,
-    TraceMemoryHolders,
-    TraceMemoryPeak,
 )
 from tb_plugin.contract.parameters import Pixels
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.operators.table import Number, Table
+from tb_plugin.pages.operators.allocations import HoldersBy, allocations_of, peak_of
 from tb_plugin.pages.profile.asked import MS, TableQuery, of_profile
+from tb_plugin.pages.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.analysis.trace_memory.attribution import TraceLives
     from tb_plugin.analysis.trace_memory.events import MemoryDevices
-    from tb_plugin.api.base import I32Column, RunSummary
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
 
 Milliseconds = Annotated[
@@ -59,16 +55,41 @@ _KINDS: Final = {
 }
 """torch's `DeviceType`."""
 
-_TABLE: Final = Table(
-    texts=("name",),
+_OPERATORS: Final = Table(
+    (
+        Column("name", "Operator", "name", "The operator as PyTorch names it"),
+        Column("num_calls", "Calls", "count", "How often it was called"),
+        Column(
+            *("self_increase_bytes", "Self increase", "bytes"),
+            "What it allocated less what was freed of it, without the operators it calls",
+            bar="forward",
+        ),
+        Column(
+            *("increase_bytes", "Increase", "bytes"),
+            "What it allocated less what was freed of it, with the operators it calls",
+            bar="forward",
+        ),
+        Column(
+            *("self_num_allocations", "Self allocs", "count"),
+            "Allocations, without those of the operators it calls",
+        ),
+        Column(
+            *("num_allocations", "Allocs", "count"),
+            "Allocations, with those of the operators it calls",
+        ),
+        Column(
+            *("self_allocated_bytes", "Self allocated", "bytes"),
+            "Sum of its allocations, whatever was freed later",
+            bar="forward",
+        ),
+        Column(
+            *("allocated_bytes", "Allocated", "bytes"),
+            "Sum of its allocations and those of the operators it calls",
+            bar="forward",
+        ),
+    ),
     max_text=500,
-    numbers=tuple(map(Number, OperatorMemoryRows.__struct_fields__[1:])),
 )
-
-MAX_ALLOCATIONS: Final = 1_000
-MAX_HOLDERS: Final = 500
-_MAX_TEXT: Final = 200
-_STEP: Final = "ProfilerStep#"
 CATEGORIES_SENT: Final = tuple(
     TraceMemoryCategory(name=name, group=FOLDS_INTO[name])  # type: ignore[arg-type]
     for name in CATEGORIES
@@ -98,6 +119,9 @@ class Device(tuple[int, int]):
 class OperatorMemoryQuery(TableQuery, frozen=True):
     """Memory of one device, in a window of milliseconds since the trace's start."""
 
+    by: HoldersBy = "category"
+    """What rows of the peak's holders are one of."""
+
     device: Device | None = None
     charge: OperatorCharge = "allocating"
     t0: Milliseconds | None = None
@@ -126,10 +150,8 @@ def operator_memory_of(
         events = _on(profile.memory_devices, chosen)
         same = (table.device_type == chosen[0]) & (table.device == chosen[1])
         own = np.flatnonzero(same)
-    rows, num_rows = _TABLE.rows(
-        table, trace.strings, query, "self_increase_bytes", own
-    )
-    curve = memory_curve(trace.memory, events, window, query.px)
+    usual = "self_increase_bytes"
+    asked = _OPERATORS.rows(table, trace.strings, query, usual, own)
     return OperatorMemoryResponse(
         run=run,
         choice=choice,
@@ -137,17 +159,27 @@ def operator_memory_of(
         device=None if chosen is None else _key(*chosen),
         charge=query.charge,
         duration_ms=0.0 if chosen is None else (trace.end_ns - start) / MS,
-        curve=TraceMemoryCurve(
-            time_ms=f64((curve.time_ns - start) / MS),
-            allocated_bytes=f64(curve.allocated_bytes),
-            reserved_bytes=f64(curve.reserved_bytes),
-        ),
-        rows=OperatorMemoryRows(**_TABLE.sent(table, trace.strings, rows)),
-        num_rows=num_rows,
+        curve=_curve(profile, events, window, query.px),
+        operators=_OPERATORS.sent(table, trace.strings, asked, usual),
         categories=CATEGORIES_SENT,
-        evidence=EVIDENCE,
+        peak=peak_of(profile, events, window, query.by),
+        allocations=allocations_of(profile, events, window),
         has_addresses=chosen is not None and profile.memory_pairs.are_known,
-        **allocations_of(profile, events, window),
+    )
+
+
+def _curve(
+    profile: TraceProfile, events: Ints, window: tuple[int, int], px: int
+) -> TraceMemoryCurve:
+    """What each event left holds until the next one, and the last to the end."""
+    found = memory_curve(profile.trace.memory, events, window, px)
+    times = np.repeat(found.time_ns, 2)
+    if len(times):
+        times = np.append(times[1:], max(window[1], times[-1]))
+    return TraceMemoryCurve(
+        time_ms=(times - profile.trace.start_ns) / MS,
+        allocated_bytes=np.repeat(found.allocated_bytes, 2),
+        reserved_bytes=np.repeat(found.reserved_bytes, 2),
     )
 
 
@@ -211,141 +243,3 @@ def _window(span: tuple[int, int], query: OperatorMemoryQuery) -> tuple[int, int
     start = span[0] if query.t0 is None else span[0] + int(query.t0 * MS)
     end = span[1] if query.t1 is None else span[0] + int(query.t1 * MS)
     return max(start, span[0]), min(end, span[1])
-
-
-class _Names:
-    """Names that are sent, each once, by their rows in a table of more."""
-
-    def __init__(self, table: Sequence[str]) -> None:
-        self._table = table
-        self._rows: dict[int, int] = {}
-
-    def rows(self, of: Ints) -> I32Column:
-        """Where names of the table are sent; NOTHING stays so."""
-        return i32(
-            [
-                -1 if row < 0 else self._rows.setdefault(row, len(self._rows))
-                for row in of.tolist()
-            ]
-        )
-
-    @property
-    def sent(self) -> tuple[str, ...]:
-        """All that were asked for, in order."""
-        return tuple(self._table[row][:_MAX_TEXT] for row in self._rows)
-
-
-def allocations_of(
-    profile: TraceProfile, events: Ints, window: tuple[int, int]
-) -> dict[str, Any]:
-    """Of one device, whose `events` these are, in a range of time: by field.
-
-    With the names that the allocations and the peak speak of.
-    """
-    trace, lives = profile.trace, profile.lives
-    rows, start, end = _touching(profile, events, window)
-    size = np.abs(trace.memory.num_bytes[rows].astype(np.int64))
-    order = np.argsort(-size, kind="stable")[:MAX_ALLOCATIONS]
-    life = _lives_of(lives, rows[order])
-    operators, modules = _Names(trace.strings), _Names(lives.modules)
-    phases = _Names(lives.phases)
-    peak = _peak_of(profile, events, window, modules, phases)
-    allocations = TraceAllocations(
-        operator=operators.rows(_owners(profile, rows[order])),
-        num_bytes=f64(size[order]),
-        allocated_ms=f64((start[order] - trace.start_ns) / MS),
-        released_ms=f64((end[order] - trace.start_ns) / MS),
-        category=u8(_of(lives.category, life, OTHER)),
-        evidence=u8(_of(lives.evidence, life, 0)),
-        module=modules.rows(_of(lives.module, life, NOTHING)),
-        phase=phases.rows(_of(lives.phase, life, NOTHING)),
-    )
-    return {
-        "allocations": allocations,
-        "num_allocations": len(rows),
-        "operators": operators.sent,
-        "modules": modules.sent,
-        "phases": phases.sent,
-        "peak": peak,
-    }
-
-
-def _touching(
-    profile: TraceProfile, events: Ints, window: tuple[int, int]
-) -> tuple[Ints, Ints, Ints]:
-    """Events that stand for allocations that touch a range, their starts and ends."""
-    memory, pairs = profile.trace.memory, profile.memory_pairs
-    made = memory.num_bytes[events] > 0
-    # A release whose allocation was before the trace stands for it.
-    lost = ~made & (pairs.allocation[events] == NOTHING) & pairs.are_known
-    rows = events[made | lost]
-    start = np.where(memory.num_bytes[rows] > 0, memory.time_ns[rows], np.nan)
-    release = pairs.release[rows]
-    end = np.where(release == NOTHING, np.nan, memory.time_ns[np.maximum(release, 0)])
-    end = np.where(np.isnan(start), memory.time_ns[rows], end)
-    touches = (np.nan_to_num(start, nan=-np.inf) <= window[1]) & (
-        np.nan_to_num(end, nan=np.inf) >= window[0]
-    )
-    return rows[touches], start[touches], end[touches]
-
-
-def _owners(profile: TraceProfile, events: Ints) -> Ints:
-    """The name, as row of texts, of what made each; NOTHING where that is the step alone.
-
-    It is the operator, else the annotation or the frame of Python around it.
-    """
-    slices, strings = profile.trace.slices, profile.trace.strings
-    owners = profile.times.memory_operators[events]
-    owners = np.where(owners == NOTHING, profile.times.memory_slices[events], owners)
-    if not len(slices):
-        return np.full(len(events), NOTHING)
-    names = np.where(owners == NOTHING, NOTHING, slices.name[np.maximum(owners, 0)])
-    is_step = [row >= 0 and strings[row].startswith(_STEP) for row in names.tolist()]
-    return np.where(is_step, NOTHING, names)
-
-
-def _lives_of(lives: TraceLives, events: Ints) -> Ints:
-    """The life of each event, or NOTHING: without addresses nothing is known of any."""
-    if not len(lives):
-        return np.full(len(events), NOTHING)
-    at = np.minimum(np.searchsorted(lives.event, events), len(lives) - 1)
-    return np.where(lives.event[at] == events, at, NOTHING)
-
-
-def _of(column: Ints, life: Ints, otherwise: int) -> Ints:
-    if not len(column):
-        return np.full(len(life), otherwise)
-    return np.where(life == NOTHING, otherwise, column[np.maximum(life, 0)])
-
-
-def _peak_of(
-    profile: TraceProfile,
-    events: Ints,
-    window: tuple[int, int],
-    modules: _Names,
-    phases: _Names,
-) -> TraceMemoryPeak | None:
-    """Who holds most of a device, where it holds most."""
-    if not profile.memory_pairs.are_known:
-        return None
-    trace = profile.trace
-    found = memory_holders(trace.memory, profile.lives, events, window)
-    if found is None:
-        return None
-    shown = slice(MAX_HOLDERS)
-    total = found.allocated_bytes
-    return TraceMemoryPeak(
-        time_ms=(found.time_ns - trace.start_ns) / MS,
-        allocated_bytes=None if total is None else float(total),
-        seen_bytes=float(found.seen_bytes),
-        unseen_bytes=float(found.unseen_bytes),
-        unknown_bytes=float(found.unknown_bytes),
-        holders=TraceMemoryHolders(
-            category=u8(found.category[shown]),
-            module=modules.rows(found.module[shown]),
-            phase=phases.rows(found.phase[shown]),
-            num_bytes=f64(found.num_bytes[shown]),
-            num_allocations=f64(found.num_allocations[shown]),
-        ),
-        num_holders=len(found),
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.findings.text import counted, duration_text
 from tb_plugin.analysis.time.operators import callees, is_eligible
 from tb_plugin.analysis.trace.texts import are
 from tb_plugin.api.operators import (
@@ -15,16 +16,15 @@ from tb_plugin.api.operators import (
     OperatorsBy,
     OperatorsResponse,
     OperatorStack,
-    OperatorTotals,
 )
 from tb_plugin.api.profile import ModuleTimesResponse
 from tb_plugin.contract.parameters import Text
-from tb_plugin.contract.wire import i32, u8
-from tb_plugin.pages.operators.table import MAX_TEXT, Number, Table, text_of
 from tb_plugin.pages.profile.asked import MS, SourceQuery, TableQuery, of_profile
+from tb_plugin.pages.table import MAX_TEXT, Column, Table, text_of
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Flags, Ints
+    from tb_plugin.analysis.time.operators import OperatorTable
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.api.base import RunSummary
@@ -39,15 +39,75 @@ _MAX_FRAMES: Final = 200
 _PYTHON: Final = re.compile("python_function", re.IGNORECASE)
 _MAX_NAME: Final = 200
 _OPERATORS: Final = Table(
-    texts=("name", "shapes"),
-    numbers=(
-        Number("num_calls"),
-        Number("host_self_ms", "host_self_ns", MS),
-        Number("host_total_ms", "host_total_ns", MS),
-        Number("device_self_ms", "device_self_ns", MS),
-        Number("device_total_ms", "device_total_ns", MS),
-        Number("tensor_core_self_share"),
-        Number("tensor_core_total_share"),
+    (
+        Column(
+            *("name", "Operator", "name"),
+            "The operator as PyTorch names it; of autograd, what evaluates it",
+        ),
+        Column(
+            *("shapes", "Input shapes", "text"),
+            "Shapes of its inputs as the profiler wrote them; none where it wrote none",
+            absent="The profiler wrote no shapes",
+        ),
+        Column(
+            *("num_calls", "Calls", "count"),
+            "How often it was called while the profiler ran. An operator that only calls "
+            "one of its own name counts once.",
+        ),
+        Column(
+            *("host_self_ms", "Host self", "ms"),
+            "Time on the host in the operator itself: its duration less that of the "
+            "operators and runtime calls in it. The profiler's own cost is part of it: "
+            "above all of operators of a few µs.",
+            bar="forward",
+            share_of="of the host's time",
+        ),
+        Column(
+            *("host_total_ms", "Host total", "ms"),
+            "Sum of its calls' durations on the host, the operators in it included. Calls "
+            "on several threads count each, and waiting for the device counts as time of "
+            "the host.",
+            bar="forward",
+        ),
+        Column(
+            *("device_self_ms", "Device self", "ms"),
+            "Sum of the durations of the kernels, copies and fills that it launched "
+            "itself. Those that ran at the same time count each.",
+            bar="kernel",
+            share_of="of the device's time",
+        ),
+        Column(
+            *("device_total_ms", "Device total", "ms"),
+            "Device self, and that of the operators in it. Launches belong to the "
+            "innermost operator around them.",
+            bar="kernel",
+        ),
+        Column(
+            *("is_tensor_core_eligible", "TC eligible", "yes"),
+            "Whether its kernels could use tensor cores, with fitting data types and "
+            "shapes; judged by its name alone",
+            sorts=False,
+        ),
+        Column(
+            *("tensor_core_self_share", "TC self", "share"),
+            "Time of its own kernels that use tensor cores ÷ time of its own kernels. "
+            "Kernels are judged by their names alone.",
+            absent="No kernel of it ran",
+        ),
+        Column(
+            *("tensor_core_total_share", "TC total", "share"),
+            "The same over its kernels and those of the operators in it",
+            absent="No kernel of it ran",
+        ),
+    )
+)
+_OF_DEVICES: Final = (
+    "device_self_ms",
+    "device_total_ms",
+    *(
+        "is_tensor_core_eligible",
+        "tensor_core_self_share",
+        "tensor_core_total_share",
     ),
 )
 MAX_MODULES: Final = 5_000
@@ -56,21 +116,21 @@ _MAX_MODULE: Final = 500
 _KNOWN: Final = ("arrows", "sequence_numbers")
 _FORWARD: Final = Table(
     (
-        Number("parent", wire=i32),
-        Number("num_calls"),
-        Number("num_operators"),
-        Number("host_ms", "host_ns", MS),
-        Number("host_self_ms", "host_self_ns", MS),
-        Number("device_ms", "device_ns", MS),
-        Number("device_self_ms", "device_self_ns", MS),
+        Column("parent"),
+        Column("num_calls"),
+        Column("num_operators"),
+        Column("host_ms", unit="ms"),
+        Column("host_self_ms", unit="ms"),
+        Column("device_ms", unit="ms"),
+        Column("device_self_ms", unit="ms"),
     )
 )
 _BACKWARD: Final = Table(
     (
-        Number("backward_host_ms", "backward_host_ns", MS),
-        Number("backward_host_self_ms", "backward_host_self_ns", MS),
-        Number("backward_device_ms", "backward_device_ns", MS),
-        Number("backward_device_self_ms", "backward_device_self_ns", MS),
+        Column("backward_host_ms", unit="ms"),
+        Column("backward_host_self_ms", unit="ms"),
+        Column("backward_device_ms", unit="ms"),
+        Column("backward_device_self_ms", unit="ms"),
     )
 )
 
@@ -96,28 +156,40 @@ def operators(
     """The table of a trace."""
     strings = profile.trace.strings
     table = profile.operators_by_shapes if query.by == "shapes" else profile.operators
-    default = "device_self_ms" if profile.devices else "host_self_ms"
-    rows, num_rows = _OPERATORS.rows(
-        table, strings, query, default, np.arange(len(table))
-    )
+    has_devices = len(profile.trace.device_work.row) > 0
+    usual = "device_self_ms" if has_devices else "host_self_ms"
+    asked = _OPERATORS.rows(table, strings, query, usual, np.arange(len(table)))
+    is_apt = [is_eligible(strings[row]) for row in table.name[asked[0]].tolist()]
+    without = () if has_devices else _OF_DEVICES
+    if query.by == "name":
+        without = (*without, "shapes")
     return OperatorsResponse(
         run=run,
         choice=choice,
         by=query.by,
-        **_OPERATORS.sent(table, strings, rows),
-        is_eligible=u8(
-            [is_eligible(strings[row]) for row in table.name[rows].tolist()]
+        table=_OPERATORS.sent(
+            *(table, strings, asked, usual),
+            without=without,
+            given={"is_tensor_core_eligible": is_apt},
         ),
-        num_rows=num_rows,
-        totals=OperatorTotals(
-            host_self_ms=float(table.host_self_ns.sum()) / MS,
-            device_self_ms=float(table.device_self_ns.sum()) / MS,
-            num_calls=float(table.num_calls.sum()),
-        ),
-        has_devices=len(profile.trace.device_work.row) > 0,
+        summary=_summary(table, asked[1], has_devices),
+        has_devices=has_devices,
         has_stacks=_has_stacks(profile),
         has_shapes=_has_shapes(profile),
     )
+
+
+def _summary(table: OperatorTable, num_rows: int, has_devices: bool) -> str:
+    """How many there are, and what they took in all."""
+    words = [
+        counted(num_rows, "row"),
+        counted(int(table.num_calls.sum()), "call"),
+        f"{duration_text(float(table.host_self_ns.sum()) / 1e9)} on the host",
+    ]
+    if has_devices:
+        took = float(table.device_self_ns.sum()) / 1e9
+        words.append(f"{duration_text(took)} on devices")
+    return ", ".join(words)
 
 
 def _has_shapes(profile: TraceProfile) -> bool:
@@ -238,16 +310,16 @@ def module_times(
     run: RunSummary, choice: ProfileChoice, profile: TraceProfile, _query: SourceQuery
 ) -> ModuleTimesResponse:
     """The modules of a trace."""
-    table, strings = profile.modules, profile.trace.strings
+    table = profile.modules
     rows = np.arange(min(len(table), MAX_MODULES))
-    backward = _BACKWARD.sent(table, strings, rows)
+    backward = _BACKWARD.fields(table, rows)
     if table.backward_by not in _KNOWN:
         backward = dict.fromkeys(backward, np.full(len(rows), np.nan))
     return ModuleTimesResponse(
         run=run,
         choice=choice,
         name=tuple(name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]),
-        **_FORWARD.sent(table, strings, rows),
+        **_FORWARD.fields(table, rows),
         **backward,
         backward=table.backward_by,
         has_devices=len(profile.trace.device_work.row) > 0,

@@ -16,7 +16,7 @@ def run_of(page: Page) -> str:
 
 
 def ask(page: Page, route: str, **query):
-    """An answer, once the trace that it is of is open."""
+    """An answer, once the trace that it is of is open; with the columns of its table."""
     run = run_of(page)
 
     def is_open(answer) -> bool:
@@ -24,4 +24,13 @@ def ask(page: Page, route: str, **query):
         opening = answer.get("num_opening") if choice is None else 0
         return not opening and (choice is None or choice["state"] != "opening")
 
-    return answered(lambda: page.get(f"/{route}", run=run, **query), is_open)
+    answer = answered(lambda: page.get(f"/{route}", run=run, **query), is_open)
+    return {**answer, **columns_of(answer.get("table", {"columns": ()}))}
+
+
+def columns_of(table) -> dict:
+    """The values of a table that is sent, by column."""
+    return {
+        one["key"]: list(one["texts"]) if one["texts"] else one["numbers"]
+        for one in table["columns"]
+    }

@@ -11,6 +11,7 @@ import pytest
 
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.pages.profiled import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +192,7 @@ def test_every_view_of_a_bad_trace_answers(page, name):
         asked(page, name, route, **of)
     for by in ("name", "shapes"):
         table = asked(page, name, "operators", by=by, **of)
-        for operator in table["name"][:3]:
+        for operator in columns_of(table["table"])["name"][:3]:
             asked(page, name, "operator", name=operator, **of)
     for by in ("name", "properties"):
         asked(page, name, "kernels", by=by, **of)
@@ -281,11 +282,11 @@ def test_a_step_of_a_day_is_as_long_as_it_says(page):
 
 def test_operators_in_each_other_1100_deep_are_all_counted(page):
     of = {"source": source_of(page, "deep", 2)}
-    table = asked(page, "deep", "operators", **of)
+    table = columns_of(asked(page, "deep", "operators", **of)["table"])
     assert table["num_calls"].sum() == 1100
     at = table["name"].index("op2")  # the innermost, 1,099, is op0
     assert table["host_total_ms"][at] > table["host_self_ms"][at]
-    rows = asked(page, "deep", "operator_memory", **of)["rows"]
+    rows = columns_of(asked(page, "deep", "operator_memory", **of)["operators"])
     assert set(rows["name"]) == {f"op{at}" for at in range(7)}
     assert (rows["increase_bytes"] == 4096).all()
     assert rows["self_increase_bytes"].sum() == 4096
@@ -293,7 +294,9 @@ def test_operators_in_each_other_1100_deep_are_all_counted(page):
 
 def test_markup_is_a_name_like_any_other(page):
     of = {"source": source_of(page, "markup", 2)}
-    assert asked(page, "markup", "operators", **of)["name"] == [MARKUP]
+    assert columns_of(asked(page, "markup", "operators", **of)["table"])["name"] == [
+        MARKUP
+    ]
     devices = source_of(page, "markup of devices", 2)
     answer = asked(page, "markup of devices", "profile", source=devices)
     assert answer["devices"][0]["name"] == "<script>x</script>"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page
-from tests.tb_plugin.pages.profiled import ask, run_of
+from tests.tb_plugin.pages.profiled import ask, columns_of, run_of
 
 ROUTES = (
     *("profile", "operators", "operator", "kernels", "module_times"),
@@ -99,18 +99,20 @@ def test_operators_by_name_and_by_shapes(page):
     assert answer["host_self_ms"][at] == pytest.approx(3 * 58e-3)
     assert answer["device_self_ms"][at] == pytest.approx(3 * 300e-3)
     assert answer["device_total_ms"][names.index("aten::linear")] == pytest.approx(0.9)
-    assert answer["is_eligible"].tolist() == [name != "aten::add" for name in names]
+    assert answer["is_tensor_core_eligible"].tolist() == [
+        name != "aten::add" for name in names
+    ]
     assert answer["tensor_core_self_share"][at] == 0
     assert answer["has_devices"]
     assert not answer["has_stacks"]
     by_shapes = ask(page, "operators", by="shapes", text="MM")
-    assert (by_shapes["name"], by_shapes["num_rows"]) == (["aten::mm"], 1)
+    assert (by_shapes["name"], by_shapes["table"]["num_all"]) == (["aten::mm"], 1)
     assert by_shapes["shapes"] == ["[[8,8],[8,8]]"] or by_shapes["shapes"] == [
         "[[8, 8], [8, 8]]"
     ]
     short = ask(page, "operators", top=1)
-    assert (len(short["name"]), short["num_rows"]) == (1, 3)
-    assert short["totals"]["num_calls"] == 9
+    assert (len(short["name"]), short["table"]["num_all"]) == (1, 3)
+    assert short["summary"].startswith("3 rows, 9 calls, ")
 
 
 def test_stacks_that_old_profilers_wrote_with_the_call(tmp_path):
@@ -230,8 +232,9 @@ def test_tables_are_sorted_before_they_are_cut(page):
         assert (most[column][0], least[column][0]) == (max(known), min(known))
     assert ask(page, "operators", sort="name", top=1)["name"] == [max(names)]
     assert ask(page, "operators", sort="-name", top=1)["name"] == [min(names)]
-    memory = ask(page, "operator_memory")["rows"]
-    first = ask(page, "operator_memory", sort="-name", top=1)["rows"]
+    memory = columns_of(ask(page, "operator_memory")["operators"])
+    first = ask(page, "operator_memory", sort="-name", top=1)["operators"]
+    first = columns_of(first)
     assert first["name"] == [min(memory["name"])]
 
 
@@ -242,7 +245,7 @@ def test_memory_of_operators_and_its_allocations(page):
     assert device["kind"] == "CUDA"
     assert device["peak_allocated_bytes"] == 14_096
     assert device["capacity_bytes"] == 1 << 34
-    rows = answer["rows"]
+    rows = columns_of(answer["operators"])
     assert rows["name"] == ["aten::linear", "aten::mm"] or rows["name"] == [
         "aten::mm",
         "aten::linear",
@@ -250,17 +253,19 @@ def test_memory_of_operators_and_its_allocations(page):
     at = rows["name"].index("aten::mm")
     assert rows["self_increase_bytes"][at] == 0
     assert rows["self_allocated_bytes"][at] == 3 * 4096
-    freeing = ask(page, "operator_memory", charge="freeing")["rows"]
+    freeing = ask(page, "operator_memory", charge="freeing")["operators"]
+    freeing = columns_of(freeing)
     lost = freeing["name"].index("aten::add")
     assert freeing["self_increase_bytes"][lost] == -3 * 4096
-    made = answer["allocations"]
-    assert answer["num_allocations"] == 3
+    made = columns_of(answer["allocations"])
+    assert answer["allocations"]["num_all"] == 3
     assert made["num_bytes"].tolist() == [4096] * 3
     took = made["released_ms"] - made["allocated_ms"]
     assert took == pytest.approx([0.095] * 3)
-    assert answer["operators"] == ["aten::mm"]
+    assert made["duration_ms"] == pytest.approx(took)
+    assert made["operator"] == ["aten::mm"] * 3
     one = ask(page, "operator_memory", t0=0, t1=0.3)
-    assert one["num_allocations"] == 1
+    assert one["allocations"]["num_all"] == 1
     assert max(answer["curve"]["allocated_bytes"]) == 14_096
     other = ask(page, "operator_memory", device="12:0")
     assert other["device"] is None
@@ -284,15 +289,10 @@ def test_what_allocations_are_for_and_who_holds_most(tmp_path):
     made.memory(910, -512, 78, 1_000_000 + 256)
     made.write(tmp_path / "exp" / "a.pt.trace.json")
     answer = ask(Page(tmp_path), "operator_memory")
-    categories = [one["name"] for one in answer["categories"]]
 
     def told(table, at):
-        module, phase = table["module"][at], table["phase"][at]
-        return (
-            categories[table["category"][at]],
-            answer["modules"][module] if module >= 0 else "",
-            answer["phases"][phase] if phase >= 0 else "",
-        )
+        columns = columns_of(table)
+        return tuple(columns[key][at] for key in ("category", "module", "phase"))
 
     table = answer["allocations"]
     assert [told(table, at) for at in range(3)] == [
@@ -300,25 +300,34 @@ def test_what_allocations_are_for_and_who_holds_most(tmp_path):
         ("grad", "", "backward"),
         ("sharded_grad", "layers.0", "FSDP::post_backward_reduce"),
     ]
-    assert [answer["evidence"][at] for at in table["evidence"]] == [
+    (why,) = (one["hints"] for one in table["columns"] if one["key"] == "category")
+    assert why == [
         "freed by a backward that did not make it",
         "freed by zero_grad",
         "reduced by FSDP, and kept",
     ]
-    owners = [answer["operators"][at] for at in table["operator"]]
-    assert owners == [
+    assert columns_of(table)["operator"] == [
         *("aten::linear", evaluate, "FSDP::post_backward_reduce (layers.0)")
     ]
+    assert table["colours"] == ["activation", "grad", "sharded_grad"]
     peak = answer["peak"]
-    assert (peak["time_ms"], peak["allocated_bytes"]) == (0.41, 1_004_608)
-    assert (peak["seen_bytes"], peak["unseen_bytes"]) == (4608, 1_000_000)
+    assert (peak["time_ms"], peak["whole_bytes"]) == (0.41, 1_004_608)
     assert peak["unknown_bytes"] == 1_000_000
-    assert peak["holders"]["num_bytes"].tolist() == [4096, 512]
-    assert told(peak["holders"], 0) == ("activation", "Linear_0", "forward")
+    assert [(one["name"], one["num_bytes"]) for one in peak["parts"]] == [
+        *(("activation", 4096), ("grad", 512), ("", 1_000_000))
+    ]
+    every = ask(Page(tmp_path), "operator_memory", by="all")["peak"]["holders"]
+    assert columns_of(every)["num_bytes"].tolist() == [4096, 512]
+    assert told(every, 0) == ("activation", "Linear_0", "forward")
+    for by, names in (("phase", ["forward", "backward"]), ("module", ["Linear_0", ""])):
+        alike = ask(Page(tmp_path), "operator_memory", by=by)["peak"]["holders"]
+        assert columns_of(alike)[by] == names
+        assert columns_of(alike)["num_allocations"].tolist() == [1, 1]
     groups = {one["name"]: one["group"] for one in answer["categories"]}
     assert (groups["sharded_grad"], groups["other"]) == ("grad", "unknown")
     later = ask(Page(tmp_path), "operator_memory", t0=0.5, t1=0.95)["peak"]
-    assert (later["time_ms"], later["seen_bytes"]) == (0.61, 768)
+    assert later["time_ms"] == 0.61
+    assert sum(columns_of(later["holders"])["num_bytes"]) == 768
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -9,30 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.pages.operators.table import Number, Table
 from tb_plugin.pages.profile.asked import TableQuery
+from tb_plugin.pages.table import Column, Table, rows_of
 
 NAN = float("nan")
 STRINGS = ("b", "A", "c", "a")
 ROWS = SimpleNamespace(
     name=np.arange(4),
-    ns=np.array([3.0, NAN, 1.0, 2.0]),
+    took_ns=np.array([3.0, NAN, 1.0, 2.0]),
     calls=np.array([1, 1, 2, 2]),
     size=np.array([5, -1, 4, -1]),
 )
 TABLE = Table(
-    texts=("name",),
-    numbers=(
-        Number("ms", "ns", 1e6),
-        Number("calls"),
-        Number("size", negative_is_unknown=True),
-    ),
+    (
+        Column("name", "Name", "name"),
+        Column("took_ms", "Took", "ms", bar="kernel", share_of="of all"),
+        Column("calls"),
+        Column("size", absent="It does not say it"),
+    )
 )
 
 
-def rows_of(sort=None, text=None, top=10, among=(0, 1, 2, 3)):
+def found(sort=None, text=None, top=10, among=(0, 1, 2, 3)):
     query = TableQuery(run="r", sort=sort, text=text, top=top)
-    rows, num = TABLE.rows(ROWS, STRINGS, query, "ms", np.array(among))
+    rows, num = TABLE.rows(ROWS, STRINGS, query, "took_ms", np.array(among))
     return rows.tolist(), num
 
 
@@ -40,8 +40,8 @@ def rows_of(sort=None, text=None, top=10, among=(0, 1, 2, 3)):
     ("sort", "expected"),
     [
         (None, [0, 3, 2, 1]),
-        ("ms", [0, 3, 2, 1]),
-        ("-ms", [2, 3, 0, 1]),
+        ("took_ms", [0, 3, 2, 1]),
+        ("-took_ms", [2, 3, 0, 1]),
         ("calls", [2, 3, 0, 1]),
         ("-calls", [0, 1, 2, 3]),
         ("size", [0, 2, 1, 3]),
@@ -52,27 +52,39 @@ def rows_of(sort=None, text=None, top=10, among=(0, 1, 2, 3)):
     ],
 )
 def test_orders(sort, expected):
-    assert rows_of(sort) == (expected, 4)
+    assert found(sort) == (expected, 4)
 
 
 def test_searches_before_it_cuts():
-    for sort in ("ms", "-ms", "name", "-name"):
-        assert rows_of(sort, top=1, among=(2, 3)) == (
-            [3 if sort in ("ms", "-name") else 2],
+    for sort in ("took_ms", "-took_ms", "name", "-name"):
+        assert found(sort, top=1, among=(2, 3)) == (
+            [3 if sort in ("took_ms", "-name") else 2],
             2,
         )
-    assert rows_of("-ms", "A", top=1) == ([3], 2)
-    for sort in ("-name", "ms"):
-        assert rows_of(sort, "nowhere") == ([], 0)
+    assert found("-took_ms", "A", top=1) == ([3], 2)
+    for sort in ("-name", "took_ms"):
+        assert found(sort, "nowhere") == ([], 0)
 
 
 def test_sends_columns_in_their_units():
-    sent = TABLE.sent(ROWS, STRINGS, np.array([3, 0]))
-    assert sent["name"] == ("a", "b")
-    assert {key: sent[key].tolist() for key in ("ms", "size")} == {
-        "ms": [2e-6, 3e-6],
-        "size": [-1, 5],
-    }
+    rows = np.array([3, 0])
+    sent = TABLE.sent(ROWS, STRINGS, (rows, 4), "took_ms", without=("calls",))
+    name, took, size = sent.columns
+    assert (name.texts, sent.num_rows, sent.num_all) == (("a", "b"), 2, 4)
+    assert took.numbers.tolist() == [2e-6, 3e-6]
+    assert (took.sum, took.longest) == (6e-6, 3e-6)
+    assert np.isnan(size.numbers[0])
+    assert TABLE.fields(ROWS, rows)["calls"].tolist() == [2, 1]
+
+
+def test_sends_objects_and_says_what_is_not_known_of_them():
+    rows = [
+        SimpleNamespace(name="a", took_ns=None),
+        SimpleNamespace(name="", took_ns=2),
+    ]
+    sent = rows_of(TABLE.columns[:2], rows, "-took_ms", 7, name={"notes": ("x", "")})
+    assert (sent.num_all, sent.columns[0].notes) == (7, ("x", ""))
+    np.testing.assert_array_equal(sent.columns[1].numbers, [NAN, 2e-6])
 
 
 @given(
@@ -84,7 +96,7 @@ def test_what_is_not_known_comes_last(values, top, ascending):
     source = SimpleNamespace(x=np.array(values, dtype=np.float64))
     query = TableQuery(run="r", sort="-x" if ascending else "x", top=top)
     every = np.arange(len(values))
-    rows, num = Table((Number("x"),)).rows(source, (), query, "x", every)
+    rows, num = Table((Column("x"),)).rows(source, (), query, "x", every)
     assert num == len(values)
     known = sorted((v for v in values if v == v), reverse=not ascending)
     sent = [values[row] for row in rows.tolist()]

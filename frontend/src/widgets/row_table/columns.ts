@@ -36,18 +36,6 @@ function isTexts(values: TableColumn["values"]): values is readonly string[] {
   return typeof values[0] === "string";
 }
 
-/** A column of yes and no. Its owner cannot sort by it. */
-export function yesColumn(
-  key: string,
-  title: string,
-  width: string,
-  values: ArrayLike<number>,
-  hint: string,
-): RowColumn {
-  const cell = (row: number): RowCell => ({ text: values[row] === 1 ? "yes" : "no" });
-  return { key, title, width, values, hint, cell, numeric: false, sortable: false };
-}
-
 /** A column of numbers, sorted by them. `hint`: what it is, and how it is reckoned. */
 export function numberColumn(
   key: string,

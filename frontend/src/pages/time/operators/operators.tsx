@@ -1,40 +1,106 @@
 /** Operators: how long each took and which memory it held, on the host and on devices. */
 
+import type { TableRows } from "../../../api/types.gen";
+import { commandsOf } from "../../../base/commands";
+import { useCommands } from "../../../base/use_commands";
 import { Segmented } from "../../shared/controls/choices";
+import { oneOf, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
+import { ProfiledPage } from "../profiled/profiled_page";
 import { MemoryTab } from "./memory/tab";
 import "./operators.css";
-import { TimeTab } from "./time/tab";
+import { OperatorDetails } from "./time/details";
 
 const PARTS = ["time", "memory"] as const;
-type Part = (typeof PARTS)[number];
+const WORDS = { tab: oneOf("tab", PARTS, "time") };
 
-const PART_WORDS: Readonly<Record<Part, readonly [string, string]>> = {
+const PART_WORDS = {
   time: ["Time", "Calls and times on the host and on devices"],
   memory: ["Memory", "What operators allocated, when, and for how long"],
-};
+} as const;
+
+const OPTIONS = [
+  ["name", "Name", "One row per operator"],
+  ["shapes", "Name and shapes", "One row per operator and shapes of its inputs"],
+] as const;
+const UNCHOSEN = { operator: null, shapes: null };
 
 export function OperatorsView(view: ViewProps) {
-  const part: Part = view.params.get("tab") === "memory" ? "memory" : "time";
+  const { params, setParams } = view;
+  const [{ tab }] = usePageState(view, WORDS);
+  const close = (): void => setParams(UNCHOSEN);
+  useCommands(tab === "time" ? view.commands : undefined, () =>
+    commandsOf("operators", "Operators", [
+      ["close", "Close the chosen operator", close, "Escape"],
+    ]),
+  );
   const tabs = (
     <Segmented
       label="What is shown of operators"
       options={PARTS}
-      chosen={part}
+      chosen={tab}
       words={(one) => PART_WORDS[one]}
-      onChoose={(one) => {
-        const word = one === "time" ? null : one;
-        view.setParams({ tab: word, sort: null }, "push");
-      }}
+      onChoose={(one) =>
+        setParams({ tab: one === "time" ? null : one, sort: null }, "push")
+      }
     />
   );
-  return (
-    <div class="operators">
-      {part === "time" ? (
-        <TimeTab view={view} tabs={tabs} />
-      ) : (
+  const [name, shapes] = [params.get("operator") ?? "", params.get("shapes") ?? ""];
+  const textsOf = (table: TableRows, row: number): readonly string[] =>
+    ["name", "shapes"].map(
+      (key) => table.columns.find((one) => one.key === key)?.texts[row] ?? "",
+    );
+  if (tab === "memory") {
+    return (
+      <div class="operators">
         <MemoryTab view={view} tabs={tabs} />
-      )}
-    </div>
+      </div>
+    );
+  }
+  return (
+    <ProfiledPage
+      view={view}
+      route="operators"
+      label="Operators"
+      options={OPTIONS}
+      search="Search operators"
+      empty="No operator holds this text."
+      nothing={({ choice }) =>
+        choice.problems.length === 0
+          ? "It was recorded without the host. Record ProfilerActivity.CPU (automatic)."
+          : "The lines above say what is wrong with this trace."
+      }
+      leaves={UNCHOSEN}
+      tabs={tabs}
+      note={({ by, hasShapes }) =>
+        by === "shapes" &&
+        !hasShapes && (
+          <p class="quiet">
+            The trace has no shapes: record them with record_shapes=True of
+            torch.profiler.
+          </p>
+        )
+      }
+      isChosen={(table, row) => {
+        const [own, ownShapes] = textsOf(table, row);
+        return name !== "" && own === name && ownShapes === shapes;
+      }}
+      onChoose={(table, row) => {
+        const [operator = "", ownShapes = ""] = textsOf(table, row);
+        setParams({ operator, shapes: ownShapes === "" ? null : ownShapes });
+      }}
+      inspector={(data) =>
+        name !== "" && (
+          <OperatorDetails
+            key={`${name} ${shapes}`}
+            view={view}
+            answer={data}
+            name={name}
+            shapes={data.by === "shapes" ? shapes : null}
+            close={close}
+          />
+        )
+      }
+    />
   );
 }

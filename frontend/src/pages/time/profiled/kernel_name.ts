@@ -6,6 +6,8 @@ import type { RowCell } from "../../../widgets/row_table/row_table";
 const MOST = 90;
 /** Of its end, which a narrow cell shows as well. */
 const TAIL = 14;
+/** Names below it are not cut: they have no middle. */
+const SHORT = 2 * TAIL;
 const APART = " · ";
 /** Of what tells names apart that are folded alike. */
 const MOST_APART = 28;
@@ -69,6 +71,7 @@ export function nameCells(
   return (name, row) => {
     const text = short[row] ?? name;
     const apart = text.lastIndexOf(APART);
+    if (apart < 0 && text.length < SHORT) return { text, title: name };
     return {
       text,
       title: name,

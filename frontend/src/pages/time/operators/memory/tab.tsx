@@ -1,35 +1,41 @@
 /** Operators by the memory they allocated, when, and for how long. */
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type {
   OperatorCharge,
   OperatorMemoryResponse,
   TraceDevice,
 } from "../../../../api/types.gen";
-import { formatBytes } from "../../../../base/bytes";
-import { formatSeconds } from "../../../../base/durations";
+import { formatBytes, formatInteger } from "../../../../base/bytes";
 import { commandsOf } from "../../../../base/commands";
 import { useCommands } from "../../../../base/use_commands";
-import { routeSort } from "../../../../model/shown_rows";
+import { categoryColours } from "../../../../model/category";
+import { originOf } from "../../../../model/words/origin";
 import { Nothing } from "../../../../widgets/state/state";
 import { Choice, Segmented } from "../../../shared/controls/choices";
 import { rangeCommands } from "../../../shared/range/commands";
-import { useProfiledRows } from "../../profiled/rows";
+import { AnswerTable, rowsHolding, type Colours } from "../../profiled/answer_table";
+import { useProfiledRows } from "../../profiled/profiled_page";
+import { oneOf, optional, text, usePageState } from "../../../shared/page_state";
 import { SearchBox } from "../../../shared/controls/search_box";
 import { TraceFrame } from "../../profiled/trace_choice";
 import { useRange, type RangeState } from "../../../shared/range/use_range";
 import type { ViewProps } from "../../../shared/view_props";
-import { curveTable, BY_MEMORY } from "./columns";
-import { MemoryCurve } from "./curve";
-import { MemoryHead } from "./head";
-import { AtPeak } from "./holders_part";
-import { Allocations, ByOperator } from "./tables";
+import { AtPeak, HOLDERS_BY } from "./at_peak";
+import { Curve } from "./curve";
 
 const CURVE_PX = 1600;
+const TABLE_PX = 360;
 const T_WORDS = { low: "t0", high: "t1" } as const;
 
-const CHARGES: readonly OperatorCharge[] = ["allocating", "freeing"];
+const CHARGES = ["allocating", "freeing"] as const;
+const WORDS = {
+  charge: oneOf("charge", CHARGES, "allocating"),
+  by: oneOf("peak_by", HOLDERS_BY, "category"),
+  text: text("text"),
+  device: optional("device"),
+};
 const CHARGE_WORDS: Readonly<Record<OperatorCharge, readonly [string, string]>> = {
   allocating: [
     "What allocated",
@@ -48,27 +54,23 @@ export function MemoryTab({
   readonly view: ViewProps;
   readonly tabs: ComponentChildren;
 }) {
-  const { client, run, ranks, params, setParams } = view;
-  const charge: OperatorCharge =
-    params.get("charge") === "freeing" ? "freeing" : "allocating";
-  const text = params.get("text") ?? "";
+  const { params, setParams } = view;
+  const [state, setState] = usePageState(view, WORDS);
+  const { charge, text: wanted } = state;
   const range = useRange(params, setParams, T_WORDS);
   const live = useProfiledRows(
-    client,
+    view,
     "operator_memory",
     {
-      run: run.id,
-      rank: ranks.rank,
-      source: params.get("source") ?? null,
-      device: params.get("device") ?? null,
+      device: state.device,
       charge,
+      by: state.by,
       t0: range.settled?.low ?? null,
       t1: range.settled?.high ?? null,
       px: CURVE_PX,
-      text: text === "" ? null : text,
+      text: wanted === "" ? null : wanted,
     },
-    routeSort(params.get("sort"), BY_MEMORY),
-    view.pollMs,
+    ({ operators }) => operators,
   );
   return (
     <TraceFrame
@@ -102,21 +104,19 @@ export function MemoryTab({
                 chosen={charge}
                 words={(one) => CHARGE_WORDS[one]}
                 disabled={() => !data.hasAddresses}
-                onChoose={(one) =>
-                  setParams({ charge: one === "allocating" ? null : one }, "push")
-                }
+                onChoose={(one) => setState({ charge: one }, "push")}
               />
               <SearchBox
                 label="Search operators"
-                text={text}
-                onText={(value) => setParams({ text: value === "" ? null : value })}
+                text={wanted}
+                onText={(value) => setState({ text: value })}
                 commands={view.commands}
               />
             </div>
             {data.device === null ? (
               <p class="quiet">This trace has no such device: choose another one.</p>
             ) : (
-              <OfDevice data={data} view={view} range={range} text={text} />
+              <OfDevice data={data} view={view} range={range} text={wanted} />
             )}
           </>
         )
@@ -173,15 +173,15 @@ function OfDevice(props: {
   readonly text: string;
 }) {
   const { data, view, range } = props;
+  const { categories, operators, allocations, choice, device, charge } = data;
   const [pointed, setPointed] = useState<number | null>(null);
   const [chosen, setChosen] = useState<number | null>(null);
   const extent = { low: 0, high: Math.max(data.durationMs, 1e-6) };
-  const shown = range.shown ?? extent;
   useLayoutEffect(() => {
     // Rows are of this answer alone; whoever sees the new ones may point at them.
     setPointed(null);
     setChosen(null);
-  }, [data.allocations]);
+  }, [allocations]);
   useCommands(view.commands, () => [
     ...rangeCommands("Operators", {
       extent,
@@ -192,62 +192,65 @@ function OfDevice(props: {
       ["clear", "Show the whole trace", () => range.setRange(null), "Escape"],
     ]),
   ]);
-  const marked = pointed ?? chosen;
-  const device = data.devices.find(({ key }) => key === data.device);
+  const colours = useMemo<Colours>(() => {
+    const all = categoryColours(view.theme, categories);
+    return Object.fromEntries(categories.map(({ name }, i) => [name, all[i] ?? ""]));
+  }, [view.theme, categories]);
+  const kept = useMemo(
+    () => rowsHolding(allocations, props.text),
+    [allocations, props.text],
+  );
+  const about = () => ({ source: choice.source, device, charge });
+  const shared = { view, colours, origin: originOf(data.run), heightPx: TABLE_PX };
   return (
     <>
-      <section aria-label="Memory over time">
-        <MemoryHead data={data} name="operator memory curve" table={curveTable}>
-          {range.shown === null ? (
-            `${formatSeconds(data.durationMs / 1e3)} of trace`
-          ) : (
-            <>
-              {formatSeconds(shown.low / 1e3)} to {formatSeconds(shown.high / 1e3)}: the
-              tables are of this part.{" "}
-              <button
-                type="button"
-                class="text-button"
-                title="Esc or F"
-                onClick={() => range.setRange(null)}
-              >
-                Show the whole trace
-              </button>
-            </>
-          )}
-        </MemoryHead>
-        {data.curve.timeMs.length === 0 ? (
-          <p class="quiet">
-            The trace does not say how much was allocated in all, so there is no curve:
-            older versions of torch did not write it.
-          </p>
-        ) : (
-          <MemoryCurve
-            data={data}
-            shown={shown}
-            capacityBytes={device?.capacityBytes ?? null}
-            mark={
-              marked === null
-                ? null
-                : {
-                    fromMs: data.allocations.allocatedMs[marked] ?? NaN,
-                    toMs: data.allocations.releasedMs[marked] ?? NaN,
-                  }
-            }
-            onRange={range.setRange}
-            theme={view.theme}
-            byteUnit={view.byteUnit}
-          />
-        )}
-      </section>
-      <AtPeak data={data} view={view} />
-      <ByOperator data={data} view={view} />
-      <Allocations
+      <Curve
         data={data}
         view={view}
-        text={props.text}
-        chosen={chosen}
-        onChoose={(row) => setChosen(row === chosen ? null : row)}
-        onPoint={setPointed}
+        extent={extent}
+        range={range}
+        row={pointed ?? chosen}
+      />
+      <AtPeak {...shared} data={data} about={about} />
+      <AnswerTable
+        {...shared}
+        table={operators}
+        label="Memory by operator"
+        word="sort"
+        head={
+          <p class="trace-sum">
+            {formatInteger(operators.numAll)}{" "}
+            {operators.numAll === 1 ? "operator" : "operators"} with memory
+            {operators.numRows < operators.numAll &&
+              `; the first ${formatInteger(operators.numRows)} are listed`}
+            .
+          </p>
+        }
+        file={{ name: "operator memory", about }}
+        empty="No operator holds this text, or allocated in this part."
+      />
+      <AnswerTable
+        {...shared}
+        table={allocations}
+        label="Allocations"
+        word="asort"
+        kept={kept}
+        selected={chosen}
+        onSelect={(row) => setChosen(row === chosen ? null : row)}
+        onHover={setPointed}
+        head={
+          <p class="trace-sum">
+            {formatInteger(allocations.numAll)}{" "}
+            {allocations.numAll === 1 ? "allocation" : "allocations"}
+            {allocations.numRows < allocations.numAll &&
+              `; the ${formatInteger(allocations.numRows)} largest are listed`}
+            . Point at one to see on the curve when it was allocated and freed.
+            {!data.hasAddresses &&
+              " The trace has no addresses, so when they were freed is not known."}
+          </p>
+        }
+        file={{ name: "operator allocations", about }}
+        empty="No allocation in this part, or none that holds this text."
       />
     </>
   );

@@ -119,7 +119,7 @@ function BothSides(props: FigureProps & { readonly hasStacks: boolean }) {
           {props.hasStacks ? "No Python frame lies around it." : "Callers: no stacks."}
         </p>
       )}
-      <p class="operator-between">
+      <p>
         <span class="quiet">callers above, callees below of</span> <b>{data.name}</b>{" "}
         {words(sides.whole, sides.calleeWeight)}
         {sides.calleeWeight !== weight && (

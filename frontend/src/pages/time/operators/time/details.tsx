@@ -1,14 +1,22 @@
 /** One operator: the places it is called from, with their frames, and what it calls. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { OperatorResponse, OperatorStack } from "../../../../api/types.gen";
+import type {
+  OperatorResponse,
+  OperatorsResponse,
+  OperatorStack,
+} from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
 import { formatSeconds } from "../../../../base/durations";
 import { useLive } from "../../../../api/use_live";
 import type { Theme } from "../../../../base/tokens";
 import { familyColour } from "../../profiled/family_colours";
 import { partColour } from "../../../../render/palette";
-import { RowTable, type RowColumn } from "../../../../widgets/row_table/row_table";
+import {
+  ROW_PX,
+  RowTable,
+  type RowColumn,
+} from "../../../../widgets/row_table/row_table";
 import {
   barOf,
   countCell,
@@ -23,82 +31,75 @@ import { stackLabel } from "./callers";
 import { Callers } from "./callers_figure";
 
 const TABLE_PX = 220;
+const HEAD_PX = 32;
 
-export interface ChosenOperator {
+export function OperatorDetails(props: {
+  readonly view: ViewProps;
+  readonly answer: OperatorsResponse;
   readonly name: string;
   /** Null: calls of any shapes; empty: those whose shapes are not known. */
   readonly shapes: string | null;
-}
-
-export function OperatorDrawer(props: {
-  readonly view: ViewProps;
-  readonly source: string | null;
-  readonly chosen: ChosenOperator;
-  readonly hasStacks: boolean;
-  readonly hasDevices: boolean;
   readonly close: () => void;
 }) {
-  const { view, chosen, hasStacks } = props;
+  const { view, answer, name, shapes } = props;
+  const { hasStacks, hasDevices } = answer;
   const { data, error } = useLive(
     view.client,
     "operator",
     {
       run: view.run.id,
       rank: view.ranks.rank,
-      source: props.source,
-      by: chosen.shapes === null ? "name" : "shapes",
-      name: chosen.name,
-      shapes: chosen.shapes,
+      source: answer.choice.source,
+      by: shapes === null ? "name" : "shapes",
+      name,
+      shapes,
     },
     view.pollMs,
   );
   return (
-    <Drawer
-      label="The chosen operator"
-      title={
-        <>
-          {chosen.name}{" "}
-          {chosen.shapes === "" ? (
-            <span class="quiet">without shapes</span>
-          ) : (
-            chosen.shapes !== null && <code>{chosen.shapes}</code>
-          )}
-        </>
-      }
-      actions={
-        <>
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => view.showPage("trace", { find: chosen.name })}
-          >
-            Find it in the trace
-          </button>
-          {hasStacks && <SourceMenu />}
-        </>
-      }
-      close={props.close}
-    >
-      {!hasStacks && (
-        <p class="quiet">
-          The trace has no stacks, so where it is called from is not known. Record them
-          with with_stack=True of torch.profiler; it makes each operator slower.
-        </p>
-      )}
-      {error !== null && data === null && <Failure failure={error} />}
-      {data === null && error === null && <Skeleton heightPx={TABLE_PX} />}
-      {hasStacks && data !== null && (
-        <Stacks data={data} theme={view.theme} hasDevices={props.hasDevices} />
-      )}
-      {data !== null && data.numCalls > 0 && (
-        <Callers
-          data={data}
-          view={view}
-          hasStacks={hasStacks}
-          hasDevices={props.hasDevices}
-        />
-      )}
-    </Drawer>
+    <aside class="inspector" aria-label="Inspector">
+      <Drawer
+        label="The chosen operator"
+        title={
+          <>
+            {name}{" "}
+            {shapes === "" ? (
+              <span class="quiet">without shapes</span>
+            ) : (
+              shapes !== null && <code>{shapes}</code>
+            )}
+          </>
+        }
+        actions={
+          <>
+            <button
+              type="button"
+              class="text-button"
+              onClick={() => view.showPage("trace", { find: name })}
+            >
+              Find it in the trace
+            </button>
+            {hasStacks && <SourceMenu />}
+          </>
+        }
+        close={props.close}
+      >
+        {!hasStacks && (
+          <p class="quiet">
+            The trace has no stacks, so where it is called from is not known. Record
+            them with with_stack=True of torch.profiler; it makes each operator slower.
+          </p>
+        )}
+        {error !== null && data === null && <Failure failure={error} />}
+        {data === null && error === null && <Skeleton heightPx={TABLE_PX} />}
+        {hasStacks && data !== null && (
+          <Stacks data={data} theme={view.theme} hasDevices={hasDevices} />
+        )}
+        {data !== null && data.numCalls > 0 && (
+          <Callers {...{ data, view, hasStacks, hasDevices }} />
+        )}
+      </Drawer>
+    </aside>
   );
 }
 
@@ -131,36 +132,30 @@ function Stacks({
           `, of the ${formatInteger(data.numLookedAt)} longest`}
         .
       </p>
-      <div class="operator-stacks">
-        <RowTable
-          label="Places it is called from"
-          columns={columns}
-          rows={rows}
-          selected={chosen}
-          onSelect={setChosen}
-          sort={null}
-          empty="No stacks."
-          heightPx={TABLE_PX}
-        />
-        <ol
-          class="operator-frames"
-          tabIndex={0}
-          aria-label="Stack, innermost first"
-          style={{ maxHeight: `${TABLE_PX}px` }}
-        >
-          {shown.frames.map((frame, i) => (
-            <li key={i}>
-              <SourceFrame frame={frame} />
-            </li>
-          ))}
-          {shown.frames.length === 0 && (
-            <li class="quiet">
-              No Python frame lies around these calls: another thread made them, such as
-              autograd's.
-            </li>
-          )}
-        </ol>
-      </div>
+      <RowTable
+        label="Places it is called from"
+        columns={columns}
+        rows={rows}
+        selected={chosen}
+        onSelect={setChosen}
+        sort={null}
+        empty="No stacks."
+        heightPx={Math.min(TABLE_PX, HEAD_PX + stacks.length * ROW_PX)}
+        steady
+      />
+      <ol class="operator-frames" tabIndex={0} aria-label="Stack, innermost first">
+        {shown.frames.map((frame, i) => (
+          <li key={i}>
+            <SourceFrame frame={frame} />
+          </li>
+        ))}
+        {shown.frames.length === 0 && (
+          <li class="quiet">
+            No Python frame lies around these calls: another thread made them, such as
+            autograd's.
+          </li>
+        )}
+      </ol>
     </>
   );
 }
@@ -172,7 +167,7 @@ function stackColumns(
 ): readonly RowColumn[] {
   const timed = (key: string, title: string, ms: readonly number[], colour: string) => {
     const longest = longestOf(ms);
-    return numberColumn(key, title, "96px", ms, (value) => ({
+    return numberColumn(key, title, "72px", ms, (value) => ({
       text: formatSeconds(value / 1e3),
       title: `${value} ms`,
       bar: barOf(value, longest, colour),
@@ -186,13 +181,13 @@ function stackColumns(
       key: "place",
       title: "Called from",
       numeric: false,
-      width: "minmax(160px, 1fr)",
+      width: "minmax(120px, 1fr)",
       cell: (row) => {
         const frames = stacks[row]?.frames ?? [];
         return { text: stackLabel(frames), title: frames.slice(0, 12).join("\n") };
       },
     },
-    numberColumn("calls", "Calls", "72px", calls, countCell),
+    numberColumn("calls", "Calls", "52px", calls, countCell),
     timed("host", "Host", hostMs, partColour(theme, "forward")),
     ...(hasDevices
       ? [timed("device", "Device", deviceMs, familyColour(theme, "kernel"))]

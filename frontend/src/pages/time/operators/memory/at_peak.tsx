@@ -1,0 +1,134 @@
+/** Who holds the memory at the peak: by category, module and phase. */
+
+import type {
+  OperatorMemoryResponse,
+  TraceMemoryPeak,
+} from "../../../../api/types.gen";
+import { formatBytes, formatBytesExact, formatShare } from "../../../../base/bytes";
+import { formatSeconds } from "../../../../base/durations";
+import { categoryColour, categoryLabel } from "../../../../model/category";
+import type { Origin } from "../../../../model/words/origin";
+import { Segmented } from "../../../shared/controls/choices";
+import { oneOf, usePageState } from "../../../shared/page_state";
+import type { ViewProps } from "../../../shared/view_props";
+import { AnswerTable, type Colours } from "../../profiled/answer_table";
+
+const MOST_PX = 264;
+
+/** What rows are one of. */
+export const HOLDERS_BY = ["category", "module", "phase", "all"] as const;
+const WORDS = { by: oneOf("peak_by", HOLDERS_BY, "category") };
+const BY_WORDS = {
+  category: ["Category", "What the memory is for"],
+  module: ["Module", "In which module it was allocated"],
+  phase: ["Phase", "In which part of the step it was allocated"],
+  all: ["All three", "Each category, module and phase there is"],
+} as const;
+
+const UNSEEN =
+  "The allocator’s total holds it, and no event explains it: it was allocated before the trace began, and kept.";
+
+interface PeakProps {
+  readonly data: OperatorMemoryResponse;
+  readonly view: ViewProps;
+  readonly colours: Colours;
+  readonly origin: Origin;
+  readonly about: () => object;
+}
+
+export function AtPeak(props: PeakProps) {
+  const { data, view } = props;
+  const { byteUnit } = view;
+  const { peak } = data;
+  const [{ by }, setState] = usePageState(view, WORDS);
+  if (peak === null || peak.wholeBytes <= 0) {
+    return (
+      <p class="quiet">
+        {data.hasAddresses
+          ? "Nothing was allocated in this part, so nothing holds its peak."
+          : "The trace has no addresses, so who holds the peak is not known."}
+      </p>
+    );
+  }
+  const { wholeBytes: whole, unknownBytes, holders } = peak;
+  return (
+    <AnswerTable
+      {...props}
+      table={holders}
+      label="Holders of the peak"
+      word="psort"
+      file={{ name: "holders of the peak", about: props.about }}
+      empty="The trace shows no allocation that was live then."
+      heightPx={MOST_PX}
+      head={
+        <p class="trace-sum">
+          At the peak, {formatSeconds(peak.timeMs / 1e3)} after the trace began,{" "}
+          <b title={formatBytesExact(whole)}>{formatBytes(whole, byteUnit)}</b> were
+          allocated
+          {unknownBytes > 0 &&
+            `; nothing says what ${formatShare(unknownBytes, whole)} of them are for`}
+          .
+        </p>
+      }
+    >
+      <Bar {...props} peak={peak} />
+      <div class="trace-bar">
+        <Segmented
+          label="What holders of the peak are grouped by"
+          title="By"
+          options={HOLDERS_BY}
+          chosen={by}
+          words={(one) => BY_WORDS[one]}
+          onChoose={(one) => setState({ by: one }, "push")}
+        />
+        {holders.numRows < holders.numAll && (
+          <span class="quiet">
+            of the {holders.numRows} largest of {holders.numAll} places
+          </span>
+        )}
+      </div>
+    </AnswerTable>
+  );
+}
+
+function Bar({ peak, view, colours }: PeakProps & { readonly peak: TraceMemoryPeak }) {
+  const parts = peak.parts.map(({ name, numBytes }) => {
+    const label = name === "" ? "Not seen" : categoryLabel(name);
+    const size = formatBytes(numBytes, view.byteUnit);
+    return {
+      label,
+      size,
+      words: `${label} ${size}, ${formatShare(numBytes, peak.wholeBytes)}`,
+      why: `${formatBytesExact(numBytes)}${name === "" ? `\n${UNSEEN}` : ""}`,
+      kind: name === "" ? "is-unseen" : "",
+      width: `${(100 * numBytes) / peak.wholeBytes}%`,
+      backgroundColor: colours[name] ?? categoryColour(view.theme, "unknown"),
+    };
+  });
+  return (
+    <>
+      <div
+        class="operator-peak"
+        role="img"
+        aria-label={parts.map(({ words }) => words).join("; ")}
+      >
+        {parts.map(({ label, words, why, kind, width, backgroundColor }) => (
+          <span
+            key={label}
+            class={kind}
+            title={`${words}\n${why}`}
+            style={{ width, backgroundColor }}
+          />
+        ))}
+      </div>
+      <p class="operator-peak-legend quiet">
+        {parts.map(({ label, size, why, kind, backgroundColor }) => (
+          <span key={label} title={why}>
+            <i class={`swatch ${kind}`} style={{ backgroundColor }} /> {label}{" "}
+            <b>{size}</b>
+          </span>
+        ))}
+      </p>
+    </>
+  );
+}

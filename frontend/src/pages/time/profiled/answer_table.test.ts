@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import type { TableColumn, TableRows } from "../../../api/types.gen";
+import { tableOf } from "../../../widgets/row_table/columns";
+import { columnsOf, rowsHolding } from "./answer_table";
+import { mostWords } from "./profiled_page";
+
+const NONE = { texts: [], numbers: new Float64Array(), notes: [], hints: [] };
+const WORDS = { absent: "", absentText: "", bar: "", longest: 0, shareOf: "" };
+
+function column(changes: Partial<TableColumn>): TableColumn {
+  const named = { key: "a", title: "A", help: "What it is", unit: "count" as const };
+  return { ...named, ...NONE, ...WORDS, sum: null, sorts: true, ...changes };
+}
+
+const TABLE: TableRows = {
+  columns: [
+    column({ key: "name", unit: "name", texts: ["void gemm<int>(a)", "aten::add"] }),
+    column({ key: "rank", unit: "rank", numbers: Float64Array.of(3, 12) }),
+    column({
+      ...{ key: "total_ms", unit: "ms", numbers: Float64Array.of(7.5, NaN) },
+      ...{ absent: "Not said", bar: "row", longest: 10, sum: 10 },
+      shareOf: "of the device's time",
+    }),
+    column({
+      ...{ key: "category", unit: "category", texts: ["activation", ""] },
+      ...{ absent: "Nothing says it", absentText: "unknown", notes: ["8 ranks", ""] },
+    }),
+    column({ key: "hidden", title: "", numbers: Float64Array.of(1, 0) }),
+  ],
+  ...{ numRows: 2, numAll: 2, usual: "total_ms", colours: ["kernel", "communication"] },
+};
+
+describe("a table that is sent", () => {
+  const columns = columnsOf(
+    TABLE,
+    { theme: "light", byteUnit: "auto" },
+    { activation: "#0a0" },
+  );
+  const cells = (row: number) => columns.map(({ cell }) => cell(row));
+
+  it("has cells by unit, with shares, bars and notes", () => {
+    const [name, rank, total, category] = cells(0);
+    expect(name?.text).toBe("gemm<…>");
+    expect([rank?.text, total?.text]).toEqual(["3", "7.50 ms"]);
+    expect(total?.title).toBe("7.5 ms: 75.0 % of the device's time");
+    expect(total?.bar?.share).toBe(0.75);
+    expect(category).toEqual({ text: "Activations", swatch: "#0a0", note: "8 ranks" });
+  });
+
+  it("says why something is not known", () => {
+    expect(cells(1)[2]).toEqual({ text: "–", title: "Not said" });
+    expect(cells(1)[3]).toMatchObject({ text: "unknown", title: "Nothing says it" });
+  });
+
+  it("sorts ranks from the lowest, and sends all columns to files", () => {
+    expect(columns[1]?.ascends).toBe(true);
+    const { columns: sent } = tableOf(columns, [1, 0]);
+    expect(sent.map(({ name }) => name)).toEqual(TABLE.columns.map(({ key }) => key));
+    expect(sent[0]?.values).toEqual(["aten::add", "void gemm<int>(a)"]);
+  });
+
+  it("is searched by every word, and by the whole number of a rank", () => {
+    expect(rowsHolding(TABLE, " ")).toBeNull();
+    expect([...(rowsHolding(TABLE, "GEMM 3") ?? [])]).toEqual([0]);
+    expect([...(rowsHolding(TABLE, "1") ?? [])]).toEqual([]);
+  });
+
+  it("says what takes most, and nothing where nothing took any time", () => {
+    expect(mostWords(TABLE)).toBe(
+      "gemm<…> takes 75.0 % of the device's time: 7.50 ms of 10.0 ms.",
+    );
+    expect(mostWords({ ...TABLE, usual: "rank" })).toBe("");
+  });
+});

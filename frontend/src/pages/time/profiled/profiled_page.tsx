@@ -1,0 +1,196 @@
+/**
+ * A page about one table of a trace: what takes most, which trace, what a row is, how many
+ * rows and which; the table, and beside it what is chosen.
+ */
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Query } from "../../../api/client";
+import type { Responses, TableRows } from "../../../api/types.gen";
+import type { Live } from "../../../api/watch";
+import { formatSeconds } from "../../../base/durations";
+import { originOf } from "../../../model/words/origin";
+import { Nothing } from "../../../widgets/state/state";
+import { Choice, Segmented } from "../../shared/controls/choices";
+import { SearchBox } from "../../shared/controls/search_box";
+import { oneOf, optional, text, usePageState } from "../../shared/page_state";
+import type { ViewProps } from "../../shared/view_props";
+import { AnswerTable } from "./answer_table";
+import { shortNames } from "./kernel_name";
+import { TraceFrame, useProfiled } from "./trace_choice";
+import "../../memory/history/history.css";
+
+/** The most rows that a route sends. */
+const MOST_ROWS = 2_000;
+const TABLE_PX = 620;
+
+const TOPS = ["10", "20", "50", "all"] as const;
+const WORDS = {
+  by: text("by"),
+  text: text("text"),
+  source: optional("source"),
+  top: oneOf("top", TOPS, "all"),
+};
+
+/**
+ * The page sorts what it has by itself. Only where that is not all of it, the server is
+ * asked for the first rows in the order chosen.
+ */
+export function useProfiledRows<R extends "operators" | "kernels" | "operator_memory">(
+  view: ViewProps,
+  route: R,
+  query: Query,
+  rowsOf: (data: Responses[R]) => TableRows,
+): Live<Responses[R]> {
+  const [cut, setCut] = useState(false);
+  const { client, run, ranks, params, pollMs } = view;
+  const sort = cut ? (params.get("sort") ?? null) : null;
+  const source = params.get("source") ?? null;
+  const subject = { run: run.id, rank: ranks.rank, source, top: MOST_ROWS, sort };
+  const live = useProfiled<R>(client, route, { ...subject, ...query }, pollMs);
+  if (live.data !== null) {
+    const { numRows, numAll } = rowsOf(live.data);
+    if (numRows < numAll !== cut) setCut(!cut);
+  }
+  return live;
+}
+
+/** Which row takes most of all, sent or not; "" where nothing took any time. */
+export function mostWords({ columns, usual }: TableRows): string {
+  const column = columns.find(({ key }) => key === usual);
+  const names = columns.find(({ unit }) => unit === "name")?.texts ?? [];
+  if (column === undefined || !((column.sum ?? 0) > 0)) return "";
+  const { numbers, sum, shareOf } = column;
+  const value = numbers.reduce((most, one) => (one > most ? one : most), 0);
+  const name = shortNames(names)[numbers.indexOf(value)];
+  const all = sum ?? NaN;
+  if (name === undefined) return "";
+  const share = ((100 * value) / all).toFixed(value < all ? 1 : 0);
+  return `${name} takes ${share} % ${shareOf}: ${formatSeconds(value / 1e3)} of ${formatSeconds(all / 1e3)}.`;
+}
+
+type TableRoute = "operators" | "kernels";
+
+export function ProfiledPage<R extends TableRoute>(props: {
+  readonly view: ViewProps;
+  readonly route: R;
+  readonly label: string;
+  /** What a row may be; the first is the usual one. */
+  readonly options: readonly (readonly [by: string, text: string, hint: string])[];
+  readonly search: string;
+  readonly empty: string;
+  /** Why a trace has no rows at all. */
+  readonly nothing: (data: Responses[R]) => string;
+  /** Words of the URL that leave it with the choice of a row. */
+  readonly leaves?: Readonly<Record<string, null>>;
+  /** Before the choice of a trace. */
+  readonly tabs?: ComponentChildren;
+  readonly isChosen?: (table: TableRows, row: number) => boolean;
+  readonly onChoose?: (table: TableRows, row: number) => void;
+  readonly note?: (data: Responses[R]) => ComponentChildren;
+  /** Beside the table: what is chosen. */
+  readonly inspector?: (data: Responses[R]) => ComponentChildren;
+}) {
+  const { view, route, label, options, onChoose } = props;
+  const [state, setState] = usePageState(view, WORDS);
+  const by = options.find(([one]) => one === state.by)?.[0] ?? options[0]?.[0] ?? "";
+  const query = { by, text: state.text === "" ? null : state.text };
+  const live = useProfiledRows(view, route, query, ({ table }) => table);
+  return (
+    <TraceFrame live={live} what={route} setParams={view.setParams}>
+      {(data, chooser) => {
+        const { table, choice, summary } = data;
+        const isWhole = state.text === "";
+        const most = isWhole ? mostWords(table) : "";
+        const numShown = state.top === "all" ? Infinity : Number(state.top);
+        const listed = Math.min(numShown, table.numRows);
+        const chosen = Array.from({ length: table.numRows }, (_, row) => row).find(
+          (row) => props.isChosen?.(table, row),
+        );
+        const bar = (
+          <div class="trace-bar">
+            {props.tabs}
+            {chooser}
+            <Segmented
+              label="What a row is"
+              options={options.map(([one]) => one)}
+              chosen={by}
+              words={(one) => {
+                const [, text = "", hint = ""] = options.find(([o]) => o === one) ?? [];
+                return [text, hint];
+              }}
+              onChoose={(one) => {
+                const word = one === options[0]?.[0] ? null : one;
+                view.setParams({ by: word, ...props.leaves }, "push");
+              }}
+            />
+            <Choice
+              label="Top"
+              value={state.top}
+              onChange={(word) =>
+                setState({ top: TOPS.find((one) => one === word) ?? "all" })
+              }
+            >
+              {TOPS.map((top) => (
+                <option key={top} value={top}>
+                  {top}
+                </option>
+              ))}
+            </Choice>
+            <SearchBox
+              label={props.search}
+              text={state.text}
+              onText={(value) => setState({ text: value })}
+              commands={view.commands}
+            />
+          </div>
+        );
+        if (table.numAll === 0 && isWhole) {
+          return (
+            <>
+              {bar}
+              <Nothing title={`No ${route} in this trace`}>
+                <p>{props.nothing(data)}</p>
+              </Nothing>
+            </>
+          );
+        }
+        const inspector = props.inspector?.(data);
+        return (
+          <div class={inspector ? "inspected" : ""}>
+            <AnswerTable
+              view={view}
+              table={table}
+              label={label}
+              word="sort"
+              most={numShown}
+              selected={chosen ?? null}
+              {...(onChoose === undefined
+                ? {}
+                : { onSelect: (row: number) => onChoose(table, row) })}
+              head={
+                <p class="trace-sum">
+                  {most !== "" && <strong>{most} </strong>}
+                  <span class={most === "" ? "" : "quiet"}>
+                    {summary}
+                    {listed < table.numAll &&
+                      `; the first ${listed.toLocaleString("en")} are listed`}
+                    .
+                  </span>
+                </p>
+              }
+              origin={originOf(data.run)}
+              file={{ name: route, about: () => ({ source: choice.source, by }) }}
+              empty={props.empty}
+              heightPx={TABLE_PX}
+            >
+              {bar}
+              {props.note?.(data)}
+            </AnswerTable>
+            {inspector}
+          </div>
+        );
+      }}
+    </TraceFrame>
+  );
+}

@@ -1,0 +1,73 @@
+"""Tables as they are sent: what each column says, and its values by row."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tb_plugin.api.base import NO_F64, Columns, F64Column
+
+ColumnUnit: TypeAlias = Literal[
+    "text",
+    "name",
+    "category",
+    "count",
+    "rank",
+    "ms",
+    "us",
+    "seconds",
+    "excess_seconds",
+    "bytes",
+    "bytes_per_second",
+    "share",
+    "ratio",
+    "yes",
+]
+"""What values are. The first three are texts: any, names of operators and kernels, and
+categories of memory; shares are 0 to 1, and an excess has its sign."""
+
+
+class TableColumn(Columns, frozen=True, kw_only=True):
+    """A column of a table, declared once for page and files."""
+
+    key: str
+    """Its word in the URL, in files, and of a route's `sort`."""
+    title: str
+    """Empty: it is in files alone."""
+    help: str
+    unit: ColumnUnit
+    texts: tuple[str, ...] = ()
+    numbers: F64Column = NO_F64
+    """NaN: not known. Columns of texts have none."""
+    notes: tuple[str, ...] = ()
+    """Said after each value; empty: none has any."""
+    hints: tuple[str, ...] = ()
+    """Said of each value where it is pointed at."""
+    absent: str = ""
+    """Why a value is not known."""
+    absent_text: str = ""
+    """Stands there instead of a dash."""
+    bar: str = ""
+    """Whose colour a value's bar has: kind of work, part of a step or of memory; `row`:
+    what `TableRows.colours` says. Empty: no bar."""
+    longest: float = 0.0
+    """As long as a bar can be."""
+    sum: float | None = None
+    """Of all rows, sent or not; for shares."""
+    share_of: str = ""
+    """`of the device's time`."""
+    sorts: bool = True
+
+
+class TableRows(Struct, frozen=True, kw_only=True):
+    """The rows of a table that are sent."""
+
+    columns: tuple[TableColumn, ...]
+    num_rows: int
+    num_all: int
+    """Those that are asked for, sent or not."""
+    usual: str
+    """The column that sorts at first: the largest first, with a minus the smallest."""
+    colours: tuple[str, ...] = ()
+    """By row, for bars: as `TableColumn.bar`."""

@@ -1,0 +1,199 @@
+"""Tables as they are sent: columns declared once, searched, sorted and cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tb_plugin.api.tables import TableColumn, TableRows
+from tb_plugin.contract.wire import f64
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.api.tables import ColumnUnit
+    from tb_plugin.pages.profile.asked import TableQuery
+
+MAX_TEXT: Final = 2_000
+"""Letters of a text that are sent; of operators the page sends them back to ask of one."""
+
+_TEXTS: Final = ("text", "name", "category")
+_NANOSECONDS: Final = {"ms": 1e6, "us": 1e3}
+"""Of the units of times, which analyses have in nanoseconds."""
+
+
+def text_of(strings: Sequence[str], row: int) -> str:
+    """A text as it is sent; empty where there is none."""
+    return strings[row][:MAX_TEXT] if row >= 0 else ""
+
+
+class Column(NamedTuple):
+    """A column, with the words that the page has for it."""
+
+    key: str
+    title: str = ""
+    unit: ColumnUnit = "count"
+    help: str = ""
+    absent: str = ""
+    """Why a value is not known: NaN, None, an empty text or, of these columns, negative."""
+    bar: str = ""
+    share_of: str = ""
+    sorts: bool = True
+
+    @property
+    def attribute(self) -> str:
+        """Of the analysis' table or its rows."""
+        if self.unit not in _NANOSECONDS:
+            return self.key
+        return f"{self.key.removesuffix(f'_{self.unit}')}_ns"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts."""
+        return self.unit in _TEXTS
+
+    def numbers(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """As they are sent, of the analysis' own."""
+        found = np.asarray(values, np.float64) / _NANOSECONDS.get(self.unit, 1.0)
+        return np.where(found < 0, np.nan, found) if self.absent else found
+
+    def sent(self, values: Iterable[Any], **more: Any) -> TableColumn:
+        """With its values, in the unit that is sent, by row."""
+        texts, numbers = (), f64([])
+        if self.is_text:
+            texts = tuple(str(one) for one in values)
+        else:
+            numbers = f64(values if isinstance(values, np.ndarray) else [*values])
+        if self.bar:
+            known = np.abs(numbers[~np.isnan(numbers)])
+            more.setdefault("longest", float(known.max(initial=0.0)))
+        words = {**self._asdict(), **more, "texts": texts, "numbers": numbers}
+        return TableColumn(**words)
+
+
+def rows_of(
+    columns: Sequence[Column],
+    rows: Sequence[object],
+    usual: str,
+    num_all: int | None = None,
+    **more: Mapping[str, Any],
+) -> TableRows:
+    """A table of objects, each with its columns' attributes; `more`: words of a column."""
+    sent = []
+    for one in columns:
+        values = [getattr(row, one.attribute) for row in rows]
+        if not one.is_text:
+            known = [np.nan if value is None else value for value in values]
+            values = one.numbers(known).tolist()
+        sent.append(one.sent(values, **more.get(one.key, {})))
+    num = len(rows)
+    return TableRows(
+        columns=tuple(sent),
+        num_rows=num,
+        num_all=num if num_all is None else num_all,
+        usual=usual,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of a table of an analysis, each an attribute of equal length.
+
+    Texts are rows of `Trace.strings` there; -1: none.
+    """
+
+    columns: tuple[Column, ...]
+    searched: tuple[str, ...] = ("name",)
+    max_text: int = MAX_TEXT
+
+    def rows(
+        self,
+        table: object,
+        strings: Sequence[str],
+        query: TableQuery,
+        default: str,
+        among: Ints,
+    ) -> tuple[Ints, int]:
+        """The first rows by `query.sort`, and how many hold `query.text`.
+
+        The largest come first, with `-` before the name the smallest, texts from A; what
+        is not known comes last either way. A name of no column means `default`.
+        """
+        rows = among
+        if query.text:
+            text = query.text.lower()
+            found = [_texts(table, strings, key, rows) for key in self.searched]
+            held = [
+                any(text in one.lower() for one in row)
+                for row in zip(*found, strict=True)
+            ]
+            rows = rows[np.array(held, dtype=bool)]
+        word = query.sort or default
+        name, ascending = word.removeprefix("-"), word.startswith("-")
+        known = {one.key: one for one in self.columns if one.sorts}
+        if name not in known:
+            name, ascending = default, False
+        column = known[name]
+        if column.is_text:
+            words = [one.casefold() for one in _texts(table, strings, name, rows)]
+            order = sorted(
+                range(len(rows)), key=words.__getitem__, reverse=not ascending
+            )
+            return rows[order[: query.top]], len(rows)
+        values = column.numbers(getattr(table, column.attribute))[rows]
+        # The order of NaN is last in numpy, whichever the sign.
+        by = np.argsort(values if ascending else -values, kind="stable")
+        return rows[by[: query.top]], len(rows)
+
+    def fields(self, table: object, rows: Ints) -> dict[str, npt.NDArray[np.float64]]:
+        """The numbers of some rows, by field of a response that is no table."""
+        return {
+            one.key: one.numbers(getattr(table, one.attribute))[rows]
+            for one in self.columns
+        }
+
+    def sent(
+        self,
+        table: object,
+        strings: Sequence[str],
+        asked: tuple[Ints, int],
+        usual: str,
+        *,
+        without: Collection[str] = (),
+        given: Mapping[str, Iterable[Any]] | None = None,
+        colours: tuple[str, ...] = (),
+    ) -> TableRows:
+        """What `rows` found; `given`: columns that the table has not, of those rows."""
+        rows, num_all = asked
+        held = dict(given or {})
+        columns = []
+        for one in self.columns:
+            if one.key in without:
+                continue
+            total = None
+            values = held.get(one.key)
+            if values is None and one.is_text:
+                found = _texts(table, strings, one.key, rows)
+                values = [text[: self.max_text] for text in found]
+            elif values is None:
+                every = one.numbers(getattr(table, one.attribute))
+                values = every[rows]
+                total = float(np.nansum(every)) if one.share_of else None
+            columns.append(one.sent(values, sum=total))
+        return TableRows(
+            columns=tuple(columns),
+            num_rows=len(rows),
+            num_all=num_all,
+            usual=usual,
+            colours=colours,
+        )
+
+
+def _texts(table: object, strings: Sequence[str], key: str, rows: Ints) -> list[str]:
+    column = getattr(table, key)[rows].tolist()
+    return [strings[row] if row >= 0 else "" for row in column]
