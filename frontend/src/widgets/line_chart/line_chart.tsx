@@ -204,21 +204,15 @@ export function LineChart(props: LineChartProps) {
       extent={props.extent}
       range={props.range}
       onRange={props.onRange}
-      leastX={props.x === "step" ? LEAST_STEPS : Math.min(LEAST_MS, (high - low) / 50)}
-      y0={look.y.high}
-      y1={look.y.low}
-      gutter={GUTTER}
-      plotPx={props.heightPx - GUTTER.top - GUTTER.bottom}
-      totalPx={props.heightPx}
-      seen={seen}
-      onHover={(at) => {
-        hover.value = at;
-        cursor.value = at === null ? null : snapX(lines, band, xAt(at.x));
-      }}
-      onClick={(at) => pickAt(xAt(at.x), at.y)}
-      onBox={(rect) => {
-        const tall = rect.height >= TALL_BOX_PX && !logScale;
-        if (tall) setYRange(rangeUnder(frame(), rect));
+      leastX={axis.least}
+      y={[look.y.high, look.y.low]}
+      plotPx={plotPx}
+      topPx={TOP_PX}
+      cursor={props.cursor}
+      reader={reader}
+      onBox={({ y, height }, { size }) => {
+        const isTall = height >= TALL_BOX_PX && !logScale;
+        if (isTall) setYRange(rangeUnder(frameOf(look, size), { y, height }));
       }}
       onFit={() => setYRange(null)}
       table={({ x0, x1 }) =>

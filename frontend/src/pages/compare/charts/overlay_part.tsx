@@ -19,7 +19,7 @@ const OVERLAY_PX = 226;
 export type OverlayAxis = "share" | "event" | "time";
 
 const AXIS_WORDS = {
-  share: ["Normalised", "Each history stretched to the same width"],
+  share: ["Normalised (0–100 %)", "Each history stretched to the same width"],
   event: ["Events", "The same number of events"],
   time: ["Time", "The same time since the first event"],
 } as const;
@@ -65,16 +65,9 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
           options={["share", "event", "time"] as const}
           chosen={kind}
           words={(one) =>
-            one === "share"
-              ? ["Normalised (0–100 %)", "Each history stretched to the same width"]
-              : one === "event"
-                ? ["Events", "The same number of events"]
-                : [
-                    "Time",
-                    timed
-                      ? "The same time since the first event"
-                      : "Not both files have times",
-                  ]
+            one === "time" && !isTimed
+              ? ["Time", "Not both files have times"]
+              : AXIS_WORDS[one]
           }
           disabled={(one) => one === "time" && !isTimed}
           onChoose={(one) => {
