@@ -169,11 +169,8 @@ export function SegmentMap(props: SegmentMapProps) {
     if (piece.y1 > shownPx) setAll(true);
     const y = top + piece.y0;
     if (y > 0 && y < window.innerHeight - 100) return;
-    const mark = document.createElement("span");
-    mark.style.cssText = `position:absolute;top:${piece.y0}px`;
-    plot.current?.append(mark);
-    mark.scrollIntoView({ block: "center" });
-    mark.remove();
+    // Whatever else scrolls, such as the frame of the page, stays.
+    plot.current?.closest(".content")?.scrollBy({ top: y - window.innerHeight / 2 });
   }
 
   function placeOf(event: MouseEvent): Hover | null {
