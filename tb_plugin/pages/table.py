@@ -64,7 +64,8 @@ class Column(NamedTuple):
 
     def sent(self, values: Iterable[Any], **more: Any) -> TableColumn:
         """With its values, in the unit that is sent, by row."""
-        texts, numbers = (), f64([])
+        texts: tuple[str, ...] = ()
+        numbers = f64([])
         if self.is_text:
             texts = tuple(str(one) for one in values)
         else:
@@ -150,7 +151,7 @@ class Table:
         by = np.argsort(values if ascending else -values, kind="stable")
         return rows[by[: query.top]], len(rows)
 
-    def fields(self, table: object, rows: Ints) -> dict[str, npt.NDArray[np.float64]]:
+    def fields(self, table: object, rows: Ints) -> dict[str, Any]:
         """The numbers of some rows, by field of a response that is no table."""
         return {
             one.key: one.numbers(getattr(table, one.attribute))[rows]

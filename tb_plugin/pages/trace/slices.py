@@ -128,8 +128,8 @@ def trace_slices(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
         lanes += [TraceLane(place.track_of(one.track), one.level) for one in own]
         for track in tracks:
             if trace.tracks[track].kind == "counter":
-                name = place.track_of(track)
-                lines += trace_lines(trace, name, track, own_start, own_end, query.px)
+                shown = place.track_of(track)
+                lines += trace_lines(trace, shown, track, own_start, own_end, query.px)
             found = marks(trace, track, own_start, own_end, zoom, most_instants)
             if len(found):
                 time_ns = trace.instants.time_ns[found.row].astype(np.int64)
@@ -156,7 +156,7 @@ def trace_slices(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
         row=i32(_joined([~one.row if one.is_instants else one.row for one in parts])),
         name=u16(name),
         family=u8(family),
-        count=i32(_joined([one.count for one in parts])),
+        count=i32(_joined([one.num for one in parts])),
         busy=i32(
             np.minimum(np.rint(_joined([one.busy_ns for one in parts]) / unit), _MOST)
         ),
@@ -175,7 +175,7 @@ class _Part(NamedTuple):
     """Of the table: what a piece is named after."""
     start_ns: Ints
     end_ns: Ints
-    count: Ints
+    num: Ints
     busy_ns: Ints
     sizes: Ints
     """Pieces of each lane."""
