@@ -77,5 +77,5 @@ def plain_file(
                 _PUT_HERE,
             )
     if not stat.S_ISREG(status.st_mode):
-        return NotOpened("no plain file", _PUT_HERE)
+        return NotOpened("not a regular file", _PUT_HERE)
     return PlainFile(path, status)

@@ -58,7 +58,7 @@ def test_a_dropped_snapshot_is_shown(tensorboard, open_page, tmp_path):
     (tmp_path / "empty").mkdir()
     board = tensorboard("--logdir", tmp_path / "empty")
     page = open_page(f"{board.url}#memboard")
-    see(tab(page), "Or drop it onto this page")
+    see(tab(page), "Or drop the file here, onto this page.")
     drag(page, "<b>rank3_memory_snapshot.pickle", SNAPSHOT)
     see(tab(page), "Drop memory snapshots or traces to open them")
     drop(page)
@@ -73,7 +73,7 @@ def test_what_does_not_fit_together_is_said_on_both_pages(
     (tmp_path / "empty").mkdir()
     board = tensorboard("--logdir", tmp_path / "empty")
     page = open_page(f"{board.url}#memboard")
-    see(tab(page), "Or drop it onto this page")
+    see(tab(page), "Or drop the file here, onto this page.")
     snapshot = long_history(500)
     first, *_, last = snapshot["device_traces"][0]
     first["time_us"], last["time_us"] = last["time_us"], first["time_us"]

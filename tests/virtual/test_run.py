@@ -163,8 +163,10 @@ def test_one_that_runs_out_has_the_reports_verdict_and_its_recording_says_so(
     assert "OutOfMemoryError" in done.stderr, "the program's own traceback"
     shown = predicted_in(folder)
     assert shown["fit"] == "does not fit"
-    assert shown["reason"].startswith("OutOfMemoryError: CUDA out of memory. Tried")
-    assert shown["devices"][0]["needed_high_bytes"] is None
+    assert shown["sentences"][0].startswith(
+        "OutOfMemoryError: CUDA out of memory. Tried"
+    )
+    assert shown["rows"][-1]["high_bytes"] is None
 
 
 def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, folder):

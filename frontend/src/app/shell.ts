@@ -38,7 +38,7 @@ const SAID_FOR_MS = 5_000;
 const NARROW_PX = 760;
 const NOWHERE_EMPTY: readonly EmptyTab[] = [];
 
-export const THEMES = ["auto", "light", "dark"] as const;
+const THEMES = ["auto", "light", "dark"] as const;
 
 export type Shell = ReturnType<typeof useShell>;
 

@@ -41,7 +41,7 @@ export interface RunColours {
 /** A run this tall has a line along its upper edge and where its block begins. */
 const EDGED_PX = 4;
 
-export function numColumns({ edges }: Runs): number {
+function numColumns({ edges }: Runs): number {
   return Math.max(0, edges.length - 1);
 }
 

@@ -170,7 +170,7 @@ def _read_devices(
             if not isinstance(label, str):
                 rows.leave_out("a size has no label")
             elif type(value) is not int or abs(value) > _MAX_INT:
-                rows.leave_out(f"{shown(label)}: {shown(value)} is no size")
+                rows.leave_out(f"{shown(label)}: {shown(value)} is not a size")
             elif row is not None:
                 rows.put(row, label, value)
 

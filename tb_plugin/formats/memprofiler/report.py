@@ -121,7 +121,7 @@ class _Parser:
     def _put(self, row: Row, label: str, text: str) -> None:
         size = size_of(text)
         if size is None:
-            self._leave_out(f"{shown(label)}: {shown(text.strip())} is no size")
+            self._leave_out(f"{shown(label)}: {shown(text.strip())} is not a size")
         else:
             self._rows.put(row, label, *size)
 

@@ -160,17 +160,21 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     if hasattr(query, "top"):
         query = table.query(run=found.run.id, top=len(profile.trace.slices))
     answer = table.view(found.run, found.choice(query), profile, query)
-    of = getattr(answer, "rows", answer)
+    rows = getattr(answer, "table", getattr(answer, "operators", None))
+    if rows is None:
+        of = {name: getattr(answer, name) for name in ("name", "parent", *table.measures)}
+    else:
+        of = {one.key: one.texts or one.numbers for one in rows.columns}
     has_devices = getattr(answer, "has_devices", True)
     columns = {
-        key: np.asarray(getattr(of, key), np.float64)
+        key: np.asarray(of[key], np.float64)
         for key in table.measures
         if has_devices or "device" not in key
     }
     unknown = [key for key, values in columns.items() if np.isnan(values).all()]
     for key in unknown:
         del columns[key]
-    names = paths(of.name, of.parent) if hasattr(of, "parent") else of.name
+    names = paths(of["name"], of["parent"]) if "parent" in of else of["name"]
     devices = {one.key: one for one in getattr(answer, "devices", ())}
     device = devices.get(getattr(answer, "device", None))
     word = "" if device is None else device.kind

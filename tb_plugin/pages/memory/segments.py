@@ -192,6 +192,7 @@ def _kinds(device: OpenDevice, found: SegmentRows) -> tuple[tuple[str, ...], Int
         words = ["large" if found.is_large[row] else "small"]
         words += ["expandable"] * bool(found.is_expandable[row])
         words += [f"pool {pools[pool]}"] * (pool > 0)
+        words += ["pool not recorded"] * (pool < 0 and len(pools) > 1)
         if len(streams) > 1:
             words.append(f"stream {streams[stream] if stream >= 0 else '?'}")
         texts.append(" · ".join(words))

@@ -65,7 +65,7 @@ def test_the_short_forms_hold():
         ({"files": "{rank.__class__}{name}"}, "'remote.files'", "Known are"),
         ({"files": "{name!r}"}, "'remote.files'", "Known are"),
         ({"files": "{0}"}, "'remote.files'", "Known are"),
-        ({"files": "{name"}, "'remote.files'", "Write a brace"),
+        ({"files": "{name"}, "'remote.files'", "Double a brace"),
         ({"files": "dumps/rank{rank}"}, "'remote.files'", "Add {path}"),
         ({"traces": ""}, "'remote.traces'", "null to keep"),
         ({"url": "/mnt/mirror"}, "'remote.url'", "file:///path"),

@@ -133,7 +133,7 @@ def test_both_ways_to_look_agree():
 
 def test_where_processes_show_no_names_it_is_not_known(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(Unavailable, match="cannot be told from other children"):
+    with pytest.raises(Unavailable, match="cannot be distinguished from other child"):
         opened("workers", DEVICE)
 
 

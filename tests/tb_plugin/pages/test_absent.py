@@ -10,7 +10,6 @@ ROUTES = {
     "functions": ("functions", "collector.profiled"),
     "histories": ("history", "history=True"),
     "modules": ("modules", "modules=True"),
-    "module_timeline": ("modules", "modules=True"),
 }
 """The source of each, and what records it."""
 

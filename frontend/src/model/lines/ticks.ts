@@ -24,7 +24,7 @@ function byteStep(low: number, high: number, most: number): number {
 }
 
 /** The least of 1, 2, 5 times a power of ten that needs at most `most` steps. */
-export function decimalStep(low: number, high: number, most: number): number {
+function decimalStep(low: number, high: number, most: number): number {
   const wanted = (high - low) / Math.max(1, most);
   if (!(wanted > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(wanted));

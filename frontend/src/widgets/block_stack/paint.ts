@@ -16,7 +16,7 @@ import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 
 export const GUTTER = { ...SIDES, top: 20 } as const;
-export const SPAN_ROW_PX = 16;
+const SPAN_ROW_PX = 16;
 
 /** Bands are named in it. */
 export const BOLD = `500 ${FONT.replace(/^\d+/, "12")}`;

@@ -24,7 +24,7 @@ export const LABEL_LEAST_PX = 26;
 /** Fills are pale, so that text on them reads in the page's own colour. */
 const FILL_KEEPS: Readonly<Record<Theme, number>> = { light: 0.4, dark: 0.5 };
 
-export function fills(palette: readonly string[], theme: Theme): readonly string[] {
+function fills(palette: readonly string[], theme: Theme): readonly string[] {
   const bg = pixelOf(tokens(theme).bg);
   return palette.map((colour) => hexOf(mixed(pixelOf(colour), bg, FILL_KEEPS[theme])));
 }

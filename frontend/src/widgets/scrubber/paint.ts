@@ -9,7 +9,7 @@ import type { DrawnMarks } from "../block_stack/marks";
 import { columnsIn, shareOf, type EventRange } from "./place";
 
 export const CURVE_PX = 76;
-export const STEPS_PX = 14;
+const STEPS_PX = 14;
 const TICKS_PX = 18;
 export const LEFT_PX = 72;
 export const RIGHT_PX = 14;

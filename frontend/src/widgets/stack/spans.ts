@@ -7,7 +7,7 @@
 import type { ModuleMark, ModuleSpans, ModuleState } from "../../api/types.gen";
 
 /** Deeper rows stay out of sight; zooming in does not bring them, the table does. */
-export const MOST_ROWS = 6;
+const MOST_ROWS = 6;
 
 export type SpanKind = ModuleSpans["kinds"][number];
 

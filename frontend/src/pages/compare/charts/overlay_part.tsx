@@ -164,7 +164,7 @@ export function curveOf(device: HistoryDevice, axis: OverlayAxis): Curve {
 }
 
 /** Where an event stands on the axis. */
-export function placeOf(
+function placeOf(
   device: HistoryDevice,
   axis: OverlayAxis,
   moment: number,

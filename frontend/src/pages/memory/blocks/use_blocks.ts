@@ -120,7 +120,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
 }
 
 /** `what`, of which rank and device. */
-export function labelOf(what: string, { answer, device, facts }: OpenHistory): string {
+function labelOf(what: string, { answer, device, facts }: OpenHistory): string {
   const { rank } = answer.reference;
   const ofRank = rank === null ? "" : `, rank ${rank}`;
   return `${what}${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;

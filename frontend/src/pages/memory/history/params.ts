@@ -2,22 +2,6 @@
 
 import type { RangeWords } from "../../shared/range/params";
 
-export type SetParams = (
-  changes: Readonly<Record<string, string | null>>,
-  how?: "replace" | "push",
-) => void;
-
-/** A whole number of at least `least`; null: there is none. */
-export function whole(text: string | undefined, least = 0): number | null {
-  if (text === undefined || !/^-?\d{1,10}$/.test(text)) return null;
-  const value = Number(text);
-  return value >= least ? value : null;
-}
-
-export function oneOf<T extends string>(words: readonly T[], text: string, or: T): T {
-  return words.find((word) => word === text) ?? or;
-}
-
 /** The other side of a comparison (`a_run`) is of the run that was chosen. */
 export const SAME_RUN = "this";
 

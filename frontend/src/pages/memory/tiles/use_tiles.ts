@@ -36,7 +36,7 @@ export interface BlockTiles {
   readonly look: (at: BlockView, settled: boolean) => void;
 }
 
-export function blockSource(
+function blockSource(
   client: Client,
   subject: TileSubject,
 ): TileSource<BlockView, TileSpan, BlockTile> {

@@ -154,7 +154,7 @@ export function timeColumns(
 }
 
 /** What all modules took; times with the modules inside are summed over the outermost. */
-export function allOf({ key, of }: TimeColumn, data: ModuleTimesResponse): number {
+function allOf({ key, of }: TimeColumn, data: ModuleTimesResponse): number {
   const isSelf = key.endsWith("_self");
   return of(data).reduce(
     (sum, one, id) => (isSelf || (data.parent[id] ?? -1) < 0 ? sum + one : sum),

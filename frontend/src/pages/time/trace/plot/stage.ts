@@ -326,7 +326,7 @@ function refOf({ trackKey, row }: Piece) {
 }
 
 /** The neighbour on its level of a slice, of those drawn; `fromNs`: where none is chosen. */
-export function pieceBeside(
+function pieceBeside(
   picture: Picture | null,
   from: Place | null,
   sign: number,

@@ -104,7 +104,7 @@ function Table(props: {
 type Numbers = Exclude<keyof TraceReportOperators, "name">;
 
 /** The order in which they are looked at first. */
-export const USUAL: Sort = { key: "selfCpuNs", descending: true };
+const USUAL: Sort = { key: "selfCpuNs", descending: true };
 
 const TITLES: readonly (readonly [Numbers, string, string])[] = [
   ["calls", "Calls", "How often it ran"],
