@@ -164,11 +164,7 @@ export function curveOf(device: HistoryDevice, axis: OverlayAxis): Curve {
 }
 
 /** Where an event stands on the axis. */
-function placeOf(
-  device: HistoryDevice,
-  axis: OverlayAxis,
-  moment: number,
-): number {
+function placeOf(device: HistoryDevice, axis: OverlayAxis, moment: number): number {
   const { curve, numEvents } = device;
   const event = Math.max(0, moment);
   if (axis === "share") return event / Math.max(1, numEvents);

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Mark, OperatorMemoryResponse } from "../../../../api/types.gen";
 import { formatSeconds } from "../../../../base/durations";
+import { X_AXES } from "../../../../model/lines/axis";
 import { originOf } from "../../../../model/words/origin";
 import { LineChart } from "../../../../widgets/line_chart/line_chart";
 import type { ChartLine, XRange } from "../../../../widgets/line_chart/types";
@@ -46,6 +47,16 @@ export function Curve(props: {
           }),
     [allocations, row],
   );
+  const { low, high } = extent;
+  const axis = useMemo(
+    () => ({
+      ...X_AXES.relative,
+      name: "time since the trace began",
+      // A trace may be shorter than the least that a run can be zoomed to.
+      least: Math.min(X_AXES.relative.least, (high - low) / 50),
+    }),
+    [low, high],
+  );
   const capacity = data.devices.find(({ key }) => key === data.device)?.capacityBytes;
   return (
     <section aria-label="Memory over time">
@@ -76,7 +87,7 @@ export function Curve(props: {
         <LineChart
           label="Memory over time"
           unit="bytes"
-          x="relative"
+          x={axis}
           lines={lines}
           marks={marks}
           limit={
