@@ -162,7 +162,9 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     answer = table.view(found.run, found.choice(query), profile, query)
     rows = getattr(answer, "table", getattr(answer, "operators", None))
     if rows is None:
-        of = {name: getattr(answer, name) for name in ("name", "parent", *table.measures)}
+        of = {
+            name: getattr(answer, name) for name in ("name", "parent", *table.measures)
+        }
     else:
         of = {one.key: one.texts or one.numbers for one in rows.columns}
     has_devices = getattr(answer, "has_devices", True)
