@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.api.base import RunsResponse, RunSummary
+from tb_plugin.api.base import RunsResponse, RunStanding, RunSummary
 from tb_plugin.api.timeline import (
     HeatmapResponse,
     RankBand,
@@ -139,7 +139,8 @@ class Synthetic:
         )
 
     def runs(self, _: dict[str, str]) -> RunsResponse:
-        return RunsResponse(("synthetic",), (self.run,), (), (), (), "0", 0)
+        standing = RunStanding(self.run.id, None, None)
+        return RunsResponse(("synthetic",), (self.run,), (standing,), (), (), "0", 0)
 
     def timeline(self, query: dict[str, str]) -> TimelineResponse:
         num = int(query["px"])
