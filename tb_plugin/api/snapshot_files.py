@@ -1,4 +1,4 @@
-"""What imported files of allocator snapshots hold, at a glance."""
+"""The peak of each imported snapshot, at a glance."""
 
 from __future__ import annotations
 

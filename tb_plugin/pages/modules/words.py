@@ -1,4 +1,4 @@
-"""What the page says of module memory: moments, tracked steps, its first sentence."""
+"""Sentences about module memory: moments, tracked steps, the first one of the page."""
 
 from __future__ import annotations
 

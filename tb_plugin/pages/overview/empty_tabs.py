@@ -1,4 +1,4 @@
-"""Which of the page's tabs a run has no data for, and how to get them."""
+"""Tabs that a run has no data for, and how to get the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps of a run's ranks are the profiler's own, as their captures tell."""
+"""Steps of a run's ranks that are the profiler's own, found by their captures."""
 
 from __future__ import annotations
 

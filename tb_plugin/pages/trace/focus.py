@@ -1,4 +1,4 @@
-"""What of a timeline is shown first: one step, without the empty time at its ends."""
+"""The part of a timeline shown first: one step, without the empty time at its ends."""
 
 from __future__ import annotations
 

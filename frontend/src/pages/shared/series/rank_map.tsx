@@ -1,17 +1,12 @@
 /** The heatmap under the chart: asks for the coarse and for the sharp answer. */
 
-import { useSignal } from "@preact/signals";
-import { useState } from "preact/hooks";
 import type { Client, Query } from "../../../api/client";
 import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
 import { formatRankSet, parseRankSet } from "../../../base/rank_set";
-import { originOf } from "../../../model/words/origin";
-import { Heatmap } from "../../../widgets/heatmap/heatmap";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { PlotPage } from "../../../widgets/plot/commands";
 import type { XRange } from "../../../widgets/line_chart/types";
-import { Failure, Skeleton } from "../../../widgets/state/state";
-import { heatHeightPx, useHeatAnswers } from "../heat_answers";
+import { RankHeatmap, useHeatAnswers, useHeatRange } from "../heat_answers";
 import type { ViewProps } from "../view_props";
 import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
@@ -43,9 +38,7 @@ export function RankMap(props: RankMapProps) {
   const { view, params, available, known, px, excess = false } = props;
   const { mostPx = MOST_PX } = props;
   const { client, run, ranks: choice, pollMs } = view;
-  const onSteps = params.x === "step";
-  const [ownRange, setOwnRange] = useState<XRange | null>(null);
-  const ownCursor = useSignal<number | null>(null);
+  const range = useHeatRange(view, params.x === "step", props.range, props.setRange);
   const subject = {
     run: run.id,
     ranks: choice.filter,
@@ -53,21 +46,12 @@ export function RankMap(props: RankMapProps) {
     phase: params.phase,
     of: excess ? "excess" : null,
   };
-  const { coarse, cells, sharp, ranks, setNeed } = useHeatAnswers(
+  const answers = useHeatAnswers(
     ...([client, "heatmap", subject, px, pollMs] as const),
     { known: known && drawnRanks(known, choice.filter), mostPx },
   );
-  if (cells === null) {
-    return coarse.error === null ? (
-      <Skeleton heightPx={mostPx} />
-    ) : (
-      <Failure failure={coarse.error} />
-    );
-  }
-  const { series } = cells;
-  if (series === null || cells.numRows === 0) return null;
   const pick = (picked: CellFacts): void => {
-    pickedRank(client, subject, ranks, picked).then(
+    pickedRank(client, subject, answers.ranks, picked).then(
       (rank) => props.onPick(rank, picked.firstStep),
       () => {
         // The page already says that the server does not answer.
@@ -75,22 +59,16 @@ export function RankMap(props: RankMapProps) {
     );
   };
   return (
-    <Heatmap
-      label={`${seriesLabel(series, available ?? [])}${excess ? " beyond the median rank" : " by rank and step"}`}
-      overview={cells}
-      detail={sharp}
-      ranks={ranks}
-      pinned={choice.pinned}
-      range={onSteps ? props.range : ownRange}
-      onRange={onSteps ? props.setRange : setOwnRange}
-      onNeed={setNeed}
+    <RankHeatmap
+      {...{ view, answers, mostPx, ...range }}
+      label={(series) =>
+        `${seriesLabel(series, available ?? [])}${excess ? " beyond the median rank" : " by rank and step"}`
+      }
       onPick={pick}
-      cursor={onSteps ? view.cursor : ownCursor}
-      theme={view.theme}
-      byteUnit={view.byteUnit}
       {...(excess ? { diverging: true, pooled: "farthest" } : {})}
-      heightPx={heatHeightPx(ranks.length, ROW_PX, mostPx)}
-      origin={originOf(run)}
+      rowPx={ROW_PX}
+      waitingPx={mostPx}
+      empty={null}
       {...(props.page === undefined ? {} : { page: props.page })}
     />
   );

@@ -1,15 +1,10 @@
 /** Ranks by steps: how far each is from the rank in the middle of the same step. */
 
-import { useSignal } from "@preact/signals";
-import { useState } from "preact/hooks";
-import { originOf } from "../../../model/words/origin";
 import { partLabel } from "../../../model/words/step_part";
-import { Heatmap } from "../../../widgets/heatmap/heatmap";
 import type { XRange } from "../../../widgets/line_chart/types";
-import { Failure, Skeleton } from "../../../widgets/state/state";
 import { Choice } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import { heatHeightPx, useHeatAnswers } from "../../shared/heat_answers";
+import { RankHeatmap, useHeatAnswers, useHeatRange } from "../../shared/heat_answers";
 import { HEAT_PARTS, type HeatPart, type StepsParams } from "./params";
 
 export function StepMap(props: {
@@ -25,30 +20,26 @@ export function StepMap(props: {
 }) {
   const { view, params, px } = props;
   const { client, run, ranks: choice, pollMs } = view;
-  const onSteps = params.x === "step";
   const part = params.heat ?? props.telling;
-  const [ownRange, setOwnRange] = useState<XRange | null>(null);
-  const ownCursor = useSignal<number | null>(null);
+  const range = useHeatRange(view, params.x === "step", props.range, props.setRange);
   const subject = {
     run: run.id,
     ranks: choice.filter,
     phase: params.phase,
     part,
   };
-  const {
-    coarse,
-    cells: answer,
-    sharp,
-    ranks,
-    setNeed,
-  } = useHeatAnswers(client, "step_heatmap", subject, px, pollMs);
-  if (answer === null) {
-    return coarse.error === null ? (
-      <Skeleton heightPx={heatHeightPx(0)} />
-    ) : (
-      <Failure failure={coarse.error} />
-    );
-  }
+  const answers = useHeatAnswers(client, "step_heatmap", subject, px, pollMs);
+  const heat = (
+    <RankHeatmap
+      {...{ view, answers, ...range }}
+      label={() => `${partLabel(part)} by rank and step`}
+      onPick={(picked) => props.onPick(picked.firstStep)}
+      diverging
+      page={{ view, name: "steps", subject: "heatmap" }}
+      empty={<p class="quiet">{partLabel(part)} was not recorded on these ranks.</p>}
+    />
+  );
+  if (answers.cells === null) return heat;
   return (
     <section class="steps-map" aria-label="Ranks beside each other">
       <div class="steps-map-bar">
@@ -69,28 +60,7 @@ export function StepMap(props: {
           beyond the rank in the middle of the same step, in % of its step time
         </span>
       </div>
-      {answer.series === null || answer.numRows === 0 ? (
-        <p class="quiet">{partLabel(part)} was not recorded on these ranks.</p>
-      ) : (
-        <Heatmap
-          label={`${partLabel(part)} by rank and step`}
-          overview={answer}
-          detail={sharp}
-          ranks={ranks}
-          pinned={choice.pinned}
-          range={onSteps ? props.range : ownRange}
-          onRange={onSteps ? props.setRange : setOwnRange}
-          onNeed={setNeed}
-          onPick={(picked) => props.onPick(picked.firstStep)}
-          cursor={onSteps ? view.cursor : ownCursor}
-          theme={view.theme}
-          byteUnit={view.byteUnit}
-          heightPx={heatHeightPx(ranks.length)}
-          diverging
-          origin={originOf(run)}
-          page={{ view, name: "steps", subject: "heatmap" }}
-        />
-      )}
+      {heat}
     </section>
   );
 }

@@ -1,13 +1,20 @@
-/** What a heatmap of ranks by steps asks for: all of it coarsely, and what is in sight sharply. */
+/** Heatmaps of ranks by steps: asked for coarsely as a whole, sharply what is in sight. */
 
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Client, Query } from "../../api/client";
-import type { HeatmapResponse, Responses } from "../../api/types.gen";
+import type { HeatmapResponse, Responses, SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatRankSet } from "../../base/rank_set";
+import { originOf } from "../../model/words/origin";
+import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
 import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
+import type { XRange } from "../../widgets/line_chart/types";
 import { pixelRatio } from "../../widgets/plot/canvas";
+import { Failure, Skeleton } from "../../widgets/state/state";
+import type { ViewProps } from "./view_props";
 
 type HeatRoute = "distributed_heatmap" | "heatmap" | "step_heatmap";
 
@@ -102,12 +109,75 @@ function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
 }
 
 /** As tall as its ranks, within what is readable and what fits. */
-export function heatHeightPx(
-  numRanks: number,
-  rowPx = ROW_PX,
-  mostPx = MOST_PX,
-): number {
+function heatHeightPx(numRanks: number, rowPx = ROW_PX, mostPx = MOST_PX): number {
   return Math.min(mostPx, Math.max(LEAST_PX, numRanks * rowPx + AIR_PX));
+}
+
+/** Range and cursor of a heatmap: those of the charts beside it where their x is the step. */
+export function useHeatRange(
+  view: Pick<ViewProps, "cursor">,
+  isShared: boolean,
+  range: XRange | null,
+  onRange: (range: XRange | null) => void,
+): Pick<HeatmapProps, "cursor" | "onRange" | "range"> {
+  const [ownRange, setOwnRange] = useState<XRange | null>(null);
+  const ownCursor = useSignal<number | null>(null);
+  return isShared
+    ? { range, onRange, cursor: view.cursor }
+    : { range: ownRange, onRange: setOwnRange, cursor: ownCursor };
+}
+
+interface RankHeatmapProps extends Omit<
+  HeatmapProps,
+  | "byteUnit"
+  | "detail"
+  | "heightPx"
+  | "label"
+  | "onNeed"
+  | "origin"
+  | "overview"
+  | "pinned"
+  | "ranks"
+  | "theme"
+> {
+  readonly view: ViewProps;
+  readonly answers: HeatAnswers<HeatRoute>;
+  readonly label: (series: SeriesInfo) => string;
+  readonly rowPx?: number;
+  readonly mostPx?: number;
+  /** How tall it is while nothing is known. */
+  readonly waitingPx?: number;
+  /** Stands there where nothing was recorded. */
+  readonly empty: ComponentChildren;
+}
+
+/** The heatmap of what `useHeatAnswers` found, or why there is none. */
+export function RankHeatmap(props: RankHeatmapProps) {
+  const { view, answers, label, rowPx, mostPx, waitingPx, empty, ...chart } = props;
+  const { coarse, cells, sharp, ranks, setNeed } = answers;
+  if (cells === null) {
+    return coarse.error === null ? (
+      <Skeleton heightPx={waitingPx ?? heatHeightPx(0)} />
+    ) : (
+      <Failure failure={coarse.error} />
+    );
+  }
+  if (cells.series === null || cells.numRows === 0) return <>{empty}</>;
+  return (
+    <Heatmap
+      label={label(cells.series)}
+      overview={cells}
+      detail={sharp}
+      ranks={ranks}
+      pinned={view.ranks.pinned}
+      onNeed={setNeed}
+      theme={view.theme}
+      byteUnit={view.byteUnit}
+      heightPx={heatHeightPx(ranks.length, rowPx, mostPx)}
+      origin={originOf(view.run)}
+      {...chart}
+    />
+  );
 }
 
 /** Every rank that the answer's rows stand for. */
