@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Quads } from "./raster";
-import { createRaster, drawQuads, mixHalf, NO_ID, PATTERN, pickId } from "./raster";
+import { createRaster, drawQuads, NO_ID, pickId } from "./raster";
 
 const VIEW = { x0: 0, x1: 100, y0: 50, y1: 0 };
 const RED = 0xff0000ff;
@@ -9,7 +9,6 @@ const WHITE = 0xffffffff;
 
 function quads(
   list: readonly (readonly [number, number, number, number, number, number])[],
-  pattern: number = PATTERN.solid,
 ): Quads {
   const column = (i: number): Float64Array =>
     Float64Array.from(list, (quad) => quad[i] ?? NaN);
@@ -20,14 +19,13 @@ function quads(
     y1: column(3),
     colour: Uint32Array.from(list, (quad) => quad[4]),
     id: Int32Array.from(list, (quad) => quad[5]),
-    pattern: new Uint8Array(list.length).fill(pattern),
   };
 }
 
 describe("drawQuads", () => {
   it("fills exactly the pixels of the rectangle, y growing upwards", () => {
     const raster = createRaster(100, 50, WHITE);
-    drawQuads(raster, VIEW, quads([[10, 20, 0, 5, RED, 3]]), WHITE);
+    drawQuads(raster, VIEW, quads([[10, 20, 0, 5, RED, 3]]));
     const filled = [...raster.ids.keys()].filter((i) => raster.ids[i] === 3);
     expect(filled.length).toBe(50);
     expect(pickId(raster.ids, 100, 50, 10, 49)).toBe(3);
@@ -46,7 +44,6 @@ describe("drawQuads", () => {
         [0, 50, 0, 50, RED, 1],
         [25, 75, 0, 50, BLUE, 2],
       ]),
-      WHITE,
     );
     expect(pickId(raster.ids, 100, 50, 24, 10)).toBe(1);
     expect(pickId(raster.ids, 100, 50, 25, 10)).toBe(2);
@@ -63,26 +60,13 @@ describe("drawQuads", () => {
         [NaN, 5, 0, 50, RED, 9],
         [-10, -5, 0, 50, RED, 10],
       ]),
-      WHITE,
     );
     expect([...raster.ids].filter((id) => id !== NO_ID)).toEqual([7]);
   });
 
-  it("tells patterns apart without colour", () => {
-    const seen = [PATTERN.solid, PATTERN.hatched, PATTERN.dotted, PATTERN.striped].map(
-      (pattern) => {
-        const raster = createRaster(100, 50, WHITE);
-        drawQuads(raster, VIEW, quads([[0, 100, 0, 50, RED, 0]], pattern), WHITE);
-        return raster.pixels.filter((pixel) => pixel === mixHalf(RED, WHITE)).length;
-      },
-    );
-    expect(seen[0]).toBe(0);
-    expect(new Set(seen).size).toBe(4);
-  });
-
   it("offsets ids, so that several layers share one buffer", () => {
     const raster = createRaster(100, 50, WHITE);
-    drawQuads(raster, VIEW, quads([[0, 100, 0, 50, RED, 4]]), WHITE, 1000);
+    drawQuads(raster, VIEW, quads([[0, 100, 0, 50, RED, 4]]), 1000);
     expect(raster.ids[0]).toBe(1004);
   });
 });

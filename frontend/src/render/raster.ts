@@ -18,9 +18,6 @@ export interface Raster {
   readonly ids: Int32Array<ArrayBuffer>;
 }
 
-/** How a quad is filled; a pattern carries meaning where colour must not do it alone. */
-export const PATTERN = { solid: 0, hatched: 1, dotted: 2, striped: 3 } as const;
-
 /** Axis-aligned rectangles in world units, as columns of equal length. */
 export interface Quads {
   readonly x0: Float64Array;
@@ -31,8 +28,6 @@ export interface Quads {
   readonly colour: Uint32Array;
   /** At least 0; what a pick answers. */
   readonly id: Int32Array;
-  /** A value of PATTERN. */
-  readonly pattern: Uint8Array;
   /** Colour of the last column of those wide enough: neighbours of one colour part. */
   readonly seam?: number;
 }
@@ -72,13 +67,6 @@ export function mixHalf(a: number, b: number): number {
   return (((a & 0xfefefe) >>> 1) + ((b & 0xfefefe) >>> 1) + 0xff000000) >>> 0;
 }
 
-/** Whether the pattern's second colour stands at a pixel. */
-function isAccent(pattern: number, x: number, y: number): boolean {
-  if (pattern === PATTERN.hatched) return ((x + y) & 7) < 2;
-  if (pattern === PATTERN.dotted) return (x & 3) === 0 && (y & 3) === 0;
-  return ((x - y) & 15) < 6;
-}
-
 const SEAMED_PX = 4;
 
 /** A pixel interval: rounded outwards to one pixel, so nothing thin vanishes. */
@@ -90,15 +78,11 @@ function pixelSpan(a: number, b: number, sizePx: number): readonly [number, numb
   return [start, Math.min(sizePx, Math.max(Math.round(high), start + 1))];
 }
 
-/**
- * Draw quads in order, later ones on top; ids are `firstId` + the quad's own.
- * `accent` is the patterns' second colour.
- */
+/** Draw quads in order, later ones on top; ids are `firstId` + the quad's own. */
 export function drawQuads(
   raster: Raster,
   view: Viewport,
   quads: Quads,
-  accent: number,
   firstId = 0,
 ): void {
   const { widthPx, heightPx, pixels, ids } = raster;
@@ -116,18 +100,12 @@ export function drawQuads(
     if (right <= left) continue;
     const colour = quads.colour[i] ?? 0;
     const id = firstId + (quads.id[i] ?? 0);
-    const pattern = quads.pattern[i] ?? PATTERN.solid;
-    const second = mixHalf(colour, accent);
     const seam = right - left >= SEAMED_PX ? quads.seam : undefined;
     for (let y = top; y < bottom; y += 1) {
       const start = y * widthPx;
       pixels.fill(colour, start + left, start + right);
       ids.fill(id, start + left, start + right);
       if (seam !== undefined) pixels[start + right - 1] = seam;
-      if (pattern === PATTERN.solid) continue;
-      for (let x = left; x < right; x += 1) {
-        if (isAccent(pattern, x, y)) pixels[start + x] = second;
-      }
     }
   }
 }

@@ -9,7 +9,6 @@ const VIEW = { x0: 0, x1: 40, y0: 0, y1: 20 };
 const CELLS = { lut: new Uint32Array(65536).fill(0xff00ff00), absentAccent: 0 };
 const COLOURS = {
   background: 0xffffffff,
-  accent: 0xff000000,
   cells: new Map(["overview", "detail", "cells"].map((name) => [name, CELLS])),
 };
 
@@ -64,7 +63,6 @@ describe("Scene", () => {
         y1: Float64Array.of(2),
         colour: Uint32Array.of(0xff00ff00),
         id: Int32Array.of(17),
-        pattern: Uint8Array.of(0),
       },
     });
     const { ids, spans } = scene.draw(VIEW, SIZE);
@@ -109,7 +107,6 @@ describe("layers that move", () => {
         y1: f64(1),
         colour: Uint32Array.of(9),
         id: Int32Array.of(4),
-        pattern: Uint8Array.of(0),
         seam: 5,
       },
     },

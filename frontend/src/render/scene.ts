@@ -56,8 +56,6 @@ export interface SceneColours {
   readonly cells: ReadonlyMap<string, CellColours>;
   /** By layer, likewise. */
   readonly runs?: ReadonlyMap<string, RunColours>;
-  /** Second colour of hatched, dotted and striped quads. */
-  readonly accent: number;
 }
 
 /** Which ids of a drawing belong to which layer, and how to read them. */
@@ -96,11 +94,7 @@ interface Held {
   readonly grid: Grid | null;
 }
 
-const DARK: SceneColours = {
-  background: 0xff000000,
-  cells: new Map(),
-  accent: 0xff000000,
-};
+const DARK: SceneColours = { background: 0xff000000, cells: new Map() };
 
 function gridOf(layer: Layer): Grid | null {
   if (layer.kind !== "grid") return null;
@@ -144,7 +138,7 @@ export class Scene {
     size: SizePx,
     reuse: Int32Array<ArrayBuffer> | null = null,
   ): Drawing {
-    const { background, cells, runs, accent } = this.#colours;
+    const { background, cells, runs } = this.#colours;
     const { widthPx, heightPx } = size;
     const raster = createRaster(widthPx, heightPx, background, reuse, this.#pixels);
     this.#pixels = raster.pixels;
@@ -167,7 +161,7 @@ export class Scene {
         firstId += numIds;
       } else if (held.layer.kind === "quads") {
         const { quads } = held.layer;
-        drawQuads(raster, view, quads, accent, firstId);
+        drawQuads(raster, view, quads, firstId);
         const numIds = quads.id.reduce((most, id) => Math.max(most, id + 1), 0);
         spans.push({ layer, firstId, numIds, columns: 0, log2: 0 });
         firstId += numIds;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { pixelOf } from "../../render/palette";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { atMoment, BlockAxis, momentText } from "./axis";
-import { groupColours, groupLabel, inkOn, NO_LINES, painted } from "./colours";
+import { groupColours, groupLabel, inkOn, NO_LINES, runColours } from "./colours";
 import { blockFigure, blockTable, seenSlots } from "./figure";
 import { fitting } from "../plot/text";
 import { directLabels } from "./labels";
@@ -166,9 +166,9 @@ describe("colours", () => {
 
   it("of blocks that are not looked at fade into the page", () => {
     const look = { ...PICTURE, found: null };
-    const all = painted(tile, look).runs;
+    const all = runColours(tile, look);
     const one = { ...look, found: (_: unknown, slot: number) => slot === 0 };
-    const some = painted(tile, one).runs;
+    const some = runColours(tile, one);
     expect(some.bySlot[0]).toBe(all.bySlot[0]);
     expect(some.bySlot[1]).not.toBe(all.bySlot[1]);
     expect((some.bySlot[1] ?? 0) & 255).toBeGreaterThan(200);
@@ -355,10 +355,8 @@ describe("files", () => {
       "Active <memory>",
       {
         ...{ of: PICTURE, view: { ...VIEW, y0: 320 }, size: SIZE, tile, labels: [] },
-        labelColour: () => "#000000",
       },
-      tile.answer.groups,
-      ["#425ed4", "#065721"],
+      tile,
       "data:image/png;base64,AAAA",
     );
     expect(svg).toContain("Active &lt;memory&gt;");

@@ -5,7 +5,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { zoomStep } from "../../render/gestures";
@@ -16,7 +16,6 @@ import { ChartFrame } from "../plot/chart_frame";
 import { atMoment } from "./axis";
 import "./block_stack.css";
 import { BlockCard } from "./card";
-import { painted, type Painted } from "./colours";
 import {
   BlockController,
   worldOf,
@@ -29,7 +28,6 @@ import { BlockLegend } from "./legend";
 import { HistoryMinimap } from "./minimap";
 import { GUTTER, totalHeight } from "./paint";
 import type { BlockPicture } from "./picture";
-import type { BlockTile } from "./tile";
 
 export interface BlockStackProps extends BlockEvents {
   readonly of: BlockPicture;
@@ -58,7 +56,7 @@ export interface BlockStackProps extends BlockEvents {
 
 export function BlockStack(props: BlockStackProps) {
   const { of, label, heightPx } = props;
-  const { tiles, theme, only, found, culprits } = of;
+  const { tiles } = of;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<HTMLDivElement>(null);
   const [controller, setController] = useState<BlockController | null>(null);
@@ -69,22 +67,8 @@ export function BlockStack(props: BlockStackProps) {
   const [whole] = tiles;
   const finest = tiles.at(-1);
   const seen = settled ?? worldOf(of);
-  // The tile of everything stays while others come and go.
-  const known = useMemo(
-    () => new WeakMap<BlockTile, Painted>(),
-    [theme, only, found, culprits],
-  );
-  const inColours = useMemo(() => {
-    for (const tile of tiles) if (!known.has(tile)) known.set(tile, painted(tile, of));
-    return new Map(
-      tiles.flatMap((tile) => {
-        const own = known.get(tile);
-        return own === undefined ? [] : [[tile, own] as const];
-      }),
-    );
-  }, [tiles, known]);
-  const latest = useRef({ props, inColours });
-  latest.current = { props, inColours };
+  const latest = useRef(props);
+  latest.current = props;
 
   useLayoutEffect(() => {
     const target = plot.current;
@@ -93,25 +77,24 @@ export function BlockStack(props: BlockStackProps) {
     const made = new BlockController(
       target,
       { under, cells, over, line } as BlockCanvases,
-      latest.current.props.of,
-      latest.current.inColours,
+      latest.current.of,
       () => ({
-        ...latest.current.props,
+        ...latest.current,
         onView: (view, rests) => {
           if (rests) setSettled(view.view);
-          latest.current.props.onView(view, rests);
+          latest.current.onView(view, rests);
         },
       }),
     );
     setController(made);
-    latest.current.props.onReady(made);
+    latest.current.onReady(made);
     return () => {
       made.dispose();
       setController(null);
-      latest.current.props.onReady(null);
+      latest.current.onReady(null);
     };
   }, [asTable]);
-  useLayoutEffect(() => controller?.update(of, inColours), [controller, of, inColours]);
+  useLayoutEffect(() => controller?.update(of), [controller, of]);
   const plotPx = Math.max(1, widthPx - GUTTER.left - GUTTER.right);
   useLayoutEffect(() => {
     if (widthPx > 0) controller?.resize({ widthPx: plotPx, heightPx });
@@ -130,7 +113,6 @@ export function BlockStack(props: BlockStackProps) {
 
   const table = () =>
     finest === undefined ? { numRows: 0, columns: [] } : blockTable(finest, seen, of);
-  const own = finest === undefined ? undefined : inColours.get(finest);
   const source: ExportSource = {
     ...{ origin: props.origin, name: label, table },
     about: () => props.about,
@@ -141,8 +123,7 @@ export function BlockStack(props: BlockStackProps) {
             blockFigure(
               figureTitle(label, props.origin),
               controller.scene(),
-              finest.answer.groups,
-              own?.colours ?? [],
+              finest,
               controller.cells().toDataURL("image/png"),
             ),
   };
@@ -183,7 +164,7 @@ export function BlockStack(props: BlockStackProps) {
             <canvas />
             {controller !== null && (
               <>
-                <BlockCard controller={controller} of={of} painted={inColours} />
+                <BlockCard controller={controller} of={of} />
                 <Failed controller={controller} />
               </>
             )}
@@ -196,7 +177,6 @@ export function BlockStack(props: BlockStackProps) {
                 controller={controller}
                 of={of}
                 whole={whole}
-                colours={inColours.get(whole)?.colours ?? []}
                 anchor={props.anchor}
                 exact={props.exact ?? null}
                 onOnly={props.onOnly}

@@ -3,11 +3,10 @@
 import { formatBytes } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { ChartTip } from "../tip/chart_tip";
-import { groupLabel, type Painted } from "./colours";
+import { groupLabel, tileColours } from "./colours";
 import type { BlockController } from "./controller";
 import { GUTTER } from "./paint";
 import type { BlockPicture } from "./picture";
-import type { BlockTile } from "./tile";
 
 /** Room the card needs below the pointer. */
 const CARD_PX = 64;
@@ -15,20 +14,18 @@ const CARD_PX = 64;
 export function BlockCard(props: {
   readonly controller: BlockController;
   readonly of: BlockPicture;
-  readonly painted: ReadonlyMap<BlockTile, Painted>;
 }) {
   const { controller } = props;
   const { stacks, byteUnit } = props.of;
   const { value: hover } = controller.hovered;
-  const own = hover === null ? undefined : props.painted.get(hover.tile);
-  if (hover === null || own === undefined) return null;
+  if (hover === null) return null;
   const { at, block, rest, tile } = hover;
   const { groups, bands, minBytes } = tile.answer;
   const bytes = block?.size ?? rest?.bytes;
   if (bytes === undefined) return null;
+  const { colours, bandColours } = tileColours(tile, props.of);
   const group = block === null ? bands[rest?.band ?? -1] : groups[block.group];
-  const colour =
-    block === null ? own.bandColours[rest?.band ?? -1] : own.colours[block.group];
+  const colour = block === null ? bandColours[rest?.band ?? -1] : colours[block.group];
   const { widthPx, heightPx } = controller.size;
   const place = {
     leftPx: GUTTER.left + at.x,

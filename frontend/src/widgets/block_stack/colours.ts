@@ -66,12 +66,11 @@ function scattered(value: number): number {
 /** What a tile's colours depend on besides itself. */
 export type Look = Pick<BlockPicture, "theme" | "only" | "found" | "culprits">;
 
-export interface Painted {
+export interface TileColours {
   /** By group. */
   readonly colours: readonly string[];
   /** By band. */
   readonly bandColours: readonly string[];
-  readonly runs: RunColours;
 }
 
 /** Whether a block is looked at. */
@@ -81,21 +80,18 @@ function isChosen(tile: BlockTile, slot: number, { only, found }: Look): boolean
   return found === null || found(tile, slot);
 }
 
-/** The colours of a tile, where others than those chosen fade. */
-export function painted(tile: BlockTile, look: Look): Painted {
-  const { theme, only, found, culprits } = look;
-  const { groups, bands } = tile.answer;
-  const colours = groupColours(theme, groups, tile.colour, culprits);
+export function tileColours(
+  { answer: { groups, bands }, colour }: BlockTile,
+  { theme, culprits }: Pick<Look, "theme" | "culprits">,
+): TileColours {
+  const colours = groupColours(theme, groups, colour, culprits);
   // What is too thin has its group's colour where bands are the groups; else no colour
   // of the legend would be true of it.
   const none = categoryColour(theme, "unknown");
   const bandColours = bands.map(
     ({ key }) => colours[groups.findIndex((one) => one.key === key)] ?? none,
   );
-  const all = only === "" && found === null;
-  const chosen = all ? null : (slot: number) => isChosen(tile, slot, look);
-  const runs = runColours(tile, theme, colours, bandColours, chosen);
-  return { colours, bandColours, runs };
+  return { colours, bandColours };
 }
 
 /** What a label stands on; null: something faded, or of several colours. */
@@ -103,7 +99,7 @@ export function labelColour(
   label: DirectLabel,
   tile: BlockTile,
   look: Look,
-  { colours, bandColours }: Painted,
+  { colours, bandColours }: TileColours,
 ): string | null {
   const { kind, of } = label;
   const { bands, lives } = tile.answer;
@@ -136,14 +132,12 @@ function variantsOf(colours: readonly string[], bg: number): Uint32Array {
   return found;
 }
 
-/** The colour of every block of a tile; `chosen` null: all are looked at. */
-function runColours(
-  { answer: { lives } }: BlockTile,
-  theme: Theme,
-  colours: readonly string[],
-  bandColours: readonly string[],
-  chosen: ((slot: number) => boolean) | null,
-): RunColours {
+/** The colour of every block of a tile, where others than those chosen fade. */
+export function runColours(tile: BlockTile, look: Look): RunColours {
+  const { theme, only, found } = look;
+  const { lives } = tile.answer;
+  const { colours, bandColours } = tileColours(tile, look);
+  const all = only === "" && found === null;
   const bg = pixelOf(tokens(theme).bg);
   const unknown = colours.length;
   const pixels = variantsOf(colours, bg);
@@ -158,13 +152,13 @@ function runColours(
       ofStack.set(stack, which);
     }
     const group = Math.min(lives.group[slot] ?? 0, unknown);
-    const seen = chosen === null || chosen(slot);
+    const seen = all || isChosen(tile, slot, look);
     const at = 2 * (group * VARIANTS.length + which) + (seen ? 0 : 1);
     bySlot[slot] = pixels[at] ?? 0;
   }
   const byBand = Uint32Array.from(bandColours, (colour) => {
     const pixel = pixelOf(colour);
-    return chosen === null ? pixel : mixed(pixel, bg, DIMMED_KEEPS);
+    return all ? pixel : mixed(pixel, bg, DIMMED_KEEPS);
   });
   return { bySlot, byBand, edge: bg };
 }

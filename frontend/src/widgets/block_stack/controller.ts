@@ -5,15 +5,15 @@
 
 import { signal } from "@preact/signals";
 import { attachGestures, type PointPx } from "../../render/gestures";
-import { runPick } from "../../render/runs";
+import { runPick, type RunColours } from "../../render/runs";
 import { RasterSurface } from "../../render/surface";
 import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
 import { clampView, pxToX, sameView, xToPx, yToPx } from "../../render/viewport";
 import { FONT } from "../export/pen";
 import { devicePx, fitted, pixelRatio } from "../plot/canvas";
 import type { BlockAxis } from "./axis";
-import { labelColour, type Painted } from "./colours";
-import { directLabels, namesOf, type DirectLabel } from "./labels";
+import { labelColour, runColours, tileColours, type Look } from "./colours";
+import { directLabels, namesOf } from "./labels";
 import {
   BOLD,
   GUTTER,
@@ -22,6 +22,7 @@ import {
   totalHeight,
   widthIn,
   type BlockScene,
+  type ColouredLabel,
 } from "./paint";
 import { paintCursor } from "./paint_cursor";
 import type { BlockHover, BlockPicture, BlockView } from "./picture";
@@ -55,12 +56,8 @@ export interface BlockCanvases {
   readonly line: HTMLCanvasElement;
 }
 
-interface Labelled {
-  readonly tile: BlockTile | null;
-  readonly labels: readonly DirectLabel[];
-}
-
-type PaintedTiles = ReadonlyMap<BlockTile, Painted>;
+/** Another one of these colours all blocks anew. */
+const LOOK: readonly (keyof Look)[] = ["theme", "only", "found", "culprits"];
 
 export class BlockController {
   readonly hovered = signal<BlockHover | null>(null);
@@ -71,13 +68,14 @@ export class BlockController {
   readonly #events: () => BlockEvents;
   readonly #stop: () => void;
   #of: BlockPicture;
-  #painted: PaintedTiles = new Map();
+  /** The tile of everything keeps its own while others come and go. */
+  #colours = new WeakMap<BlockTile, RunColours>();
   /** A layer's name is its tile's alone: a pick of an older drawing finds nothing. */
   #layers = new Map<BlockTile, string>();
   #numLayers = 0;
   #view: Viewport;
   #size: SizePx = { widthPx: 1, heightPx: 1 };
-  #labelled: Labelled = { tile: null, labels: [] };
+  #labels: readonly ColouredLabel[] = [];
   #box: RectPx | null = null;
   #pointer: PointPx | null = null;
   #settle: number | null = null;
@@ -89,7 +87,6 @@ export class BlockController {
     plot: HTMLElement,
     canvases: BlockCanvases,
     of: BlockPicture,
-    painted: PaintedTiles,
     events: () => BlockEvents,
   ) {
     this.#canvases = canvases;
@@ -112,7 +109,8 @@ export class BlockController {
       MARGIN_SHARE,
     );
     this.#stop = this.#listen(plot);
-    this.update(of, painted);
+    this.#paintSoon("layers");
+    this.#settleSoon();
   }
 
   get world(): Viewport {
@@ -138,11 +136,12 @@ export class BlockController {
     return this.#size;
   }
 
-  update(of: BlockPicture, painted: PaintedTiles): void {
+  update(of: BlockPicture): void {
     const before = this.#of;
     this.#of = of;
-    if (this.#painted !== painted) {
-      this.#painted = painted;
+    const looksElse = LOOK.some((key) => before[key] !== of[key]);
+    if (looksElse) this.#colours = new WeakMap();
+    if (looksElse || before.tiles !== of.tiles) {
       this.#paintSoon("layers");
       this.#settleSoon();
     }
@@ -231,14 +230,9 @@ export class BlockController {
   }
 
   scene(tile = this.#lineTile()): BlockScene {
-    const { tile: labelled, labels } = this.#labelled;
-    const own = labelled === null ? undefined : this.#painted.get(labelled);
     return {
-      ...{ of: this.#of, view: this.#view, size: this.#size, tile, labels },
-      labelColour: (label) =>
-        labelled === null || own === undefined
-          ? null
-          : labelColour(label, labelled, this.#of, own),
+      ...{ of: this.#of, view: this.#view, size: this.#size, tile },
+      labels: this.#labels,
     };
   }
 
@@ -264,20 +258,21 @@ export class BlockController {
   #setLayers(): void {
     const before = this.#layers;
     this.#layers = new Map();
-    for (const tile of this.#painted.keys()) {
+    const runs = new Map<string, RunColours>();
+    for (const tile of this.#of.tiles) {
       const name = before.get(tile) ?? `tile${(this.#numLayers += 1)}`;
       const order = this.#layers.size;
+      const colours = this.#colours.get(tile) ?? runColours(tile, this.#of);
+      this.#colours.set(tile, colours);
       this.#layers.set(tile, name);
+      runs.set(name, colours);
       if (before.has(tile)) continue;
       this.#surface.setLayer(name, order, { kind: "runs", runs: tile.runs });
     }
     for (const [tile, name] of before) {
       if (!this.#layers.has(tile)) this.#surface.setLayer(name, 0, null);
     }
-    const runs = new Map(
-      [...this.#painted].map(([tile, own]) => [this.#layers.get(tile) ?? "", own.runs]),
-    );
-    this.#surface.setColours({ background: 0, cells: new Map(), runs, accent: 0 });
+    this.#surface.setColours({ background: 0, cells: new Map(), runs });
     this.#surface.refresh();
   }
 
@@ -308,7 +303,11 @@ export class BlockController {
     const widths = { block: widthIn(context, FONT), band: widthIn(context, BOLD) };
     const names = namesOf(tile, this.#of, (text, kind) => widths[kind](text));
     const labels = directLabels({ tile, view: this.#view, size: this.#size }, names);
-    this.#labelled = { tile, labels };
+    const own = tileColours(tile, this.#of);
+    this.#labels = labels.map((label) => ({
+      ...label,
+      colour: labelColour(label, tile, this.#of, own),
+    }));
     this.#paintSoon("lines");
   }
 

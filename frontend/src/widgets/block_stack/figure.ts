@@ -5,7 +5,7 @@ import type { Table } from "../../model/table";
 import type { Viewport } from "../../render/viewport";
 import { figureOf } from "../export/figure";
 import type { Figure } from "../export/source";
-import { groupLabel } from "./colours";
+import { groupLabel, tileColours } from "./colours";
 import { GUTTER, paintAxes, paintLines, totalHeight, type BlockScene } from "./paint";
 import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
@@ -14,11 +14,11 @@ import type { BlockTile } from "./tile";
 export function blockFigure(
   title: string,
   scene: BlockScene,
-  groups: readonly AllocationGroup[],
-  colours: readonly string[],
+  finest: BlockTile,
   cellsUrl: string,
 ): Figure {
   const { size, of } = scene;
+  const { colours } = tileColours(finest, of);
   const { left, top, right } = GUTTER;
   return figureOf({
     ...{ title, theme: of.theme },
@@ -30,7 +30,7 @@ export function blockFigure(
       pen.image(cellsUrl, left, top, size.widthPx, size.heightPx);
       paintLines(pen, scene);
     },
-    legend: groups.map((group, i) => ({
+    legend: finest.answer.groups.map((group, i) => ({
       label: groupLabel(group).slice(0, 28),
       colour: colours[i] ?? "transparent",
     })),

@@ -1,7 +1,7 @@
 /** The colours' names, what each holds at the cursor, and which one is looked at. */
 
 import { formatBytes, formatBytesExact } from "../../base/bytes";
-import { groupLabel } from "./colours";
+import { groupLabel, tileColours } from "./colours";
 import type { BlockController } from "./controller";
 import type { BlockPicture } from "./picture";
 import { groupBytes, type BlockTile, type GroupBytes } from "./tile";
@@ -20,16 +20,16 @@ export function BlockLegend(props: {
   readonly of: BlockPicture;
   /** The tile of everything: its groups are listed. */
   readonly whole: BlockTile;
-  readonly colours: readonly string[];
   /** The moment that is read where no cursor is. */
   readonly anchor: number;
   /** Bytes by group at that moment, where they are known exactly. */
   readonly exact: ReadonlyMap<string, number> | null;
   readonly onOnly: (key: string) => void;
 }) {
-  const { controller, whole, colours, onOnly, anchor } = props;
+  const { controller, whole, onOnly, anchor } = props;
   const { byteUnit, only } = props.of;
   const { groups } = whole.answer;
+  const { colours } = tileColours(whole, props.of);
   const hover = controller?.hovered.value ?? null;
   const { tile, column } = hover ?? { tile: whole, column: whole.columnOf(anchor) };
   const exact = hover === null ? props.exact : null;

@@ -29,9 +29,12 @@ export interface BlockScene {
   readonly size: SizePx;
   /** Lines are of it. */
   readonly tile: BlockTile | null;
-  readonly labels: readonly DirectLabel[];
-  /** What a label stands on; null: something faded, or of several colours. */
-  readonly labelColour: (label: DirectLabel) => string | null;
+  readonly labels: readonly ColouredLabel[];
+}
+
+export interface ColouredLabel extends DirectLabel {
+  /** What it stands on; null: something faded, or of several colours. */
+  readonly colour: string | null;
 }
 
 export function spansTop(size: SizePx): number {
@@ -168,11 +171,11 @@ function paintCapacity(pen: Pen, scene: BlockScene): void {
 }
 
 function paintLabels(pen: Pen, scene: BlockScene): void {
-  const { labels, view, of, labelColour } = scene;
+  const { labels, view, of } = scene;
   for (const label of labels) {
     if (label.x < view.x0 || label.x > view.x1) continue;
     if (label.y > view.y0 || label.y < view.y1) continue;
-    const colour = labelColour(label);
+    const { colour } = label;
     const ink = colour === null ? tokens(of.theme).text : inkOn(colour);
     write(pen, ink, "center", "middle", label.kind === "band" ? BOLD : FONT);
     const [x, y] = [plotX(scene, label.x), plotY(scene, label.y) + 0.5];

@@ -91,9 +91,12 @@ function eachRect(
   slot: number,
   take: (rect: RectPx) => void,
 ): void {
-  const { edges } = tile.runs;
-  const [first, end] = tile.runsOf(slot);
-  for (let run = first; run < end; run += 1) {
+  const { edges, first, last } = tile.runs;
+  const [begin, end] = tile.runsOf(slot);
+  for (let run = begin; run < end; run += 1) {
+    // Most blocks of a family are out of sight, and their parts many.
+    if ((edges[(last[run] ?? 0) + 1] ?? 0) <= view.x0) continue;
+    if ((edges[first[run] ?? 0] ?? 0) >= view.x1) continue;
     tile.eachPart(run, (from, to) => {
       if ((edges[to] ?? 0) <= view.x0 || (edges[from] ?? 0) >= view.x1) return;
       const rect = rectOf(tile, view, size, run, from, to);

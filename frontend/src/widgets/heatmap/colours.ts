@@ -55,7 +55,6 @@ export function sceneColours(
 ): SceneColours {
   return {
     background: pixelOf(tokens(theme).bg),
-    accent: pixelOf(tokens(theme).text),
     cells: new Map(
       [...answers].map(([layer, answer]) => [
         layer,

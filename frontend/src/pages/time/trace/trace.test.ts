@@ -159,7 +159,6 @@ describe("the picture", () => {
     expect([...quads.x0]).toEqual([0, 20, 200, 600]);
     expect([...quads.x1]).toEqual([1_000, 120, 400, 800]);
     // The block of launches is a lighter plain tone of their colour.
-    expect([...quads.pattern]).toEqual([0, 0, 0, 0]);
     expect(quads.colour[3]).not.toBe(colours.of("runtime", "launch"));
     expect([...piece]).toEqual([0, 1, 2, 3]);
     expect(quads.y0[1]).toBe((quads.y0[0] ?? 0) + LANE_PX);

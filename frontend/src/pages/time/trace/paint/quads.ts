@@ -33,7 +33,6 @@ export function pictureOf(
   const y0 = new Float64Array(most);
   const y1 = new Float64Array(most);
   const colour = new Uint32Array(most);
-  const pattern = new Uint8Array(most);
   const of = new Uint8Array(most);
   const piece = new Int32Array(most);
   const wanted = find.toLocaleLowerCase();
@@ -93,7 +92,6 @@ export function pictureOf(
       y1: y1.subarray(0, n),
       colour: colour.subarray(0, n),
       id,
-      pattern: pattern.subarray(0, n),
       seam: colours.background,
     },
     tiles,

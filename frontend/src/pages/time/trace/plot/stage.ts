@@ -168,7 +168,7 @@ export class PlotStage {
     if (isSame || this.#surface === null || this.#elements === null) return;
     this.#madeOf = madeOf;
     const { background } = own;
-    this.#surface.setColours({ background, cells: new Map(), accent: background });
+    this.#surface.setColours({ background, cells: new Map() });
     const made = pictureOf(loader.shown, layout, own, trace.state.find);
     this.picture = made;
     this.#surface.setLayer("slices", 0, { kind: "quads", quads: made.quads });
