@@ -14,12 +14,15 @@ from __future__ import annotations
 import math
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from tensorboard.compat.proto import event_pb2, types_pb2
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.core.guard import Retry
 from collector.core.warn_once import remedy_for
+from collector.format.encoding.event import (
+    DATA_CLASS_SCALAR,
+    Description,
+    scalar_event,
+)
 from collector.format.encoding.framing import (
     TAG_PREFIX,
     frame,
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from collector.writing.tables import Row
 
 _GIB: Final = 2**30
-_DATA_CLASS_SCALAR: Final = 1
 _WINDOW_NS: Final = 10**8
 _WINDOWS_PER_DOUBLING: Final = 10_000
 
@@ -274,17 +276,14 @@ class ScalarsFile:
             self._window_ns *= 2
 
     def _point(self, tag: _Tag, value: float, step: int, time_ns: int) -> bytes:
-        event = event_pb2.Event(wall_time=time_ns / 1e9, step=step)
-        point: Any = event.summary.value.add(tag=TAG_PREFIX + tag.name)
+        description = None
         if tag.name in self._untold:  # the first event of a tag describes it
             self._untold.discard(tag.name)
-            point.metadata.plugin_data.plugin_name = "scalars"
-            point.metadata.display_name = f"{PLUGIN_NAME}/{tag.title}"
-            point.metadata.data_class = _DATA_CLASS_SCALAR
-        point.tensor.dtype = types_pb2.DT_FLOAT
-        point.tensor.tensor_shape.SetInParent()
-        point.tensor.float_val.append(value / tag.unit)
-        return frame(event.SerializeToString())
+            title = f"{PLUGIN_NAME}/{tag.title}"
+            description = Description("scalars", DATA_CLASS_SCALAR, title)
+        at = (time_ns / 1e9, step)
+        name = TAG_PREFIX + tag.name
+        return frame(scalar_event(name, value / tag.unit, at, description))
 
 
 def _is_busy(directory: Path) -> bool:

@@ -14,12 +14,17 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import google_crc32c
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from collector.format.encoding.event import (
+    DATA_CLASS_TENSOR,
+    Description,
+    read_event,
+    text_event,
+    version_event,
+)
 from collector.format.names import PLUGIN_NAME
 
 if TYPE_CHECKING:
@@ -36,8 +41,7 @@ MAX_EVENT_BYTES: Final = 1 << 30
 _FRAME_HEAD: Final = struct.Struct("<QI")
 _UPPER_HALF: Final = bytes(4)
 _CRC: Final = struct.Struct("<I")
-_DT_STRING: Final = 7
-"""Of TensorFlow's `DataType`."""
+_OURS: Final = Description(PLUGIN_NAME, DATA_CLASS_TENSOR)
 _MARKER: Final = TAG_PREFIX.encode()
 _MARKER_REACH: Final = 64
 """The tag starts at most this many bytes behind the start of its frame."""
@@ -73,21 +77,13 @@ def frame_record(
     `described`: a record of this kind precedes it. TensorBoard keeps only the first
     one's metadata, so the others need none.
     """
-    event = _event_class()(wall_time=wall_time, step=step)
-    value = event.summary.value.add(tag=TAG_PREFIX + kind)
-    if not described:
-        value.metadata.plugin_data.plugin_name = PLUGIN_NAME
-        value.metadata.data_class = 2  # DATA_CLASS_TENSOR: unset would hide it
-    value.tensor.dtype = _DT_STRING
-    value.tensor.tensor_shape.SetInParent()
-    value.tensor.string_val.append(payload)
-    return frame(event.SerializeToString())
+    description = None if described else _OURS
+    return frame(text_event(TAG_PREFIX + kind, payload, (wall_time, step), description))
 
 
 def frame_version(wall_time: float) -> bytes:
     """The first event of an event file."""
-    event = _event_class()(wall_time=wall_time, file_version=FILE_VERSION)
-    return frame(event.SerializeToString())
+    return frame(version_event(wall_time, FILE_VERSION))
 
 
 def frame(data: bytes) -> bytes:
@@ -201,24 +197,13 @@ def _frame_at(view: memoryview, at: int) -> tuple[int | None, str]:
 def _parse(data: memoryview) -> tuple[str, bytes] | None:
     """(kind, payload) of an event; kind is empty where it is not ours."""
     try:
-        event: Any = _event_class().FromString(bytes(data))
-    except (DecodeError, ValueError):
+        found = read_event(data)
+    except ValueError:
         return None
-    values = event.summary.value
-    if len(values) != 1 or not values[0].tag.startswith(TAG_PREFIX):
+    if found is None or not found[0].startswith(TAG_PREFIX):
         return "", b""
-    strings = values[0].tensor.string_val
-    if len(strings) != 1:
-        return None
-    return values[0].tag[len(TAG_PREFIX) :], strings[0]
-
-
-@cache
-def _event_class() -> Any:
-    """TensorBoard's `Event`: late, as a page of other tools' files reads no record."""
-    from tensorboard.compat.proto.event_pb2 import Event
-
-    return Event
+    tag, payload = found
+    return None if payload is None else (tag[len(TAG_PREFIX) :], payload)
 
 
 def _masked_crc(data: bytes) -> int:
