@@ -113,7 +113,7 @@ def test_a_job_died_why_which_line_and_what_to_change(user):
 
 def test_memory_grows_by_5_mib_a_step_until_when(user):
     user.click("grows")
-    user.reads("Memory grows", "5.00 MiB more after each step", "is full at about step")
+    user.reads("Memory grows", "grows 5.00 MiB per step", "will be full at about step")
     assert user.clicks <= 1
 
 

@@ -41,7 +41,7 @@ def logdir(tmp_path_factory) -> Path:
 def test_a_step_is_found_read_and_pinned(board_of, open_page, logdir):
     page = opened(board_of(logdir), open_page, "steps")
     see(tab(page), "Rank 5 on host0 is slower than the other 7")
-    see(tab(page), "Every 50th step is slow")
+    see(tab(page), "One step in 50 is slow")
     stack = tab(page).get_by_role("application", name="Step time by part")
     assert is_coloured(stack.locator("canvas").first, 5)
     # The heatmap compares what tells the ranks apart.

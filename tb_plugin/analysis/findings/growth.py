@@ -25,10 +25,10 @@ SOON: Final = 1000.0
 
 
 _RULE: Final = (
-    "what is held when a step ends rises by six times its noise, in the last third of the"
-    f" steps still by {STILL:.0%} of that pace"
+    "memory at the end of steps rises by six times its noise, and in the last third"
+    f" of the steps still by {STILL:.0%} of that pace"
 )
-_OF_PROCESS: Final = "Find what the program keeps on the host from step to step"
+_OF_PROCESS: Final = "Find what the program retains in host memory from step to step"
 _OF_WORKERS: Final = (
     "Keep samples in arrays or files: each worker that reads lists of Python objects copies"
     " their memory bit by bit. Without persistent_workers it is freed after each epoch."
@@ -82,7 +82,7 @@ def growing_memory(
         return None
     first = min(ranks, key=lambda one: (one.steps_left, -one.slope))
     sentence = (
-        f"Rank {first.rank} holds {size_text(first.slope)} more after each step,"
+        f"The {memory} of rank {first.rank} grows {size_text(first.slope)} per step,"
         f" {size_text(first.rise)} over {first.num_steps:,} steps"
     )
     if retained is not None:
@@ -91,9 +91,9 @@ def growing_memory(
     if first.capacity is not None:
         left = round(first.steps_left)
         sentence += (
-            f" At this pace its {memory} ({size_text(first.capacity)}) is full at about"
-            f" step {first.last_step + left:,}, {counted(left, 'step')} after the last one"
-            " recorded."
+            f" At this pace all {size_text(first.capacity)} will be full at about step"
+            f" {first.last_step + left:,}, {counted(left, 'step')} after the last recorded"
+            " one."
         )
     others = sorted(one.rank for one in ranks if one.rank != first.rank)
     if others:
@@ -112,7 +112,7 @@ def growing_memory(
         cost=first.rise,
         evidence=(
             num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
-            num_bytes("rise", "grown in all", first.rise, f"rank {first.rank}"),
+            num_bytes("rise", "total growth", first.rise, f"rank {first.rank}"),
             num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
         ),
         advice=(
@@ -134,16 +134,16 @@ def growing_processes(ranks: Sequence[GrowingRank], *, workers: bool) -> Finding
     if not ranks:
         return None
     first = max(ranks, key=lambda one: one.slope)
-    holds = f"The process of rank {first.rank} holds"
-    if workers:
-        holds = f"The dataloader workers of rank {first.rank} hold"
+    whose = f"The dataloader workers of rank {first.rank}"
+    grows = f"{whose} grow" if workers else f"The process of rank {first.rank} grows"
     sentence = (
-        f"{holds} {size_text(first.slope)} more of the host's"
-        f" memory after each step, {size_text(first.rise)} over {first.num_steps:,} steps."
+        f"{grows} {size_text(first.slope)} of host memory per step,"
+        f" {size_text(first.rise)} over {first.num_steps:,} steps."
     )
     others = sorted(one.rank for one in ranks if one.rank != first.rank)
     if others:
-        sentence += f" So do those of {counted(len(others), 'more rank')}."
+        more = counted(len(others), "more rank")
+        sentence += f" On {more}, they grow as well."
     advice = _OF_WORKERS if workers else let_go_text(_OF_PROCESS, trains=False)
     key = "growing_workers" if workers else "growing_host"
     return Finding(
@@ -156,12 +156,12 @@ def growing_processes(ranks: Sequence[GrowingRank], *, workers: bool) -> Finding
         cost=first.rise,
         evidence=(
             num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
-            num_bytes("rise", "grown in all", first.rise, f"rank {first.rank}"),
+            num_bytes("rise", "total growth", first.rise, f"rank {first.rank}"),
             num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
         ),
         advice=(Advice(advice, first.rise, "bytes", ("growth",)),),
         place=of_rank("timeline", first.rank),
-        rule=f"{_RULE}, and by a quarter of what it was at first",
+        rule=f"{_RULE}, and by at least a quarter of its first value",
     )
 
 
@@ -169,5 +169,8 @@ def _record_it(retained: Retained | None) -> tuple[Advice, ...]:
     if retained is not None:
         return ()
     return (
-        Advice("To see which line retains it, record the allocator: history=True."),
+        Advice(
+            "To see which line retains it, record the allocator's history:"
+            " history=True."
+        ),
     )

@@ -81,7 +81,7 @@ def peak_findings(
             key="unreadable",
             severity="error",
             title="Not readable",
-            sentence=f"Nothing of {_name(lost, peaks).lower()} could be read.",
+            sentence=f"{_name(lost, peaks)} could not be read.",
             rank=lost[0],
         )
     # That a rank which ran out or grows peaks above the others is the same fault.
@@ -100,9 +100,9 @@ def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
     sizes = dict(zip(peaks.ranks, peaks.peak_bytes.tolist(), strict=True))
     worst = max(ranks, key=lambda one: np.nan_to_num(sizes[one], nan=-1.0))
     at, others = list(peaks.ranks).index(worst), len(peaks.ranks) - 1
-    rest = "" if num_of_all > 1 or not others else f", the other {others:,} did not"
+    rest = "" if num_of_all > 1 or not others else f"; the other {others:,} did not"
     growth = peaks.growth[at]
-    grew = f"; it grew by {size_text(growth)} per step" if growth > 0 else ""
+    grew = f"; it grew {size_text(growth)} per step" if growth > 0 else ""
     whose = "Its peak" if len(ranks) == 1 else f"The highest peak, on rank {worst},"
     return Finding(
         id="ran_out",
@@ -234,14 +234,14 @@ def last_in_collectives(
         key="late_rank",
         severity="warning",
         title="Straggler",
-        sentence=f"Rank {rank} comes last: the others wait for it {share_text(cost)} of"
-        " their time.",
+        sentence=f"Rank {rank} reaches collectives last: the others wait for it"
+        f" {share_text(cost)} of their time.",
         rank=rank,
         cost=100 * cost,
         unit="percent",
         evidence=(
             percent(
-                *("last", "collectives that it reached last", share),
+                *("last", "collectives it reached last", share),
                 f"{num:,} that appear in the traces of all their ranks",
             ),
             percent("waiting", "the others wait for it", cost, "their profiled steps"),
@@ -257,6 +257,6 @@ def last_in_collectives(
             ),
         ),
         place=of_rank("steps", rank),
-        rule=f"last in more than {share_text(LAST_SHARE)} of the collectives, waiting"
-        f" above {share_text(WAITING_SHARE)}",
+        rule=f"last in more than {share_text(LAST_SHARE)} of the collectives, and"
+        f" waiting above {share_text(WAITING_SHARE)}",
     )

@@ -35,7 +35,7 @@ PART_TEXT: Final[dict[str, str]] = {
     "checkpoint": "the checkpoint",
     "eval": "the evaluation",
     "communication": "communication",
-    "other": "what no part explains",
+    "other": "untimed work",
 }
 _MIN_COLUMNS: Final = 10
 
@@ -78,8 +78,8 @@ def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
         unit="seconds",
         advice=(
             Advice(
-                "Give the DataLoader more workers (num_workers), let them run ahead"
-                " (prefetch_factor), and keep them between epochs"
+                "Give the DataLoader more workers (num_workers), let them prefetch"
+                " more batches (prefetch_factor), and keep them alive between epochs"
                 " (persistent_workers=True).",
                 seconds,
                 "seconds",
@@ -119,8 +119,8 @@ _STRAGGLER_ADVICE: Final[dict[str, str]] = {
     "backward": _SLOW_RANK,
     "optimizer": "Check whether that rank holds more parameters than the others.",
     "checkpoint": "Write checkpoints from all ranks (sharded), or asynchronously.",
-    "other": "Record a torch profile of that rank: what takes its time is outside the"
-    " parts that are timed.",
+    "other": "Record a torch profile of that rank: the extra time is spent outside"
+    " the timed parts.",
 }
 
 
@@ -137,7 +137,7 @@ def straggling(
     cost = worst.part_excess_seconds if worst.by_part else worst.excess_seconds
     where = f", in {PART_TEXT[part]}" if worst.part else ""
     held = (
-        " Their steps take equally long: the others wait for it."
+        " All steps take equally long because the other ranks wait for it."
         if worst.by_part
         else ""
     )
@@ -166,14 +166,14 @@ def straggling(
         evidence=(
             seconds_of("excess", label, cost, f"{whose}, median over steps", sure=True),
             percent(
-                *("slowest", "slowest of all", worst.slowest_share),
+                *("slowest", "slowest rank", worst.slowest_share),
                 f"{whose}, share of steps",
                 sure=False,
             ),
-            seconds_of("step", "step of the median rank", step_seconds, "median"),
+            seconds_of("step", "step time of the median rank", step_seconds, "median"),
         ),
         place=of_rank("steps", worst.rank),
-        rule="beyond the median rank by 5 % of the step's time and 5 robust deviations"
+        rule="above the median rank by 5 % of the step's time and 5 robust deviations"
         f" of the ranks; at most {share_text(MOST_LATE)} of them",
     )
 
@@ -202,8 +202,9 @@ _PERIODIC_ADVICE: Final[dict[str, str]] = {
     " (torch.distributed.checkpoint.async_save).",
     "eval": "Evaluate less often, or on fewer batches.",
     "dataloader": "Prefetch more (prefetch_factor), keep workers alive"
-    " (persistent_workers=True), and look for a shard that is opened at that pace.",
-    "other": "Look for what runs at that pace outside the timed parts: logging,"
+    " (persistent_workers=True), and check whether a new data shard is opened at this"
+    " interval.",
+    "other": "Look for periodic work outside the timed parts: logging,"
     " garbage collection (gc.freeze, gc.disable), a callback.",
 }
 
@@ -235,13 +236,13 @@ def slow_every(
     part, more = _most_more(_with_other(known_parts, seconds), slow)
     of_slow, newest = float(np.median(seconds[slow])), int(step[begins[-1]])
     cost = (of_slow - usual) / every
-    why = f"; {PART_TEXT[part]} is longer then (+{duration_text(more)})" if part else ""
+    why = f"; {PART_TEXT[part]} takes {duration_text(more)} longer" if part else ""
     return Finding(
         id="slow_every_n",
         key="slow_every_n",
         severity="warning",
-        title="Slow steps at equal distances",
-        sentence=f"Every {every:,}th step is slow: {duration_text(of_slow)} instead of"
+        title="Slow steps at regular intervals",
+        sentence=f"One step in {every:,} is slow: {duration_text(of_slow)} instead of"
         f" {duration_text(usual)}{why}.",
         rank=rank,
         step=newest,
@@ -257,14 +258,14 @@ def slow_every(
         ),
         evidence=(
             count(
-                "slow_steps", "slow steps at that distance", len(begins), f"rank {rank}"
+                "slow_steps", "slow steps at this interval", len(begins), f"rank {rank}"
             ),
             seconds_of("slow", "slow step", of_slow, "median"),
             seconds_of("usual", "usual step", usual, "median"),
         ),
         place=Place("steps", f"Show step {newest}", rank=rank, step=newest),
-        rule=f"{SLOW_FACTOR:g} times the median step, at {share_text(_SAME_GAPS)} of the"
-        f" steps at one distance, costing {share_text(PERIODIC_COST)} of the time",
+        rule=f"{SLOW_FACTOR:g} times the median step, in {share_text(_SAME_GAPS)} of the"
+        f" steps at one interval, costing {share_text(PERIODIC_COST)} of the time",
     )
 
 
@@ -324,22 +325,23 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
         id="growing",
         key="growing",
         severity="warning",
-        title="Steps grow longer",
-        sentence=f"Steps get slower and slower: {duration_text(first)} at the start,"
+        title="Steps slow down",
+        sentence=f"Steps slow down: {duration_text(first)} at the start,"
         f" {duration_text(last)} at the end of {int(x[-1] - x[0]):,} steps{why}.",
         cost=last - first,
         unit="seconds",
         advice=(
             Advice(
-                "Look for what grows with the steps: a list that keeps tensors (see the"
-                " growth of memory on the Overview), logs, a cache without a bound.",
+                "Look for something that grows with each step: a list that keeps"
+                " tensors (see the growth of memory on the Overview), logs, an unbounded"
+                " cache.",
                 last - first,
                 "seconds",
                 ("growth",),
             ),
             Advice(
-                "Check the GPU's clock and temperature (see Timeline): a device that"
-                " gets hot gets slow."
+                "Check the GPU's clock and temperature (see Timeline): a hot device"
+                " lowers its clock."
             ),
         ),
         evidence=(
@@ -352,7 +354,7 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
             seconds_of("last", "at the end", last, "the last quarter"),
         ),
         place=Place("steps", "Show the steps"),
-        rule=f"grown by {share_text(GROWTH_SHARE)} and {_SURE:g} standard errors",
+        rule=f"growth of {share_text(GROWTH_SHARE)} and {_SURE:g} standard errors",
     )
 
 

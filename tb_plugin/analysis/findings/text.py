@@ -81,10 +81,14 @@ def some_of(ranks: Sequence[int]) -> str:
 
 def let_go_text(what: str, *, trains: bool = True) -> str:
     """What to do about memory that is retained; `trains`: tensors may have a graph."""
-    graph = " that were detached, not tensors with their graph" if trains else ""
+    copies = (
+        "detached copies on the host, not tensors with their graph"
+        if trains
+        else "copies on the host"
+    )
     return (
-        f"{what}: keep numbers (.item()) or copies on the host{graph}; bound or clear a"
-        " list or a cache that gets one more entry for each batch or key."
+        f"{what}: store numbers (.item()) or {copies}; bound or clear every list or cache"
+        " that gains an entry per batch or key."
     )
 
 

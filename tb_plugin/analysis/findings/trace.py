@@ -120,7 +120,7 @@ def no_nccl(profile: TraceProfile) -> Iterator[Finding]:
             "no_nccl",
             "Collectives on the host",
             f"Ranks with GPUs communicate through {backend}.",
-            'Initialise with backend="nccl" (or "cpu:gloo,cuda:nccl").',
+            'Initialise the process group with backend="nccl" (or "cpu:gloo,cuda:nccl").',
             evidence=(count("devices", "CUDA devices", len(facts.devices)),),
             rule=f"{_PEER}: distributed training without NCCL on devices that have it",
         )
@@ -188,9 +188,9 @@ def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
 HOST_SHARE: Final = 0.30
 """Of the steps, in which the device waited for the host."""
 _HOST_TEXT: Final = {
-    Role.RUNTIME: "calls of the device's runtime",
+    Role.RUNTIME: "device runtime calls",
     Role.CPU_EXEC: "operators on the host",
-    Role.OTHER: "code outside of operators",
+    Role.OTHER: "code outside operators",
 }
 
 
@@ -206,8 +206,8 @@ def host_bound(profile: TraceProfile) -> Iterator[Finding]:
             f"The device waits for the host {share_text(share)} of the time, mostly for"
             f" {_HOST_TEXT[most]}.",
             "Compile the model (torch.compile), or capture CUDA graphs.",
-            "Avoid what makes the host wait: .item(), .cpu(), printing losses each"
-            " step; use fused or foreach optimizers.",
+            "Avoid calls that make the host wait: .item(), .cpu(), printing losses at"
+            " each step; use fused or foreach optimizers.",
             evidence=(
                 percent("host", "no device work, loading or communication", share),
                 *(
@@ -247,8 +247,8 @@ def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
         f"{per_step:,.0f} kernel{'s' * (per_step >= 1.5)} per step, {share_text(share)}"
         f" of them shorter than {duration_text(SMALL_KERNEL_NS / 1e9)}: too short to be"
         f" worth their launch.",
-        "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or make"
-        " batches larger.",
+        "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or use"
+        " larger batches.",
         evidence=(
             percent("small", "small kernels", share, "all kernels"),
             seconds("median", "median kernel", np.median(durations) / 1e9, STEPS),
@@ -268,8 +268,8 @@ def idle(profile: TraceProfile) -> Iterator[Finding]:
                 "idle",
                 "Idle device",
                 f"GPU {use.device} is used {share_text(use.utilization)} of the time.",
-                "Make batches larger: that may change how the model converges, so"
-                " retune the learning rate.",
+                "Use larger batches, and retune the learning rate: the model may"
+                " converge differently.",
                 device=use.device,
                 evidence=(
                     percent("utilization", "at least one kernel runs", use.utilization),
@@ -299,7 +299,7 @@ def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
             "Kernels too small for the device",
             f"Kernels leave most of GPU {use.device} idle: estimated SM efficiency"
             f" {share_text(filled)}.",
-            "Make batches or matrices larger; fuse small kernels.",
+            "Use larger batches or matrices; fuse small kernels.",
             device=use.device,
             evidence=(
                 percent("sm_efficiency", "estimated SM efficiency", filled),

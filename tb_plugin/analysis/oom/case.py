@@ -278,7 +278,7 @@ Cause: TypeAlias = Literal[
 ]
 
 NAMES: Final[dict[Cause, str]] = {
-    "really_full": "really full",
+    "really_full": "full device",
     "fragmented": "fragmentation",
     "growth": "memory retained across steps",
     "single_giant": "a single giant allocation",

@@ -61,10 +61,10 @@ def _levels(case: Case) -> Iterator[Row]:
     refused = "enough for the request: a limit on this process refused it"
     caveat = refused if facts.is_limited else rounded
     yield "device_free", "free on the device", facts.device_free_bytes, caveat, ""
-    given = "as --capacity says" if case.capacity_is_given else rounded
+    given = "given with --capacity" if case.capacity_is_given else rounded
     yield "capacity", "device memory", facts.capacity_bytes, given, ""
     limit = "set for this process, e.g. by set_per_process_memory_fraction"
-    yield "limit", "torch may take", facts.limit_bytes, limit, ""
+    yield "limit", "limit on this process", facts.limit_bytes, limit, ""
     lost = "earlier events were not recorded, or overwritten"
     yield (
         *("largest_before", "largest request served before"),
@@ -86,7 +86,7 @@ def _levels(case: Case) -> Iterator[Row]:
     )
     share = full_share(facts)
     yield (
-        *("full", "live, of the memory available to torch"),
+        *("full", "live share of the memory available to torch"),
         None if share is None else 100 * share,
         _room_caveat(facts),
         "",
@@ -103,14 +103,16 @@ def _room_caveat(facts: OomFacts) -> str:
         return ""
     card = likely_card(facts.room_bytes or 0)
     guess = "" if card is None else f"; a guess: a card of {card} GB"
-    return f"the device's size was not recorded: of reserved and free{guess}"
+    return (
+        f"the device's size was not recorded: share of reserved and free memory{guess}"
+    )
 
 
 def _free(case: Case) -> Iterator[Row]:
     facts, free = case.facts, case.facts.free
     where = f"{case.scope}, in the pool and stream of the request"
     if free is None:
-        unknown = "where it lies is not known without a history of the allocator"
+        unknown = "its location is unknown without the allocator's history"
         yield "unused", "reserved and not in use", facts.unused_bytes, unknown, ""
         return
     yield "free_blocks", "free in blocks", free.num_bytes, "", where
@@ -124,7 +126,7 @@ def _free(case: Case) -> Iterator[Row]:
 _ROUNDS: Final = {
     "stacks": "rounds are inferred from stack traces that recur",
     "memory": "rounds are inferred from memory that comes and goes",
-    "series": "what the highest allocated bytes of steps rose by",
+    "series": "rise of the steps' peak allocated bytes",
 }
 
 
@@ -136,7 +138,7 @@ def _growth(case: Case) -> Iterator[Row]:
     rate_scope, rate_caveat, scope = seen, "mean", seen
     if growth.is_run_rate:
         rate_scope = "over all recorded steps after the warm-up"
-        rate_caveat = "slope of what is allocated at the end of steps"
+        rate_caveat = "slope of the bytes allocated at the end of steps"
         scope = (
             rate_scope
             if growth.by == "series"
@@ -148,13 +150,13 @@ def _growth(case: Case) -> Iterator[Row]:
     caveats = [_ROUNDS[growth.by]] if growth.by in _ROUNDS else []
     if growth.before_bytes:
         before = size_text(growth.before_bytes)
-        caveats.append(f"{before} of it from before the first recorded event")
+        caveats.append(f"{before} of it was allocated before the first recorded event")
     caveat = "; ".join(caveats)
     yield "growth", f"retained across {word}s", growth.num_bytes, caveat, scope
     rate = growth.bytes_per_round
-    yield "growth_per_round", f"growing per {word}", rate, rate_caveat, rate_scope
+    yield "growth_per_round", f"growth per {word}", rate, rate_caveat, rate_scope
     yield (
-        *("growth_late", f"growing per {word}, lately"),
+        *("growth_late", f"recent growth per {word}"),
         growth.late_bytes_per_round,
         rate_caveat,
         "over the last third of the recorded steps",
@@ -174,7 +176,7 @@ def _others(case: Case) -> Iterator[Row]:
     yield (
         *("lost_room", "reserved before, and no longer available"),
         facts.lost_room_bytes or None,
-        "at least so much was taken by something else since then",
+        "something else has taken at least this much since",
         "",
     )
     peers = f"{counted(len(facts.peers_peak_bytes), 'other rank')}, so far"
@@ -183,7 +185,7 @@ def _others(case: Case) -> Iterator[Row]:
         return
     yield "median_peer", "median peak of the others", median, "", peers
     yield (
-        *("above_peers", "held at the error, above that", above),
-        "stages of a pipeline differ by design",
+        *("above_peers", "live at the error, above that median", above),
+        "pipeline stages differ by design",
         f"{case.scope}, against {peers}",
     )

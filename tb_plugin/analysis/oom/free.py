@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _EXPANDABLE: Final = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 
 _KEPT: Final[dict[Place, str]] = {
-    "stream": "belongs to another stream",
-    "pool": "belongs to another memory pool",
-    "split": "is kept whole by max_split_size_mb",
+    "stream": "it belongs to another stream",
+    "pool": "it belongs to another memory pool",
+    "split": "max_split_size_mb keeps it whole",
 }
 
 
@@ -55,8 +55,7 @@ def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
     if elsewhere.place == "pool":
         yield advice_of(
             "A private memory pool keeps it, e.g. that of a CUDA graph: let graphs"
-            " share one pool (torch.cuda.graph(..., pool=...)), or drop those that"
-            " are not used any more.",
+            " share one pool (torch.cuda.graph(..., pool=...)), or delete unused ones.",
             size,
             *because,
         )
@@ -71,8 +70,8 @@ def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
         return
     if case.expandable is not True:
         yield advice_of(
-            "With expandable segments, free pages go back to the device whatever"
-            " stream they are of. Set it before the process starts.",
+            "With expandable segments, free pages of every stream can be returned to"
+            " the device. Set it before the process starts.",
             size,
             *because,
             setting=_EXPANDABLE,
@@ -103,14 +102,14 @@ def fragmented(case: Case) -> Suspect | None:
         # Only totals are known: whatever was reserved and not held was of no use.
         size, largest = facts.unused_bytes or 0, 0
         why = (
-            f"{size_text(size)} was reserved and not in use, in pieces that did not fit"
-            " or belonged elsewhere."
+            f"{size_text(size)} was reserved but free, in blocks that were too small"
+            f" or belonged to another stream or pool."
         )
     else:
         size, largest = free.num_bytes, free.largest_bytes
         why = (
-            f"the memory was fragmented, {size_text(size)} was free in"
-            f" {counted(free.num_blocks, 'piece')}, the largest {size_text(largest)}."
+            f"the memory was fragmented, with {size_text(size)} free in"
+            f" {counted(free.num_blocks, 'block')}, the largest {size_text(largest)}."
         )
     is_known = free is not None or facts.unused_bytes is not None
     if not is_known or size < asked or (free is not None and asked <= largest):
@@ -122,10 +121,10 @@ def fragmented(case: Case) -> Suspect | None:
         size,
         size >= least * (facts.room_bytes or 0),
         why,
-        "free blocks where the request belongs add up to it, and none is as large; at"
+        "the free blocks of the request's pool and stream add up to it, and none is"
+        " large enough; at"
         f" least {share_text(MAJOR_FREE)} of the memory available to torch, or"
-        f" {share_text(MUCH_FREE)} where"
-        " requests as large were served before",
+        f" {share_text(MUCH_FREE)} where equally large requests were served before",
         ("free_blocks", "largest_free", "unused"),
         (_defragment(case),),
     )
@@ -138,15 +137,15 @@ def _defragment(case: Case) -> Advice:
     because = ("unused",) if free is None else ("free_blocks", "largest_free")
     if case.expandable is not True:
         return advice_of(
-            "Let segments grow and shrink by pages, so that what is free can be put"
-            " together. Set it before the process starts.",
+            "Let segments grow and shrink by pages, so that free pages can be"
+            " combined. Set it before the process starts.",
             gain,
             *because,
             setting=_EXPANDABLE,
         )
     return advice_of(
         "Segments are expandable already: long-lived blocks are scattered among freed"
-        " ones. Allocate long-lived tensors first, and keep sizes from varying (pad"
+        " ones. Allocate long-lived tensors first, and use few different sizes (pad"
         " batches to a few lengths).",
         gain,
         *because,
@@ -168,7 +167,7 @@ def private_pools(case: Case) -> Suspect | None:
     advice = tuple(holding_advice(case, ["private_pools"]))
     share = advice_of(
         "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"
-        " largest size first, and drop graphs that are not replayed any more.",
+        " largest size first, and delete graphs that are no longer replayed.",
         unused,
         "private_free",
         "private_pools",
@@ -177,9 +176,9 @@ def private_pools(case: Case) -> Suspect | None:
         "private_pools",
         unused,
         weight[0],
-        f"{size_text(unused)} was free in {pools}, as CUDA graphs and"
-        " torch.cuda.MemPool make them, and this request may not be served from there.",
-        "what is free in private pools covers what the device lacked, and is at least"
+        f"{size_text(unused)} was free in {pools}, of CUDA graphs or"
+        f" torch.cuda.MemPool, which this request may not use.",
+        "free memory in private pools covers the shortage, and is at least"
         f" {share_text(MAJOR)} of the memory available to torch",
         ("private_free", "private_pools"),
         advice or (share,),
@@ -196,7 +195,7 @@ def pending_free(case: Case) -> Suspect | None:
         return None
     pending = facts.pending
     lines = () if pending is None else pending.lines
-    why = f"{size_text(size)} had been freed, but was still pending and not to be reused yet"
+    why = f"{size_text(size)} had been freed but was still pending and not reusable"
     if pending is None:
         why += ": it waited for another stream that had used it (record_stream)."
     else:
@@ -211,22 +210,23 @@ def pending_free(case: Case) -> Suspect | None:
         size,
         weight[0],
         why,
-        f"what was freed, and another stream may still use, covers what the device"
-        f" lacked, and is at least {share_text(MAJOR)} of the memory available to"
+        f"freed memory that another stream may still use covers the shortage, and is"
+        f" at least {share_text(MAJOR)} of the memory available to"
         f" torch",
         ("pending_free",),
         (
             advice_of(
-                f"Fetch or gather fewer tensors ahead{at_lines(lines)}: each one that is"
-                " freed while another stream uses it stays until that stream has caught"
-                " up.",
+                f"Fetch or gather fewer tensors ahead{at_lines(lines)}: a tensor that"
+                f" is freed while another stream uses it cannot be reused until that"
+                f" stream has caught up.",
                 size,
                 "pending_free",
             ),
             advice_of(
-                "Free them when their consumer is done: let the stream that allocated"
-                " them wait for it (stream.wait_stream) and keep a reference until then,"
-                " in place of tensor.record_stream; or synchronize every few steps. FSDP1"
+                "Free them after their consumer is done: let the stream that"
+                " allocated them wait for it (stream.wait_stream) and keep a"
+                " reference until then, instead of calling tensor.record_stream; or"
+                " synchronize every few steps. FSDP1"
                 " does so with limit_all_gathers=True, and FSDP2 uses no record_stream.",
                 None,
                 "pending_free",

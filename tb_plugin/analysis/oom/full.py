@@ -72,8 +72,8 @@ def _full_text(facts: OomFacts) -> str:
         return (
             f"{if_all}{size_text(held)} was live, and with this request it would be"
             f" {size_text(held + asked)}, {share_text(wanted)} of the {size_text(room)}"
-            f" available to torch{card}; the step needs more memory than there is in"
-            f" pieces of that size."
+            f" available to torch{card}; the step needs more memory than is available"
+            f" in blocks of that size."
         )
     of = share_text(min(share, 1.0))
     if is_known:
@@ -96,21 +96,21 @@ def _smaller(case: Case) -> Iterator[Advice]:
     because = ("requested", "device_free")
     if not case.trains:
         yield advice_of(
-            f"Make a pass smaller: a smaller batch, or shorter sequences{least}.",
+            f"Use a smaller batch or shorter sequences{least}.",
             None,
             *because,
         )
     elif case.asked_in != "optimizer":
         yield advice_of(
-            "Make the step smaller: a smaller batch with gradient accumulation, or"
-            f" shorter sequences{least}.",
+            "Use a smaller batch with gradient accumulation, or shorter"
+            f" sequences{least}.",
             None,
             *because,
         )
     if case.facts.capacity_bytes is None:
         yield advice_of(
-            "See whether other processes use the device (nvidia-smi): its size was not"
-            " recorded, so that they may hold memory cannot be ruled out.",
+            "Check whether other processes use the device (nvidia-smi): its size was"
+            " not recorded, so they may hold part of it.",
             None,
             "full",
         )
@@ -128,7 +128,7 @@ def _longer(case: Case) -> Iterator[Advice]:
     where = f" at {case.asked_at}" if case.asked_at else ""
     yield advice_of(
         f"This batch is longer or larger than those before it: the request{where} is"
-        f" {asked / before:,.1f} times the largest that came of the same call before."
+        f" {asked / before:,.1f} times the largest earlier one of the same call."
         " Limit the length of sequences, or group batches by their number of tokens.",
         float(asked - before),
         "requested",
@@ -181,7 +181,7 @@ def unsure(case: Case) -> Suspect:
         0,
         is_major=False,
         why=why,
-        rule="no cause holds, and the device was not full",
+        rule="no other rule applies, and the device was not full",
         advice=(*holding_advice(case), *([] if case.replayed else [record])),
     )
 
@@ -272,5 +272,5 @@ def _card_text(room: int) -> str:
     """Which card that may be, as a guess; else what the rest may be."""
     card = likely_card(room)
     if card is None:
-        return ", which is no common card's size: name the device's with --capacity"
+        return ", which matches no common card: give the device's size with --capacity"
     return f" (a guess: a card of {card} GB)"

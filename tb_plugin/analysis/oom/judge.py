@@ -173,21 +173,23 @@ def survived_text(num_earlier: int, num_later: int) -> str:
     """How many errors the program survived before this one, and whether it went on."""
     words = ""
     if num_earlier == 1:
-        words = " The program had survived one out-of-memory error before it."
+        words = " The program had already survived one out-of-memory error."
     elif num_earlier:
         words = (
-            f" The program had survived {num_earlier:,} out-of-memory errors before it."
+            f" The program had already survived {num_earlier:,} out-of-memory errors."
         )
     if num_later >= GOES_ON:
-        words += f" The program went on after this one too: {num_later:,} allocations"
-        " followed."
+        words += (
+            f" The program also continued after this one: {num_later:,} allocations"
+            " followed."
+        )
     return words
 
 
 def _ended_text(facts: OomFacts, message: str) -> str:
     """What was held when a process ended otherwise."""
     held, share = facts.held_bytes, full.full_share(facts)
-    how = message.strip().splitlines()[0][:200] if message.strip() else "not known how"
+    how = message.strip().splitlines()[0][:200] if message.strip() else "cause unknown"
     words = f"The process ended ({how})"
     if held is None:
         return f"{words}; how much memory it held was not recorded."

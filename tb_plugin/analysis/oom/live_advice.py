@@ -39,8 +39,8 @@ def live_advice(case: Case) -> Iterator[Advice]:
     told = " ".join([one.text for one in found] + [*(growth.lines if growth else ())])
     if top is not None and top.share >= LARGEST and top.label not in told:
         line = advice_of(
-            f"Look at the largest holder first: {top.label} holds"
-            f" {size_text(top.num_bytes)}, {share_text(top.share)} of what is live.",
+            f"Start with the largest holder: {top.label} holds"
+            f" {size_text(top.num_bytes)}, {share_text(top.share)} of live memory.",
             top.num_bytes,
             "held",
         )
@@ -68,10 +68,10 @@ def holding_advice(
 
 _HOLDINGS: Final[dict[Kind, str]] = {
     "private_pools": (
-        "Private memory pools hold {size} in {num} pool{s}{at}, as CUDA graphs and"
-        " torch.cuda.MemPool make them; nothing else may use it. Let graphs share one"
-        " pool (torch.cuda.graph(..., pool=...)), capture fewer sizes and the largest"
-        " first, and delete graphs that are not replayed any more."
+        "Private memory pools of CUDA graphs or torch.cuda.MemPool hold {size} in {num}"
+        " pool{s}{at}, which nothing else may use. Let graphs share one pool"
+        " (torch.cuda.graph(..., pool=...)), capture fewer sizes and the largest first,"
+        " and delete graphs that are no longer replayed."
     ),
     "kv_cache": (
         "The KV cache holds {size}{at}: reserve less of it (fewer or shorter sequences,"
@@ -80,9 +80,9 @@ _HOLDINGS: Final[dict[Kind, str]] = {
         " sequences."
     ),
     "model_copy": (
-        "A second copy of the model holds {size}{at} (an average of weights, a teacher,"
-        " a kept state): keep it on the host or in a smaller data type, share or shard"
-        " it, or delete it once it was used."
+        "A second copy of the model holds {size}{at} (averaged weights, a teacher, a"
+        " saved state): move it to the host or to a smaller data type, share or shard"
+        " it, or delete it after use."
     ),
     "checkpoint": (
         "A loaded checkpoint is still on the device, {size}{at}: load it with"
@@ -90,19 +90,20 @@ _HOLDINGS: Final[dict[Kind, str]] = {
     ),
     "no_backward": (
         "No backward follows: {num} forward pass{s}{at} keep {size} for gradients. Run"
-        " evaluation and generation under torch.inference_mode() or torch.no_grad(), and"
-        " keep outputs as .detach() or on the host."
+        " evaluation and generation under torch.inference_mode() or torch.no_grad(),"
+        " and store outputs detached or on the host."
     ),
     "vocabulary": (
-        "The loss over the vocabulary holds {size}{at}, beside the logits themselves:"
+        "The loss over the vocabulary holds {size}{at}, in addition to the logits"
+        " themselves:"
         " compute logits and loss in chunks of positions (or by a fused linear cross"
         " entropy), keep logits in bf16 instead of a float32 copy, or take a smaller"
         " batch."
     ),
     "prefetched": (
-        "Batches are prefetched: {num} block{s} of {size}{at} wait on the device to be"
-        " used. Limit how many are fetched ahead: a queue of two or three that makes the"
-        " loader wait when it is full."
+        "Batches are prefetched: {num} block{s} of {size}{at} wait on the device to"
+        " be used. Limit the prefetching: use a queue of two or three batches that"
+        " blocks the loader when it is full."
     ),
     "workspaces": (
         "cuBLAS workspaces hold {size} in {num} block{s}{at}, inferred from their size"
@@ -124,9 +125,9 @@ def _by_category(case: Case) -> Iterator[Advice]:
     in_optimizer = case.asked_in == "optimizer"
     if activations >= ACTIVATIONS * live and not evaluates and not in_optimizer:
         yield advice_of(
-            "Compute activations again in backward instead of keeping them"
-            " (torch.utils.checkpoint.checkpoint, use_reentrant=False) around the layers"
-            f" that hold most{_lines(case, 'activation')}.",
+            "Recompute activations in backward instead of storing them"
+            " (torch.utils.checkpoint.checkpoint, use_reentrant=False) around the"
+            f" layers that hold the most{_lines(case, 'activation')}.",
             activations,
             "held",
         )
@@ -140,7 +141,7 @@ def _by_category(case: Case) -> Iterator[Advice]:
     if grads >= GRADS * live and case.asked_in not in ("backward", "optimizer"):
         yield advice_of(
             "Gradients are live outside backward: zero_grad(set_to_none=True) right"
-            " after the optimizer's step lets go of them.",
+            " after the optimizer's step frees them.",
             grads,
             "held",
         )
@@ -150,9 +151,9 @@ def _in_optimizer(case: Case, states: int) -> Iterator[Advice]:
     """The step itself had no room: it needs the gradients, and makes states or copies."""
     asked = case.facts.requested_bytes
     yield advice_of(
-        "The optimizer's step ran out. Where it computes all parameters at once"
-        " (foreach, the default on CUDA), temporary copies as large as the parameters"
-        " come with it: use fused=True, or foreach=False.",
+        "The optimizer's step ran out of memory. If it updates all parameters at once"
+        " (foreach, the default on CUDA), it makes temporary copies as large as the"
+        " parameters: use fused=True, or foreach=False.",
         None if asked is None else asked,
         "requested",
     )
@@ -164,13 +165,13 @@ def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
     shard = "shard it (fully_shard, or ZeroRedundancyOptimizer)"
     if case.world_size > 1:
         yield advice_of(
-            f"Where every rank holds the whole optimizer state, {shard}.",
+            f"If every rank holds the whole optimizer state, {shard}.",
             size,
             "held",
         )
     more = "" if case.world_size > 1 else f"; with more than one GPU, {shard}"
     yield advice_of(
-        "Keep the optimizer's state in 8 bits, page it, or offload it to the host"
+        "Store the optimizer's state in 8 bits, page it, or offload it to the host"
         f" (bitsandbytes' AdamW8bit and PagedAdamW8bit, DeepSpeed's offload){more}.",
         size,
         "held",

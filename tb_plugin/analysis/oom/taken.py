@@ -57,7 +57,8 @@ def single_giant(case: Case) -> Suspect | None:
         (
             advice_of(
                 f"Make this one request smaller{where}:"
-                " do it in chunks, for fewer elements at once, or in a smaller data type.",
+                " compute it in chunks, for fewer elements at once, or in a smaller"
+                " data type.",
                 beyond,
                 "requested",
                 "largest_before",
@@ -93,14 +94,14 @@ def non_torch(case: Case) -> Suspect | None:
         beyond,
         weight[0],
         why,
-        "used outside torch beyond what is usual (other ranks, earlier steps, else"
+        "memory used outside torch exceeds the usual (other ranks, earlier steps, else"
         f" {size_text(USUAL_NON_TORCH_BYTES)}), from {share_text(MAJOR)} of the device on",
         ("non_torch", "lost_room"),
         (
             advice_of(
-                "See what else uses the device (nvidia-smi lists its processes): another"
-                " job, other ranks that were not given a device of their own, libraries"
-                " that allocate by themselves.",
+                "Check what else uses the device (nvidia-smi lists its processes):"
+                " another job, ranks that share this device, libraries that allocate"
+                " on their own.",
                 beyond,
                 "non_torch",
                 "lost_room",
@@ -129,14 +130,14 @@ def growth(case: Case) -> Suspect | None:
     weight = weighed(taken, facts.missing_bytes or 0, room)
     if not taken or weight is None:
         return None
-    what = "what it allows" if facts.is_limited else "the GPU"
+    what = "its limit" if facts.is_limited else "the GPU"
     by = f" by {lines_text(found.lines)}" if found.lines else ""
     rate = f"{size_text(found.bytes_per_round)} per {word}"
     late = found.late_bytes_per_round
     if late is not None and late > 0:
-        rate += f", and {size_text(late)} in the last third of them"
+        rate += f", and {size_text(late)} per {word} in the last third"
     elif late is not None:
-        rate += ", though no more in the last third of them"
+        rate += f", but not in the last third of the {word}s"
     at = at_lines(found.lines)
     holdings = tuple(holding_advice(case, ("no_backward", "kv_cache", "prefetched")))
 
@@ -151,11 +152,11 @@ def growth(case: Case) -> Suspect | None:
         weight[0],
         f"memory retained across {word}s filled {what}, {size_text(taken)}{by}, growing"
         f" {rate}.",
-        f"what was retained covers the shortage, and is at least {share_text(MAJOR)} of"
+        f"retained memory covers the shortage, and is at least {share_text(MAJOR)} of"
         f" the memory available to torch",
         ("growth", "growth_per_round"),
         advice(f"Find what retains memory from {word} to {word}{at}"),
-        advice(f"Some memory is kept by every {word} as well{at}"),
+        advice(f"Every {word} retains some memory as well{at}"),
         holds=weight[1],
     )
 
@@ -192,8 +193,8 @@ def imbalance(case: Case) -> Suspect | None:
         ("above_peers", "median_peer"),
         (
             advice_of(
-                "Even out what the ranks hold: equal batches, sequence lengths and"
-                " shards. Compare this rank with another one line by line.",
+                "Balance the ranks: use equal batches, sequence lengths and shards."
+                " Compare this rank with another one line by line.",
                 above,
                 "above_peers",
                 "median_peer",

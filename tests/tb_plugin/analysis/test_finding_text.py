@@ -57,14 +57,14 @@ def test_each_sentence_says_what_was_asked_and_what_was_free():
     held = {"reserved_bytes": 38 * GIB, "active_bytes": 37 * GIB}
     facts = OomFacts(requested_bytes=2 * GIB, device_free_bytes=GIB, **held)
     assert judged(Case(facts=facts)).sentence == (
-        "An allocation of 2.00 GiB failed with 1.00 GiB free on the device: the device"
-        " was full, if this was all of its memory; 37.0 GiB was live, 94.9 % of the"
+        "An allocation of 2.00 GiB failed with 1.00 GiB free on the device: the"
+        " device was full, if this was all of its memory; 37.0 GiB was live, 94.9 % of the"
         " 39.0 GiB that torch had or could get (a guess: a card of 40 GB)."
     )
     pieces = OomFacts(requested_bytes=2 * GIB, free=FreeBlocks(5 * GIB, GIB, 412))
     assert judged(Case(facts=pieces)).sentence == (
-        "An allocation of 2.00 GiB failed: the memory was fragmented, 5.00 GiB was free"
-        " in 412 pieces, the largest 1.00 GiB."
+        "An allocation of 2.00 GiB failed: the memory was fragmented, with 5.00 GiB free"
+        " in 412 blocks, the largest 1.00 GiB."
     )
     growth = Growth(8 * GIB, GIB, 8, "memory", lines=("loop.py:7 keep",))
     found = judged(Case(facts=OomFacts(growth=growth)))

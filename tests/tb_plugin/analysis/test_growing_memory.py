@@ -88,7 +88,7 @@ def test_the_finding_says_the_pace_and_when_the_device_is_full(tmp_path):
     assert one["severity"] == "warning"
     # 80 GiB less the 10 above the 30 at the start, 50 MiB at a time.
     left = (80 - 40) * GIB / (50 * MIB) - (STEPS - 1)
-    assert "Rank 2 holds 50.0 MiB more after each step" in one["sentence"]
+    assert "The device memory of rank 2 grows 50.0 MiB per step" in one["sentence"]
     assert f"step {STEPS - 1 + round(left):,}" in one["sentence"]
     assert one["sentence"].endswith("Rank 1 grows, too.")
     assert "history=True" in one["advice"][-1]["text"]
@@ -111,7 +111,9 @@ def test_a_growing_host_and_growing_workers_are_found_beside_a_steady_device(tmp
     assert "growing_memory" not in keys
     host, of_workers = keys["growing_host"], keys["growing_workers"]
     assert (host["rank"], of_workers["rank"]) == (1, 2)
-    assert host["sentence"].startswith("The process of rank 1 holds 20.0 MiB more")
-    assert host["sentence"].endswith("So do those of 1 more rank.")
-    assert "workers of rank 2 hold 9.00 MiB more" in of_workers["sentence"]
+    assert host["sentence"].startswith(
+        "The process of rank 1 grows 20.0 MiB of host memory"
+    )
+    assert host["sentence"].endswith("On 1 more rank, they grow as well.")
+    assert "workers of rank 2 grow 9.00 MiB" in of_workers["sentence"]
     assert host["place"]["page"] == "timeline"

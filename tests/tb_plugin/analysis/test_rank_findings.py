@@ -47,7 +47,7 @@ def test_where_all_is_even_the_highest_peak_is_told():
 def test_the_only_rank_that_ran_out_is_told_from_the_others():
     sentence = found(ooms=(3,))["ran_out"]
     assert sentence.startswith(
-        "Rank 3 ran out of memory, the other 7 did not. Its peak"
+        "Rank 3 ran out of memory; the other 7 did not. Its peak"
     )
     assert "ran_out" not in found(ooms=(3,), has_errors=True)
     assert "ran_out" not in found(ooms=(3,), rank=4)
@@ -75,5 +75,5 @@ def test_ranks_far_above_the_others(rank):
 def test_what_cannot_be_read_and_what_is_still_being_read():
     assert found(unread=2)["reading"] == "2 of 8 ranks are still being read."
     lost = found(unreadable=(1, 2, 3))["unreadable"]
-    assert lost == "Nothing of ranks 1, 2 and 3 of 8 could be read."
+    assert lost == "Ranks 1, 2 and 3 of 8 could not be read."
     assert "unreadable" not in found(unreadable=(1,), rank=2)

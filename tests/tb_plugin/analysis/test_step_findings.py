@@ -165,8 +165,8 @@ def test_slow_steps_at_equal_distances(every, part):
 
     found = single(Story(1, 200, more=more).tell())
     assert found is not None
-    assert found.sentence.startswith(f"Every {every}th step is slow")
-    assert f"; {PART_TEXT[part]} is longer then (+2" in found.sentence
+    assert found.sentence.startswith(f"One step in {every} is slow")
+    assert f"; {PART_TEXT[part]} takes 2" in found.sentence
     assert (found.step - 1000) % every == every - 1
     assert number(found, "slow") == pytest.approx(0.25 + 0.11, rel=0.1)
 
@@ -181,8 +181,8 @@ def test_slow_steps_of_other_causes_do_not_hide_those_at_equal_distances():
 
     found = single(Story(1, 600, more=more).tell())
     assert found is not None
-    assert "Every 100th step" in found.sentence
-    assert "the checkpoint is longer" in found.sentence
+    assert "One step in 100" in found.sentence
+    assert "the checkpoint takes" in found.sentence
     assert number(found, "slow_steps") == 6
 
 
@@ -190,7 +190,7 @@ def test_slow_steps_next_to_each_other_are_one_event():
     more = lambda r, s: {"eval": 200.0} if s % 40 < 2 else {}  # noqa: E731
     found = single(Story(1, 400, more=more).tell())
     assert found is not None
-    assert "Every 40th step" in found.sentence
+    assert "One step in 40" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_the_answers_stay_small_and_name_the_rank_that_is_last(page_of, group):
     assert answer["num_collectives"] == 1024 * 12
     assert answer["num_matched"] == 120
     (finding,) = answer["findings"]
-    assert finding["sentence"].startswith("Rank 700 comes last")
+    assert finding["sentence"].startswith("Rank 700 reaches collectives last")
     values, _ = cells_of(page, part="step", px=2000, rows=1024)
     assert values.shape == (1024, 60)
     assert np.argwhere(values > 60_000).tolist() == [[700, 30]]

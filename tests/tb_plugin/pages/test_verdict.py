@@ -174,14 +174,14 @@ def test_growth_of_the_recorded_steps_is_told_without_a_history(run, tmp_path):
     growth = {e["key"]: e for e in one["evidence"]}["growth"]
     # What it rose by behind the warm-up, a tenth of the steps.
     assert growth["value"] == pytest.approx(54 * GIB, rel=0.02)
-    assert "of steps rose by" in growth["caveat"]
+    assert "rise of the steps' peak" in growth["caveat"]
 
 
 @pytest.mark.parametrize(
     ("late", "words"),
     [
-        (0.5, "and 512 MiB in the last third of them"),
-        (0.0, "though no more in the last"),
+        (0.5, "and 512 MiB per step in the last third"),
+        (0.0, "but not in the last third"),
     ],
 )
 def test_growth_that_changed_lately_is_told_beside_the_whole(
@@ -382,7 +382,8 @@ def test_the_real_crash_in_one_sentence(tmp_path):
     assert one["key"] == "really_full"
     assert one["sentence"] == (
         "An allocation of 4.94 GiB at models.py:181 update_nodes failed with 91.3 MiB"
-        " free on the device: the device was full, if this was all of its memory; 78.3"
+        " free on the device: the device was full, assuming this was all of its"
+        " memory; 78.3"
         " GiB was live,"
         " 99.7 % of the 78.5 GiB that torch had or could get (a guess: a card of 80 GB);"
         " 94.7 % of that came from four source lines."

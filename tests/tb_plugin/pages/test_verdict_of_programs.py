@@ -93,7 +93,7 @@ def test_pending_frees_are_a_class_of_their_own(tmp_path):
     one = verdict_of(tmp_path, program, device_free=GIB, size=2 * GIB)
     assert one["key"] == "pending_free"
     assert "really_full" not in one["also"]
-    assert "68.0 GiB had been freed, but was still pending" in one["sentence"]
+    assert "68.0 GiB had been freed but was still pending" in one["sentence"]
     assert f"stream {SIDE:#x}" in one["sentence"]
     assert "loader.py:77 prefetch" in one["sentence"]
     assert "record_stream" in advice(one)
@@ -115,8 +115,8 @@ def test_without_its_size_a_device_is_full_only_if_this_is_all(tmp_path):
     (one,) = verdicts(tmp_path)
     assert "capacity" not in one["figures"]
     assert "if this was all of its memory" in one["sentence"]
-    assert "name the device's with --capacity" in one["sentence"]
-    assert "really full" not in one["sentence"]
+    assert "give the device's size with --capacity" in one["sentence"]
+    assert "full device" not in one["sentence"]
     assert "nvidia-smi" in advice(one)
     assert any("--capacity" in text for text in one["not_recorded"])
 
@@ -169,7 +169,7 @@ def test_the_fatal_error_leads_and_the_others_are_counted(tmp_path):
     ooms = verdicts(tmp_path)
     assert [one["figures"]["requested"] // GIB for one in ooms] == [2, 8, 4]
     assert ooms[0]["num_earlier"] == 2
-    assert "survived 2 out-of-memory errors before it" in ooms[0]["sentence"]
+    assert "had already survived 2 out-of-memory errors" in ooms[0]["sentence"]
 
 
 def test_a_program_that_writes_a_file_at_each_error_is_one_program(tmp_path):
@@ -213,7 +213,7 @@ LOOKUP = [at("make_table", 5, "/home/me/tables.py"), *in_loop(20)]
         (CACHE, GIB, (0,) * 32,
          ("The KV cache holds 32.0 GiB at engine.py:31 allocate_kv_cache",)),
         (LOOKUP, 25 * GIB, (0,),
-         ("tables.py:5 make_table holds 25.0 GiB, 75.8 % of what is live",)),
+         ("tables.py:5 make_table holds 25.0 GiB, 75.8 % of live memory",)),
     ],
 )  # fmt: skip
 def test_the_largest_holder_is_named_first(tmp_path, frames, size, pools, words):

@@ -23,7 +23,7 @@ export const ROLE_HELP: Readonly<Record<ProfileRole, string>> = {
   runtime: "The host called the device's runtime; the device did nothing.",
   dataloader: "The step waited inside the dataloader's __next__.",
   cpu_exec: "Operators and annotations ran on the host; no device did anything.",
-  other: "None of the others: code outside of operators.",
+  other: "None of the others: code outside operators.",
 };
 
 /** A role has the colour that its slices have on Trace. */
