@@ -58,7 +58,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     ),
     "tb_plugin.api": frozenset({"msgspec", "numpy"}),
     # The words of module memory are those of the disk contract, and so are the text of
-    # a snapshot's plain values and the tags of its allocations.
+    # a snapshot's plain values, the tags of its allocations, and the unit of sizes.
     "tb_plugin.analysis": frozenset(
         {
             "msgspec",
@@ -67,6 +67,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "collector.format.columns",
             "collector.format.memory",
             "collector.format.errors",
+            "collector.format.sizes",
             "collector.format.snapshots.plain_text",
             "collector.format.snapshots.tags",
         }

@@ -9,8 +9,14 @@ nothing here fails or takes long.
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 from datetime import datetime, timezone
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+SizeUnit: TypeAlias = Literal["auto", "B", "KiB", "MiB", "GiB", "TiB"]
+
+SHOWN_UNIT: Final[ContextVar[SizeUnit]] = ContextVar("SHOWN_UNIT", default="auto")
+"""In which sentences tell sizes: that which fits each, or one for all."""
 
 UNITS: Final = {
     **dict.fromkeys(("bytes", "byte", "B"), 1),
@@ -19,6 +25,9 @@ UNITS: Final = {
     **{f"{letter}B": 1 << (10 * at) for at, letter in enumerate("KMGT", start=1)},
 }
 _SIZE: Final = r"(\d{1,20}(?:\.\d{1,6})?) ?(bytes?|[KMGT]i?B|B)\b"
+
+_LEAST: Final = 0.005
+"""Smaller values would be nothing with two decimals."""
 
 MAX_TEXT: Final = 20_000
 MAX_BYTES: Final = 1 << 53
@@ -55,11 +64,25 @@ def bytes_text(size: float | None) -> str:
     """A size in the unit that fits, e.g. `1.50 GiB`; `-` where it is not known."""
     if size is None:
         return "-"
+    shown = SHOWN_UNIT.get()
+    if shown != "auto":
+        return in_unit(size, shown)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(size) < 1024 or unit == "GiB":
             break
         size /= 1024
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+
+
+def in_unit(size: float, unit: SizeUnit) -> str:
+    """A size in a unit that may not fit: `80,179 MiB`, `0.0004 GiB`."""
+    value = size / UNITS[unit]
+    if unit == "B" or value == 0:
+        return f"{value:,.0f} {unit}"
+    if abs(value) < _LEAST:
+        return f"{value:.1g} {unit}"
+    digits = max(0, 3 - len(str(int(abs(value)))))
+    return f"{value:,.{digits}f} {unit}"
 
 
 def range_text(low: float, high: float) -> str:

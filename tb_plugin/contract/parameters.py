@@ -19,6 +19,7 @@ from typing import (
 import msgspec
 from msgspec import Meta, Struct, inspect
 
+from collector.format.sizes import SizeUnit  # noqa: TC001 - msgspec reads it
 from tb_plugin.contract.errors import BadRequestError
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Query(Struct, frozen=True, kw_only=True):
 
     run: str = ""
     """`RunSummary.id`."""
+    unit: SizeUnit = "auto"
+    """In which the answer's sentences tell sizes; its numbers are bytes."""
 
     def __post_init__(self) -> None:
         for low, high in _PAIRS:

@@ -131,12 +131,17 @@ def respond(state: State, name: str, request: Request) -> Response:
         RequestError: what was asked for is invalid, is not there, or is not open yet.
         HeldError: the client holds the answer already.
     """
+    from collector.format.sizes import SHOWN_UNIT
     from tb_plugin.contract.parameters import parse
     from tb_plugin.contract.wire import envelope
 
     query, answer = _declared(name)
     asked = Asked(state, name, parse(query, request.args), request)
-    made = answer(asked)
+    before = SHOWN_UNIT.set(asked.query.unit)
+    try:
+        made = answer(asked)
+    finally:
+        SHOWN_UNIT.reset(before)
     if isinstance(made, Response):
         return made
     return data_answer(request, envelope(made), asked.etag)

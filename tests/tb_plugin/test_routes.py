@@ -126,3 +126,13 @@ def test_ranks_read_as_they_are_written(pairs):
 def test_what_is_no_set_of_ranks_is_refused(text):
     with pytest.raises(ValueError, match="not ranks"):
         RankSet.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("unit", "peak"),
+    [("", r"[\d.]+ [KMG]iB"), ("KiB", r"[\d,.]+ KiB"), ("B", r"[\d,]+ B")],
+)
+def test_sentences_tell_sizes_in_the_unit_asked_for(page, unit, peak):
+    asked = {"run": page.run_id("exp"), "unit": unit}
+    (finding,) = page.get("/findings", **asked)["findings"]
+    assert re.search(rf"The highest peak is {peak}\b", finding["sentence"])

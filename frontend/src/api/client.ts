@@ -38,6 +38,8 @@ interface Kept {
 }
 
 export class Client {
+  /** In which sentences of the server tell sizes; "" for that which fits each. */
+  unit = "";
   readonly #fetch: Fetch;
   readonly #folder: string;
   readonly #kept = new Map<string, Kept>();

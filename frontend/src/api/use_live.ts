@@ -24,10 +24,11 @@ export function useLive<R extends Route>(
     watch.current = created;
     return () => created.close();
   }, [client, route]);
-  const path = query === null ? null : requestPath(route, query);
+  const asked = query === null ? null : { ...query, unit: client.unit };
+  const path = asked === null ? null : requestPath(route, asked);
   useEffect(() => {
-    watch.current?.ask(query, pollMs);
-    // `path` stands for `query`, which is a new object at each drawing.
+    watch.current?.ask(asked, pollMs);
+    // `path` stands for `asked`, which is a new object at each drawing.
   }, [client, route, path, pollMs]);
   return live;
 }

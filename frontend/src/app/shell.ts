@@ -44,6 +44,7 @@ export type Shell = ReturnType<typeof useShell>;
 
 export function useShell(client: Client, host: HostPage) {
   const { place, here, show } = usePlace(host);
+  client.unit = place.unit === "auto" ? "" : place.unit;
   const go = (changes: Partial<Place>, how: "replace" | "push" = "push"): void =>
     show({ ...here(), ...changes }, how);
   const runs = useLive(client, "runs", {}, RUNS_POLL_MS);

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from collector.format.sizes import SHOWN_UNIT, in_unit
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,7 +21,10 @@ _LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")
 
 
 def size_text(num_bytes: float) -> str:
-    """A size in the unit that fits: `78.3 GiB`, `512 B`."""
+    """A size in the unit that fits, or in the one chosen: `78.3 GiB`, `512 B`."""
+    shown = SHOWN_UNIT.get()
+    if shown != "auto":
+        return in_unit(num_bytes, shown)
     size = abs(num_bytes)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 999.5 or unit == "TiB":

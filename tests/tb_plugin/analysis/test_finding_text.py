@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from collector.format.sizes import SHOWN_UNIT
 from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
 from tb_plugin.analysis.oom.case import NAMES, Case, FreeBlocks, Growth, OomFacts
 from tb_plugin.analysis.oom.judge import judged
@@ -33,6 +34,23 @@ def test_simulated_causes_are_known_ones():
 )
 def test_sizes_have_three_digits(size, text):
     assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "unit", "text"),
+    [
+        (84_063_351_764, "MiB", "80,169 MiB"),
+        (84_063_351_764, "B", "84,063,351,764 B"),
+        (95_682_560, "GiB", "0.09 GiB"),
+        (1 << 20, "GiB", "0.001 GiB"),
+        (-3 * GIB, "MiB", "-3,072 MiB"),
+        (0, "GiB", "0 GiB"),
+    ],
+)
+def test_sizes_are_told_in_the_unit_of_the_page(size, unit, text):
+    before = SHOWN_UNIT.set(unit)
+    assert size_text(size) == text
+    SHOWN_UNIT.reset(before)
 
 
 @pytest.mark.parametrize(
