@@ -38,12 +38,16 @@ export function SeriesChart(
   const { view, answer, whole = null, extent } = props;
   const { byteUnit, theme } = view;
   const slots = useRef<ReadonlyMap<string, number>>(new Map());
+  // The answer may be another object with the same columns, as while the chart is moved.
   const drawn = useMemo(() => {
     slots.current = nextSlots(answer.lines, slots.current);
     const band = chartBand(answer);
     return { band, lines: chartLines(answer.lines, slots.current, band !== null) };
-  }, [answer]);
-  const limit = useMemo(() => chartLimit(answer, byteUnit), [answer, byteUnit]);
+  }, [answer.lines, answer.band]);
+  const limit = useMemo(
+    () => chartLimit(answer, byteUnit),
+    [answer.capacityBytes, answer.capacityKind, answer.series.unit, byteUnit],
+  );
   const drawMap = useMemo(() => {
     if (whole === null) return null;
     const band = chartBand(whole);
