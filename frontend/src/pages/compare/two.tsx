@@ -9,7 +9,7 @@ import { useLive } from "../../api/use_live";
 import { useOnce } from "../../api/use_once";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
-import { ChartButton } from "../../widgets/line_chart/chart_button";
+import { ChartButton } from "../../widgets/plot/buttons";
 import { Failure, Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { NoHistory, Opening, OpeningFailed } from "../memory/history/opening";
 import {

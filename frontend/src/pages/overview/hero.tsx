@@ -5,8 +5,8 @@
 
 import { useRef, useState } from "preact/hooks";
 import { useLive } from "../../api/use_live";
-import type { XRange } from "../../widgets/line_chart/types";
-import { useWidth } from "../../widgets/line_chart/use_size";
+import type { XRange } from "../../widgets/plot/range";
+import { useWidth } from "../../widgets/plot/canvas";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
 import { readParams } from "../shared/series/params";

@@ -7,7 +7,7 @@ import { parseRankSet } from "../../base/rank_set";
 import { columnLabel } from "../../model/words/column_label";
 import { LIMIT_WORDS } from "../../model/words/limit_label";
 import { originOf } from "../../model/words/origin";
-import { ChartButton } from "../../widgets/line_chart/chart_button";
+import { ChartButton } from "../../widgets/plot/buttons";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { rankColumns } from "../../widgets/rank_table/columns";

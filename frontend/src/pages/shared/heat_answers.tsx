@@ -11,7 +11,7 @@ import { formatRankSet } from "../../base/rank_set";
 import { originOf } from "../../model/words/origin";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
 import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
-import type { XRange } from "../../widgets/line_chart/types";
+import type { XRange } from "../../widgets/plot/range";
 import { pixelRatio } from "../../widgets/plot/canvas";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "./view_props";

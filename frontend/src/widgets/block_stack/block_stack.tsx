@@ -11,7 +11,7 @@ import { figureTitle, type Origin } from "../../model/words/origin";
 import { zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import type { ExportSource } from "../export/source";
-import { useWidth } from "../line_chart/use_size";
+import { useWidth } from "../plot/canvas";
 import { ChartFrame } from "../plot/chart_frame";
 import { atMoment } from "./axis";
 import "./block_stack.css";

@@ -6,9 +6,8 @@
 import { effect, useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { boxAt, ROOT_FRAME } from "../../model/stacks/flame_tree";
-import "../line_chart/line_chart.css";
-import { useWidth } from "../line_chart/use_size";
-import { fitted } from "../plot/canvas";
+import "../plot/plot.css";
+import { fitted, useWidth } from "../plot/canvas";
 import { Pace } from "../plot/pace";
 import "./flame.css";
 import { ChartTip } from "../tip/chart_tip";

@@ -8,7 +8,7 @@ import { highestCell } from "../../render/pyramid";
 import { cellValue } from "../../render/palette";
 import type { GridLayer, Pick } from "../../render/scene";
 import type { SizePx, Viewport } from "../../render/viewport";
-import type { XRange } from "../line_chart/types";
+import type { XRange } from "../plot/range";
 import { AXIS_PX } from "../plot/axes";
 
 export const TOP_PX = 6;

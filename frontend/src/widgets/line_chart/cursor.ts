@@ -4,7 +4,8 @@ import type { Mark } from "../../api/types.gen";
 import type { Envelope } from "../../model/lines/peaks";
 import { lowerBound, nearestIndex } from "../../model/lines/polyline";
 import { alignTo, mergeX } from "../../model/table";
-import type { ChartBand, ChartLine, XRange } from "./types";
+import type { XRange } from "../plot/range";
+import type { ChartBand, ChartLine } from "./types";
 
 /**
  * The nearest point speaks for x unless it is further away than twice the distance to

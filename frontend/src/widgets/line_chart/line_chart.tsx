@@ -17,26 +17,20 @@ import type { PointPx } from "../../render/gestures";
 import { xToPx } from "../../render/viewport";
 import type { Pen } from "../export/pen";
 import { AXIS_PX } from "../plot/axes";
+import { ChartButton } from "../plot/buttons";
 import type { PlotPage } from "../plot/commands";
-import { Plot, widened, type Seen } from "../plot/frame";
+import { Plot, type Seen } from "../plot/frame";
 import type { Named } from "../plot/legend";
+import { widened, type XRange } from "../plot/range";
 import { onColumns, type Reader } from "../plot/reader";
 import type { Reading, ReadingNote, ReadingRow } from "../plot/reading";
-import { ChartButton } from "./chart_button";
 import { cursorRows, envelopeOf, nearestLine, pointAt, rowOf } from "./cursor";
 import { MARK_WORD } from "./marks";
 import { frameOf, paintChart, type ChartLook } from "./paint";
 import { dashOf, lineColour } from "./palette";
 import { BAND_ID, fitY, projectY, rangeUnder, visibleLines } from "./shapes";
 import type { ChartData } from "./shapes";
-import type {
-  ChartBand,
-  ChartFill,
-  ChartLimit,
-  ChartLine,
-  ChartPick,
-  XRange,
-} from "./types";
+import type { ChartBand, ChartFill, ChartLimit, ChartLine, ChartPick } from "./types";
 
 const LINE_REACH_PX = 10;
 /** Marks this near to the pointer are named. */

@@ -15,7 +15,7 @@ import { groupMarks } from "./cursor";
 import { markLook } from "./marks";
 import type { ChartData, Frame } from "./shapes";
 import { chartShapes, paintShapes, projectX, projectY } from "./shapes";
-import type { XRange } from "./types";
+import type { XRange } from "../plot/range";
 
 export interface ChartLook {
   readonly data: ChartData;

@@ -8,7 +8,8 @@ import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import type { Pen } from "../export/pen";
 import { dashOf, lineColour } from "./palette";
-import type { ChartBand, ChartFill, ChartLimit, ChartLine, XRange } from "./types";
+import type { XRange } from "../plot/range";
+import type { ChartBand, ChartFill, ChartLimit, ChartLine } from "./types";
 
 export interface Shape {
   readonly kind: "fill" | "stroke";

@@ -5,12 +5,6 @@
 
 import type { TimelineResponse } from "../../api/types.gen";
 
-/** A closed range in units of x (steps, or milliseconds). */
-export interface XRange {
-  readonly low: number;
-  readonly high: number;
-}
-
 export interface ChartLine {
   /** Stable across refetches: it keeps visibility and colour. */
   readonly id: string;

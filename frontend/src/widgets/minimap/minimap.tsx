@@ -1,9 +1,8 @@
 /** Everything in a strip, with a brush over the part that is shown. */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { XRange } from "../line_chart/types";
-import { useWidth } from "../line_chart/use_size";
-import { fitted } from "../plot/canvas";
+import type { XRange } from "../plot/range";
+import { fitted, useWidth } from "../plot/canvas";
 import "./minimap.css";
 
 export const MINIMAP_PX = 44;

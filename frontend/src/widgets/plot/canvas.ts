@@ -1,5 +1,6 @@
 /** Canvases whose unit is the CSS px. */
 
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { SizePx } from "../../render/viewport";
 
 /** More device pixels a CSS px cost time that no eye repays. */
@@ -37,4 +38,22 @@ export function fitted(
   } else context.clearRect(0, 0, wide, tall);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
+}
+
+/** The width an element was given, followed as the window changes. */
+export function useWidth(ref: { readonly current: HTMLElement | null }): number {
+  const [widthPx, setWidthPx] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const measure = (): void => {
+      // A hidden TensorBoard tab gives its iframe no size; keep the last one.
+      if (element.clientWidth > 0) setWidthPx(element.clientWidth);
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [ref]);
+  return widthPx;
 }

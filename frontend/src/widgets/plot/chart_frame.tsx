@@ -10,9 +10,8 @@ import type { Table } from "../../model/table";
 import { DataTable } from "../export/data_table";
 import { ExportMenu } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
-import { ChartButton } from "../line_chart/chart_button";
-import "../line_chart/line_chart.css";
-import { ZoomButtons } from "../line_chart/zoom_buttons";
+import { ChartButton, ZoomButtons } from "./buttons";
+import "./plot.css";
 
 export interface ChartFrameProps {
   /** Class of the figure; the plot has `${kind}-plot`. */

@@ -32,13 +32,12 @@ import {
 import { figureOf } from "../export/figure";
 import type { Pen } from "../export/pen";
 import type { ExportSource } from "../export/source";
-import type { XRange } from "../line_chart/types";
-import { useWidth } from "../line_chart/use_size";
 import { AXIS_PX, paintPointer, SIDES } from "./axes";
-import { fitted } from "./canvas";
+import { fitted, useWidth } from "./canvas";
 import { ChartFrame } from "./chart_frame";
 import { CursorLegend, type Named } from "./legend";
 import { Pace } from "./pace";
+import { rangeAround, widened, type XRange } from "./range";
 import { ReadingTip, spokenWords } from "./reading";
 import type { Reader, Rows } from "./reader";
 import { usePlotCommands, type PlotPage } from "./commands";
@@ -430,17 +429,4 @@ export function Plot(props: PlotProps) {
       {props.children}
     </ChartFrame>
   );
-}
-
-/** What has no width is shown in the middle of some. */
-export function widened({ low, high }: XRange): XRange {
-  return high > low ? { low, high } : { low: low - 0.5, high: low + 0.5 };
-}
-
-/** The range moved, without zooming, so that `x` is in sight; null shows everything. */
-function rangeAround(range: XRange | null, x: number, all: XRange): XRange | null {
-  if (range === null || (x >= range.low && x <= range.high)) return range;
-  const half = (range.high - range.low) / 2;
-  const centre = Math.min(Math.max(x, all.low + half), all.high - half);
-  return { low: centre - half, high: centre + half };
 }

@@ -4,11 +4,10 @@ import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import { useWidth } from "../line_chart/use_size";
-import { fitted } from "../plot/canvas";
+import { fitted, useWidth } from "../plot/canvas";
 import { barAt, layoutStrip, type StripBar, type StripOrder } from "./layout";
 import { paintStrip, STRIP_LEFT_PX } from "./paint";
-import "../line_chart/line_chart.css";
+import "../plot/plot.css";
 import "./rank_bars.css";
 
 export interface RankBarsProps {

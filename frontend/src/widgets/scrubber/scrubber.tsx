@@ -11,7 +11,7 @@ import { wheelFactor } from "../../render/gestures";
 import type { BlockAxis } from "../block_stack/axis";
 import { momentText } from "../block_stack/axis";
 import type { DrawnMarks } from "../block_stack/marks";
-import { useWidth } from "../line_chart/use_size";
+import { useWidth } from "../plot/canvas";
 import { Minimap, MINIMAP_PX } from "../minimap/minimap";
 import { CURVE_PX, LEFT_PX, paintScrubber, RIGHT_PX, scrubberHeight } from "./paint";
 import {

@@ -12,7 +12,7 @@ import type { ExportSource } from "../../../widgets/export/source";
 import { flameFigure, flameTable } from "../../../widgets/flame/figure";
 import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/types";
-import { useWidth } from "../../../widgets/line_chart/use_size";
+import { useWidth } from "../../../widgets/plot/canvas";
 import { Legend } from "../../../widgets/plot/legend";
 import { FRAME_WORDS } from "../../../model/stacks/call_stacks";
 import { Segmented } from "../../shared/controls/choices";

@@ -5,7 +5,7 @@ import type { RankHistoriesResponse } from "../../../api/types.gen";
 import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { hexOf, paletteAt } from "../../../render/palette";
-import { useWidth } from "../../../widgets/line_chart/use_size";
+import { useWidth } from "../../../widgets/plot/canvas";
 import { lineOf } from "../ranks_part";
 
 const LINE_PX = 22;

@@ -9,7 +9,8 @@ import { mergeX } from "../../../model/table";
 import { originOf } from "../../../model/words/origin";
 import { formatQuantity } from "../../../model/words/quantity";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
-import type { ChartFill, ChartLine, XRange } from "../../../widgets/line_chart/types";
+import type { ChartFill, ChartLine } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { Segmented } from "../../shared/controls/choices";
 import type { DifferenceProps } from "../two";
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
-import { ChartButton } from "../../../widgets/line_chart/chart_button";
+import { ChartButton } from "../../../widgets/plot/buttons";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../../time/profiled/roles";
 import {

@@ -15,7 +15,7 @@ import type { Theme } from "../../../base/tokens";
 import { categoryColour } from "../../../model/category";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { barOf, longestOf, numberColumn } from "../../../widgets/row_table/columns";
 import type { RowColumn } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";

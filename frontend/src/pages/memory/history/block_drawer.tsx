@@ -15,7 +15,7 @@ import { formatSeconds } from "../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../model/category";
 import { FRAME_KIND, type CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
-import { ChartButton } from "../../../widgets/line_chart/chart_button";
+import { ChartButton } from "../../../widgets/plot/buttons";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";

@@ -8,7 +8,7 @@ import { originOf } from "../../../model/words/origin";
 import { WindowStack } from "../../../widgets/stack/window_stack";
 import type { Boundary } from "../../../widgets/stack/spans";
 import { Failure, Skeleton } from "../../../widgets/state/state";
-import { useWidth } from "../../../widgets/line_chart/use_size";
+import { useWidth } from "../../../widgets/plot/canvas";
 import { Segmented } from "../../shared/controls/choices";
 import { useRange } from "../../shared/range/use_range";
 import { askedRange } from "../../shared/range/params";

@@ -12,8 +12,7 @@ import type { CommandRow } from "../../../base/commands";
 import { useLateWords } from "../../../base/use_late_words";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { IconName } from "../../../widgets/icon/icon";
-import { ChartButton } from "../../../widgets/line_chart/chart_button";
-import { ZoomButtons } from "../../../widgets/line_chart/zoom_buttons";
+import { ChartButton, ZoomButtons } from "../../../widgets/plot/buttons";
 import {
   clampedMoment,
   playStep,

@@ -6,7 +6,8 @@ import type { Unit, XKind } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
-import type { ChartLine, XRange } from "../../../widgets/line_chart/types";
+import type { ChartLine } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { RankBars, stripOfValues } from "../../../widgets/rank_bars/rank_bars";
 import type { ViewProps } from "../view_props";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { rangeAfter, rangeCommands } from "./commands";
 
 const EXTENT = { low: 0, high: 1000 };

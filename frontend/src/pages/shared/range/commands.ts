@@ -3,7 +3,7 @@
 import { commandsOf, type Command } from "../../../base/commands";
 import { panStep, zoomStep } from "../../../render/gestures";
 import type { Limits, Viewport } from "../../../render/viewport";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 
 export interface RangeNow {
   readonly extent: XRange;

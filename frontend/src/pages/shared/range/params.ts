@@ -5,7 +5,7 @@
 
 import type { XKind } from "../../../api/types.gen";
 import { isXKind } from "../../../model/lines/x_kind";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import type { Word } from "../page_state";
 
 export interface XParams {

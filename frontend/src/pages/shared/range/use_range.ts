@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { useLateWords } from "../../../base/use_late_words";
 import { rangeWords, readRange, X_WORDS, type RangeWords } from "./params";
 

@@ -7,7 +7,7 @@ import { useRef } from "preact/hooks";
 import type { ApiError, Client, Query, Route } from "../../../api/client";
 import type { Responses } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { askedRange } from "./params";
 
 export interface TwoAnswers<T> {

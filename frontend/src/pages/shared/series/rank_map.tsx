@@ -5,7 +5,7 @@ import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
 import { formatRankSet, parseRankSet } from "../../../base/rank_set";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { PlotPage } from "../../../widgets/plot/commands";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { RankHeatmap, useHeatAnswers, useHeatRange } from "../heat_answers";
 import type { ViewProps } from "../view_props";
 import { seriesLabel } from "./lines";

@@ -6,7 +6,7 @@ import { useLive } from "../../../api/use_live";
 import { originOf } from "../../../model/words/origin";
 import { LineChart, type LineChartProps } from "../../../widgets/line_chart/line_chart";
 import { chartShapes, fitY, paintShapes } from "../../../widgets/line_chart/shapes";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { Skeleton } from "../../../widgets/state/state";
 import { askedRange } from "../range/params";

@@ -1,7 +1,7 @@
 /** Ranks by steps: how far each is from the rank in the middle of the same step. */
 
 import { partLabel } from "../../../model/words/step_part";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { Choice } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { RankHeatmap, useHeatAnswers, useHeatRange } from "../../shared/heat_answers";

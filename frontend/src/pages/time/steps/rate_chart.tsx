@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { originOf } from "../../../model/words/origin";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { CHART_PX, type StepsParams } from "./params";

@@ -13,7 +13,7 @@ import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColours } from "../../../render/palette";
 import { xToPx, yToPx } from "../../../render/viewport";
 import type { Pen } from "../../../widgets/export/pen";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { clipTo } from "../../../widgets/plot/axes";
 import type { Seen } from "../../../widgets/plot/frame";

@@ -12,7 +12,7 @@ import { Sources } from "./head";
 import { ASKED } from "./state/params";
 import { Summary } from "./summary/summary";
 import { TimelinePart } from "./timeline";
-import "../../../widgets/line_chart/line_chart.css";
+import "../../../widgets/plot/plot.css";
 import "./trace.css";
 
 const OPENING_POLL_MS = 400;

@@ -9,7 +9,7 @@ import { columnLabel } from "../../../model/words/column_label";
 import { originOf } from "../../../model/words/origin";
 import { Findings } from "../../../widgets/finding/finding";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
-import type { XRange } from "../../../widgets/line_chart/types";
+import type { XRange } from "../../../widgets/plot/range";
 import { Waiting } from "../../../widgets/state/state";
 import { AbsentList } from "../../shared/panels/absent_list";
 import type { ViewProps } from "../../shared/view_props";

@@ -7,7 +7,8 @@ import { formatSeconds } from "../../../../base/durations";
 import { X_AXES } from "../../../../model/lines/axis";
 import { originOf } from "../../../../model/words/origin";
 import { LineChart } from "../../../../widgets/line_chart/line_chart";
-import type { ChartLine, XRange } from "../../../../widgets/line_chart/types";
+import type { ChartLine } from "../../../../widgets/line_chart/types";
+import type { XRange } from "../../../../widgets/plot/range";
 import type { RangeState } from "../../../shared/range/use_range";
 import type { ViewProps } from "../../../shared/view_props";
 

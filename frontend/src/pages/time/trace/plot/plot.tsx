@@ -7,7 +7,7 @@ import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks
 import type { ComponentChildren } from "preact";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { Icon } from "../../../../widgets/icon/icon";
-import { useWidth } from "../../../../widgets/line_chart/use_size";
+import { useWidth } from "../../../../widgets/plot/canvas";
 import { RULER_PX } from "../paint/lines";
 import { toggled } from "../state/params";
 import type { Timeline } from "../state/timeline";

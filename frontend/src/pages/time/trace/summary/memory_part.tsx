@@ -11,7 +11,7 @@ import { useOnce } from "../../../../api/use_once";
 import { originOf } from "../../../../model/words/origin";
 import { asSentence } from "../../../../model/words/source_label";
 import { WindowStack, type WindowAnswer } from "../../../../widgets/stack/window_stack";
-import type { XRange } from "../../../../widgets/line_chart/types";
+import type { XRange } from "../../../../widgets/plot/range";
 import { Failure, Skeleton } from "../../../../widgets/state/state";
 import { Choice } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";

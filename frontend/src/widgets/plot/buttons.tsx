@@ -20,3 +20,18 @@ export function ChartButton(props: {
     </button>
   );
 }
+
+/** The buttons of a drawing that do what W, S and F do. */
+export function ZoomButtons(props: {
+  /** -1 zooms in, +1 out. */
+  readonly zoom: (sign: number) => void;
+  readonly fit: () => void;
+}) {
+  return (
+    <>
+      <ChartButton label="Zoom out (S)" icon="minus" onClick={() => props.zoom(1)} />
+      <ChartButton label="Zoom in (W)" icon="plus" onClick={() => props.zoom(-1)} />
+      <ChartButton label="Show everything (F)" icon="fit" onClick={props.fit} />
+    </>
+  );
+}
