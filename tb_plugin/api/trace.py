@@ -120,7 +120,7 @@ class TraceTrack(Struct, frozen=True, kw_only=True):
 
 
 class TraceSteps(Columns, frozen=True):
-    """Training steps; columns of equal length, by start; of the lowest rank shown."""
+    """Training steps; columns of equal length, by start; of the first rank shown."""
 
     number: I32Column
     start_ns: F64Column
@@ -128,21 +128,14 @@ class TraceSteps(Columns, frozen=True):
     end_ns: F64Column
 
 
-TraceWhy: TypeAlias = Literal["asked", "slowest", "first", "all"]
-
-
 class TraceFocus(Struct, frozen=True):
     """What is shown first: a step, without the empty time at its ends."""
 
-    rank: int | None
-    step: int | None
-    """None: none is marked, or it has no number."""
+    words: str
+    """Which step of which rank that is, and why; empty: no step is marked."""
     start_ns: float
     """Since `TraceResponse.base_ns`, as `end_ns`."""
     end_ns: float
-    why: TraceWhy
-    """asked: the step that was asked for. slowest, first: of the traced steps. all: no
-    step is marked."""
 
 
 class TraceChoice(Struct, frozen=True):

@@ -76,8 +76,6 @@ export type TraceFamily = "kernel" | "operator" | "runtime" | "python" | "commun
 
 export type TraceReduced = "exact" | "highest" | "mean";
 
-export type TraceWhy = "asked" | "slowest" | "first" | "all";
-
 export type TraceFileState = "found" | "opening" | "ready" | "failed";
 
 /** What went wrong, where, and what to do about it. */
@@ -1870,7 +1868,7 @@ export interface TraceTrack {
   readonly least: number | null;
 }
 
-/** Training steps; columns of equal length, by start; of the lowest rank shown. */
+/** Training steps; columns of equal length, by start; of the first rank shown. */
 export interface TraceSteps {
   readonly number: Int32Array;
   readonly startNs: Float64Array;
@@ -1879,11 +1877,9 @@ export interface TraceSteps {
 
 /** What is shown first: a step, without the empty time at its ends. */
 export interface TraceFocus {
-  readonly rank: number | null;
-  readonly step: number | null;
+  readonly words: string;
   readonly startNs: number;
   readonly endNs: number;
-  readonly why: TraceWhy;
 }
 
 /** A trace or spans that a run has, shown or not. */

@@ -66,7 +66,7 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     found = shown(state, query)
     beside: list[RankSummary] = []
     if found.opening is not None and found.opening.state == "ready":
-        beside = _beside(state, query.run, found.traces, found.opening.found)
+        beside = compared_with(state, query.run, found.traces, found.opening.found)
     asked.decided_by(*found.stamp, len(beside))
     profile, choice = profile_of(state, found), found.choice(query)
     if profile is None:
@@ -102,7 +102,7 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     )
 
 
-def _beside(
+def compared_with(
     state: State, run_id: str, traces: Sequence[FoundSource], found: FoundSource
 ) -> list[RankSummary]:
     """What there is of the ranks of a trace's cycle, one for each."""

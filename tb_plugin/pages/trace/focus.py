@@ -11,8 +11,8 @@ from tb_plugin.api.trace import TraceFocus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.api.trace import TraceWhy
     from tb_plugin.pages.trace.axis import Placed
+    from tb_plugin.pages.trace.interest import Interest
 
 SLOW_RATIO: Final = 1.1
 """A step is the slowest where it takes so many times the median; else the first is shown."""
@@ -26,38 +26,61 @@ class _Step(NamedTuple):
     end_ns: int
 
     @property
+    def rank(self) -> int | None:
+        return self.place.source.found.rank
+
+    @property
     def length_ns(self) -> int:
         return self.end_ns - self.start_ns
 
 
 def focus_of(
-    places: Sequence[Placed], base_ns: int, step: int | None
+    places: Sequence[Placed], base_ns: int, step: int | None, first: Sequence[Interest]
 ) -> TraceFocus | None:
     """The step asked for, else the slowest that was traced, else the first one.
 
     Steps of profilers' traces go before those of spans. A step is cut to the work in
     it: a profiler's last step, for one, may last until the training ends. Where no step
-    is marked it is all of the work; None without anything that is open.
+    is marked it is all of the work; None without anything that is open. Of the `first`
+    rank that has any steps, where there is one.
     """
     if not places:
         return None
     traced = [one for one in places if one.source.found.kind == "trace"]
-    steps = [found for one in traced for found in _steps(one)]
-    every = [found for one in places for found in _steps(one)]
-    asked = [one for one in (*steps, *every) if one.number == step]
+    spans = [one for one in places if one.source.found.kind == "spans"]
+    steps = _steps_of(traced or spans)
+    asked = [one for one in (*steps, *_steps_of(spans)) if one.number == step]
     if step is not None and asked:
-        return _shown(asked[0], base_ns, "asked")
-    steps = steps or ([] if traced else every)
+        return _shown(asked[0], base_ns, "")
+    for one in first:
+        own = [found for found in steps if found.rank == one.rank]
+        about = [found for found in own if found.number == one.step]
+        if own:
+            why = f" of rank {one.rank}, {one.why}"
+            return _shown((about or [_longest(own)])[0], base_ns, why)
     if steps:
-        slowest = max(steps, key=lambda one: one.length_ns)
-        usual = float(np.median([one.length_ns for one in steps]))
-        if slowest.length_ns > SLOW_RATIO * usual:
-            return _shown(slowest, base_ns, "slowest")
-        return _shown(steps[0], base_ns, "first")
+        slowest = _slowest(steps)
+        if slowest is None:
+            return _shown(steps[0], base_ns, ", the first traced")
+        of = "" if slowest.rank is None else f" (rank {slowest.rank})"
+        return _shown(slowest, base_ns, f", the slowest traced{of}")
     low, high = zip(*(_work_in(one) for one in traced or places), strict=True)
-    return TraceFocus(
-        None, None, float(min(low) - base_ns), float(max(high) - base_ns), "all"
-    )
+    return TraceFocus("", float(min(low) - base_ns), float(max(high) - base_ns))
+
+
+def _steps_of(places: Sequence[Placed]) -> list[_Step]:
+    return [found for one in places for found in _steps(one)]
+
+
+def _longest(steps: Sequence[_Step]) -> _Step:
+    return max(steps, key=lambda one: one.length_ns)
+
+
+def _slowest(steps: Sequence[_Step]) -> _Step | None:
+    """None: they take about as long as each other."""
+    slowest = _longest(steps)
+    usual = float(np.median([one.length_ns for one in steps]))
+    return slowest if slowest.length_ns > SLOW_RATIO * usual else None
 
 
 def _steps(place: Placed) -> list[_Step]:
@@ -67,15 +90,11 @@ def _steps(place: Placed) -> list[_Step]:
     return [_Step(place, *one) for one in zip(*columns, strict=True) if one[2] > one[1]]
 
 
-def _shown(step: _Step, base_ns: int, why: TraceWhy) -> TraceFocus:
+def _shown(step: _Step, base_ns: int, why: str) -> TraceFocus:
+    """`why`: said after the step's number."""
     low, high = _work_in(step.place, step.start_ns, step.end_ns)
-    return TraceFocus(
-        step.place.source.found.rank,
-        step.number if step.number >= 0 else None,
-        float(low - base_ns),
-        float(high - base_ns),
-        why,
-    )
+    words = "" if step.number < 0 else f"opened at step {step.number:,}{why}"
+    return TraceFocus(words, float(low - base_ns), float(high - base_ns))
 
 
 def _work_in(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -26,6 +27,8 @@ from tb_plugin.pages.timeline.selection import OfRanksQuery
 from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
 from tb_plugin.pages.trace.counters import RankCounters
 from tb_plugin.pages.trace.focus import focus_of
+from tb_plugin.pages.trace.interest import of_interest
+from tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +61,13 @@ class TraceQuery(OfRanksQuery, frozen=True):
     cycle: Whole | None = None
     step: Whole | None = None
     source: SourceId | None = None
+    pinned: RankSet = RankSet()
+    """Shown among the first where no ranks are named."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it leaves the choice of ranks to the server."""
+        return self.rank is None and self.ranks is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +80,19 @@ class Chosen:
     num_ranks: int
 
 
-def choose(every: Sequence[FoundSource], query: TraceQuery) -> Chosen:
+def choose(
+    every: Sequence[FoundSource], query: TraceQuery, first: Sequence[int]
+) -> Chosen:
     """The sources that a question is about, by rank, spans before traces.
 
-    Of each rank those of the newest cycle that has any, or of the one asked for.
+    Of each rank those of the newest cycle that has any, or of the one asked for. Where no
+    rank is, the ranks that come `first`, and others beside them.
     """
     ranks = sorted({_rank_of(one) for one in every})
     wanted = [rank for rank in ranks if rank == -1 or query.wants(rank)]
-    if query.rank is None and query.ranks is None:
+    if query.is_open:
         # What tells no rank counts as one of them.
-        wanted = ranks[:DEFAULT_RANKS]
+        wanted = _first_of(ranks, first)
     cycle = query.cycle
     if cycle is None:
         cycle = next((one.cycle for one in every if one.id == query.source), None)
@@ -89,6 +102,12 @@ def choose(every: Sequence[FoundSource], query: TraceQuery) -> Chosen:
         found += [one for one in own if one.kind == "spans"]
         found += _of_cycle([one for one in own if one.kind == "trace"], cycle)
     return Chosen(tuple(found), tuple(wanted), sum(rank >= 0 for rank in ranks))
+
+
+def _first_of(ranks: Sequence[int], first: Sequence[int]) -> list[int]:
+    known = [rank for rank in first if rank in ranks]
+    others = (rank for rank in ranks if rank not in known)
+    return [*known, *others][:DEFAULT_RANKS]
 
 
 def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]:
@@ -112,7 +131,13 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
     """Sources and tracks; what is shown begins to be opened."""
     state, query, traces = asked.state, asked.query, asked.state.traces
     listed = traces.listed(query.run, fresh=True)
-    chosen = choose(listed.sources, query)
+    first, is_known = [], True
+    if query.is_open:
+        pinned = list(islice(query.pinned, DEFAULT_RANKS))
+        first, is_known = of_interest(state, query.run, listed, pinned)
+    ranks = [one.rank for one in first]
+    chosen = choose(listed.sources, query, ranks)
+    still_reading = listed.still_reading or not is_known
     run = state.store.run(query.run)
     openings = [traces.sources.open(query.run, one) for one in chosen.sources]
     until = time.monotonic() + OPEN_SECONDS
@@ -121,10 +146,10 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
     with run.lock:
         summary, version = state.summary(run), run.version
         states = [(one.state, one.progress, one.doing) for one in openings]
-        asked.decided_by(version, listed.keys, states, listed.still_reading)
+        asked.decided_by(version, listed.keys, states, still_reading, ranks)
         if not chosen.ranks:
             # Without traces and spans the run's own numbers are shown.
-            own = [rank for rank in run.ranks if query.wants(rank)][:DEFAULT_RANKS]
+            own = _first_of([rank for rank in run.ranks if query.wants(rank)], ranks)
             chosen = Chosen(chosen.sources, tuple(own), len(run.ranks))
         clocks = run_clocks(run)
         counters = [
@@ -150,7 +175,7 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
         sources=tuple(sources),
         tracks=tuple(tracks),
         steps=_steps(places, base),
-        focus=focus_of(places, base, query.step),
+        focus=focus_of(places, base, query.step, first),
         choices=tuple(
             TraceChoice(
                 one.id,
@@ -166,7 +191,7 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
         num_ranks=chosen.num_ranks,
         shown_ranks=tuple(rank for rank in chosen.ranks if rank >= 0),
         problems=listed.problems,
-        still_reading=listed.still_reading,
+        still_reading=still_reading,
         perfetto="local" if state.has_perfetto() else "hosted",
     )
 
@@ -317,11 +342,11 @@ def _counter_source(
 
 
 def _steps(places: Sequence[Placed], base: int) -> TraceSteps:
-    """Of the lowest rank that names any: its profiler's, which are few, else its spans'."""
+    """Of the first rank that names any: its profiler's, which are few, else its spans'."""
     with_steps = [one for one in places if len(one.source.steps.number)]
     if not with_steps:
         return TraceSteps(i32([]), f64([]), f64([]))
-    rank = min(_rank_of(one.source.found) for one in with_steps)
+    rank = _rank_of(with_steps[0].source.found)
     own = [one for one in with_steps if _rank_of(one.source.found) == rank]
     # Spans have every step, the profiler's file only those it traced.
     one = next((p for p in own if p.source.found.kind == "spans"), own[0])

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.builders import RunBuilder
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.step_runs import Story, write
 
 
 def marked(lengths_us: list[int], rank: int = 0) -> KinetoFile:
@@ -41,24 +43,22 @@ def page(tmp_path):
 
 def test_it_is_the_slowest_traced_step_cut_to_its_work(page):
     assert focus(page) == {
-        "rank": 1,
-        "step": 6,
+        "words": "opened at step 6, the slowest traced (rank 1)",
         "start_ns": 115_000,
         "end_ns": 165_000,
-        "why": "slowest",
     }
 
 
 def test_it_is_the_step_asked_for_on_the_rank_asked_for(page):
     found = focus(page, step=7, rank=1)
-    assert (found["rank"], found["step"], found["why"]) == (1, 7, "asked")
+    assert (found["words"], found["start_ns"]) == ("opened at step 7", 520_000)
     # A step that nobody traced is none to go to.
-    assert focus(page, step=99)["why"] == "slowest"
+    assert "the slowest" in focus(page, step=99)["words"]
 
 
 def test_it_is_the_first_step_where_none_is_slow(page):
     found = focus(page, rank=0)
-    assert (found["step"], found["why"]) == (5, "first")
+    assert found["words"] == "opened at step 5, the first traced"
     assert (found["start_ns"], found["end_ns"]) == (10_000, 60_000)
 
 
@@ -69,5 +69,40 @@ def test_without_steps_it_is_all_of_the_work(tmp_path):
     made.slice("aten::add", 4_100, 20)
     made.write(tmp_path / "exp" / "host_0.1.pt.trace.json")
     found = focus(Page(tmp_path))
-    assert (found["step"], found["why"]) == (None, "all")
+    assert found["words"] == ""
     assert found["end_ns"] - found["start_ns"] == 120_000
+
+
+def test_it_is_on_the_rank_that_the_others_wait_for(tmp_path):
+    def more(rank: int, step: int) -> dict[str, float]:
+        return {"dataloader": 38.0} if rank == 5 else {}
+
+    write(tmp_path / "exp", Story(6, 60, in_step=True, more=more).tell())
+    for rank in range(6):
+        made = marked([100, 100, 300 if rank == 2 else 100], rank=rank)
+        made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
+    page = Page(tmp_path)
+    found = focus(page)
+    assert found["words"] == "opened at step 5 of rank 5, which the others wait for"
+    assert page.of_run("/trace", "exp")["shown_ranks"] == [5, 0, 1, 2]
+    pinned = page.of_run("/trace", "exp", pinned="3-4")
+    assert pinned["shown_ranks"] == [5, 3, 4, 0]
+    # Who names ranks sees these alone.
+    assert page.of_run("/trace", "exp", ranks="0,2")["shown_ranks"] == [0, 2]
+    assert "rank 2" in focus(page, ranks="0,2")["words"]
+
+
+def test_it_is_the_last_step_of_a_rank_that_ran_out_of_memory(tmp_path):
+    run = RunBuilder(tmp_path / "exp")
+    for rank in range(6):
+        made = run.rank(rank, world_size=6)
+        made.steps(range(8), allocated_peak_bytes=[1 << 30] * 8)
+        if rank == 4:
+            made.note("oom", step=7)
+        made.close()
+        trace = marked([100, 100, 100], rank=rank)
+        trace.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
+    page = Page(tmp_path)
+    words = focus(page)["words"]
+    assert words == "opened at step 7 of rank 4, which ran out of memory"
+    assert page.of_run("/trace", "exp")["shown_ranks"] == [4, 0, 1, 2]

@@ -15,7 +15,7 @@ import { Choice } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
 import { hitOf, type Timeline } from "./state/timeline";
-import { focusWords, hitWords } from "./words";
+import { hitWords } from "./words";
 
 const MOST_NAMED = 4;
 
@@ -36,7 +36,7 @@ export function Sources(props: {
   const problems = [...failed, ...answer.problems];
   const said = [
     traces.length > MOST_NAMED ? `and ${traces.length - MOST_NAMED} more` : "",
-    focusWords(answer.focus),
+    answer.focus?.words ?? "",
     shownRanks.length < numRanks
       ? `${shownRanks.length} of ${formatInteger(numRanks)} ranks shown: choose others at the left`
       : "",

@@ -28,7 +28,7 @@ import { rangeColumns } from "./details";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow } from "./state/timeline";
-import { focusWords, formatNs, formatTick, hitWords, summarySentence } from "./words";
+import { formatNs, formatTick, hitWords, summarySentence } from "./words";
 
 const NONE = "";
 
@@ -267,18 +267,10 @@ describe("what is looked at first", () => {
   const extent = { low: 0, high: 1e9 };
 
   it("is the step that the server found, with a little around it", () => {
-    const focus = {
-      rank: 1,
-      step: 7,
-      startNs: 4e8,
-      endNs: 5e8,
-      why: "slowest",
-    } as const;
+    const focus = { words: "", startNs: 4e8, endNs: 5e8 };
     const { low, high } = firstWindow(focus, extent);
     expect([low, high]).toEqual([3.98e8, 5.02e8]);
     expect(firstWindow(null, extent)).toBe(extent);
-    expect(focusWords(focus)).toBe("opened at step 7, the slowest traced (rank 1)");
-    expect(focusWords({ ...focus, step: null, why: "all" })).toBe("");
   });
 
   it("is handed to Perfetto as one file, or merged", () => {

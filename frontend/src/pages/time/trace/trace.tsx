@@ -53,7 +53,8 @@ function TimelineTab(props: {
   const [{ cycle, step, source }] = usePageState(view, ASKED);
   const { rank, filter } = view.ranks;
   const ranks = rank === null ? filter : null;
-  const query = { run: view.run.id, rank, ranks, cycle, step, source };
+  const pinned = view.ranks.pinned.join(",");
+  const query = { run: view.run.id, rank, ranks, pinned, cycle, step, source };
   const [opening, setOpening] = useState(true);
   const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
   const { data, error } = useLive(view.client, "trace", query, pollMs);

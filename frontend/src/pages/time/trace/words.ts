@@ -78,17 +78,6 @@ export function summarySentence(answer: TraceResponse): string {
   return `${parts.filter(Boolean).join(", ")}.`;
 }
 
-/** Which moment is shown first: `opened at step 12, the slowest traced (rank 3)`. */
-export function focusWords(focus: TraceResponse["focus"]): string {
-  if (focus?.step === null || focus === null) return "";
-  const rank = focus.rank === null ? "" : ` (rank ${focus.rank})`;
-  const why = {
-    ...{ asked: "", all: "", first: ", the first traced" },
-    slowest: `, the slowest traced${rank}`,
-  }[focus.why];
-  return `opened at step ${formatInteger(focus.step)}${why}`;
-}
-
 /** `3 of 1,204`. */
 export function hitWords(at: number | null, numHits: number): string {
   if (numHits === 0) return "nothing found";

@@ -1,0 +1,66 @@
+"""The ranks that a timeline opens on: waited for, pinned, or out of memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tb_plugin.budget import Budget
+from tb_plugin.pages.distributed.distributed import straggler
+from tb_plugin.pages.distributed.stragglers import stragglers_view
+from tb_plugin.pages.of_run import View
+from tb_plugin.pages.profile.asked import profiler_traces, profiles
+from tb_plugin.pages.profile.profile import compared_with
+from tb_plugin.pages.timeline.selection import RanksQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.pages.trace.asked import Listed
+    from tb_plugin.server.state import State
+
+_SECONDS: Final = 0.3
+"""Of one answer for reading the ranks' steps; the next one goes on from there."""
+
+
+class Interest(NamedTuple):
+    """A rank, and why it is looked at first."""
+
+    rank: int
+    why: str
+    """`which the others wait for`."""
+    step: int | None = None
+    """The step that it is about; None: none by itself."""
+
+
+def of_interest(
+    state: State, run_id: str, listed: Listed, pinned: Sequence[int]
+) -> tuple[list[Interest], bool]:
+    """The rank that others wait for, those pinned and out of memory; whether all is known.
+
+    Times of single steps go before what profilers' traces say.
+    """
+    found, is_known = [], True
+    with state.reading(run_id) as (run, _):
+        ooms = run.notes.events("oom")
+        if len(run.ranks) > 1 and run.made_of == "recording":
+            query, budget = RanksQuery(run=run_id), Budget(_SECONDS)
+            series = state.store.series
+            seen = stragglers_view(View(series, run, listed.summary, query, budget))
+            is_known = not (seen.num_left_out and budget.exhausted)
+            late = [one.rank for one in seen.rows if one.stands_out and is_known]
+        else:
+            late = []
+    traces = profiler_traces(listed.sources)
+    if not late and len(traces) > 1:
+        beside = compared_with(state, run_id, traces, traces[-1])
+        if len(beside) > 1:
+            rows = straggler(beside, profiles(state).compared(beside))
+            late = [one.rank for one in rows if one.rank is not None]
+    found += [Interest(rank, "which the others wait for") for rank in late[:1]]
+    found += [Interest(rank, "which is pinned") for rank in pinned]
+    # Of each rank the last time.
+    ends = {one.rank: one.step for one in ooms}
+    found += [
+        Interest(rank, "which ran out of memory", step) for rank, step in ends.items()
+    ]
+    return list({one.rank: one for one in reversed(found)}.values())[::-1], is_known
