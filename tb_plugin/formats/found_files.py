@@ -161,6 +161,11 @@ class Listing(ABC, Generic[File, Files]):
         """Whether there is neither a file nor anything to say about one."""
         return not self.found and not self.problems
 
+    @property
+    def is_handed(self) -> bool:
+        """Whether a person named the files one by one."""
+        return self._root is None
+
     def put(self, folder: str, candidates: Iterable[Candidate]) -> None:
         """Say which files one directory holds."""
         self._by_folder[folder] = tuple(candidates)

@@ -1,15 +1,20 @@
 """One run as its files lie in directories: looked at, not opened."""
 
+# ruff: noqa: PTH119
+# os.path: pathlib would change the URLs that paths at a store are.
+
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tb_plugin.formats.recording.listing import FileKey, RankFileListing
 from tb_plugin.formats.registry import FORMATS, Kind, MadeOf
+from tb_plugin.formats.traces.files.heads import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tb_plugin.api.base import Problem
     from tb_plugin.formats.found_files import Candidate
@@ -86,6 +91,28 @@ class FoundRun:
         own = self.listings.get("recording")
         every = self.listings.values() if own is None else (own,)
         return all(listing.is_empty for listing in every)
+
+    def marks(self) -> Iterator[str]:
+        """By what merged traces name the files that they are made of."""
+        for parts in self.files.values():
+            yield mark_of(os.path.basename(parts[0].path))
+        if self.traces is not None:
+            for one in self.traces.found.files:
+                if one.merged is None:
+                    yield mark_of(os.path.basename(one.path), one.num_bytes)
+
+    @property
+    def merged_of(self) -> frozenset[str]:
+        """Marks of all that it was merged from.
+
+        None where anything else lies here, or a person handed it over.
+        """
+        if self.traces is None or self.traces.is_handed or self.made_of != "traces":
+            return frozenset()
+        files = self.traces.found.files
+        if not all(one.merged_of for one in files):
+            return frozenset()
+        return frozenset().union(*(one.merged_of for one in files))
 
     def put(
         self,

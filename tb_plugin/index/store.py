@@ -65,6 +65,7 @@ class Store:
         """All runs by name, none of them brought up to date."""
         self.look()
         found = [run for run in list(self._runs.values()) if not run.found.is_empty]
+        found = _without_copies(found)
         return sorted(found, key=lambda run: (run.found.name, run.found.id))
 
     def run(self, run_id: str) -> Run:
@@ -110,6 +111,16 @@ class Store:
         """The index's version, other tools' files and problems that are no run's."""
         with self._lock:
             return self.index.version, self.index.foreign(), self.index.problems()
+
+
+def _without_copies(runs: list[Run]) -> list[Run]:
+    """Without traces that were merged from what other runs hold."""
+    if not any(run.found.merged_of for run in runs):
+        return runs
+    known = {mark for run in runs for mark in run.found.marks()}
+    return [
+        run for run in runs if not run.found.merged_of or run.found.merged_of - known
+    ]
 
 
 def glance(run: Run, budget: Budget, check: Budget) -> None:

@@ -1,11 +1,19 @@
 """The merged trace as text, piece by piece, while its inputs are read."""
 
+# ruff: noqa: PTH119
+# os.path: pathlib would change the URLs that paths at a store are.
+
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import FormatError
+from tb_plugin import storage
+from tb_plugin.formats.file_size import size_of
+from tb_plugin.formats.traces.files.heads import MAX_MARKS, mark_of
 from tb_plugin.merging.events import encoded, joined
 from tb_plugin.merging.heads import MERGED_KEY, RELATIVE_BELOW_NS, opened
 from tb_plugin.merging.moving import MovedTrace, Shift
@@ -40,6 +48,7 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
         MERGED_KEY: {
             "ranks": str(RankSet.of(known)),
             "others": len(known) < len(inputs.ranks),
+            "of": "".join(sorted(_marks(inputs))[:MAX_MARKS]),
         },
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": zero_ns,
@@ -60,6 +69,21 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
         "problems": [problem._asdict() for problem in inputs.problems],
     }
     yield b'\n],"metadata":' + encoded(metadata) + b"}\n"
+
+
+def _marks(inputs: Inputs) -> set[str]:
+    """Of what it is merged from: with a recording come the traces that it saved."""
+    found = set()
+    for one in inputs.ranks:
+        if one.recording is not None:
+            found.add(mark_of(os.path.basename(one.recording.parts[0].path)))
+            continue
+        for trace in one.traces:
+            name = os.path.basename(storage.at(trace.path).realpath(trace.path))
+            # One that cannot be opened is told where it is merged.
+            with suppress(OSError), opened(trace.path) as file:
+                found.add(mark_of(name, size_of(file)))
+    return found
 
 
 class _Rank:

@@ -100,6 +100,33 @@ def test_in_a_recorded_run_without_traces_it_is_none_of_its_traces(tmp_path, fol
     assert traces_of(page) == []
 
 
+@pytest.mark.parametrize("place", ["merged/all.json.gz", "all.json"])
+def test_elsewhere_in_the_log_directory_it_is_no_run(folder, place):
+    out = folder.parent / place
+    out.parent.mkdir(exist_ok=True)
+    assert main(["merge", str(folder), "-o", str(out)]) == 0
+    page = Page(folder.parent)
+    names = lambda: [one["name"] for one in page.get("/runs")["runs"]]  # noqa: E731
+    assert names() == ["exp"]
+    (folder / "host_1.1.pt.trace.json").unlink()
+    refresh(page)
+    # Of one of its ranks it is all there is.
+    assert names() != ["exp"]
+
+
+def test_of_a_recording_it_is_no_run_either(tmp_path):
+    RunBuilder(tmp_path / "logs" / "exp").simple(2, 5)
+    (tmp_path / "logs" / "merged").mkdir()
+    out = tmp_path / "logs" / "merged" / "all.json.gz"
+    assert main(["merge", str(tmp_path / "logs" / "exp"), "-o", str(out)]) == 0
+    page = Page(tmp_path / "logs")
+    assert [one["name"] for one in page.get("/runs")["runs"]] == ["exp"]
+    # Without the recording it is shown.
+    (other := tmp_path / "other").mkdir()
+    shutil.copy(out, other)
+    assert len(Page(other).get("/runs")["runs"]) == 1
+
+
 def test_alone_it_is_all_of_its_ranks(folder, tmp_path):
     page = Page(folder.parent)
     run = page.run_id("exp")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tb_plugin.api.base import Unit
     from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
     from tb_plugin.pages.trace.axis import Placed
+    from tb_plugin.pages.trace.interest import Interest
 
     Counters: TypeAlias = Sequence[tuple[int, int, Sequence[tuple[TraceTrack, Rows]]]]
     """By rank, with the offset of its clock: tracks and their rows."""
@@ -131,7 +132,8 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
     """Sources and tracks; what is shown begins to be opened."""
     state, query, traces = asked.state, asked.query, asked.state.traces
     listed = traces.listed(query.run, fresh=True)
-    first, is_known = [], True
+    first: Sequence[Interest] = ()
+    is_known = True
     if query.is_open:
         pinned = list(islice(query.pinned, DEFAULT_RANKS))
         first, is_known = of_interest(state, query.run, listed, pinned)

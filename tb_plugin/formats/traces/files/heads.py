@@ -26,12 +26,15 @@ _EVENT: Final = (b'"ph"', b'"pid"', b'"ts"')
 _MERGED: Final = re.compile(
     rb'"memboardMerged"\s*:\s*\{\s*"ranks"\s*:\s*"([\d,-]{0,60000})"'
     rb'\s*,\s*"others"\s*:\s*(true|false)'
+    rb'(?:\s*,\s*"of"\s*:\s*"([0-9a-f]{0,40000})")?'
 )
 _MERGED_BY_COMPOSER: Final = re.compile(
     rb'(?:\{[^{}\[\]]*)?\[\s*\{[^{}\[\]]*"thread_sort_index"[^{}\[\]]*'
     rb'\{\s*"sort_index"\s*:\s*99999\s*\}'
 )
 """Composer's merger writes this first."""
+MARK_DIGITS: Final = 8
+MAX_MARKS: Final = 4_000
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 _MAX_RANKS: Final = 100_000
 
@@ -44,6 +47,17 @@ class TraceHead(NamedTuple):
     merged: tuple[int | None, ...] | None = None
     """Of a trace that was merged from others: their ranks, None for those that are of no
     rank; empty where it does not say them. None: it is a profiler's own."""
+    merged_of: frozenset[str] = frozenset()
+    """Marks of the files that it was merged from, where it says them."""
+
+
+def mark_of(name: str, num_bytes: int = 0) -> str:
+    """By what a merged trace names a file: hex digits of its base name and its size.
+
+    Recordings grow, and have names of their own: they are marked without a size.
+    """
+    text = f"{name} {num_bytes}".encode("utf-8", "surrogateescape")
+    return f"{zlib.crc32(text):0{MARK_DIGITS}x}"
 
 
 def head_of(path: str) -> TraceHead:
@@ -58,7 +72,13 @@ def head_of(path: str) -> TraceHead:
     merged = _MERGED.search(head, 0, end)
     if merged is not None:
         ranks: list[int | None] = list(_ranks(merged[1].decode()))
-        return TraceHead(merged=(*ranks, *([None] if merged[2] == b"true" else [])))
+        marks = (merged[3] or b"").decode()
+        return TraceHead(
+            merged=(*ranks, *([None] if merged[2] == b"true" else [])),
+            merged_of=frozenset(
+                marks[at : at + MARK_DIGITS] for at in range(0, len(marks), MARK_DIGITS)
+            ),
+        )
     if _MERGED_BY_COMPOSER.match(head):
         return TraceHead(merged=())
     found = _RANK.search(head, 0, end)

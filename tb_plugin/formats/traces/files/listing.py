@@ -43,6 +43,7 @@ class FoundTrace(FoundFile):
     origin: Origin = "file"
     merged: tuple[int | None, ...] | None = None
     """Ranks that it was merged from, as `heads.TraceHead` has them; None: it was not."""
+    merged_of: frozenset[str] = frozenset()
     is_share: bool = False
     """Whether it is `rank`'s share of a merged trace alone."""
 
@@ -142,7 +143,13 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
             return file  # at the next listing
         self._unlooked.discard(candidate)
         if head.merged is not None:
-            return replace(file, rank=None, order=None, merged=head.merged)
+            return replace(
+                file,
+                rank=None,
+                order=None,
+                merged=head.merged,
+                merged_of=head.merged_of,
+            )
         return file if head.rank is None else replace(file, rank=head.rank)
 
     @staticmethod
