@@ -260,7 +260,7 @@ def test_moments_are_marked_compared_and_ranges_summed(board_of, open_page, snap
     word_of(page, "r1")
     low, high = eventually(page, lambda: range_of(page), is_told)
     assert 0 < low < high < snapshots.num_events
-    exact = chosen.locator(".range-totals dd").evaluate_all(
+    exact = chosen.locator("dd > [title]").evaluate_all(
         "all => all.slice(0, 3).map(one => Number(one.title.replace(/[^0-9]/g, '')))"
     )
     allocated, freed, live = exact

@@ -7,7 +7,6 @@ import { COMPARE, keysOf, PART_WORDS } from "./params";
 import { RanksPart } from "./ranks_part";
 import { TracesPart } from "./traces/part";
 import { Two } from "./two";
-import "../memory/history/history.css";
 import "./compare.css";
 
 const PARTS = { two: Two, ranks: RanksPart, profiles: TracesPart };

@@ -114,7 +114,7 @@ export function SideFrame(props: {
 }) {
   const { name, run, children } = props;
   return (
-    <div class="history-bar" role="group" aria-label={`Side ${name}`}>
+    <div class="row" role="group" aria-label={`Side ${name}`}>
       <b class={`compare-letter is-${name}`}>{name}</b>
       {run}
       {children}

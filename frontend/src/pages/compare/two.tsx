@@ -112,7 +112,7 @@ export function Two(part: PartProps) {
     (asked && numbers.data === null) || (both && moments === null && figures === null);
   return (
     <>
-      <div class="history-bar">
+      <div class="row">
         <SideFrame name="A" run={other.choice}>
           <RankChoice
             run={aRun ?? run}

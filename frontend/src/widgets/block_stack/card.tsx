@@ -33,13 +33,14 @@ export function BlockCard(props: {
     flip: at.x > widthPx / 2,
     above: at.y + CARD_PX > heightPx,
   };
-  // Of a line the category: the line itself stands below.
+  // Of a line the category, where it is known: the line itself stands below.
+  const { category = null, stack = null } = group ?? {};
   const name =
-    group === undefined
+    group === undefined || (stack !== null && category === "unknown")
       ? ""
-      : group.category === null
+      : category === null
         ? groupLabel(group)
-        : categoryLabel(group.category);
+        : categoryLabel(category);
   return (
     <ChartTip at={place} belowPx={10} kind="block-card">
       <div>

@@ -304,7 +304,9 @@ function paintSpans(pen: Pen, scene: BlockScene): void {
     pen.name?.(span.label);
     pen.fillRect(left, y, width, SPAN_ROW_PX - 2);
     if (width < SPAN_LABEL_LEAST_PX) return;
-    const text = fitting(span.label, width - 8, widthOf);
+    const isNarrow = span.kind === "step" && widthOf(span.label) > width - 8;
+    const label = isNarrow ? span.label.replace("step ", "") : span.label;
+    const text = fitting(label, width - 8, widthOf);
     pen.fillStyle = ink;
     pen.fillText(text, left + 4, y + SPAN_ROW_PX / 2 - 0.5);
   });

@@ -54,7 +54,7 @@ export function TracesPart(part: PartProps) {
   const aSource = a.data?.choice.source ?? null;
   return (
     <>
-      <div class="history-bar compare-traces">
+      <div class="row compare-traces">
         <Side
           name="A"
           live={a}

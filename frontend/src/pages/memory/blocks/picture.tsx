@@ -44,11 +44,11 @@ export function Picture({ of }: { readonly of: Blocks }) {
             {actions.hasOom && (
               <button
                 type="button"
-                class="text-button allocations-oom"
+                class="text-button"
                 title="Pin the next out-of-memory error"
                 onClick={actions.toOom}
               >
-                Out of memory
+                <span class="tone-bad">Out of memory</span>
               </button>
             )}
             <Menu

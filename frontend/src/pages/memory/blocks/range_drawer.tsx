@@ -20,6 +20,7 @@ import { barOf, longestOf, numberColumn } from "../../../widgets/row_table/colum
 import type { RowColumn } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
+import { Facts } from "../history/block_drawer";
 import { placeColumn, StackTable } from "./held/stack_table";
 import type { Blocks } from "./use_blocks";
 
@@ -50,9 +51,7 @@ export function RangeDrawer({
       close={() => actions.set({ range: null })}
       actions={
         <>
-          <span class="quiet drawer-name small cut">
-            {answer !== null && spanWords(answer)}
-          </span>
+          <span class="quiet small cut">{answer !== null && spanWords(answer)}</span>
           <button
             type="button"
             class="text-button"
@@ -113,28 +112,25 @@ function Totals({ of, answer }: AnswerProps) {
       {momentText(answer.highestMoment)}
     </button>
   );
-  const rows: readonly (readonly [string, number, ComponentChildren])[] = [
-    ["Allocated in it", answer.allocatedBytes, blocks(answer.numAllocated)],
-    ["of that freed in it", answer.freedBytes, blocks(answer.numFreed)],
-    ["still live at its end", answer.liveBytes, blocks(answer.numLive)],
-    [
-      "Freed that was there before",
-      answer.earlierFreedBytes,
-      blocks(answer.numEarlierFreed),
-    ],
-    ["Highest in it", answer.highestBytes, highest],
-  ];
+  const said = (bytes: number, more: ComponentChildren) => (
+    <span title={formatBytesExact(bytes)}>
+      <b>{formatBytes(bytes, byteUnit)}</b> {more}
+    </span>
+  );
+  const { earlierFreedBytes, numEarlierFreed } = answer;
   return (
-    <dl class="row small range-totals">
-      {rows.map(([word, bytes, more]) => (
-        <div key={word}>
-          <dt>{word}</dt>
-          <dd title={formatBytesExact(bytes)}>
-            <b>{formatBytes(bytes, byteUnit)}</b> {more}
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <Facts
+      rows={[
+        ["Allocated in it", said(answer.allocatedBytes, blocks(answer.numAllocated))],
+        ["of that freed in it", said(answer.freedBytes, blocks(answer.numFreed))],
+        ["still live at its end", said(answer.liveBytes, blocks(answer.numLive))],
+        [
+          "Freed that was there before",
+          said(earlierFreedBytes, blocks(numEarlierFreed)),
+        ],
+        ["Highest in it", said(answer.highestBytes, highest)],
+      ]}
+    />
   );
 }
 

@@ -1,6 +1,6 @@
 /** One allocation: its sizes, its life, its stack, its siblings. */
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type {
   AllocationBlockResponse,
@@ -67,9 +67,6 @@ export function BlockDrawer(props: BlockDrawerProps) {
       close={() => onLife(null)}
       actions={
         <>
-          <span class="quiet drawer-name small cut">
-            {block !== null && <code>{block.name}</code>}
-          </span>
           {props.links}
           {typeof block?.stack === "number" && <SourceMenu opens="left" />}
           <ChartButton
@@ -87,11 +84,11 @@ export function BlockDrawer(props: BlockDrawerProps) {
     >
       <Waiting error={error} hasContent={block !== null} blocksPx={[160]} />
       {block !== null && (
-        <div class="drawer-parts">
+        <>
           <Source block={block} {...props} />
           <Facts rows={factsOf({ ...props, block })} />
           <Stack block={block} {...props} />
-        </div>
+        </>
       )}
     </Drawer>
   );
@@ -110,7 +107,7 @@ function Source({ block, stacks, culprits }: PartProps) {
   const label = stacks.frameLabel(frame);
   const isCulprit = culprits?.has(label) === true;
   return (
-    <p class={isCulprit ? "block-source is-culprit" : "block-source"}>
+    <p class={isCulprit ? "is-culprit" : ""}>
       <SourcePlaceLink place={stacks.frame(frame)}>{label}</SourcePlaceLink>
       {module !== "" && <span class="quiet"> in {module}</span>}
     </p>
@@ -122,14 +119,14 @@ type FactRows = readonly (readonly [name: string, value: ComponentChildren | nul
 
 export function Facts({ rows }: { readonly rows: FactRows }) {
   return (
-    <dl class="drawer-facts">
+    <dl class="facts small">
       {rows.map(
         ([name, value]) =>
           value !== null && (
-            <div key={name}>
+            <Fragment key={name}>
               <dt>{name}</dt>
               <dd>{value}</dd>
-            </div>
+            </Fragment>
           ),
       )}
     </dl>
@@ -202,7 +199,7 @@ function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
     ["Lived", lived(block, at.device)],
     ["Stream", stream === null ? null : (facts.streams[stream] ?? "")],
     ["Pool", pool === null ? null : (facts.pools[pool] ?? "")],
-    ["Address", hex(block.address)],
+    ["Address", said(hex(block.address), block.name)],
     ["Segment", block.segmentAddress === "" ? null : segment],
     ["Tag", tag === "" || tag.startsWith(OWN_TAG) ? null : tag],
     ["Compiled", block.compileContext === "" ? null : block.compileContext],
@@ -232,7 +229,7 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
     return <p class="row small quiet">No stack was recorded for it.</p>;
   }
   return (
-    <div class="drawer-stack">
+    <>
       <p class="row small">
         <button
           type="button"
@@ -263,7 +260,7 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
       {stacks !== null && (
         <StackFrames stacks={stacks} frames={stacks.of(stack)} all={all} />
       )}
-    </div>
+    </>
   );
 }
 

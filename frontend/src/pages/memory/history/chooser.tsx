@@ -5,6 +5,7 @@ import type { HistoriesResponse } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
 import "../../../widgets/menu/menu.css";
+import "./history.css";
 import { useOutside } from "../../../widgets/menu/use_outside";
 import { historyMatches, historyNote, historyTitle, rankWords } from "./words";
 
@@ -128,7 +129,11 @@ function List(props: ChooserProps & { readonly close: () => void }) {
           >
             <span class="quiet small nowrap">{rankWords(one)}</span>
             <span class="cut">
-              {one.origin === "oom" && <Icon name="warning" sizePx={14} />}
+              {one.origin === "oom" && (
+                <span class="tone-bad">
+                  <Icon name="warning" sizePx={14} />{" "}
+                </span>
+              )}
               {historyTitle(one)}
               {one.state === "failed" && <span class="status-bad"> {one.problem}</span>}
             </span>

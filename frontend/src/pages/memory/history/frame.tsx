@@ -84,7 +84,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       : { answer, facts, device };
   return (
     <>
-      <div class="history-bar">
+      <div class="row">
         <HistoryChooser
           histories={histories}
           chosen={id}

@@ -17,10 +17,12 @@ export function HistoryNotes(props: {
   );
   if (notes.length === 0) return null;
   return (
-    <ul class="history-notes small">
+    <ul class="small">
       {notes.map(({ text, tone }) => (
-        <li key={text} class={tone === "warn" ? "is-warn" : "quiet"}>
-          <Icon name={tone === "warn" ? "warning" : "info"} sizePx={14} />
+        <li key={text} class={tone === "warn" ? "" : "quiet"}>
+          <span class={`tone-${tone}`}>
+            <Icon name={tone === "warn" ? "warning" : "info"} sizePx={14} />
+          </span>{" "}
           {text}
         </li>
       ))}

@@ -23,7 +23,7 @@ import { Segmented } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import "../history/history.css";
+import "../../shared/panels/inspector.css";
 import { useMomentStep } from "../history/moment";
 import { Pinned } from "../history/pinned";
 import { moduleColumns, Modules, modulesTable } from "./columns";

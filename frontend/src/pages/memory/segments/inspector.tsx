@@ -111,22 +111,18 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
     <Drawer
       label="The chosen segment"
       title={`${formatBytes(segments.totalBytes[row] ?? 0, byteUnit)} segment`}
-      actions={<code class="drawer-name">{addressText(address)}</code>}
+      actions={<code class="cut">{addressText(address)}</code>}
       close={close}
     >
-      <div class="drawer-parts">
-        <Facts rows={facts} />
-        <div class="drawer-stack">
-          {stacks === null || frames === undefined || frames.length === 0 ? (
-            <p class="quiet">No stack was recorded for the event that brought it.</p>
-          ) : (
-            <>
-              <p class="drawer-siblings quiet">Brought by the allocation at</p>
-              <StackFrames stacks={stacks} frames={frames} all={false} />
-            </>
-          )}
-        </div>
-      </div>
+      <Facts rows={facts} />
+      {stacks === null || frames === undefined || frames.length === 0 ? (
+        <p class="quiet">No stack was recorded for the event that brought it.</p>
+      ) : (
+        <>
+          <p class="quiet">Brought by the allocation at</p>
+          <StackFrames stacks={stacks} frames={frames} all={false} />
+        </>
+      )}
     </Drawer>
   );
 }

@@ -1,8 +1,8 @@
-/** The bottom drawer: what is chosen, in full. */
+/** What is chosen, in full: in the inspector beside a picture, else at the page's foot. */
 
 import type { ComponentChildren } from "preact";
 import { CloseDetails } from "./close_details";
-import "./drawer.css";
+import "./inspector.css";
 
 export function Drawer(props: {
   readonly label: string;
@@ -13,7 +13,7 @@ export function Drawer(props: {
 }) {
   return (
     <section class="drawer" aria-label={props.label}>
-      <header>
+      <header class="row">
         <h2>{props.title}</h2>
         {props.actions}
         <CloseDetails close={props.close} />

@@ -18,7 +18,7 @@ import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "./answer_table";
 import { shortNames } from "./kernel_name";
 import { TraceFrame, useProfiled } from "./trace_choice";
-import "../../memory/history/history.css";
+import "../../shared/panels/inspector.css";
 
 /** The most rows that a route sends. */
 const MOST_ROWS = 2_000;
