@@ -87,20 +87,10 @@ class ModuleFacts(Struct, frozen=True):
     """What is known of the chosen window on the chosen rank."""
 
     source: Literal["recorded", "simulated", "imported"]
-    backend: str
-    """fsdp2 or plain; empty where an imported report does not say."""
-    world: str
-    root: str
     estimate: str
     """Not empty: how the numbers differ from what really ran, e.g. `eager estimate`."""
     incomplete: bool
     """The window ended early: an error, or the process died."""
-    inputs: str
-    """forward, given or none: how the batch was found."""
-    num_optimizers: int | None
-    rounding_bytes: int | None
-    """Sizes are rounded up to this, as the allocator does."""
-    torch_version: str
     num_events: int | None
     """None for reports that hold states only; they have no step timeline."""
     num_events_dropped: int
@@ -110,8 +100,6 @@ class ModuleFacts(Struct, frozen=True):
     """Whether it is known which module holds what."""
     window_peak_bytes: float | None
     """The highest total of the window on the chosen device."""
-    window_peak_us: float | None
-    """When, since the window began."""
 
 
 class ModuleBaseline(Struct, frozen=True):
@@ -141,7 +129,8 @@ class ModuleLead(Struct, frozen=True):
 
     before: str
     module: str | None
-    """By its fqn; None: the sentence ends with `before`, or names no module."""
+    """By its fqn, or that of a row that stands for layers; None: the sentence ends with
+    `before`, or names no module."""
     after: str
     rest: str
     """What belongs to no module, and what is compared with."""
@@ -186,29 +175,6 @@ class ModuleTree(Columns, frozen=True, kw_only=True):
     -1: none."""
 
 
-class ModuleUnattributed(Struct, frozen=True):
-    """Bytes of one category that belong to no module."""
-
-    name: str
-    """Fine name, as `ModuleCategory.name`."""
-    group: CategoryGroup
-    bytes: float
-
-
-class ModuleLargest(Struct, frozen=True):
-    """The category that takes most, and the module that most of it belongs to."""
-
-    name: str
-    """Fine name, as `ModuleCategory.name`."""
-    group: CategoryGroup
-    module: str | None
-    """The lowest module with most of it, by its fqn, itself and those below it; None:
-    it belongs to no module."""
-    num_equal: int
-    """As `ModuleTree.num_equal`."""
-    bytes: float
-
-
 class ModuleSplit(Struct, frozen=True):
     """All that a call tracked on a rank at one moment: by modules, and by none."""
 
@@ -217,9 +183,6 @@ class ModuleSplit(Struct, frozen=True):
     """Sum of the modules without a parent."""
     unattributed_bytes: float
     """The rest: inputs, the optimizer's own work, what the call allocated outside modules."""
-    unattributed: tuple[ModuleUnattributed, ...]
-    """The rest by category, in their fixed order."""
-    largest: ModuleLargest
 
 
 class ModulesResponse(Columns, frozen=True, kw_only=True):
@@ -255,7 +218,7 @@ class ModulesResponse(Columns, frozen=True, kw_only=True):
     measure: ModuleMeasure = "total"
     facts: ModuleFacts | None = None
     fact_words: tuple[str, ...] = ()
-    """The facts in short."""
+    """What else is known of the window, in short."""
     caveats: tuple[ModuleCaveat, ...] = ()
     lead: ModuleLead | None = None
     baseline: ModuleBaseline | None = None

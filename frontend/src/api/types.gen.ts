@@ -912,21 +912,13 @@ export interface ModuleWindow {
 /** What is known of the chosen window on the chosen rank. */
 export interface ModuleFacts {
   readonly source: "recorded" | "simulated" | "imported";
-  readonly backend: string;
-  readonly world: string;
-  readonly root: string;
   readonly estimate: string;
   readonly incomplete: boolean;
-  readonly inputs: string;
-  readonly numOptimizers: number | null;
-  readonly roundingBytes: number | null;
-  readonly torchVersion: string;
   readonly numEvents: number | null;
   readonly numEventsDropped: number;
   readonly reasons: readonly string[];
   readonly hasHeld: boolean;
   readonly windowPeakBytes: number | null;
-  readonly windowPeakUs: number | null;
 }
 
 /** What values are compared with. */
@@ -976,29 +968,11 @@ export interface ModuleTree {
   readonly fold: Int32Array;
 }
 
-/** Bytes of one category that belong to no module. */
-export interface ModuleUnattributed {
-  readonly name: string;
-  readonly group: CategoryGroup;
-  readonly bytes: number;
-}
-
-/** The category that takes most, and the module that most of it belongs to. */
-export interface ModuleLargest {
-  readonly name: string;
-  readonly group: CategoryGroup;
-  readonly module: string | null;
-  readonly numEqual: number;
-  readonly bytes: number;
-}
-
 /** All that a call tracked on a rank at one moment: by modules, and by none. */
 export interface ModuleSplit {
   readonly totalBytes: number;
   readonly heldBytes: number;
   readonly unattributedBytes: number;
-  readonly unattributed: readonly ModuleUnattributed[];
-  readonly largest: ModuleLargest;
 }
 
 /** Route `/modules`: one rank's memory by module. */

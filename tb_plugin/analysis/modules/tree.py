@@ -154,21 +154,24 @@ def folds_of(tree: ModuleTree, equal: Ints) -> list[Fold]:
 
 MOST_OF_IT: Final = 0.7
 """Of a module's bytes, the share at which those of one child are most of them."""
+MOST_BY_LAYERS: Final = 0.5
+"""The same of equal layers: no module below them has more than a part of it."""
 
 
-def lowest_with_most(tree: ModuleTree, held: Floats, equal: Ints) -> int:
-    """The lowest module with most of what the largest root holds.
+def lowest_with_most(parent: Ints, held: Floats, equal: Ints) -> int:
+    """The lowest row with most of what the largest root holds.
 
-    `held`: bytes of each with those below it. Equal layers are as one.
+    `held`: bytes of each with those below it. Equal layers, the children of a row or
+    what it stands for, are as one.
     """
-    roots = np.flatnonzero(tree.parent < 0)
+    roots = np.flatnonzero(parent < 0)
     row = int(roots[np.argmax(held[roots])])
     while not equal[row]:
-        below = np.flatnonzero(tree.parent == row)
+        below = np.flatnonzero(parent == row)
         if not len(below):
             break
         child = int(below[np.argmax(held[below])])
-        if held[child] < MOST_OF_IT * held[row]:
+        if held[child] <= (MOST_BY_LAYERS if equal[child] else MOST_OF_IT) * held[row]:
             break
         row = child
     return row

@@ -7,7 +7,7 @@ becomes a problem and another rank's is shown, unless that very rank was asked f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -264,18 +264,19 @@ def window_of(
     )
 
 
-def facts_of(choice: Choice) -> ModuleFacts | None:
+def facts_of(choice: Choice, opened: RankModules) -> ModuleFacts:
     """What is known of the chosen window on the chosen rank."""
-    if choice.opened is None:
-        return None
-    facts, memory = choice.opened.facts, choice.opened.memory
-    peak_bytes, peak_us = memory.peak(choice.device)
-    peak: dict[str, Any] = {
-        "window_peak_bytes": finite(peak_bytes),
-        "window_peak_us": finite(peak_us),
-    }
-    known = [name for name in ModuleFacts.__struct_fields__ if name not in peak]
-    return ModuleFacts(**{name: getattr(facts, name) for name in known}, **peak)
+    facts = opened.facts
+    return ModuleFacts(
+        source=facts.source,
+        estimate=facts.estimate,
+        incomplete=facts.incomplete,
+        num_events=facts.num_events,
+        num_events_dropped=facts.num_events_dropped,
+        reasons=facts.reasons,
+        has_held=facts.has_held,
+        window_peak_bytes=finite(opened.memory.peak(choice.device)[0]),
+    )
 
 
 def absent_of(

@@ -76,6 +76,19 @@ class ShownRows:
         rows = np.array(source, np.int64)
         return cls(rows, folds, _tree_columns(tree, equal, rows, folds))
 
+    @property
+    def parent(self) -> Ints:
+        """By row, what it is shown below: its module, or what stands for it."""
+        fold = self.tree.fold
+        is_member = (fold >= 0) & (fold != np.arange(len(fold)))
+        return np.where(is_member, fold, self.tree.parent).astype(np.int64)
+
+    def fqn(self, row: int) -> str:
+        """The module's, or of what stands for several `layers.{0,2,…}`."""
+        name = self.tree.names[self.tree.name[row]]
+        above = int(self.tree.parent[row])
+        return name if above < 0 else f"{self.fqn(above)}.{name}"
+
     def at(self, values: Floats | Ints, absent: float = np.nan) -> Floats:
         """A column of the tree; `absent` for what stands for others."""
         return np.append(values, absent)[self.source]

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from tb_plugin.analysis.modules import timeline as analysis
 from tb_plugin.analysis.modules.log import ModuleLog
 from tb_plugin.analysis.modules.states import WINDOW_STATES
-from tb_plugin.analysis.modules.tree import lowest_with_most, num_equal
+from tb_plugin.analysis.modules.tree import lowest_with_most
 from tb_plugin.api.modules import (
     ModuleCategory,
-    ModuleLargest,
     ModuleMark,
     ModuleMeasure,
     ModuleSpans,
@@ -22,7 +21,6 @@ from tb_plugin.api.modules import (
     ModulesResponse,
     ModuleState,
     ModuleTimelineResponse,
-    ModuleUnattributed,
 )
 from tb_plugin.contract.parameters import Number, Pixels
 from tb_plugin.contract.wire import f64, i32, u8
@@ -49,6 +47,7 @@ from tb_plugin.pages.modules.columns import (
     in_order,
 )
 from tb_plugin.pages.modules.words import (
+    Whole,
     baseline_words,
     caveats_of,
     fact_words,
@@ -89,7 +88,7 @@ class _Shown:
     measure: ModuleMeasure
     table: StateTable
     held: Held
-    split: ModuleSplit | None
+    whole: Whole | None
     baseline: Baseline | None
 
 
@@ -105,14 +104,12 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
     """Answer `/modules`."""
     run = view.run
     choice = choose(reader, view)
-    shown = None
-    if choice is not None and choice.opened is not None:
-        shown = _shown(reader, view, choice, choice.opened)
-    if choice is None or shown is None:
+    if choice is None or choice.opened is None:
         return _nothing(reader, view, choice)
+    facts, memory = choice.opened.facts, choice.opened.memory
+    shown = _shown(reader, view, choice, choice.opened)
     baseline, table, held, rows = shown.baseline, shown.table, shown.held, shown.rows
     window = window_of(choice.key, choice.ranks, attempts=False)
-    facts = facts_of(choice)
     compared = None if baseline is None else _described(baseline, choice)
     return ModulesResponse(
         run=view.summary,
@@ -128,13 +125,16 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         device=choice.device_name,
         devices=choice.devices,
         measure=shown.measure,
-        facts=facts,
-        fact_words=()
-        if facts is None
-        else tuple(fact_words(facts, with_peak=shown.state != "window_peak")),
-        caveats=() if facts is None else tuple(caveats_of(facts)),
+        facts=facts_of(choice, choice.opened),
+        fact_words=tuple(
+            fact_words(
+                facts,
+                None if shown.state == "window_peak" else memory.peak(choice.device),
+            )
+        ),
+        caveats=tuple(caveats_of(facts)),
         lead=lead_of(
-            shown.split,
+            shown.whole,
             shown.state,
             window,
             choice.rank,
@@ -149,7 +149,7 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         total_bytes=f64(held.total),
         held_bytes=f64(held.held),
         own_bytes=f64(held.own),
-        split=shown.split,
+        split=None if shown.whole is None else shown.whole.split,
         baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
         baseline_held_bytes=None if baseline is None else f64(baseline.held.held),
         baseline_own_bytes=None if baseline is None else f64(baseline.held.own),
@@ -203,47 +203,41 @@ def _shown(
         measure=measure,
         table=table,
         held=held.shown(rows, added=adds_up(state, measure)),
-        split=_split(memory, table, state, choice.device),
+        whole=_whole(memory, table, state, choice.device, rows),
         baseline=baseline_of(reader, view, choice, opened, state, measure, rows),
     )
 
 
-def _split(
-    memory: ModuleMemory, table: StateTable, state: str, device: int
-) -> ModuleSplit | None:
+def _whole(
+    memory: ModuleMemory, table: StateTable, state: str, device: int, rows: ShownRows
+) -> Whole | None:
     """What modules hold and what nobody does, where all rows are of one moment."""
     held = memory.held(table, device) if state in WINDOW_STATES else None
     if held is None or not len(memory.tree) or np.isnan(table.total_bytes[0]):
         return None
     of_modules = held[:, memory.tree.parent < 0].sum(axis=1)
     rest = table.totals[:, 0] - of_modules
-    return ModuleSplit(
-        total_bytes=float(table.total_bytes[0]),
-        held_bytes=float(of_modules.sum()),
-        unattributed_bytes=float(rest.sum()),
-        unattributed=tuple(
-            ModuleUnattributed(name=name, group=group_of(name), bytes=float(rest[row]))
-            for row, name in enumerate(memory.categories)
-            if rest[row]
-        ),
-        largest=_largest(memory, held, of_modules, rest),
-    )
-
-
-def _largest(
-    memory: ModuleMemory, held: Floats, of_modules: Floats, rest: Floats
-) -> ModuleLargest:
-    """Whose bytes the total is made of first of all."""
-    category, tree = int(of_modules.argmax()), memory.tree
+    module = None
+    category = int(of_modules.argmax())
     if of_modules[category] < rest.max():
         category = int(rest.argmax())
-        module, num, bytes_ = None, 0, rest[category]
+        num_bytes = float(rest[category])
     else:
-        equal = num_equal(tree)
-        row = lowest_with_most(tree, held[category], equal)
-        module, num, bytes_ = tree.fqn[row], int(equal[row]), held[category, row]
-    name = memory.categories[category]
-    return ModuleLargest(name, group_of(name), module, num, float(bytes_))
+        sums = rows.sums(held[category])
+        row = lowest_with_most(rows.parent, sums, rows.tree.num_equal)
+        module, num_bytes = rows.fqn(row), float(sums[row])
+    order = [at for at in np.argsort(-rest, kind="stable").tolist() if rest[at]]
+    return Whole(
+        split=ModuleSplit(
+            total_bytes=float(table.total_bytes[0]),
+            held_bytes=float(of_modules.sum()),
+            unattributed_bytes=float(rest.sum()),
+        ),
+        unattributed=[(memory.categories[at], float(rest[at])) for at in order],
+        category=memory.categories[category],
+        module=module,
+        num_bytes=num_bytes,
+    )
 
 
 def _rows(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ShownRows:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from math import isfinite
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
 
     from tb_plugin.api.modules import (
         ModuleBaseline,
-        ModuleFacts,
         ModuleSplit,
         ModuleWindow,
     )
-    from tb_plugin.formats.recording.modules import WindowKey
+    from tb_plugin.formats.recording.modules import CaptureFacts, WindowKey
 
 _GROUPS: Final = (
     "Forward of each module",
@@ -114,8 +114,22 @@ def baseline_words(baseline: ModuleBaseline, window: ModuleWindow) -> str:
     return f"the median of {ranks} ranks"
 
 
+class Whole(NamedTuple):
+    """All that a rank held at one moment, and whose it is first of all."""
+
+    split: ModuleSplit
+    unattributed: Sequence[tuple[str, float]]
+    """What belongs to no module, by category, the largest first."""
+    category: str
+    """The one that takes most."""
+    module: str | None
+    """The lowest module, or row of equal layers, with most of it; None: it belongs to none."""
+    num_bytes: float
+    """Of that module and those below it."""
+
+
 def lead_of(
-    split: ModuleSplit | None,
+    whole: Whole | None,
     state: str,
     window: ModuleWindow,
     rank: int,
@@ -126,20 +140,19 @@ def lead_of(
     """Whose bytes the total is made of first of all."""
     call = _short(window)
     against = f"Shown: the difference from {against}." if against else ""
-    if split is None or not held:
+    if whole is None or not held:
         what = "Memory of each module" if held else "The rank's total"
         before = f"{what}: {state_words(state)}, {call}, rank {rank}."
         return ModuleLead(before, None, "", against)
-    largest = split.largest
-    noun = _noun(largest.name)
+    split, rest = whole.split, whole.unattributed
+    noun = _noun(whole.category)
     before = f"{noun[0].upper()}{noun[1:]} "
-    before += "of " if largest.module else "outside all modules"
+    before += "of " if whole.module else "outside all modules"
     after = (
-        f" are {size_text(largest.bytes)} of the {size_text(split.total_bytes)}"
+        f" are {size_text(whole.num_bytes)} of the {size_text(split.total_bytes)}"
         f" {_AT[state]} {call}, rank {rank}."
     )
-    rest = sorted(split.unattributed, key=lambda one: -one.bytes)
-    named = [f"{_noun(one.name)} {size_text(one.bytes)}" for one in rest[:_MOST_NAMED]]
+    named = [f"{_noun(name)} {size_text(num)}" for name, num in rest[:_MOST_NAMED]]
     named += ["…"] if len(rest) > _MOST_NAMED else []
     none = ""
     if named:
@@ -148,7 +161,7 @@ def lead_of(
             f" ({', '.join(named)})"
         )
     said = f"Modules hold {size_text(split.held_bytes)}{none}. {against}"
-    return ModuleLead(before, largest.module, after, said.rstrip())
+    return ModuleLead(before, whole.module, after, said.rstrip())
 
 
 def _short(window: ModuleWindow) -> str:
@@ -163,12 +176,11 @@ def _noun(category: str) -> str:
     return _NOUNS.get(category, f"{category.replace('_', ' ')}s")
 
 
-def fact_words(facts: ModuleFacts, *, with_peak: bool) -> Iterator[str]:
-    """Short facts, in the order they matter; with the step's highest total or without."""
-    if with_peak and facts.window_peak_bytes is not None:
-        at = facts.window_peak_us
-        when = "" if at is None else f" at {duration_text(at / 1e6)}"
-        yield f"peak of the step {size_text(facts.window_peak_bytes)}{when}"
+def fact_words(facts: CaptureFacts, peak: tuple[float, float] | None) -> Iterator[str]:
+    """Short facts, in the order they matter; `peak`: bytes, and microseconds since then."""
+    if peak is not None and isfinite(peak[0]):
+        when = f" at {duration_text(peak[1] / 1e6)}" if isfinite(peak[1]) else ""
+        yield f"peak of the step {size_text(peak[0])}{when}"
     if facts.root:
         yield f"root {facts.root}"
     if facts.backend:
@@ -189,7 +201,7 @@ def fact_words(facts: ModuleFacts, *, with_peak: bool) -> Iterator[str]:
         yield f"torch {facts.torch_version}"
 
 
-def caveats_of(facts: ModuleFacts) -> Iterator[ModuleCaveat]:
+def caveats_of(facts: CaptureFacts) -> Iterator[ModuleCaveat]:
     """What a reader must know before trusting the numbers."""
     if facts.estimate:
         yield ModuleCaveat(

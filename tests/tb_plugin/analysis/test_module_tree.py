@@ -95,8 +95,8 @@ def test_equal_layers_are_numbered_and_of_one_type():
     # Without types nobody knows.
     assert not num_equal(module_tree(fqns, parent)).any()
     held = np.array([100.0, 80, 40, 40, 20, 19, 1])
-    assert lowest_with_most(tree, held, num_equal(tree)) == 1
+    assert lowest_with_most(parent, held, num_equal(tree)) == 1
     held = np.array([100.0, 10, 5, 5, 90, 89, 1])
-    assert lowest_with_most(tree, held, num_equal(tree)) == 5
+    assert lowest_with_most(parent, held, num_equal(tree)) == 5
     held = np.array([100.0, 50, 25, 25, 50, 25, 25])
-    assert lowest_with_most(tree, held, num_equal(tree)) == 0
+    assert lowest_with_most(parent, held, num_equal(tree)) == 0

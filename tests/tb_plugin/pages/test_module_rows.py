@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.modules.states import ALL_STATES
-from tb_plugin.api.modules import ModuleFacts
+from tb_plugin.formats.recording.modules import CaptureFacts
 from tb_plugin.pages.modules.words import caveats_of, fact_words, moments_of
 from tests.tb_plugin.analysis.module_logs import LogBuilder
 from tests.tb_plugin.client import Page
@@ -59,6 +59,16 @@ def test_layers_of_several_types_are_one_row_for_each(run, tmp_path):
     # The rank's total at some moment is nobody's sum.
     assert np.isnan(got["total_bytes"][[mamba, attention]]).all()
     assert got["num_calls"][mamba] == 0
+
+
+def test_the_first_sentence_names_layers_of_one_type(run, tmp_path):
+    log = hybrid()
+    log.alloc(9000, "sharded_param", log.module("Net.layers.6", 1, "Mamba"))
+    record(run, logs=(log,))
+    lead = modules(tmp_path)["lead"]
+    assert lead["before"] == "Sharded params of "
+    assert lead["module"] == "Net.layers.{0,1,…}"
+    assert lead["after"].startswith(" are 9.96 KiB of the ")
 
 
 def test_rows_for_layers_have_no_sum_where_each_has_a_moment_of_its_own(run, tmp_path):
@@ -124,7 +134,7 @@ def test_every_state_has_words():
 
 
 def test_doubts_are_said_before_the_numbers():
-    facts = ModuleFacts(
+    facts = CaptureFacts(
         source="recorded",
         backend="fsdp2",
         world="8",
@@ -137,14 +147,10 @@ def test_doubts_are_said_before_the_numbers():
         torch_version="2.13.0",
         num_events=1000,
         num_events_dropped=3,
-        reasons=(),
-        has_held=True,
-        window_peak_bytes=1024.0,
-        window_peak_us=2000.0,
     )
     heads = [one.head for one in caveats_of(facts)]
     assert heads == ["Eager estimate.", "Incomplete.", "3 events were dropped."]
-    assert list(fact_words(facts, with_peak=True)) == [
+    assert list(fact_words(facts, (1024.0, 2000.0))) == [
         "peak of the step 1.00 KiB at 2.00 ms",
         "root Net",
         "FSDP2",

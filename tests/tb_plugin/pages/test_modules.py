@@ -80,8 +80,8 @@ def test_rows_hold_what_was_planted(run, tmp_path, state, total, held, own, temp
         assert split is None
         return
     assert_adds_up(got)
-    assert {one["name"]: one["bytes"] for one in split["unattributed"]} == rest
-    assert {one["group"] for one in split["unattributed"]} == rest.keys()
+    assert split["unattributed_bytes"] == sum(rest.values())
+    assert all(f"{name} states" in got["lead"]["rest"] for name in rest)
 
 
 def test_a_state_that_is_not_there_has_a_default(run, tmp_path):
@@ -165,18 +165,18 @@ def test_the_tracked_step_with_the_highest_recorded_peak_is_shown_first(run, tmp
 def test_what_takes_most_is_named(run, tmp_path):
     """The lowest module with most of the largest category, or that no module has it."""
     record(run, logs=(net(),))
-    assert modules(tmp_path)["split"]["largest"] == {
-        "name": "sharded_param",
-        "group": "param",
-        "module": "Net.b",
-        "num_equal": 0,
-        "bytes": 3000,
-    }
+    lead = modules(tmp_path)["lead"]
+    assert (lead["before"], lead["module"]) == ("Sharded params of ", "Net.b")
+    assert lead["after"].startswith(" are 2.93 KiB of the ")
     log = net()
     log.alloc(9000, "other", -1)
     record(run, 1, (log,), peak=5000)
-    largest = modules(tmp_path, state="window_end")["split"]["largest"]
-    assert (largest["module"], largest["bytes"]) == (None, 9000)
+    lead = modules(tmp_path, state="window_end")["lead"]
+    assert (lead["before"], lead["module"]) == (
+        "Other allocations outside all modules",
+        None,
+    )
+    assert lead["after"].startswith(" are 8.79 KiB of the ")
 
 
 def test_the_rank_with_the_highest_recorded_peak_is_shown_first(run, tmp_path):
@@ -278,8 +278,9 @@ def test_nonsense_in_a_log_is_counted(run, tmp_path):
     )
     assert any("7 events did not fit" in text for text in words)
     assert columns(got)["other"] == [100, 100, 100]
-    assert got["facts"]["num_optimizers"] is None
-    assert got["facts"]["torch_version"] == ""
+    said = " ".join(got["fact_words"])
+    assert "optimizer" not in said
+    assert "torch" not in said
 
 
 def test_one_module_over_states_windows_and_ranks(run, tmp_path):

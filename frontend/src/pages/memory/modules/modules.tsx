@@ -158,9 +158,18 @@ function Body(
     name: `modules rank ${data.rank ?? 0} ${stateWords(data, data.state)}`,
     table: () => modulesTable(data, modules, columns, find),
     about: () => {
-      const { rank, state: moment, call, device, measure, baseline, facts } = data;
+      const { rank, state: moment, call, device, measure, baseline, factWords } = data;
       const window = data.windows.find((one) => one.id === data.window) ?? data.window;
-      return { window, rank, state: moment, call, device, measure, baseline, facts };
+      return {
+        window,
+        rank,
+        state: moment,
+        call,
+        device,
+        measure,
+        baseline,
+        factWords,
+      };
     },
   };
   useModuleCommands(page);
@@ -241,7 +250,7 @@ function Lead(props: {
         <button
           type="button"
           class="text-button"
-          title={`${module}: its details`}
+          title={module}
           onClick={() => props.onModule(module)}
         >
           {id === null ? module : props.modules.label(id)}

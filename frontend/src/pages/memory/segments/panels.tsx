@@ -1,6 +1,6 @@
 /** What pins free memory, free blocks by size, and memory by arena: tables of a moment. */
 
-import { formatBytes, formatInteger } from "../../../base/bytes";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import {
   absentCell,
   barOf,
@@ -234,7 +234,17 @@ function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColu
       names,
       "No free block leaves its pool, stream and size class",
     ),
-    bytes("free_bytes", "Free", arenas.freeBytes, "All its free blocks"),
+    numberColumn(
+      "free_bytes",
+      "Free",
+      "66px",
+      arenas.freeBytes,
+      (free, row) => ({
+        text: formatBytes(free, view.byteUnit),
+        title: `${formatBytesExact(free)} in ${formatInteger(arenas.numFree[row] ?? 0)} blocks`,
+      }),
+      "All its free blocks",
+    ),
     bytes(
       "largest_free_bytes",
       "Largest",
