@@ -210,14 +210,14 @@ function FlameTip(
   const place = { leftPx: at.x, topPx: at.y, flip: at.x > own.widthPx / 2 };
   return (
     <ChartTip at={place} belowPx={14} kind="flame-tip">
-      <div class="chart-tip-x">{name}</div>
+      <h4>{name}</h4>
       {filename !== "" && (
-        <div class="chart-note">{line > 0 ? `${filename}:${line}` : filename}</div>
+        <div class="quiet">{line > 0 ? `${filename}:${line}` : filename}</div>
       )}
       {rest.map((one) => (
         <div key={one}>{one}</div>
       ))}
-      <div class="chart-note">{own.children}</div>
+      <div class="quiet">{own.children}</div>
     </ChartTip>
   );
 }

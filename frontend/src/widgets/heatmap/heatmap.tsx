@@ -229,8 +229,7 @@ export function Heatmap(props: HeatmapProps) {
           {capacityBytes !== null && !diverging && (
             <button
               type="button"
-              class="chart-switch"
-              aria-pressed={scaled}
+              class="text-button small on-hover"
               title={
                 scaled
                   ? "Spread the colours over the values there are"

@@ -33,6 +33,8 @@ export interface ChartFrameProps {
   /** Keys of the owner; true: it was one. */
   readonly onKey: (event: KeyboardEvent) => boolean;
   readonly bar?: ComponentChildren;
+  /** What x measures. */
+  readonly axisName?: string;
   /** Canvases, what takes the pointer, and the tip. */
   readonly plot: ComponentChildren;
   /** Wherever it is, as wide as the plot. */
@@ -60,7 +62,7 @@ export function ChartFrame(props: ChartFrameProps) {
   return (
     <figure class={`chart ${kind}`}>
       <div class="chart-bar">
-        <figcaption>{props.title ?? label}</figcaption>
+        <figcaption class="cut">{props.title ?? label}</figcaption>
         {props.bar}
         <ZoomButtons zoom={props.zoom} fit={props.fit} />
         <ChartButton
@@ -69,6 +71,9 @@ export function ChartFrame(props: ChartFrameProps) {
           onClick={() => props.onAsTable(!asTable)}
         />
         <ExportMenu subject={props.subject} source={props.source} />
+        {props.axisName !== undefined && props.axisName !== "" && (
+          <span class="chart-axis-name quiet small">{props.axisName}</span>
+        )}
       </div>
       <div ref={props.box}>
         {asTable ? (

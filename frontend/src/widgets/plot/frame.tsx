@@ -399,12 +399,8 @@ export function Plot(props: PlotProps) {
       }
       help={props.help}
       spoken={spoken}
-      bar={
-        <>
-          <span class="chart-axis-name">{axisName}</span>
-          {props.bar}
-        </>
-      }
+      bar={props.bar}
+      axisName={axisName}
       plot={
         <>
           {props.under}

@@ -40,6 +40,7 @@ export function Swatch({
       {isBand && <rect width="18" height="10" fill={colour} opacity="0.3" />}
       <path
         d="M0 5 H18"
+        fill="none"
         stroke={colour}
         stroke-width={isBand ? 2 : 2.5}
         stroke-dasharray={dash.join(" ")}

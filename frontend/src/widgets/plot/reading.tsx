@@ -51,7 +51,7 @@ function Notes({ notes }: { readonly notes: readonly ReadingNote[] }) {
     typeof note === "string" ? (
       <div key={note}>{note}</div>
     ) : (
-      <div key={note.text} class={`is-${note.class}`}>
+      <div key={note.text} class={`tone-${note.class}`}>
         {note.text}
       </div>
     ),
@@ -92,7 +92,7 @@ export function ReadingTip(props: {
   return (
     <div ref={root}>
       <ChartTip at={place} belowPx={beside ? 12 : 0}>
-        <div class="chart-tip-x">{reading.title}</div>
+        <h4>{reading.title}</h4>
         <Notes notes={notes} />
         {rows.length > 0 && (
           <table>
@@ -102,10 +102,10 @@ export function ReadingTip(props: {
                   <td>{swatch !== undefined && <Swatch {...swatch} />}</td>
                   <td>
                     {name}
-                    {note !== undefined && <span class="chart-note"> {note}</span>}
+                    {note !== undefined && <span class="quiet"> {note}</span>}
                   </td>
-                  <td>{value}</td>
-                  {exact !== undefined && <td class="chart-note">{exact}</td>}
+                  <td class="num">{value}</td>
+                  {exact !== undefined && <td class="num quiet">{exact}</td>}
                 </tr>
               ))}
             </tbody>

@@ -10,7 +10,7 @@ const INDENT_PX = 14;
 const LEAST_PX = 36;
 
 function cellClass({ numeric, isTree }: RowColumn): string {
-  return `row-table-cell ${numeric ? "is-number" : ""} ${isTree === true ? "is-tree" : ""}`;
+  return `row-table-cell cut ${numeric ? "num" : ""} ${isTree === true ? "is-tree" : ""}`;
 }
 
 export function Heading({
@@ -44,11 +44,11 @@ export function Heading({
       aria-sort={sorted ? direction : "none"}
     >
       {sortable && onSort !== undefined ? (
-        <button type="button" onClick={() => onSort(key)}>
+        <button type="button" class="row-table-title cut" onClick={() => onSort(key)}>
           {words}
         </button>
       ) : (
-        <span class="row-table-title">{words}</span>
+        <span class="row-table-title cut">{words}</span>
       )}
       <span
         class="row-table-edge"
@@ -114,7 +114,7 @@ function cut(text: string, tail: string | undefined): ComponentChildren {
   if (tail === undefined) return text;
   return (
     <span class="row-table-cut">
-      <span>{text.slice(0, text.length - tail.length)}</span>
+      <span class="cut">{text.slice(0, text.length - tail.length)}</span>
       <span>{tail}</span>
     </span>
   );

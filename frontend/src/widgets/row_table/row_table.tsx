@@ -214,7 +214,7 @@ export function RowTable(props: RowTableProps) {
             />
           ))}
         </div>
-        {rows.length === 0 && <p class="quiet row-table-empty">{props.empty}</p>}
+        {rows.length === 0 && <p class="row-table-line quiet">{props.empty}</p>}
         <div class="row-table-rows" style={{ height: `${totalPx(rows.length)}px` }}>
           {shown.map((place) => {
             const row = rows[place] ?? 0;

@@ -167,8 +167,7 @@ export function Stack(props: StackProps) {
           {(top.cut || isWhole) && (
             <button
               type="button"
-              class="chart-switch"
-              aria-pressed={isWhole}
+              class="text-button small on-hover"
               title="Some columns are far higher than the others; they are marked at the upper edge"
               onClick={() => setWhole(!isWhole)}
             >

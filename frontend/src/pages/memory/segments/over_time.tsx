@@ -58,7 +58,7 @@ export function OverTime({ view, open, place, stacks, moment, go, ...props }: Sh
         label={label}
         bar={
           <>
-            <span class="chart-axis-name">
+            <span class="chart-axis-name quiet small">
               {num > 0 && `${formatInteger(num)} pieces drawn`}
             </span>
             <Segmented

@@ -19,7 +19,7 @@ export function Controls(props: {
   const { answer, params, setParams } = props;
   const { phases } = answer;
   return (
-    <div class="steps-controls">
+    <div class="steps-controls on-hover">
       {answer.of !== "rank" && (
         <Segmented
           label="Whose steps are shown"

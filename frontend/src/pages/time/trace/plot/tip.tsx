@@ -29,7 +29,7 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
       {piece !== null && <OfPiece piece={piece} theme={theme} />}
       {piece === null && row !== null && (
         <>
-          <div class="chart-tip-x">{row.label}</div>
+          <h4>{row.label}</h4>
           <div>{counterWords(stage.picture, row, ns, byteUnit)}</div>
         </>
       )}
@@ -41,12 +41,12 @@ function OfPiece({ piece, theme }: { readonly piece: Piece; readonly theme: Them
   const { name, family, count, startNs, endNs, level } = piece;
   return (
     <>
-      <div class="chart-tip-x">
+      <h4>
         <span class="swatch" style={{ background: traceColour(theme, family) }} />
         {count > 1 && level >= 0
           ? `${formatInteger(count)} slices, the longest ${name}`
           : name}
-      </div>
+      </h4>
       <div>{lineOf()}</div>
     </>
   );
