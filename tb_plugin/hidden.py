@@ -1,16 +1,12 @@
-"""A file or folder named `collector` that Python finds in place of our package.
+"""The tab of a TensorBoard whose Python finds another package `collector` than ours.
 
-It lies where Python looks first: beside the script that was started, in the directory of
-`python -m`, or on PYTHONPATH. Nothing here may import the package itself.
+Nothing here may import the package itself.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
@@ -20,26 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _logger = logging.getLogger("memboard")
-
-
-def hidden_by() -> str:
-    """What hides our package, and what to do, as sentences; empty: nothing does."""
-    try:
-        ours = Path(__file__).resolve().parent.parent / "collector" / "__init__.py"
-        loaded = sys.modules.get("collector")
-        spec = find_spec("collector") if loaded is None else loaded.__spec__
-        if spec is None:
-            return ""
-        found = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
-        if not found or Path(found).resolve() == ours:
-            return ""
-    except (ImportError, AttributeError, TypeError, ValueError, OSError):
-        _logger.debug("what hides the package could not be found", exc_info=True)
-        return ""
-    return (
-        f"{found} hides MemBoard's own package 'collector'. Rename it, or start from"
-        " another directory."
-    )
 
 
 class HiddenPlugin(base_plugin.TBPlugin):  # type: ignore[misc]

@@ -126,7 +126,8 @@ def _harmless(failed: str) -> Iterator[None]:
 
 def _hidden() -> Any:
     """The tab that says what hides our package; None: nothing does."""
-    from tb_plugin.hidden import HiddenPlugin, hidden_by
+    from tb_plugin.command import hidden_by
+    from tb_plugin.hidden import HiddenPlugin
 
     sentence = hidden_by()
     if not sentence:

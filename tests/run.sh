@@ -17,7 +17,7 @@ virtual="$PWD/.venv-virtual/bin/python"
 install_virtual() {
   [ -x "$virtual" ] || python3 -m venv .venv-virtual
   local quietly=(--quiet --disable-pip-version-check --retries 5)
-  "$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu]'
+  "$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu,viewer]'
   "$virtual" -m pip install "${quietly[@]}" --no-deps -r tests/virtual/torch.txt
 }
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT

@@ -18,14 +18,7 @@ OURS = ("collector", "tb_plugin")
 # longest prefix decides. A trailing dot admits submodules only.
 ANYTHING = frozenset({"*"})
 ALLOWED: dict[str, frozenset[str]] = {
-    "collector.format": frozenset(
-        # framing needs TensorBoard's own protobufs and a native checksum: both ends of
-        # the disk contract live in one place, and neither is loaded by its siblings.
-        {
-            *("numpy", "msgspec", "google_crc32c", "google.protobuf.message"),
-            "tensorboard.compat.proto",
-        }
-    ),
+    "collector.format": frozenset({"numpy", "msgspec", "google_crc32c"}),
     "collector.sources": frozenset(
         {
             "torch",
@@ -52,7 +45,6 @@ ALLOWED: dict[str, frozenset[str]] = {
             "fsspec",
             "google_crc32c",
             "numpy",
-            "tensorboard.compat.proto",
             "collector",
         }
     ),

@@ -12,6 +12,7 @@ import time
 import webbrowser
 from collections import deque
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
@@ -92,6 +93,21 @@ class Server:
         self._known.set()
 
 
+def check_viewer() -> None:
+    """Find what shows recordings, which is not installed where only training runs.
+
+    Raises:
+        Failure: it is not there.
+    """
+    missing = [name for name in ("tensorboard", "werkzeug") if find_spec(name) is None]
+    if missing:
+        raise Failure(
+            f"the viewer is not installed: this Python has no {' and no '.join(missing)}",
+            where=sys.executable,
+            remedy="pip install 'memboard[viewer]'",
+        )
+
+
 @contextmanager
 def ending_in_order() -> Iterator[None]:
     """Being terminated stops what the block started as Ctrl-C does."""
@@ -121,14 +137,15 @@ def serving(
     `remedy` is said where it does not start.
 
     Raises:
-        Failure: it does not start.
+        Failure: it is not installed, or does not start.
     """
+    check_viewer()
     from importlib.metadata import entry_points  # takes as long as all the rest here
 
     if not entry_points(group="tensorboard_plugins", name=PLUGIN_NAME):
         print(
             "MemBoard is not installed into this Python, so TensorBoard will not show"
-            " its tab.\n  what to do: run `pip install .` in MemBoard's directory.",
+            " its tab.\n  what to do: run `pip install '.[viewer]'` in MemBoard's directory.",
             file=sys.stderr,
         )
     command = [sys.executable, "-m", "tensorboard.main"]

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from collector.cli.failure import Failure
-from collector.cli.tensorboard import ending_in_order, open_browser
+from collector.cli.tensorboard import check_viewer, ending_in_order, open_browser
 from tb_plugin.cli.opening import is_folder, open_files, path_or_url
 from tb_plugin.cli.options import add_capacity, port
-from tb_plugin.cli.standalone import Standalone
 from tb_plugin.cli.text import complain
 from tb_plugin.formats.registry import UnknownFormatError, format_of
 from tb_plugin.index.logdirs import Given
@@ -76,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the user interrupts."""
+    check_viewer()
+    from tb_plugin.cli.standalone import Standalone
+
     good, bad = open_files(options.paths, folders=True)
     complain("open", bad)
     if not good:

@@ -72,3 +72,11 @@ class StalledError(RequestError):
     """A dropped file stopped coming."""
 
     status = 408
+
+
+class HeldError(Exception):
+    """The client holds the answer already: it is told so, and nothing is made."""
+
+    def __init__(self, etag: str) -> None:
+        super().__init__(etag)
+        self.etag = etag

@@ -1,4 +1,4 @@
-"""From what a route makes to an HTTP answer: errors, ETags and 304, compression, headers.
+"""HTTP answers from what routes make: errors, ETags and 304, compression, headers.
 
 Data and pages are `no-cache` with an ETag: browsers ask each time and are told 304 where
 nothing changed. Built assets carry the hash of their content in their name and are
@@ -8,14 +8,14 @@ kept for a year. Kept light, because pages need it too.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wrappers import Request, Response
 
-from tb_plugin.contract.errors import MethodError, RequestError
+from tb_plugin.contract.errors import HeldError, MethodError, RequestError
+from tb_plugin.contract.routes import Asked, declared, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import Headers
 
     from tb_plugin.server.access import Hosts
+    from tb_plugin.server.state import State
 
     Route = Callable[[Request], Response | Callable[..., Any]]
 
@@ -46,14 +47,6 @@ def _refuse_others(request: Request, methods: tuple[str, ...]) -> None:
             else "Drop a file onto the page: it is sent by POST.",
             allow=", ".join(methods),
         )
-
-
-class HeldError(Exception):
-    """The client holds the answer already: it is told so, and nothing is made."""
-
-    def __init__(self, etag: str) -> None:
-        super().__init__(etag)
-        self.etag = etag
 
 
 def guarded(
@@ -92,6 +85,29 @@ def guarded(
     return application
 
 
+def respond(state: State, name: str, request: Request) -> Response:
+    """Answer a data route.
+
+    Raises:
+        RequestError: what was asked for is invalid, is not there, or is not open yet.
+        HeldError: the client holds the answer already.
+    """
+    from collector.format.sizes import SHOWN_UNIT
+    from tb_plugin.contract.parameters import parse
+    from tb_plugin.contract.wire import envelope
+
+    query, answer = declared(name)
+    asked = Asked(state, name, parse(query, request.args), request)
+    before = SHOWN_UNIT.set(asked.query.unit)
+    try:
+        made = answer(asked)
+    finally:
+        SHOWN_UNIT.reset(before)
+    if isinstance(made, Response):
+        return made
+    return data_answer(request, envelope(made), asked.etag)
+
+
 def data_answer(request: Request, body: bytes, etag: str) -> Response:
     """A binary envelope, compressed where the client takes that."""
     response = Response(content_type=_DATA)
@@ -127,20 +143,9 @@ def error_answer(request: Request, error: RequestError) -> Response:
     return response
 
 
-def etag_of(*parts: object) -> str:
-    """A short validator of whatever decides an answer."""
-    text = "\0".join(map(str, parts)).encode("utf-8", "replace")
-    return hashlib.sha256(text).hexdigest()[:20]
-
-
 def not_modified(request: Request, etag: str, content_type: str) -> Response | None:
     """The 304 for a request that already holds this version, else None."""
     return _not_modified(etag, content_type) if is_held(request, etag) else None
-
-
-def is_held(request: Request, etag: str) -> bool:
-    """Whether the client holds this version already."""
-    return request.if_none_match.contains_weak(etag)
 
 
 def _not_modified(etag: str, content_type: str) -> Response:

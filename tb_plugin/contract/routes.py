@@ -7,12 +7,11 @@ a start and its first picture is all that a start pays for.
 
 from __future__ import annotations
 
+import hashlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from werkzeug.wrappers import Response
-
-from tb_plugin.contract.respond import HeldError, data_answer, etag_of, is_held
+from tb_plugin.contract.errors import HeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,34 +118,23 @@ def route(
     return declare
 
 
+def etag_of(*parts: object) -> str:
+    """A short validator of whatever decides an answer."""
+    text = "\0".join(map(str, parts)).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()[:20]
+
+
+def is_held(request: Request, etag: str) -> bool:
+    """Whether the client holds this version already."""
+    return request.if_none_match.contains_weak(etag)
+
+
 def query_of(name: str) -> type[Query]:
     """The parameters of a route."""
-    return _declared(name)[0]
+    return declared(name)[0]
 
 
-def respond(state: State, name: str, request: Request) -> Response:
-    """Answer a data route.
-
-    Raises:
-        RequestError: what was asked for is invalid, is not there, or is not open yet.
-        HeldError: the client holds the answer already.
-    """
-    from collector.format.sizes import SHOWN_UNIT
-    from tb_plugin.contract.parameters import parse
-    from tb_plugin.contract.wire import envelope
-
-    query, answer = _declared(name)
-    asked = Asked(state, name, parse(query, request.args), request)
-    before = SHOWN_UNIT.set(asked.query.unit)
-    try:
-        made = answer(asked)
-    finally:
-        SHOWN_UNIT.reset(before)
-    if isinstance(made, Response):
-        return made
-    return data_answer(request, envelope(made), asked.etag)
-
-
-def _declared(name: str) -> tuple[type[Any], Callable[[Asked[Any]], object]]:
+def declared(name: str) -> tuple[type[Any], Callable[[Asked[Any]], object]]:
+    """What a route takes, and what answers it."""
     import_module(f"tb_plugin.pages.{ROUTES[name]}")
     return _DECLARED[name]

@@ -16,8 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from werkzeug.exceptions import ClientDisconnected
-
 from tb_plugin.contract.errors import StalledError
 
 if TYPE_CHECKING:
@@ -42,6 +40,8 @@ def pieces_of(request: Request, length: int) -> Iterator[bytes]:
     Raises:
         StalledError: it comes no longer, or too slowly.
     """
+    from werkzeug.exceptions import ClientDisconnected
+
     connection = request.environ.get("werkzeug.socket")
     if connection is None:  # a server that ends connections itself
         read = request.stream.read

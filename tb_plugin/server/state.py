@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tb_plugin.budget import Budget
-from tb_plugin.contract.respond import fresh_answer
-from tb_plugin.contract.routes import respond
 from tb_plugin.contract.wire import envelope
 from tb_plugin.index.store import CHECK_SECONDS, Store, glance
 from tb_plugin.jobs.histories import Histories
@@ -98,6 +96,8 @@ class State:
                 yet.
             HeldError: the client holds the answer already.
         """
+        from tb_plugin.contract.respond import respond
+
         self._asked.append(name)
         try:
             return respond(self, name, request)
@@ -126,6 +126,8 @@ class State:
         Raises:
             RequestError: it is not taken.
         """
+        from tb_plugin.contract.respond import fresh_answer
+
         candidate = self.drops.receive(request)
         run = self.store.hand_over(lambda: self.drops.add(candidate))
         return fresh_answer(envelope(self.drops.response(candidate, run)))

@@ -64,7 +64,7 @@ def viewer(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("viewer")
     run(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", ROOT)
     (wheel,) = (folder / "dist").glob("*.whl")
-    return fresh_environment(folder, str(wheel))
+    return fresh_environment(folder, f"{wheel}[viewer]")
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 try:
     __all__ = list(collector.__all__)
 except AttributeError:  # some other `collector` comes first
-    from tb_plugin.hidden import hidden_by
+    from tb_plugin.command import hidden_by
 
     raise ImportError(
         hidden_by() or "MemBoard's package 'collector' is damaged"

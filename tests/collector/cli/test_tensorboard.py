@@ -1,6 +1,9 @@
-"""The TensorBoard beside a command ends with it, whatever happens."""
+"""Commands beside TensorBoard: it ends with them, and most need none."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 
@@ -25,3 +28,52 @@ def test_what_fails_while_it_starts_stops_it(tmp_path, monkeypatch):
         raise AssertionError("it went on")
     (process,) = processes
     assert process.poll() is not None
+
+
+WITHOUT_VIEWER = """
+import sys
+for name in ("tensorboard", "werkzeug", "google.protobuf"):
+    sys.modules[name] = None
+from tb_plugin.command import main
+if __name__ == "__main__":
+    sys.argv[0] = "memboard"
+    sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def without_viewer(tmp_path_factory):
+    """Runs a verb where only what recording needs is installed."""
+    folder = tmp_path_factory.mktemp("recorder")
+    script = folder / "memboard.py"
+    script.write_text(WITHOUT_VIEWER)
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, script, *map(str, arguments)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    size = ("--simulate", "2", "--steps", "30")
+    done = run("demo", "--no-serve", "--out", "runs", *size)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def test_recordings_are_written_and_reported_without_the_viewer(without_viewer):
+    done = without_viewer("report", "runs")
+    assert done.returncode == 0, done.stderr
+    assert "2 ranks" in done.stdout
+    done = without_viewer("merge", "runs", "--out", "merged.json")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("verb", [("open", "runs"), ("demo", "--out", "shown")])
+def test_what_shows_a_page_names_what_to_install(without_viewer, verb):
+    done = without_viewer(*verb)
+    assert done.returncode == 2
+    assert "this Python has no tensorboard and no werkzeug" in done.stderr
+    assert "pip install 'memboard[viewer]'" in done.stderr
