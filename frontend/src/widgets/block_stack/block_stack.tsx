@@ -182,7 +182,15 @@ export function BlockStack(props: BlockStackProps) {
                 onOnly={props.onOnly}
               />
             )}
-            <HistoryMinimap of={of} controller={controller} seen={seen} />
+            <HistoryMinimap
+              of={of}
+              seen={seen}
+              onRange={(range) => {
+                const { low, high } = range ?? of.axis;
+                if (controller === null) return;
+                controller.setView({ ...controller.view, x0: low, x1: high });
+              }}
+            />
           </>
         }
         help={`${summary(of, label)} Left and right go from event to event, up and down

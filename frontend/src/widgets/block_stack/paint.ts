@@ -23,10 +23,18 @@ export const BOLD = `500 ${FONT.replace(/^\d+/, "12")}`;
 const SPAN_LABEL_LEAST_PX = 24;
 const RESERVED = "reserved";
 
-export interface BlockScene {
-  readonly of: BlockPicture;
+/** What axes and marks need to know. */
+export interface MarkScene {
+  readonly of: Pick<
+    BlockPicture,
+    "axis" | "byteUnit" | "marked" | "marks" | "moment" | "theme"
+  >;
   readonly view: Viewport;
   readonly size: SizePx;
+}
+
+export interface BlockScene extends MarkScene {
+  readonly of: BlockPicture;
   /** Lines are of it. */
   readonly tile: BlockTile | null;
   readonly labels: readonly ColouredLabel[];
@@ -74,16 +82,16 @@ function write(
   Object.assign(pen, { fillStyle: colour, textAlign, textBaseline, font });
 }
 
-function plotX({ view, size }: BlockScene, x: number): number {
+function plotX({ view, size }: MarkScene, x: number): number {
   return GUTTER.left + xToPx(view, size.widthPx, x);
 }
 
-function plotY({ view, size }: BlockScene, y: number): number {
+function plotY({ view, size }: MarkScene, y: number): number {
   return GUTTER.top + yToPx(view, size.heightPx, y);
 }
 
 /** Below the blocks: grid and both axes. */
-export function paintAxes(pen: Pen, scene: BlockScene): void {
+export function paintAxes(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { theme, axis, byteUnit } = scene.of;
   const most = Math.max(2, Math.floor(size.heightPx / 44));
@@ -104,9 +112,49 @@ export function paintLines(pen: Pen, scene: BlockScene): void {
   paintCapacity(pen, scene);
   paintLabels(pen, scene);
   pen.restore();
+  paintMarks(pen, scene);
+}
+
+/** Moments, errors and snapshots through the plot, steps below it. */
+export function paintMarks(pen: Pen, scene: MarkScene): void {
   paintMoments(pen, scene);
   paintPoints(pen, scene);
   paintSpans(pen, scene);
+}
+
+/** What a whole history allocated, as an area, and what it reserved, as a line. */
+export function paintHistory(
+  pen: Pen,
+  { device, axis, theme }: Pick<BlockPicture, "axis" | "device" | "theme">,
+  toX: (x: number) => number,
+  toY: (bytes: number) => number,
+): void {
+  const { event, active, reserved } = device.curve;
+  const { link, text } = tokens(theme);
+  const path = (values: Float64Array): void => {
+    pen.beginPath();
+    values.forEach((bytes, i) => {
+      const next = event[i + 1];
+      pen.lineTo(toX(axis.xAfter((event[i] ?? 0) - 1)), toY(bytes));
+      pen.lineTo(
+        toX(next === undefined ? axis.high : axis.xAfter(next - 1)),
+        toY(bytes),
+      );
+    });
+  };
+  path(active);
+  pen.lineTo(toX(axis.high), toY(0));
+  pen.lineTo(toX(axis.low), toY(0));
+  pen.closePath();
+  pen.fillStyle = link;
+  pen.globalAlpha = 0.45;
+  pen.fill();
+  pen.globalAlpha = 0.7;
+  path(reserved);
+  pen.strokeStyle = text;
+  pen.lineWidth = 1;
+  pen.stroke();
+  pen.globalAlpha = 1;
 }
 
 function paintReserved(pen: Pen, scene: BlockScene): void {
@@ -185,7 +233,7 @@ function paintLabels(pen: Pen, scene: BlockScene): void {
 }
 
 /** The pinned moment and the marked one, through picture and spans. */
-function paintMoments(pen: Pen, scene: BlockScene): void {
+function paintMoments(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { axis, theme, marks, moment, marked } = scene.of;
   const { link, bg, warn } = tokens(theme);
@@ -223,7 +271,7 @@ function pointLabel({ kind, bytes, label }: PointMark, byteUnit: ByteUnit): stri
 }
 
 /** Lines of errors and snapshots, each with its name where it hides no other. */
-function paintPoints(pen: Pen, scene: BlockScene): void {
+function paintPoints(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { marks, theme, byteUnit } = scene.of;
   const { bad, secondary } = tokens(theme);
@@ -286,7 +334,7 @@ function spanFill(span: SpanMark, index: number, theme: Theme): string {
   return dark ? "#5b5470" : "#e6e0f3";
 }
 
-function paintSpans(pen: Pen, scene: BlockScene): void {
+function paintSpans(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { marks, theme } = scene.of;
   if (marks.numRows === 0) return;

@@ -1,12 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
   clampedMoment,
-  columnsIn,
   momentAfterKey,
   momentAt,
   playStep,
   rangeHolding,
-  shareOf,
   wholeRange,
   zoomedRange,
 } from "./place";
@@ -27,14 +25,8 @@ describe("the scrubber", () => {
     expect(rangeHolding(range, 999, 1000)).toEqual({ low: 900, high: 1000 });
   });
 
-  it("finds the moment at a place and the place of a moment", () => {
-    const range = wholeRange(10);
-    expect(momentAt(range, 0, 10)).toBe(0);
-    expect(momentAt(range, 1, 10)).toBe(9);
-    for (let moment = 0; moment < 10; moment += 1) {
-      expect(momentAt(range, shareOf(range, moment), 10)).toBe(moment);
-    }
-    expect(shareOf(range, -1)).toBe(0);
+  it("finds the moment at a place of the axis, and holds it in the history", () => {
+    expect([0, 3.9, 10].map((x) => momentAt(x, 10))).toEqual([0, 3, 9]);
     expect(clampedMoment(-8, 10)).toBe(-1);
   });
 
@@ -48,15 +40,6 @@ describe("the scrubber", () => {
     expect(after("Home")).toBe(-1);
     expect(after("End")).toBe(999);
     expect(after("x")).toBeNull();
-  });
-
-  it("draws only the columns in sight", () => {
-    const event = Int32Array.of(0, 10, 20, 30);
-    expect(columnsIn({ event }, { low: 12, high: 25 })).toEqual([1, 3]);
-    expect(columnsIn({ event }, { low: 0, high: 40 })).toEqual([0, 4]);
-    expect(columnsIn({ event: new Int32Array(0) }, { low: 0, high: 1 })).toEqual([
-      0, 0,
-    ]);
   });
 
   it("plays any range in about the same time", () => {

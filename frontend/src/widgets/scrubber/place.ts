@@ -1,7 +1,5 @@
 /** Where moments stand on the scrubber, and what keys and wheels make of them. Pure. */
 
-import type { HistoryCurve } from "../../api/types.gen";
-
 /** Events: from the first up to the second. */
 export interface EventRange {
   readonly low: number;
@@ -52,15 +50,9 @@ export function clampedMoment(moment: number, numEvents: number): number {
   return Math.min(Math.max(Math.round(moment), -1), numEvents - 1);
 }
 
-/** The moment at a share of the width. */
-export function momentAt(range: EventRange, share: number, numEvents: number): number {
-  const event = Math.floor(range.low + share * (range.high - range.low));
-  return clampedMoment(event, numEvents);
-}
-
-/** The share of the width where an event's middle stands. */
-export function shareOf(range: EventRange, moment: number): number {
-  return (Math.max(moment, -0.5) + 0.5 - range.low) / (range.high - range.low);
+/** The moment whose room on the axis holds x. */
+export function momentAt(x: number, numEvents: number): number {
+  return clampedMoment(Math.floor(x), numEvents);
 }
 
 /** Where a key leads; null where it is none of the scrubber's. */
@@ -84,18 +76,6 @@ export function momentAfterKey(
   };
   const by = steps[key];
   return by === undefined ? null : clampedMoment(moment + by, numEvents);
-}
-
-/** Columns of the curve any part of which is in a range. */
-export function columnsIn(
-  { event }: Pick<HistoryCurve, "event">,
-  { low, high }: EventRange,
-): readonly [number, number] {
-  let first = 0;
-  while (first + 1 < event.length && (event[first + 1] ?? 0) <= low) first += 1;
-  let end = first;
-  while (end < event.length && (event[end] ?? 0) < high) end += 1;
-  return [first, end];
 }
 
 /** A step of playing, so that a range takes about so long at so many frames a second. */

@@ -3,17 +3,24 @@
  * below then shows the whole with the part in sight.
  */
 
-import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { wheelFactor } from "../../render/gestures";
-import type { BlockAxis } from "../block_stack/axis";
-import { momentText } from "../block_stack/axis";
+import { pxToX, xToPx, yToPx } from "../../render/viewport";
+import { momentText, type BlockAxis } from "../block_stack/axis";
 import type { DrawnMarks } from "../block_stack/marks";
-import { useWidth } from "../plot/canvas";
-import { Minimap, MINIMAP_PX } from "../minimap/minimap";
-import { CURVE_PX, LEFT_PX, paintScrubber, RIGHT_PX, scrubberHeight } from "./paint";
+import { HistoryMinimap } from "../block_stack/minimap";
+import {
+  GUTTER,
+  paintAxes,
+  paintHistory,
+  paintMarks,
+  totalHeight,
+} from "../block_stack/paint";
+import { clipTo } from "../plot/axes";
+import { fitted, useWidth } from "../plot/canvas";
 import {
   momentAfterKey,
   momentAt,
@@ -23,9 +30,14 @@ import {
 } from "./place";
 import "./scrubber.css";
 
+const CURVE_PX = 56;
+/** Room above the highest line. */
+const HEADROOM = 1.08;
+
 export interface ScrubberProps {
   readonly label: string;
   readonly device: HistoryDevice;
+  /** Of events. */
   readonly axis: BlockAxis;
   readonly marks: DrawnMarks;
   readonly moment: number;
@@ -40,60 +52,67 @@ export interface ScrubberProps {
 }
 
 export function Scrubber(props: ScrubberProps) {
-  const { device, axis, marks, moment, theme, byteUnit, onMoment, onRange } = props;
-  const { curve, numEvents } = device;
+  const { device, axis, moment, theme, byteUnit, onMoment, onRange } = props;
+  const { numEvents } = device;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const dragging = useRef(false);
   const fullPx = useWidth(box);
-  const widthPx = Math.max(0, fullPx - LEFT_PX - RIGHT_PX);
-  const range = useMemo(
-    () => props.range ?? wholeRange(numEvents),
-    [props.range?.low, props.range?.high, numEvents],
-  );
-  const totalPx = scrubberHeight(marks);
+  const range = props.range ?? wholeRange(numEvents);
+  const { low, high } = range;
+  // Steps alone: what lies in them has no room here.
+  const marks = useMemo(() => {
+    const spans = props.marks.spans.filter(({ row }) => row === 0);
+    return { ...props.marks, spans, numRows: Math.min(1, spans.length) };
+  }, [props.marks]);
+  const size = {
+    widthPx: Math.max(0, fullPx - GUTTER.left - GUTTER.right),
+    heightPx: CURVE_PX,
+  };
+  const totalPx = totalHeight(size, marks);
   useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d") ?? null;
-    if (element === null || context === null || widthPx < 2) return;
-    const ratio = window.devicePixelRatio || 1;
-    element.width = Math.round(fullPx * ratio);
-    element.height = Math.round(totalPx * ratio);
-    context.scale(ratio, ratio);
-    const scene = { curve, axis, marks, range, moment, theme, byteUnit, widthPx };
-    paintScrubber(context, scene);
-  }, [curve, axis, marks, range, moment, theme, byteUnit, fullPx, totalPx]);
+    const context = size.widthPx < 2 ? null : fitted(canvas.current, fullPx, totalPx);
+    if (context === null) return;
+    const view = { x0: low, x1: high, y0: highestIn(device, range) * HEADROOM, y1: 0 };
+    const of = { device, axis, marks, moment, marked: null, theme, byteUnit };
+    paintAxes(context, { of, view, size });
+    clipTo(context, GUTTER.left, GUTTER.top, size.widthPx, CURVE_PX);
+    paintHistory(
+      context,
+      of,
+      (x) => GUTTER.left + xToPx(view, size.widthPx, x),
+      (bytes) => GUTTER.top + yToPx(view, CURVE_PX, bytes),
+    );
+    context.restore();
+    paintMarks(context, { of, view, size });
+  }, [device, axis, marks, low, high, moment, theme, byteUnit, fullPx, totalPx]);
 
-  const latest = useRef({ range, onRange, widthPx, numEvents });
-  latest.current = { range, onRange, widthPx, numEvents };
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return undefined;
-    // Registered by hand: a wheel listener must not be passive to hold the page.
-    const onWheel = (event: WheelEvent): void => {
-      const now = latest.current;
-      const rect = element.getBoundingClientRect();
-      const share = (event.clientX - rect.left - LEFT_PX) / now.widthPx;
-      const whole = wholeRange(now.numEvents);
-      const factor = wheelFactor(event.deltaY, event.deltaMode);
-      const isAll = now.range.high - now.range.low >= whole.high - whole.low;
-      if (now.widthPx < 2 || (isAll && factor >= 1)) return;
-      event.preventDefault();
-      const inside = Math.min(Math.max(share, 0), 1);
-      const at = now.range.low + inside * (now.range.high - now.range.low);
-      now.onRange(zoomedRange(now.range, at, factor, now.numEvents));
-    };
-    element.addEventListener("wheel", onWheel, { passive: false });
-    return () => element.removeEventListener("wheel", onWheel);
-  }, []);
-
-  function at(event: PointerEvent): number {
-    const rect = box.current?.getBoundingClientRect();
-    const share =
-      rect === undefined ? 0 : (event.clientX - rect.left - LEFT_PX) / widthPx;
-    return momentAt(range, Math.min(Math.max(share, 0), 1), numEvents);
+  /** The place on the axis that a pointer is over. */
+  function xAt(event: MouseEvent): number {
+    const left = (box.current?.getBoundingClientRect().left ?? 0) + GUTTER.left;
+    const px = Math.min(Math.max(event.clientX - left, 0), size.widthPx);
+    return pxToX({ x0: low, x1: high, y0: 0, y1: 1 }, size.widthPx, px);
   }
 
+  const onWheel = useRef<((event: WheelEvent) => void) | null>(null);
+  onWheel.current = (event) => {
+    const factor = wheelFactor(event.deltaY, event.deltaMode);
+    if (size.widthPx < 2 || (props.range === null && factor >= 1)) return;
+    event.preventDefault();
+    onRange(zoomedRange(range, xAt(event), factor, numEvents));
+  };
+  useEffect(() => {
+    const element = box.current;
+    // Registered by hand: a wheel listener must not be passive to hold the page.
+    const listen = (event: WheelEvent): void => onWheel.current?.(event);
+    element?.addEventListener("wheel", listen, { passive: false });
+    return () => element?.removeEventListener("wheel", listen);
+  }, []);
+
+  const end = (): void => {
+    dragging.current = false;
+  };
+  const go = (event: PointerEvent): void => onMoment(momentAt(xAt(event), numEvents));
   return (
     <div class="scrubber">
       <div
@@ -108,20 +127,16 @@ export function Scrubber(props: ScrubberProps) {
         aria-valuenow={moment}
         aria-valuetext={props.words}
         onPointerDown={(event) => {
-          if (event.button !== 0 || widthPx < 2) return;
+          if (event.button !== 0 || size.widthPx < 2) return;
           event.currentTarget.setPointerCapture(event.pointerId);
           dragging.current = true;
-          onMoment(at(event));
+          go(event);
         }}
         onPointerMove={(event) => {
-          if (dragging.current) onMoment(at(event));
+          if (dragging.current) go(event);
         }}
-        onPointerUp={() => {
-          dragging.current = false;
-        }}
-        onPointerCancel={() => {
-          dragging.current = false;
-        }}
+        onPointerUp={end}
+        onPointerCancel={end}
         onDblClick={() => onRange(null)}
         onKeyDown={(event) => {
           if (event.altKey || event.ctrlKey || event.metaKey) return;
@@ -133,39 +148,29 @@ export function Scrubber(props: ScrubberProps) {
           onMoment(next);
         }}
       >
-        <canvas ref={canvas} style={{ width: `${fullPx}px`, height: `${totalPx}px` }} />
+        <canvas ref={canvas} />
       </div>
-      {props.range !== null && <Whole {...props} range={props.range} />}
+      {props.range !== null && (
+        <HistoryMinimap
+          label={`All ${formatInteger(numEvents)} events; drag to choose the part above. Shown: ${momentText(Math.floor(low))} to ${momentText(Math.ceil(high) - 1)}`}
+          of={props}
+          seen={{ x0: low, x1: high }}
+          onRange={onRange}
+        />
+      )}
     </div>
   );
 }
 
-function Whole(props: ScrubberProps & { readonly range: EventRange }) {
-  const { device, marks, theme, moment, onRange, range } = props;
-  const { curve, numEvents } = device;
-  const draw = useCallback(
-    (context: CanvasRenderingContext2D, widthPx: number): void => {
-      context.save();
-      context.translate(-LEFT_PX, 0);
-      context.scale(1, MINIMAP_PX / CURVE_PX);
-      paintScrubber(context, {
-        ...props,
-        curve,
-        range: wholeRange(numEvents),
-        marks: { ...marks, spans: [] },
-        widthPx,
-      });
-      context.restore();
-    },
-    [curve, numEvents, marks, theme, moment],
-  );
-  return (
-    <Minimap
-      label={`All ${formatInteger(numEvents)} events; drag to choose the part above. Shown: ${momentText(Math.floor(range.low))} to ${momentText(Math.ceil(range.high) - 1)}`}
-      draw={draw}
-      extent={wholeRange(numEvents)}
-      range={range}
-      onRange={onRange}
-    />
-  );
+/** Of what is in sight: the curve is as high as its plot. */
+function highestIn({ curve }: HistoryDevice, { low, high }: EventRange): number {
+  const { event, active, reserved } = curve;
+  let most = 1;
+  event.forEach((begin, i) => {
+    const end = event[i + 1] ?? Infinity;
+    if (begin < high && end > low) {
+      most = Math.max(most, active[i] ?? 0, reserved[i] ?? 0);
+    }
+  });
+  return most;
 }
