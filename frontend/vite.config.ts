@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** What the page itself needs, before any page. */
 const CORE =
-  /preact|src\/(app|base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/model\/words\/(rank_notes|origin|column_label)\./;
+  /preact|src\/(app|base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/widgets\/finding\/place\.|src\/model\/words\/(rank_notes|origin|column_label)\./;
 
 /**
  * Two entries: `index.js`, the module TensorBoard imports, keeps its name; `app.html`

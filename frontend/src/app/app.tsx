@@ -49,9 +49,7 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
         {said}
       </p>
       {overlay === "help" && <Help commands={shell.commands.all.value} close={close} />}
-      {overlay === "palette" && (
-        <Palette commands={shell.commands.all.value} close={close} />
-      )}
+      {overlay === "palette" && <Palette shell={shell} close={close} />}
     </div>
   );
 }

@@ -118,5 +118,7 @@ describe("commands", () => {
     expect(ids("rank prev")).toEqual(["ranks.before"]);
     expect(ids("")).toHaveLength(commands.length);
     expect(ids("nonsense")).toEqual([]);
+    const finding = { id: "f", label: "Memory grows", group: "Finding", run: () => 0 };
+    expect(matchCommands([finding], "leak")).toEqual([finding]);
   });
 });

@@ -32,7 +32,8 @@ describe.each(["light", "dark"] as const)("%s tokens", (theme) => {
 
   it("can be read: text has 4.5:1 on both grounds", () => {
     const { bg, surface, text, secondary, link, bad, warn, ok } = tokens(theme);
-    for (const colour of [text, secondary, bad, ok]) {
+    const dim = declared(theme).get("dim") ?? "";
+    for (const colour of [text, secondary, dim, bad, ok]) {
       expect(contrast(colour, bg), `${colour} on ${bg}`).toBeGreaterThanOrEqual(4.5);
       expect(contrast(colour, surface)).toBeGreaterThanOrEqual(4.5);
     }

@@ -2,7 +2,10 @@
 
 import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useLive } from "../../api/use_live";
 import type { Command } from "../../base/commands";
+import { openPlace } from "../../widgets/finding/place";
+import type { Shell } from "../shell";
 
 /** A modal dialog; the browser keeps the focus inside and closes it on Escape. */
 export function Modal(props: {
@@ -91,13 +94,27 @@ function keyLabel(key: string): string {
   return named[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 }
 
-export function Palette(props: {
-  readonly commands: readonly Command[];
-  readonly close: () => void;
-}) {
+/** Commands, what was found in the run, and the ranks that are typed. */
+export function Palette(props: { readonly shell: Shell; readonly close: () => void }) {
+  const { run: shown, view, commands, strip, chooseRank } = props.shell;
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const found = matchCommands(props.commands, text);
+  const asked = shown === null ? null : { run: shown.id };
+  const { data } = useLive(view.client, "findings", asked, Infinity);
+  const findings = data?.findings.map(({ id, key, title, sentence, place }) => ({
+    ...{ id: `${key}.${id}`, group: "Finding", label: `${title}: ${sentence}` },
+    run: () =>
+      place === null ? view.showPage("overview", {}) : openPlace(place, view),
+  }));
+  const typed = (text.match(/\d+/g) ?? []).map(Number);
+  const ranks = typed
+    .filter((rank) => strip?.rank.includes(rank))
+    .map((rank) => ({
+      ...{ id: `rank.${rank}`, group: "Ranks", label: `Rank ${rank}` },
+      run: () => chooseRank(rank),
+    }));
+  const all = [...ranks, ...commands.all.value, ...(findings ?? [])];
+  const found = matchCommands(all, text);
   const chosen = Math.min(at, found.length - 1);
   const run = (command: Command | undefined): void => {
     if (command === undefined) return;
@@ -113,7 +130,7 @@ export function Palette(props: {
         aria-controls="palette-list"
         aria-activedescendant={found[chosen] && `palette-${found[chosen].id}`}
         aria-label="Find a command"
-        placeholder="What do you want to do?"
+        placeholder="A page, a command, a finding, rank 41"
         autocomplete="off"
         value={text}
         onInput={(event) => {
@@ -137,15 +154,24 @@ export function Palette(props: {
             onClick={() => run(command)}
           >
             <span class="quiet">{command.group}</span>
-            <span>{command.label}</span>
+            <span class="cut" title={command.label}>
+              {command.label}
+            </span>
             {command.key !== undefined && <kbd>{keyLabel(command.key)}</kbd>}
           </li>
         ))}
-        {found.length === 0 && <li class="quiet">No command matches.</li>}
       </ul>
+      {found.length === 0 && <p class="quiet">No command matches.</p>}
     </Modal>
   );
 }
+
+/** What people type, and what findings say. */
+const MEANT: Readonly<Record<string, readonly string[]>> = {
+  leak: ["grow", "retained", "kept", "holds"],
+  oom: ["out of memory"],
+  slow: ["straggler", "waiting"],
+};
 
 /** Commands whose group and label hold every word typed, in any order. */
 export function matchCommands(
@@ -155,6 +181,8 @@ export function matchCommands(
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return commands.filter((command) => {
     const label = `${command.group} ${command.label}`.toLowerCase();
-    return words.every((word) => label.includes(word));
+    return words.every((word) =>
+      [word, ...(MEANT[word] ?? [])].some((one) => label.includes(one)),
+    );
   });
 }

@@ -27,21 +27,16 @@ export function TopStrip({ shell }: ShellProps) {
       <Button icon="rail" label="Show or hide the rail" press={shell.toggleRail} />
       <div class="crumbs">
         {run !== null && (
-          <>
-            <span class="quiet cut" title={run.name}>
-              {run.name}
-            </span>
-            <span class="quiet" aria-hidden="true">
-              /
-            </span>
-          </>
+          <span class="quiet cut" title={run.name}>
+            {run.name}
+          </span>
         )}
         <h1>{tab.page}</h1>
         <Tabs shell={shell} />
         {note !== null && (
-          <span class="unreal" title={note[1]}>
+          <span class="unreal" title={note.join(": ")}>
             <Icon name="info" sizePx={14} />
-            {note[0]}
+            <span>{note[0]}</span>
           </span>
         )}
         <RankChip shell={shell} />
