@@ -22,12 +22,12 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from collector.cli.failure import Failure, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 VERBS: Final = {
     "demo": "collector.cli.demo.command",
@@ -39,6 +39,7 @@ VERBS: Final = {
     "merge": "tb_plugin.cli.merge",
     "report": "tb_plugin.cli.report.command",
     "import-config": "collector.cli.import_config",
+    "completion": "tb_plugin.cli.completion",
 }
 """The module of each: those that record are the collector's, those that read ours."""
 
@@ -49,27 +50,7 @@ INTERRUPTED: Final = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; `arguments` default to the command line's. Returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(
-        prog="memboard",
-        description="See what filled your GPUs, on every rank, after the crash too.",
-    )
-    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
-    for name, module in VERBS.items():
-        found = find_spec(module)
-        assert found is not None  # noqa: S101  # one of ours
-        assert found.origin is not None  # noqa: S101  # a file
-        # The docstring alone: only the module of the chosen verb is loaded.
-        text = ast.get_docstring(ast.parse(Path(found.origin).read_bytes())) or ""
-        verb_parser = verbs.add_parser(
-            name,
-            help=text[:1].lower() + text.partition("\n")[0][1:].rstrip("."),
-            description=text,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        if words[:1] == [name]:
-            verb = import_module(module)
-            verb.add_arguments(verb_parser)
-            verb_parser.set_defaults(run=verb.run, parser=verb_parser)
+    parser = parser_of(*words[:1])
     options = parser.parse_args(words)
     try:
         code: int | Callable[[], int] = options.run(options)
@@ -90,6 +71,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\nmemboard {options.verb}: interrupted", file=sys.stderr)
         return INTERRUPTED
     return code() if callable(code) else code
+
+
+def parser_of(*chosen: str) -> argparse.ArgumentParser:
+    """The parser of the command line, with the options of the verbs `chosen`."""
+    parser = argparse.ArgumentParser(
+        prog="memboard",
+        description="See what filled your GPUs, on every rank, after the crash too.",
+    )
+    parser.add_argument("--version", action=_Version)
+    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
+    for name, module in VERBS.items():
+        found = find_spec(module)
+        assert found is not None  # noqa: S101  # one of ours
+        assert found.origin is not None  # noqa: S101  # a file
+        # The docstring alone: only the module of the chosen verb is loaded.
+        text = ast.get_docstring(ast.parse(Path(found.origin).read_bytes())) or ""
+        verb_parser = verbs.add_parser(
+            name,
+            help=text[:1].lower() + text.partition("\n")[0][1:].rstrip("."),
+            description=text,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name in chosen:
+            verb = import_module(module)
+            verb.add_arguments(verb_parser)
+            verb_parser.set_defaults(run=verb.run, parser=verb_parser)
+    return parser
+
+
+def verbs_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The parser of each verb."""
+    (action,) = (one for one in parser._actions if one.dest == "verb")  # noqa: SLF001
+    return cast("Mapping[str, argparse.ArgumentParser]", action.choices)
+
+
+class _Version(argparse.Action):
+    """Prints the version: it is looked up only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(
+            option_strings, dest, nargs=0, help="show the version and exit"
+        )
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from tb_plugin.pages.overview.runs import plugin_version
+
+        print(f"memboard {plugin_version()}")
+        parser.exit()
 
 
 def _failure_of(error: OSError) -> Failure:
