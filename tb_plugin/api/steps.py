@@ -16,6 +16,7 @@ from tb_plugin.api.base import (
     XKind,
 )
 from tb_plugin.api.findings import Finding
+from tb_plugin.api.tables import TableRows
 from tb_plugin.api.timeline import HeatmapResponse, Mark
 
 StepsOf: TypeAlias = Literal["rank", "worst", "median"]
@@ -134,23 +135,6 @@ class StepHeatmapResponse(Struct, frozen=True):
     cells: HeatmapResponse
 
 
-class StragglerRow(Struct, frozen=True):
-    """One rank beside the rank in the middle of the same steps."""
-
-    rank: int
-    host: str
-    slowest_share: float
-    """Share of the steps in which it was the slowest; 0 to 1."""
-    excess_seconds: float | None
-    """Median over the steps of what its step took beyond that of the middle rank."""
-    part: str
-    """Where it is longest beyond the middle rank; empty: nowhere, or not recorded."""
-    part_excess_seconds: float | None
-    stands_out: bool
-    words: str
-    """`rank 12: dataloader +38.0 ms`."""
-
-
 class StepPartMean(Struct, frozen=True):
     """What a part takes on average, over all steps and all ranks that recorded it."""
 
@@ -172,19 +156,17 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
 
     run: RunSummary
     num_ranks: int = 0
-    num_left_out: int
-    """Ranks without step times, or not read for lack of time."""
     num_steps: int = 0
-    steps_per_column: int = 1
-    """1 where each step counts by itself; else means of so many are compared."""
+    sentence: str = ""
+    """How long a step takes, the parts that take most of it, and what was left out."""
+    summary: str = ""
+    """How many ranks stand out, of how many; and what was not compared."""
     step_seconds: float | None = None
     """The middle rank's step, at the median."""
     parts: tuple[StepPartMean, ...] = ()
-    rows: tuple[StragglerRow, ...] = ()
+    ranks: TableRows | None = None
     """At most 64, those that cost most first."""
     num_standing_out: int = 0
-    num_profiler_steps: int = 0
-    """Steps that are left out, as their time is the profiler's own."""
     part: str = "step"
     """What tells the ranks apart: step, or the part that the others wait for."""
     findings: tuple[Finding, ...] = ()
@@ -193,7 +175,7 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
 class StepResponse(Columns, frozen=True):
     """Route `/step` (run, rank, ranks, phase, step): one step on every rank.
 
-    Columns have one value per rank, the slowest rank first; at most 1,024 ranks.
+    At most 1,024 ranks are listed.
     """
 
     run: RunSummary
@@ -202,15 +184,5 @@ class StepResponse(Columns, frozen=True):
     """Ranks that have the step; more than are listed where there are very many."""
     num_unread: int
     """Ranks that were not read, for lack of time: asking again goes on."""
-    ranks: I32Column
-    host: I32Column
-    """Index into `hosts`."""
-    hosts: tuple[str, ...]
-    seconds: F64Column
-    start_ms: F64Column
-    """When the step began and ended, milliseconds since the epoch."""
-    end_ms: F64Column
-    parts: tuple[StepPart, ...]
-    memory_series: str | None
-    memory_bytes: F64Column
-    absent: tuple[AbsentPart, ...]
+    ranks: TableRows
+    """Those listed, the slowest first: parts, memory, and in files when it ran."""

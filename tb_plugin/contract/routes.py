@@ -32,7 +32,7 @@ ROUTES: Final = {
     "compare_runs": "compare.runs",
     "compare_traces": "compare.traces",
     "distributed": "distributed.distributed",
-    "distributed_heatmap": "distributed.distributed",
+    "distributed_heatmap": "distributed.heatmap",
     "findings": "findings.findings",
     "functions": "calls.calls",
     "heatmap": "timeline.heatmap",

@@ -67,7 +67,7 @@ class Column(NamedTuple):
         texts: tuple[str, ...] = ()
         numbers = f64([])
         if self.is_text:
-            texts = tuple(str(one) for one in values)
+            texts = tuple(str(one)[:MAX_TEXT] for one in values)
         else:
             numbers = f64(values if isinstance(values, np.ndarray) else [*values])
         if self.bar:
@@ -77,6 +77,29 @@ class Column(NamedTuple):
         return TableColumn(**words)
 
 
+def table_of(
+    columns: Iterable[Column],
+    values: Mapping[str, Iterable[Any]],
+    usual: str,
+    num_all: int | None = None,
+    **more: Mapping[str, Any],
+) -> TableRows:
+    """A table of the analysis' own values, by column; `more`: words of a column."""
+    sent = []
+    for one in columns:
+        own = values[one.key]
+        if not one.is_text:
+            own = one.numbers([np.nan if value is None else value for value in own])
+        sent.append(one.sent(own, **more.get(one.key, {})))
+    num = max((max(len(one.texts), len(one.numbers)) for one in sent), default=0)
+    return TableRows(
+        columns=tuple(sent),
+        num_rows=num,
+        num_all=num if num_all is None else num_all,
+        usual=usual,
+    )
+
+
 def rows_of(
     columns: Sequence[Column],
     rows: Sequence[object],
@@ -84,21 +107,9 @@ def rows_of(
     num_all: int | None = None,
     **more: Mapping[str, Any],
 ) -> TableRows:
-    """A table of objects, each with its columns' attributes; `more`: words of a column."""
-    sent = []
-    for one in columns:
-        values = [getattr(row, one.attribute) for row in rows]
-        if not one.is_text:
-            known = [np.nan if value is None else value for value in values]
-            values = one.numbers(known).tolist()
-        sent.append(one.sent(values, **more.get(one.key, {})))
-    num = len(rows)
-    return TableRows(
-        columns=tuple(sent),
-        num_rows=num,
-        num_all=num if num_all is None else num_all,
-        usual=usual,
-    )
+    """A table of objects, each with its columns' attributes."""
+    values = {one.key: [getattr(row, one.attribute) for row in rows] for one in columns}
+    return table_of(columns, values, usual, num_all, **more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,10 +114,11 @@ def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
     picture.focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
-    hash_holds(page, "profiled=7")
+    hash_holds(page, "step=7")
     chosen = tab(page).get_by_role("row", selected=True)
     expect(chosen).to_have_text(re.compile(r"^\s*2\s"), use_inner_text=True)
-    see(tab(page), "Open rank 2 everywhere")
+    see(tab(page).get_by_label("Inspector"), "Rank 2")
+    hash_holds(page, "rank=2")
 
 
 def test_text_that_is_typed_stays_while_a_newer_trace_is_read(

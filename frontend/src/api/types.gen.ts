@@ -562,33 +562,6 @@ export interface CompareTracesResponse {
   readonly note: string;
 }
 
-/** Collectives by rank, kind and process group; columns of equal length. */
-export interface DistributedCollectives {
-  readonly rank: Int32Array;
-  readonly kind: readonly string[];
-  readonly group: readonly string[];
-  readonly groupSize: Int32Array;
-  readonly numCalls: Float64Array;
-  readonly numBytes: Float64Array;
-  readonly totalMs: Float64Array;
-  readonly numCompared: Float64Array;
-  readonly transferMs: Float64Array;
-  readonly busBytesPerSecond: Float64Array;
-  readonly numLast: Float64Array;
-}
-
-/** Collectives that several ranks' traces show, by kind and process group. */
-export interface DistributedGroups {
-  readonly kind: readonly string[];
-  readonly group: readonly string[];
-  readonly numRanks: Int32Array;
-  readonly numMatched: Int32Array;
-  readonly meanSkewMs: Float64Array;
-  readonly maxSkewMs: Float64Array;
-  readonly lastRank: Int32Array;
-  readonly lastShare: Float64Array;
-}
-
 /** Route `/distributed` (run, cycle, ranks, step): computation and communication. */
 export interface DistributedResponse {
   readonly run: RunSummary;
@@ -596,24 +569,14 @@ export interface DistributedResponse {
   readonly cycle: number | null;
   readonly steps: Int32Array;
   readonly step: number | null;
-  readonly rank: Int32Array;
-  readonly stepMs: Float64Array;
-  readonly computationMs: Float64Array;
-  readonly overlapMs: Float64Array;
-  readonly communicationMs: Float64Array;
-  readonly otherMs: Float64Array;
-  readonly transferMs: Float64Array;
-  readonly waitingMs: Float64Array;
-  readonly collectives: DistributedCollectives;
-  readonly numCollectives: number;
-  readonly groups: DistributedGroups;
-  readonly numGroups: number;
-  readonly numMatched: number;
-  readonly missing: Int32Array;
-  readonly numMissing: number;
+  readonly sentence: string;
+  readonly missing: string;
+  readonly summary: string;
+  readonly ranks: TableRows;
+  readonly groups: TableRows;
+  readonly collectives: TableRows;
   readonly numTraces: number;
   readonly numOpening: number;
-  readonly numFailed: number;
   readonly findings: readonly Finding[];
   readonly problems: readonly Problem[];
 }
@@ -1628,18 +1591,6 @@ export interface StepHeatmapResponse {
   readonly cells: HeatmapResponse;
 }
 
-/** One rank beside the rank in the middle of the same steps. */
-export interface StragglerRow {
-  readonly rank: number;
-  readonly host: string;
-  readonly slowestShare: number;
-  readonly excessSeconds: number | null;
-  readonly part: string;
-  readonly partExcessSeconds: number | null;
-  readonly standsOut: boolean;
-  readonly words: string;
-}
-
 /** What a part takes on average, over all steps and all ranks that recorded it. */
 export interface StepPartMean {
   readonly name: string;
@@ -1653,14 +1604,13 @@ export interface StepPartMean {
 export interface StragglersResponse {
   readonly run: RunSummary;
   readonly numRanks: number;
-  readonly numLeftOut: number;
   readonly numSteps: number;
-  readonly stepsPerColumn: number;
+  readonly sentence: string;
+  readonly summary: string;
   readonly stepSeconds: number | null;
   readonly parts: readonly StepPartMean[];
-  readonly rows: readonly StragglerRow[];
+  readonly ranks: TableRows | null;
   readonly numStandingOut: number;
-  readonly numProfilerSteps: number;
   readonly part: string;
   readonly findings: readonly Finding[];
 }
@@ -1671,16 +1621,7 @@ export interface StepResponse {
   readonly step: number;
   readonly numRanks: number;
   readonly numUnread: number;
-  readonly ranks: Int32Array;
-  readonly host: Int32Array;
-  readonly hosts: readonly string[];
-  readonly seconds: Float64Array;
-  readonly startMs: Float64Array;
-  readonly endMs: Float64Array;
-  readonly parts: readonly StepPart[];
-  readonly memorySeries: string | null;
-  readonly memoryBytes: Float64Array;
-  readonly absent: readonly AbsentPart[];
+  readonly ranks: TableRows;
 }
 
 /** A column of a table, declared once for page and files. */

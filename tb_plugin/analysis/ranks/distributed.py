@@ -71,6 +71,11 @@ class CollectiveRow:
     moving_ns: int = 0
 
     @property
+    def mean_ns(self) -> float:
+        """Of a call, waiting included."""
+        return self.total_ns / self.num_calls
+
+    @property
     def bus_bytes_per_second(self) -> float | None:
         """Bus bandwidth while data moved, by nccl-tests' definition."""
         if self.moved_bytes is None or self.moving_ns <= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.sizes import bytes_text, range_text
@@ -241,12 +242,15 @@ def _steps(report: RunReport) -> Section | None:
         section.add(f"throughput, rank {steps.rank} at the median:", rates)
     if steps.flops.missing and all(rate.key != "mfu" for rate in steps.rates):
         section.add(f"no MFU: {steps.flops.missing}")
-    late = [row for row in beside.rows if row.stands_out]
-    for row in late[:_MAX_STRAGGLERS]:
-        section.add(row.words + (f" ({row.host})" if row.host else ""))
-    if len(late) > _MAX_STRAGGLERS:
-        more = beside.num_standing_out - _MAX_STRAGGLERS
-        section.add(f"{more} more stragglers not listed")
+    num_late = beside.num_standing_out
+    if beside.ranks is not None:
+        texts = {one.key: one.texts for one in beside.ranks.columns}
+        rows = zip(texts["words"], texts["host"], strict=True)
+        # Those that stand out come first.
+        for words, host in islice(rows, min(num_late, _MAX_STRAGGLERS)):
+            section.add(words + (f" ({host})" if host else ""))
+    if num_late > _MAX_STRAGGLERS:
+        section.add(f"{num_late - _MAX_STRAGGLERS} more stragglers not listed")
     for part in steps.absent:
         section.add(f"not recorded: {part.name}: {part.reason}; {part.remedy}")
     return section

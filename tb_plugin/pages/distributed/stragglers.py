@@ -14,7 +14,7 @@ from tb_plugin.analysis.findings.steps import (
     straggling,
     waiting_for_data,
 )
-from tb_plugin.analysis.findings.text import duration_text
+from tb_plugin.analysis.findings.text import counted, duration_text
 from tb_plugin.analysis.ranks.stragglers import (
     StepTimes,
     median,
@@ -32,13 +32,14 @@ from tb_plugin.analysis.series.step_parts import (
     other_part,
     pooled_means,
 )
-from tb_plugin.api.steps import StepPartMean, StragglerRow, StragglersResponse
+from tb_plugin.api.steps import StepPartMean, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import stamp_of
 from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.tables import StepTables
+from tb_plugin.pages.table import Column, table_of
 from tb_plugin.pages.timeline.selection import (
     RankRows,
     RanksQuery,
@@ -57,8 +58,39 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.api.findings import Finding
     from tb_plugin.api.steps import ProfilerStep
+    from tb_plugin.api.tables import TableRows
 
 MAX_ROWS: Final = 64
+_NAMED: Final = 3
+"""Parts of a step in a sentence."""
+_RANKS: Final = (
+    Column(
+        *("rank", "Rank", "rank"),
+        "Late: far beyond the median rank, measured by how far ranks usually are apart",
+    ),
+    Column(
+        *("host", "Host", "text"),
+        "Where the rank runs: ranks of one host that are late together point at the host",
+    ),
+    Column(
+        *("slowest_share", "Slowest in", "share"),
+        "Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has "
+        "about 1 ÷ their number.",
+    ),
+    Column(
+        *("excess_seconds", "Step beyond median", "excess_seconds"),
+        "Median over the steps of its step time less that of the median rank",
+    ),
+    Column(
+        *("words", "Largest excess", "text"),
+        "The part that is longest beyond the median rank's; ranks wait in communication "
+        "and backward, so those do not count",
+    ),
+    Column("part", unit="text"),
+    Column("part_excess_seconds", unit="excess_seconds"),
+    Column("stands_out", unit="yes"),
+)
+_MEASURED: Final = tuple(one.key for one in _RANKS if one.key not in ("host", "words"))
 _STAMP: Final = "step times"
 _COLUMNS: Final = 1024
 _PART_COLUMNS: Final = 256
@@ -91,7 +123,7 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
             read[rank] = held
             widest = max(widest, rows.width)
     if not read:
-        return StragglersResponse(run=view.summary, num_left_out=len(wanted))
+        return StragglersResponse(run=view.summary)
     profiled = profiler_steps(
         *(reader, run, read, tables.key.phase), Budget(0.5, view.budget)
     )
@@ -110,17 +142,27 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         for one in _findings(tables, times, edges, standing_out, hosts, usual, profiled)
         if one is not None
     ]
+    parts = _part_means(times, found[0].rank if found else None)
+    num_steps = high - low + 1
+    num_profiled = _num_left_out(profiled, low, high, usual_steps)
     return StragglersResponse(
         run=view.summary,
         num_ranks=len(read),
-        num_left_out=len(wanted) - len(read),
-        num_steps=high - low + 1,
-        steps_per_column=max(per_column, widest),
+        num_steps=num_steps,
+        sentence=_sentence(usual, len(read), parts, num_profiled, num_steps),
+        summary="; ".join(
+            _summary(
+                len(standing_out),
+                len(read),
+                len(found),
+                len(wanted) - len(read),
+                max(per_column, widest),
+            )
+        ),
         step_seconds=finite(usual),
-        parts=_part_means(times, found[0].rank if found else None),
-        rows=tuple(_row(one, hosts[one.rank]) for one in found[:MAX_ROWS]),
+        parts=parts,
+        ranks=_ranks(found[:MAX_ROWS], hosts),
         num_standing_out=len(standing_out),
-        num_profiler_steps=_num_left_out(profiled, low, high, usual_steps),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
     )
@@ -231,18 +273,55 @@ def _single_steps(tables: StepTables, rank: int) -> StepRows | None:
     return tables.between(rank, last - _NEWEST_STEPS + 1, last, Budget(0.5))
 
 
-def _row(one: Straggler, host: str) -> StragglerRow:
-    part_excess = one.part_excess_seconds
-    return StragglerRow(
-        rank=one.rank,
-        host=host,
-        slowest_share=one.slowest_share,
-        excess_seconds=finite(one.excess_seconds),
-        part=one.part,
-        part_excess_seconds=None if math.isnan(part_excess) else finite(part_excess),
-        stands_out=one.stands_out,
-        words=_words(one),
+def _sentence(
+    usual: float,
+    num_ranks: int,
+    parts: Sequence[StepPartMean],
+    num_profiled: int,
+    num_steps: int,
+) -> str:
+    """How long a step takes, the parts that take most of it, and what was left out."""
+    most = sorted(((part.usual or 0.0, part.name) for part in parts), reverse=True)
+    words = ", ".join(
+        f"{name} {duration_text(took)}" for took, name in most[:_NAMED] if took > 0
     )
+    whose = " on the median rank" if num_ranks > 1 else ""
+    took = "an unknown time" if math.isnan(usual) else duration_text(usual)
+    first = f"A step takes {took}{whose}{f': {words}' if words else ''}."
+    if not num_profiled:
+        return first
+    return (
+        f"{first} {num_profiled:,} of {num_steps:,} steps are not counted: the profiler "
+        "took their time."
+    )
+
+
+def _summary(
+    num_out: int, num_ranks: int, num_found: int, num_left_out: int, per_column: int
+) -> Iterator[str]:
+    """How many ranks stand out, of how many; and what was not compared."""
+    if num_out:
+        stand = "stands" if num_out == 1 else "stand"
+        yield f"{num_out:,} of {counted(num_ranks, 'rank')} {stand} out"
+    else:
+        yield f"no rank of {num_ranks:,} stands out"
+    listed = min(num_found, MAX_ROWS)
+    if listed < num_ranks:
+        yield f"the {listed} that cost most are listed"
+    if num_left_out:
+        yield f"{num_left_out:,} could not be compared"
+    if per_column > 1:
+        yield f"means of {per_column:,} steps are compared"
+
+
+def _ranks(found: Sequence[Straggler], hosts: Mapping[int, str]) -> TableRows:
+    values = {
+        "host": [hosts[one.rank] for one in found],
+        "words": [_words(one) for one in found],
+        **{key: [getattr(one, key) for one in found] for key in _MEASURED},
+    }
+    notes = tuple("late" if one.stands_out else "" for one in found)
+    return table_of(_RANKS, values, "", rank={"notes": notes})
 
 
 def _words(one: Straggler) -> str:

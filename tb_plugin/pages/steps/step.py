@@ -28,12 +28,12 @@ from tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
 from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
 from tb_plugin.contract.errors import BadRequestError, NotFoundError
 from tb_plugin.contract.parameters import Count
-from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
 from tb_plugin.pages.steps.steps import memory_series
-from tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
+from tb_plugin.pages.steps.tables import StepTables, parts_of
+from tb_plugin.pages.table import Column, table_of
 from tb_plugin.pages.timeline.heatmap import cells_response, matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
@@ -58,6 +58,15 @@ MAX_RANKS: Final = 1024
 
 MOST_PCT: Final = 1000.0
 """Cells are cut there, or one wild step would take all the shades."""
+_RANKS: Final = (
+    Column("rank", "Rank", "rank"),
+    Column("host", "Host", "text"),
+    Column("seconds", "Step time", "seconds", bar="row"),
+)
+_TIMES: Final = (
+    Column("start_ms", help="When the step began, since the epoch"),
+    Column("end_ms", help="When it ended"),
+)
 _COMPARED: Final = (STEP, *PARTS, OTHER)
 
 
@@ -97,33 +106,42 @@ def step(view: View[StepQuery]) -> StepResponse:
     seconds = np.array([one.high[0] for _, one in rows], np.float64)
     order = np.argsort(-np.nan_to_num(seconds, nan=-np.inf), kind="stable")[:MAX_RANKS]
     listed = [rows[int(at)] for at in order]
-    names = [run.rank_files(rank)[-1][1].header.host for rank, _ in listed]
-    hosts = tuple(dict.fromkeys(names))
-    memory = memory_series(run, phase)
     parts: tuple[StepPart, ...] = ()
     if listed:
         stacked = np.stack([one.part_high[:, 0] for _, one in listed], axis=1)
         parts = parts_of(seconds[order], stacked)
+    start_ms = [one.end_ms[0] - 1e3 * np.nan_to_num(one.high[0]) for _, one in listed]
+    values = {
+        "rank": [rank for rank, _ in listed],
+        "host": [run.rank_files(rank)[-1][1].header.host for rank, _ in listed],
+        "seconds": seconds[order],
+        **{f"{part.name}_seconds": part.seconds for part in parts},
+        "start_ms": start_ms,
+        "end_ms": [one.end_ms[0] for _, one in listed],
+    }
+    columns = [*_RANKS, *(_part_column(part.name) for part in parts)]
+    series = memory_series(run, phase)
+    if series is not None:
+        title = "Allocated peak" if "allocated" in series else "RSS"
+        columns.append(Column(series.rpartition("/")[2], title, "bytes"))
+        values[columns[-1].key] = _memory(view, series, phase, listed, number)
+    longest = {"longest": float(np.nan_to_num(seconds).max(initial=0.0))}
     return StepResponse(
         run=view.summary,
         step=number,
         num_ranks=len(rows),
         num_unread=num_unread,
-        ranks=i32([rank for rank, _ in listed]),
-        host=i32([hosts.index(name) for name in names]),
-        hosts=hosts,
-        seconds=f64(seconds[order]),
-        start_ms=f64(
-            [one.end_ms[0] - 1e3 * np.nan_to_num(one.high[0]) for _, one in listed]
-        ),
-        end_ms=f64([one.end_ms[0] for _, one in listed]),
-        parts=parts,
-        memory_series=memory,
-        memory_bytes=f64(_memory(view, memory, phase, listed, number)),
-        absent=absent_parts(
-            run, listed[0][0] if listed else None, {part.name for part in parts}
+        ranks=table_of(
+            *([*columns, *_TIMES], values, "seconds"),
+            **{one.key: longest for one in columns if one.bar},
         ),
     )
+
+
+def _part_column(name: str) -> Column:
+    title = {"zero_grad": name, "eval": "Evaluation"}.get(name, name.capitalize())
+    words = f"{title}; the bar is its share of the longest step"
+    return Column(f"{name}_seconds", title, "seconds", words, bar=name)
 
 
 def _rows_at(
@@ -152,15 +170,13 @@ def _rows_at(
 
 def _memory(
     view: View[StepQuery],
-    series: str | None,
+    series: str,
     phase: str,
     listed: Sequence[tuple[int, StepRows]],
     number: int,
 ) -> Floats:
     """The step's memory peak; of what was rolled up, the highest of its bucket."""
     values = np.full(len(listed), np.nan)
-    if series is None:
-        return values
     table, _, column = series.partition("/")
     key = SeriesKey(table, column, phase or TRAIN_PHASE)
     source = RankRows(view.series, view.run, key, x_axis(view.run, "step"))

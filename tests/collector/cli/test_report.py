@@ -212,7 +212,7 @@ def test_one_rank_alone_has_no_stragglers(tmp_path, ask):
     write(tmp_path / "exp", told)
     (run,) = ask("--rank", 5, tmp_path)["runs"]
     assert run["steps"]["rank"] == 5
-    assert run["stragglers"]["rows"] == []
+    assert run["stragglers"]["ranks"]["num_rows"] == 0
     keys = [one["key"] for one in run["findings"]["findings"]]
     assert "dataloader_bound" in keys
     assert "straggler" not in keys

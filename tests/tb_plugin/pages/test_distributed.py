@@ -9,27 +9,43 @@ import pytest
 
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page, answered
-from tests.tb_plugin.pages.profiled import ask
+from tests.tb_plugin.pages.profiled import ask, columns_of
 
 
-@pytest.mark.parametrize("ranks", [(0,), (2,), (0, 2)])
-def test_where_ranks_have_no_trace_waiting_is_not_known(tmp_path, ranks):
+def notes_of(table, key: str) -> list[str]:
+    (column,) = (one for one in table["columns"] if one["key"] == key)
+    return column["notes"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "missing"),
+    [
+        ((0,), "No trace of ranks 1 and 2 is compared here."),
+        ((2,), "No trace of ranks 0 and 1 is compared here."),
+        ((0, 2), "No trace of rank 1 is compared here."),
+    ],
+)
+def test_where_ranks_have_no_trace_waiting_is_not_known(tmp_path, ranks, missing):
     for rank in ranks:
         made = trained(rank, 3, 0 if rank else 150)
         made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
     answer = ask(Page(tmp_path), "distributed")
-    table, groups = answer["collectives"], answer["groups"]
+    own, table, groups = (
+        columns_of(answer[name]) for name in ("ranks", "collectives", "groups")
+    )
     for unknown in (
-        *(answer["transfer_ms"], answer["waiting_ms"]),
+        *(own["transfer_ms"], own["waiting_ms"]),
         *(table["transfer_ms"], table["bus_bytes_per_second"], table["num_last"]),
         *(groups["mean_skew_ms"], groups["max_skew_ms"], groups["last_share"]),
+        groups["last_rank"],
     ):
         assert np.isnan(unknown).all()
-    assert table["num_compared"].tolist() == [0] * len(ranks)
-    assert set(groups["last_rank"].tolist()) <= {-1}
+    assert notes_of(answer["collectives"], "num_last") == ["0 of 3 calls"] * len(ranks)
     assert (table["total_ms"] > 0).all()
-    assert answer["missing"].tolist() == sorted({0, 1, 2} - set(ranks))
-    assert (answer["num_missing"], answer["num_matched"]) == (3 - len(ranks), 0)
+    assert answer["missing"].startswith(missing)
+    assert "all their ranks show" not in answer["summary"]
+    assert answer["sentence"].startswith("A step takes ")
+    assert answer["sentence"].endswith("Who waits for whom is not known.")
     assert answer["findings"] == []
 
 
@@ -42,8 +58,9 @@ def test_a_rank_without_the_step_that_is_chosen_waited_for_an_unknown_time(tmp_p
             ]
         made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
     answer = ask(Page(tmp_path), "distributed", step=7)
-    assert np.isnan(answer["step_ms"]).tolist() == [False, True]
-    assert np.isnan(answer["waiting_ms"]).tolist() == [False, True]
+    own = columns_of(answer["ranks"])
+    assert np.isnan(own["step_ms"]).tolist() == [False, True]
+    assert np.isnan(own["waiting_ms"]).tolist() == [False, True]
 
 
 def test_ranks_beside_each_other(tmp_path):
@@ -53,31 +70,46 @@ def test_ranks_beside_each_other(tmp_path):
             made.write(tmp_path / "exp" / f"host_{rank}.{cycle}.pt.trace.json")
     page = Page(tmp_path)
     answer = ask(page, "distributed")
-    assert answer["rank"].tolist() == [0, 1, 2]
-    assert (answer["cycle"], answer["num_traces"], answer["num_failed"]) == (2, 3, 0)
+    own = columns_of(answer["ranks"])
+    assert own["rank"].tolist() == [0, 1, 2]
+    assert (answer["cycle"], answer["num_traces"]) == (2, 3)
     parts = ("computation_ms", "overlap_ms", "communication_ms", "other_ms")
-    assert sum(answer[name] for name in parts) == pytest.approx(answer["step_ms"])
-    assert answer["transfer_ms"].tolist() == pytest.approx([0.6] * 3)
-    assert answer["waiting_ms"].tolist() == pytest.approx([0.45, 0.36, 0])
-    table = answer["collectives"]
+    assert sum(own[name] for name in parts) == pytest.approx(own["step_ms"])
+    assert own["transfer_ms"].tolist() == pytest.approx([0.6] * 3)
+    assert own["waiting_ms"].tolist() == pytest.approx([0.45, 0.36, 0])
+    table = columns_of(answer["collectives"])
     last = dict(zip(table["rank"].tolist(), table["num_last"].tolist(), strict=True))
     assert last == {0: 0, 1: 0, 2: 3}
     assert set(table["kind"]) == {"all_reduce"}
     assert table["num_bytes"].tolist() == [12_000] * 3
-    assert answer["num_matched"] == 3
-    groups = answer["groups"]
+    assert table["mean_ms"].tolist() == pytest.approx([0.35, 0.32, 0.2])
+    assert notes_of(answer["collectives"], "group") == ["3 ranks"] * 3
+    assert notes_of(answer["collectives"], "num_last") == [""] * 3
+    assert answer["sentence"] == (
+        "The others wait for rank 2: it comes last in 100 % of all_reduce of group 0, "
+        "150 µs each on average, at most 150 µs. Rank 0 waits longest, 450 µs."
+    )
+    assert answer["summary"] == (
+        "3 of 3 ranks; 3 collectives that all their ranks show. Exposed communication of "
+        "a step: 200 µs (rank 2) to 350 µs (rank 0), median 320 µs."
+    )
+    groups = columns_of(answer["groups"])
     assert (groups["kind"], groups["group"]) == (["all_reduce"], ["0"])
     assert (groups["num_ranks"].tolist(), groups["num_matched"].tolist()) == ([3], [3])
     assert groups["mean_skew_ms"].tolist() == pytest.approx([0.15])
     assert (groups["last_rank"].tolist(), groups["last_share"].tolist()) == ([2], [1])
-    assert (answer["missing"].tolist(), answer["num_missing"]) == ([], 0)
+    assert answer["missing"] == ""
     one = ask(page, "distributed", step=6)
-    assert (one["step"], one["rank"].tolist()) == (6, [0, 1, 2])
-    assert one["transfer_ms"].tolist() == pytest.approx([0.2] * 3)
-    assert one["waiting_ms"].tolist() == pytest.approx([0.15, 0.12, 0])
+    own = columns_of(one["ranks"])
+    assert (one["step"], own["rank"].tolist()) == (6, [0, 1, 2])
+    assert own["transfer_ms"].tolist() == pytest.approx([0.2] * 3)
+    assert own["waiting_ms"].tolist() == pytest.approx([0.15, 0.12, 0])
+    none = ask(page, "distributed", step=4)
+    assert none["step"] is None
+    assert "Step 4 is none of those profiled." in none["summary"]
     some = ask(page, "distributed", ranks="0,2")
-    assert np.isnan(some["waiting_ms"]).all()
-    assert some["missing"].tolist() == [1]
+    assert np.isnan(columns_of(some["ranks"])["waiting_ms"]).all()
+    assert some["missing"].startswith("No trace of rank 1 ")
     first = ask(page, "distributed", cycle=1)
     assert first["cycle"] == 1
 

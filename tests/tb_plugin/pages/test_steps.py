@@ -8,6 +8,7 @@ import pytest
 from collector.format.columns import Column
 from tests.builders import START_NS, RunBuilder
 from tests.tb_plugin.client import Page, decode
+from tests.tb_plugin.pages.profiled import columns_of
 from tests.tb_plugin.pages.test_heatmap import cells
 from tests.tb_plugin.step_runs import CONFIG, MS, PARTS, REST, Story, write
 
@@ -186,9 +187,14 @@ def test_the_table_and_the_findings(tmp_path):
 
     told = Story(16, 200, in_step=True, more=more).tell()
     found = story(tmp_path, told).of_run("/stragglers", "exp")
-    first = found["rows"][0]
+    rows = columns_of(found["ranks"])
+    first = {key: values[0] for key, values in rows.items()}
     assert (first["rank"], first["host"], first["part"]) == (12, "host1", "dataloader")
     assert first["words"].startswith("rank 12: dataloader +38.")
+    assert found["ranks"]["columns"][0]["notes"][:2] == ["late", ""]
+    assert found["summary"] == "1 of 16 ranks stands out"
+    assert found["sentence"].startswith("A step takes ")
+    assert " on the median rank: backward " in found["sentence"]
     assert found["part"] == "dataloader"
     keys = [one["key"] for one in found["findings"]]
     assert keys == ["straggler", "slow_every_n"]
@@ -210,7 +216,7 @@ def summed(found) -> tuple[int, int]:
     ("route", "seconds", "counts", "short", "whole"),
     [
         ("/stragglers", "of_run.REQUEST_SECONDS",
-         lambda found: (found["num_ranks"], found["num_left_out"]), (0, 6), (6, 0)),
+         lambda found: (found["num_ranks"], found["num_steps"]), (0, 0), (6, 60)),
         ("/steps", "steps.steps._SUM_SECONDS", summed, (0, 0), (6, 0)),
     ],
 )  # fmt: skip
@@ -234,6 +240,7 @@ def test_a_healthy_run_has_no_findings(tmp_path):
     found = story(tmp_path, told).of_run("/stragglers", "exp")
     assert found["findings"] == []
     assert found["num_standing_out"] == 0
+    assert found["summary"] == "no rank of 16 stands out"
     assert found["part"] == "step"
 
 
@@ -253,21 +260,23 @@ def test_one_step_on_every_rank(tmp_path):
     found = page.of_run("/step", "exp", step=33)
     totals = np.array(told.total)[:, 33]
     order = np.argsort(-totals)
-    assert found["ranks"].tolist() == order.tolist()
-    np.testing.assert_allclose(found["seconds"], totals[order] * MS, rtol=1e-6)
+    rows = columns_of(found["ranks"])
+    assert rows["rank"].tolist() == order.tolist()
+    np.testing.assert_allclose(rows["seconds"], totals[order] * MS, rtol=1e-6)
     backward = np.array(told.parts["backward"])[order, 33] * MS
-    np.testing.assert_allclose(parts_of(found)["backward"], backward, rtol=1e-6)
-    assert found["memory_bytes"].tolist() == (1000 * order + 33).tolist()
-    took = (found["end_ms"] - found["start_ms"]) / 1e3
-    np.testing.assert_allclose(took, found["seconds"], atol=1e-6)
-    assert found["hosts"] == ["host0"]
+    np.testing.assert_allclose(rows["backward_seconds"], backward, rtol=1e-6)
+    assert rows["allocated_peak_bytes"].tolist() == (1000 * order + 33).tolist()
+    took = (rows["end_ms"] - rows["start_ms"]) / 1e3
+    np.testing.assert_allclose(took, rows["seconds"], atol=1e-6)
+    assert set(rows["host"]) == {"host0"}
 
 
 def test_one_step_of_a_long_run(tmp_path):
     told = Story(2, 5000, noise=0.3).tell()
     found = story(tmp_path, told).of_run("/step", "exp", step=4321)
     totals = sorted((row[4321] for row in told.total), reverse=True)
-    np.testing.assert_allclose(found["seconds"], np.array(totals) * MS, rtol=1e-6)
+    seconds = columns_of(found["ranks"])["seconds"]
+    np.testing.assert_allclose(seconds, np.array(totals) * MS, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ const STEPS_PX = 224;
 /** Steps that are drawn at most; beyond them the longest of neighbours. */
 export const MOST_STEPS = 120;
 
-const WORDS = { source: optional("source"), step: whole("profiled") };
+const WORDS = { source: optional("source"), step: whole("step") };
 
 export function useProfile(view: ViewProps): Live<ProfileResponse> {
   const { run, ranks, params } = view;
@@ -79,7 +79,7 @@ function Profile({ data, view }: ProfileProps) {
     chosen: chosenStep(data, readState(WORDS, view.params).step),
     choose: (index) => {
       const step = index === null ? null : String(data.step[index] ?? 0);
-      view.setParams({ profiled: step }, "push");
+      view.setParams({ step, w0: null, w1: null }, "push");
     },
   };
   return (

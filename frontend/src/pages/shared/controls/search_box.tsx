@@ -5,13 +5,15 @@ import { commandsOf, type Commands } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import "./search_box.css";
 
-export function SearchBox(props: {
+export interface SearchBoxProps {
   readonly label: string;
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly placeholder?: string;
   readonly commands?: Commands;
-}) {
+}
+
+export function SearchBox(props: SearchBoxProps) {
   const box = useRef<HTMLInputElement>(null);
   useCommands(
     props.commands,

@@ -2,36 +2,50 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import type { DistributedPart } from "../../../api/types.gen";
+import type { DistributedPart, TableRows } from "../../../api/types.gen";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { XRange } from "../../../widgets/plot/range";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Segmented } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
 import { RankHeatmap, useHeatAnswers } from "../../shared/heat_answers";
-import { HEAT_WORDS, RANK_HEATS, rankHeat } from "./parts";
+import { oneOf, usePageState } from "../../shared/page_state";
+import type { ViewProps } from "../../shared/view_props";
+import { columnOf } from "../profiled/answer_table";
 
 const OPENING_POLL_MS = 700;
+
+/** What distinguishes ranks first. */
+const PARTS = ["communication", "overlap", "computation", "other", "step"] as const;
+const TITLES: Readonly<Record<DistributedPart, string>> = {
+  communication: "Exposed communication",
+  overlap: "Hidden communication",
+  computation: "Computation",
+  other: "Other",
+  step: "Step time",
+};
+const WORDS = { part: oneOf("rheat", PARTS, null) };
 
 export function RankHeat(props: {
   readonly view: ViewProps;
   readonly cycle: number | null;
-  /** What is shown unless something was chosen. */
-  readonly usual: DistributedPart;
+  readonly ranks: TableRows;
   readonly onPick: (pick: CellFacts, part: DistributedPart) => void;
 }) {
-  const { view, cycle } = props;
-  const { client, run, ranks: choice } = view;
-  const part = rankHeat(view.params.get("rheat"), props.usual);
+  const { view, cycle, ranks } = props;
+  const [state, setState] = usePageState(view, WORDS);
+  // A picture of nothing exposed tells no rank from another.
+  const isExposed = columnOf(ranks, "communication_ms")?.numbers.some((ms) => ms > 0);
+  const usual = isExposed === true ? "communication" : "step";
+  const part = state.part ?? usual;
   const box = useRef<HTMLDivElement>(null);
   const px = Math.round(useWidth(box));
   const [range, setRange] = useState<XRange | null>(null);
   const [opens, setOpens] = useState(false);
   const cursor = useSignal<number | null>(null);
   const answers = useHeatAnswers(
-    client,
+    view.client,
     "distributed_heatmap",
-    { run: run.id, ranks: choice.filter, cycle, part },
+    { run: view.run.id, ranks: view.ranks.filter, cycle, part },
     px,
     opens ? OPENING_POLL_MS : view.pollMs,
   );
@@ -40,25 +54,21 @@ export function RankHeat(props: {
   if (isOpening !== opens) setOpens(isOpening);
   return (
     <div ref={box} class={coarse.stale ? "stale" : ""} aria-busy={coarse.stale}>
-      <div class="steps-map-bar">
+      <div class="row">
         <Segmented<DistributedPart>
           label="What the cells of the heatmap are"
           title="Compare"
-          options={RANK_HEATS}
+          options={PARTS}
           chosen={part}
-          words={(one) => HEAT_WORDS[one]}
-          onChoose={(one) =>
-            view.setParams({ rheat: one === props.usual ? null : one }, "push")
-          }
+          words={(one) => [TITLES[one], columnOf(ranks, `${one}_ms`)?.help ?? ""]}
+          onChoose={(one) => setState({ part: one === usual ? null : one }, "push")}
         />
-        <span class="quiet">
-          A click on a cell shows its step and marks its rank in the table
-        </span>
+        <span class="quiet">A click on a cell chooses its rank and step</span>
       </div>
       <RankHeatmap
         view={view}
         answers={answers}
-        label={() => `${HEAT_WORDS[part][0]} by rank and profiled step`}
+        label={() => `${TITLES[part]} by rank and profiled step`}
         range={range}
         onRange={setRange}
         cursor={cursor}
@@ -67,11 +77,33 @@ export function RankHeat(props: {
         empty={
           <p class="quiet">
             {coarse.data?.numOpening === 0
-              ? `No rank has ${HEAT_WORDS[part][0].toLowerCase()} in its profiled steps.`
+              ? `No rank has ${TITLES[part].toLowerCase()} in its profiled steps.`
               : "The first traces are being read."}
           </p>
         }
       />
     </div>
   );
+}
+
+/**
+ * Of the ranks that a cell stands for, the one that it shows: whose value is farthest from
+ * the middle of all. Of one rank that rank.
+ */
+export function shownRank(
+  table: TableRows,
+  part: DistributedPart,
+  first: number,
+  last: number,
+): number {
+  const values = columnOf(table, `${part}_ms`)?.numbers ?? new Float64Array();
+  const known = values.filter((value) => !Number.isNaN(value)).sort();
+  const middle = known[Math.floor(known.length / 2)] ?? 0;
+  let [found, most] = [first, -1];
+  columnOf(table, "rank")?.numbers.forEach((rank, row) => {
+    const distance = Math.abs((values[row] ?? NaN) - middle);
+    if (rank < first || rank > last || !(distance > most)) return;
+    [found, most] = [rank, distance];
+  });
+  return found;
 }

@@ -8,7 +8,6 @@ import { oneOf, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { ProfiledPage } from "../profiled/profiled_page";
 import { MemoryTab } from "./memory/tab";
-import "./operators.css";
 import { OperatorDetails } from "./time/details";
 
 const PARTS = ["time", "memory"] as const;
@@ -51,11 +50,7 @@ export function OperatorsView(view: ViewProps) {
       (key) => table.columns.find((one) => one.key === key)?.texts[row] ?? "",
     );
   if (tab === "memory") {
-    return (
-      <div class="operators">
-        <MemoryTab view={view} tabs={tabs} />
-      </div>
-    );
+    return <MemoryTab view={view} tabs={tabs} />;
   }
   return (
     <ProfiledPage

@@ -3,8 +3,9 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { ColumnUnit, TableColumn, TableRows } from "../../../api/types.gen";
-import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+import { parseRankSet } from "../../../base/rank_set";
 import { categoryLabel } from "../../../model/category";
 import type { Origin } from "../../../model/words/origin";
 import { ExportMenu } from "../../../widgets/export/export_menu";
@@ -18,13 +19,16 @@ import {
 } from "../../../widgets/row_table/columns";
 import { headingWidth } from "../../../widgets/row_table/headings";
 import {
+  ROW_PX,
   RowTable,
   type RowCell,
   type RowColumn,
   type RowTableProps,
 } from "../../../widgets/row_table/row_table";
 import { useSort } from "../../../widgets/row_table/use_sort";
+import { SearchBox, type SearchBoxProps } from "../../shared/controls/search_box";
 import type { ViewProps } from "../../shared/view_props";
+import type { Part } from "../steps/part_bar";
 import { familyColour, type WorkKind } from "./family_colours";
 import { nameCells } from "./kernel_name";
 
@@ -55,6 +59,9 @@ const CELLS: Readonly<Record<NumberUnit, Cells>> = {
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
 const BAR_PX = 96;
+const HEAD_PX = 32;
+/** Fewer rows are seen at once: nothing needs to be searched. */
+const SEARCHED_FROM = 12;
 
 /** Colours by the names of `TableColumn.bar` that are no kinds of work. */
 export type Colours = Readonly<Record<string, string>>;
@@ -67,6 +74,7 @@ export function columnsOf(
 ): readonly RowColumn[] {
   const colourOf = (name: string): string =>
     colours[name] ?? familyColour(theme, name as WorkKind);
+  const hasNames = table.columns.some(({ unit }) => unit === "name");
   return table.columns.map((column): RowColumn => {
     const { key, title, unit, texts, numbers, notes, hints } = column;
     const words = { key, title, hint: column.help, sortable: column.sorts };
@@ -105,9 +113,12 @@ export function columnsOf(
       const width = TEXT_WIDTHS[unit === "name" ? "name" : "text"];
       return { ...words, width, numeric: false, values: texts, cell: textCell };
     }
-    const px = Math.max(headingWidth(title, false), column.bar === "" ? 0 : BAR_PX);
+    const heading = headingWidth(title, false);
+    const px = Math.max(heading, column.bar === "" ? 0 : BAR_PX);
     const ascends = unit === "rank";
-    const width = `${px}px`;
+    // Names take what room there is; without any, bars do.
+    const isWide = column.bar !== "" && !hasNames;
+    const width = isWide ? `minmax(${Math.max(heading, 72)}px, 1fr)` : `${px}px`;
     return {
       ...words,
       width,
@@ -119,17 +130,36 @@ export function columnsOf(
   });
 }
 
-/** Rows of which some text holds each word, or whose rank it is; null: all do. */
+export function columnOf(table: TableRows, key: string): TableColumn | undefined {
+  return table.columns.find((one) => one.key === key);
+}
+
+/** The parts of a row: its columns with a colour of their own. */
+export function partsOf(
+  table: TableRows,
+  row: number,
+  theme: ViewProps["theme"],
+): readonly Part[] {
+  const own = table.columns.filter(({ bar }) => bar !== "" && bar !== "row");
+  return own.map(({ key, title, help, bar, unit, numbers }) => ({
+    ...{ name: key, label: title, help, colour: familyColour(theme, bar as WorkKind) },
+    value: (numbers[row] ?? NaN) * (unit === "ms" ? 1e-3 : 1),
+  }));
+}
+
+/** Rows of which some text holds each word, or whose rank it names; null: all do. */
 export function rowsHolding(
   { columns, numRows }: TableRows,
   text: string,
 ): ReadonlySet<number> | null {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return null;
-  const holds = (one: TableColumn, row: number, word: string): boolean =>
-    one.unit === "rank"
-      ? String(one.numbers[row]) === word
-      : (one.texts[row] ?? "").toLowerCase().includes(word);
+  const holds = (one: TableColumn, row: number, word: string): boolean => {
+    if (one.unit !== "rank") return (one.texts[row] ?? "").toLowerCase().includes(word);
+    // A range that is being typed names its first rank.
+    const named = parseRankSet(word.replace(/[-,]+$/, ""));
+    return named.ok && named.ranks.includes(one.numbers[row] ?? NaN);
+  };
   const rows = Array.from({ length: numRows }, (_, row) => row);
   return new Set(
     rows.filter((row) =>
@@ -147,9 +177,11 @@ export interface AnswerTableProps extends Pick<
   /** The URL's word for its order. */
   readonly word: string;
   readonly colours?: Colours;
-  /** Rows that are shown; null: all. */
-  readonly kept?: ReadonlySet<number> | null;
-  /** Of these the first. */
+  /** What rows that are shown hold. */
+  readonly text?: string;
+  /** A box for that text, where there are many rows. */
+  readonly find?: Omit<SearchBoxProps, "text">;
+  /** Of these rows the first. */
   readonly most?: number;
   /** What is said above it. */
   readonly head: ComponentChildren;
@@ -161,7 +193,7 @@ export interface AnswerTableProps extends Pick<
 }
 
 export function AnswerTable(props: AnswerTableProps) {
-  const { view, table, word, colours, kept = null, most = Infinity, file } = props;
+  const { view, table, word, colours, text = "", find, most = Infinity, file } = props;
   const { theme, byteUnit } = view;
   const columns = useMemo(
     () => columnsOf(table, { theme, byteUnit }, colours),
@@ -178,14 +210,23 @@ export function AnswerTable(props: AnswerTableProps) {
     view.params.get(word),
     (sort) => view.setParams({ [word]: sort }),
   );
-  const shown = useMemo(
-    () => rows.filter((row) => kept?.has(row) ?? true).slice(0, most),
-    [rows, kept, most],
-  );
+  const shown = useMemo(() => {
+    const kept = rowsHolding(table, text);
+    return rows.filter((row) => kept?.has(row) ?? true).slice(0, most);
+  }, [table, rows, text, most]);
   return (
     <section aria-label={props.label}>
       <div class="panel-head">
         {props.head}
+        {find !== undefined && (text !== "" || table.numRows > SEARCHED_FROM) && (
+          <>
+            <SearchBox {...find} text={text} />
+            <span class="quiet" role="status">
+              {text !== "" &&
+                `${formatInteger(shown.length)} of ${formatInteger(table.numRows)}`}
+            </span>
+          </>
+        )}
         <ExportMenu
           subject={`the table of ${file.name}`}
           source={{
@@ -206,7 +247,10 @@ export function AnswerTable(props: AnswerTableProps) {
         {...(props.onSelect === undefined ? {} : { onSelect: props.onSelect })}
         {...(props.onHover === undefined ? {} : { onHover: props.onHover })}
         empty={props.empty}
-        heightPx={props.heightPx}
+        heightPx={Math.min(
+          props.heightPx,
+          HEAD_PX + Math.max(1, shown.length) * ROW_PX,
+        )}
       />
     </section>
   );

@@ -108,7 +108,7 @@ export function ProfiledPage<R extends TableRoute>(props: {
           (row) => props.isChosen?.(table, row),
         );
         const bar = (
-          <div class="trace-bar">
+          <div class="row">
             {props.tabs}
             {chooser}
             <Segmented
@@ -169,7 +169,7 @@ export function ProfiledPage<R extends TableRoute>(props: {
                 ? {}
                 : { onSelect: (row: number) => onChoose(table, row) })}
               head={
-                <p class="trace-sum">
+                <p>
                   {most !== "" && <strong>{most} </strong>}
                   <span class={most === "" ? "" : "quiet"}>
                     {summary}

@@ -11,7 +11,7 @@ import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Failure, Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice } from "../../shared/controls/choices";
-import "./trace_choice.css";
+import "../time.css";
 
 const OPENING_POLL_MS = 700;
 
@@ -76,7 +76,7 @@ export function TraceState({ choice }: { readonly choice: ProfileChoice }) {
       )}
       {problem !== null && <ProblemList problems={[problem]} />}
       {problem === null && first !== undefined && (
-        <details class="trace-problems">
+        <details>
           <summary>
             <span class="status-warn">
               <Icon name="warning" sizePx={16} />
@@ -154,11 +154,11 @@ export function TraceFrame<
   );
   const old = stale || (shown !== null && shown !== data);
   return (
-    <div class={old ? "trace-frame stale" : "trace-frame"} aria-busy={old}>
+    <div class={old ? "stacked stale" : "stacked"} aria-busy={old}>
       <Waiting error={error} hasContent />
       <TraceState choice={choice} />
       {shown === null ? (
-        <div class="trace-bar">{chooser}</div>
+        <div class="row">{chooser}</div>
       ) : (
         props.children(shown, chooser)
       )}

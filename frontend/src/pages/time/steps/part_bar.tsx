@@ -1,51 +1,78 @@
-/** One step as a bar of its parts. */
+/** One step as a bar of its parts, and its parts as ways to what makes them. */
 
-import type { Theme } from "../../../base/tokens";
+import type { ComponentChildren } from "preact";
 import { formatQuantity } from "../../../model/words/quantity";
-import { partLabel } from "../../../model/words/step_part";
-import { partColours } from "../../../render/palette";
 
-export interface BarPart {
+/** A part of a step's time, or of memory. */
+export interface Part {
   readonly name: string;
-  readonly seconds: number;
+  readonly label: string;
+  readonly help: string;
+  readonly colour: string;
+  readonly value: number;
+  /** Nothing says what it is. */
+  readonly unseen?: boolean;
 }
 
+const inSeconds = (value: number): string => formatQuantity(value, "seconds");
+
 export function PartBar(props: {
-  readonly label: string;
-  readonly note: string;
-  readonly parts: readonly BarPart[];
-  readonly total: number;
+  readonly label: ComponentChildren;
+  readonly parts: readonly Part[];
+  readonly said?: (value: number) => string;
+  /** Where it is not the sum of the parts. */
+  readonly total?: number;
   /** What fills the width. */
   readonly longest: number;
-  readonly theme: Theme;
 }) {
-  const { parts, total } = props;
-  const said = (value: number): string => formatQuantity(value, "seconds");
-  const colours = partColours(
-    props.theme,
-    parts.map(({ name }) => name),
-  );
-  const words = parts.map(({ name, seconds }) => `${partLabel(name)} ${said(seconds)}`);
+  const { label, parts, said = inSeconds } = props;
+  const total = props.total ?? sumOf(parts);
+  const words = parts.map((one) => `${one.label} ${said(one.value)}`);
   return (
-    <div class="step-bar">
-      <span>
-        {props.label} <span class="quiet">{props.note}</span>
-      </span>
-      <div class="step-bar-parts" role="img" aria-label={words.join(", ")}>
-        {parts.map(({ name, seconds }, i) =>
-          seconds > 0 ? (
+    <div class="part-bar">
+      {label !== "" && <span>{label}</span>}
+      <div role="img" aria-label={words.join(", ")}>
+        {parts.map((one, i) =>
+          one.value > 0 ? (
             <span
-              key={name}
-              title={`${partLabel(name)}: ${said(seconds)}`}
+              key={one.name}
+              class={one.unseen === true ? "is-unseen" : ""}
+              title={`${words[i]}\n${one.help}`}
               style={{
-                width: `${(100 * seconds) / props.longest}%`,
-                background: colours[i] ?? "grey",
+                width: `${(100 * one.value) / props.longest}%`,
+                backgroundColor: one.colour,
               }}
             />
           ) : null,
         )}
       </div>
-      <span class="step-bar-total">{said(total)}</span>
+      {label !== "" && <span class="num">{said(total)}</span>}
     </div>
+  );
+}
+
+export function sumOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { value }) => sum + (value || 0), 0);
+}
+
+export interface WayOfPart extends Part {
+  readonly lead: () => void;
+  /** Said after its time. */
+  readonly more?: ComponentChildren;
+}
+
+export function PartWays({ parts }: { readonly parts: readonly WayOfPart[] }) {
+  return (
+    <ul class="part-ways chips">
+      {parts.map(({ name, label, help, colour, value, more, lead }) => (
+        <li key={name}>
+          <button type="button" class="button" title={help} onClick={lead}>
+            <i class="swatch" style={{ background: colour }} />
+            {label} <b>{inSeconds(value)}</b>
+            {more}
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }

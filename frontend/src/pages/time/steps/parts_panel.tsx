@@ -7,19 +7,17 @@ import type { StepsResponse, StragglersResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
-import { formatQuantity } from "../../../model/words/quantity";
 import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColour } from "../../../render/palette";
 import type { ViewProps } from "../../shared/view_props";
+import { columnOf } from "../profiled/answer_table";
 import type { StepsParams } from "./params";
-import { PartBar, type BarPart } from "./part_bar";
+import { PartBar, PartWays, sumOf, type Part } from "./part_bar";
 import { flopsWords, rateText, RATE_WORDS } from "./rates";
-import { beyond } from "./stragglers_table";
 import { showStepInTrace, usualStep, wayOf, WAY_TITLES, type Way } from "./ways";
 
 /** A difference below that share of the step is none. */
 const TELLING = 0.01;
-const NAMED = 3;
 
 export function PartsPanel(props: {
   readonly view: ViewProps;
@@ -30,13 +28,21 @@ export function PartsPanel(props: {
   const { view, data, answer, params } = props;
   const traces = useLive(view.client, "traces", { run: view.run.id }, view.pollMs);
   const hasTraces = (traces.data?.numFiles ?? 0) > 0;
-  const { parts, stepSeconds, rows, numStandingOut } = data;
+  const { stepSeconds, ranks, numStandingOut } = data;
   if (stepSeconds === null) return null;
-  const late = numStandingOut > 0 ? (rows[0]?.rank ?? null) : null;
+  const first = ranks && columnOf(ranks, "rank")?.numbers[0];
+  const late = numStandingOut > 0 ? (first ?? null) : null;
   const rank = late ?? view.ranks.rank;
-  const usual = barOf(data, "usual");
-  const ofLate = late === null ? [] : barOf(data, "ofFirst");
-  const longest = Math.max(sumOf(usual), sumOf(ofLate));
+  const [usual, ofLate] = (["usual", "ofFirst"] as const).map((of) =>
+    data.parts.map((part): Part => ({
+      name: part.name,
+      label: partLabel(part.name),
+      help: partHelp(part.name),
+      colour: partColour(view.theme, part.name),
+      value: part[of] ?? NaN,
+    })),
+  ) as [Part[], Part[]];
+  const longest = Math.max(sumOf(usual), late === null ? 0 : sumOf(ofLate));
   const lead = (way: Way): void => {
     if (way === "trace") {
       const step = params.step ?? usualStep(answer, rank);
@@ -47,86 +53,51 @@ export function PartsPanel(props: {
     if (way === "operators" && rank !== null) view.chooseRank(rank);
     view.showPage(way, {});
   };
+  const ways = usual.flatMap((part, i) => {
+    const own = ofLate[i]?.value ?? NaN;
+    if (!(part.value > 0) && !(own > 0)) return [];
+    const way = wayOf(part.name, hasTraces);
+    const whose = rank === null || way === "distributed" ? "" : ` of rank ${rank}`;
+    const more = late === null ? NaN : own - part.value;
+    return {
+      ...part,
+      help: `${part.help} Opens ${WAY_TITLES[way]}${whose}.`,
+      lead: () => lead(way),
+      more: Math.abs(more) > TELLING * stepSeconds && (
+        <em class={more > 0 ? "tone-warn" : "quiet"}>
+          {more > 0 ? "+" : ""}
+          {formatSeconds(more)}
+        </em>
+      ),
+    };
+  });
   return (
-    <section class="steps-parts" aria-label="What a step's time goes to">
-      <header>
-        <h2>{stepSentence(data)}</h2>
+    <section aria-label="What a step's time goes to">
+      <header class="row">
+        <h2>{data.sentence}</h2>
         <Rates answer={answer} />
       </header>
-      {parts.length > 0 && (
-        <div class="step-bars">
+      {usual.length > 0 && (
+        <div>
           <PartBar
-            {...{ longest, theme: view.theme, parts: usual, total: stepSeconds }}
+            {...{ longest, parts: usual, total: stepSeconds }}
             label={data.numRanks > 1 ? "median rank" : `rank ${answer.rank ?? "–"}`}
-            note=""
           />
           {late !== null && (
             <PartBar
-              {...{ longest, theme: view.theme, parts: ofLate, total: sumOf(ofLate) }}
-              label={`rank ${late}`}
-              note="straggler"
+              {...{ longest, parts: ofLate }}
+              label={
+                <>
+                  rank {late} <span class="quiet">straggler</span>
+                </>
+              }
             />
           )}
         </div>
       )}
-      <ul class="steps-ways">
-        {parts.map(({ name, usual: seconds, ofFirst }) => {
-          if (!((seconds ?? 0) > 0) && !((ofFirst ?? 0) > 0)) return null;
-          const way = wayOf(name, hasTraces);
-          const more =
-            late === null || seconds === null || ofFirst === null
-              ? 0
-              : ofFirst - seconds;
-          return (
-            <li key={name}>
-              <button
-                type="button"
-                title={`${partHelp(name)} Opens ${WAY_TITLES[way]}${rank === null || way === "distributed" ? "" : ` of rank ${rank}`}.`}
-                onClick={() => lead(way)}
-              >
-                <i style={{ background: partColour(view.theme, name) }} />
-                {partLabel(name)} <b>{formatQuantity(seconds ?? NaN, "seconds")}</b>
-                {Math.abs(more) > TELLING * stepSeconds && (
-                  <em class={more > 0 ? "status-warn" : "quiet"}>{beyond(more)}</em>
-                )}
-              </button>
-            </li>
-          );
-        })}
-      </ul>
+      <PartWays parts={ways} />
     </section>
   );
-}
-
-function barOf(
-  { parts }: StragglersResponse,
-  of: "usual" | "ofFirst",
-): readonly BarPart[] {
-  return parts.map((part) => ({ name: part.name, seconds: part[of] ?? NaN }));
-}
-
-function sumOf(parts: readonly BarPart[]): number {
-  return parts.reduce((sum, { seconds }) => sum + (seconds || 0), 0);
-}
-
-/** How long a step takes, the parts that take most of it, and what was left out. */
-export function stepSentence(data: StragglersResponse): string {
-  const { stepSeconds, numRanks, parts, numProfilerSteps: left, numSteps } = data;
-  const most = [...parts]
-    .filter(({ usual }) => (usual ?? 0) > 0)
-    .sort((a, b) => (b.usual ?? 0) - (a.usual ?? 0))
-    .slice(0, NAMED)
-    .map(
-      ({ name, usual }) =>
-        `${partLabel(name).toLowerCase()} ${formatSeconds(usual ?? NaN)}`,
-    );
-  const whose = numRanks > 1 ? " on the median rank" : "";
-  const first = `A step takes ${formatSeconds(stepSeconds ?? NaN)}${whose}`;
-  const out =
-    left > 0
-      ? ` ${formatInteger(left)} of ${formatInteger(numSteps)} steps are not counted: the profiler took their time.`
-      : "";
-  return `${first}${most.length > 0 ? `: ${most.join(", ")}` : ""}.${out}`;
 }
 
 /** Throughput in one line; every number with whose it is where it is pointed at. */
@@ -134,7 +105,7 @@ function Rates({ answer }: { readonly answer: StepsResponse }) {
   const own = `rank ${answer.rank ?? "–"}`;
   const rates = answer.rates.filter(({ key }) => key !== "flops");
   return (
-    <p class="steps-rates">
+    <p class="row end small quiet">
       {rates.map(({ key, median, summedMedian }) => {
         const whose =
           summedMedian === null
@@ -156,7 +127,7 @@ function Rates({ answer }: { readonly answer: StepsResponse }) {
 }
 
 function exactRate(value: number | null): string {
-  return value === null ? "Not known." : value.toLocaleString("en-US", EXACT);
+  return value === null
+    ? "Not known."
+    : value.toLocaleString("en-US", { maximumFractionDigits: 6 });
 }
-
-const EXACT = { maximumFractionDigits: 6 } as const;

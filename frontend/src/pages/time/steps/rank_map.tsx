@@ -41,8 +41,8 @@ export function StepMap(props: {
   );
   if (answers.cells === null) return heat;
   return (
-    <section class="steps-map" aria-label="Ranks beside each other">
-      <div class="steps-map-bar">
+    <section aria-label="Ranks beside each other">
+      <div class="row">
         <Choice
           label="Compare"
           value={part}

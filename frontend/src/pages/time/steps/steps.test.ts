@@ -1,20 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type {
-  StepRate,
-  StepResponse,
-  StepsResponse,
-  StragglersResponse,
-} from "../../../api/types.gen";
+import type { StepRate, StepsResponse } from "../../../api/types.gen";
 import { divergingDomain } from "../../../widgets/heatmap/layout";
 import { ranksOf } from "../../shared/heat_answers";
-import { stepSentence } from "./parts_panel";
 import { readSteps } from "./params";
 import { canSum, chosenRate, flopsWords, rateLines, rateText } from "./rates";
 import { grainWords } from "./stack_part";
-import { stepTable } from "./step_drawer";
 import { traceNs, usualStep, wayOf } from "./ways";
-import { tableOf } from "../../../widgets/row_table/columns";
-import { beyond, headWords, stragglerColumns } from "./stragglers_table";
 
 const RUN = {
   id: "r",
@@ -166,53 +157,7 @@ describe("words", () => {
   });
 });
 
-const STRAGGLERS: StragglersResponse = {
-  run: RUN,
-  numRanks: 64,
-  numLeftOut: 0,
-  numSteps: 100,
-  stepsPerColumn: 1,
-  stepSeconds: 0.1,
-  parts: [],
-  rows: [
-    {
-      rank: 12,
-      host: "node1",
-      slowestShare: 1,
-      excessSeconds: 0.038,
-      part: "dataloader",
-      partExcessSeconds: null,
-      standsOut: true,
-      words: "rank 12: dataloader +38.0 ms",
-    },
-  ],
-  numStandingOut: 1,
-  numProfilerSteps: 0,
-  part: "dataloader",
-  findings: [],
-};
-
 describe("what a step's time goes to", () => {
-  const part = (name: string, usual: number | null) => ({
-    ...{ name, seconds: 1, share: 1, usual, ofFirst: null },
-  });
-
-  it("is one sentence, the longest parts first", () => {
-    const parts = [
-      part("forward", 0.03),
-      part("backward", 0.06),
-      part("eval", null),
-      part("other", 0.01),
-      part("checkpoint", 0),
-    ];
-    expect(stepSentence({ ...STRAGGLERS, parts })).toBe(
-      "A step takes 100 ms on the median rank: backward 60.0 ms, forward 30.0 ms, other 10.0 ms.",
-    );
-    expect(stepSentence({ ...STRAGGLERS, numRanks: 1, numProfilerSteps: 7 })).toBe(
-      "A step takes 100 ms. 7 of 100 steps are not counted: the profiler took their time.",
-    );
-  });
-
   it("leads to what makes the part, where that was recorded", () => {
     expect(wayOf("backward", true)).toBe("operators");
     expect(wayOf("communication", true)).toBe("distributed");
@@ -237,58 +182,6 @@ describe("what a step's time goes to", () => {
     ).toBe(null);
   });
 });
-
-describe("stragglers", () => {
-  it("says how many there are, and what was left out", () => {
-    expect(headWords(STRAGGLERS)).toBe(
-      "1 of 64 ranks stands out; the 1 that cost most are listed",
-    );
-    expect(
-      headWords({ ...STRAGGLERS, numStandingOut: 0, numLeftOut: 3, stepsPerColumn: 8 }),
-    ).toBe(
-      "no rank of 64 stands out; the 1 that cost most are listed; 3 could not be compared; means of 8 steps are compared",
-    );
-  });
-
-  it("writes numbers, and nothing for what is not known", () => {
-    const { columns } = tableOf(stragglerColumns(STRAGGLERS.rows), [0]);
-    const values = Object.fromEntries(columns.map((one) => [one.name, one.values]));
-    expect(values["excess_seconds"]).toEqual(Float64Array.of(0.038));
-    expect(beyond(0.038)).toBe("+38.0 ms");
-    expect(beyond(NaN)).toBe("–");
-  });
-});
-
-describe("a step", () =>
-  it("is written rank by rank with its parts", () => {
-    const step: StepResponse = {
-      run: RUN,
-      step: 7,
-      numRanks: 2,
-      numUnread: 0,
-      ranks: Int32Array.of(5, 1),
-      host: Int32Array.of(0, 9),
-      hosts: ["node0"],
-      seconds: Float64Array.of(2, 1),
-      startMs: Float64Array.of(0, 0),
-      endMs: Float64Array.of(2000, 1000),
-      parts: [{ name: "eval", seconds: Float64Array.of(1, NaN) }],
-      memorySeries: "step/rss_bytes",
-      memoryBytes: Float64Array.of(10, 20),
-      absent: [],
-    };
-    const { columns } = stepTable(step);
-    expect(columns.map(({ name }) => name)).toEqual([
-      "rank",
-      "host",
-      "step_time_seconds",
-      "eval_seconds",
-      "rss_bytes",
-      "start_ms",
-      "end_ms",
-    ]);
-    expect(columns[1]?.values).toEqual(["node0", ""]);
-  }));
 
 describe("the map of ranks", () => {
   const cells = {

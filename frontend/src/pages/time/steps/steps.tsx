@@ -9,32 +9,41 @@ import { useLive } from "../../../api/use_live";
 import { commandsOf } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import { columnLabel } from "../../../model/words/column_label";
+import { originOf } from "../../../model/words/origin";
 import { partLabel } from "../../../model/words/step_part";
 import { Findings } from "../../../widgets/finding/finding";
 import type { XRange } from "../../../widgets/plot/range";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Waiting } from "../../../widgets/state/state";
+import { Choice, Segmented } from "../../shared/controls/choices";
+import { XSwitch } from "../../shared/controls/x_switch";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { SeriesBelow } from "../../shared/series/series_chart";
 import { useRange } from "../../shared/range/use_range";
 import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
-import { Controls } from "./controls";
+import { AnswerTable, columnOf } from "../profiled/answer_table";
 import { PartsPanel } from "./parts_panel";
-import { CHART_PX, HEAT_PARTS, readSteps } from "./params";
+import { CHART_PX, HEAT_PARTS, readSteps, type StepsParams } from "./params";
 import { StepMap } from "./rank_map";
-import { RateChart } from "./rate_chart";
+import { RateChart } from "./rates";
 import { Stack, STACK_PX } from "./stack_part";
 import { StepDrawer } from "./step_drawer";
-import "./steps.css";
-import { StragglersTable } from "./stragglers_table";
+import "../time.css";
+
+const STRAGGLERS_PX = 280;
 
 const SNIPPET = `with collector.record(logdir) as rec:
     rec.attach(model, optimizer)
     for batch in rec.loader(dataloader):
         train_step(batch)
         rec.step(samples=len(batch))`;
+
+const OF_WORDS = {
+  worst: ["Slowest rank", "Of each step, the rank that took longest"],
+  median: ["Median rank", "Of each step, the median rank"],
+} as const;
 
 export function StepsView(props: ViewProps) {
   const { client, run, ranks, pollMs, commands } = props;
@@ -66,12 +75,15 @@ export function StepsView(props: ViewProps) {
     pollMs,
   );
   const stragglers = late.data;
+  const rankOf = (row: number): number | null =>
+    (stragglers?.ranks && columnOf(stragglers.ranks, "rank")?.numbers[row]) ?? null;
   const extent = useMemo(
     () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
     [answer?.xLow, answer?.xHigh, answer?.x],
   );
   const pin = (step: number | null): void =>
-    props.setParams({ step: step?.toString() ?? null }, "push");
+    // Trace then opens at the step, not at what it showed before.
+    props.setParams({ step: step?.toString() ?? null, w0: null, w1: null }, "push");
   const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
 
   useCommands(commands, () =>
@@ -88,7 +100,7 @@ export function StepsView(props: ViewProps) {
   );
 
   return (
-    <div class="steps" ref={box} aria-busy={data.stale}>
+    <div class="stacked" ref={box} aria-busy={data.stale}>
       <Waiting
         error={data.error}
         hasContent={answer !== null}
@@ -107,13 +119,13 @@ export function StepsView(props: ViewProps) {
           <Waiting error={late.error} hasContent />
           {stragglers !== null && (
             <>
-              <Findings {...props} findings={stragglers.findings} />
               <PartsPanel
                 view={props}
                 answer={drawn}
                 data={stragglers}
                 params={params}
               />
+              <Findings {...props} findings={stragglers.findings} />
             </>
           )}
           <Stack
@@ -160,11 +172,29 @@ export function StepsView(props: ViewProps) {
               px={px}
             />
           )}
-          {stragglers !== null && hasMap && (
-            <StragglersTable
-              data={stragglers}
-              pinned={ranks.pinned}
-              onPick={props.chooseRank}
+          {stragglers?.ranks && hasMap && (
+            <AnswerTable
+              view={props}
+              table={stragglers.ranks}
+              label="Ranks beside the median rank"
+              word="late_sort"
+              onSelect={(row) => props.chooseRank(rankOf(row))}
+              head={
+                <>
+                  <h2>Stragglers</h2>
+                  <span class="quiet">{stragglers.summary}</span>
+                </>
+              }
+              origin={originOf(stragglers.run)}
+              file={{
+                name: "stragglers",
+                about: () => ({
+                  num_ranks: stragglers.numRanks,
+                  num_steps: stragglers.numSteps,
+                }),
+              }}
+              empty="No rank has step times."
+              heightPx={STRAGGLERS_PX}
             />
           )}
           <AbsentList
@@ -193,4 +223,49 @@ export function StepsView(props: ViewProps) {
 function extentOf(answer: StepsResponse): XRange {
   const half = answer.x === "step" ? 0.5 : 0;
   return { low: answer.xLow - half, high: answer.xHigh + half };
+}
+
+/** The switches of the page: whose steps, axis, phase. */
+function Controls(props: {
+  readonly answer: StepsResponse;
+  readonly params: StepsParams;
+  readonly setParams: ViewProps["setParams"];
+}) {
+  const { answer, params, setParams } = props;
+  const { phases } = answer;
+  return (
+    <div class="row on-hover">
+      {answer.of !== "rank" && (
+        <Segmented
+          label="Whose steps are shown"
+          options={["worst", "median"] as const}
+          chosen={params.of}
+          words={(option) => OF_WORDS[option]}
+          onChoose={(of) => setParams({ of: of === "worst" ? null : of }, "push")}
+        />
+      )}
+      <XSwitch
+        x={params.x}
+        setX={(x) => {
+          // A range of steps says nothing about time.
+          setParams({ x, x0: null, x1: null }, "push");
+        }}
+      />
+      {phases.length > 1 && (
+        <Choice
+          label="Phase"
+          value={params.phase === "" ? (phases[0] ?? "") : params.phase}
+          onChange={(value) =>
+            setParams({ phase: value === phases[0] ? null : value }, "push")
+          }
+        >
+          {phases.map((phase) => (
+            <option key={phase} value={phase}>
+              {phase}
+            </option>
+          ))}
+        </Choice>
+      )}
+    </div>
+  );
 }

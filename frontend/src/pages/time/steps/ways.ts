@@ -2,6 +2,7 @@
 
 import type { StepsResponse } from "../../../api/types.gen";
 import type { ViewProps } from "../../shared/view_props";
+import { columnOf } from "../profiled/answer_table";
 
 export type Way = "operators" | "distributed" | "trace";
 
@@ -61,9 +62,10 @@ export async function showStepInTrace(
     words["step"] = String(step);
     const query = { run: view.run.id, rank, ranks: view.ranks.filter, phase, step };
     const found = await view.client.get("step", query).catch(() => null);
-    if (found !== null && found.ranks.length > 0) {
-      words["w0"] = traceNs(found.startMs[0] ?? NaN);
-      words["w1"] = traceNs(found.endMs[0] ?? NaN);
+    if (found !== null && found.ranks.numRows > 0) {
+      const of = (key: string): number => columnOf(found.ranks, key)?.numbers[0] ?? NaN;
+      words["w0"] = traceNs(of("start_ms"));
+      words["w1"] = traceNs(of("end_ms"));
     }
   }
   if (rank !== null) view.chooseRank(rank);

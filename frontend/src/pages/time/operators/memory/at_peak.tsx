@@ -12,6 +12,7 @@ import { Segmented } from "../../../shared/controls/choices";
 import { oneOf, usePageState } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
+import { PartBar, type Part } from "../../steps/part_bar";
 
 const MOST_PX = 264;
 
@@ -61,7 +62,7 @@ export function AtPeak(props: PeakProps) {
       empty="The trace shows no allocation that was live then."
       heightPx={MOST_PX}
       head={
-        <p class="trace-sum">
+        <p>
           At the peak, {formatSeconds(peak.timeMs / 1e3)} after the trace began,{" "}
           <b title={formatBytesExact(whole)}>{formatBytes(whole, byteUnit)}</b> were
           allocated
@@ -72,7 +73,7 @@ export function AtPeak(props: PeakProps) {
       }
     >
       <Bar {...props} peak={peak} />
-      <div class="trace-bar">
+      <div class="row">
         <Segmented
           label="What holders of the peak are grouped by"
           title="By"
@@ -92,40 +93,27 @@ export function AtPeak(props: PeakProps) {
 }
 
 function Bar({ peak, view, colours }: PeakProps & { readonly peak: TraceMemoryPeak }) {
-  const parts = peak.parts.map(({ name, numBytes }) => {
-    const label = name === "" ? "Not seen" : categoryLabel(name);
-    const size = formatBytes(numBytes, view.byteUnit);
+  const size = (bytes: number): string => formatBytes(bytes, view.byteUnit);
+  const parts = peak.parts.map(({ name, numBytes }): Part => {
+    const exact = `${formatBytesExact(numBytes)}, ${formatShare(numBytes, peak.wholeBytes)}`;
     return {
-      label,
-      size,
-      words: `${label} ${size}, ${formatShare(numBytes, peak.wholeBytes)}`,
-      why: `${formatBytesExact(numBytes)}${name === "" ? `\n${UNSEEN}` : ""}`,
-      kind: name === "" ? "is-unseen" : "",
-      width: `${(100 * numBytes) / peak.wholeBytes}%`,
-      backgroundColor: colours[name] ?? categoryColour(view.theme, "unknown"),
+      ...{ name, value: numBytes, unseen: name === "" },
+      label: name === "" ? "Not seen" : categoryLabel(name),
+      help: name === "" ? `${exact}\n${UNSEEN}` : exact,
+      colour: colours[name] ?? categoryColour(view.theme, "unknown"),
     };
   });
   return (
     <>
-      <div
-        class="operator-peak"
-        role="img"
-        aria-label={parts.map(({ words }) => words).join("; ")}
-      >
-        {parts.map(({ label, words, why, kind, width, backgroundColor }) => (
-          <span
-            key={label}
-            class={kind}
-            title={`${words}\n${why}`}
-            style={{ width, backgroundColor }}
-          />
-        ))}
-      </div>
-      <p class="operator-peak-legend quiet">
-        {parts.map(({ label, size, why, kind, backgroundColor }) => (
-          <span key={label} title={why}>
-            <i class={`swatch ${kind}`} style={{ backgroundColor }} /> {label}{" "}
-            <b>{size}</b>
+      <PartBar label="" parts={parts} longest={peak.wholeBytes} said={size} />
+      <p class="row quiet">
+        {parts.map(({ name, label, help, colour, value, unseen }) => (
+          <span key={name} title={help}>
+            <i
+              class={unseen === true ? "swatch is-unseen" : "swatch"}
+              style={{ backgroundColor: colour }}
+            />{" "}
+            {label} <b>{size(value)}</b>
           </span>
         ))}
       </p>

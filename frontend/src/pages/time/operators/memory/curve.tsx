@@ -61,7 +61,7 @@ export function Curve(props: {
   const capacity = data.devices.find(({ key }) => key === data.device)?.capacityBytes;
   return (
     <section aria-label="Memory over time">
-      <p class="trace-sum">
+      <p>
         {shown === null ? (
           `${formatSeconds(data.durationMs / 1e3)} of trace. Drag with Shift, or scroll, to choose a part.`
         ) : (

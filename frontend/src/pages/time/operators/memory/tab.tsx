@@ -15,7 +15,7 @@ import { originOf } from "../../../../model/words/origin";
 import { Nothing } from "../../../../widgets/state/state";
 import { Choice, Segmented } from "../../../shared/controls/choices";
 import { rangeCommands } from "../../../shared/range/commands";
-import { AnswerTable, rowsHolding, type Colours } from "../../profiled/answer_table";
+import { AnswerTable, type Colours } from "../../profiled/answer_table";
 import { useProfiledRows } from "../../profiled/profiled_page";
 import { oneOf, optional, text, usePageState } from "../../../shared/page_state";
 import { SearchBox } from "../../../shared/controls/search_box";
@@ -85,7 +85,7 @@ export function MemoryTab({
       {(data, chooser) =>
         data.devices.length === 0 ? (
           <>
-            <div class="trace-bar">
+            <div class="row">
               {tabs}
               {chooser}
             </div>
@@ -93,7 +93,7 @@ export function MemoryTab({
           </>
         ) : (
           <>
-            <div class="trace-bar">
+            <div class="row">
               {tabs}
               {chooser}
               <DeviceChoice data={data} view={view} />
@@ -196,10 +196,6 @@ function OfDevice(props: {
     const all = categoryColours(view.theme, categories);
     return Object.fromEntries(categories.map(({ name }, i) => [name, all[i] ?? ""]));
   }, [view.theme, categories]);
-  const kept = useMemo(
-    () => rowsHolding(allocations, props.text),
-    [allocations, props.text],
-  );
   const about = () => ({ source: choice.source, device, charge });
   const shared = { view, colours, origin: originOf(data.run), heightPx: TABLE_PX };
   return (
@@ -218,7 +214,7 @@ function OfDevice(props: {
         label="Memory by operator"
         word="sort"
         head={
-          <p class="trace-sum">
+          <p>
             {formatInteger(operators.numAll)}{" "}
             {operators.numAll === 1 ? "operator" : "operators"} with memory
             {operators.numRows < operators.numAll &&
@@ -234,12 +230,12 @@ function OfDevice(props: {
         table={allocations}
         label="Allocations"
         word="asort"
-        kept={kept}
+        text={props.text}
         selected={chosen}
         onSelect={(row) => setChosen(row === chosen ? null : row)}
         onHover={setPointed}
         head={
-          <p class="trace-sum">
+          <p>
             {formatInteger(allocations.numAll)}{" "}
             {allocations.numAll === 1 ? "allocation" : "allocations"}
             {allocations.numRows < allocations.numAll &&

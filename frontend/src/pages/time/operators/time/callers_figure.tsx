@@ -46,10 +46,7 @@ export function Callers(props: CallersProps) {
   const weight = wanted === "device" && !hasDevices ? "host" : wanted;
   const isSandwich = !hasStacks || view.params.get("figure") === "sandwich";
   return (
-    <section
-      class="operator-callers-part"
-      aria-label={isSandwich ? "Callers and callees" : "Callers"}
-    >
+    <section aria-label={isSandwich ? "Callers and callees" : "Callers"}>
       <div class="panel-head">
         <h2>{isSandwich ? "Callers and callees" : "Callers"}</h2>
         <Segmented
@@ -169,7 +166,7 @@ function Boxes(props: {
         {boxes.map((box, i) => (
           <span
             key={i}
-            class="operator-box"
+            class="cut"
             title={`${box.frame}\n${words(box.value, weight)}, ${formatShare(box.value, whole)}`}
             style={{
               left: `${box.x * 100}%`,

@@ -125,7 +125,7 @@ function Stacks({
   }
   return (
     <>
-      <p class="quiet operator-sum">
+      <p class="quiet">
         {formatInteger(data.numCalls)} {data.numCalls === 1 ? "call" : "calls"} from{" "}
         {formatInteger(stacks.length)} {stacks.length === 1 ? "place" : "places"}
         {data.numLookedAt < data.numCalls &&
@@ -143,7 +143,11 @@ function Stacks({
         heightPx={Math.min(TABLE_PX, HEAD_PX + stacks.length * ROW_PX)}
         steady
       />
-      <ol class="operator-frames" tabIndex={0} aria-label="Stack, innermost first">
+      <ol
+        class="operator-frames small"
+        tabIndex={0}
+        aria-label="Stack, innermost first"
+      >
         {shown.frames.map((frame, i) => (
           <li key={i}>
             <SourceFrame frame={frame} />

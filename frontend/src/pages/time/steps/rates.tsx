@@ -1,10 +1,16 @@
-/** Throughput as the lines of a chart, and in words. Pure. */
+/** Throughput: steps, samples or tokens per second, FLOP/s or MFU, of one rank or of all. */
 
+import { useMemo } from "preact/hooks";
 import type { StepRate, StepsResponse, Unit } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
+import { originOf } from "../../../model/words/origin";
 import { formatQuantity } from "../../../model/words/quantity";
+import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
-import type { RateKey } from "./params";
+import type { XRange } from "../../../widgets/plot/range";
+import { Segmented } from "../../shared/controls/choices";
+import type { ViewProps } from "../../shared/view_props";
+import { CHART_PX, type RateKey, type StepsParams } from "./params";
 
 export const RATE_WORDS: Readonly<Record<RateKey, readonly [string, string]>> = {
   steps: ["Steps/s", "1 ÷ step time, by the time from step to step."],
@@ -25,6 +31,74 @@ export const RATE_WORDS: Readonly<Record<RateKey, readonly [string, string]>> = 
     "Model FLOPs utilization: operations per second ÷ what the device could do in a second.",
   ],
 };
+
+export function RateChart(props: {
+  readonly view: ViewProps;
+  readonly answer: StepsResponse;
+  readonly params: StepsParams;
+  readonly extent: XRange;
+  readonly range: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+}) {
+  const { view, answer, params } = props;
+  const rate = chosenRate(answer.rates, params.rate);
+  const lines = useMemo(
+    () => (rate === null ? [] : rateLines(answer, rate, params.summed)),
+    [answer, rate, params.summed],
+  );
+  if (rate === null) return null;
+  const [title, hint] = RATE_WORDS[rate.key];
+  return (
+    <section aria-label="Throughput">
+      <div class="row">
+        <Segmented
+          label="Throughput"
+          options={answer.rates.map(({ key }) => key)}
+          chosen={rate.key}
+          words={(key) => RATE_WORDS[key]}
+          onChoose={(key) => view.setParams({ rate: key }, "push")}
+        />
+        {canSum(rate) && (
+          <Segmented
+            label="Of whom"
+            options={["one", "all"] as const}
+            chosen={params.summed ? "all" : "one"}
+            words={(one) =>
+              one === "one"
+                ? [`Rank ${answer.rank ?? "–"}`, "Of one rank"]
+                : ["All ranks", "Over all ranks; of MFU, the mean"]
+            }
+            onChoose={(one) =>
+              view.setParams({ summed: one === "all" ? "1" : null }, "push")
+            }
+          />
+        )}
+        <span class="quiet small">
+          {rate.key === "mfu" || rate.key === "flops" ? flopsWords(answer) : hint}
+          {rate.key !== "mfu" &&
+            rate.key !== "flops" &&
+            answer.flops.missing !== "" &&
+            ` ${flopsWords(answer)}`}
+        </span>
+      </div>
+      <LineChart
+        label={title}
+        unit={unitOf(rate.key)}
+        byteUnit={view.byteUnit}
+        x={answer.x}
+        lines={lines}
+        extent={props.extent}
+        range={props.range}
+        onRange={props.setRange}
+        cursor={view.cursor}
+        theme={view.theme}
+        heightPx={CHART_PX}
+        legend={false}
+        origin={originOf(view.run)}
+      />
+    </section>
+  );
+}
 
 export function unitOf(key: RateKey): Unit {
   return key === "mfu" ? "percent" : "per_second";

@@ -1,0 +1,304 @@
+"""The tables of ranks and of their collectives, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from tb_plugin.analysis.findings.text import counted, duration_text, some_of
+from tb_plugin.formats.recording.profiles import world_size_of
+from tb_plugin.pages.profile.asked import MS
+from tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.analysis.ranks.distributed import (
+        CollectiveRow,
+        ComparedRanks,
+        GroupRow,
+    )
+    from tb_plugin.api.tables import TableRows
+    from tb_plugin.formats.recording.profiles import RankSummary
+
+R = TypeVar("R", "GroupRow", "CollectiveRow")
+
+MAX_ROWS: Final = 2_000
+"""Of the table of collectives: those that take longest."""
+MAX_GROUPS: Final = 200
+MAX_NAMES_LENGTH: Final = 60_000
+"""Of the names of groups in all, so that an answer stays small whatever they are."""
+
+_NO_STEP: Final = "This rank has no such step"
+_NOT_COMPARED: Final = (
+    "Not known: not all ranks that take part in these collectives have a trace here"
+)
+_LAST_UNKNOWN: Final = (
+    "Not known: not all ranks of this group have a trace here, and the last one may be "
+    "among the others"
+)
+_RANK: Final = Column(
+    *("rank", "Rank", "rank", "As the trace says it, or its file's name"),
+    "Neither the trace nor its file's name says the rank",
+)
+_PARTS: Final = (
+    Column(
+        *("computation_ms", "Computation", "ms"),
+        "Time in which kernels other than collectives ran, and no collective. Without a "
+        "device: operators and annotations on the host, but not what only starts a "
+        "collective or waits for it (c10d::, FSDP::), nor what a collective runs itself.",
+        bar="kernel",
+    ),
+    Column(
+        *("overlap_ms", "Overlapped", "ms"),
+        "Time in which a collective and computation ran at once: communication that is "
+        "hidden",
+        bar="hidden",
+    ),
+    Column(
+        *("communication_ms", "Exposed", "ms"),
+        "Communication that nothing hides: a collective ran, and no computation. Waiting "
+        "for other ranks is part of it.",
+        bar="communication",
+    ),
+    Column(
+        *("other_ms", "Other", "ms"),
+        "Step less computation, exposed and overlapped: loading, the host's own time, "
+        "copies, waiting",
+        bar="other",
+    ),
+)
+_RANKS: Final = (
+    _RANK,
+    Column(
+        *("step_ms", "Step", "ms"),
+        "Time of the step, to the end of the device work it launched; of several steps "
+        "the mean",
+        _NO_STEP,
+    ),
+    *_PARTS,
+    Column(
+        *("transfer_ms", "Data moved", "ms"),
+        "Of the collectives of the step chosen, else of all of the cycle: the shortest "
+        "duration any rank measured of each. Collectives at the end of the profiled "
+        "window, which not all traces show, are left out.",
+        _NOT_COMPARED,
+    ),
+    Column(
+        *("waiting_ms", "Waited", "ms"),
+        "Of the same collectives: this rank's durations less data moved. It waited for the "
+        "last rank; a link that is slow for this rank alone counts as well.",
+        _NOT_COMPARED,
+    ),
+)
+_KIND: Final = Column(
+    *("kind", "Collective", "text"),
+    "By the kernel's name, and the collective's own metadata where the trace has them",
+)
+_GROUP: Final = Column(
+    *("group", "Group", "text", "The process group, as the profiler names it"),
+    "The trace does not name it",
+)
+_GROUPS: Final = (
+    _KIND,
+    _GROUP,
+    Column("num_ranks", "Ranks", help="Ranks whose traces show these collectives"),
+    Column(
+        *("num_matched", "Collectives", "count"),
+        "Collectives that several of the ranks show, over the whole cycle: by the "
+        "profiler's sequence number, else by their order",
+    ),
+    Column(
+        *("mean_skew_ms", "Mean skew", "ms"),
+        "How long the first rank waits for the last one, on average: the longest "
+        "duration of a collective less its shortest. No clocks are compared.",
+        _LAST_UNKNOWN,
+        bar="other",
+    ),
+    Column(
+        *("max_skew_ms", "Largest skew", "ms"),
+        "Of the collective in which the first rank waited longest",
+        _LAST_UNKNOWN,
+    ),
+    Column(
+        *("last_rank", "Straggler", "rank"),
+        "The rank that came last most often: it measured the shortest duration",
+        _LAST_UNKNOWN,
+    ),
+    Column(
+        *("last_share", "Last in", "share"),
+        "Collectives in which the straggler came last ÷ collectives. Of equal ranks each "
+        "has about 1 ÷ their number.",
+        _LAST_UNKNOWN,
+    ),
+)
+_COLLECTIVES: Final = (
+    _RANK,
+    _KIND,
+    _GROUP,
+    Column(
+        *("num_calls", "Calls", "count"),
+        "Collectives of this kind and group, over the whole cycle",
+    ),
+    Column(
+        *("num_bytes", "Bytes", "bytes"),
+        "Elements times bytes of an element, over all calls: of what goes into all_reduce, "
+        "reduce, reduce_scatter, broadcast, scatter and send; of others what comes out",
+        "The trace does not say it",
+    ),
+    Column(
+        *("total_ms", "Total", "ms"),
+        "Sum of the calls' durations, waiting included; those at the same time count each",
+    ),
+    Column(
+        *("mean_ms", "Mean", "ms"),
+        "Total ÷ calls: the latency of one, waiting included",
+    ),
+    Column(
+        *("transfer_ms", "Data moved", "ms"),
+        "Without waiting for other ranks: the shortest duration any rank measured of each "
+        "call",
+        _NOT_COMPARED,
+    ),
+    Column(
+        *("bus_bytes_per_second", "Bus bandwidth", "bytes_per_second"),
+        "nccl-tests' definition over data moved: bytes * 2(n-1)/n of all_reduce, (n-1)/n "
+        "of all_gather, reduce_scatter and all_to_all, else 1, ÷ time. To be compared "
+        "with the link's speed.",
+        "Not known: the trace does not say the bytes, or a rank's trace is missing",
+    ),
+    Column(
+        *("num_last", "Last in", "count"),
+        "Calls in which the other ranks waited for this one: it measured the shortest "
+        "duration",
+        _NOT_COMPARED,
+    ),
+)
+
+
+def ranks_table(
+    ranks: Sequence[int], times_ns: Floats, transfer_ns: Floats, all_ns: Floats
+) -> TableRows:
+    """`times_ns`: (4, ranks) of step, computation, communication and overlap."""
+    total, computation, communication, overlap = times_ns
+    values = {
+        "rank": ranks,
+        "step_ms": total,
+        "computation_ms": computation - overlap,
+        "overlap_ms": overlap,
+        "communication_ms": communication - overlap,
+        "other_ms": total - computation - communication + overlap,
+        "transfer_ms": transfer_ns,
+        "waiting_ms": all_ns - transfer_ns,
+    }
+    longest = float(np.nan_to_num(total).max(initial=0.0)) / MS
+    words = {"longest": longest, "absent": _NO_STEP}
+    more = {one.key: words for one in _PARTS}
+    return table_of(_RANKS, values, "-rank", **more)
+
+
+def groups_table(rows: Sequence[GroupRow]) -> TableRows:
+    """The longest waits in all first, as they come."""
+    return rows_of(_GROUPS, _bounded(rows, MAX_GROUPS), "", len(rows))
+
+
+def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
+    """Those that took longest; what was not compared says of how many calls it is."""
+    kept = _bounded(rows, MAX_ROWS)
+    sizes = [one.group_size for one in kept]
+    compared = {
+        "notes": tuple(
+            ""
+            if one.num_compared >= one.num_calls
+            else f"{one.num_compared:,} of {counted(one.num_calls, 'call')}"
+            for one in kept
+        )
+    }
+    return rows_of(
+        *(_COLLECTIVES, kept, "total_ms", len(rows)),
+        group={"notes": tuple("" if one is None else f"{one} ranks" for one in sizes)},
+        transfer_ms=compared,
+        num_last=compared,
+    )
+
+
+def _bounded(rows: Sequence[R], most: int) -> Sequence[R]:
+    lengths = np.cumsum([min(len(row.group), MAX_TEXT) for row in rows[:most]])
+    return rows[: int(np.searchsorted(lengths, MAX_NAMES_LENGTH, "right"))]
+
+
+def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str:
+    """Who waits for whom, and how long; empty where no trace shows it.
+
+    Of the group in which ranks wait longest, and the rank that waits most in a step:
+    `ms`, by rank.
+    """
+    for row in together.groups:
+        mean, most, share = row.mean_skew_ns, row.max_skew_ns, row.last_share
+        if row.last_rank is None or not mean or most is None or share is None:
+            continue
+        name = f" of group {row.group[:MAX_TEXT]}" if row.group else ""
+        text = (
+            f"The others wait for rank {row.last_rank}: it comes last in "
+            f"{100 * share:.0f} % of {row.kind}{name}, {_text(mean / MS)} each on "
+            f"average, at most {_text(most / MS)}."
+        )
+        waited = np.nan_to_num(ms)
+        if not waited.any():
+            return text
+        longest = int(waited.argmax())
+        return f"{text} Rank {ranks[longest]} waits longest, {_text(ms[longest])}."
+    return ""
+
+
+def step_text(ranks: TableRows) -> str:
+    """What a step's time goes to, of the rank in the middle; empty without any."""
+    of = {one.key: one.numbers for one in ranks.columns}
+    known = np.flatnonzero(~np.isnan(of["step_ms"]))
+    if not len(known):
+        return ""
+    order = known[np.argsort(of["step_ms"][known], kind="stable")]
+    row = order[len(order) // 2]
+    parts = sorted(
+        ((of[one.key][row], one.title.lower()) for one in _PARTS), reverse=True
+    )
+    rank = of["rank"][row]
+    whose = " on the median rank" if len(known) > 1 else f" on rank {rank:.0f}"
+    words = ", ".join(f"{title} {_text(ms)}" for ms, title in parts if ms > 0)
+    whose = "" if np.isnan(rank) else whose
+    return f"A step takes {_text(of['step_ms'][row])}{whose}: {words}."
+
+
+def missing_text(shown: Sequence[RankSummary]) -> str:
+    """Which ranks have no trace here, and what is not known without them."""
+    known = {one.rank for one in shown}
+    missing = [rank for rank in range(world_size_of(shown)) if rank not in known]
+    if not missing:
+        return ""
+    one = len(missing) == 1
+    return (
+        f"No trace of rank{'' if one else 's'} {some_of(missing)} is compared here. How "
+        "long ranks waited, which came last and the bandwidth are not known for "
+        f"collectives in which {'it takes' if one else 'they take'} part."
+    )
+
+
+def spread_text(ranks: TableRows) -> str:
+    """How far apart ranks are in exposed communication; empty of one rank, or of none."""
+    of = {one.key: one.numbers for one in ranks.columns}
+    exposed = of["communication_ms"]
+    order = np.argsort(exposed, kind="stable")[: int((~np.isnan(exposed)).sum())]
+    if len(order) < 2 or not exposed[order[-1]] > 0:
+        return ""
+    ends = [
+        f"{_text(exposed[row])} (rank {of['rank'][row]:.0f})" for row in order[[0, -1]]
+    ]
+    middle = exposed[order[len(order) // 2]]
+    median = "" if len(order) == 2 else f", median {_text(middle)}"
+    return f"Exposed communication of a step: {' to '.join(ends)}{median}."
+
+
+def _text(ms: float) -> str:
+    return duration_text(float(ms) / 1e3)
