@@ -46,7 +46,7 @@ def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
     tab(page).locator("label", has_text="mean of all").locator("select").select_option(
         "1"
     )
-    hash_holds(page, "profiled=6")
+    hash_holds(page, "step=6")
     see(roles, "step 6")
     see(devices, "Device, step 6")
     see(devices, "66 %")
