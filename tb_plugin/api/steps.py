@@ -166,7 +166,10 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
     parts: tuple[StepPartMean, ...] = ()
     ranks: TableRows | None = None
     """At most 64, those that cost most first."""
-    num_standing_out: int = 0
+    late: tuple[int, ...] = ()
+    """Ranks that stand out, those that cost most first."""
+    num_left_out: int = 0
+    """Ranks without step times, or not read for lack of time."""
     part: str = "step"
     """What tells the ranks apart: step, or the part that the others wait for."""
     findings: tuple[Finding, ...] = ()

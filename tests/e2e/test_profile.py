@@ -103,7 +103,8 @@ def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ra
 def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
     page = opened(board_of(ranks), open_page, "distributed", "run=exp")
     see(tab(page), "3 of 3 ranks")
-    tab(page).get_by_role("button", name="Computation", exact=True).click()
+    compared = tab(page).get_by_role("group", name="What the cells of the heatmap are")
+    compared.get_by_role("button", name="Computation").click()
     hash_holds(page, "rheat=computation")
     picture = tab(page).get_by_role(
         "application", name="Heatmap of Computation by rank and profiled step"

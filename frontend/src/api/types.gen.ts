@@ -1610,7 +1610,8 @@ export interface StragglersResponse {
   readonly stepSeconds: number | null;
   readonly parts: readonly StepPartMean[];
   readonly ranks: TableRows | null;
-  readonly numStandingOut: number;
+  readonly late: readonly number[];
+  readonly numLeftOut: number;
   readonly part: string;
   readonly findings: readonly Finding[];
 }

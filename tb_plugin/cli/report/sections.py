@@ -242,7 +242,7 @@ def _steps(report: RunReport) -> Section | None:
         section.add(f"throughput, rank {steps.rank} at the median:", rates)
     if steps.flops.missing and all(rate.key != "mfu" for rate in steps.rates):
         section.add(f"no MFU: {steps.flops.missing}")
-    num_late = beside.num_standing_out
+    num_late = len(beside.late)
     if beside.ranks is not None:
         texts = {one.key: one.texts for one in beside.ranks.columns}
         rows = zip(texts["words"], texts["host"], strict=True)

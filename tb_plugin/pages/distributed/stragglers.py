@@ -123,7 +123,7 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
             read[rank] = held
             widest = max(widest, rows.width)
     if not read:
-        return StragglersResponse(run=view.summary)
+        return StragglersResponse(run=view.summary, num_left_out=len(wanted))
     profiled = profiler_steps(
         *(reader, run, read, tables.key.phase), Budget(0.5, view.budget)
     )
@@ -162,7 +162,8 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         step_seconds=finite(usual),
         parts=parts,
         ranks=_ranks(found[:MAX_ROWS], hosts),
-        num_standing_out=len(standing_out),
+        late=tuple(one.rank for one in standing_out),
+        num_left_out=len(wanted) - len(read),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
     )

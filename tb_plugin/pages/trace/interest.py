@@ -47,7 +47,7 @@ def of_interest(
             series = state.store.series
             seen = stragglers_view(View(series, run, listed.summary, query, budget))
             is_known = not (seen.num_left_out and budget.exhausted)
-            late = [one.rank for one in seen.rows if one.stands_out and is_known]
+            late = [*seen.late] if is_known else []
         else:
             late = []
     traces = profiler_traces(listed.sources)

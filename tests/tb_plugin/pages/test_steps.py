@@ -199,7 +199,7 @@ def test_the_table_and_the_findings(tmp_path):
     keys = [one["key"] for one in found["findings"]]
     assert keys == ["straggler", "slow_every_n"]
     assert "Rank 12 on host1" in found["findings"][0]["sentence"]
-    assert "20th step" in found["findings"][1]["sentence"]
+    assert "One step in 20" in found["findings"][1]["sentence"]
     assert all(one["evidence"] for one in found["findings"])
     shares = {part["name"]: part["share"] for part in found["parts"]}
     assert sum(shares.values()) == pytest.approx(1.0)
@@ -216,7 +216,7 @@ def summed(found) -> tuple[int, int]:
     ("route", "seconds", "counts", "short", "whole"),
     [
         ("/stragglers", "of_run.REQUEST_SECONDS",
-         lambda found: (found["num_ranks"], found["num_steps"]), (0, 0), (6, 60)),
+         lambda found: (found["num_ranks"], found["num_left_out"]), (0, 6), (6, 0)),
         ("/steps", "steps.steps._SUM_SECONDS", summed, (0, 0), (6, 0)),
     ],
 )  # fmt: skip
@@ -239,7 +239,7 @@ def test_a_healthy_run_has_no_findings(tmp_path):
     told = Story(16, 200, noise=0.1).tell()
     found = story(tmp_path, told).of_run("/stragglers", "exp")
     assert found["findings"] == []
-    assert found["num_standing_out"] == 0
+    assert found["late"] == []
     assert found["summary"] == "no rank of 16 stands out"
     assert found["part"] == "step"
 

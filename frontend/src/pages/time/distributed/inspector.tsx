@@ -5,7 +5,7 @@ import { formatSeconds } from "../../../base/durations";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
 import { columnOf, partsOf } from "../profiled/answer_table";
-import { PartBar, PartWays } from "../steps/part_bar";
+import { PartBar, PartWays } from "../profiled/part_bar";
 
 export function RankInspector(props: {
   readonly view: ViewProps;

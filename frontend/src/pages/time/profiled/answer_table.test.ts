@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TableColumn, TableRows } from "../../../api/types.gen";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf, rowsHolding } from "./answer_table";
+import { columnsOf, partsOf, rowsHolding } from "./answer_table";
 import { mostWords } from "./profiled_page";
 
 const NONE = { texts: [], numbers: new Float64Array(), notes: [], hints: [] };
@@ -59,8 +59,21 @@ describe("a table that is sent", () => {
     expect(sent[0]?.values).toEqual(["aten::add", "void gemm<int>(a)"]);
   });
 
-  it("is searched by every word, and by the whole number of a rank", () => {
+  it("has the parts of a row in their colours, in seconds", () => {
+    const table = {
+      ...TABLE,
+      columns: [column({ bar: "other", unit: "ms", numbers: Float64Array.of(7) })],
+    };
+    expect(partsOf(table, 0, "light")[0]).toMatchObject({
+      ...{ colour: "#8a8f98", value: 0.007 },
+    });
+    expect(partsOf(TABLE, 0, "light")).toEqual([]);
+  });
+
+  it("is searched by every word, and by ranks", () => {
     expect(rowsHolding(TABLE, " ")).toBeNull();
+    expect([...(rowsHolding(TABLE, "0-3,64") ?? [])]).toEqual([0]);
+    expect([...(rowsHolding(TABLE, "12-") ?? [])]).toEqual([1]);
     expect([...(rowsHolding(TABLE, "GEMM 3") ?? [])]).toEqual([0]);
     expect([...(rowsHolding(TABLE, "1") ?? [])]).toEqual([]);
   });

@@ -28,7 +28,7 @@ import {
 import { useSort } from "../../../widgets/row_table/use_sort";
 import { SearchBox, type SearchBoxProps } from "../../shared/controls/search_box";
 import type { ViewProps } from "../../shared/view_props";
-import type { Part } from "../steps/part_bar";
+import type { Part } from "./part_bar";
 import { familyColour, type WorkKind } from "./family_colours";
 import { nameCells } from "./kernel_name";
 

@@ -10,9 +10,8 @@ import { formatSeconds } from "../../../base/durations";
 import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColour } from "../../../render/palette";
 import type { ViewProps } from "../../shared/view_props";
-import { columnOf } from "../profiled/answer_table";
 import type { StepsParams } from "./params";
-import { PartBar, PartWays, sumOf, type Part } from "./part_bar";
+import { PartBar, PartWays, sumOf, type Part } from "../profiled/part_bar";
 import { flopsWords, rateText, RATE_WORDS } from "./rates";
 import { showStepInTrace, usualStep, wayOf, WAY_TITLES, type Way } from "./ways";
 
@@ -28,10 +27,9 @@ export function PartsPanel(props: {
   const { view, data, answer, params } = props;
   const traces = useLive(view.client, "traces", { run: view.run.id }, view.pollMs);
   const hasTraces = (traces.data?.numFiles ?? 0) > 0;
-  const { stepSeconds, ranks, numStandingOut } = data;
+  const { stepSeconds } = data;
   if (stepSeconds === null) return null;
-  const first = ranks && columnOf(ranks, "rank")?.numbers[0];
-  const late = numStandingOut > 0 ? (first ?? null) : null;
+  const late = data.late[0] ?? null;
   const rank = late ?? view.ranks.rank;
   const [usual, ofLate] = (["usual", "ofFirst"] as const).map((of) =>
     data.parts.map((part): Part => ({

@@ -12,7 +12,7 @@ import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable, columnOf, partsOf } from "../profiled/answer_table";
-import { PartBar } from "./part_bar";
+import { PartBar } from "../profiled/part_bar";
 import { showStepInTrace } from "./ways";
 
 const TABLE_PX = 196;

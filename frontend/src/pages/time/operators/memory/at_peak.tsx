@@ -12,7 +12,7 @@ import { Segmented } from "../../../shared/controls/choices";
 import { oneOf, usePageState } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
-import { PartBar, type Part } from "../../steps/part_bar";
+import { PartBar, type Part } from "../../profiled/part_bar";
 
 const MOST_PX = 264;
 
