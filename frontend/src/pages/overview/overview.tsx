@@ -13,11 +13,9 @@ import type {
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatInteger } from "../../base/bytes";
-import { useCommands } from "../../base/use_commands";
 import type { Table } from "../../model/table";
 import { originOf } from "../../model/words/origin";
-import { exportCommands } from "../../widgets/export/export_commands";
-import { TABLE_FORMATS } from "../../widgets/export/source";
+import { useExports } from "../../widgets/export/export_menu";
 import { Findings } from "../../widgets/finding/finding";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { rankColumns } from "../../widgets/rank_table/columns";
@@ -39,10 +37,8 @@ export function OverviewView(props: ViewProps) {
   const { data, stale, error } = useLive(client, "overview", query, pollMs);
   const found = useFindings(props);
   const profile = useProfile(props);
-  useCommands(props.commands, () => [
-    ...tableCommands(props, data, "table of ranks", rankTable),
-    ...tableCommands(props, data, "table of headline numbers", headlineTable),
-  ]);
+  useTableExports(props, data, "table of ranks", rankTable);
+  useTableExports(props, data, "table of headline numbers", headlineTable);
   if (data === null) {
     return error === null ? (
       <div class="overview">
@@ -163,22 +159,19 @@ function Problems(props: {
   );
 }
 
-function tableCommands(
-  { say }: ViewProps,
+function useTableExports(
+  view: ViewProps,
   data: OverviewResponse | null,
   subject: string,
   table: (of: OverviewResponse) => Table,
-) {
-  const source = (of: OverviewResponse) => ({
-    origin: originOf(of.run),
-    name: of.rank === null ? subject : `rank ${of.rank} ${subject}`,
-    table: () => table(of),
-    about: () => ({ rank: of.rank }),
-  });
-  return exportCommands({
-    ...{ view: "overview", subject, formats: TABLE_FORMATS, say },
-    source: () => (data === null ? null : source(data)),
-  });
+): void {
+  const source = data && {
+    origin: originOf(data.run),
+    name: data.rank === null ? subject : `rank ${data.rank} ${subject}`,
+    table: () => table(data),
+    about: () => ({ rank: data.rank }),
+  };
+  useExports(view, `the ${subject}`, source);
 }
 
 /** The rank strip with every digit; one row per rank. */

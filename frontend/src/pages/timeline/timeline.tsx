@@ -153,7 +153,7 @@ export function TimelineView(props: ViewProps) {
             onPick={choose}
             px={px}
             excess={map === "excess"}
-            page={{ view: props, name: "timeline", subject: "heatmap" }}
+            page={{ view: props }}
           />
           <Segmented
             label="What the heatmap shows"
@@ -260,7 +260,7 @@ function Chart(props: ChartProps) {
           )
         }
         peak={() => peakOf(whole ?? drawn)?.x ?? null}
-        page={{ view, name: "timeline", subject: "chart", group: "Timeline" }}
+        page={{ view, group: "Timeline" }}
       />
       <p class="timeline-facts quiet">
         {drawn.rowsPerPoint > 1 && (

@@ -10,6 +10,7 @@ import { formatBytes, formatInteger } from "../../base/bytes";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
+import type { ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
 import { useWidth } from "../plot/canvas";
 import { ChartFrame } from "../plot/chart_frame";
@@ -40,8 +41,8 @@ export interface BlockStackProps extends BlockEvents {
   readonly origin: Origin;
   /** Facts beside the columns in JSON. */
   readonly about: Readonly<Record<string, unknown>>;
-  /** Filled with what the export menu writes, for menus elsewhere. */
-  readonly exporter: { current: ExportSource | null };
+  /** Where its exports are commands, too. */
+  readonly shell: ExportShell;
   readonly onOnly: (key: string) => void;
   readonly heightPx: number;
   /** Set while a finer picture is on its way. */
@@ -127,7 +128,6 @@ export function BlockStack(props: BlockStackProps) {
               controller.cells().toDataURL("image/png"),
             ),
   };
-  props.exporter.current = source;
   const cellsBox = {
     left: `${GUTTER.left}px`,
     top: `${GUTTER.top}px`,
@@ -143,6 +143,7 @@ export function BlockStack(props: BlockStackProps) {
         what="Picture"
         subject={props.subject}
         source={source}
+        shell={props.shell}
         zoom={(sign) => {
           if (controller === null) return;
           controller.setView(zoomStep(controller.view, controller.limits, sign, "x"));

@@ -1,4 +1,4 @@
-/** The export button of a chart: CSV, JSON, PNG and SVG of what is shown. */
+/** The export button of a chart or table: CSV, JSON, PNG and SVG of what is shown. */
 
 import { useState } from "preact/hooks";
 import type { Commands } from "../../base/commands";
@@ -6,30 +6,32 @@ import { useCommands } from "../../base/use_commands";
 import { Icon } from "../icon/icon";
 import { Menu } from "../menu/menu";
 import { downloadBlob, downloadText, pngOf } from "./download";
-import {
-  ALL_FORMATS,
-  exportCsv,
-  exportJson,
-  fileStem,
-  TABLE_FORMATS,
-  type ExportFormat,
-  type ExportSource,
-} from "./source";
+import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
 
-const LABELS: Readonly<Record<ExportFormat, string>> = {
+const LABELS = {
   csv: "CSV: the data shown",
   json: "JSON: the data shown",
   png: "PNG picture",
   svg: "SVG picture",
-};
+} as const;
+
+type ExportFormat = keyof typeof LABELS;
 
 /** Twice the screen's size: sharp on paper and on dense screens. */
 const PNG_SCALE = 2;
 
-export async function exportAs(
-  format: ExportFormat,
-  source: ExportSource,
-): Promise<void> {
+/** Where exports are commands, too: by key, palette and the shell's export menu. */
+export interface ExportShell {
+  readonly commands: Commands;
+  /** Tells the user why there is no file. */
+  readonly say: (sentence: string) => void;
+}
+
+function formatsOf({ figure = null }: ExportSource): readonly ExportFormat[] {
+  return figure === null ? ["csv", "json"] : ["csv", "json", "png", "svg"];
+}
+
+async function written(format: ExportFormat, source: ExportSource): Promise<void> {
   const stem = fileStem(source);
   const { figure = null } = source;
   if (format === "csv") downloadText(stem, "csv", exportCsv(source));
@@ -41,10 +43,38 @@ export async function exportAs(
   }
 }
 
-/** What to tell the user where a file could not be made. */
-export function exportFailure(error: unknown): string {
-  const why = error instanceof Error ? error.message : String(error);
-  return `The export failed: ${why}`;
+function exportAs(
+  format: ExportFormat,
+  source: ExportSource,
+  say: (sentence: string) => void,
+): void {
+  written(format, source).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    say(`The export failed: ${why}`);
+  });
+}
+
+/** `subject` is what is exported: "the heatmap"; null: there is nothing yet. */
+export function useExports(
+  shell: ExportShell | undefined,
+  subject: string,
+  source: ExportSource | null,
+): void {
+  const formats = source === null ? [] : formatsOf(source);
+  useCommands(
+    shell?.commands,
+    () =>
+      formats.map((format) => ({
+        id: `export.${subject.replaceAll(" ", "_")}.${format}`,
+        label: `${subject.slice(0, 1).toUpperCase()}${subject.slice(1)} as ${format.toUpperCase()}`,
+        group: "Export",
+        run: () => {
+          if (source !== null && shell !== undefined)
+            exportAs(format, source, shell.say);
+        },
+      })),
+    [subject, formats.length],
+  );
 }
 
 export function ExportMenu({
@@ -53,28 +83,11 @@ export function ExportMenu({
   shell,
 }: {
   readonly source: ExportSource;
-  /** What is exported, for the button's label: "the heatmap". */
   readonly subject: string;
-  /** Where it can be exported by key, palette and the shell's export menu as well. */
-  readonly shell?: {
-    readonly commands: Commands;
-    readonly say: (sentence: string) => void;
-  };
+  readonly shell?: ExportShell | undefined;
 }) {
   const [failure, setFailure] = useState<string | null>(null);
-  const formats = (source.figure ?? null) === null ? TABLE_FORMATS : ALL_FORMATS;
-  useCommands(shell?.commands, () =>
-    formats.map((format) => ({
-      id: `export.${subject.replaceAll(" ", "_")}.${format}`,
-      label: `T${subject.slice(1)} as ${format.toUpperCase()}`,
-      group: "Export",
-      run: () => {
-        exportAs(format, source).catch((error: unknown) =>
-          shell?.say(exportFailure(error)),
-        );
-      },
-    })),
-  );
+  useExports(shell, subject, source);
   return (
     <>
       {failure !== null && (
@@ -85,14 +98,12 @@ export function ExportMenu({
       <Menu
         label={`Export ${subject}`}
         empty="Nothing to export."
-        items={formats.map((format) => ({
+        items={formatsOf(source).map((format) => ({
           id: format,
           label: LABELS[format],
           run: () => {
             setFailure(null);
-            exportAs(format, source).catch((error: unknown) =>
-              setFailure(exportFailure(error)),
-            );
+            exportAs(format, source, setFailure);
           },
         }))}
       >

@@ -18,7 +18,7 @@ export interface LegendItem {
 export interface FigureParts {
   readonly title: string;
   /** What the x axis measures; stands opposite the title. */
-  readonly axisName?: string;
+  readonly axisName?: string | undefined;
   readonly theme: Theme;
   readonly widthPx: number;
   readonly heightPx: number;

@@ -21,11 +21,6 @@ export interface ExportSource {
   readonly figure?: (() => Figure) | null;
 }
 
-export type ExportFormat = "csv" | "json" | "png" | "svg";
-
-export const TABLE_FORMATS: readonly ExportFormat[] = ["csv", "json"];
-export const ALL_FORMATS: readonly ExportFormat[] = ["csv", "json", "png", "svg"];
-
 /** The files' name, without extension. */
 export function fileStem({ origin, name }: ExportSource): string {
   const { run, unreal } = origin;

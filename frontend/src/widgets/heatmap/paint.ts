@@ -9,7 +9,7 @@ import { xToPx, yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import { clipTo, paintAxes } from "../plot/axes";
-import type { Seen } from "../plot/frame";
+import type { Seen } from "../plot/reader";
 import { markLook } from "../line_chart/marks";
 import { placeOf } from "./layout";
 

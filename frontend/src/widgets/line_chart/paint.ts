@@ -9,7 +9,7 @@ import type { SizePx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import { clipTo, paintAxes } from "../plot/axes";
-import type { Seen } from "../plot/frame";
+import type { Seen } from "../plot/reader";
 import { haloText } from "../plot/text";
 import { groupMarks } from "./cursor";
 import { markLook } from "./marks";

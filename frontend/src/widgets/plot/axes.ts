@@ -11,7 +11,7 @@ import {
 } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
-import type { Seen } from "./frame";
+import type { Seen } from "./reader";
 
 /** Left and right of every plot, so that plots stand below each other. */
 export const SIDES = { left: 72, right: 14 } as const;

@@ -8,7 +8,7 @@ import type { ComponentChildren, Ref } from "preact";
 import { useId } from "preact/hooks";
 import type { Table } from "../../model/table";
 import { DataTable } from "../export/data_table";
-import { ExportMenu } from "../export/export_menu";
+import { ExportMenu, type ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
 import { ChartButton, ZoomButtons } from "./buttons";
 import "./plot.css";
@@ -22,6 +22,8 @@ export interface ChartFrameProps {
   /** What the export menu says it writes. */
   readonly subject: string;
   readonly source: ExportSource;
+  /** Where its exports are commands, too. */
+  readonly shell?: ExportShell | undefined;
   /** -1 zooms in, +1 out. */
   readonly zoom: (sign: number) => void;
   readonly fit: () => void;
@@ -34,7 +36,7 @@ export interface ChartFrameProps {
   readonly onKey: (event: KeyboardEvent) => boolean;
   readonly bar?: ComponentChildren;
   /** What x measures. */
-  readonly axisName?: string;
+  readonly axisName?: string | undefined;
   /** Canvases, what takes the pointer, and the tip. */
   readonly plot: ComponentChildren;
   /** Wherever it is, as wide as the plot. */
@@ -70,7 +72,7 @@ export function ChartFrame(props: ChartFrameProps) {
           icon={asTable ? "chart" : "table"}
           onClick={() => props.onAsTable(!asTable)}
         />
-        <ExportMenu subject={props.subject} source={props.source} />
+        <ExportMenu subject={props.subject} source={props.source} shell={props.shell} />
         {props.axisName !== undefined && props.axisName !== "" && (
           <span class="chart-axis-name quiet small">{props.axisName}</span>
         )}

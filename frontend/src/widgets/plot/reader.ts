@@ -3,8 +3,16 @@
 import { nearestIndex } from "../../model/lines/polyline";
 import type { Envelope } from "../../model/lines/peaks";
 import type { PointPx } from "../../render/gestures";
-import type { Seen } from "./frame";
+import type { SizePx, Viewport } from "../../render/viewport";
 import type { Reading } from "./reading";
+
+/** What part of the chart is in sight, and where the plot is on the canvas. */
+export interface Seen {
+  readonly view: Viewport;
+  readonly size: SizePx;
+  readonly left: number;
+  readonly top: number;
+}
 
 export interface Reader {
   /** Where the cursor stands for an x: on what was recorded; null where nothing was. */
@@ -20,7 +28,7 @@ export interface Reader {
   /** What stands at x; `at` is in px of the plot, with y NaN where keys led there. */
   readonly read: (x: number, at: PointPx, seen: Seen) => Reading | null;
   /** A click, or Enter at the cursor. */
-  readonly pick?: (x: number, at: PointPx) => void;
+  readonly pick?: (x: number, at: PointPx, seen: Seen) => void;
 }
 
 /** Rows that can be zoomed and moved. */

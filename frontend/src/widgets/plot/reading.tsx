@@ -5,9 +5,8 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PointPx } from "../../render/gestures";
 import { xToPx } from "../../render/viewport";
 import { ChartTip } from "../tip/chart_tip";
-import type { Seen } from "./frame";
 import { Swatch, type Named } from "./legend";
-import type { Reader } from "./reader";
+import type { Reader, Seen } from "./reader";
 
 /** A line of words, with a class of its own where it is not plain. */
 export type ReadingNote =

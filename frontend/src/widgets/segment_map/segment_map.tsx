@@ -18,6 +18,7 @@ import { categoryLabel } from "../../model/category";
 import type { CallStacks } from "../../model/stacks/call_stacks";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { figureOf } from "../export/figure";
+import type { ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
 import { fitted, useWidth } from "../plot/canvas";
 import { ChartFrame } from "../plot/chart_frame";
@@ -79,7 +80,7 @@ export interface SegmentMapProps {
   readonly origin: Origin;
   readonly about: () => Readonly<Record<string, unknown>>;
   /** Filled with what the export menu writes, for menus elsewhere. */
-  readonly exporter: { current: ExportSource | null };
+  readonly shell: ExportShell;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }
@@ -253,7 +254,6 @@ export function SegmentMap(props: SegmentMapProps) {
         })),
       }),
   };
-  props.exporter.current = source;
   return (
     <ChartFrame
       kind="segment-map"
@@ -262,6 +262,7 @@ export function SegmentMap(props: SegmentMapProps) {
       title={`${props.title}${perLine}`}
       subject="the map"
       source={source}
+      shell={props.shell}
       zoom={zoom}
       fit={() => props.onScale("auto")}
       table={source.table}

@@ -8,7 +8,7 @@ import { xToPx, yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import { AXIS_PX, clipTo } from "../plot/axes";
-import type { Seen } from "../plot/frame";
+import type { Seen } from "../plot/reader";
 import { fitting } from "../plot/text";
 import { numRows, shortName, type Span, type SpanKind } from "./spans";
 import type { WindowAnswer } from "./window_stack";

@@ -14,7 +14,8 @@ import { formatExact } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import type { Pen } from "../export/pen";
 import { AXIS_PX } from "../plot/axes";
-import type { PlotProps, Seen } from "../plot/frame";
+import type { PlotProps } from "../plot/plot";
+import type { Seen } from "../plot/reader";
 import {
   boundaries,
   edgesOf,

@@ -5,8 +5,6 @@ import { panStep, zoomStep } from "../../../render/gestures";
 import type { BlockController } from "../../../widgets/block_stack/controller";
 import { stepEvents } from "../../../widgets/block_stack/keys";
 import { nextMark, type DrawnMarks } from "../../../widgets/block_stack/marks";
-import { exportCommands } from "../../../widgets/export/export_commands";
-import { ALL_FORMATS, type ExportSource } from "../../../widgets/export/source";
 import { writeState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { momentWords, peakOf, type MomentPlace } from "../history/moment";
@@ -93,7 +91,6 @@ export function blockActions(of: ActionsOf) {
 export function blockCommands(
   { controller, view: { say } }: Pick<ActionsOf, "controller" | "view">,
   actions: BlockActions,
-  source: ExportSource | null,
   files: readonly StackFile[],
 ): readonly Command[] {
   const view = (move: (of: BlockController) => void) => () => {
@@ -141,13 +138,6 @@ export function blockCommands(
       ["compare", "Compare this moment with another", actions.compare],
       ["clear", "Clear selection", actions.clear, "Escape"],
     ]),
-    ...exportCommands({
-      view: "blocks",
-      subject: "picture of allocations",
-      formats: ALL_FORMATS,
-      source: () => source,
-      say,
-    }),
     ...commandsOf(
       "allocations.export",
       "Export",

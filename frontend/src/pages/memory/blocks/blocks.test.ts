@@ -396,7 +396,6 @@ describe("files and commands", () => {
     const commands = blockCommands(
       { controller: null, view: {} } as ActionsOf,
       actions,
-      null,
       [],
     );
     const keys = commands.flatMap(({ key }) => (key === undefined ? [] : [key]));

@@ -78,7 +78,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
           min_bytes: tiles.at(-1)?.answer.minBytes ?? null,
           note: "Blocks below min_bytes are summed up in the picture and not listed.",
         }}
-        exporter={of.exporter}
+        shell={view}
         onOnly={(only) => actions.set({ only })}
         onView={(seen, settled) => {
           shown.look(seen, settled);

@@ -1,6 +1,6 @@
 /** All that the parts of Blocks share: what is open, what is chosen, what is drawn. */
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import { useOnce } from "../../../api/use_once";
 import { useCommands } from "../../../base/use_commands";
@@ -9,7 +9,6 @@ import { BlockAxis } from "../../../widgets/block_stack/axis";
 import type { BlockController } from "../../../widgets/block_stack/controller";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import type { BlockPicture } from "../../../widgets/block_stack/picture";
-import type { ExportSource } from "../../../widgets/export/source";
 import type { ViewProps } from "../../shared/view_props";
 import type { OpenHistory } from "../history/frame";
 import { firstMoment, pinnedMoment } from "../history/moment";
@@ -102,19 +101,13 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     held === null || stacks === null
       ? []
       : stackFiles(held, stacks, state.frames, originOf(run), label);
-  const exporter = useRef<ExportSource | null>(null);
   useCommands(view.commands, () =>
-    blockCommands(
-      { controller, view },
-      actions,
-      exporter.current,
-      filesOf(now.held.peek()),
-    ),
+    blockCommands({ controller, view }, actions, filesOf(now.held.peek())),
   );
   return {
     ...{ view, state, facts, device, at, place, order, shown, picture, label },
     ...{ controller, setController, stacks, stacksError, search, anchor, culprits },
-    ...{ colours, exact, actions, filesOf, exporter, ...now },
+    ...{ colours, exact, actions, filesOf, ...now },
     before: marked !== null && marked.moment === mark ? exactly(marked) : null,
   };
 }

@@ -88,12 +88,7 @@ export function WindowTimeline(
         byteUnit={view.byteUnit}
         plotPx={PLOT_PX}
         origin={originOf(data.run)}
-        page={{
-          view,
-          name: "modules",
-          subject: "stacked categories",
-          group: "Modules",
-        }}
+        page={{ view, group: "Modules" }}
         about={about}
       />
     </section>

@@ -52,7 +52,7 @@ export function MapPart(props: Shown) {
         bar={<Looks {...props} />}
         origin={originOf(view.run)}
         about={() => ({ device: open.device.device, moment })}
-        exporter={props.exporter}
+        shell={view}
         theme={theme}
         byteUnit={byteUnit}
       />

@@ -77,7 +77,7 @@ export function OverTime({ view, open, place, stacks, moment, go, ...props }: Sh
         subject="the segments over time"
         origin={originOf(view.run)}
         about={{ device: device.device, order }}
-        exporter={props.exporter}
+        shell={view}
         onOnly={setOnly}
         onView={look}
         onPin={(hover) => go(hover.moment)}

@@ -3,7 +3,6 @@
 import type { Query } from "../../../api/client";
 import type { SegmentsResponse } from "../../../api/types.gen";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
-import type { ExportSource } from "../../../widgets/export/source";
 import type { SegmentScale } from "../../../widgets/segment_map/layout";
 import { oneOf, whole, type PageState, type Word } from "../../shared/page_state";
 import { xRange } from "../../shared/range/params";
@@ -66,6 +65,4 @@ export interface Shown {
   readonly state: SegmentsResponse;
   readonly stacks: CallStacks | null;
   readonly label: string;
-  /** Filled with what the export menu writes, for menus elsewhere. */
-  readonly exporter: { current: ExportSource | null };
 }

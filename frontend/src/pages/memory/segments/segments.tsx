@@ -3,7 +3,7 @@
  * free, for whom, and what keeps it; segments over time; the events one after another.
  */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { type Query } from "../../../api/client";
 import type { HistoryFacts } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -12,12 +12,7 @@ import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { drawnMarks, nextMark } from "../../../widgets/block_stack/marks";
-import { exportCommands } from "../../../widgets/export/export_commands";
-import {
-  ALL_FORMATS,
-  TABLE_FORMATS,
-  type ExportSource,
-} from "../../../widgets/export/source";
+import { useExports } from "../../../widgets/export/export_menu";
 import { Icon } from "../../../widgets/icon/icon";
 import { tableOf } from "../../../widgets/row_table/columns";
 import {
@@ -126,7 +121,6 @@ function OfDevice({
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
   const { stacks } = useStacks(client, view.run.id, history);
-  const exporter = useRef<ExportSource | null>(null);
   const isChosen = params.life !== null || params.segment !== null;
   const show = (next: number): void => {
     setMoment(clampedMoment(next, numEvents));
@@ -202,33 +196,22 @@ function OfDevice({
     ["clear", "Clear the selection", clear, "Escape"],
   ];
   const label = labelOf(open);
-  const pinners = (): ExportSource | null =>
-    state && {
-      origin: originOf(view.run),
-      name: `${label} pinned by`,
-      table: () =>
-        tableOf(
-          pinnerColumns({ state, stacks, view }),
-          state.pinners.stack.map((_, row) => row),
-        ),
-      about: () => ({ device: device.device, moment: state.moment.moment }),
-    };
+  const pinners = state && {
+    origin: originOf(view.run),
+    name: `${label} pinned by`,
+    table: () =>
+      tableOf(
+        pinnerColumns({ state, stacks, view }),
+        state.pinners.stack.map((_, row) => row),
+      ),
+    about: () => ({ device: device.device, moment: state.moment.moment }),
+  };
+  useExports(view, "lines that pin segments", pinners);
   const shown: Shown | null = state && {
     ...{ view, params, setParams, open, place, moment: at, go },
-    ...{ state, stacks, label, exporter },
+    ...{ state, stacks, label },
   };
-  const exporting = { view: "segments", say: view.say };
-  useCommands(view.commands, () => [
-    ...commandsOf("segments", "Segments", commands),
-    ...exportCommands({
-      ...{ ...exporting, subject: "segments", formats: ALL_FORMATS },
-      source: () => exporter.current,
-    }),
-    ...exportCommands({
-      ...{ ...exporting, subject: "lines that pin segments", formats: TABLE_FORMATS },
-      source: pinners,
-    }),
-  ]);
+  useCommands(view.commands, () => commandsOf("segments", "Segments", commands));
   return (
     <>
       {numEvents > 0 ? (

@@ -35,7 +35,7 @@ export function StepMap(props: {
       label={() => `${partLabel(part)} by rank and step`}
       onPick={(picked) => props.onPick(picked.firstStep)}
       diverging
-      page={{ view, name: "steps", subject: "heatmap" }}
+      page={{ view }}
       empty={<p class="quiet">{partLabel(part)} was not recorded on these ranks.</p>}
     />
   );

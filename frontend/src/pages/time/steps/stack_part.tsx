@@ -16,7 +16,7 @@ import type { Pen } from "../../../widgets/export/pen";
 import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { clipTo } from "../../../widgets/plot/axes";
-import type { Seen } from "../../../widgets/plot/frame";
+import type { Seen } from "../../../widgets/plot/reader";
 import {
   columnsWithin,
   Stack as Stacked,
@@ -129,7 +129,7 @@ export function Stack(props: {
           steps_per_column: answer.stepsPerColumn,
           exact: answer.exact,
         })}
-        page={{ view, name: "steps", subject: "stack", group: "Steps" }}
+        page={{ view, group: "Steps" }}
         bar={props.controls}
         help="Left and right read steps, Enter pins the step, P goes to the slowest, square brackets to the next slow one, W and S zoom, A and D pan, F shows everything."
       />

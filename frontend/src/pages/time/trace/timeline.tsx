@@ -4,8 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TraceResponse } from "../../../api/types.gen";
 import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
-import { exportCommands } from "../../../widgets/export/export_commands";
-import type { ExportSource } from "../../../widgets/export/source";
+import { useExports } from "../../../widgets/export/export_menu";
 import { tableOf } from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
@@ -26,23 +25,14 @@ export function TimelinePart(props: {
   const { view, answer } = props;
   const trace = useTimeline(view, answer);
   const { layout, pinned, tiles, pinnedTiles, state, setState, sums } = trace;
-  const exported = (): ExportSource | null =>
-    sums && {
-      origin: originOf(view.run),
-      name: "trace sums by name",
-      table: () => tableOf(rangeColumns(sums, view.theme), [...sums.names.keys()]),
-      about: () => ({ slices: sums.numSlices }),
-    };
-  useCommands(view.commands, () => [
-    ...trace.commands,
-    ...exportCommands({
-      view: "trace",
-      subject: "sums by name",
-      formats: ["csv", "json"],
-      source: exported,
-      say: view.say,
-    }),
-  ]);
+  const exported = sums && {
+    origin: originOf(view.run),
+    name: "trace sums by name",
+    table: () => tableOf(rangeColumns(sums, view.theme), [...sums.names.keys()]),
+    about: () => ({ slices: sums.numSlices }),
+  };
+  useExports(view, "sums by name", exported);
+  useCommands(view.commands, () => trace.commands);
   const above = useRef<HTMLDivElement>(null);
   const tallPx = Math.max(LEAST_PX, usePlotHeight(above));
   const pinnedPx = Math.min(pinned.totalPx, Math.round(tallPx * 0.45));

@@ -1,12 +1,8 @@
 /** What the Host page writes into files: every line it shows, with every digit. */
 
 import type { HostResponse } from "../../../api/types.gen";
-import type { Command } from "../../../base/commands";
-import { originOf } from "../../../model/words/origin";
 import { X_AXES } from "../../../model/lines/axis";
 import type { Table } from "../../../model/table";
-import { exportCommands } from "../../../widgets/export/export_commands";
-import { TABLE_FORMATS, type ExportSource } from "../../../widgets/export/source";
 
 /** One row for each point: lines sampled at different times share no column of x. */
 export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Table {
@@ -30,23 +26,4 @@ export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Ta
       { name: "low", values: each(({ line }, i) => line.yLow[i] ?? Number.NaN) },
     ],
   };
-}
-
-export function hostExports(
-  data: HostResponse | null,
-  say: (sentence: string) => void,
-): readonly Command[] {
-  const source = (of: HostResponse): ExportSource => ({
-    origin: originOf(of.run),
-    name: "host",
-    table: () => hostTable(of),
-    about: () => ({ x: of.x, rank: of.rank }),
-  });
-  return exportCommands({
-    view: "host",
-    subject: "table of all tracks",
-    formats: TABLE_FORMATS,
-    source: () => (data === null ? null : source(data)),
-    say,
-  });
 }

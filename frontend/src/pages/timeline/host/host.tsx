@@ -4,16 +4,16 @@ import { useState } from "preact/hooks";
 import type { HostResponse, HostTrack, XKind } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
-import { useCommands } from "../../../base/use_commands";
 import { columnLabel } from "../../../model/words/column_label";
 import { originOf } from "../../../model/words/origin";
+import { useExports } from "../../../widgets/export/export_menu";
 import { Findings } from "../../../widgets/finding/finding";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { XRange } from "../../../widgets/plot/range";
 import { Waiting } from "../../../widgets/state/state";
 import { AbsentList } from "../../shared/panels/absent_list";
 import type { ViewProps } from "../../shared/view_props";
-import { hostExports } from "./commands";
+import { hostTable } from "./commands";
 import { hasManyHosts, trackColumns, trackLimit, trackLines, TRACKS } from "./tracks";
 import "./host.css";
 
@@ -43,7 +43,13 @@ export function Host({ view, x, shown, settled, setRange, px }: HostProps) {
           px: Math.round(px),
         };
   const { data, stale, error } = useLive(view.client, "host", query, view.pollMs);
-  useCommands(view.commands, () => hostExports(data, view.say));
+  const source = data && {
+    origin: originOf(data.run),
+    name: "host",
+    table: () => hostTable(data),
+    about: () => ({ x: data.x, rank: data.rank }),
+  };
+  useExports(view, "the table of all tracks", source);
   if (data === null || data.tracks.length === 0) {
     return (
       <>

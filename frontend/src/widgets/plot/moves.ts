@@ -1,0 +1,151 @@
+/** What keys, buttons and gestures do to a plot: what it shows, and where its cursor is. */
+
+import type { Signal } from "@preact/signals";
+import { highestColumn, localPeaks, nextPeak } from "../../model/lines/peaks";
+import {
+  panStep,
+  viewAfterKey,
+  zoomStep,
+  type Axes,
+  type PointPx,
+} from "../../render/gestures";
+import { pxToX, pxToY, xToPx, yToPx, type Viewport } from "../../render/viewport";
+import type { PlotActions } from "./commands";
+import type { PlotProps } from "./plot";
+import { rangeAround, type XRange } from "./range";
+import type { Seen } from "./reader";
+import { spokenWords } from "./reading";
+
+export interface PlotState {
+  readonly cursor: Signal<number | null>;
+  /** Where the pointer is in the plot; y is NaN where keys led. */
+  readonly hover: Signal<PointPx | null>;
+  readonly spoken: Signal<string>;
+  /** When it last moved itself. */
+  readonly gestured: { current: number };
+}
+
+export function movesOf(
+  props: PlotProps,
+  seen: Seen,
+  all: XRange,
+  { cursor, hover, spoken, gestured }: PlotState,
+) {
+  const { rows, reader, range, onRange } = props;
+  const { size } = seen;
+  const axes: Axes = rows === undefined ? "x" : "both";
+  const [first, end] = rows?.all ?? [0, 1];
+  const view = rows === undefined ? { ...seen.view, y0: 0, y1: 1 } : seen.view;
+  const limits = {
+    world: { x0: all.low, x1: all.high, y0: first, y1: end },
+    leastX: Math.min(props.leastX, all.high - all.low),
+    leastY: rows?.least ?? 1,
+  };
+  const middle = (view.x0 + view.x1) / 2;
+  const xPx = (x: number): number => xToPx(view, size.widthPx, x);
+  const snapped = (at: PointPx): number | null =>
+    reader.snap(pxToX(view, size.widthPx, at.x));
+
+  function setView(next: Viewport): void {
+    gestured.current = performance.now();
+    rows?.onRows([next.y0, next.y1]);
+    const isAll = next.x0 <= all.low && next.x1 >= all.high;
+    onRange(isAll ? null : { low: next.x0, high: next.x1 });
+  }
+  function fit(): void {
+    gestured.current = performance.now();
+    props.onFit?.();
+    rows?.onRows(rows.all);
+    onRange(null);
+  }
+  /** Puts the cursor on x as the pointer would, and says what stands there. */
+  function goTo(x: number | null, y = NaN): boolean {
+    if (x === null || !Number.isFinite(x)) return false;
+    const next = rangeAround(range, x, all);
+    if (next !== range) onRange(next);
+    const at = { x: xPx(x), y };
+    cursor.value = x;
+    hover.value = at;
+    const reading = reader.read(x, at, seen);
+    if (reading !== null) spoken.value = spokenWords(reading);
+    return true;
+  }
+  /** The middle of the row so many below the pointer's, in px. */
+  function rowPx(count: number): number {
+    if (rows === undefined) return NaN;
+    const y = hover.peek()?.y ?? NaN;
+    const from = Number.isNaN(y)
+      ? (view.y0 + view.y1) / 2
+      : pxToY(view, size.heightPx, y);
+    const each = Math.max(1, Math.round((view.y1 - view.y0) / size.heightPx));
+    const row = Math.min(Math.max(Math.floor(from) + count * each, 0), end - 1);
+    return yToPx(view, size.heightPx, row + 0.5);
+  }
+  function toStop(stops: readonly number[], side: -1 | 1): boolean {
+    const from = cursor.peek() ?? (side > 0 ? view.x0 - 1 : view.x1 + 1);
+    return goTo(nextPeak(stops, from, side));
+  }
+  const step = (count: number): boolean =>
+    goTo(reader.step(cursor.peek() ?? middle, count), rowPx(0));
+  function down(count: number): boolean {
+    if (rows !== undefined) return goTo(cursor.peek() ?? middle, rowPx(count));
+    return reader.stops !== undefined && toStop(reader.stops, count > 0 ? 1 : -1);
+  }
+  function leave(): boolean {
+    const had = cursor.peek() !== null;
+    cursor.value = hover.value = null;
+    return had;
+  }
+  function pick(x: number | null, at: PointPx | null): boolean {
+    if (x !== null) reader.pick?.(x, at ?? { x: xPx(x), y: NaN }, seen);
+    return true;
+  }
+  const actions: PlotActions = {
+    fit,
+    zoom: (sign) => setView(zoomStep(view, limits, sign, axes)),
+    pan: (sign) => setView(panStep(view, limits, sign)),
+    toPeak: () => {
+      const columns = reader.columns?.();
+      const drawn = columns?.x[highestColumn(columns.y)];
+      return goTo(reader.peak?.() ?? drawn ?? null);
+    },
+    toNextPeak: (side) => {
+      const columns = reader.columns?.();
+      return columns !== undefined && toStop(localPeaks(columns), side);
+    },
+  };
+
+  return {
+    ...{ actions, view, limits, setView },
+    hoverAt: (at: PointPx | null): void => {
+      const isIn = at !== null && at.x >= 0 && at.x < size.widthPx && at.y >= 0;
+      const isOver = isIn && (rows === undefined || at.y < size.heightPx);
+      const x = isOver ? snapped(at) : null;
+      cursor.value = x;
+      hover.value = x === null ? null : at;
+    },
+    clickAt: (at: PointPx) => pick(snapped(at), at),
+    /** True: the key was the plot's. */
+    onKey: ({ key, shiftKey }: KeyboardEvent): boolean => {
+      const far = shiftKey ? 10 : 1;
+      const keys: Readonly<Record<string, () => boolean>> = {
+        ArrowRight: () => step(far),
+        ArrowLeft: () => step(-far),
+        ArrowDown: () => down(far),
+        ArrowUp: () => down(-far),
+        Enter: () => pick(cursor.peek(), hover.peek()),
+        Escape: leave,
+        p: actions.toPeak,
+        "[": () => actions.toNextPeak(-1),
+        "]": () => actions.toNextPeak(1),
+      };
+      const named = keys[key.length === 1 ? key.toLowerCase() : key];
+      if (named !== undefined) return named();
+      const next = viewAfterKey(key, view, limits, axes);
+      if (next !== null) setView(next);
+      else if (key.toLowerCase() === "f") fit();
+      else return false;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,243 @@
+/**
+ * Charts over one x axis: two canvases (the chart, and what moves with the pointer), the
+ * cursor with its keys, tip and spoken words, gestures, and the picture of it. Owners say
+ * what is painted and what stands at an x.
+ */
+
+import { effect, useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Theme } from "../../base/tokens";
+import type { Table } from "../../model/table";
+import { figureTitle, type Origin } from "../../model/words/origin";
+import { attachGestures, type PointPx } from "../../render/gestures";
+import type { RectPx, Viewport } from "../../render/viewport";
+import { figureOf } from "../export/figure";
+import type { Pen } from "../export/pen";
+import type { ExportSource } from "../export/source";
+import { AXIS_PX, paintPointer, SIDES } from "./axes";
+import { fitted, useWidth } from "./canvas";
+import { ChartFrame, type ChartFrameProps } from "./chart_frame";
+import { usePlotCommands, type PlotPage } from "./commands";
+import { CursorLegend, type Named } from "./legend";
+import { movesOf } from "./moves";
+import { Pace } from "./pace";
+import { widened, type XRange } from "./range";
+import type { Reader, Rows, Seen } from "./reader";
+import { ReadingTip } from "./reading";
+
+/**
+ * How often a chart is redrawn at most while something else moves it. Measured at 4,096
+ * ranks x 10,000 steps: at 48 ms one frame in twenty of a pan takes two intervals.
+ */
+const FOLLOW_MS = 400;
+/** A chart moved itself if its own gesture is no longer ago than this. */
+const OWN_GESTURE_MS = 100;
+/** A box at least this wide zooms. */
+const WIDE_BOX_PX = 4;
+const TOP_PX = 12;
+
+export interface PlotProps extends Pick<
+  ChartFrameProps,
+  "axisName" | "bar" | "children" | "help" | "kind" | "label" | "subject" | "title"
+> {
+  /** What kind of drawing it is, in its name: "Heatmap". */
+  readonly what?: string;
+  readonly theme: Theme;
+  /** The chart with its axes; another function is painted again. */
+  readonly paint: (pen: Pen, seen: Seen) => void;
+  /** The pointer's row has a line too; "cells": both are seen on every colour. */
+  readonly cross?: boolean | "cells";
+  readonly extent: XRange;
+  readonly range: XRange | null;
+  readonly onRange: (range: XRange | null) => void;
+  /** The least of x that can be zoomed into. */
+  readonly leastX: number;
+  /** The values at the plot's upper and lower edge. */
+  readonly y: readonly [upper: number, lower: number];
+  /** Rows that are zoomed and moved as x is. */
+  readonly rows?: Rows;
+  readonly plotPx: number;
+  /** Above the plot. */
+  readonly topPx?: number;
+  /** Below the axis: what stands there belongs to x as well. */
+  readonly stripPx?: number;
+  /** x under the pointer, shared by the charts that should move together. */
+  readonly cursor?: Signal<number | null> | undefined;
+  readonly reader: Reader;
+  /** Called with what is in sight before it is painted. */
+  readonly onSeen?: (seen: Seen) => void;
+  /** Besides x: what a box that was drawn chooses. Without it boxes have no height. */
+  readonly onBox?: (box: RectPx, seen: Seen) => void;
+  /** Besides showing everything: what F resets. */
+  readonly onFit?: () => void;
+  readonly table: (view: Viewport) => Table;
+  /** What files hold where that is more than the table. */
+  readonly fileTable?: () => Table;
+  readonly origin: Origin;
+  /** What the chart is about, beside the columns in JSON. */
+  readonly about: () => Readonly<Record<string, unknown>>;
+  /** What is drawn, by name, with values at the cursor. */
+  readonly names: (x: number | null) => readonly Named[];
+  /** What pictures name besides. */
+  readonly pictured?: readonly Named[];
+  readonly onToggle?: (index: number) => void;
+  /** Whether the names stand below the chart, too; default yes. */
+  readonly legend?: boolean | undefined;
+  /** The page whose keys and exports the chart's are as well. */
+  readonly page?: PlotPage | undefined;
+  /** Lies below the canvases. */
+  readonly under?: ComponentChildren;
+}
+
+export function Plot(props: PlotProps) {
+  const { theme, paint, rows, plotPx, topPx = TOP_PX, stripPx = 0, cross } = props;
+  const { label, axisName, origin } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<HTMLDivElement>(null);
+  const input = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const widthPx = useWidth(box);
+  const [asTable, setAsTable] = useState(false);
+  const own = useSignal<number | null>(null);
+  const cursor = props.cursor ?? own;
+  const hover = useSignal<PointPx | null>(null);
+  const drawing = useSignal<RectPx | null>(null);
+  const spoken = useSignal("");
+  const pace = useMemo(() => new Pace(FOLLOW_MS), []);
+  const gestured = useRef(Number.NEGATIVE_INFINITY);
+  const painted = useRef<Viewport | null>(null);
+  const extent = widened(props.extent);
+  const { low, high } = widened(props.range ?? extent);
+  const [y0, y1] = props.y;
+  const insetPx = SIDES.left + SIDES.right;
+  const seen = useMemo<Seen>(
+    () => ({
+      view: { x0: low, x1: high, y0, y1 },
+      size: { widthPx: Math.max(1, widthPx - insetPx), heightPx: plotPx },
+      left: SIDES.left,
+      top: topPx,
+    }),
+    [low, high, y0, y1, widthPx, plotPx, topPx],
+  );
+  const totalPx = topPx + plotPx + AXIS_PX + stripPx;
+  const moves = movesOf(props, seen, extent, { cursor, hover, spoken, gestured });
+  const now = useRef({ props, seen, moves });
+  now.current = { props, seen, moves };
+  const ready = widthPx > 0 && !asTable;
+  const isFree = rows !== undefined;
+
+  useLayoutEffect(() => {
+    if (ready) props.onSeen?.(seen);
+  }, [seen, ready, props.onSeen]);
+  useLayoutEffect(() => {
+    if (!ready) return;
+    const { current: before } = painted;
+    const moved = before !== null && (before.x0 !== low || before.x1 !== high);
+    const isOwn = performance.now() - gestured.current < OWN_GESTURE_MS;
+    painted.current = seen.view;
+    const draw = (): void => {
+      const context = fitted(frame.current, widthPx, totalPx);
+      if (context !== null) paint(context, seen);
+    };
+    pace.ask(draw, isOwn || !moved);
+  }, [paint, seen, totalPx, ready]);
+  useEffect(() => () => pace.stop(), [pace]);
+  useEffect(() => {
+    if (!ready) return undefined;
+    return effect(() => {
+      const context = fitted(over.current, widthPx, totalPx);
+      const [x, y, rect] = [cursor.value ?? NaN, hover.value?.y ?? NaN, drawing.value];
+      if (context === null) return;
+      const isTall = isFree || now.current.props.onBox !== undefined;
+      const drawn = isTall || rect === null ? rect : { ...rect, y: 0, height: plotPx };
+      const row = cross === undefined ? NaN : y;
+      paintPointer(context, theme, seen, { x, row, box: drawn, stripPx, on: cross });
+    });
+  }, [theme, cursor, seen, totalPx, ready]);
+  useEffect(() => {
+    const target = input.current;
+    if (!ready || target === null) return undefined;
+    return attachGestures(target, {
+      origin: isFree ? { x: SIDES.left, y: topPx } : { x: 0, y: 0 },
+      size: () => now.current.seen.size,
+      view: () => now.current.moves.view,
+      limits: () => now.current.moves.limits,
+      wheelAxes: ({ x, y }) => {
+        if (!isFree || y > now.current.seen.size.heightPx) return "x";
+        return x < 0 ? "y" : "both";
+      },
+      dragAxes: isFree ? "both" : "x",
+      onView: (view) => now.current.moves.setView(view),
+      onFit: () => now.current.moves.actions.fit(),
+      onBox: (rect) => {
+        drawing.value = rect;
+      },
+      onBoxDone: (next, rect) => {
+        now.current.props.onBox?.(rect, now.current.seen);
+        if (isFree || rect.width >= WIDE_BOX_PX) now.current.moves.setView(next);
+      },
+      onHover: (at) => now.current.moves.hoverAt(at),
+      onClick: (at) => {
+        plot.current?.focus({ preventScroll: true });
+        now.current.moves.clickAt(at);
+      },
+    });
+  }, [ready, isFree, topPx]);
+
+  const table = () => props.table(seen.view);
+  const source: ExportSource = {
+    ...{ origin, table: props.fileTable ?? table, about: props.about, name: label },
+    figure: () =>
+      figureOf({
+        ...{ axisName, theme, title: figureTitle(label, origin) },
+        legend: [...props.names(null), ...(props.pictured ?? [])].filter(
+          ({ isHidden }) => isHidden !== true,
+        ),
+        widthPx: seen.size.widthPx + insetPx,
+        heightPx: totalPx,
+        paint: (pen) => paint(pen, seen),
+      }),
+  };
+  const { actions } = moves;
+  usePlotCommands(props.page, actions);
+  return (
+    <ChartFrame
+      {...props}
+      {...{ source, table, asTable, box, spoken, heightPx: totalPx }}
+      shell={props.page?.view}
+      zoom={actions.zoom}
+      fit={actions.fit}
+      onAsTable={setAsTable}
+      onKey={moves.onKey}
+      plotRef={plot}
+      legend={
+        props.legend !== false && (
+          <CursorLegend names={props.names} cursor={cursor} onToggle={props.onToggle} />
+        )
+      }
+      plot={
+        <>
+          {props.under}
+          <canvas ref={frame} />
+          <canvas ref={over} />
+          <div
+            ref={input}
+            class={`plot-input ${props.kind}-input`}
+            style={
+              isFree
+                ? "inset: 0"
+                : `inset: ${topPx}px ${SIDES.right}px 0 ${SIDES.left}px`
+            }
+          />
+          <ReadingTip
+            {...{ hover, cursor, seen, totalPx }}
+            read={props.reader.read}
+            beside={isFree}
+          />
+        </>
+      }
+    />
+  );
+}
