@@ -1,8 +1,36 @@
+import { readFileSync } from "node:fs";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** What the page itself needs, before any page. */
 const CORE =
   /preact|src\/(app|base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/widgets\/finding\/place\.|src\/model\/words\/(rank_notes|origin|column_label)\./;
+
+/** Writes the licences of all packages whose code or fonts the page holds. */
+function notices(): Plugin {
+  return {
+    name: "notices",
+    generateBundle(_, bundle) {
+      const files = Object.values(bundle).flatMap((file) =>
+        file.type === "chunk" ? file.moduleIds : file.originalFileNames,
+      );
+      const folders = files.map(
+        (file) => /node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0],
+      );
+      const texts = [...new Set(folders)].sort().flatMap((folder) => {
+        if (folder === undefined) return [];
+        const { name, version } = JSON.parse(
+          readFileSync(`${folder}/package.json`, "utf8"),
+        ) as { name: string; version: string };
+        return [
+          `${name} ${version}\n\n${readFileSync(`${folder}/LICENSE`, "utf8").trim()}\n`,
+        ];
+      });
+      const source = texts.join(`\n${"-".repeat(72)}\n\n`);
+      this.emitFile({ type: "asset", fileName: "NOTICES.txt", source });
+    },
+  };
+}
 
 /**
  * Two entries: `index.js`, the module TensorBoard imports, keeps its name; `app.html`
@@ -11,6 +39,7 @@ const CORE =
  */
 export default defineConfig({
   base: "./",
+  plugins: [notices()],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   worker: { format: "es" },
   build: {

@@ -118,3 +118,13 @@ def test_the_page_allows_a_strict_policy():
     names = json.loads((bundle.STATIC_FOLDER / "BUILD.json").read_text())["files"]
     assert {link.removeprefix("./") for link in links} <= names.keys()
     assert "index.js" in names
+
+
+def test_licences_of_what_the_page_holds_lie_beside_it():
+    notices = (bundle.STATIC_FOLDER / "NOTICES.txt").read_text()
+    package = json.loads((bundle.FRONTEND_FOLDER / "package.json").read_text())
+    fonts = {n: v for n, v in package["devDependencies"].items() if "fontsource" in n}
+    for name, version in (package["dependencies"] | fonts).items():
+        assert f"{name} {version}\n" in notices
+    assert notices.count("Permission is hereby granted") >= len(package["dependencies"])
+    assert "SIL OPEN FONT LICENSE" in notices
