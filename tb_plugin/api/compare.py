@@ -10,7 +10,6 @@ from tb_plugin.api.base import (
     Columns,
     F64Column,
     I32Column,
-    Problem,
     RunSummary,
     U8Column,
     Unit,
@@ -179,8 +178,6 @@ class RankHistoriesResponse(Columns, frozen=True):
     """How many were read."""
     ranks: tuple[RankHistory, ...]
     """By rank; at most 4,096, spread evenly over all there are."""
-    num_ranks: int
-    num_ready: int
     median_history_peak_bytes: float | None
     """Of those that are ready. Histories show a few steps of a few
     ranks: the median over all ranks' whole runs is `RankStrip.median_peak_bytes`."""
@@ -189,7 +186,6 @@ class RankHistoriesResponse(Columns, frozen=True):
     line_bytes: F64Column
     """lines x ranks, row by row; NaN of ranks that are not ready."""
     still_reading: bool
-    problems: tuple[Problem, ...]
 
 
 TraceTableName: TypeAlias = Literal["operators", "kernels", "modules", "memory"]

@@ -532,13 +532,10 @@ export interface RankHistoriesResponse {
   readonly sentence: string;
   readonly note: string;
   readonly ranks: readonly RankHistory[];
-  readonly numRanks: number;
-  readonly numReady: number;
   readonly medianHistoryPeakBytes: number | null;
   readonly lines: readonly string[];
   readonly lineBytes: Float64Array;
   readonly stillReading: boolean;
-  readonly problems: readonly Problem[];
 }
 
 /** What a table of two traces compares; NaN where a side has no such row or number. */

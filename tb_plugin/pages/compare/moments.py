@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from tb_plugin.analysis.allocator.comparison import Side, joined, table
-from tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE
+from tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE, SITE_SHARE
 from tb_plugin.analysis.allocator.live import (
     by_stack,
     heaviest_groups,
@@ -30,11 +30,12 @@ from tb_plugin.api.compare import (
 from tb_plugin.contract.parameters import Moment, Text, Whole
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.pages.compare.words import moments_sentence
 from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
 from tb_plugin.pages.histories.history import moment_of, moment_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 MAX_STACKS: Final = 10_000
 MAX_ROWS: Final = 2_000
 _MAX_TEXT: Final = 1000
+_UNKNOWN: Final = "unknown"
 _FIGURES: Final[tuple[tuple[str, Unit, str], ...]] = (
     ("Live", "bytes", "Blocks as asked for, those that wait to be freed too"),
     ("Allocated", "bytes", "Live blocks without those that wait to be freed"),
@@ -124,23 +126,36 @@ class _Live:
         held = (totals.active_bytes, totals.allocated_bytes, reserved, totals.num)
         return tuple(map(float, held))
 
-    def by(self, what: CompareBy) -> Rows:
-        """Key, bytes and number."""
-        if what == "category":
-            groups = self.device.categories.of_life
-            sums = summed(self.device.lives, self.rows, groups, len(FOLDED))
-            for at, name in enumerate(FOLDED):
-                yield name, int(sums.num_bytes[at]), int(sums.num[at])
-        elif what == "size":
-            yield from self._by_size()
-        else:
-            label = self._line if what == "line" else self._module
-            columns = (self.sums.stack, self.sums.num_bytes, self.sums.num)
-            rows = zip(*(column.tolist() for column in columns), strict=True)
-            for stack, num_bytes, num in rows:
-                yield label(stack), num_bytes, num
+    def by_category(self, site: str) -> Rows:
+        """Key, bytes and number; of what has no category that line stands apart."""
+        groups = self.device.categories.of_life
+        sums = summed(self.device.lives, self.rows, groups, len(FOLDED))
+        for at, name in enumerate(FOLDED):
+            yield name, int(sums.num_bytes[at]), int(sums.num[at])
+        for line, num_bytes, num in self.without_category():
+            if line == site:
+                yield line, num_bytes, num
+                yield _UNKNOWN, -num_bytes, -num
 
-    def _by_size(self) -> Rows:
+    def by_stack(
+        self, label: Callable[[int], str], of: StackSums | None = None
+    ) -> Rows:
+        """By what a stack is called."""
+        sums = of or self.sums
+        columns = (sums.stack, sums.num_bytes, sums.num)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for stack, num_bytes, num in rows:
+            yield label(stack), num_bytes, num
+
+    def without_category(self) -> Rows:
+        """By line, what has a stack."""
+        groups = self.device.categories.of_life
+        rows = self.rows[groups[self.rows] == FOLDED.index(_UNKNOWN)]
+        known = rows[self.device.lives.stack[rows] >= 0]
+        yield from self.by_stack(self.line, by_stack(self.device.lives, known))
+
+    def by_size(self) -> Rows:
+        """By powers of two."""
         size = self.device.lives.size[self.rows]
         power = np.frexp(np.maximum(size, 1).astype(np.float64))[1] - 1
         for at in np.unique(power).tolist():
@@ -148,10 +163,12 @@ class _Live:
             label = f"{_size_name(1 << at)} to {_size_name(2 << at)}"
             yield label, int(held.sum()), len(held)
 
-    def _line(self, stack: int) -> str:
+    def line(self, stack: int) -> str:
+        """The innermost line of the user's own."""
         return stack_label(self.history.snapshot.stacks, stack)
 
-    def _module(self, stack: int) -> str:
+    def module(self, stack: int) -> str:
+        """The innermost module whose forward it was."""
         modules = self.history.modules
         row = -1 if stack < 0 else int(modules.of_stack[stack])
         return OUTSIDE if row < 0 else modules.labels[row]
@@ -183,10 +200,11 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
     b = _Live(asked.state, other, query.b_device, query.b_moment)
     asked.decided_by(a.history.key, a.summary, b.history.key, b.summary)
     found = joined(a.as_side(), b.as_side(), lines=query.match == "exact")
+    tables = tuple(_tables(a, b))
     return CompareResponse(
         a=a.described(),
         b=b.described(),
-        sentence=_sentence(a.numbers[0], b.numbers[0]),
+        sentence=moments_sentence(a.numbers[0], b.numbers[0], tables),
         figures=tuple(
             ComparedNumber(label, unit, of_a, of_b, hint)
             for (label, unit, hint), of_a, of_b in zip(
@@ -194,21 +212,9 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
             )
         ),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
-        tables=tuple(
-            _table(what, a, b) for what in ("category", "module", "line", "size")
-        ),
+        tables=tables,
         stacks=_stacks(found),
     )
-
-
-def _sentence(a: float, b: float) -> str:
-    if a == b:
-        return "B holds as much as A."
-    way = "more" if b > a else "less"
-    share = 100 * (b - a) / a if a else 0.0
-    digits = max(0, 3 - len(str(int(abs(share)))))
-    words = f" ({share:+,.{digits}f} %)" if a else ""
-    return f"B holds {size_text(abs(b - a))} {way} than A{words}."
 
 
 def _size_name(num_bytes: int) -> str:
@@ -216,16 +222,34 @@ def _size_name(num_bytes: int) -> str:
     return re.sub(r"\.0+ ", " ", size_text(num_bytes))
 
 
-def _table(what: Any, a: _Live, b: _Live) -> CompareTable:
-    found = table([a.by(what), b.by(what)], MAX_ROWS)
-    return CompareTable(
-        by=what,
-        labels=tuple(str(key)[:_MAX_TEXT] for key in found.keys),
-        a_bytes=f64(found.num_bytes[:, 0]),
-        b_bytes=f64(found.num_bytes[:, 1]),
-        a_blocks=i32(found.num[:, 0]),
-        b_blocks=i32(found.num[:, 1]),
-    )
+def _tables(a: _Live, b: _Live) -> Iterator[CompareTable]:
+    site = _site(a, b)
+    rows: dict[CompareBy, tuple[Rows, Rows]] = {
+        "category": (a.by_category(site), b.by_category(site)),
+        "module": (a.by_stack(a.module), b.by_stack(b.module)),
+        "line": (a.by_stack(a.line), b.by_stack(b.line)),
+        "size": (a.by_size(), b.by_size()),
+    }
+    for by, sides in rows.items():
+        found = table(sides, MAX_ROWS)
+        yield CompareTable(
+            by=by,
+            labels=tuple(str(key)[:_MAX_TEXT] for key in found.keys),
+            a_bytes=f64(found.num_bytes[:, 0]),
+            b_bytes=f64(found.num_bytes[:, 1]),
+            a_blocks=i32(found.num[:, 0]),
+            b_blocks=i32(found.num[:, 1]),
+        )
+
+
+def _site(a: _Live, b: _Live) -> str:
+    """The line whose uncategorised bytes differ most; none where that is little."""
+    found = table([a.without_category(), b.without_category()], 1)
+    if not found.keys:
+        return ""
+    of_a, of_b = found.num_bytes[0].tolist()
+    least = SITE_SHARE * abs(b.numbers[0] - a.numbers[0])
+    return str(found.keys[0]) if abs(of_b - of_a) > least else ""
 
 
 def _stacks(found: Joined) -> CompareStacks:

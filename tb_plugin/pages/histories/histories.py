@@ -30,6 +30,7 @@ from tb_plugin.pages.of_run import why_absent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import Histories, HistoryJob
@@ -261,16 +262,13 @@ def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     return RankHistoriesResponse(
         run=summary,
         title=title,
-        sentence=_sentence(rows, median, still_reading=still_reading),
+        sentence=_sentence(rows, median, lines, amounts, still_reading=still_reading),
         note="; ".join(filter(None, notes)),
         ranks=rows,
-        num_ranks=len(ranks),
-        num_ready=len(facts),
         median_history_peak_bytes=median,
         lines=tuple(line[:_MAX_TEXT] for line in lines),
         line_bytes=f64(amounts.reshape(-1)),
         still_reading=still_reading,
-        problems=(),
     )
 
 
@@ -293,7 +291,7 @@ def _title(asked: FoundHistory) -> str:
         words = f"{of.function}, call {of.iteration}"
         return f"{words}, {of.context}" if of.context else words
     if of.label:
-        return of.label
+        return "out of memory" if of.label == "oom" else of.label
     return "newest" if of.step is None else f"step {of.step}"
 
 
@@ -322,9 +320,14 @@ def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHis
 
 
 def _sentence(
-    ranks: Sequence[RankHistory], median: float | None, *, still_reading: bool
+    ranks: Sequence[RankHistory],
+    median: float | None,
+    lines: Sequence[str],
+    amounts: Floats,
+    *,
+    still_reading: bool,
 ) -> str:
-    """Who stands out."""
+    """Who stands out, and by which line; `amounts`: lines x ranks."""
     peaks = {
         one.rank: one.peak_active_bytes
         for one in ranks
@@ -339,13 +342,27 @@ def _sentence(
     if by > _ALIKE * median:
         said = (
             f"the history of rank {top} peaks at {peak}, {size_text(by)} above the"
-            f" median of {every}"
+            f" median of {every}{_mostly(ranks, top, by, lines, amounts)}"
         )
     failed = [one.rank for one in ranks if one.num_ooms]
     if failed:
         whose = f"rank {failed[0]}" if len(failed) == 1 else f"{len(failed):,} ranks"
         said += f"; {whose} ran out of memory"
     return f"So far: {said}" if still_reading else said[:1].upper() + said[1:]
+
+
+def _mostly(
+    ranks: Sequence[RankHistory],
+    top: int,
+    by: float,
+    lines: Sequence[str],
+    amounts: Floats,
+) -> str:
+    """The line that makes most of how far a rank is beyond the median."""
+    column = next(at for at, one in enumerate(ranks) if one.rank == top)
+    beyond = amounts[:, column] - np.nanmedian(amounts, axis=1)
+    at = int(np.nanargmax(beyond)) if len(beyond) else 0
+    return f", mostly at {lines[at]}" if len(beyond) and 2 * beyond[at] > by else ""
 
 
 def _lines(facts: Sequence[RankFacts]) -> list[str]:

@@ -134,11 +134,14 @@ const DEVICE_WORDS: Readonly<Record<string, string>> = {
 };
 
 function runFacts(run: RunSummary): readonly string[] {
-  if (run.madeOf !== "recording") return [KINDS[run.madeOf][1]];
+  const { numProblems } = run;
+  const files = numProblems === 1 ? "1 file" : `${formatInteger(numProblems)} files`;
+  const unread = numProblems > 0 ? [`${files} not read whole`] : [];
+  if (run.madeOf !== "recording") return [KINDS[run.madeOf][1], ...unread];
   const parts = [
     DEVICE_WORDS[run.deviceType] ?? run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,
   ];
   if (run.numAttempts > 1) parts.push(`${run.numAttempts} attempts`);
-  return parts;
+  return [...parts, ...unread];
 }

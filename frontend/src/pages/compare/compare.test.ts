@@ -3,6 +3,7 @@ import type {
   CompareResponse,
   CompareRunsResponse,
   CompareSide,
+  CompareTable,
   HistoriesResponse,
   HistoryDevice,
   RankHistoriesResponse,
@@ -17,9 +18,9 @@ import { readState, writeState } from "../shared/page_state";
 import { bytesAt, curveOf, fillsOf } from "./charts/overlay_part";
 import { paintWaterfall, waterfallSteps } from "./charts/waterfall";
 import { differenceColumns, wantedRows } from "./difference_rows";
-import { changePercent, differenceTable } from "./difference_table";
-import { groupsOf, partsOf, type Parts } from "./groups";
+import { changePercent, differenceTable, percentText } from "./difference_table";
 import { COMPARE } from "./params";
+import { partsOf, usualPart } from "./parts";
 import { lineOf, rankColumns, rankOrder } from "./ranks_part";
 import { comparedBy } from "./rows";
 import { historyOfA, namedMoments, runBefore } from "./sides";
@@ -122,6 +123,7 @@ describe("the rows of a comparison", () => {
   });
 
   it("say how much more it is, where that means something", () => {
+    expect(percentText(1, 343)).toBe("343 ×");
     expect(changePercent(4, 5)).toBe(25);
     expect(changePercent(0, 0)).toBe(0);
     expect(changePercent(0, 5)).toBe(Number.POSITIVE_INFINITY);
@@ -134,18 +136,11 @@ describe("the rows of a comparison", () => {
   });
 });
 
-function parts(
-  labels: readonly string[],
-  a: readonly number[],
-  b: readonly number[],
-): Parts {
-  return {
-    by: "module",
-    labels,
-    a: Float64Array.from(a),
-    b: Float64Array.from(b),
-    of: "",
-  };
+const NOBODY: ReadonlySet<string> = new Set();
+
+function parts(labels: readonly string[], a: readonly number[], b: readonly number[]) {
+  const [aBytes, bBytes] = [Float64Array.from(a), Float64Array.from(b)];
+  return { by: "category", labels, aBytes, bBytes } as unknown as CompareTable;
 }
 
 function waterfallNodes(steps: Parameters<typeof paintWaterfall>[1]) {
@@ -158,7 +153,7 @@ describe("the waterfall", () => {
   it("leads from A to B over what differs", () => {
     const [category] = partsOf(null, ANSWER);
     if (category === undefined) throw new Error("there is no category");
-    const steps = waterfallSteps(category, "light");
+    const steps = waterfallSteps(category, "light", NOBODY);
     expect(steps.map(({ label }) => label)).toEqual(["A", "Activations", "B"]);
     expect(steps[1]).toMatchObject({ from: 6 * GIB, to: 8 * GIB });
     const nodes = waterfallNodes(steps);
@@ -167,8 +162,20 @@ describe("the waterfall", () => {
   });
 
   it("says where its axis begins if that is not zero", () => {
-    const steps = waterfallSteps(parts(["x"], [78 * GIB], [80 * GIB]), "dark");
+    const steps = waterfallSteps(parts(["x"], [78 * GIB], [80 * GIB]), "dark", NOBODY);
     expect(textsOf(waterfallNodes(steps))).toContain("The axis begins at");
+  });
+
+  it("names the line that has no category as it is written, red where it is blamed", () => {
+    const line = "evaluate.py:52 append";
+    const site = parts([line, "unknown"], [0, 0], [34 * GIB, GIB]);
+    const [, first, second] = waterfallSteps(site, "light", new Set([line]));
+    expect([first?.label, second?.label]).toEqual([line, "Unknown"]);
+    expect([first?.isCulprit, second?.isCulprit]).toEqual([true, false]);
+    const lines = { ...site, by: "line" } as const;
+    expect(usualPart([site, lines])).toBe(site);
+    const unknown = parts(["unknown"], [0], [GIB]);
+    expect(usualPart([unknown, lines])).toBe(lines);
   });
 
   it("sums what is too many to be named, and cuts long names in the middle", () => {
@@ -178,7 +185,7 @@ describe("the waterfall", () => {
     );
     const a = labels.map(() => GIB);
     const b = labels.map((_, i) => (13 - i) * GIB);
-    const steps = waterfallSteps(parts(labels, a, b), "light");
+    const steps = waterfallSteps(parts(labels, a, b), "light", NOBODY);
     expect(steps).toHaveLength(10);
     expect(steps.at(-2)).toMatchObject({ label: "all others", to: steps.at(-1)?.to });
     const texts = textsOf(waterfallNodes(steps));
@@ -207,30 +214,26 @@ describe("the numbers of two runs", () => {
         labels: ["activation"],
         aBytes: Float64Array.of(GIB),
         bBytes: Float64Array.of(NaN),
+        aBlocks: new Int32Array(),
+        bBlocks: new Int32Array(),
       },
     ],
     tablesOf: "A: step 3, rank 0",
     stillReading: false,
   } as unknown as CompareRunsResponse;
 
-  it("are listed with their ranks, and unknown where one side has none", () => {
-    const groups = groupsOf(runs, null, "light");
-    expect(groups.map(({ title }) => title)).toEqual(["Whole run", "By category"]);
-    const [whole, category] = groups;
-    expect(whole?.rows.map(({ label, note }) => [label, note])).toEqual([
-      ["Peak", "· rank 2 → 5"],
-      ["Growth per step", "· rank 1"],
-    ]);
-    expect(whole?.rows[1]).toMatchObject({ unit: "bytes", a: 0, b: null });
-    expect(category?.rows[0]).toMatchObject({ label: "Activations", a: GIB, b: null });
-    const { columns } = differenceTable(groups);
-    expect(columns.at(-1)?.values).toEqual(Float64Array.of(-4 * GIB, NaN, NaN));
+  it("are written with their titles, and unknown where one side has none", () => {
+    const { columns } = differenceTable([["Whole run", runs.figures]]);
+    expect(columns[0]?.values).toEqual(["Whole run", "Whole run"]);
+    expect(columns.at(-1)?.values).toEqual(Float64Array.of(-4 * GIB, NaN));
   });
 
-  it("stand beside those of two moments, whose parts are shown then", () => {
-    const titles = groupsOf(runs, ANSWER, "light").map(({ title }) => title);
-    expect(titles).toEqual(["Whole run", "At these moments", "By category"]);
-    expect(partsOf(runs, ANSWER)[0]?.a).toEqual(Float64Array.of(GIB, 5 * GIB));
+  it("have parts: of two moments theirs, else of tracked steps", () => {
+    expect(partsOf(runs, ANSWER)[0]?.aBytes).toEqual(Float64Array.of(GIB, 5 * GIB));
+    const [category] = partsOf(runs, null);
+    expect(category?.aBytes).toEqual(Float64Array.of(GIB));
+    const rows = comparedBy(runs, "category");
+    expect([rows.names, rows.only, rows.more]).toEqual([["Activations"], [""], []]);
   });
 });
 
@@ -378,7 +381,11 @@ describe("all ranks", () => {
 
   it("make a table, and a row for each line", () => {
     expect([...lineOf(answer, 1)]).toEqual([4, NaN, 6]);
-    const columns = rankColumns(answer, { theme: "light", byteUnit: "auto" });
+    const columns = rankColumns(
+      answer,
+      { theme: "light", byteUnit: "auto" },
+      new Set<string>(),
+    );
     const table = tableOf(columns, [2, 0]);
     expect(table.columns[2]?.values).toEqual(Float64Array.of(2, -2));
   });

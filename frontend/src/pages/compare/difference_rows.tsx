@@ -81,6 +81,7 @@ export function changeCell(
 export function differenceColumns(
   of: Compared,
   { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
+  culprits?: ReadonlySet<string>,
 ): readonly RowColumn[] {
   const { names, texts, only, unit, quantity } = of;
   const change = changes(of);
@@ -109,7 +110,10 @@ export function differenceColumns(
         "minmax(180px, 1fr)",
         names,
         undefined,
-        (text, row) => ({ text, title: texts[row] ?? text }),
+        (text, row) => ({
+          ...{ text, title: texts[row] ?? text },
+          isCause: culprits?.has(text) === true,
+        }),
       ),
       exported: { name: of.key, values: texts },
     },
@@ -165,18 +169,20 @@ export function DifferenceRows(
     readonly of: Compared;
     readonly heightPx: number;
     readonly about: Readonly<Record<string, unknown>>;
+    /** Lines that findings blame. */
+    readonly culprits?: ReadonlySet<string>;
     /** Controls before the usual ones. */
     readonly children: ComponentChildren;
     /** What is said of the row selected. */
     readonly details?: (row: number) => ComponentChildren;
   },
 ) {
-  const { view, params, change, of, details } = props;
+  const { view, params, change, of, culprits, details } = props;
   const { only, find } = params;
   const [selected, setSelected] = useState<readonly [Compared, number] | null>(null);
   const columns = useMemo(
-    () => differenceColumns(of, view),
-    [of, view.theme, view.byteUnit],
+    () => differenceColumns(of, view, culprits),
+    [of, view.theme, view.byteUnit, culprits],
   );
   const { rows: sorted, ...sorting } = useSort(
     columns,

@@ -1,14 +1,14 @@
 /** Numbers of A and B beside each other: their difference, its share, and which way. */
 
 import type { ComparedNumber } from "../../api/types.gen";
-import { threeDigits, type ByteUnit } from "../../base/bytes";
-import type { Theme } from "../../base/tokens";
+import { threeDigits } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
 import type { Table } from "../../model/table";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { changeBar, longestOf } from "../../widgets/row_table/columns";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
+import type { ViewProps } from "../shared/view_props";
 
 export interface DifferenceRow extends Pick<
   ComparedNumber,
@@ -20,14 +20,8 @@ export interface DifferenceRow extends Pick<
   readonly swatch?: string;
 }
 
-export interface DifferenceGroup {
-  readonly title: string;
-  /** At which moment, of which window. */
-  readonly note?: string;
-  /** Rows of different quantities: each bar is the share that changed of the larger. */
-  readonly mixed?: true;
-  readonly rows: readonly DifferenceRow[];
-}
+/** Beyond it the change is said as a factor. */
+const MANY_PERCENT = 1000;
 
 /** How much more B is, in percent of A; infinite where A is nothing. */
 export function changePercent(a: number, b: number): number {
@@ -38,6 +32,7 @@ export function changePercent(a: number, b: number): number {
 export function percentText(a: number, b: number): string {
   const percent = changePercent(a, b);
   if (!Number.isFinite(percent)) return "new";
+  if (percent >= MANY_PERCENT) return `${threeDigits(b / a)} ×`;
   return `${percent > 0 ? "+" : ""}${threeDigits(percent)} %`;
 }
 
@@ -46,76 +41,63 @@ function changeOf({ a, b }: DifferenceRow): number | null {
 }
 
 export function DifferenceTable(props: {
-  readonly label: string;
-  readonly groups: readonly DifferenceGroup[];
-  /** What A and B are, beside their letters. */
-  readonly names?: readonly [string, string];
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
+  readonly title: string;
+  readonly rows: readonly DifferenceRow[];
+  /** The rows are parts of one whole; else each bar is the share that changed. */
+  readonly areParts?: true;
+  readonly view: Pick<ViewProps, "theme" | "byteUnit">;
 }) {
-  const { label, groups, names = ["", ""], byteUnit } = props;
-  const colours = divergingColours(props.theme);
-  const side = (of: "a" | "b", name: string): PlainColumn<DifferenceRow> => ({
-    title: `${of.toUpperCase()} ${name}`,
-    hint: name,
+  const { title, rows, areParts } = props;
+  const { theme, byteUnit } = props.view;
+  const colours = divergingColours(theme);
+  const longest = longestOf(rows.map((row) => changeOf(row) ?? 0));
+  const side = (of: "a" | "b"): PlainColumn<DifferenceRow> => ({
+    title: of.toUpperCase(),
     look: "num",
     cell: ({ unit, [of]: one }) => (
       <span title={formatExact(one, unit)}>{formatQuantity(one, unit, byteUnit)}</span>
     ),
   });
+  const columns: readonly PlainColumn<DifferenceRow>[] = [
+    { title, cell: rowLabel },
+    side("a"),
+    side("b"),
+    {
+      title: "B − A",
+      look: "num",
+      cell: (row) => (
+        <b title={formatSignedExact(changeOf(row), row.unit)}>
+          {formatSigned(changeOf(row), row.unit, byteUnit)}
+        </b>
+      ),
+    },
+    {
+      title: "",
+      look: "num",
+      cell: ({ a, b }) => (a === null || b === null ? "" : percentText(a, b)),
+    },
+    {
+      title: "",
+      cell: (row) => {
+        const full = areParts ? longest : longestOf([row.a ?? 0, row.b ?? 0]);
+        const bar = changeBar(changeOf(row) ?? 0, full, colours);
+        return (
+          <span class="difference-bar">
+            <i
+              style={{
+                left: `${100 * (bar.from ?? 0)}%`,
+                width: `${100 * bar.share}%`,
+                background: bar.colour,
+              }}
+            />
+          </span>
+        );
+      },
+    },
+  ];
   return (
     <div class="difference-table">
-      {groups.map(({ title, note, mixed, rows }) => {
-        const heading = [title, note].filter(Boolean).join(", ");
-        const longest = longestOf(rows.map((row) => changeOf(row) ?? 0));
-        const columns: readonly PlainColumn<DifferenceRow>[] = [
-          { title: heading, hint: heading, cell: rowLabel },
-          side("a", names[0]),
-          side("b", names[1]),
-          {
-            title: "B − A",
-            look: "num",
-            cell: (row) => (
-              <b title={formatSignedExact(changeOf(row), row.unit)}>
-                {formatSigned(changeOf(row), row.unit, byteUnit)}
-              </b>
-            ),
-          },
-          {
-            title: "",
-            look: "num",
-            cell: ({ a, b }) => (a === null || b === null ? "" : percentText(a, b)),
-          },
-          {
-            title: "",
-            cell: (row) => {
-              const by = changeOf(row) ?? 0;
-              const full =
-                mixed === true ? longestOf([row.a ?? 0, row.b ?? 0]) : longest;
-              const bar = changeBar(by, full, colours);
-              return (
-                <span class="difference-bar">
-                  <i
-                    style={{
-                      left: `${100 * (bar.from ?? 0)}%`,
-                      width: `${100 * bar.share}%`,
-                      background: bar.colour,
-                    }}
-                  />
-                </span>
-              );
-            },
-          },
-        ];
-        return (
-          <PlainTable
-            key={title}
-            label={`${label}: ${title}`}
-            columns={columns}
-            rows={rows}
-          />
-        );
-      })}
+      <PlainTable label={`A and B: ${title}`} columns={columns} rows={rows} />
     </div>
   );
 }
@@ -129,18 +111,19 @@ function rowLabel({ label, hint, note, swatch }: DifferenceRow) {
   );
 }
 
-/** The same as a file has it. */
-export function differenceTable(groups: readonly DifferenceGroup[]): Table {
-  const rows = groups.flatMap((group) => group.rows.map((row) => ({ group, row })));
+/** Such tables as a file has them: each row begins with the title of its own. */
+export function differenceTable(
+  tables: readonly (readonly [title: string, rows: readonly DifferenceRow[]])[],
+): Table {
+  const rows = tables.flatMap(([title, of]) => of.map((row) => ({ title, row })));
   const numbers = (of: (row: DifferenceRow) => number | null): Float64Array =>
     Float64Array.from(rows, ({ row }) => of(row) ?? NaN);
-  const words = (of: (one: (typeof rows)[number]) => string): string[] => rows.map(of);
   return {
     numRows: rows.length,
     columns: [
-      { name: "of", values: words(({ group }) => group.title) },
-      { name: "name", values: words(({ row }) => row.label) },
-      { name: "unit", values: words(({ row }) => row.unit) },
+      { name: "of", values: rows.map(({ title }) => title) },
+      { name: "name", values: rows.map(({ row }) => row.label) },
+      { name: "unit", values: rows.map(({ row }) => row.unit) },
       { name: "a", values: numbers(({ a }) => a) },
       { name: "b", values: numbers(({ b }) => b) },
       { name: "difference", values: numbers(changeOf) },

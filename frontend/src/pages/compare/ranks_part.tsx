@@ -7,6 +7,7 @@ import { formatBytes, formatInteger } from "../../base/bytes";
 import { sortedRows } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
+import { Blaming } from "../../widgets/finding/finding";
 import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
 import {
   bytesCell,
@@ -24,7 +25,7 @@ import {
 import { useSort } from "../../widgets/row_table/use_sort";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { NoHistory } from "../memory/history/opening";
-import { chosenHistory } from "../memory/history/use_history";
+import { chosenHistory, useCulprits } from "../memory/history/use_history";
 import { Segmented } from "../shared/controls/choices";
 import type { ViewProps } from "../shared/view_props";
 import { LineHeat } from "./charts/line_heat";
@@ -86,7 +87,12 @@ function Ranks(props: {
   const { ranks } = answer;
   const [word, setWord] = useState<string | null>(null);
   const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
-  const columns = useMemo(() => rankColumns(answer, view), [answer, theme, byteUnit]);
+  const culprits = useCulprits(view, null);
+  const columns = useMemo(
+    () => rankColumns(answer, view, culprits),
+    [answer, theme, byteUnit, culprits],
+  );
+  const line = [...culprits].find((one) => answer.sentence.includes(one)) ?? "";
   const { rows, ...sorting } = useSort(
     columns,
     ranks.length,
@@ -118,7 +124,10 @@ function Ranks(props: {
   return (
     <>
       <p class="compare-sentence" role="status">
-        <strong>{answer.sentence}</strong> <span class="quiet">{answer.note}</span>
+        <strong>
+          <Blaming text={answer.sentence} line={line} />
+        </strong>{" "}
+        <span class="quiet">{answer.note}</span>
       </p>
       <section aria-label="Peaks of all ranks">
         <div class="panel-head">
@@ -257,6 +266,7 @@ const BYTES: readonly (readonly [string, string, string, string, Read])[] = [
 export function rankColumns(
   answer: RankHistoriesResponse,
   view: Pick<ViewProps, "theme" | "byteUnit">,
+  culprits: ReadonlySet<string>,
 ): readonly RowColumn[] {
   const { ranks, medianHistoryPeakBytes: median } = answer;
   const number = (
@@ -308,7 +318,11 @@ export function rankColumns(
       undefined,
       (text, row) => {
         const { problem = "", state = "closed" } = ranks[row] ?? {};
-        return { text: problem || (state === "ready" ? text : "being opened…") };
+        const isCause = culprits.has(text);
+        return {
+          text: problem || (state === "ready" ? text : "being opened…"),
+          isCause,
+        };
       },
     ),
     number(

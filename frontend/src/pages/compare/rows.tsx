@@ -1,28 +1,40 @@
-/** Two moments as a table: by line, module, category or stack. */
+/** What A and B are made of, as a table: by line, stack, module, category or size. */
 
 import { useMemo } from "preact/hooks";
-import type { CompareResponse } from "../../api/types.gen";
+import type { CompareResponse, CompareTable } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { categoryLabel } from "../../model/category";
 import { CallStacks } from "../../model/stacks/call_stacks";
 import { Segmented } from "../shared/controls/choices";
 import { DifferenceRows, type Compared } from "./difference_rows";
-import { keysOf, ROW_WORDS } from "./params";
-import type { DifferenceProps } from "./two";
+import { partLabel } from "./parts";
+import { keysOf, ROW_WORDS, type PartProps } from "./params";
 
-const TABLE_PX = 420;
+const TABLE_PX = 340;
 
-export function MomentRows(props: DifferenceProps) {
-  const { params, change, answer } = props;
-  const of = useMemo(() => comparedBy(answer, params.rows), [answer, params.rows]);
+/** Tables of two moments with their stacks, or those of two runs. */
+export type Parts = Pick<CompareResponse, "tables"> &
+  Partial<Pick<CompareResponse, "stacks">>;
+
+export function PartRows(
+  props: PartProps & {
+    readonly parts: Parts;
+    readonly culprits: ReadonlySet<string>;
+    readonly about: Readonly<Record<string, unknown>>;
+  },
+) {
+  const { params, change, parts } = props;
+  const known = keysOf(ROW_WORDS).filter((by) =>
+    by === "stack" ? parts.stacks !== undefined : tableBy(parts, by) !== undefined,
+  );
+  const rows = known.includes(params.rows) ? params.rows : (known[0] ?? "line");
+  const of = useMemo(() => comparedBy(parts, rows), [parts, rows]);
   return (
     <section aria-label="Difference as a table">
       <DifferenceRows
         {...props}
         of={of}
         heightPx={TABLE_PX}
-        about={{ match: params.match, a: about(answer.a), b: about(answer.b) }}
-        {...(params.rows === "stack"
+        {...(rows === "stack"
           ? {
               details: (row: number) => (
                 <pre class="compare-stack">{of.texts[row]}</pre>
@@ -33,18 +45,22 @@ export function MomentRows(props: DifferenceProps) {
         <h2>Difference by</h2>
         <Segmented
           label="By what"
-          options={keysOf(ROW_WORDS)}
-          chosen={params.rows}
+          options={known}
+          chosen={rows}
           words={(one) => ROW_WORDS[one]}
-          onChoose={(rows) => change({ rows })}
+          onChoose={(one) => change({ rows: one })}
         />
       </DifferenceRows>
     </section>
   );
 }
 
+function tableBy({ tables }: Parts, by: string): CompareTable | undefined {
+  return tables.find((one) => one.by === by && one.labels.length > 0);
+}
+
 /** Stacks of both sides as one set, for labels and trees. */
-export function comparedStacks({ stacks }: CompareResponse): CallStacks {
+export function comparedStacks(stacks: CompareResponse["stacks"]): CallStacks {
   const module = new Int32Array(stacks.aBytes.length).fill(-1);
   return new CallStacks({ ...stacks, module, numStacks: stacks.aBytes.length });
 }
@@ -59,25 +75,36 @@ export function about({
   return { run: run.name, history: reference.id, device, moment: moment.moment };
 }
 
-export function comparedBy(
-  answer: CompareResponse,
-  by: keyof typeof ROW_WORDS,
-): Compared {
-  const found = by === "stack" ? byStack(answer) : byTable(answer, by);
-  const { aBlocks, bBlocks } = found;
+export function comparedBy(parts: Parts, by: keyof typeof ROW_WORDS): Compared {
+  const found =
+    by === "stack" && parts.stacks !== undefined
+      ? byStack(parts.stacks)
+      : byTable(tableBy(parts, by));
+  const { aBytes: a, bBytes: b, aBlocks, bBlocks } = found;
+  const bothBlocks = { aBlocks, bBlocks };
   return {
-    ...{ key: by, quantity: "bytes", unit: "bytes" },
-    ...found,
-    only: Array.from(aBlocks, (num, row) =>
-      num === 0 ? "b" : bBlocks[row] === 0 ? "a" : "",
+    ...{ key: by, quantity: "bytes", unit: "bytes", title: TITLES[by] },
+    ...{ a, b, names: found.names, texts: found.texts },
+    // Of tracked steps no blocks are known.
+    ...(aBlocks.length > 0 ? ofBlocks(bothBlocks) : { more: [], exported: [] }),
+    only: Array.from(a, (_, row) =>
+      aBlocks[row] === 0 ? "b" : bBlocks[row] === 0 ? "a" : "",
     ),
+  };
+}
+
+function ofBlocks({
+  aBlocks,
+  bBlocks,
+}: Pick<CompareTable, "aBlocks" | "bBlocks">): Pick<Compared, "more" | "exported"> {
+  const number = (blocks: Int32Array, row: number): string =>
+    formatInteger(blocks[row] ?? 0);
+  return {
     more: [
       {
         ...{ key: "blocks", title: "Blocks", hint: "Live blocks of A and of B" },
         ...{ numeric: true, width: "112px" },
-        cell: (row) => ({
-          text: `${formatInteger(aBlocks[row] ?? 0)} → ${formatInteger(bBlocks[row] ?? 0)}`,
-        }),
+        cell: (row) => ({ text: `${number(aBlocks, row)} → ${number(bBlocks, row)}` }),
       },
     ],
     exported: [
@@ -87,34 +114,31 @@ export function comparedBy(
   };
 }
 
-function byStack(answer: CompareResponse) {
+function byStack(answer: CompareResponse["stacks"]) {
   const stacks = comparedStacks(answer);
-  const { aBytes: a, bBytes: b, aBlocks, bBlocks } = answer.stacks;
-  const rows = Array.from(a, (_, row) => row);
+  const rows = Array.from(answer.aBytes, (_, row) => row);
   return {
-    title: "Allocated at, called from",
+    ...answer,
     names: rows.map((row) => stackWords(stacks, row)),
     texts: rows.map((row) => stacks.text(row)),
-    ...{ a, b, aBlocks, bBlocks },
   };
 }
 
-function byTable(answer: CompareResponse, by: string) {
-  const table = answer.tables.find((one) => one.by === by);
-  const labels = table?.labels ?? [];
-  const names = by === "category" ? labels.map(categoryLabel) : labels;
-  return {
-    title: TITLES[by] ?? "",
-    ...{ names, texts: names },
-    a: table?.aBytes ?? new Float64Array(),
-    b: table?.bBytes ?? new Float64Array(),
-    aBlocks: table?.aBlocks ?? new Int32Array(),
-    bBlocks: table?.bBlocks ?? new Int32Array(),
-  };
+const NO_TABLE = {
+  labels: [] as readonly string[],
+  ...{ aBytes: new Float64Array(), bBytes: new Float64Array() },
+  ...{ aBlocks: new Int32Array(), bBlocks: new Int32Array() },
+};
+
+function byTable(table: CompareTable | undefined) {
+  const { labels, ...columns } = table ?? NO_TABLE;
+  const names = labels.map((label) => partLabel(table?.by ?? "line", label));
+  return { ...columns, names, texts: names };
 }
 
-const TITLES: Readonly<Record<string, string>> = {
+const TITLES: Readonly<Record<keyof typeof ROW_WORDS, string>> = {
   line: "Allocated at",
+  stack: "Allocated at, called from",
   module: "Module",
   category: "Category",
   size: "Size of the blocks",

@@ -2,17 +2,12 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type {
-  HistoriesResponse,
-  HistoryDevice,
-  HistoryFacts,
-  RunSummary,
-} from "../../api/types.gen";
+import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
 import { SAME_RUN } from "../memory/history/params";
-import { chosenHistory } from "../memory/history/use_history";
+import { chosenHistory, type FollowedHistory } from "../memory/history/use_history";
 import { Choice, Options, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
 import type { ViewProps } from "../shared/view_props";
@@ -144,25 +139,37 @@ export function RankChoice(props: {
   );
 }
 
-/** History, device and moment of a side. */
-export function HistorySide(props: {
-  readonly view: ViewProps;
+/** What is chosen of a side, as far as it is known. */
+export interface Side {
   readonly name: "A" | "B";
   readonly histories: HistoriesResponse | null;
   readonly history: string;
-  readonly facts: HistoryFacts | null;
+  readonly opened: FollowedHistory;
   readonly device: HistoryDevice | null;
   /** null: the peak. */
   readonly moment: number | null;
+}
+
+/** A side as the URL names it; `of` says what else was chosen. */
+export function stateOf({ history, device, moment }: Side, of: SideState): SideState {
+  return { ...of, history, device: device?.device ?? null, moment };
+}
+
+/** History, device and moment of a side. */
+export function HistorySide(props: {
+  readonly view: ViewProps;
+  readonly side: Side;
   readonly set: (changes: Partial<SideState>, how?: "push") => void;
 }) {
-  const { view, name, histories, facts, device, moment, set } = props;
+  const { view, side, set } = props;
+  const { histories, device } = side;
+  const facts = side.opened.answer?.facts ?? null;
   return (
     <>
       {histories !== null && histories.histories.length > 0 && (
         <HistoryChooser
           histories={histories}
-          chosen={props.history}
+          chosen={side.history}
           byteUnit={view.byteUnit}
           onChoose={(history) => set({ history, device: null, moment: null }, "push")}
         />
@@ -176,10 +183,10 @@ export function HistorySide(props: {
       )}
       {device !== null && (
         <MomentChoice
-          name={name}
+          name={side.name}
           device={device}
-          moment={moment}
-          onMoment={(wanted) => set({ moment: wanted })}
+          moment={side.moment}
+          onMoment={(moment) => set({ moment })}
         />
       )}
     </>

@@ -9,29 +9,32 @@ import { useLive } from "../../api/use_live";
 import { useOnce } from "../../api/use_once";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
+import { Blaming } from "../../widgets/finding/finding";
 import { ChartButton } from "../../widgets/plot/buttons";
 import { Failure, Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { NoHistory, Opening, OpeningFailed } from "../memory/history/opening";
 import {
   chosenDevice,
   chosenHistory,
+  useCulprits,
   useHistory,
-  type FollowedHistory,
 } from "../memory/history/use_history";
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
 import { Waterfall } from "./charts/waterfall_part";
 import { DifferenceTable, differenceTable } from "./difference_table";
-import { groupsOf, partsOf } from "./groups";
-import type { PartProps } from "./params";
-import { MomentRows } from "./rows";
+import type { PartProps, SideState } from "./params";
+import { partsOf } from "./parts";
+import { about, PartRows } from "./rows";
 import {
   historyOfA,
   HistorySide,
   lastMoment,
   RankChoice,
   SideFrame,
+  stateOf,
   useOtherRun,
+  type Side,
 } from "./sides";
 
 /** What the parts of a difference of two moments share. */
@@ -43,7 +46,7 @@ export interface DifferenceProps extends PartProps {
 
 export function Two(part: PartProps) {
   const { view, params, change } = part;
-  const { client, run, byteUnit, pollMs } = view;
+  const { client, run, pollMs } = view;
   const bRank = view.ranks.rank;
   const ofB = { run: run.id, rank: bRank };
   const bList = useLive(client, "histories", ofB, pollMs);
@@ -77,11 +80,12 @@ export function Two(part: PartProps) {
   const both = aId !== "" && bId !== "";
   const a = useHistory(client, aRun?.id ?? run.id, both ? aId : null);
   const b = useHistory(client, run.id, both ? bId : null);
-  const bFacts = b.answer?.facts ?? null;
-  const aFacts = a.answer?.facts ?? null;
-  const bDevice = chosenDevice(bFacts, params.b.device);
+  const bDevice = chosenDevice(b.answer?.facts ?? null, params.b.device);
   // Unless it was chosen, A is of the same device as B.
-  const aDevice = chosenDevice(aFacts, params.a.device ?? bDevice?.device ?? null);
+  const aDevice = chosenDevice(
+    a.answer?.facts ?? null,
+    params.a.device ?? bDevice?.device ?? null,
+  );
   const same = aId === bId && sameRun && aDevice?.device === bDevice?.device;
   const untold =
     params.a.moment === null && params.a.history === "" && params.b.moment === null;
@@ -104,12 +108,24 @@ export function Two(part: PartProps) {
         }
       : null,
   );
-  const figures = asked ? numbers.data : null;
+  const culprits = useCulprits(view, null);
+  const runs = asked ? numbers.data : null;
   const moments = both ? live.data : null;
   const none = aHistories?.histories.length === 0 || bHistories?.histories.length === 0;
   const error = numbers.error ?? bList.error ?? aList.error;
   const waits =
-    (asked && numbers.data === null) || (both && moments === null && figures === null);
+    (asked && numbers.data === null) || (both && moments === null && runs === null);
+  const sideA: Side = {
+    ...{ name: "A", opened: a, device: aDevice, moment: aMoment },
+    ...{ histories: both ? aHistories : null, history: aId },
+  };
+  const sideB: Side = {
+    ...{ name: "B", opened: b, device: bDevice, moment: params.b.moment },
+    ...{ histories: both ? bHistories : null, history: bId },
+  };
+  // A stays what it is, also where nobody had chosen it.
+  const setB = (to: Partial<SideState>, how?: "push"): void =>
+    change({ b: { ...params.b, ...to }, a: { ...params.a, history: aId } }, how);
   return (
     <>
       <div class="row">
@@ -121,33 +137,13 @@ export function Two(part: PartProps) {
           />
           <HistorySide
             view={view}
-            name="A"
-            histories={both ? aHistories : null}
-            history={aId}
-            facts={aFacts}
-            device={aDevice}
-            moment={aMoment}
+            side={sideA}
             set={(to, how) => change({ a: { ...params.a, history: aId, ...to } }, how)}
           />
         </SideFrame>
         <SideFrame name="B" run={<b>{run.name}</b>}>
           <RankChoice run={run} rank={bRank} onRank={view.chooseRank} />
-          <HistorySide
-            view={view}
-            name="B"
-            histories={both ? bHistories : null}
-            history={bId}
-            facts={bFacts}
-            device={bDevice}
-            moment={params.b.moment}
-            set={(to, how) =>
-              // A stays what it is, also where nobody had chosen it.
-              change(
-                { b: { ...params.b, ...to }, a: { ...params.a, history: aId } },
-                how,
-              )
-            }
-          />
+          <HistorySide view={view} side={sideB} set={setB} />
         </SideFrame>
         {sameRun && both && (
           <ChartButton
@@ -155,45 +151,36 @@ export function Two(part: PartProps) {
             icon="swap"
             onClick={() =>
               change(
-                {
-                  a: {
-                    ...params.b,
-                    history: bId,
-                    device: bDevice?.device ?? null,
-                  },
-                  b: {
-                    ...params.a,
-                    history: aId,
-                    device: aDevice?.device ?? null,
-                    moment: aMoment,
-                  },
-                },
+                { a: stateOf(sideB, params.b), b: stateOf(sideA, params.a) },
                 "push",
               )
             }
           />
         )}
       </div>
-      <Waiting error={error} hasContent={figures !== null || bHistories !== null} />
-      <Way of={a} name="A" byteUnit={byteUnit} />
-      {!same && <Way of={b} name="B" byteUnit={byteUnit} />}
+      <Waiting error={error} hasContent={runs !== null || bHistories !== null} />
+      <Way of={sideA} view={view} />
+      {!same && <Way of={sideB} view={view} />}
       <Waiting
         error={live.error}
         hasContent={moments !== null}
         note="MemBoard retries automatically."
       />
       {waits && error === null && live.error === null && <Skeleton heightPx={520} />}
-      {(figures !== null || moments !== null) && (
-        <Summary
-          view={view}
-          figures={figures}
+      {(runs !== null || moments !== null) && (
+        <Difference
+          {...part}
+          runs={runs}
           moments={moments}
-          sameRun={sameRun}
+          culprits={culprits}
           stale={numbers.stale}
         />
       )}
       {moments !== null && aDevice !== null && bDevice !== null && (
-        <Moments {...part} answer={moments} a={aDevice} b={bDevice} />
+        <>
+          <Overlay {...part} answer={moments} a={aDevice} b={bDevice} />
+          <ChangeFlame {...part} answer={moments} a={aDevice} b={bDevice} />
+        </>
       )}
       {!asked && none && <Alone view={view} histories={bHistories} />}
     </>
@@ -204,60 +191,69 @@ function rankNamed(word: string): number | null {
   return /^\d+$/.test(word) ? Number(word) : null;
 }
 
-/** One sentence, the numbers beside each other, and the way from A to B. */
-function Summary(props: {
-  readonly view: PartProps["view"];
-  readonly figures: CompareRunsResponse | null;
-  readonly moments: CompareResponse | null;
-  readonly sameRun: boolean;
-  readonly stale: boolean;
-}) {
-  const { view, figures, moments, sameRun } = props;
-  const { theme, byteUnit } = view;
-  const groups = groupsOf(figures, moments, theme);
-  const parts = partsOf(figures, moments).filter(
-    ({ a, b }) => a.every(Number.isFinite) && b.every(Number.isFinite),
+/** In sentences, as numbers beside each other, as the way from A to B, and in rows. */
+function Difference(
+  props: PartProps & {
+    readonly runs: CompareRunsResponse | null;
+    readonly moments: CompareResponse | null;
+    readonly culprits: ReadonlySet<string>;
+    readonly stale: boolean;
+  },
+) {
+  const { view, runs, moments, culprits, stale, ...part } = props;
+  const tables = partsOf(runs, moments);
+  // Of a side that tracked nothing all are unknown.
+  const parts = tables.filter(
+    ({ by, aBytes: a, bBytes: b }) =>
+      by !== "size" && Number.isFinite((a[0] ?? 0) + (b[0] ?? 0)),
   );
-  const sentence = figures?.sentence ?? moments?.sentence ?? "";
+  const figures = [
+    ["Whole run", runs?.figures ?? []],
+    ["At these moments", moments?.figures ?? []],
+  ] as const;
+  const sentence = runs?.sentence ?? moments?.sentence ?? "";
+  const line = [...culprits].find((one) => moments?.sentence.includes(one)) ?? "";
+  const of = moments === null ? `at the peak of ${runs?.tablesOf ?? ""}` : "";
+  const sides = {
+    a: moments === null ? (runs?.a.run.name ?? null) : about(moments.a),
+    b: moments === null ? (runs?.b.run.name ?? null) : about(moments.b),
+  };
   return (
     <>
-      <p class="compare-sentence" role="status">
-        <strong>{sentence}</strong>
-        {moments !== null && figures === null && (
+      <div class="compare-sentence" role="status">
+        <strong>
+          <Blaming text={sentence} line={line} />
+        </strong>{" "}
+        {runs !== null && moments !== null && (
+          <Blaming text={moments.sentence} line={line} />
+        )}{" "}
+        {moments !== null && (
           <span class="quiet">
-            {" "}
             A: {moments.a.words} · B: {moments.b.words}
           </span>
         )}
-      </p>
-      <div class={`compare-top${props.stale ? " stale" : ""}`}>
+      </div>
+      <div class={`compare-top${stale ? " stale" : ""}`}>
         <section class="compare-numbers" aria-label="The difference">
-          <DifferenceTable
-            label="A and B"
-            groups={groups}
-            {...(sameRun || figures === null
-              ? {}
-              : { names: [figures.a.run.name, figures.b.run.name] as const })}
-            theme={theme}
-            byteUnit={byteUnit}
-          />
+          {figures.map(
+            ([title, rows]) =>
+              rows.length > 0 && (
+                <DifferenceTable key={title} title={title} rows={rows} view={view} />
+              ),
+          )}
           <ExportMenu
             subject="the comparison"
             source={{
               origin: originOf(view.run),
               name: "comparison",
-              table: () => differenceTable(groups),
-              about: () => ({
-                a: figures?.a.run.name ?? moments?.a.run.name ?? null,
-                b: figures?.b.run.name ?? moments?.b.run.name ?? null,
-                sentence,
-              }),
+              table: () => differenceTable(figures),
+              about: () => ({ ...sides, sentence }),
             }}
             shell={view}
           />
         </section>
         {parts.length > 0 ? (
-          <Waterfall view={view} parts={parts} />
+          <Waterfall view={view} parts={parts} of={of} culprits={culprits} />
         ) : (
           <p class="quiet">
             For categories and modules at the peak, record both runs with{" "}
@@ -265,17 +261,15 @@ function Summary(props: {
           </p>
         )}
       </div>
-    </>
-  );
-}
-
-/** Two moments line by line: timelines, flame graph, table. */
-function Moments(props: DifferenceProps) {
-  return (
-    <>
-      <Overlay {...props} />
-      <ChangeFlame {...props} />
-      <MomentRows {...props} />
+      {tables.length > 0 && (
+        <PartRows
+          {...part}
+          view={view}
+          parts={moments ?? { tables }}
+          culprits={culprits}
+          about={{ match: props.params.match, of, ...sides }}
+        />
+      )}
     </>
   );
 }
@@ -306,18 +300,13 @@ function Alone(props: {
 }
 
 /** What stands in the way of a side: it is being opened, or cannot be. */
-function Way(props: {
-  readonly of: FollowedHistory;
-  readonly name: string;
-  readonly byteUnit: PartProps["view"]["byteUnit"];
-}) {
-  const { answer, error, again } = props.of;
+function Way(props: { readonly of: Side; readonly view: PartProps["view"] }) {
+  const { name, opened } = props.of;
+  const { answer, error, again } = opened;
   if (answer === null) {
-    return error === null ? null : (
-      <Failure failure={error} note={`Side ${props.name}.`} />
-    );
+    return error === null ? null : <Failure failure={error} note={`Side ${name}.`} />;
   }
   if (answer.state === "failed") return <OpeningFailed answer={answer} again={again} />;
   if (answer.state === "ready") return null;
-  return <Opening answer={answer} byteUnit={props.byteUnit} />;
+  return <Opening answer={answer} byteUnit={props.view.byteUnit} />;
 }

@@ -75,7 +75,7 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
       {isOpen && (
         <div id={id} class="finding-body">
           <p class="finding-sentence">
-            <Blaming of={one} text={one.sentence} />
+            <Blaming line={one.line} text={one.sentence} />
             {one.also.length > 0 && (
               <span class="quiet"> Also: {one.also.join(", ")}.</span>
             )}
@@ -111,10 +111,10 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
 }
 
 /** A text in which the source line that is blamed stands out. */
-function Blaming(props: { readonly of: FindingData; readonly text: string }) {
+export function Blaming(props: { readonly line: string; readonly text: string }) {
   return (
     <>
-      {apart(props.text, props.of.line).map((part, at) =>
+      {apart(props.text, props.line).map((part, at) =>
         at % 2 === 0 ? (
           part
         ) : (
@@ -160,7 +160,7 @@ function Head(
         {where.map((part, at) => (
           <span key={part} class="nowrap">
             {at > 0 && " · "}
-            <Blaming of={one} text={part} />
+            <Blaming line={one.line} text={part} />
           </span>
         ))}
         {!isOpen && `${where.length > 0 ? " — " : ""}${one.sentence}`}
@@ -196,7 +196,7 @@ function Try({ one, byteUnit, advice }: FindingProps & { readonly advice: Advice
   const { text, gain, unit, setting } = advice;
   return (
     <li>
-      <Blaming of={one} text={text} />
+      <Blaming line={one.line} text={text} />
       {gain !== null && (
         <b class="nowrap" title={formatExact(gain, unit)}>
           {" "}

@@ -27,7 +27,7 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
   const { theme, byteUnit, setParams } = view;
   const [less, more] = divergingColours(theme);
   const [state, setState] = useState(NO_STACKS);
-  const stacks = useMemo(() => comparedStacks(answer), [answer]);
+  const stacks = useMemo(() => comparedStacks(answer.stacks), [answer]);
   const source = useMemo(() => signal<FlameData | null>(null), []);
   const data = useMemo<FlameData>(() => {
     const { aBytes, bBytes } = answer.stacks;

@@ -2,11 +2,12 @@
 
 import { formatBytes, type ByteUnit } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
-import { categoryColour, divergingColours, groupNamed } from "../../../model/category";
+import type { CompareTable } from "../../../api/types.gen";
+import { divergingColours } from "../../../model/category";
 import { formatSigned } from "../../../model/words/signed";
 import { strokeLine } from "../../../widgets/export/figure";
 import { FONT, type Pen } from "../../../widgets/export/pen";
-import { partLabel, type Parts } from "../groups";
+import { partColour, partLabel } from "../parts";
 
 /** A bar of the waterfall: from one height to another. */
 export interface WaterfallStep {
@@ -15,6 +16,8 @@ export interface WaterfallStep {
   readonly from: number;
   readonly to: number;
   readonly colour: string;
+  /** A finding blames it. */
+  readonly isCulprit: boolean;
 }
 
 /** More bars would be too narrow for their words. */
@@ -22,37 +25,37 @@ const MAX_CHANGES = 7;
 
 /** A, then parts by how much they differ, then B; those alike are left out. */
 export function waterfallSteps(
-  { by, labels, a, b }: Parts,
+  { by, labels, aBytes, bBytes }: Omit<CompareTable, "aBlocks" | "bBlocks">,
   theme: Theme,
+  culprits: ReadonlySet<string>,
 ): readonly WaterfallStep[] {
   const { text, secondary } = tokens(theme);
-  const [less, more] = divergingColours(theme);
   const sum = (values: Float64Array): number => values.reduce((x, y) => x + y, 0);
-  const [first, last] = [sum(a), sum(b)];
-  const steps: WaterfallStep[] = [
-    { kind: "a", label: "A", from: 0, to: first, colour: text },
-  ];
+  const [first, last] = [sum(aBytes), sum(bBytes)];
+  const end = { isCulprit: false, colour: text, from: 0 };
   const changed = labels
-    .map((label, row) => ({ label, change: (b[row] ?? 0) - (a[row] ?? 0) }))
+    .map((label, row) => ({ label, change: (bBytes[row] ?? 0) - (aBytes[row] ?? 0) }))
     .filter(({ change }) => change !== 0);
   const num = changed.length > MAX_CHANGES + 1 ? MAX_CHANGES : changed.length;
   let at = first;
-  const add = (label: string, change: number, colour: string): void => {
-    steps.push({ kind: "change", label, from: at, to: at + change, colour });
+  const steps = changed.slice(0, num).map(({ label, change }): WaterfallStep => {
+    const from = at;
     at += change;
-  };
-  for (const { label, change } of changed.slice(0, num)) {
-    const colour =
-      by === "category"
-        ? categoryColour(theme, groupNamed(label))
-        : change < 0
-          ? less
-          : more;
-    add(partLabel(by, label), change, colour);
+    return {
+      ...{ kind: "change", label: partLabel(by, label), from, to: at },
+      isCulprit: culprits.has(label),
+      colour: partColour(by, label, change, culprits, theme),
+    };
+  });
+  if (num < changed.length) {
+    const others = { ...end, from: at, to: last, colour: secondary };
+    steps.push({ kind: "change", label: "all others", ...others });
   }
-  if (num < changed.length) add("all others", last - at, secondary);
-  steps.push({ kind: "b", label: "B", from: 0, to: last, colour: text });
-  return steps;
+  return [
+    { kind: "a", label: "A", ...end, to: first },
+    ...steps,
+    { kind: "b", label: "B", ...end, to: last },
+  ];
 }
 
 const ROW_PX = 24;
@@ -87,7 +90,7 @@ export function paintWaterfall(
   steps: readonly WaterfallStep[],
   { widthPx, theme, byteUnit }: WaterfallLook,
 ): void {
-  const { text, secondary, border } = tokens(theme);
+  const { text, secondary, border, bad } = tokens(theme);
   const [less, more] = divergingColours(theme);
   const letters = Math.max(0, ...steps.map(({ label }) => label.length));
   const labelPx = Math.min(letters * LETTER_PX + 12, LABEL_PX, 0.4 * widthPx);
@@ -108,7 +111,7 @@ export function paintWaterfall(
   pen.textAlign = "left";
   pen.strokeStyle = border;
   strokeLine(pen, labelPx, 0, labelPx, bottom);
-  steps.forEach(({ kind, label, from, to, colour }, i) => {
+  steps.forEach(({ kind, label, from, to, colour, isCulprit }, i) => {
     const y = i * ROW_PX + (ROW_PX - BAR_PX) / 2;
     const [left, right] = [x(Math.min(from, to)), x(Math.max(from, to))];
     const isChange = kind === "change";
@@ -131,7 +134,8 @@ export function paintWaterfall(
       ? formatSigned(to - from, "bytes", byteUnit)
       : formatBytes(to, byteUnit);
     write(value, right + 6, y + BAR_PX - 3, text);
-    write(fitted(label, labelPx - 8), 0, y + BAR_PX - 3, secondary);
+    const ink = isCulprit ? bad : secondary;
+    write(fitted(label, labelPx - 8), 0, y + BAR_PX - 3, ink);
   });
   if (base === 0) return;
   const said = `The axis begins at ${formatBytes(base, byteUnit)}`;

@@ -1,6 +1,7 @@
 /** From A to B by category, module or line: what grew and what shrank, as a waterfall. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
+import type { CompareTable } from "../../../api/types.gen";
 import { figureTitle, originOf } from "../../../model/words/origin";
 import { formatSigned } from "../../../model/words/signed";
 import { ExportMenu } from "../../../widgets/export/export_menu";
@@ -9,23 +10,27 @@ import type { ExportSource } from "../../../widgets/export/source";
 import { fitted, useWidth } from "../../../widgets/plot/canvas";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import { PART_TITLES, type PartBy, type Parts } from "../groups";
+import { ROW_WORDS } from "../params";
+import { usualPart } from "../parts";
 import { paintWaterfall, waterfallPx, waterfallSteps } from "./waterfall";
 
 export function Waterfall(props: {
   readonly view: ViewProps;
   /** At least one. */
-  readonly parts: readonly Parts[];
+  readonly parts: readonly CompareTable[];
+  /** At which moment, where the sides do not say it. */
+  readonly of: string;
+  readonly culprits: ReadonlySet<string>;
 }) {
-  const { view, parts } = props;
+  const { view, parts, of, culprits } = props;
   const { theme, byteUnit } = view;
   const box = useRef<HTMLDivElement>(null);
   const widthPx = useWidth(box);
-  const [wanted, setWanted] = useState<PartBy>("category");
-  const shown = parts.find(({ by }) => by === wanted) ?? parts[0];
+  const [wanted, setWanted] = useState<CompareTable["by"] | null>(null);
+  const shown = parts.find(({ by }) => by === wanted) ?? usualPart(parts);
   const steps = useMemo(
-    () => (shown === undefined ? [] : waterfallSteps(shown, theme)),
-    [shown, theme],
+    () => (shown === undefined ? [] : waterfallSteps(shown, theme, culprits)),
+    [shown, theme, culprits],
   );
   if (shown === undefined) return null;
   const { by } = shown;
@@ -39,11 +44,11 @@ export function Waterfall(props: {
       numRows: shown.labels.length,
       columns: [
         { name: by, values: shown.labels },
-        { name: "a_bytes", values: shown.a },
-        { name: "b_bytes", values: shown.b },
+        { name: "a_bytes", values: shown.aBytes },
+        { name: "b_bytes", values: shown.bBytes },
       ],
     }),
-    about: () => ({ of: shown.of }),
+    about: () => ({ of }),
     figure: () =>
       figureOf({
         title: figureTitle(`From A to B by ${by}`, origin),
@@ -64,10 +69,10 @@ export function Waterfall(props: {
           label="By what from A to B"
           options={parts.map((one) => one.by)}
           chosen={by}
-          words={(one) => [PART_TITLES[one], `By ${PART_TITLES[one].toLowerCase()}`]}
+          words={(one) => ROW_WORDS[one]}
           onChoose={setWanted}
         />
-        <span class="quiet">{shown.of}</span>
+        <span class="quiet">{of}</span>
         <span class="compare-fill" />
         <ExportMenu subject="the waterfall" source={source} />
       </div>

@@ -40,7 +40,13 @@ export function TracesPart(part: PartProps) {
   const aRun = other.run ?? run;
   const sameRun = aRun.id === run.id;
   const bId = bChoice?.source ?? null;
-  const usual = sameRun && bId !== null ? nearest(bChoice?.traces ?? [], bId) : null;
+  const traces = bChoice?.traces ?? [];
+  const ofB = traces.find(({ id }) => id === bId);
+  // A file without a cycle may be no trace of the profiler.
+  const alike = traces.filter(
+    ({ cycle }) => (cycle === null) === (ofB?.cycle === null),
+  );
+  const usual = sameRun && bId !== null ? nearest(alike, bId) : null;
   const aId = params.a.source ?? usual;
   const aQuery = sameRun && aId === null ? null : { run: aRun.id, source: aId, rank };
   const a = useProfiled(client, "profile", aQuery, pollMs);
@@ -126,7 +132,7 @@ function sideWords(name: string, { durationMs, areMarked }: ProfileResponse): st
 }
 
 function Roles({ a, b, view }: TracesProps) {
-  const { theme, byteUnit } = view;
+  const { theme } = view;
   const [x, y] = [meanStepMs(a) / 1e3, meanStepMs(b) / 1e3];
   const rows: readonly DifferenceRow[] = [
     ...rolePairs(a, b).map(({ role, ...pair }) => ({
@@ -151,12 +157,7 @@ function Roles({ a, b, view }: TracesProps) {
           {sideWords("A", a)} · {sideWords("B", b)}
         </span>
       </p>
-      <DifferenceTable
-        label="Time per step by role"
-        groups={[{ title: "Time per step", rows }]}
-        theme={theme}
-        byteUnit={byteUnit}
-      />
+      <DifferenceTable title="Time per step" rows={rows} areParts view={view} />
     </section>
   );
 }

@@ -25,7 +25,7 @@ export function historyTitle({ reference, origin }: Titled): string {
   const { label, function: name, phase, iteration, context, path } = reference;
   if (origin === "file") {
     const file = path.slice(path.lastIndexOf("/") + 1);
-    return label === "" ? file : label;
+    return file === "" ? label : file;
   }
   if (name !== "") {
     const inPhase = phase === "" || phase === "train" ? "" : ` (${phase})`;

@@ -1,0 +1,203 @@
+"""One side of a comparison of runs: the numbers of a run, or of one of its ranks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.profiler_steps import usual_columns
+from tb_plugin.budget import Budget
+from tb_plugin.index.store import REQUEST_SECONDS
+from tb_plugin.pages.modules.choice import WindowQuery, choose, readers
+from tb_plugin.pages.modules.columns import group_of
+from tb_plugin.pages.of_run import View
+from tb_plugin.pages.overview.facts import ALLOCATED, RESERVED, RSS, STEP_TIME
+from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, strip_of
+from tb_plugin.pages.steps.profiler_steps import profiler_steps
+from tb_plugin.pages.steps.rates import Rates, as_rates
+from tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
+from tb_plugin.pages.steps.tables import StepTables
+from tb_plugin.pages.timeline.selection import (
+    RankRows,
+    RanksQuery,
+    chosen_ranks,
+    extent,
+    x_axis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.formats.recording.series import SeriesReader
+    from tb_plugin.index.run import Run
+    from tb_plugin.server.state import State
+
+Key: TypeAlias = Literal[
+    "peak_allocated",
+    "peak_reserved",
+    "rss_peak",
+    "growth",
+    "rss_growth",
+    "step_time",
+    "samples",
+    "tokens",
+    "ooms",
+]
+
+_MAX_SUMMED: Final = 64
+"""Of more ranks the throughput of one is compared: a sum over all takes a second."""
+_RATE_SECONDS: Final = 0.4
+
+OUTSIDE: Final = "outside modules"
+_INDEX: Final = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, and the rank whose it is; None: the side's own."""
+
+    value: float
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a tracked step held at its peak."""
+
+    moment: str
+    by: Mapping[str, Mapping[str, float]]
+    """By category, and by module."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is compared of a run or a rank."""
+
+    summary: RunSummary
+    version: object
+    rank: int | None
+    num_ranks: int
+    numbers: Mapping[Key, Number]
+    totals: Mapping[Key, Number]
+    """Throughput of all ranks together, where that is known."""
+    window: Window | None
+    goes_on: bool
+
+
+def side_of(state: State, run_id: str, rank: int | None) -> Side:
+    """A run's side; `rank` None: of all its ranks, the worst of each number."""
+    with state.reading(run_id, REQUEST_SECONDS, state.facts.of_file) as reading:
+        run, series = reading.run, state.store.series
+        budget = Budget(REQUEST_SECONDS)
+        ranks = chosen_ranks(run, RanksQuery(run=run_id, rank=rank))
+        phase = run.catalogue.phase(None)
+        key = run.catalogue.find(ALLOCATED, phase)
+        found = RankNumbers(state.facts, run, budget)
+        goes_on = reading.goes_on or found.num_unread(ranks) > 0
+        numbers: dict[Key, Number] = {}
+        totals: dict[Key, Number] = {}
+        if ranks and not goes_on:
+            strip = strip_of(run, ranks, found, RSS if key is None else key.column)
+            columns: dict[Key, Floats] = {
+                "peak_allocated": found.highest(ranks, ALLOCATED).value,
+                "peak_reserved": found.highest(ranks, RESERVED).value,
+                "rss_peak": found.highest(ranks, RSS).value,
+                "growth" if key is not None else "rss_growth": strip.growth,
+                "step_time": found.highest(ranks, STEP_TIME).value,
+                "ooms": standing_of(run, strip, found).num_ooms,
+            }
+            for name, values in columns.items():
+                worst = _worst(ranks, values)
+                if worst is not None:
+                    numbers[name] = worst
+            _throughput(series, run, ranks, numbers, totals)
+        summary = state.summary(run)
+        view = View(series, run, summary, WindowQuery(run=run_id, rank=rank), budget)
+        window = _window(state, view)
+        if goes_on:
+            run.expect_more()  # what was read is kept: the next poll goes on
+        return Side(
+            summary,
+            run.version,
+            rank,
+            len(ranks),
+            numbers,
+            totals,
+            window,
+            goes_on,
+        )
+
+
+def _worst(ranks: Sequence[int], values: Floats) -> Number | None:
+    if np.isnan(values).all():
+        return None
+    at = int(np.nanargmax(values))
+    return Number(float(values[at]), ranks[at] if len(ranks) > 1 else None)
+
+
+def _throughput(
+    series: SeriesReader,
+    run: Run,
+    ranks: Sequence[int],
+    own: dict[Key, Number],
+    totals: dict[Key, Number],
+) -> None:
+    """Median samples and tokens a second, as `/steps` has them."""
+    phase = run.catalogue.phase(None)
+    source = RankRows(
+        series, run, StepTables(series, run, phase).key, x_axis(run, "step")
+    )
+    summed = ranks if len(ranks) <= _MAX_SUMMED else ranks[:1]
+    rows = [(rank, source.rollup(rank)) for rank in summed]
+    stepped = [rank for rank, one in rows if one is not None and len(one)]
+    if not stepped:
+        return
+    edges, _ = step_edges(*extent(one for _, one in rows), MAX_COLUMNS)
+    rates = Rates(series, run, phase, edges)
+    of_first = rates.of_rank(stepped[0], Budget(_RATE_SECONDS))
+    _, of_all = summed_rates(run, rates, stepped, of_first)
+    profiled = profiler_steps(series, run, ranks, phase, Budget(_RATE_SECONDS))
+    keys: tuple[Key, ...] = ("samples", "tokens")
+    for rate in as_rates(of_first, of_all, usual_columns(profiled, edges)):
+        for key in keys:
+            if rate.key != key or rate.median is None:
+                continue
+            is_all = len(ranks) == 1
+            own[key] = Number(rate.median, None if is_all else stepped[0])
+            total = rate.median if is_all else rate.summed_median
+            if total is not None and len(stepped) == len(ranks):
+                totals[key] = Number(total, None)
+
+
+def _window(state: State, view: View[WindowQuery]) -> Window | None:
+    """The tracked step that Modules opens at."""
+    choice = choose(readers(state)[0], view)
+    if choice is None or choice.opened is None:
+        return None
+    memory, device = choice.opened.memory, choice.device
+    if "window_peak" not in memory.states(device) or not len(memory.tree):
+        return None
+    table = memory.at("window_peak", device, None)
+    own = memory.own(table, device)
+    if own is None or np.isnan(table.total_bytes[0]):
+        return None
+    groups: dict[str, float] = {}
+    for name, num_bytes in zip(memory.categories, table.totals[:, 0], strict=True):
+        group = group_of(name)
+        groups[group] = groups.get(group, 0.0) + float(num_bytes)
+    modules = {OUTSIDE: float(table.total_bytes[0])}
+    of_module = np.nan_to_num(own.sum(axis=0)).tolist()
+    for fqn, num_bytes in zip(memory.tree.fqn, of_module, strict=True):
+        label = _INDEX.sub("*", fqn)
+        modules[label] = modules.get(label, 0.0) + num_bytes
+        modules[OUTSIDE] -= num_bytes
+    step = choice.ranks[choice.rank].step
+    words = choice.key.function if step is None else f"step {step:,}"
+    moment = f"{words}, rank {choice.rank}"
+    return Window(moment, {"category": groups, "module": modules})

@@ -1,0 +1,159 @@
+"""What differs, in one sentence: of two runs by their numbers, of two moments by bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.groups import OUTSIDE as OUTSIDE_FORWARD
+from tb_plugin.analysis.categories.frames import NO_STACK
+from tb_plugin.analysis.findings.text import duration_text, size_text
+from tb_plugin.contract.wire import finite
+from tb_plugin.pages.compare.sides import OUTSIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.api.compare import CompareTable
+    from tb_plugin.pages.compare.sides import Key, Number, Side
+
+_ALIKE: Final = 0.005
+"""Peaks that differ by less of the larger one are about the same."""
+_SLOWER: Final = 0.02
+"""Of the other's step time: a smaller difference is noise."""
+_MOST: Final = 0.5
+"""Share of a difference that "mostly" means."""
+
+_MANY: Final = 1000
+"""Per cent: more of them say nothing."""
+_CATEGORIES: Final = {
+    "param": "parameters",
+    "grad": "gradients",
+    "optimizer": "optimizer states",
+    "activation": "activations",
+    "comm": "communication buffers",
+    "temp": "temporary tensors",
+}
+"""Without the one that is unknown: it explains nothing."""
+
+
+class Pair(NamedTuple):
+    """The numbers of both sides; None: unknown."""
+
+    a: Number | None
+    b: Number | None
+
+    @property
+    def known(self) -> tuple[float, float] | None:
+        """A and B, where both are known."""
+        if self.a is None or self.b is None:
+            return None
+        of_a, of_b = finite(self.a.value), finite(self.b.value)
+        return None if of_a is None or of_b is None else (of_a, of_b)
+
+    @property
+    def ranks(self) -> list[int]:
+        """Whose they are; of all ranks together nobody's."""
+        found = [None if one is None else one.rank for one in self]
+        return [rank for rank in found if rank is not None]
+
+
+def runs_sentence(
+    a: Side,
+    b: Side,
+    figures: Mapping[Key, Pair],
+    tables: Sequence[CompareTable],
+) -> str:
+    """What differs, by B's view: it is the side that was chosen."""
+    known = {key: one for key, one in figures.items() if one.known is not None}
+    one, other = _names(a, b)
+    key: Key = "peak_allocated" if "peak_allocated" in known else "rss_peak"
+    peak = known.get(key)
+    if peak is None or peak.known is None:
+        if a.goes_on or b.goes_on:
+            return "The runs are still being read."
+        return f"No peak was recorded of both {one[:1].lower()}{one[1:]} and {other}."
+    of_a, of_b = peak.known
+    by = of_b - of_a
+    if key == "rss_peak":
+        one = f"The resident memory of {one[:1].lower()}{one[1:]}"
+        other = f"that of {other}"
+    against = f"{size_text(of_b)} against {size_text(of_a)}{_ranks(peak)}"
+    if abs(by) <= _ALIKE * max(of_a, of_b):
+        said = f"{one} peaks about as high as {other} ({against})"
+    else:
+        way = "lower" if by < 0 else "higher"
+        said = (
+            f"{one} peaks {size_text(abs(by))} {way} than {other} ({against})"
+            f"{_mostly(by, tables)}"
+        )
+    return f"{said}{_pace(known.get('step_time'))}."
+
+
+def _names(a: Side, b: Side) -> tuple[str, str]:
+    """B, which begins the sentence, and A."""
+    if a.summary.id == b.summary.id:
+        of_b = "The worst rank" if b.rank is None else f"Rank {b.rank}"
+        return of_b, "the worst rank" if a.rank is None else f"rank {a.rank}"
+    if a.rank == b.rank:
+        return "This run", a.summary.name
+    of_b = "This run" if b.rank is None else f"Rank {b.rank} of this run"
+    return (
+        of_b,
+        a.summary.name if a.rank is None else f"rank {a.rank} of {a.summary.name}",
+    )
+
+
+def _ranks(peak: Pair) -> str:
+    if len(peak.ranks) < 2:
+        return ""
+    of_a, of_b = peak.ranks
+    if of_a == of_b:
+        return f", rank {of_a}"
+    return f", rank {of_b} against rank {of_a}"
+
+
+def _mostly(by: float, tables: Sequence[CompareTable]) -> str:
+    """What makes most of a difference: a line, or else a category of some modules."""
+    found = {}
+    for table in tables:
+        change = (table.b_bytes - table.a_bytes) * np.sign(by)
+        at = int(np.argmax(change)) if len(change) else 0
+        # Of a side that tracked nothing all are NaN.
+        is_most = len(change) and change[at] > max(0.0, _MOST * float(change.sum()))
+        found[table.by] = table.labels[at] if is_most else ""
+    line, module = found.get("line", ""), found.get("module", "")
+    if line not in {"", NO_STACK}:
+        return f": mostly at {line}"
+    category = _CATEGORIES.get(found.get("category", ""))
+    if category is None:
+        return ""
+    words = f": mostly {category}"
+    is_named = module not in {"", OUTSIDE, OUTSIDE_FORWARD}
+    return f"{words} of {module}" if is_named else words
+
+
+def moments_sentence(a: float, b: float, tables: Sequence[CompareTable]) -> str:
+    """How much more lives in B, and what most of it is."""
+    if a == b:
+        return "B holds as much as A."
+    way = "more" if b > a else "less"
+    share = 100 * abs(b - a) / a if a else 0.0
+    digits = max(0, 3 - len(str(int(share))))
+    words = f" ({share:.{digits}f} %)" if 0 < share < _MANY else ""
+    return (
+        f"B holds {size_text(abs(b - a))} {way} than A{words}{_mostly(b - a, tables)}."
+    )
+
+
+def _pace(time: Pair | None) -> str:
+    if time is None or time.known is None or not time.known[0]:
+        return ""
+    of_a, of_b = time.known
+    by = of_b / of_a - 1
+    if abs(by) < _SLOWER:
+        return ""
+    took = f"{duration_text(of_b)} against {duration_text(of_a)}"
+    way = "longer" if by > 0 else "less time"
+    return f"; a step takes {100 * abs(by):.0f} % {way} ({took})"
