@@ -96,11 +96,9 @@ export function paintAxes(pen: Pen, scene: MarkScene): void {
   const { theme, axis, byteUnit } = scene.of;
   const most = Math.max(2, Math.floor(size.heightPx / 44));
   paintPlotAxes(pen, {
-    ...{ left: GUTTER.left, top: GUTTER.top, size, theme, grid: "y" },
+    ...{ left: GUTTER.left, top: GUTTER.top, size, view, theme, grid: "y" },
     x: axis.ticks(view.x0, view.x1, size.widthPx),
     y: valueTicks(view.y1, view.y0, most, "bytes", byteUnit),
-    toX: (x) => xToPx(view, size.widthPx, x),
-    toY: (y) => yToPx(view, size.heightPx, y),
   });
 }
 

@@ -5,12 +5,12 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { HeatmapResponse } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
+import { X_AXES } from "../../model/lines/axis";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
 import { RasterSurface } from "../../render/surface";
-import type { Pen } from "../export/pen";
-import { SIDES } from "../plot/axes";
+import { SIDES, type Picture } from "../plot/axes";
 import { devicePx, pixelRatio } from "../plot/canvas";
 import { Plot, type PlotProps } from "../plot/plot";
 import type { Seen } from "../plot/reader";
@@ -31,12 +31,12 @@ import {
   type Domain,
   type HeatmapNeed,
 } from "./layout";
-import { paintOverlay } from "./paint";
+import { freeTicks, paintMarks, paintPins } from "./paint";
 import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
 
 /** A gesture has settled once nothing moved for this long. */
 const SETTLE_MS = 140;
-const LEAST_STEPS = 4;
+const AXIS = { ...X_AXES.step, name: "", least: 4 };
 const LEAST_RANKS = 2;
 const SCALE_STEPS = 12;
 
@@ -142,17 +142,21 @@ export function Heatmap(props: HeatmapProps) {
     },
     [surface, ranks],
   );
-  const paint = useCallback(
-    (pen: Pen, seen: Seen): void => {
-      const { widthPx, heightPx: high } = seen.size;
-      if (pen.image !== undefined && canvas !== null) {
-        const cells = canvas.toDataURL("image/png");
-        pen.image(cells, seen.left, seen.top, widthPx, high);
-      }
-      paintOverlay(pen, seen, { ranks, marks, pinned, theme });
-    },
-    [canvas, ranks, marks, pinned, theme],
-  );
+  const picture = useMemo<Picture>(() => {
+    const look = { ranks, marks, pinned, theme };
+    return {
+      ...{ axis: AXIS, theme, grid: "none" },
+      yTicks: (view, high) => freeTicks({ view, heightPx: high }, look),
+      paint: (pen, seen) => {
+        if (pen.image !== undefined && canvas !== null) {
+          const cells = canvas.toDataURL("image/png");
+          pen.image(cells, 0, 0, seen.size.widthPx, seen.size.heightPx);
+        }
+        paintMarks(pen, seen, look);
+      },
+      over: (pen, seen) => paintPins(pen, seen, look),
+    };
+  }, [canvas, ranks, marks, pinned, theme]);
 
   function factsAt({ x, y }: PointPx): CellFacts | null {
     const ratio = pixelRatio();
@@ -191,15 +195,12 @@ export function Heatmap(props: HeatmapProps) {
       kind="heatmap"
       what="Heatmap"
       label={props.label}
-      axisName=""
       subject="the heatmap"
-      theme={theme}
-      paint={paint}
+      picture={picture}
       cross="cells"
       extent={{ low: world.x0, high: world.x1 }}
       range={props.range}
       onRange={props.onRange}
-      leastX={LEAST_STEPS}
       y={rows}
       rows={{
         all: [world.y0, world.y1],

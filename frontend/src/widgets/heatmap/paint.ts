@@ -2,13 +2,12 @@
 
 import type { Mark } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
-import { xTicks, type Tick } from "../../model/lines/axis";
+import type { Tick } from "../../model/lines/axis";
 import { wholeTicks } from "../../model/lines/ticks";
 import type { Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
-import { clipTo, paintAxes } from "../plot/axes";
 import type { Seen } from "../plot/reader";
 import { markLook } from "../line_chart/marks";
 import { placeOf } from "./layout";
@@ -37,23 +36,16 @@ export interface OverlayLook {
   readonly theme: Theme;
 }
 
-/** Everything over the cells. */
-export function paintOverlay(pen: Pen, seen: Seen, look: OverlayLook): void {
-  const { view, size, left, top } = seen;
-  const pins = pinPlaces(seen, look);
-  const isFree = ({ value }: Tick): boolean => {
-    const px = yToPx(view, size.heightPx, value);
+/** Ticks of the rank axis, where no pin is named. */
+export function freeTicks(
+  { view, heightPx }: { readonly view: Viewport; readonly heightPx: number },
+  look: OverlayLook,
+): readonly Tick[] {
+  const pins = pinPlaces(view, heightPx, look);
+  return rankTicks(view, look.ranks, heightPx).filter(({ value }) => {
+    const px = yToPx(view, heightPx, value);
     return pins.every(({ y }) => Math.abs(y - px) >= LABEL_PX);
-  };
-  paintAxes(pen, {
-    ...{ ...seen, theme: look.theme, grid: "none" },
-    x: xTicks(view.x0, view.x1, Math.max(2, Math.floor(size.widthPx / 84)), "step"),
-    y: rankTicks(view, look.ranks, size.heightPx).filter(isFree),
   });
-  clipTo(pen, left, top, size.widthPx, size.heightPx);
-  paintMarks(pen, seen, look);
-  pen.restore();
-  paintPins(pen, seen, look, pins);
 }
 
 interface PinPlace {
@@ -66,34 +58,30 @@ interface PinPlace {
 
 /** The pinned rows in sight. */
 function pinPlaces(
-  { view, size }: Seen,
+  view: Viewport,
+  heightPx: number,
   { ranks, pinned }: OverlayLook,
 ): readonly PinPlace[] {
   return pinned.flatMap((rank) => {
     const place = placeOf(ranks, rank);
     if (ranks[place] !== rank) return [];
-    const top = yToPx(view, size.heightPx, place);
-    const bottom = yToPx(view, size.heightPx, place + 1);
-    if (bottom < 0 || top > size.heightPx) return [];
+    const top = yToPx(view, heightPx, place);
+    const bottom = yToPx(view, heightPx, place + 1);
+    if (bottom < 0 || top > heightPx) return [];
     return [{ rank, top, y: (top + bottom) / 2, bottom }];
   });
 }
 
-function paintPins(
-  pen: Pen,
-  seen: Seen,
-  { theme }: OverlayLook,
-  pins: readonly PinPlace[],
-): void {
-  const { left } = seen;
-  const { link } = tokens(theme);
+export function paintPins(pen: Pen, seen: Seen, look: OverlayLook): void {
+  const { left, view, size } = seen;
+  const { link } = tokens(look.theme);
   pen.font = `bold ${FONT}`;
   pen.textAlign = "right";
   pen.fillStyle = link;
   pen.strokeStyle = link;
   pen.lineWidth = 1.5;
   let labelled = -Infinity;
-  for (const { rank, top, y, bottom } of pins) {
+  for (const { rank, top, y, bottom } of pinPlaces(view, size.heightPx, look)) {
     const middle = seen.top + y;
     pen.beginPath();
     pen.moveTo(left - 1, middle);
@@ -106,32 +94,31 @@ function paintPins(
       labelled = y;
     }
     if (bottom - top < 4) continue;
-    pen.strokeRect(left - 2, seen.top + top, seen.size.widthPx + 4, bottom - top);
+    pen.strokeRect(left - 2, seen.top + top, size.widthPx + 4, bottom - top);
   }
 }
 
 /** A mark of a rank stands on its row; one of the whole run is a line. */
-function paintMarks(
+export function paintMarks(
   pen: Pen,
-  { view, size, left, top }: Seen,
+  { view, size }: Seen,
   { ranks, marks, theme }: OverlayLook,
 ): void {
   for (const mark of marks) {
     if (mark.x < view.x0 || mark.x > view.x1) continue;
     const look = markLook(mark.kind, theme);
-    const x = left + xToPx(view, size.widthPx, mark.x);
+    const x = xToPx(view, size.widthPx, mark.x);
     pen.strokeStyle = look.colour;
     pen.lineWidth = look.widthPx;
     if (mark.rank === null) {
       pen.setLineDash([...look.dash]);
-      strokeLine(pen, x, top, x, top + size.heightPx);
+      strokeLine(pen, x, 0, x, size.heightPx);
       pen.setLineDash([]);
       continue;
     }
     const place = placeOf(ranks, mark.rank);
     if (mark.kind !== "oom" || ranks[place] !== mark.rank) continue;
-    const y = top + yToPx(view, size.heightPx, place + 0.5);
-    paintCross(pen, x, y);
+    paintCross(pen, x, yToPx(view, size.heightPx, place + 0.5));
   }
 }
 

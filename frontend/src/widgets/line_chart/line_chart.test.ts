@@ -103,10 +103,8 @@ describe("fitY", () => {
 
 describe("chartShapes", () => {
   const frame: Frame = {
-    x: ALL,
-    y: { low: 0, high: 10 },
-    widthPx: 400,
-    heightPx: 100,
+    view: { x0: 0, x1: 4, y0: 10, y1: 0 },
+    size: { widthPx: 400, heightPx: 100 },
     logScale: false,
   };
 

@@ -3,34 +3,27 @@
  * and the cursor, so charts that share them move together.
  */
 
-import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { X_AXES, type XAxis } from "../../model/lines/axis";
+import { valueTicks, X_AXES, type XAxis } from "../../model/lines/axis";
 import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
-import type { Origin } from "../../model/words/origin";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
-import { xToPx } from "../../render/viewport";
-import type { Pen } from "../export/pen";
-import { AXIS_PX } from "../plot/axes";
+import { pxToY, xToPx } from "../../render/viewport";
+import { AXIS_PX, type Picture } from "../plot/axes";
 import { ChartButton } from "../plot/buttons";
-import type { PlotPage } from "../plot/commands";
-import { Plot } from "../plot/plot";
-import type { Seen } from "../plot/reader";
 import type { Named } from "../plot/legend";
+import { Plot, type PlotProps } from "../plot/plot";
 import { widened, type XRange } from "../plot/range";
-import { onColumns, type Reader } from "../plot/reader";
+import { onColumns, type Reader, type Seen } from "../plot/reader";
 import type { Reading, ReadingNote, ReadingRow } from "../plot/reading";
 import { cursorRows, envelopeOf, nearestLine, pointAt, rowOf } from "./cursor";
 import { MARK_WORD } from "./marks";
-import { frameOf, paintChart, type ChartLook } from "./paint";
+import { paintChart } from "./paint";
 import { dashOf, lineColour } from "./palette";
-import { BAND_ID, fitY, projectY, rangeUnder, visibleLines } from "./shapes";
-import type { ChartData } from "./shapes";
+import { BAND_ID, fitY, projectY, visibleLines, type ChartData } from "./shapes";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine, ChartPick } from "./types";
 
 const LINE_REACH_PX = 10;
@@ -38,6 +31,8 @@ const LINE_REACH_PX = 10;
 const MARK_REACH_PX = 6;
 const MOST_ROWS = 12;
 const MOST_MARKS = 4;
+/** Room for the text of one tick. */
+const Y_TICK_PX = 26;
 /** A box at least this high also zooms the value axis. */
 const TALL_BOX_PX = 16;
 const TOP_PX = 10;
@@ -45,9 +40,23 @@ const NO_MARKS: readonly Mark[] = [];
 const NO_FILLS: readonly ChartFill[] = [];
 const SHOWN: ReadonlySet<string> = new Set();
 
-export interface LineChartProps {
-  /** What is drawn, for the heading of the legend and for screen readers. */
-  readonly label: string;
+/**
+ * `label` stands in the legend's heading and for screen readers; `extent` is that of the
+ * data, whatever part `lines` holds; `legend` is left out of small charts, the tip stays.
+ */
+export interface LineChartProps extends Pick<
+  PlotProps,
+  | "children"
+  | "cursor"
+  | "extent"
+  | "label"
+  | "legend"
+  | "onRange"
+  | "origin"
+  | "page"
+  | "range"
+  | "title"
+> {
   readonly unit: Unit;
   readonly x: XKind | XAxis;
   readonly lines: readonly ChartLine[];
@@ -55,16 +64,8 @@ export interface LineChartProps {
   readonly fills?: readonly ChartFill[];
   readonly marks?: readonly Mark[];
   readonly limit?: ChartLimit | null;
-  /** The full extent of the data, whatever part `lines` holds. */
-  readonly extent: XRange;
-  /** The part shown; null shows the whole extent and follows it as it grows. */
-  readonly range: XRange | null;
-  /** Called while the user zooms or pans (once a frame at most); null = fit. */
-  readonly onRange: (range: XRange | null) => void;
   /** Whether values start at zero until the user says otherwise; default yes. */
   readonly fromZero?: boolean;
-  /** x under the pointer, shared by the charts that should move together. */
-  readonly cursor?: Signal<number | null>;
   readonly theme: Theme;
   /** The unit switch of the top strip; default auto. */
   readonly byteUnit?: ByteUnit;
@@ -74,18 +75,8 @@ export interface LineChartProps {
   readonly smoothing?: number;
   /** Click on a line, or on the band (then the rank highest at that x). */
   readonly onPick?: (pick: ChartPick) => void;
-  /** Small charts leave out the legend below and keep the tip. */
-  readonly legend?: boolean;
-  /** Heading at the left of the chart's tool bar; default `label`. */
-  readonly title?: string;
-  /** Stands between the plot and the legend, e.g. a minimap. */
-  readonly children?: ComponentChildren;
   /** Where P leads, where more is known than is drawn. */
   readonly peak?: () => number | null;
-  /** The page whose keys and exports these are as well. */
-  readonly page?: PlotPage;
-  /** Said by exported files and pictures. */
-  readonly origin: Origin;
 }
 
 export function LineChart(props: LineChartProps) {
@@ -101,14 +92,23 @@ export function LineChart(props: LineChartProps) {
     [lines, band, limit, hidden, smoothing, fills],
   );
   const { low, high } = widened(props.range ?? props.extent);
-  const look = useMemo<ChartLook>(() => {
-    const x = { low, high };
-    const y = yRange ?? fitY(data, x, { logScale, fromZero });
-    return { data, x, y, axis, unit, byteUnit, logScale, theme, marks };
-  }, [low, high, yRange, data, logScale, fromZero, axis, unit, byteUnit, theme, marks]);
-  const paint = useCallback(
-    (pen: Pen, seen: Seen) => paintChart(pen, look, seen),
-    [look],
+  const fitted = useMemo(
+    () => fitY(data, { low, high }, { logScale, fromZero }),
+    [data, low, high, logScale, fromZero],
+  );
+  const y = yRange ?? fitted;
+  const plotPx = props.heightPx - TOP_PX - AXIS_PX;
+  const picture = useMemo<Picture>(
+    () => ({
+      ...{ axis, theme, grid: "both" },
+      yTicks: ({ y0, y1 }, heightPx) => {
+        const most = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
+        return valueTicks(y1, y0, most, unit, byteUnit, logScale);
+      },
+      toY: (value, seen) => projectY({ ...seen, logScale })(value),
+      paint: (pen, seen) => paintChart(pen, { ...seen, logScale }, data, marks, theme),
+    }),
+    [data, marks, axis, unit, byteUnit, logScale, theme],
   );
   const columns = useMemo(
     () => onColumns(() => envelopeOf(lines, band)),
@@ -116,7 +116,6 @@ export function LineChart(props: LineChartProps) {
   );
   const { link, bad } = tokens(theme);
   const text = (value: number): string => formatQuantity(value, unit, byteUnit);
-  const plotPx = props.heightPx - TOP_PX - AXIS_PX;
   const drawnBand = hidden.has(BAND_ID) ? null : band;
   const lineLook = ({ colour, dash }: ChartLine) => ({
     colour: lineColour(theme, colour),
@@ -170,12 +169,12 @@ export function LineChart(props: LineChartProps) {
           );
     return { title: axis.text(x), notes, rows: [...above, ...rows], foot };
   }
-  function pick(x: number, { y }: PointPx): void {
+  function pick(x: number, at: PointPx, seen: Seen): void {
     const visible = visibleLines(data);
-    const toY = projectY(frameOf(look, { widthPx: 1, heightPx: plotPx }));
+    const toY = projectY({ ...seen, logScale });
     const [top] = cursorRows(visible, x);
     // By keys the highest line is meant, and the only line wherever the click was.
-    const yPx = Number.isNaN(y) ? toY(top?.value ?? NaN) : y;
+    const yPx = Number.isNaN(at.y) ? toY(top?.value ?? NaN) : at.y;
     const isOnly = visible.length === 1 && band === null;
     const hit = nearestLine(visible, x, yPx, toY, isOnly ? Infinity : LINE_REACH_PX);
     const rank = band?.highRank[pointAt(band.x, x)];
@@ -188,34 +187,25 @@ export function LineChart(props: LineChartProps) {
   const what = band === null ? "" : `a band over ${band.label} and `;
   return (
     <Plot
+      {...props}
+      {...{ picture, reader, plotPx, names }}
       kind="line-chart"
-      label={props.label}
-      title={props.title}
-      axisName={axis.name}
       subject={props.label}
-      theme={theme}
-      paint={paint}
       cross
-      extent={props.extent}
-      range={props.range}
-      onRange={props.onRange}
-      leastX={axis.least}
-      y={[look.y.high, look.y.low]}
-      plotPx={plotPx}
+      y={[y.high, y.low]}
       topPx={TOP_PX}
-      cursor={props.cursor}
-      reader={reader}
-      onBox={({ y, height }, { size }) => {
-        const isTall = height >= TALL_BOX_PX && !logScale;
-        if (isTall) setYRange(rangeUnder(frameOf(look, size), { y, height }));
+      onBox={({ y: top, height }, { view, size }) => {
+        if (height < TALL_BOX_PX || logScale) return;
+        const [upper, lower] = [top, top + height].map((px) =>
+          pxToY(view, size.heightPx, px),
+        );
+        setYRange({ low: lower ?? NaN, high: upper ?? NaN });
       }}
       onFit={() => setYRange(null)}
       table={({ x0, x1 }) =>
         chartTable(axis.column, unit, visibleLines(data), band, { low: x0, high: x1 })
       }
-      origin={props.origin}
       about={() => ({ label: props.label, unit, x: axis.column, marks })}
-      names={names}
       // On the plot it is named beside its line.
       pictured={
         limit === null ? [] : [{ label: limit.label, colour: bad, dash: [7, 4] }]
@@ -227,8 +217,6 @@ export function LineChart(props: LineChartProps) {
         if (!next.delete(id)) next.add(id);
         setHidden(next);
       }}
-      legend={props.legend}
-      page={props.page}
       bar={
         <ChartButton
           label={fromZero ? "Fit the value axis to the data" : "Start values at zero"}
@@ -241,9 +229,7 @@ export function LineChart(props: LineChartProps) {
         />
       }
       help={`${props.label}: ${what}${lines.length} lines, ${from} to ${axis.text(props.extent.high)}. Arrow keys read values, Enter chooses the highest, P goes to the peak, brackets to the next one, W and S zoom, A and D pan, F shows everything.`}
-    >
-      {props.children}
-    </Plot>
+    />
   );
 }
 

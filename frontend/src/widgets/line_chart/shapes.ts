@@ -8,7 +8,9 @@ import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import type { Pen } from "../export/pen";
 import { dashOf, lineColour } from "./palette";
+import { yToPx } from "../../render/viewport";
 import type { XRange } from "../plot/range";
+import type { Seen } from "../plot/reader";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine } from "./types";
 
 export interface Shape {
@@ -22,11 +24,7 @@ export interface Shape {
 }
 
 /** What is shown of the plane, and on how many px. */
-export interface Frame {
-  readonly x: XRange;
-  readonly y: XRange;
-  readonly widthPx: number;
-  readonly heightPx: number;
+export interface Frame extends Pick<Seen, "size" | "view"> {
   readonly logScale: boolean;
 }
 
@@ -42,34 +40,29 @@ export interface ChartData {
 
 export const BAND_ID = "band";
 
-export function projectX(frame: Frame): Project {
-  const scale = frame.widthPx / (frame.x.high - frame.x.low || 1);
-  return (value) => (value - frame.x.low) * scale;
+export function projectX({ view, size }: Frame): Project {
+  const scale = size.widthPx / (view.x1 - view.x0 || 1);
+  return (value) => (value - view.x0) * scale;
 }
 
-export function projectY(frame: Frame): Project {
-  const { low, high } = frame.y;
-  if (!frame.logScale) {
-    const scale = frame.heightPx / (high - low || 1);
-    return (value) => frame.heightPx - (value - low) * scale;
-  }
-  const bottom = Math.log(low);
-  const scale = frame.heightPx / (Math.log(high) - bottom || 1);
+export function projectY({ view, size, logScale }: Frame): Project {
+  const { heightPx } = size;
+  if (!logScale) return (value) => yToPx(view, heightPx, value);
+  const bottom = Math.log(view.y1);
+  const scale = heightPx / (Math.log(view.y0) - bottom || 1);
   // What is not above zero has no place here: NaN breaks the line.
-  return (value) =>
-    value > 0 ? frame.heightPx - (Math.log(value) - bottom) * scale : NaN;
+  return (value) => (value > 0 ? heightPx - (Math.log(value) - bottom) * scale : NaN);
 }
 
 /** The limit belongs into the picture once the data reach this share of it. */
 const NEAR_LIMIT = 0.4;
 
-export interface YOptions {
-  readonly logScale: boolean;
-  readonly fromZero: boolean;
-}
-
 /** The y range that shows everything visible in `x`, with a little air. */
-export function fitY(data: ChartData, x: XRange, options: YOptions): XRange {
+export function fitY(
+  data: ChartData,
+  x: XRange,
+  options: { readonly logScale: boolean; readonly fromZero: boolean },
+): XRange {
   let low = Infinity;
   let high = -Infinity;
   const take = (range: readonly [number, number] | null): void => {
@@ -103,16 +96,6 @@ export function visibleLines(data: ChartData): readonly ChartLine[] {
   return data.lines.filter((line) => !data.hidden.has(line.id));
 }
 
-/** The values between the upper and the lower edge of a box, linear axes only. */
-export function rangeUnder(
-  frame: Frame,
-  box: { readonly y: number; readonly height: number },
-): XRange {
-  const perPx = (frame.y.high - frame.y.low) / frame.heightPx;
-  const high = frame.y.high - box.y * perPx;
-  return { low: high - box.height * perPx, high };
-}
-
 /** How faint the raw line is beside its smoothed one. */
 const RAW_OPACITY = 0.28;
 
@@ -123,7 +106,7 @@ export function chartShapes(
   theme: Theme,
 ): readonly Shape[] {
   const { hidden, limit, smoothing, fills = [] } = data;
-  const { low, high } = frame.x;
+  const { x0: low, x1: high } = frame.view;
   const [toX, toY] = [projectX(frame), projectY(frame)];
   const { link, bad } = tokens(theme);
   type Of = Pick<ChartLine, "x" | "isStepped">;
@@ -177,8 +160,8 @@ export function chartShapes(
       shapes.push(stroke(line, smooth(y, smoothing), colour, 1, wide, dash));
   }
   const y = limit === null ? NaN : toY(limit.value);
-  if (y >= 0 && y <= frame.heightPx) {
-    const runs = [Float64Array.of(0, y, frame.widthPx, y)];
+  if (y >= 0 && y <= frame.size.heightPx) {
+    const runs = [Float64Array.of(0, y, frame.size.widthPx, y)];
     const look = { colour: bad, opacity: 0.9, widthPx: 1.25, dash: [7, 4] };
     shapes.push({ kind: "stroke", runs, ...look });
   }

@@ -1,14 +1,8 @@
 /** Axes of plots: ticks with their texts, and the lines of the grid. */
 
 import { tokens, type Theme } from "../../base/tokens";
-import type { Tick } from "../../model/lines/axis";
-import {
-  xToPx,
-  yToPx,
-  type RectPx,
-  type SizePx,
-  type Viewport,
-} from "../../render/viewport";
+import type { Tick, XAxis } from "../../model/lines/axis";
+import { xToPx, yToPx, type RectPx, type Viewport } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import type { Seen } from "./reader";
@@ -18,27 +12,43 @@ export const SIDES = { left: 72, right: 14 } as const;
 /** Below a plot: the ticks' texts. */
 export const AXIS_PX = 26;
 
-export interface Axes {
-  /** The plot's corner. */
-  readonly left: number;
-  readonly top: number;
-  readonly size: SizePx;
+/** What is painted; another object is painted again. */
+export interface Picture {
   readonly theme: Theme;
-  readonly x: readonly Tick[];
-  readonly y: readonly Tick[];
-  readonly view?: Viewport;
+  readonly axis: XAxis;
+  readonly yTicks: (view: Viewport, heightPx: number) => readonly Tick[];
   /** From values to px of the plot, where that is not as the view says. */
-  readonly toX?: (value: number) => number;
-  readonly toY?: (value: number) => number;
+  readonly toY?: (value: number, seen: Seen) => number;
   /** Which ticks have a line through the plot. */
   readonly grid: "both" | "none" | "y";
+  /** In the plot alone, moved to its corner. */
+  readonly paint: (pen: Pen, seen: Seen) => void;
+  /** On the canvas, over it. */
+  readonly over?: (pen: Pen, seen: Seen) => void;
 }
 
-const NO_VIEW: Viewport = { x0: 0, x1: 1, y0: 1, y1: 0 };
+/** Room for the text of one tick of x. */
+const X_TICK_PX = 84;
+
+export function paintPicture(pen: Pen, seen: Seen, picture: Picture): void {
+  const { view, size, left, top } = seen;
+  const most = Math.max(2, Math.floor(size.widthPx / X_TICK_PX));
+  const x = picture.axis.ticks(view.x0, view.x1, most);
+  paintAxes(pen, { ...picture, ...seen, x, y: picture.yTicks(view, size.heightPx) });
+  clipTo(pen, left, top, size.widthPx, size.heightPx);
+  pen.translate(left, top);
+  picture.paint(pen, seen);
+  pen.restore();
+  picture.over?.(pen, seen);
+}
+
+export interface Axes extends Seen, Pick<Picture, "grid" | "theme" | "toY"> {
+  readonly x: readonly Tick[];
+  readonly y: readonly Tick[];
+}
 
 export function paintAxes(pen: Pen, axes: Axes): void {
-  const { left, top, size, theme, grid, view = NO_VIEW } = axes;
-  const { toX = (x: number) => xToPx(view, size.widthPx, x) } = axes;
+  const { left, top, size, theme, grid, view } = axes;
   const { toY = (y: number) => yToPx(view, size.heightPx, y) } = axes;
   const { secondary, border, grid: faint } = tokens(theme);
   const [right, bottom] = [left + size.widthPx, top + size.heightPx];
@@ -49,13 +59,13 @@ export function paintAxes(pen: Pen, axes: Axes): void {
   pen.textBaseline = "middle";
   pen.strokeStyle = faint;
   for (const { value, text } of axes.y) {
-    const y = Math.round(top + toY(value)) + 0.5;
+    const y = Math.round(top + toY(value, axes)) + 0.5;
     if (grid !== "none") strokeLine(pen, left, y, right, y);
     pen.fillText(text, left - 8, y);
   }
   pen.textBaseline = "alphabetic";
   for (const { value, text } of axes.x) {
-    const x = Math.round(left + toX(value)) + 0.5;
+    const x = Math.round(left + xToPx(view, size.widthPx, value)) + 0.5;
     pen.strokeStyle = faint;
     if (grid === "both") strokeLine(pen, x, top, x, bottom);
     pen.strokeStyle = border;

@@ -38,7 +38,7 @@ export function movesOf(
   const view = rows === undefined ? { ...seen.view, y0: 0, y1: 1 } : seen.view;
   const limits = {
     world: { x0: all.low, x1: all.high, y0: first, y1: end },
-    leastX: Math.min(props.leastX, all.high - all.low),
+    leastX: Math.min(props.picture.axis.least, all.high - all.low),
     leastY: rows?.least ?? 1,
   };
   const middle = (view.x0 + view.x1) / 2;

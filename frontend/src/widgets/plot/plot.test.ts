@@ -60,13 +60,12 @@ describe("axes", () =>
     const svg = written((pen) =>
       paintAxes(pen, {
         ...{ left: 72, top: 0, size: SIZE, theme: "light", grid: "y" },
+        view: { x0: 0, x1: SIZE.widthPx, y0: 0, y1: SIZE.heightPx },
         x: [
           { value: 10, text: "10" },
           { value: 400, text: "a long text" },
         ],
         y: [{ value: 50, text: "5 GiB" }],
-        toX: (x) => x,
-        toY: (y) => y,
       }),
     );
     expect(svg).toContain('text-anchor="end">5 GiB<');

@@ -7,15 +7,13 @@
 import { effect, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Theme } from "../../base/tokens";
 import type { Table } from "../../model/table";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { attachGestures, type PointPx } from "../../render/gestures";
 import type { RectPx, Viewport } from "../../render/viewport";
 import { figureOf } from "../export/figure";
-import type { Pen } from "../export/pen";
 import type { ExportSource } from "../export/source";
-import { AXIS_PX, paintPointer, SIDES } from "./axes";
+import { AXIS_PX, paintPicture, paintPointer, SIDES, type Picture } from "./axes";
 import { fitted, useWidth } from "./canvas";
 import { ChartFrame, type ChartFrameProps } from "./chart_frame";
 import { usePlotCommands, type PlotPage } from "./commands";
@@ -39,20 +37,16 @@ const TOP_PX = 12;
 
 export interface PlotProps extends Pick<
   ChartFrameProps,
-  "axisName" | "bar" | "children" | "help" | "kind" | "label" | "subject" | "title"
+  "bar" | "children" | "help" | "kind" | "label" | "subject" | "title"
 > {
   /** What kind of drawing it is, in its name: "Heatmap". */
   readonly what?: string;
-  readonly theme: Theme;
-  /** The chart with its axes; another function is painted again. */
-  readonly paint: (pen: Pen, seen: Seen) => void;
+  readonly picture: Picture;
   /** The pointer's row has a line too; "cells": both are seen on every colour. */
   readonly cross?: boolean | "cells";
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly onRange: (range: XRange | null) => void;
-  /** The least of x that can be zoomed into. */
-  readonly leastX: number;
   /** The values at the plot's upper and lower edge. */
   readonly y: readonly [upper: number, lower: number];
   /** Rows that are zoomed and moved as x is. */
@@ -91,8 +85,9 @@ export interface PlotProps extends Pick<
 }
 
 export function Plot(props: PlotProps) {
-  const { theme, paint, rows, plotPx, topPx = TOP_PX, stripPx = 0, cross } = props;
-  const { label, axisName, origin } = props;
+  const { picture, rows, plotPx, topPx = TOP_PX, stripPx = 0, cross } = props;
+  const { label, origin } = props;
+  const { theme, axis } = picture;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLDivElement>(null);
@@ -139,10 +134,10 @@ export function Plot(props: PlotProps) {
     painted.current = seen.view;
     const draw = (): void => {
       const context = fitted(frame.current, widthPx, totalPx);
-      if (context !== null) paint(context, seen);
+      if (context !== null) paintPicture(context, seen, picture);
     };
     pace.ask(draw, isOwn || !moved);
-  }, [paint, seen, totalPx, ready]);
+  }, [picture, seen, totalPx, ready]);
   useEffect(() => () => pace.stop(), [pace]);
   useEffect(() => {
     if (!ready) return undefined;
@@ -191,13 +186,13 @@ export function Plot(props: PlotProps) {
     ...{ origin, table: props.fileTable ?? table, about: props.about, name: label },
     figure: () =>
       figureOf({
-        ...{ axisName, theme, title: figureTitle(label, origin) },
+        ...{ theme, axisName: axis.name, title: figureTitle(label, origin) },
         legend: [...props.names(null), ...(props.pictured ?? [])].filter(
           ({ isHidden }) => isHidden !== true,
         ),
         widthPx: seen.size.widthPx + insetPx,
         heightPx: totalPx,
-        paint: (pen) => paint(pen, seen),
+        paint: (pen) => paintPicture(pen, seen, picture),
       }),
   };
   const { actions } = moves;
@@ -211,6 +206,7 @@ export function Plot(props: PlotProps) {
       fit={actions.fit}
       onAsTable={setAsTable}
       onKey={moves.onKey}
+      axisName={axis.name}
       plotRef={plot}
       legend={
         props.legend !== false && (

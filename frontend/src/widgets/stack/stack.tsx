@@ -1,22 +1,17 @@
 /** Values stacked over columns of steps or time: the pointer reads every one. */
 
-import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
-import type { Theme } from "../../base/tokens";
-import { valueTicks, type XAxis } from "../../model/lines/axis";
+import { valueTicks } from "../../model/lines/axis";
+import type { Table, TableColumn } from "../../model/table";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
-import type { Table, TableColumn } from "../../model/table";
-import type { Pen } from "../export/pen";
-import { clipTo, paintAxes } from "../plot/axes";
-import { Plot, type PlotProps } from "../plot/plot";
-import type { Seen } from "../plot/reader";
+import type { Picture } from "../plot/axes";
 import type { Named } from "../plot/legend";
-import { onColumns, type Reader } from "../plot/reader";
+import { Plot, type PlotProps } from "../plot/plot";
+import { onColumns, type Reader, type Seen } from "../plot/reader";
 import type { Reading } from "../plot/reading";
 import { paintBands, type BandLook } from "./bands";
 
@@ -38,25 +33,13 @@ export interface StackData {
 
 export interface StackProps
   extends
-    Pick<
+    Omit<
       PlotProps,
-      | "about"
-      | "extent"
-      | "help"
-      | "kind"
-      | "label"
-      | "legend"
-      | "onRange"
-      | "origin"
-      | "page"
-      | "plotPx"
-      | "range"
-      | "subject"
-      | "topPx"
-      | "stripPx"
+      "names" | "onFit" | "onSeen" | "picture" | "reader" | "rows" | "table" | "y"
     >,
+    Pick<Picture, "axis" | "theme">,
+    Required<Pick<Picture, "over">>,
     Pick<Reader, "pick" | "stops"> {
-  readonly axis: XAxis;
   readonly data: StackData;
   readonly unit: Unit;
   readonly byteUnit?: ByteUnit;
@@ -67,55 +50,34 @@ export interface StackProps
   /** What else is said of a column; -1: there is none at x. */
   readonly words: (x: number, at: PointPx, column: number, seen: Seen) => Reading;
   readonly look: BandLook;
-  /** Painted over the stack; the same function while it paints the same. */
-  readonly over: (pen: Pen, seen: Seen) => void;
   /** The cursor stands anywhere, not on columns alone. */
   readonly isFree?: boolean;
   /** Columns far higher than the others are cut unless they are asked for. */
   readonly isCut?: boolean;
   /** More columns of files. */
   readonly columns?: readonly TableColumn[];
-  readonly cursor?: Signal<number | null>;
-  readonly theme: Theme;
-  readonly bar?: ComponentChildren;
-  readonly children?: ComponentChildren;
 }
 
-const X_TICK_PX = 96;
 const Y_TICK_PX = 36;
 
 export function Stack(props: StackProps) {
-  const {
-    data,
-    axis,
-    unit,
-    byteUnit = "auto",
-    theme,
-    over,
-    look,
-    isCut = false,
-  } = props;
+  const { data, axis, unit, byteUnit = "auto", theme, over, look } = props;
+  const { isCut = false } = props;
   const [isWhole, setWhole] = useState(false);
   const { low, high } = props.range ?? props.extent;
   const top = useMemo(
     () => topOf(data, low, high, isCut && !isWhole),
     [data, low, high, isCut, isWhole],
   );
-  const paint = useCallback(
-    (pen: Pen, seen: Seen): void => {
-      const { view, size, left } = seen;
-      const most = (px: number, each: number) => Math.max(2, Math.floor(px / each));
-      paintAxes(pen, {
-        ...{ ...seen, theme, grid: "y" },
-        x: axis.ticks(view.x0, view.x1, most(size.widthPx, X_TICK_PX)),
-        y: valueTicks(0, view.y0, most(size.heightPx, Y_TICK_PX), unit, byteUnit),
-      });
-      clipTo(pen, left, seen.top, size.widthPx, size.heightPx);
-      pen.translate(left, seen.top);
-      paintBands(pen, data, look, view, size, theme);
-      pen.restore();
-      over(pen, seen);
-    },
+  const picture = useMemo<Picture>(
+    () => ({
+      ...{ axis, theme, over, grid: "y" },
+      yTicks: ({ y0 }, heightPx) => {
+        const most = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
+        return valueTicks(0, y0, most, unit, byteUnit);
+      },
+      paint: (pen, { view, size }) => paintBands(pen, data, look, view, size, theme),
+    }),
     [data, axis, unit, byteUnit, theme, over, look],
   );
   const cursor = useMemo(() => {
@@ -155,11 +117,8 @@ export function Stack(props: StackProps) {
   return (
     <Plot
       {...props}
-      axisName={axis.name}
-      leastX={axis.least}
-      paint={paint}
+      {...{ picture, reader }}
       y={[top.value, 0]}
-      reader={reader}
       table={(view) => stackTable(props, view)}
       names={() => data.layers}
       bar={

@@ -55,7 +55,9 @@ export function SeriesChart(
     const map = { lines, band, limit: null, hidden: new Set<string>(), smoothing: 0 };
     return (context: CanvasRenderingContext2D, widthPx: number): void => {
       const y = fitY(map, extent, { logScale: false, fromZero: false });
-      const frame = { x: extent, y, widthPx, heightPx: MINIMAP_PX, logScale: false };
+      const view = { x0: extent.low, x1: extent.high, y0: y.high, y1: y.low };
+      const size = { widthPx, heightPx: MINIMAP_PX };
+      const frame = { view, size, logScale: false };
       paintShapes(context, chartShapes(map, frame, theme));
     };
   }, [whole, drawn, extent.low, extent.high, theme]);
