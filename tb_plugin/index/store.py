@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.cache import Cache
@@ -133,5 +134,5 @@ def glance(run: Run, budget: Budget, check: Budget) -> None:
         run.update(budget)
         run.check(check)
     else:
-        keys = sorted(run.found.files, key=lambda key: (key[1], key[0]))
-        run.update(budget, only=(keys[0], keys[-1]))
+        ends = [end(run.found.files, key=itemgetter(1, 0)) for end in (min, max)]
+        run.update(budget, only=ends)

@@ -77,8 +77,8 @@ class State:
         """Of all files of other tools, so that few are read at a time; made late."""
         self.histories: Final = Histories(self.importer)
         self.has_perfetto: Final = has_perfetto
-        self.files_standing: Final[dict[str, tuple[object, RunStanding]]] = {}
-        """Of runs that other tools' files make, with the version it was known of."""
+        self.standings: Final[dict[str, tuple[object, RunStanding]]] = {}
+        """Of runs of which all is known, with the version it was known of."""
         self.kept: Final = LazyCache()
         """What only some routes need, by a name."""
         self._first_series = prefetcher(self.store.series, DrawnQuery())
@@ -141,9 +141,11 @@ class State:
             with run.lock:
                 glance(run, budget, Budget(CHECK_SECONDS / len(found)))
                 summary = self.summary(run)
-                version, standing = self.files_standing.get(summary.id, (None, None))
+                version, standing = self.standings.get(summary.id, (None, None))
                 if standing is None or version != run.version:
                     standing = standing_of(run, summary, self.facts, facts_budget)
+                    if standing.peak_bytes is not None:
+                        self.standings[summary.id] = run.version, standing
             summaries.append(summary)
             standings.append(standing)
         return summaries, by_need(standings, summaries)

@@ -59,8 +59,8 @@ def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
             row = _read(state, run, one, may_open=may_open)
             num_opening += row.state == "opening"
         rows.append(row)
-    if query.rank is None:
-        state.files_standing[query.run] = version, _standing(query.run, rows)
+    if query.rank is None and rows:
+        state.standings[query.run] = version, _standing(query.run, rows)
     asked.decided_by(version, rows)
     return SnapshotFilesResponse(
         run=summary,

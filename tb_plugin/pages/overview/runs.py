@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,7 @@ def _num_attempts(run: Run) -> int:
     return len(grouped(starts))
 
 
+@cache
 def plugin_version() -> str:
     """The installed version of MemBoard."""
     try:
