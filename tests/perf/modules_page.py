@@ -58,7 +58,7 @@ SEARCH = (
     "box.dispatchEvent(new Event('input', {{bubbles: true}}))"
 )
 DEPTH = (
-    "const s = document.querySelector('.modules-controls .more select'); s.value = '64';"
+    "const s = document.querySelector('.modules-controls .menu select'); s.value = '64';"
     "s.dispatchEvent(new Event('change', {bubbles: true}))"
 )
 SCROLL = "const h = document.querySelector('.tree-table'); h.scrollTop = 1e9"

@@ -1,9 +1,9 @@
 /** The Timeline's switches: series, axis, phase, smoothing, scale. */
 
+import { Popover } from "../../widgets/menu/menu";
 import type { TimelineResponse } from "../../api/types.gen";
 import { sourceLabel } from "../../model/words/source_label";
 import { Choice } from "../shared/controls/choices";
-import { More } from "../shared/controls/more";
 import { XSwitch } from "../shared/controls/x_switch";
 import { GROUP_WORDS, seriesGroups, seriesLabel } from "../shared/series/lines";
 import { MOST_SMOOTHING, type TimelineParams } from "../shared/series/params";
@@ -32,7 +32,7 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
           setParams({ x, x0: null, x1: null }, "push");
         }}
       />
-      <More label="View">
+      <Popover label="View" button="View">
         {phases.length > 1 && (
           <Choice
             label="Phase"
@@ -73,7 +73,7 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
           />{" "}
           Log scale
         </label>
-      </More>
+      </Popover>
     </div>
   );
 }

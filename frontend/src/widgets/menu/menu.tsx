@@ -1,9 +1,41 @@
-/** A button that opens a list of actions; arrows move, Escape and outside close. */
+/** Buttons that open something small: a panel of controls, or a list of actions. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useOutside } from "./use_outside";
 import "./menu.css";
+
+export interface PopoverProps {
+  /** Of the button and of what it opens. */
+  readonly label: string;
+  readonly button: ComponentChildren;
+  readonly children: ComponentChildren;
+  /** One more class: where it opens. */
+  readonly class?: string;
+}
+
+/** A panel of controls; Escape and a press outside close it. */
+export function Popover(props: PopoverProps) {
+  const { open, setOpen, root, onKeyDown } = useOpened();
+  return (
+    <span class={`menu ${props.class ?? ""}`} ref={root} onKeyDown={onKeyDown}>
+      <button
+        type="button"
+        class="button opens"
+        aria-haspopup="dialog"
+        aria-expanded={open}
+        title={props.label}
+        onClick={() => setOpen(!open)}
+      >
+        {props.button}
+      </button>
+      {open && (
+        <div class="menu-list menu-panel" role="group" aria-label={props.label}>
+          {props.children}
+        </div>
+      )}
+    </span>
+  );
+}
 
 export interface MenuItem {
   readonly id: string;
@@ -11,7 +43,8 @@ export interface MenuItem {
   readonly run: () => void;
 }
 
-export interface MenuProps {
+/** A list of actions; arrows move, Escape and outside close. */
+export function Menu(props: {
   readonly label: string;
   readonly items: readonly MenuItem[];
   readonly children: ComponentChildren;
@@ -19,34 +52,13 @@ export interface MenuProps {
   readonly empty: string;
   /** Of the button, which the owner presses too (by key). */
   readonly id?: string;
-}
-
-export function Menu(props: MenuProps) {
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLSpanElement>(null);
+}) {
+  const { open, setOpen, root, onKeyDown, close } = useOpened();
   useEffect(() => {
     if (open) root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
   }, [open]);
-  useOutside(root, open, () => setOpen(false));
-  const close = (): void => {
-    setOpen(false);
-    root.current?.querySelector<HTMLElement>("button")?.focus();
-  };
   return (
-    <span
-      class="menu"
-      ref={root}
-      onKeyDown={(event) => {
-        if (open && event.key === "Escape") {
-          event.stopPropagation();
-          close();
-        }
-        if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-          if (open) event.preventDefault();
-          step(root.current, event.key === "ArrowDown" ? 1 : -1);
-        }
-      }}
-    >
+    <span class="menu" ref={root} onKeyDown={onKeyDown}>
       <button
         id={props.id}
         type="button"
@@ -61,7 +73,7 @@ export function Menu(props: MenuProps) {
       </button>
       {open && (
         <div class="menu-list" role="menu" aria-label={props.label}>
-          {props.items.length === 0 && <p class="menu-empty">{props.empty}</p>}
+          {props.items.length === 0 && <p class="quiet">{props.empty}</p>}
           {props.items.map((item) => (
             <button
               key={item.id}
@@ -81,8 +93,37 @@ export function Menu(props: MenuProps) {
   );
 }
 
-function step(root: HTMLElement | null, by: number): void {
-  const items = [...(root?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
-  const at = items.findIndex((item) => item === document.activeElement);
-  items[(at + by + items.length) % items.length]?.focus();
+/** What a button opens: a press anywhere else and Escape close it, arrows move. */
+export function useOpened() {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!open) return undefined;
+    const pressed = ({ target }: Event): void => {
+      if (target instanceof Node && root.current?.contains(target) !== true)
+        setOpen(false);
+    };
+    document.addEventListener("pointerdown", pressed);
+    return () => document.removeEventListener("pointerdown", pressed);
+  }, [open]);
+  const close = (): void => {
+    setOpen(false);
+    root.current?.querySelector<HTMLElement>("button")?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (!open) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      close();
+    }
+    const items = [
+      ...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? []),
+    ];
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by === undefined || items.length === 0) return;
+    event.preventDefault();
+    const at = items.findIndex((item) => item === document.activeElement);
+    items[(at + by + items.length) % items.length]?.focus();
+  };
+  return { open, setOpen, root, close, onKeyDown };
 }

@@ -2,7 +2,7 @@
 
 import type { Signal } from "@preact/signals";
 import { Icon } from "../../../widgets/icon/icon";
-import { Popover } from "../../../widgets/menu/popover";
+import { Popover } from "../../../widgets/menu/menu";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import type { OpenHistory } from "../history/frame";
 import type { Found } from "./search";

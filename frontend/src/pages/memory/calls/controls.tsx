@@ -1,10 +1,10 @@
 /** Which function and statistics are shown. */
 
+import { Popover } from "../../../widgets/menu/menu";
 import { useState } from "preact/hooks";
 import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { Choice, Options } from "../../shared/controls/choices";
-import { More } from "../../shared/controls/more";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { PageState, usePageState } from "../../shared/page_state";
 import {
@@ -80,8 +80,9 @@ export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsPr
   const [find, setFind] = useState("");
   const found = foundStats(data.stats, find);
   return (
-    <More
-      label={`Columns: ${formatInteger(shown.length)} of ${formatInteger(data.stats.length)}`}
+    <Popover
+      label="Columns of the table"
+      button={`Columns: ${formatInteger(shown.length)} of ${formatInteger(data.stats.length)}`}
     >
       <div class="functions-checks is-row">
         {SIDES.map((side) => (
@@ -120,7 +121,7 @@ export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsPr
       <button type="button" class="button" onClick={() => setState({ stats: null })}>
         Only what is drawn
       </button>
-    </More>
+    </Popover>
   );
 }
 

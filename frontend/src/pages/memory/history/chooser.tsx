@@ -4,9 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { HistoriesResponse } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
-import "../../../widgets/menu/menu.css";
 import "./history.css";
-import { useOutside } from "../../../widgets/menu/use_outside";
+import { useOpened } from "../../../widgets/menu/menu";
 import { historyMatches, historyNote, historyTitle, rankWords } from "./words";
 
 /** More are searched rather than scrolled. */
@@ -22,17 +21,11 @@ export interface ChooserProps {
 
 export function HistoryChooser(props: ChooserProps) {
   const { histories, chosen, byteUnit } = props;
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
+  const { open, setOpen, root, close, onKeyDown } = useOpened();
   const current = histories.histories.find(({ reference }) => reference.id === chosen);
-  useOutside(root, open, () => setOpen(false));
-  const close = (): void => {
-    setOpen(false);
-    root.current?.querySelector("button")?.focus();
-  };
   const only = histories.histories.length === 1;
   return (
-    <div class="history-chooser" ref={root}>
+    <span class="history-chooser" ref={root} onKeyDown={onKeyDown}>
       <button
         type="button"
         class="button"
@@ -63,7 +56,7 @@ export function HistoryChooser(props: ChooserProps) {
           }}
         />
       )}
-    </div>
+    </span>
   );
 }
 

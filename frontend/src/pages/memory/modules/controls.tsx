@@ -1,11 +1,11 @@
 /** What the module table shows: tracked step, moment, comparison; the rest behind View. */
 
+import { Popover } from "../../../widgets/menu/menu";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { Choice, Options, Segmented, type Option } from "../../shared/controls/choices";
-import { More } from "../../shared/controls/more";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { Modules } from "./columns";
 import { ALL_LEVELS, FIRST_DEPTH, measureState, type ModulesPage } from "./params";
@@ -115,7 +115,7 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
     (_, i) => i,
   );
   return (
-    <More label="View">
+    <Popover label="View" button="View">
       <Segmented
         label="Tree or list"
         options={["tree", "list"] as const}
@@ -156,7 +156,7 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
           <Options of={data.devices.map((device) => [device, device])} />
         </Choice>
       )}
-    </More>
+    </Popover>
   );
 }
 

@@ -16,6 +16,7 @@ import {
   type SourcePlace,
 } from "../../../base/source_link";
 import type { EditorMessage } from "../../../base/source_link";
+import { Popover } from "../../../widgets/menu/menu";
 import "./source_frame.css";
 
 const TEMPLATE = "source.template";
@@ -86,38 +87,39 @@ export function SourceMenu({
   readonly opens?: "left" | "right";
 }) {
   return (
-    <details class={opens === "left" ? "source-menu opens-left" : "source-menu"}>
-      <summary>Source links</summary>
-      <div>
-        <Kept
-          label="Link"
-          value={template.value}
-          usual={VSCODE_TEMPLATE}
-          problem={templateProblem}
-          rows={1}
-          onValue={(value) => {
-            template.value = value;
-            writePreference(TEMPLATE, value);
-          }}
-          help="vscode://file/{path}:{line}, or a page: https://github.com/me/repo/blob/main/{path}#L{line}"
-        />
-        <Kept
-          label="Paths, one from=>to a line"
-          value={mapping.value}
-          usual=""
-          problem={mappingProblem}
-          rows={3}
-          onValue={(value) => {
-            mapping.value = value;
-            writePreference(MAPPING, value);
-          }}
-          help="The beginning of paths on the machine that trained, and what stands there on this one. The longest that fits is taken; =>to alone is for all paths that are not absolute."
-        />
-        {isInEditor() && (
-          <p class="quiet">VS Code opens the files itself; the link is not used.</p>
-        )}
-      </div>
-    </details>
+    <Popover
+      class={`source-menu opens-${opens}`}
+      label="Where links to sources lead"
+      button="Source links"
+    >
+      <Kept
+        label="Link"
+        value={template.value}
+        usual={VSCODE_TEMPLATE}
+        problem={templateProblem}
+        rows={1}
+        onValue={(value) => {
+          template.value = value;
+          writePreference(TEMPLATE, value);
+        }}
+        help="vscode://file/{path}:{line}, or a page: https://github.com/me/repo/blob/main/{path}#L{line}"
+      />
+      <Kept
+        label="Paths, one from=>to a line"
+        value={mapping.value}
+        usual=""
+        problem={mappingProblem}
+        rows={3}
+        onValue={(value) => {
+          mapping.value = value;
+          writePreference(MAPPING, value);
+        }}
+        help="The beginning of paths on the machine that trained, and what stands there on this one. The longest that fits is taken; =>to alone is for all paths that are not absolute."
+      />
+      {isInEditor() && (
+        <p class="quiet">VS Code opens the files itself; the link is not used.</p>
+      )}
+    </Popover>
   );
 }
 
