@@ -17,7 +17,7 @@ import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../shared/controls/choices";
-import { useRange } from "../shared/range/use_range";
+import { useRange, type RangeState } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
 import { AbsentList } from "../shared/panels/absent_list";
 import { Controls } from "./controls";
@@ -30,11 +30,10 @@ import {
   rankOfId,
   seriesLabel,
 } from "../shared/series/lines";
-import { readParams } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
-import { SeriesBelow, SeriesChart } from "../shared/series/series_chart";
-import { useTwoAnswers, type TwoAnswers } from "../shared/range/use_two_answers";
-import type { TimelineParams } from "../shared/series/params";
+import { SeriesBelow, SeriesChart, seriesQuery } from "../shared/series/series_chart";
+import { useTwoAnswers } from "../shared/range/use_two_answers";
+import { readParams, type TimelineParams } from "../shared/series/params";
 import "./timeline.css";
 
 const CHART_PX = 240;
@@ -49,14 +48,15 @@ const MAP_WORDS = {
   value: ["Values", "What each rank recorded"],
 } as const;
 
-export function TimelineView(props: ViewProps) {
-  const { client, run, ranks, pollMs } = props;
-  const params = readParams(props.params);
+export function TimelineView(view: ViewProps) {
+  const { client, run, ranks, pollMs } = view;
+  const params = readParams(view.params);
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
-  const { shown, settled, setRange } = useRange(props.params, props.setParams);
-  const data = useTimeline(props, params, shown, settled, px);
-  const { drawn, whole } = data;
+  const range = useRange(view.params, view.setParams);
+  const subject = seriesQuery(view, params, params.series);
+  const data = useTwoAnswers(client, "timeline", subject, range, px, pollMs);
+  const { drawn, whole, stale } = data;
   const answer = drawn ?? whole;
   // The table stands last on the page, so it asks last.
   const tableQuery = answer === null ? null : { run: run.id };
@@ -71,66 +71,56 @@ export function TimelineView(props: ViewProps) {
 
   /** A click on the chart or the map: this rank and this step, on all pages. */
   const choose = (rank: number, step: number | null): void => {
-    if (step !== null) props.setParams({ step: step.toString() });
-    if (rank !== ranks.rank) props.chooseRank(rank);
+    if (step !== null) view.setParams({ step: step.toString() });
+    if (rank !== ranks.rank) view.chooseRank(rank);
   };
   const togglePin = (rank: number): void => {
-    const { pinned } = ranks;
-    props.setPinned(
-      pinned.includes(rank)
-        ? pinned.filter((other) => other !== rank)
-        : [...pinned, rank].sort((a, b) => a - b),
-    );
+    const others = ranks.pinned.filter((other) => other !== rank);
+    const wasPinned = others.length < ranks.pinned.length;
+    view.setPinned(wasPinned ? others : [...others, rank].sort((a, b) => a - b));
   };
   const filtered = useMemo(() => {
     const parsed = parseRankSet(ranks.filter);
     return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
   }, [ranks.filter]);
+  const series = answer?.series ?? null;
+  const shared = { view, params, choose };
 
   return (
-    <div class="timeline" ref={box} aria-busy={data.stale}>
+    <div class="timeline" ref={box} aria-busy={stale}>
       <Waiting
         error={data.error}
         hasContent={answer !== null}
         blocksPx={[32, CHART_PX]}
       />
-      {answer !== null && (
+      {answer !== null && series === null && (
+        <Nothing title="Nothing to draw yet">
+          <p>
+            No rank has recorded a series. The list below says why; the page fills by
+            itself once data arrive.
+          </p>
+        </Nothing>
+      )}
+      {answer !== null && series !== null && (
         <>
-          {answer.series !== null && (
-            <header class="timeline-head">
-              <Lead view={props} answer={whole ?? answer} choose={choose} />
-              <Controls answer={answer} params={params} setParams={props.setParams} />
-            </header>
-          )}
-          {answer.series === null ? (
-            <Nothing title="Nothing to draw yet">
-              <p>
-                No rank has recorded a series. The list below says why; the page fills
-                by itself once data arrive.
-              </p>
-            </Nothing>
-          ) : (
-            <Chart
-              view={props}
-              drawn={answer}
-              whole={whole}
-              stale={data.stale}
-              extent={extent}
-              range={shown}
-              setRange={setRange}
-              choose={choose}
-              params={params}
-            />
-          )}
-          {answer.series !== null && (ranks.rank !== null || run.numRanks === 1) && (
+          <header class="timeline-head">
+            <Lead {...shared} answer={whole ?? answer} />
+            <Controls answer={answer} params={params} setParams={view.setParams} />
+          </header>
+          <Chart
+            {...shared}
+            {...{ range, extent, whole, stale }}
+            answer={{ ...answer, series }}
+          />
+          {(ranks.rank !== null || run.numRanks === 1) && (
             <div class="timeline-companions">
-              {companionsOf(answer.series, answer.available).map((series) => (
+              {companionsOf(series, answer.available).map(({ key }) => (
                 <SeriesBelow
-                  key={series.key}
-                  view={props}
+                  key={key}
+                  view={view}
                   params={params}
-                  series={series.key}
-                  range={{ extent, shown, settled, setRange, px }}
+                  series={key}
+                  range={{ ...range, extent, px }}
                   heightPx={COMPANION_PX}
                   logScale={params.logScale}
                   smoothing={params.smoothing}
@@ -144,44 +134,37 @@ export function TimelineView(props: ViewProps) {
         // Asks at once: its answer is the slowest, and needs nothing of the others.
         <section class="timeline-map" aria-label="Ranks by step">
           <RankMap
-            view={props}
+            view={view}
             params={params}
             available={answer?.available ?? null}
             known={strip === null ? null : strip.rank}
-            range={shown}
-            setRange={setRange}
+            range={range.shown}
+            setRange={range.setRange}
             onPick={choose}
             px={px}
             excess={map === "excess"}
-            page={{ view: props }}
+            page={{ view }}
           />
           <Segmented
             label="What the heatmap shows"
             options={["excess", "value"] as const}
             chosen={map}
             words={(one) => MAP_WORDS[one]}
-            onChoose={(one) => props.setParams({ map: one }, "push")}
+            onChoose={(one) => view.setParams({ map: one }, "push")}
           />
         </section>
       )}
       {answer !== null && (
         <>
-          <Host
-            view={props}
-            x={answer.x}
-            shown={shown}
-            settled={settled}
-            setRange={setRange}
-            px={px}
-          />
+          <Host view={view} x={answer.x} range={range} px={px} />
           {strip !== null && hasMap && strip.rank.length > 0 && (
             <RankTable
               strip={strip}
               ranks={filtered}
               pinned={ranks.pinned}
               onPin={togglePin}
-              onPick={props.chooseRank}
-              byteUnit={props.byteUnit}
+              onPick={view.chooseRank}
+              byteUnit={view.byteUnit}
               heightPx={TABLE_PX}
               origin={originOf(run)}
             />
@@ -216,56 +199,50 @@ function extentOf(answer: TimelineResponse): XRange {
   return { low: answer.xLow - half, high: answer.xHigh + half };
 }
 
-interface ChartProps {
+interface PartProps {
   readonly view: ViewProps;
-  readonly drawn: TimelineResponse;
-  readonly whole: TimelineResponse | null;
-  readonly stale: boolean;
-  readonly extent: XRange;
-  readonly range: XRange | null;
-  readonly setRange: (range: XRange | null) => void;
-  readonly choose: (rank: number, step: number | null) => void;
   readonly params: TimelineParams;
+  readonly choose: (rank: number, step: number | null) => void;
 }
 
-function Chart(props: ChartProps) {
-  const { view, drawn, whole, range, params } = props;
-  const { step } = params;
+function Chart(
+  props: PartProps & {
+    readonly answer: TimelineResponse & { readonly series: SeriesInfo };
+    readonly whole: TimelineResponse | null;
+    readonly stale: boolean;
+    readonly extent: XRange;
+    readonly range: RangeState;
+  },
+) {
+  const { view, answer, whole, range, params, extent } = props;
+  const { step, logScale, smoothing } = params;
   const marks = useMemo(
-    () => [...drawn.marks, ...(step === null ? [] : chosenMark(step, drawn))],
-    [drawn, step],
+    () => [...answer.marks, ...(step === null ? [] : chosenMark(step, answer))],
+    [answer.marks, step],
   );
-  const { series } = drawn;
-  if (series === null) return null;
   const { rank } = view.ranks;
-  const label = seriesLabel(series, drawn.available);
+  const label = seriesLabel(answer.series, answer.available);
   return (
     <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
       <SeriesChart
-        view={view}
-        answer={{ ...drawn, series }}
-        whole={whole}
+        {...{ view, answer, whole, marks, extent, logScale, smoothing }}
         title={rank === null ? label : `${label} of rank ${rank}`}
-        marks={marks}
-        extent={props.extent}
-        range={range}
-        onRange={props.setRange}
+        range={range.shown}
+        onRange={range.setRange}
         heightPx={CHART_PX}
-        logScale={params.logScale}
-        smoothing={params.smoothing}
         onPick={(picked) =>
           props.choose(
             picked.kind === "line" ? rankOfId(picked.id) : picked.rank,
-            drawn.x === "step" ? Math.round(picked.x) : null,
+            answer.x === "step" ? Math.round(picked.x) : null,
           )
         }
-        peak={() => peakOf(whole ?? drawn)?.x ?? null}
+        peak={() => peakOf(whole ?? answer)?.x ?? null}
         page={{ view, group: "Timeline" }}
       />
       <p class="timeline-facts quiet">
-        {drawn.rowsPerPoint > 1 && (
+        {answer.rowsPerPoint > 1 && (
           <span>
-            Each point stands for {formatInteger(drawn.rowsPerPoint)} samples: the line
+            Each point stands for {formatInteger(answer.rowsPerPoint)} samples: the line
             is the highest of them, the shade reaches down to the lowest
           </span>
         )}
@@ -283,7 +260,9 @@ function Chart(props: ChartProps) {
         )}
         {view.run.live && (
           <span>
-            {range === null ? "Following the newest" : "Not following; F follows again"}
+            {range.shown === null
+              ? "Following the newest"
+              : "Not following; F follows again"}
           </span>
         )}
       </p>
@@ -292,11 +271,7 @@ function Chart(props: ChartProps) {
 }
 
 /** Who ran out of memory and who is highest, each with the way to its step. */
-function Lead(props: {
-  readonly view: ViewProps;
-  readonly answer: TimelineResponse;
-  readonly choose: (rank: number, step: number | null) => void;
-}) {
+function Lead(props: PartProps & { readonly answer: TimelineResponse }) {
   const { view, answer, choose } = props;
   const { series } = answer;
   const peak = peakOf(answer);
@@ -329,25 +304,4 @@ function Lead(props: {
       {at(peak.x)}.
     </p>
   );
-}
-
-/** The answers of `/timeline` for what is in sight. */
-function useTimeline(
-  props: ViewProps,
-  params: TimelineParams,
-  shown: XRange | null,
-  settled: XRange | null,
-  px: number,
-): TwoAnswers<TimelineResponse> {
-  const { client, run, ranks, pollMs } = props;
-  const subject = {
-    run: run.id,
-    rank: ranks.rank,
-    ranks: ranks.filter,
-    pinned: ranks.pinned.join(","),
-    series: params.series,
-    x: params.x,
-    phase: params.phase,
-  };
-  return useTwoAnswers(client, "timeline", subject, shown, settled, px, pollMs);
 }

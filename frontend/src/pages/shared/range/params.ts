@@ -60,6 +60,12 @@ export function askedRange(range: XRange | null): XRange | null {
   return { low: range.low - slack, high: range.high + slack };
 }
 
+/** It as a query, with the width: twice the range needs twice the width. */
+export function rangeQuery(settled: XRange | null, px: number) {
+  const asked = askedRange(settled);
+  return asked === null ? { px } : { px: 2 * px, x0: asked.low, x1: asked.high };
+}
+
 /** A range as the state of a page has it. */
 export function xRange(words: RangeWords = X_WORDS): Word<XRange | null> {
   return {

@@ -8,7 +8,8 @@ import type { ApiError, Client, Query, Route } from "../../../api/client";
 import type { Responses } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import type { XRange } from "../../../widgets/plot/range";
-import { askedRange } from "./params";
+import { askedRange, rangeQuery } from "./params";
+import type { RangeState } from "./use_range";
 
 export interface TwoAnswers<T> {
   /** What is drawn now; null until the first answer. */
@@ -31,19 +32,12 @@ export function useTwoAnswers<R extends Route>(
   client: Client,
   route: R,
   subject: Query,
-  shown: XRange | null,
-  settled: XRange | null,
+  { shown, settled }: Pick<RangeState, "shown" | "settled">,
   px: number,
   pollMs: number,
 ): TwoAnswers<Responses[R]> {
   const asked = askedRange(settled);
-  // Twice the width, because twice the range is asked for.
-  const sharpQuery: Query | null =
-    px === 0
-      ? null
-      : asked === null
-        ? { ...subject, px }
-        : { ...subject, px: 2 * px, x0: asked.low, x1: asked.high };
+  const sharpQuery = px === 0 ? null : { ...subject, ...rangeQuery(settled, px) };
   const wholeQuery = px === 0 || asked === null ? null : { ...subject, px };
   const sharp = useLive(client, route, sharpQuery, pollMs);
   const whole = useLive(client, route, wholeQuery, pollMs * WHOLE_POLL_FACTOR);

@@ -9,7 +9,8 @@ import { chartShapes, fitY, paintShapes } from "../../../widgets/line_chart/shap
 import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { Skeleton } from "../../../widgets/state/state";
-import { askedRange } from "../range/params";
+import { rangeQuery } from "../range/params";
+import type { RangeState } from "../range/use_range";
 import type { ViewProps } from "../view_props";
 import { chartBand, chartLimit, chartLines, nextSlots, seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
@@ -88,14 +89,22 @@ export function SeriesChart(
   );
 }
 
-export interface SeriesRange {
-  readonly extent: XRange;
-  readonly shown: XRange | null;
-  /** What is asked for. */
-  readonly settled: XRange | null;
-  readonly setRange: (range: XRange | null) => void;
-  /** 0 until it is known. */
-  readonly px: number;
+/** What `/timeline` is asked for, but its range. */
+export function seriesQuery(
+  { run, ranks }: Pick<ViewProps, "ranks" | "run">,
+  { x, phase }: Pick<TimelineParams, "phase" | "x">,
+  series: string,
+) {
+  const { rank, filter, pinned } = ranks;
+  return {
+    run: run.id,
+    rank,
+    ranks: filter,
+    pinned: pinned.join(","),
+    series,
+    x,
+    phase,
+  };
 }
 
 /** One more series below another chart, over the same range and under the same cursor. */
@@ -104,26 +113,18 @@ export function SeriesBelow(
     readonly view: ViewProps;
     readonly params: Pick<TimelineParams, "phase" | "x">;
     readonly series: string;
-    readonly range: SeriesRange;
+    /** `px`: 0 until it is known. */
+    readonly range: RangeState & { readonly extent: XRange; readonly px: number };
   },
 ) {
   const { view, params, series, range, ...chart } = props;
-  const { client, run, ranks } = view;
   const { px } = range;
-  const asked = askedRange(range.settled);
   const query = {
-    run: run.id,
-    rank: ranks.rank,
-    ranks: ranks.filter,
-    pinned: ranks.pinned.join(","),
-    series,
-    x: params.x,
-    phase: params.phase,
-    px: asked === null ? px : 2 * px,
-    x0: asked?.low ?? null,
-    x1: asked?.high ?? null,
+    ...seriesQuery(view, params, series),
+    ...rangeQuery(range.settled, px),
   };
-  const { data } = useLive(client, "timeline", px === 0 ? null : query, view.pollMs);
+  const asked = px === 0 ? null : query;
+  const { data } = useLive(view.client, "timeline", asked, view.pollMs);
   const info = data?.series ?? null;
   if (data === null || info === null) return <Skeleton heightPx={props.heightPx} />;
   return (

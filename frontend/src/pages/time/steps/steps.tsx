@@ -62,7 +62,7 @@ export function StepsView(props: ViewProps) {
     phase: params.phase,
     of: params.of,
   };
-  const data = useTwoAnswers(client, "steps", subject, shown, settled, px, pollMs);
+  const data = useTwoAnswers(client, "steps", subject, { shown, settled }, px, pollMs);
   const answer = data.drawn ?? data.whole;
   const drawn = answer?.rank === null ? null : answer;
   // The slowest answer, and nothing above waits for it.

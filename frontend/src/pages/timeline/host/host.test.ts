@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HostLine, HostTrack } from "../../../api/types.gen";
-import { hostTable } from "./commands";
-import { MAX_LINES, trackColumns, trackLimit, trackLines } from "./tracks";
+import { hostTable, trackColumns, trackLimit, trackLines } from "./tracks";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
   const column = new Float64Array([1, 2]);
@@ -26,7 +25,7 @@ describe("trackLines", () => {
       ["cpu_user_pct", 0],
       ["cpu_system_pct", 0],
     ]);
-    const { lines } = trackLines(one, "cpu_user_pct");
+    const lines = trackLines(one, "cpu_user_pct");
     expect(lines.map((line) => line.label)).toEqual(["CPU user", "CPU system"]);
     expect(lines.map((line) => line.colour)).toEqual([0, 1]);
   });
@@ -39,31 +38,16 @@ describe("trackLines", () => {
       ["b", 8],
     ]);
     expect(trackColumns(many)).toEqual(["a", "b"]);
-    const { lines, numLeftOut } = trackLines(many, "b");
+    const lines = trackLines(many, "b");
     expect(lines.map((line) => line.label)).toEqual(["node0", "node1"]);
     expect(new Set(lines.map((line) => line.id)).size).toBe(2);
-    expect(numLeftOut).toBe(0);
   });
 
   it("tells lines that share a colour apart by the dash", () => {
-    const many = Array.from({ length: MAX_LINES }, (_, i) => ["a", i * 8] as const);
-    const { lines } = trackLines(track(many), "a");
-    const looks = lines
-      .slice(0, 24)
-      .map((line) => `${Number(line.colour) % 8} ${line.dash ?? ""}`);
+    const many = Array.from({ length: 24 }, (_, i) => ["a", i * 8] as const);
+    const lines = trackLines(track(many), "a");
+    const looks = lines.map((line) => `${Number(line.colour) % 8} ${line.dash ?? ""}`);
     expect(new Set(looks).size).toBe(24);
-  });
-
-  it("keeps the highest of too many and says how many it leaves out", () => {
-    const low = new Float64Array([0, 1]);
-    const lines = Array.from({ length: 500 }, (_, i): HostLine => {
-      const y = i === 400 ? new Float64Array([0, 99]) : low;
-      return { name: "a", rank: i, host: `node${i}`, x: low, y, yLow: y };
-    });
-    const drawn = trackLines({ ...track([]), lines }, "a");
-    expect(drawn.lines).toHaveLength(MAX_LINES);
-    expect(drawn.lines.length + drawn.numLeftOut).toBe(500);
-    expect(drawn.lines.map((line) => line.label)).toContain("node400");
   });
 });
 

@@ -9,40 +9,42 @@ import { originOf } from "../../../model/words/origin";
 import { useExports } from "../../../widgets/export/export_menu";
 import { Findings } from "../../../widgets/finding/finding";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
-import type { XRange } from "../../../widgets/plot/range";
 import { Waiting } from "../../../widgets/state/state";
+import { Segmented } from "../../shared/controls/choices";
 import { AbsentList } from "../../shared/panels/absent_list";
+import type { RangeState } from "../../shared/range/use_range";
 import type { ViewProps } from "../../shared/view_props";
-import { hostTable } from "./commands";
-import { hasManyHosts, trackColumns, trackLimit, trackLines, TRACKS } from "./tracks";
+import {
+  hasManyHosts,
+  hostTable,
+  trackColumns,
+  trackLimit,
+  trackLines,
+  TRACKS,
+} from "./tracks";
 import "./host.css";
 
 const TRACK_PX = 172;
 /** A longer legend is higher than its chart; the tooltip names the lines then. */
 const MAX_LEGEND = 8;
+const GROWING: readonly string[] = ["growing_host", "growing_workers"];
 
 interface HostProps {
   readonly view: ViewProps;
   readonly x: XKind;
-  readonly shown: XRange | null;
-  readonly settled: XRange | null;
-  readonly setRange: (range: XRange | null) => void;
+  readonly range: RangeState;
   readonly px: number;
 }
 
-export function Host({ view, x, shown, settled, setRange, px }: HostProps) {
-  const query =
-    px === 0
-      ? null
-      : {
-          run: view.run.id,
-          rank: view.ranks.rank,
-          x,
-          x0: settled?.low ?? null,
-          x1: settled?.high ?? null,
-          px: Math.round(px),
-        };
-  const { data, stale, error } = useLive(view.client, "host", query, view.pollMs);
+export function Host({ view, x, range, px }: HostProps) {
+  const { client, run, ranks, pollMs } = view;
+  const { settled } = range;
+  const of = { run: run.id, rank: ranks.rank };
+  const query = { ...of, x, x0: settled?.low ?? null, x1: settled?.high ?? null };
+  const asked = px === 0 ? null : { ...query, px: Math.round(px) };
+  const { data, stale, error } = useLive(client, "host", asked, pollMs);
+  // Those of the memory that is drawn below.
+  const findings = useLive(client, "findings", data && of, pollMs).data?.findings ?? [];
   const source = data && {
     origin: originOf(data.run),
     name: "host",
@@ -63,35 +65,16 @@ export function Host({ view, x, shown, settled, setRange, px }: HostProps) {
       <header class="panel-head">
         <h2>{hostTitle(data)}</h2>
       </header>
-      <Growing view={view} />
+      <Findings
+        {...view}
+        findings={findings.filter(({ key }) => GROWING.includes(key))}
+      />
       {data.tracks.map((track) => (
-        <Track
-          key={track.key}
-          track={track}
-          data={data}
-          x={data.x}
-          range={shown}
-          setRange={setRange}
-          view={view}
-        />
+        <Track key={track.key} track={track} data={data} view={view} range={range} />
       ))}
       <AbsentList absent={data.absent} />
     </section>
   );
-}
-
-const GROWING: readonly string[] = ["growing_host", "growing_workers"];
-
-/** Findings of the memory that is drawn below. */
-function Growing({ view }: { readonly view: ViewProps }) {
-  const query = { run: view.run.id, rank: view.ranks.rank };
-  const { data } = useLive(view.client, "findings", query, view.pollMs);
-  const found = (data?.findings ?? []).filter(({ key }) => GROWING.includes(key));
-  return <Findings {...view} findings={found} />;
-}
-
-function extentOf(data: HostResponse | null): XRange {
-  return data === null ? { low: 0, high: 1 } : { low: data.xLow, high: data.xHigh };
 }
 
 function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
@@ -110,18 +93,16 @@ function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
 function Track(props: {
   readonly track: HostTrack;
   readonly data: HostResponse;
-  readonly x: XKind;
-  readonly range: XRange | null;
-  readonly setRange: (range: XRange | null) => void;
+  readonly range: RangeState;
   readonly view: ViewProps;
 }) {
-  const { track, data, view } = props;
+  const { track, data, view, range } = props;
   const columns = trackColumns(track);
   const many = hasManyHosts(track);
   const [chosen, setChosen] = useState<string | null>(null);
   const column = columns.find((one) => one === chosen) ?? columns[0] ?? "";
-  const { lines, numLeftOut } = trackLines(track, column);
-  const { title } = TRACKS[track.key];
+  const lines = trackLines(track, column);
+  const [title] = TRACKS[track.key];
   return (
     <section class="track" aria-label={title}>
       <LineChart
@@ -129,13 +110,13 @@ function Track(props: {
         title={many ? `${columnLabel(column)} by host` : title}
         unit={track.unit}
         byteUnit={view.byteUnit}
-        x={props.x}
+        x={data.x}
         lines={lines}
         marks={data.marks}
         limit={trackLimit(track)}
-        extent={extentOf(data)}
-        range={props.range}
-        onRange={props.setRange}
+        extent={{ low: data.xLow, high: data.xHigh }}
+        range={range.shown}
+        onRange={range.setRange}
         cursor={view.cursor}
         theme={view.theme}
         heightPx={TRACK_PX}
@@ -143,29 +124,13 @@ function Track(props: {
         origin={originOf(data.run)}
       />
       {many && columns.length > 1 && (
-        <div
-          class="segmented track-columns"
-          role="group"
-          aria-label={`What ${title} shows`}
-        >
-          {columns.map((one) => (
-            <button
-              key={one}
-              type="button"
-              class="button"
-              aria-pressed={one === column}
-              onClick={() => setChosen(one)}
-            >
-              {columnLabel(one)}
-            </button>
-          ))}
-        </div>
-      )}
-      {numLeftOut > 0 && (
-        <p class="quiet">
-          {lines.length} of {formatInteger(lines.length + numLeftOut)} lines are drawn:
-          those that go highest. Choose a rank to see its host alone.
-        </p>
+        <Segmented
+          label={`What ${title} shows`}
+          options={columns}
+          chosen={column}
+          words={(one) => [columnLabel(one), ""]}
+          onChoose={setChosen}
+        />
       )}
     </section>
   );

@@ -1,37 +1,27 @@
-/** Host tracks from the server as the line chart's lines; pure. */
+/** Host tracks from the server as the line chart's lines, and as a table; pure. */
 
-import type { HostLine, HostTrack, Unit } from "../../../api/types.gen";
+import type { HostResponse, HostTrack } from "../../../api/types.gen";
+import { X_AXES } from "../../../model/lines/axis";
+import type { Table } from "../../../model/table";
 import { columnLabel } from "../../../model/words/column_label";
 import { NUM_COLOURS } from "../../../widgets/line_chart/palette";
 import type { ChartLine, ChartLimit } from "../../../widgets/line_chart/types";
 
-export interface TrackWords {
-  readonly title: string;
-  /** Said of the horizontal line where the track has a limit. */
-  readonly limit: string;
-}
-
-export const TRACKS: Readonly<Record<HostTrack["key"], TrackWords>> = {
-  cpu: { title: "CPU", limit: "all cores" },
-  memory: { title: "Host memory", limit: "total" },
-  process_memory: { title: "Process memory", limit: "memory limit" },
-  swap: { title: "Swap", limit: "total" },
-  disk: { title: "Disk", limit: "limit" },
-  network: { title: "Network", limit: "limit" },
-  gpu_utilization: { title: "GPU utilization", limit: "busy all the time" },
-  gpu_memory: { title: "GPU memory", limit: "device capacity" },
-  gpu_temperature: { title: "GPU temperature", limit: "limit" },
-  gpu_power: { title: "GPU power", limit: "power limit" },
+/** Each track's title, and what its limit is called. */
+export const TRACKS: Readonly<Record<HostTrack["key"], readonly [string, string]>> = {
+  cpu: ["CPU", "all cores"],
+  memory: ["Host memory", "total"],
+  process_memory: ["Process memory", "memory limit"],
+  swap: ["Swap", "total"],
+  disk: ["Disk", "limit"],
+  network: ["Network", "limit"],
+  gpu_utilization: ["GPU utilization", "busy all the time"],
+  gpu_memory: ["GPU memory", "device capacity"],
+  gpu_temperature: ["GPU temperature", "limit"],
+  gpu_power: ["GPU power", "power limit"],
 };
 
-/** More lines cannot be told apart, and cost a frame. */
-export const MAX_LINES = 32;
-
-export interface TrackLines {
-  readonly lines: readonly ChartLine[];
-  /** Lines the server sent that are not drawn. */
-  readonly numLeftOut: number;
-}
+const DASHES = ["solid", "dashed", "dotted"] as const;
 
 /** A track's columns, in the server's order: the first says most. */
 export function trackColumns(track: HostTrack): readonly string[] {
@@ -47,40 +37,42 @@ export function hasManyHosts(track: HostTrack): boolean {
  * Of one host every column is drawn, of several hosts only `column`: eight hosts times
  * four columns cannot be told apart.
  */
-export function trackLines(track: HostTrack, column: string): TrackLines {
+export function trackLines(track: HostTrack, column: string): readonly ChartLine[] {
   const many = hasManyHosts(track);
-  const wanted = many
-    ? highestFirst(track.lines.filter((line) => line.name === column))
-    : track.lines;
-  const drawn = wanted.slice(0, MAX_LINES);
-  const lines = drawn.map((line, i): ChartLine => {
-    return {
-      id: `${line.name}#${line.rank}`,
-      label: many ? line.host : columnLabel(line.name),
-      x: line.x,
-      y: line.y,
-      yLow: line.yLow,
-      colour: i,
-      dash: DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length] ?? "solid",
-    };
-  });
-  return { lines, numLeftOut: wanted.length - drawn.length };
+  const drawn = track.lines.filter(({ name }) => !many || name === column);
+  return drawn.map(({ name, rank, host, x, y, yLow }, i) => ({
+    ...{ x, y, yLow, id: `${name}#${rank}`, colour: i },
+    label: many ? host : columnLabel(name),
+    dash: DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length] ?? "solid",
+  }));
 }
 
-const DASHES = ["solid", "dashed", "dotted"] as const;
-
-/** Kept in the server's order, unless some must be left out: then the highest stay. */
-function highestFirst(lines: readonly HostLine[]): readonly HostLine[] {
-  if (lines.length <= MAX_LINES) return lines;
-  const highest = (line: HostLine): number =>
-    line.y.reduce((a, b) => (b > a ? b : a), Number.NEGATIVE_INFINITY);
-  return [...lines].sort((a, b) => highest(b) - highest(a));
+export function trackLimit({ key, limit, unit }: HostTrack): ChartLimit | null {
+  // No swap at all is no limit that could be reached; 100 % says what the axis does.
+  if (limit === null || limit <= 0 || unit === "percent") return null;
+  return { value: limit, label: TRACKS[key][1] };
 }
 
-export function trackLimit(track: HostTrack): ChartLimit | null {
-  // No swap at all is no limit that could be reached.
-  if (track.limit === null || track.limit <= 0) return null;
-  // A line at 100 % says nothing the axis does not.
-  if (track.unit === ("percent" satisfies Unit)) return null;
-  return { value: track.limit, label: TRACKS[track.key].limit };
+/** One row for each point: lines sampled at different times share no column of x. */
+export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Table {
+  const lines = tracks.flatMap((track) => track.lines.map((line) => ({ track, line })));
+  const each = <T>(read: (of: (typeof lines)[number], i: number) => T): T[] =>
+    lines.flatMap((of) => Array.from(of.line.x, (_, i) => read(of, i)));
+  const values = each(({ line }, i) => line.y[i] ?? Number.NaN);
+  return {
+    numRows: values.length,
+    columns: [
+      { name: "track", values: each(({ track }) => track.key) },
+      { name: "column", values: each(({ line }) => line.name) },
+      { name: "unit", values: each(({ track }) => track.unit) },
+      { name: "host", values: each(({ line }) => line.host) },
+      { name: "rank", values: each(({ line }) => line.rank) },
+      {
+        name: X_AXES[x].column,
+        values: each(({ line }, i) => line.x[i] ?? Number.NaN),
+      },
+      { name: "high", values },
+      { name: "low", values: each(({ line }, i) => line.yLow[i] ?? Number.NaN) },
+    ],
+  };
 }
