@@ -92,6 +92,7 @@ def parser_of(*chosen: str) -> argparse.ArgumentParser:
             help=text[:1].lower() + text.partition("\n")[0][1:].rstrip("."),
             description=text,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            conflict_handler="resolve",  # a verb may have a help of its own
         )
         if name in chosen:
             verb = import_module(module)

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("memboard-runs"),
         metavar="DIR",
-        help="where runs lie, for tensorboard --logdir (default: %(default)s)",
+        help="where runs lie (default: %(default)s)",
     )
     parser.add_argument(
         "--name", metavar="NAME", help="the run's name (default: the program's)"

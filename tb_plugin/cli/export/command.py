@@ -51,11 +51,9 @@ DEFAULT_DIR: Final = "memprofiler"
 """In the run's directory: where MemProfiler puts its own."""
 
 _FILES: Final[Mapping[Kind, str]] = {
-    "yaml": "measurements of collected calls, rank_R_memory_stats.yaml; and module memory"
-    " by window and module, rank_R_fsdp_memory_stats.yaml",
+    "yaml": "calls and modules, as rank_R_*memory_stats.yaml",
     "modules": "module memory as a table, rank_R_modules.csv",
-    "history": "allocator snapshots for memory_viz,"
-    " cuda_alloc_rank_R.FUNCTION.ITERATION.start|end.pickle",
+    "history": "snapshots for memory_viz, cuda_alloc_rank_R.*.pickle",
     "config": "the settings that were in effect, rank_R_config.yaml",
 }
 _MAX_LISTED: Final = 5
@@ -96,8 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=local_path,
         metavar="DIR",
-        help=f"where the files go (default: {DEFAULT_DIR} in the run's directory; of a"
-        " store's run, in the current one)",
+        help=f"where the files go (default: {DEFAULT_DIR} in the run's directory)",
     )
     both = parser.add_mutually_exclusive_group()
     both.add_argument(
@@ -106,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     both.add_argument(
         "--keep",
         action="store_true",
-        help="keep files that are there already, and write into a directory beside them",
+        help="keep such files, and write into a directory beside them",
     )
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from collector.cli.failure import UsageError
 from collector.virtual.devices import Device, parse_device
@@ -52,11 +52,26 @@ class Request:
     """Whether what the program prints is kept from the terminal."""
 
 
+class _Help(argparse.Action):
+    """Prints the help: options that need `--on` only where it stands before."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object
+    ) -> NoReturn:
+        if namespace.on is None:
+            for action in namespace.need_device:
+                action.help = argparse.SUPPRESS
+        parser.print_help()
+        parser.exit()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`--on`, and the options that need it."""
+    parser.add_argument(
+        "-h", "--help", action=_Help, nargs=0, help="show this help message and exit"
+    )
     group = parser.add_argument_group(
-        "on a virtual GPU",
-        "These need torch's CUDA build, and neither a GPU nor a driver.",
+        "on a virtual GPU (needs torch's CUDA build, but no GPU and no driver)"
     )
     need_device: list[argparse.Action] = []
 
@@ -68,7 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on",
         type=_device,
         metavar="GPU",
-        help="h100, a100-40gb, rtx4090 ..., or memory and compute capability: 24GiB,8.9",
+        help="h100, a100-40gb, rtx4090 ..., or memory and compute capability: 24GiB,8.9;"
+        " --on GPU --help lists its options",
     )
     add("--steps", "N", "steps after one to warm up (2)", type=positive, default=2)
     add("--timeout", "S", "seconds of a process (600)", type=_seconds, default=600.0)

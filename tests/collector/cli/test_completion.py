@@ -69,12 +69,3 @@ def test_verbs_options_and_choices_are_completed(script, shell, ask):
 def test_zsh_takes_the_script(script):
     ask = f"source {script('zsh')}; print $_comps[memboard]"
     assert "_memboard" in run("zsh", "-f", "-c", ask)[0]
-
-
-def test_the_version_is_that_of_the_package(capsys):
-    from importlib.metadata import version
-
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == f"memboard {version('memboard')}\n"
