@@ -93,7 +93,7 @@ def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ra
     texts(
         page,
         rows(page, "Ranks in profiled steps"),
-        lambda found: [row.split()[-2:] for row in found] == waited,
+        lambda found: [row.split()[3:5] for row in found] == waited,
     )
     collectives = rows(page, "Collectives")
     expect(collectives).to_have_count(3)

@@ -81,9 +81,14 @@ export function useShell(client: Client, host: HostPage) {
   );
   const toggleRail = (): void => setRail(rail === "shown" ? "hidden" : "shown");
 
-  const chooseRank = (rank: number | null): void => go({ rank });
-  const chooseRun = (id: string): void =>
-    go({ run: id, rank: null, ranks: "", pinned: [] });
+  // A trace is of one rank and run, and so are its cycles and times.
+  const chooseRank = (rank: number | null): void =>
+    show({ ...withParams(here(), { source: null }), rank }, "push");
+  const chooseRun = (id: string): void => {
+    const words = { source: null, cycle: null, w0: null, w1: null };
+    const place = withParams(here(), words);
+    show({ ...place, run: id, rank: null, ranks: "", pinned: [] }, "push");
+  };
   const lastTabs = useRef(new Map<string, string>());
   lastTabs.current.set(tab.page, tab.name);
   const choosePage = (page: string): void => {

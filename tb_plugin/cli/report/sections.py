@@ -241,7 +241,7 @@ def _steps(report: RunReport) -> Section | None:
         rates = Table(RATES, steps.rates)
         section.add(f"throughput, rank {steps.rank} at the median:", rates)
     if steps.flops.missing and all(rate.key != "mfu" for rate in steps.rates):
-        section.add(f"no MFU: {steps.flops.missing}")
+        section.add(f"MFU is not known without {steps.flops.missing}")
     num_late = len(beside.late)
     if beside.ranks is not None:
         texts = {one.key: one.texts for one in beside.ranks.columns}

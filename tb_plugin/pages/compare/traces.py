@@ -36,6 +36,8 @@ class _Table(NamedTuple):
     lacks: str
     measures: dict[str, str]
     """Title by field, whose ending is its unit."""
+    rows: str = "table"
+    """Field of the answer that holds them; empty: they are its own fields."""
 
 
 _TABLES: Final[dict[TraceTableName, _Table]] = {
@@ -80,6 +82,7 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
             "backward_device_self_ms": "Backward device self",
             "num_calls": "Calls",
         },
+        rows="",
     ),
     "memory": _Table(
         operator_memory_of,
@@ -94,6 +97,7 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
             "self_num_allocations": "Self allocations",
             "num_calls": "Calls",
         },
+        rows="operators",
     ),
 }
 
@@ -160,13 +164,13 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     if hasattr(query, "top"):
         query = table.query(run=found.run.id, top=len(profile.trace.slices))
     answer = table.view(found.run, found.choice(query), profile, query)
-    rows = getattr(answer, "table", getattr(answer, "operators", None))
-    if rows is None:
+    if table.rows:
+        rows = getattr(answer, table.rows)
+        of = {one.key: one.texts or one.numbers for one in rows.columns}
+    else:
         of = {
             name: getattr(answer, name) for name in ("name", "parent", *table.measures)
         }
-    else:
-        of = {one.key: one.texts or one.numbers for one in rows.columns}
     has_devices = getattr(answer, "has_devices", True)
     columns = {
         key: np.asarray(of[key], np.float64)

@@ -78,7 +78,12 @@ _RANKS: Final = (
         "the mean",
         _NO_STEP,
     ),
-    *_PARTS,
+    Column(
+        *("waiting_ms", "Waited", "ms"),
+        "Its collectives' time less that in which data moved: it waited for the last rank. "
+        "A link that is slow for this rank alone counts as well.",
+        _NOT_COMPARED,
+    ),
     Column(
         *("transfer_ms", "Data moved", "ms"),
         "Of the collectives of the step chosen, else of all of the cycle: the shortest "
@@ -86,12 +91,7 @@ _RANKS: Final = (
         "window, which not all traces show, are left out.",
         _NOT_COMPARED,
     ),
-    Column(
-        *("waiting_ms", "Waited", "ms"),
-        "Of the same collectives: this rank's durations less data moved. It waited for the "
-        "last rank; a link that is slow for this rank alone counts as well.",
-        _NOT_COMPARED,
-    ),
+    *_PARTS,
 )
 _KIND: Final = Column(
     *("kind", "Collective", "text"),

@@ -51,10 +51,11 @@ SortColumn = Annotated[
 
 
 class SourceQuery(Query, frozen=True):
-    """One trace; where none is named, the newest of a rank, or of any."""
+    """One trace; where none is named, the newest of a rank and cycle, or of any."""
 
     source: SourceId | None = None
     rank: Count | None = None
+    cycle: Count | None = None
 
 
 class TableQuery(SourceQuery, frozen=True):
@@ -168,7 +169,8 @@ def shown(state: State, query: SourceQuery) -> Shown:
     traces = profiler_traces(listed.sources)
     passed_over: list[TraceJob] = []
     deadline = time.monotonic() + OPEN_SECONDS
-    candidates = candidates_of(traces, query.source, query.rank)[:MAX_TRIED]
+    wanted = (query.source, query.rank, query.cycle)
+    candidates = candidates_of(traces, *wanted)[:MAX_TRIED]
     for found in candidates:
         opening = state.traces.sources.open(query.run, found)
         if opening.failed_before is None or len(candidates) == 1:
@@ -204,16 +206,24 @@ def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:
 
 
 def candidates_of(
-    traces: Sequence[FoundSource], source: str | None, rank: int | None = None
+    traces: Sequence[FoundSource],
+    source: str | None,
+    rank: int | None = None,
+    cycle: int | None = None,
 ) -> list[FoundSource]:
     """The one asked for; else any, the newest cycle's first, or that rank's alone.
+
+    Those of the cycle that is asked for come before all others.
 
     An id that is not there chooses nothing: the page says so.
     """
     if source is not None:
         return [one for one in traces if one.id == source]
     own = [one for one in traces if rank is None or one.rank == rank] or traces
-    return sorted(own, key=lambda one: (not one.is_recorded, -(one.cycle or 0)))
+    return sorted(
+        own,
+        key=lambda one: (one.cycle != cycle, not one.is_recorded, -(one.cycle or 0)),
+    )
 
 
 def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[Problem]:

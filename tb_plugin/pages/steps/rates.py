@@ -250,12 +250,12 @@ def _missing(counted: bool, has_peak: bool) -> str:
     wanted = []
     if not counted:
         wanted.append(
-            "how many operations a step needs: set flops.per_step, flops.per_sample or"
+            "the operations of a step: set flops.per_step, flops.per_sample or"
             " flops.per_token, or record a torch profile with torch_profiler.with_flops"
         )
     if not has_peak:
         wanted.append(
-            "what the device could do in a second: set flops.device_peak, in"
-            " operations per second at the precision that is used"
+            "the device's peak rate: set flops.device_peak, in operations per second at"
+            " the precision used"
         )
     return "; and ".join(wanted)

@@ -81,3 +81,22 @@ def test_what_a_trace_that_is_not_whole_lacks_is_said_on_every_page(tmp_path):
     answer = ask(page, "distributed")
     assert "cannot be read" not in answer["summary"]
     assert [one["rank"] for one in answer["problems"]] == [1]
+
+
+def test_a_trace_is_of_the_rank_and_the_cycle_that_are_chosen(tmp_path):
+    for rank in range(2):
+        for number in (100, 200):
+            made = trained(rank, 2)
+            made.write(tmp_path / "exp" / f"host_{rank}.{number}.pt.trace.json")
+    page = Page(tmp_path)
+
+    def shown(**query) -> str:
+        choice = ask(page, "kernels", **query)["choice"]
+        (name,) = (
+            one["name"] for one in choice["traces"] if one["id"] == choice["source"]
+        )
+        return name
+
+    assert shown(rank=1) == "host_1.200.pt.trace.json"
+    assert shown(rank=1, cycle=1) == "host_1.100.pt.trace.json"
+    assert shown(rank=1, cycle=9) == "host_1.200.pt.trace.json"

@@ -23,7 +23,7 @@ export function KernelsView(view: ViewProps) {
       search="Search kernels and operators"
       empty="No kernel holds this text."
       nothing={() =>
-        "It was recorded without a device, or without its activities. With one, record ProfilerActivity.CUDA (automatic)."
+        "Nothing ran on a device while it was recorded, or the profiler did not record devices: ProfilerActivity.CUDA does (automatic)."
       }
       note={({ table }) =>
         table.colours.includes("communication") && (

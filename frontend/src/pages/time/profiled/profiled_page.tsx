@@ -46,7 +46,9 @@ export function useProfiledRows<R extends "operators" | "kernels" | "operator_me
   const { client, run, ranks, params, pollMs } = view;
   const sort = cut ? (params.get("sort") ?? null) : null;
   const source = params.get("source") ?? null;
-  const subject = { run: run.id, rank: ranks.rank, source, top: MOST_ROWS, sort };
+  const cycle = params.get("cycle") ?? null;
+  const trace = { run: run.id, rank: ranks.rank, source, cycle };
+  const subject = { ...trace, top: MOST_ROWS, sort };
   const live = useProfiled<R>(client, route, { ...subject, ...query }, pollMs);
   if (live.data !== null) {
     const { numRows, numAll } = rowsOf(live.data);
@@ -97,7 +99,7 @@ export function ProfiledPage<R extends TableRoute>(props: {
   const query = { by, text: state.text === "" ? null : state.text };
   const live = useProfiledRows(view, route, query, ({ table }) => table);
   return (
-    <TraceFrame live={live} what={route} setParams={view.setParams}>
+    <TraceFrame live={live} what={route} view={view}>
       {(data, chooser) => {
         const { table, choice, summary } = data;
         const isWhole = state.text === "";

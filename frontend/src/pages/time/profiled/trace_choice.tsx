@@ -11,6 +11,7 @@ import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Failure, Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice } from "../../shared/controls/choices";
+import type { ViewProps } from "../../shared/view_props";
 import "../time.css";
 
 const OPENING_POLL_MS = 700;
@@ -119,14 +120,14 @@ export function TraceFrame<
 >(props: {
   readonly live: Live<D>;
   readonly what: string;
-  readonly setParams: (
-    changes: Readonly<Record<string, string | null>>,
-    how?: "replace" | "push",
-  ) => void;
+  readonly view: ViewProps;
+  /** Words of the URL that are of one trace alone. */
+  readonly leaves?: Readonly<Record<string, null>>;
   /** `chooser` stands in the page's own bar of controls. */
   readonly children: (data: D, chooser: ComponentChildren) => ComponentChildren;
 }) {
-  const { data, error, stale } = props.live;
+  const { view, live } = props;
+  const { data, error, stale } = live;
   const kept = useRef<D | null>(null);
   const isReady = data?.choice.state === "ready" && data.choice.problem === null;
   if (isReady) kept.current = data;
@@ -149,7 +150,12 @@ export function TraceFrame<
   const chooser = (
     <TraceChoice
       choice={choice}
-      onChoose={(source) => props.setParams({ source }, "push")}
+      onChoose={(source) => {
+        // Where pages are narrowed to a rank, that is the trace's.
+        const own = choice.traces.find(({ id }) => id === source)?.rank ?? null;
+        if (![null, own].includes(view.ranks.rank)) view.chooseRank(own);
+        view.setParams({ ...props.leaves, source }, "push");
+      }}
     />
   );
   const old = stale || (shown !== null && shown !== data);

@@ -16,11 +16,11 @@ export const RATE_WORDS: Readonly<Record<RateKey, readonly [string, string]>> = 
   steps: ["Steps/s", "1 ÷ step time, by the time from step to step."],
   samples: [
     "Samples/s",
-    "Samples that rec.step(samples=) reports ÷ step time. Over all ranks the sum of those whose steps are known.",
+    "Samples of rec.step(samples=…) ÷ step time; over all ranks, the sum.",
   ],
   tokens: [
     "Tokens/s",
-    "Tokens that rec.step(tokens=) reports ÷ step time. Over all ranks the sum of those whose steps are known.",
+    "Tokens of rec.step(tokens=…) ÷ step time; over all ranks, the sum.",
   ],
   flops: [
     "FLOP/s",
@@ -28,7 +28,7 @@ export const RATE_WORDS: Readonly<Record<RateKey, readonly [string, string]>> = 
   ],
   mfu: [
     "MFU",
-    "Model FLOPs utilization: operations per second ÷ what the device could do in a second.",
+    "Model FLOPs utilization: operations per second ÷ the device’s peak rate.",
   ],
 };
 
@@ -175,7 +175,7 @@ export function flopsWords(answer: StepsResponse): string {
   const { origin, perStep, devicePeak, missing } = answer.flops;
   const formula =
     "MFU = floating point operations per second ÷ device_peak, by the time from step to step";
-  if (missing !== "") return `No MFU. Missing: ${missing}.`;
+  if (missing !== "") return `MFU is not known without ${missing}.`;
   const from =
     origin === "settings"
       ? "the flops settings of the recording"

@@ -133,7 +133,7 @@ describe("throughput", () => {
   });
 
   it("says what the MFU rests on, or what is missing", () => {
-    expect(flopsWords(ANSWER)).toBe("No MFU. Missing: a and b.");
+    expect(flopsWords(ANSWER)).toBe("MFU is not known without a and b.");
     const known = {
       ...ANSWER,
       flops: { origin: "trace", perStep: 6e12, devicePeak: 1e15, missing: "" },

@@ -57,17 +57,17 @@ export async function showStepInTrace(
   step: number | null,
   phase: string,
 ): Promise<void> {
-  const words: Record<string, string> = {};
-  if (step !== null) {
-    words["step"] = String(step);
+  const window: Record<string, string | null> = { w0: null, w1: null };
+  // Trace finds a step of training by its number, or says which one it shows instead.
+  if (step !== null && phase !== "") {
     const query = { run: view.run.id, rank, ranks: view.ranks.filter, phase, step };
     const found = await view.client.get("step", query).catch(() => null);
-    if (found !== null && found.ranks.numRows > 0) {
-      const of = (key: string): number => columnOf(found.ranks, key)?.numbers[0] ?? NaN;
-      words["w0"] = traceNs(of("start_ms"));
-      words["w1"] = traceNs(of("end_ms"));
+    const ranks = found?.ranks;
+    if (ranks !== undefined && ranks.numRows > 0) {
+      window["w0"] = traceNs(columnOf(ranks, "start_ms")?.numbers[0] ?? NaN);
+      window["w1"] = traceNs(columnOf(ranks, "end_ms")?.numbers[0] ?? NaN);
     }
   }
   if (rank !== null) view.chooseRank(rank);
-  view.showPage("trace", words);
+  view.showPage("trace", { ...window, step: step?.toString() ?? null });
 }

@@ -23,12 +23,12 @@ import { MOST_TIME, timeColumns } from "./columns";
 const TABLE_PX = 640;
 
 export function ModuleTimes(page: ModulesPage) {
-  const { client, run, ranks, pollMs, setParams } = page.view;
+  const { client, run, ranks, pollMs } = page.view;
   const { source } = page.state;
   const query = { run: run.id, rank: ranks.rank, source };
   const live = useProfiled(client, "module_times", query, pollMs);
   return (
-    <TraceFrame live={live} what="times of modules" setParams={setParams}>
+    <TraceFrame live={live} what="times of modules" view={page.view}>
       {(data) => (data.hasModules ? <Times {...page} data={data} /> : <NoModules />)}
     </TraceFrame>
   );
@@ -71,7 +71,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const backward = BACKWARD_WORDS[data.backward];
   return (
     <section class="modules" aria-label="Time by module">
-      <div class="panel-head trace-bar">
+      <div class="row">
         <SearchBox
           label="Search modules"
           text={find}

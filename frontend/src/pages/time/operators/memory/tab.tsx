@@ -76,11 +76,8 @@ export function MemoryTab({
     <TraceFrame
       live={live}
       what="memory of operators"
-      setParams={(changes, how) => {
-        // Devices and times are of one trace alone.
-        range.setRange(null);
-        setParams({ ...changes, device: null, t0: null, t1: null }, how);
-      }}
+      view={view}
+      leaves={{ device: null, t0: null, t1: null }}
     >
       {(data, chooser) =>
         data.devices.length === 0 ? (

@@ -1,5 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { callerBoxes, frameLabel, sandwich, stackLabel } from "./callers";
+import type { OperatorStack } from "../../../../api/types.gen";
+import { callersOf, frameLabel, stackLabel, type Weight } from "./callers";
+
+type Stacks = readonly OperatorStack[];
+
+const callerBoxes = (stacks: Stacks, weight: Weight) =>
+  callersOf(stacks, [], weight, false).callers.boxes;
+
+function sandwich(stacks: Stacks, callees: Stacks, weight: Weight) {
+  const { callers, below } = callersOf(stacks, callees, weight, true);
+  return { callers: callers.boxes, callees: below?.boxes ?? [], ...below };
+}
 
 function stack(frames: string[], numCalls: number, hostMs: number, deviceMs = 0) {
   return { frames, numCalls, hostMs, deviceMs };
@@ -89,7 +100,7 @@ describe("sandwich", () => {
 
   it("has callees by host time where calls are counted", () => {
     const found = sandwich(stacks, callees, "calls");
-    expect([found.calleeWeight, found.whole]).toEqual(["host", 50]);
+    expect([found.weight, found.whole]).toEqual(["host", 50]);
     expect(found.callers[0]?.width).toBe(0.8);
     expect(sandwich(stacks, callees, "device").callees[0]?.value).toBe(7);
   });

@@ -51,58 +51,44 @@ export function stackLabel(frames: readonly string[]): string {
   return words.filter((word) => word !== undefined).join(" · ") || "no Python frame";
 }
 
-/**
- * Boxes of the stacks' frames, callers above what they call. The frames that all stacks
- * begin with tell nothing apart and are left out, but for the last.
- */
-export function callerBoxes(
-  stacks: readonly OperatorStack[],
-  weight: Weight,
-): readonly CallerBox[] {
-  return nested(
-    tellingPaths(stacks),
-    stacks.map((stack) => weightOf(stack, weight)),
-  );
-}
-
-export interface Sandwich {
-  /** From the operator outwards: the nearest callers are row 0. */
-  readonly callers: readonly CallerBox[];
-  /** From the operator inwards. */
-  readonly callees: readonly CallerBox[];
-  /** Calls within calls do not add up to those around them: then it is host time. */
-  readonly calleeWeight: Weight;
-  /** Of all calls of the operator, by `calleeWeight`. */
+/** Boxes on one side of an operator; row 0 is what lies nearest to the figure's start. */
+export interface Side {
+  readonly boxes: readonly CallerBox[];
+  readonly weight: Weight;
+  /** What shares are of. */
   readonly whole: number;
 }
 
 /**
- * An operator with its callers on one side and what it calls on the other. Widths of both
- * are of all its calls: what no stack is known of stays empty, as what it took itself.
+ * Callers above what they call, from the outermost. As a sandwich, callers from the
+ * nearest, and below the operator what it calls: widths of both are of all its calls, and
+ * what no stack is known of stays empty, as what it took itself. Calls within calls do not
+ * add up to those around them: callees then are as wide as their time on the host.
  */
-export function sandwich(
+export function callersOf(
   stacks: readonly OperatorStack[],
   callees: readonly OperatorStack[],
   weight: Weight,
-): Sandwich {
+  isSandwich: boolean,
+): { readonly callers: Side; readonly below: Side | null } {
+  const weights = stacks.map((stack) => weightOf(stack, weight));
+  const known = weights.reduce((sum, one) => sum + one, 0);
+  const paths = tellingPaths(stacks);
+  if (!isSandwich) {
+    const callers = { boxes: nested(paths, weights), weight, whole: known };
+    return { callers, below: null };
+  }
   const calleeWeight = weight === "calls" ? "host" : weight;
   const own = callees.map((one) => weightOf(one, calleeWeight));
   const whole = own.reduce((sum, one) => sum + one, 0);
-  const weights = stacks.map((stack) => weightOf(stack, weight));
-  const all =
-    weight === "calls"
-      ? (callees.find(({ frames }) => frames.length === 0)?.numCalls ?? 0)
-      : whole;
-  const rest = all - weights.reduce((sum, one) => sum + one, 0);
-  const outwards = tellingPaths(stacks).map((path) => path.toReversed());
+  const calls = callees.find(({ frames }) => frames.length === 0)?.numCalls ?? 0;
+  const all = weight === "calls" ? calls : whole;
+  const outwards = paths.map((path) => path.toReversed());
+  const boxes = nested([...outwards, []], [...weights, Math.max(0, all - known)]);
+  const inwards = callees.map(({ frames }) => frames);
   return {
-    callers: nested([...outwards, []], [...weights, Math.max(0, rest)]),
-    callees: nested(
-      callees.map(({ frames }) => frames),
-      own,
-    ),
-    calleeWeight,
-    whole,
+    callers: { boxes, weight, whole: all },
+    below: { boxes: nested(inwards, own), weight: calleeWeight, whole },
   };
 }
 

@@ -1,21 +1,15 @@
-/** What calls an operator as a flame graph, or that and what it calls as a sandwich. */
+/** What calls an operator, from the outermost; or from the nearest, and what it calls. */
 
 import { useMemo, useState } from "preact/hooks";
 import type { OperatorResponse } from "../../../../api/types.gen";
 import { formatInteger, formatShare } from "../../../../base/bytes";
 import { formatSeconds } from "../../../../base/durations";
+import type { Theme } from "../../../../base/tokens";
 import { familyColour } from "../../profiled/family_colours";
 import { partColour } from "../../../../render/palette";
 import { Segmented } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
-import {
-  callerBoxes,
-  sandwich,
-  WEIGHTS,
-  weightOf,
-  type CallerBox,
-  type Weight,
-} from "./callers";
+import { callersOf, WEIGHTS, type Side, type Weight } from "./callers";
 
 const BOX_PX = 18;
 
@@ -33,22 +27,27 @@ const FIGURE_WORDS: Readonly<Record<Figure, readonly [string, string]>> = {
   sandwich: ["Sandwich", "Callers above the operator, callees below it"],
 };
 
-interface CallersProps {
+export function Callers(props: {
   readonly data: OperatorResponse;
   readonly view: ViewProps;
   readonly hasStacks: boolean;
   readonly hasDevices: boolean;
-}
-
-export function Callers(props: CallersProps) {
+}) {
   const { data, view, hasStacks, hasDevices } = props;
+  const { stacks, callees } = data;
   const [wanted, setWeight] = useState<Weight>("host");
   const weight = wanted === "device" && !hasDevices ? "host" : wanted;
   const isSandwich = !hasStacks || view.params.get("figure") === "sandwich";
+  const title = isSandwich ? "Callers and callees" : "Callers";
+  const { callers, below } = useMemo(
+    () => callersOf(stacks, callees, weight, isSandwich),
+    [stacks, callees, weight, isSandwich],
+  );
+  const nothing = `took ${WEIGHT_WORDS[weight][0].toLowerCase()}.`;
   return (
-    <section aria-label={isSandwich ? "Callers and callees" : "Callers"}>
+    <section aria-label={title}>
       <div class="panel-head">
-        <h2>{isSandwich ? "Callers and callees" : "Callers"}</h2>
+        <h2>{title}</h2>
         <Segmented
           label="Flame or sandwich"
           options={FIGURES}
@@ -66,78 +65,37 @@ export function Callers(props: CallersProps) {
           onChoose={setWeight}
         />
       </div>
-      {isSandwich ? (
-        <BothSides data={data} weight={weight} view={view} hasStacks={hasStacks} />
-      ) : (
-        <CallersAlone data={data} weight={weight} view={view} />
+      {hasStacks && (
+        <Boxes
+          side={callers}
+          theme={view.theme}
+          upwards={isSandwich}
+          empty={
+            isSandwich ? "No Python frame lies around it." : `Nothing of it ${nothing}`
+          }
+        />
+      )}
+      {below !== null && (
+        <>
+          <p>
+            <span class="quiet">callers above, callees below of</span>{" "}
+            <b>{data.name}</b> {words(below.whole, below.weight)}
+            {below.weight !== weight && (
+              <span class="quiet">, callees as wide as their time on the host</span>
+            )}
+          </p>
+          <Boxes
+            side={below}
+            theme={view.theme}
+            empty={
+              callees.length > 1
+                ? `Nothing that it calls ${nothing}`
+                : "It calls no operators."
+            }
+          />
+        </>
       )}
     </section>
-  );
-}
-
-interface FigureProps {
-  readonly data: OperatorResponse;
-  readonly weight: Weight;
-  readonly view: ViewProps;
-}
-
-/** Callers above what they call; the width is their share. */
-function CallersAlone({ data: { stacks }, weight, view }: FigureProps) {
-  const boxes = useMemo(() => callerBoxes(stacks, weight), [stacks, weight]);
-  const whole = stacks.reduce((sum, stack) => sum + weightOf(stack, weight), 0);
-  if (boxes.length === 0) {
-    return (
-      <p class="quiet">Nothing of it took {WEIGHT_WORDS[weight][0].toLowerCase()}.</p>
-    );
-  }
-  return <Boxes boxes={boxes} weight={weight} whole={whole} view={view} />;
-}
-
-function BothSides(props: FigureProps & { readonly hasStacks: boolean }) {
-  const { data, weight, view } = props;
-  const { stacks, callees } = data;
-  const sides = useMemo(
-    () => sandwich(stacks, callees, weight),
-    [stacks, callees, weight],
-  );
-  const calls = callees[0]?.numCalls ?? 0;
-  return (
-    <>
-      {sides.callers.length > 0 ? (
-        <Boxes
-          upwards
-          boxes={sides.callers}
-          weight={weight}
-          whole={weight === "calls" ? calls : sides.whole}
-          view={view}
-        />
-      ) : (
-        <p class="quiet">
-          {props.hasStacks ? "No Python frame lies around it." : "Callers: no stacks."}
-        </p>
-      )}
-      <p>
-        <span class="quiet">callers above, callees below of</span> <b>{data.name}</b>{" "}
-        {words(sides.whole, sides.calleeWeight)}
-        {sides.calleeWeight !== weight && (
-          <span class="quiet">, callees as wide as their time on the host</span>
-        )}
-      </p>
-      {sides.callees.length > 0 ? (
-        <Boxes
-          boxes={sides.callees}
-          weight={sides.calleeWeight}
-          whole={sides.whole}
-          view={view}
-        />
-      ) : (
-        <p class="quiet">
-          {callees.length > 1
-            ? `Nothing that it calls took ${WEIGHT_WORDS[weight][0].toLowerCase()}.`
-            : "It calls no operators."}
-        </p>
-      )}
-    </>
   );
 }
 
@@ -146,20 +104,21 @@ function words(value: number, weight: Weight): string {
 }
 
 function Boxes(props: {
-  readonly boxes: readonly CallerBox[];
-  readonly weight: Weight;
-  readonly whole: number;
-  readonly view: ViewProps;
+  readonly side: Side;
+  readonly theme: Theme;
   readonly upwards?: boolean;
+  /** Stands there without any. */
+  readonly empty: string;
 }) {
-  const { boxes, weight, whole, view, upwards } = props;
+  const { side, theme, upwards = false } = props;
+  const { boxes, weight, whole } = side;
+  if (boxes.length === 0) return <p class="quiet">{props.empty}</p>;
   const numRows = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0);
-  const { theme } = view;
-  const colour =
+  const borderColor =
     weight === "device" ? familyColour(theme, "kernel") : partColour(theme, "forward");
   return (
     <div
-      class={upwards === true ? "operator-callers is-upwards" : "operator-callers"}
+      class={upwards ? "operator-callers is-upwards" : "operator-callers"}
       tabIndex={0}
     >
       <div style={{ height: `${numRows * BOX_PX}px` }}>
@@ -171,9 +130,9 @@ function Boxes(props: {
             style={{
               left: `${box.x * 100}%`,
               width: `${box.width * 100}%`,
-              top: `${(upwards === true ? numRows - 1 - box.row : box.row) * BOX_PX}px`,
+              top: `${(upwards ? numRows - 1 - box.row : box.row) * BOX_PX}px`,
               height: `${BOX_PX - 1}px`,
-              borderColor: colour,
+              borderColor,
             }}
           >
             {box.label}

@@ -75,7 +75,9 @@ export function OperatorDetails(props: {
             <button
               type="button"
               class="text-button"
-              onClick={() => view.showPage("trace", { find: name })}
+              onClick={() =>
+                view.showPage("trace", { find: name, source: answer.choice.source })
+              }
             >
               Find it in the trace
             </button>
