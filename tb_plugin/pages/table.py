@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""
 
 _TEXTS: Final = ("text", "name", "category")
+_NO_WORDS: Final[Mapping[str, Any]] = MappingProxyType({})
 _NANOSECONDS: Final = {"ms": 1e6, "us": 1e3}
 """Of the units of times, which analyses have in nanoseconds."""
 
@@ -82,7 +84,7 @@ def table_of(
     values: Mapping[str, Iterable[Any]],
     usual: str,
     num_all: int | None = None,
-    **more: Mapping[str, Any],
+    more: Mapping[str, Mapping[str, Any]] = _NO_WORDS,
 ) -> TableRows:
     """A table of the analysis' own values, by column; `more`: words of a column."""
     sent = []
@@ -109,7 +111,7 @@ def rows_of(
 ) -> TableRows:
     """A table of objects, each with its columns' attributes."""
     values = {one.key: [getattr(row, one.attribute) for row in rows] for one in columns}
-    return table_of(columns, values, usual, num_all, **more)
+    return table_of(columns, values, usual, num_all, more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,7 +322,7 @@ def _ranks(found: Sequence[Straggler], hosts: Mapping[int, str]) -> TableRows:
         **{key: [getattr(one, key) for one in found] for key in _MEASURED},
     }
     notes = tuple("late" if one.stands_out else "" for one in found)
-    return table_of(_RANKS, values, "", rank={"notes": notes})
+    return table_of(_RANKS, values, "", more={"rank": {"notes": notes}})
 
 
 def _words(one: Straggler) -> str:

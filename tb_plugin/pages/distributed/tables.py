@@ -196,7 +196,7 @@ def ranks_table(
     longest = float(np.nan_to_num(total).max(initial=0.0)) / MS
     words = {"longest": longest, "absent": _NO_STEP}
     more = {one.key: words for one in _PARTS}
-    return table_of(_RANKS, values, "-rank", **more)
+    return table_of(_RANKS, values, "-rank", more=more)
 
 
 def groups_table(rows: Sequence[GroupRow]) -> TableRows:

@@ -7,7 +7,7 @@ shown.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta
@@ -47,7 +47,7 @@ from tb_plugin.pages.timeline.selection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
@@ -111,7 +111,7 @@ def step(view: View[StepQuery]) -> StepResponse:
         stacked = np.stack([one.part_high[:, 0] for _, one in listed], axis=1)
         parts = parts_of(seconds[order], stacked)
     start_ms = [one.end_ms[0] - 1e3 * np.nan_to_num(one.high[0]) for _, one in listed]
-    values = {
+    values: dict[str, Iterable[Any]] = {
         "rank": [rank for rank, _ in listed],
         "host": [run.rank_files(rank)[-1][1].header.host for rank, _ in listed],
         "seconds": seconds[order],
@@ -132,8 +132,10 @@ def step(view: View[StepQuery]) -> StepResponse:
         num_ranks=len(rows),
         num_unread=num_unread,
         ranks=table_of(
-            *([*columns, *_TIMES], values, "seconds"),
-            **{one.key: longest for one in columns if one.bar},
+            [*columns, *_TIMES],
+            values,
+            "seconds",
+            more={one.key: longest for one in columns if one.bar},
         ),
     )
 
