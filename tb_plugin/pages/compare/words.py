@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.groups import OUTSIDE as OUTSIDE_FORWARD
 from tb_plugin.analysis.categories.frames import NO_STACK
-from tb_plugin.analysis.findings.text import duration_text, size_text
+from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.compare.sides import OUTSIDE
 
@@ -25,6 +25,7 @@ _SLOWER: Final = 0.02
 _MOST: Final = 0.5
 """Share of a difference that "mostly" means."""
 
+_NEARLY_ALL: Final = 0.99
 _MANY: Final = 1000
 """Per cent: more of them say nothing."""
 _CATEGORIES: Final = {
@@ -155,5 +156,9 @@ def _pace(time: Pair | None) -> str:
     if abs(by) < _SLOWER:
         return ""
     took = f"{duration_text(of_b)} against {duration_text(of_a)}"
+    if 1 + by >= _MANY / 100:
+        return f"; a step takes {1 + by:,.0f} times as long ({took})"
     way = "longer" if by > 0 else "less time"
-    return f"; a step takes {100 * abs(by):.0f} % {way} ({took})"
+    # Never all of it.
+    share = share_text(-by) if by < -_NEARLY_ALL else f"{100 * abs(by):.0f} %"
+    return f"; a step takes {share} {way} ({took})"

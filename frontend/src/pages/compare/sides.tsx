@@ -109,7 +109,7 @@ export function SideFrame(props: {
 }) {
   const { name, run, children } = props;
   return (
-    <div class="row" role="group" aria-label={`Side ${name}`}>
+    <div class="row compare-side" role="group" aria-label={`Side ${name}`}>
       <b class={`compare-letter is-${name}`}>{name}</b>
       {run}
       {children}
@@ -206,7 +206,7 @@ export function namedMoments(
   const { kind, kinds, moment } = device.marks;
   const ooms = Array.from(moment).filter((_, i) => kinds[kind[i] ?? -1] === "oom");
   return [
-    ["", "peak of the history"],
+    ["", "peak"],
     ...ooms
       .slice(0, MAX_OOMS)
       .map((at) => [at.toString(), `out of memory, event ${at}`] as const),

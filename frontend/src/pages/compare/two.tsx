@@ -234,6 +234,9 @@ function Difference(
         )}
       </div>
       <div class={`compare-top${stale ? " stale" : ""}`}>
+        {parts.length > 0 && (
+          <Waterfall view={view} parts={parts} of={of} culprits={culprits} />
+        )}
         <section class="compare-numbers" aria-label="The difference">
           {figures.map(
             ([title, rows]) =>
@@ -252,9 +255,7 @@ function Difference(
             shell={view}
           />
         </section>
-        {parts.length > 0 ? (
-          <Waterfall view={view} parts={parts} of={of} culprits={culprits} />
-        ) : (
+        {parts.length === 0 && (
           <p class="quiet">
             For categories and modules at the peak, record both runs with{" "}
             <code>modules=True</code>; for lines, with <code>history=True</code>.

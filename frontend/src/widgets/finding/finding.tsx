@@ -137,7 +137,9 @@ function Head(
   const { one, say, isOpen } = props;
   const { place, state, cost } = one;
   const [icon, tone] = LOOKS[one.severity];
-  const where = whereParts(one);
+  const where = isOpen
+    ? whereParts(one)
+    : whereParts(one).filter((part) => !says(one.sentence, part));
   const copyReport = (report: string): void => {
     void copyText(report).then((copied) =>
       say(copied ? "Report copied" : "The browser refused to copy"),
@@ -163,7 +165,12 @@ function Head(
             <Blaming line={one.line} text={part} />
           </span>
         ))}
-        {!isOpen && `${where.length > 0 ? " — " : ""}${one.sentence}`}
+        {!isOpen && (
+          <>
+            {where.length > 0 && " — "}
+            <Blaming line={one.line} text={one.sentence} />
+          </>
+        )}
       </p>
       {cost !== null && cost > 0 && (
         <b class="nowrap" title="What it costs">
@@ -190,6 +197,12 @@ function Head(
       )}
     </header>
   );
+}
+
+/** Whether a sentence names a rank or a line itself. */
+function says(sentence: string, part: string): boolean {
+  const at = sentence.toLowerCase().indexOf(part.toLowerCase());
+  return at >= 0 && !/\d/.test(sentence[at + part.length] ?? "");
 }
 
 function Try({ one, byteUnit, advice }: FindingProps & { readonly advice: Advice }) {

@@ -9,7 +9,7 @@ import {
   type ByteUnit,
 } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import { categoryColour, groupNamed } from "../../model/category";
+import { categoryColour, groupNamed, siteColour } from "../../model/category";
 
 /** Lines that are shown; the others are in the report and in Blocks. */
 const MOST = 6;
@@ -28,6 +28,8 @@ export function HeldBy(props: {
   const { state, theme, byteUnit, showModules } = props;
   const shown = state.heldBy.filter(({ share }) => share >= LEAST_SHARE).slice(0, MOST);
   if (shown.length === 0) return null;
+  // As in Blocks, the line that holds most of what has no category has a colour.
+  const site = shown.find(({ category }) => groupNamed(category) === "unknown");
   return (
     <div class="finding-held">
       <h3 title={state.heldSentence}>
@@ -42,9 +44,11 @@ export function HeldBy(props: {
         {shown.map((line, at) => {
           const { label, bytes, share, category } = line;
           const isBlamed = props.line !== "" && label === props.line;
-          const background = isBlamed
-            ? "var(--bad)"
-            : categoryColour(theme, groupNamed(category));
+          const background =
+            isBlamed || line === site
+              ? siteColour(theme, isBlamed)
+              : categoryColour(theme, groupNamed(category));
+          const word = isBlamed ? "cause" : category === "unknown" ? "" : category;
           return (
             <li key={`${label} ${at}`} title={note(line)}>
               <code class={isBlamed ? "culprit" : ""} title={label}>
@@ -56,7 +60,7 @@ export function HeldBy(props: {
               <span title={formatBytesExact(bytes)}>
                 {formatBytes(bytes, byteUnit)}
               </span>
-              <small class="quiet">{isBlamed ? "cause" : category}</small>
+              <small class="quiet">{word}</small>
             </li>
           );
         })}
