@@ -8,7 +8,7 @@ import { sortedRows } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { Blaming } from "../../widgets/finding/finding";
-import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
+import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import {
   bytesCell,
   countCell,
@@ -102,10 +102,8 @@ function Ranks(props: {
   );
   const strip = useMemo(
     () => ({
-      ...stripOfValues(
-        Int32Array.from(ranksOf(answer)),
-        numbersOf(answer, (one) => one.peakActiveBytes),
-      ),
+      rank: Int32Array.from(ranksOf(answer)),
+      peakBytes: numbersOf(answer, (one) => one.peakActiveBytes),
       numOoms: numbersOf(answer, (one) => one.numOoms),
     }),
     [answer],
@@ -130,18 +128,19 @@ function Ranks(props: {
         <span class="quiet">{answer.note}</span>
       </p>
       <section aria-label="Peaks of all ranks">
-        <div class="panel-head">
-          <h2>Peak of live memory in each rank’s history</h2>
-          <Segmented
-            label="Order of the bars"
-            options={keysOf(ORDER_WORDS)}
-            chosen={barOrder}
-            words={(one) => ORDER_WORDS[one]}
-            onChoose={setBarOrder}
-          />
-        </div>
         <RankBars
           label="Peak of live memory in the history"
+          title={<h2>Peak of live memory in each rank’s history</h2>}
+          bar={
+            <Segmented
+              label="Order of the bars"
+              options={keysOf(ORDER_WORDS)}
+              chosen={barOrder}
+              words={(one) => ORDER_WORDS[one]}
+              onChoose={setBarOrder}
+            />
+          }
+          origin={originOf(view.run)}
           strip={strip}
           order={barOrder}
           rank={null}

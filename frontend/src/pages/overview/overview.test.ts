@@ -5,7 +5,7 @@ import { placeBubble } from "../../widgets/tip/tip";
 import type { Finding, RankStrip } from "../../api/types.gen";
 import { merged } from "./overview";
 import { barFacts } from "./rank_strip";
-import { barAt, layoutStrip, orderRanks } from "../../widgets/rank_bars/layout";
+import { membersAt, orderRanks, rankAxis } from "../../widgets/rank_bars/bars";
 const GIB = 1024 ** 3;
 
 function stripOf(
@@ -80,50 +80,43 @@ describe("orderRanks", () =>
     expect(orderRanks(strip, "rank")).toEqual([0, 1, 2, 3, 4]);
   }));
 
-describe("layoutStrip", () => {
-  it.each([1, 4, 64, 256, 257, 4096, 100_000])(
-    "loses no rank and no peak of %d",
-    (n) => {
-      const peaks = Array.from({ length: n }, (_, i) => 10 + ((i * 7919) % 101) / 10);
-      peaks[Math.floor(n / 3)] = 70;
-      const layout = layoutStrip(stripOf(peaks), "rank", 900);
-      const members = layout.bars.flatMap((bar) => bar.members);
-      expect(members).toHaveLength(n);
-      expect(new Set(members).size).toBe(n);
-      const highest = layout.bars.reduce((a, b) => (b.highBytes > a.highBytes ? b : a));
-      expect(highest.top).toBe(Math.floor(n / 3));
-      expect(highest.highBytes).toBe(70 * GIB);
-      expect(layout.bars.length * layout.pitchPx).toBeLessThanOrEqual(900.001);
-    },
-  );
-
-  it("gives each rank its own bar while they fit", () =>
-    expect(layoutStrip(stripOf(Array(256).fill(1)), "rank", 900).bars).toHaveLength(
-      256,
-    ));
-
-  it("draws the capacity only where the bars stay readable", () => {
-    expect(layoutStrip(stripOf([60]), "rank", 900).capacityBytes).toBe(80 * GIB);
-    const low = layoutStrip(stripOf([1]), "rank", 900);
-    expect(low.capacityBytes).toBeNull();
-    expect(low.topBytes).toBeLessThan(2 * GIB);
+describe("bars of ranks", () => {
+  const seen = (x0: number, x1: number) => ({
+    ...{ view: { x0, x1, y0: 1, y1: 0 }, left: 0, top: 0 },
+    size: { widthPx: 900, heightPx: 100 },
   });
 
-  it("keeps a peak above the capacity inside the chart", () =>
-    expect(layoutStrip(stripOf([90]), "rank", 900).topBytes).toBeGreaterThan(90 * GIB));
-
-  it("stands absence and emptiness", () => {
-    expect(layoutStrip(stripOf([]), "peak", 900).bars).toEqual([]);
-    const [bar] = layoutStrip(stripOf([Number.NaN]), "peak", 900).bars;
-    expect(bar?.highBytes).toBeNaN();
+  it("stand for themselves while they fit", () => {
+    const strip = stripOf(Array(256).fill(1));
+    const places = orderRanks(strip, "rank");
+    expect(membersAt(strip, places, 7.5, seen(0, 256))).toEqual([7]);
   });
 
-  it("finds the bar under a point", () => {
-    const layout = layoutStrip(stripOf(Array(100).fill(1)), "rank", 900);
-    expect(barAt(layout, 0)).toBe(0);
-    expect(barAt(layout, 899)).toBe(99);
-    expect(barAt(layout, 900)).toBeNull();
-    expect(barAt(layout, -1)).toBeNull();
+  it("stand for their neighbours where they are thin, and say the highest first", () => {
+    const peaks = Array<number>(4096).fill(10);
+    peaks[1000] = 70;
+    peaks[1002] = Number.NaN;
+    const strip = stripOf(peaks);
+    const places = orderRanks(strip, "rank");
+    const found = membersAt(strip, places, 1002.5, seen(0, 4096));
+    expect(found[0]).toBe(1000);
+    expect(found.at(-1)).toBe(1002);
+    expect(membersAt(strip, places, 1002.5, seen(990, 1010))).toEqual([1002]);
+  });
+
+  it("are named by their ranks, every power of two of them", () => {
+    const strip = stripOf([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    const axis = rankAxis(strip, orderRanks(strip, "peak"));
+    const texts = (low: number, high: number) =>
+      axis.ticks(low, high, 3).map(({ text }) => text);
+    expect(texts(0, 12)).toEqual(["11", "9", "7", "5", "3", "1"]);
+    expect(texts(2, 5)).toEqual(["9", "8", "7"]);
+    expect(axis.text(0.5)).toBe("Rank 11");
+  });
+
+  it("stand none where there is no rank", () => {
+    const strip = stripOf([]);
+    expect(membersAt(strip, orderRanks(strip, "peak"), 0.5, seen(0, 1))).toEqual([]);
   });
 });
 

@@ -1,14 +1,12 @@
 /** The rank strip: every rank's peak against its capacity; choosing a bar narrows to it. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
-import { formatBytes, type ByteUnit } from "../../base/bytes";
+import type { ByteUnit } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
 import { columnLabel } from "../../model/words/column_label";
-import { LIMIT_WORDS } from "../../model/words/limit_label";
 import { originOf } from "../../model/words/origin";
-import { ChartButton } from "../../widgets/plot/buttons";
-import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
+import { STRIP_ORDERS } from "../../widgets/rank_bars/bars";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { rankColumns } from "../../widgets/rank_table/columns";
 import { RankTable } from "../../widgets/rank_table/rank_table";
@@ -28,60 +26,50 @@ export function RankStripChart(props: {
   const { ranks, byteUnit, chooseRank } = view;
   const { pinned } = ranks;
   const [{ order }, change] = usePageState(view, STATE);
-  const [asTable, setAsTable] = useState(false);
   const filter = useMemo(() => {
     const parsed = parseRankSet(ranks.filter);
     return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
   }, [ranks.filter]);
   const facts = useMemo(() => barFacts(strip, byteUnit), [strip, byteUnit]);
   return (
-    <section class="panel" aria-labelledby="strip-title">
-      <header class="panel-head">
-        <h2 id="strip-title">{stripTitle(strip)}</h2>
-        <Legend strip={strip} byteUnit={byteUnit} />
-        <Segmented
-          label="Order of the ranks"
-          title="Sort by"
-          options={STRIP_ORDERS}
-          chosen={order}
-          words={(one) => [one, `By ${one}`]}
-          onChoose={(one) => change({ order: one })}
-        />
-        <ChartButton
-          icon="table"
-          label="View as table"
-          pressed={asTable}
-          onClick={() => setAsTable(!asTable)}
-        />
-      </header>
-      {asTable ? (
-        <RankTable
-          strip={strip}
-          ranks={filter}
-          pinned={pinned}
-          onPin={(rank) => {
-            const others = pinned.filter((one) => one !== rank);
-            view.setPinned(others.length < pinned.length ? others : [...pinned, rank]);
-          }}
-          onPick={chooseRank}
-          byteUnit={byteUnit}
-          heightPx={TABLE_PX}
-          origin={originOf(view.run)}
-        />
-      ) : (
-        <RankBars
-          label={stripTitle(strip)}
-          strip={strip}
-          order={order}
-          rank={ranks.rank}
-          filter={filter}
-          facts={facts}
-          onPick={(rank) => chooseRank(rank === ranks.rank ? null : rank)}
-          theme={view.theme}
-          byteUnit={byteUnit}
-          heightPx={BARS_PX}
-        />
-      )}
+    <section class="panel">
+      <RankBars
+        {...{ strip, order, filter, facts, byteUnit }}
+        label={stripTitle(strip)}
+        title={<h2>{stripTitle(strip)}</h2>}
+        bar={
+          <Segmented
+            label="Order of the ranks"
+            title="Sort by"
+            options={STRIP_ORDERS}
+            chosen={order}
+            words={(one) => [one, `By ${one}`]}
+            onChoose={(one) => change({ order: one })}
+          />
+        }
+        rank={ranks.rank}
+        onPick={(rank) => chooseRank(rank === ranks.rank ? null : rank)}
+        theme={view.theme}
+        heightPx={BARS_PX}
+        origin={originOf(view.run)}
+        tableView={
+          <RankTable
+            strip={strip}
+            ranks={filter}
+            pinned={pinned}
+            onPin={(rank) => {
+              const others = pinned.filter((one) => one !== rank);
+              view.setPinned(
+                others.length < pinned.length ? others : [...pinned, rank],
+              );
+            }}
+            onPick={chooseRank}
+            byteUnit={byteUnit}
+            heightPx={TABLE_PX}
+            origin={originOf(view.run)}
+          />
+        }
+      />
     </section>
   );
 }
@@ -90,29 +78,6 @@ function stripTitle(strip: RankStrip): string {
   const what = columnLabel(strip.peakSeries);
   const peak = /peak/i.test(what) ? what : `${what} peak`;
   return strip.rank.length === 1 ? peak : `${peak} by rank`;
-}
-
-function Legend(props: { readonly strip: RankStrip; readonly byteUnit: ByteUnit }) {
-  const { strip, byteUnit } = props;
-  const capacity = strip.capacityBytes.reduce((a, b) => (b > a ? b : a), 0);
-  const peak = strip.peakBytes.reduce((a, b) => (b > a ? b : a), 0);
-  const hidden = capacity > 0 && peak < capacity * 0.15 ? ", above the chart" : "";
-  return (
-    <p class="legend quiet">
-      {capacity > 0 && (
-        <span>
-          <i class="dash-long" /> {LIMIT_WORDS[strip.capacityKind]}{" "}
-          {formatBytes(capacity, byteUnit)}
-          {hidden}
-        </span>
-      )}
-      {strip.medianPeakBytes !== null && strip.rank.length > 2 && (
-        <span>
-          <i class="dash-short" /> median {formatBytes(strip.medianPeakBytes, byteUnit)}
-        </span>
-      )}
-    </p>
-  );
 }
 
 const NO_PINS: ReadonlySet<number> = new Set();

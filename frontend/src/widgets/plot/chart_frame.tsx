@@ -29,6 +29,8 @@ export interface ChartFrameProps {
   readonly fit: () => void;
   /** What "view as table" shows. */
   readonly table: () => Table;
+  /** Stands in place of that plain table. */
+  readonly tableView?: ComponentChildren;
   readonly asTable: boolean;
   readonly onAsTable: (asTable: boolean) => void;
   readonly heightPx: number;
@@ -79,7 +81,9 @@ export function ChartFrame(props: ChartFrameProps) {
       </div>
       <div ref={props.box}>
         {asTable ? (
-          <DataTable label={label} heightPx={heightPx} table={props.table()} />
+          (props.tableView ?? (
+            <DataTable label={label} heightPx={heightPx} table={props.table()} />
+          ))
         ) : (
           <div
             ref={props.plotRef ?? null}

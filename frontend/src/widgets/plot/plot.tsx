@@ -37,7 +37,7 @@ const TOP_PX = 12;
 
 export interface PlotProps extends Pick<
   ChartFrameProps,
-  "bar" | "children" | "help" | "kind" | "label" | "subject" | "title"
+  "bar" | "children" | "help" | "kind" | "label" | "subject" | "tableView" | "title"
 > {
   /** What kind of drawing it is, in its name: "Heatmap". */
   readonly what?: string;

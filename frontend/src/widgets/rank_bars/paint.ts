@@ -1,191 +1,112 @@
-/** Paints the rank strip on a canvas: bars, the capacity, the median. */
+/** Paints the bars of ranks, the capacity and the median. */
 
-import type { RankStrip } from "../../api/types.gen";
-import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/lines/axis";
-import { FONT } from "../export/pen";
-import type { StripBar, StripLayout } from "./layout";
+import { yToPx } from "../../render/viewport";
+import { strokeLine } from "../export/figure";
+import type { Pen } from "../export/pen";
+import type { Seen } from "../plot/reader";
+import { barPx, type Bars } from "./bars";
 
-export interface StripPaint {
-  readonly strip: RankStrip;
-  readonly layout: StripLayout;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-  readonly widthPx: number;
-  readonly heightPx: number;
-  /** Index of the bar under the pointer or the keyboard's cursor. */
-  readonly hovered: number | null;
+export interface BarLook {
+  readonly strip: Bars;
+  readonly places: readonly number[];
+  /** The rank chosen; null where all are alike. */
   readonly rank: number | null;
   /** Ranks drawn at full strength; null means all. */
   readonly filter: ReadonlySet<number> | null;
+  readonly lines: readonly BarLine[];
+  readonly theme: Theme;
 }
 
-/** Left of the bars stand the axis texts, above them the marks. */
-export const STRIP_LEFT_PX = 64;
-const STRIP_TOP_PX = 18;
-const BOTTOM_PX = 20;
-
-export function paintStrip(context: CanvasRenderingContext2D, paint: StripPaint): void {
-  const { heightPx, layout } = paint;
-  context.font = FONT;
-  const bottomPx = heightPx - BOTTOM_PX;
-  const y = (bytes: number): number =>
-    bottomPx - (bytes / layout.topBytes) * (bottomPx - STRIP_TOP_PX);
-  paintGrid(context, paint, y);
-  layout.bars.forEach((bar, i) => paintBar(context, paint, bar, i, y, bottomPx));
-  paintLimits(context, paint, y);
-  paintRankTicks(context, paint, bottomPx);
+/** A number that all bars are held against. */
+export interface BarLine {
+  readonly value: number;
+  readonly label: string;
+  readonly colour: string;
+  readonly dash: readonly number[];
 }
 
-type Scale = (bytes: number) => number;
+const TONES = ["plain", "warn", "bad"] as const;
 
-function paintGrid(
-  context: CanvasRenderingContext2D,
-  { layout, theme, widthPx, byteUnit }: StripPaint,
-  y: Scale,
-): void {
-  const colours = tokens(theme);
-  const ticks = valueTicks(0, layout.topBytes, 4, "bytes", byteUnit, false);
-  context.textAlign = "right";
-  context.textBaseline = "middle";
-  for (const tick of ticks) {
-    const at = Math.round(y(tick.value)) + 0.5;
-    if (at < STRIP_TOP_PX - 1) continue;
-    context.fillStyle = colours.grid;
-    context.fillRect(STRIP_LEFT_PX, at - 0.5, widthPx - STRIP_LEFT_PX, 1);
-    context.fillStyle = colours.secondary;
-    context.fillText(tick.text, STRIP_LEFT_PX - 8, at);
-  }
+function toneOf({ numOoms, outliers, rank }: Bars, i: number): (typeof TONES)[number] {
+  if ((numOoms?.[i] ?? 0) > 0) return "bad";
+  return outliers?.includes(rank[i] ?? -1) === true ? "warn" : "plain";
 }
 
-type Look = "bad" | "warn" | "plain";
-
-function lookOf({ strip }: StripPaint, bar: StripBar): Look {
-  const ranks = bar.members.map((i) => strip.rank[i]);
-  if (bar.members.some((i) => (strip.numOoms[i] ?? 0) > 0)) return "bad";
-  if (strip.outliers.some((one) => ranks.includes(one))) return "warn";
-  return "plain";
+/** The places in sight. */
+function seenPlaces({ view }: Seen, { places }: BarLook): readonly number[] {
+  const first = Math.max(0, Math.floor(view.x0));
+  const end = Math.min(places.length, Math.ceil(view.x1));
+  return Array.from({ length: Math.max(0, end - first) }, (_, at) => first + at);
 }
 
-function paintBar(
-  context: CanvasRenderingContext2D,
-  paint: StripPaint,
-  bar: StripBar,
-  i: number,
-  y: Scale,
-  bottomPx: number,
-): void {
-  const { layout, strip, theme, filter, rank } = paint;
-  const colours = tokens(theme);
-  const look = lookOf(paint, bar);
-  // Whole pixels keep the edges sharp; bars that touch must also meet.
-  const left = STRIP_LEFT_PX + Math.round(i * layout.pitchPx);
-  const right =
-    layout.barPx < layout.pitchPx
-      ? left + Math.round(layout.barPx)
-      : STRIP_LEFT_PX + Math.round((i + 1) * layout.pitchPx);
-  const width = Math.max(1, right - left);
-  const inFilter =
-    filter === null || bar.members.some((m) => filter.has(strip.rank[m] ?? -1));
-  const chosen = rank !== null && bar.members.some((m) => strip.rank[m] === rank);
-  const dimmed = !inFilter || (rank !== null && !chosen);
-  if (Number.isNaN(bar.highBytes)) {
-    context.fillStyle = colours.grid;
-    context.fillRect(left, bottomPx - 2, width, 2);
-  } else {
-    const top = Math.min(bottomPx - 1, Math.round(y(bar.highBytes)));
-    context.fillStyle =
-      look === "bad" ? colours.bad : look === "warn" ? colours.warn : colours.link;
-    const strong = look !== "plain" || chosen || paint.hovered === i;
-    const alpha = (dimmed ? 0.4 : 1) * (strong ? 1 : 0.6);
-    // Of several ranks in one bar, the part that only some reach is fainter.
-    const solid = Math.max(top, Math.round(y(bar.lowBytes)));
-    context.globalAlpha = strong ? alpha : alpha * 0.7;
-    context.fillRect(left, top, width, solid - top);
-    context.globalAlpha = alpha;
-    context.fillRect(left, solid, width, bottomPx - solid);
-    context.globalAlpha = 1;
-    if (bar.members.some((m) => (strip.numOoms[m] ?? 0) > 0)) {
-      paintCross(context, (left + right) / 2, top - 8, colours.bad);
+/** What stands out is painted last: where bars are thinner than a px, it is what shows. */
+export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
+  const { strip, places, rank, filter, theme, lines } = look;
+  const { view, size } = seen;
+  const { grid, link, warn, bad } = tokens(theme);
+  const bars = seenPlaces(seen, look).map((place) => {
+    const i = places[place] ?? -1;
+    const own = strip.rank[i] ?? -1;
+    const isDimmed = filter?.has(own) === false || (rank !== null && own !== rank);
+    const isStrong = !isDimmed && (own === rank || toneOf(strip, i) !== "plain");
+    const strength = (isDimmed ? 0.4 : 1) * (isStrong ? 1 : 0.6);
+    const y = yToPx(view, size.heightPx, strip.peakBytes[i] ?? NaN);
+    return { at: barPx(place, seen), tone: toneOf(strip, i), strength, y };
+  });
+  const fill = (
+    shown: typeof bars,
+    colour: string,
+    strength: number,
+    topOf: (y: number) => number,
+  ): void => {
+    pen.beginPath();
+    for (const { at, y } of shown) {
+      const top = topOf(y);
+      pen.rect(at[0], top, at[1], size.heightPx - top);
+    }
+    pen.fillStyle = colour;
+    pen.globalAlpha = strength;
+    pen.fill();
+    pen.globalAlpha = 1;
+  };
+  const isAbsent = ({ y }: (typeof bars)[number]): boolean => Number.isNaN(y);
+  fill(bars.filter(isAbsent), grid, 1, () => size.heightPx - 2);
+  const colours = { plain: link, warn, bad };
+  for (const tone of TONES) {
+    for (const strength of [0.24, 0.4, 0.6, 1]) {
+      const alike = bars.filter(
+        (one) => one.tone === tone && one.strength === strength && !isAbsent(one),
+      );
+      fill(alike, colours[tone], strength, (y) =>
+        Math.min(size.heightPx - 1, Math.round(y)),
+      );
     }
   }
-  if (paint.hovered === i) {
-    context.strokeStyle = colours.text;
-    context.lineWidth = 1;
-    context.strokeRect(
-      left - 1.5,
-      STRIP_TOP_PX - 0.5,
-      width + 3,
-      bottomPx - STRIP_TOP_PX,
-    );
+  for (const { value, colour, dash } of lines) {
+    const y = Math.round(yToPx(view, size.heightPx, value)) + 0.5;
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1;
+    pen.setLineDash([...dash]);
+    strokeLine(pen, 0, y, size.widthPx, y);
   }
+  pen.setLineDash([]);
 }
 
 /** An OOM is a cross, not only a colour. */
-function paintCross(
-  context: CanvasRenderingContext2D,
-  x: number,
-  y: number,
-  colour: string,
-): void {
-  context.strokeStyle = colour;
-  context.lineWidth = 2;
-  context.beginPath();
-  context.moveTo(x - 3.5, y - 3.5);
-  context.lineTo(x + 3.5, y + 3.5);
-  context.moveTo(x - 3.5, y + 3.5);
-  context.lineTo(x + 3.5, y - 3.5);
-  context.stroke();
-}
-
-function paintLimits(
-  context: CanvasRenderingContext2D,
-  { layout, strip, theme, widthPx }: StripPaint,
-  y: Scale,
-): void {
-  const colours = tokens(theme);
-  const line = (bytes: number, dash: readonly number[], colour: string): void => {
-    const at = Math.round(y(bytes)) + 0.5;
-    context.strokeStyle = colour;
-    context.lineWidth = 1;
-    context.setLineDash([...dash]);
-    context.beginPath();
-    context.moveTo(STRIP_LEFT_PX, at);
-    context.lineTo(widthPx, at);
-    context.stroke();
-    context.setLineDash([]);
-  };
-  if (layout.capacityBytes !== null) line(layout.capacityBytes, [6, 4], colours.text);
-  if (strip.medianPeakBytes !== null && strip.rank.length > 2) {
-    line(strip.medianPeakBytes, [2, 3], colours.secondary);
+export function paintCrosses(pen: Pen, seen: Seen, look: BarLook): void {
+  const { strip, places, theme } = look;
+  const { left, top, view, size } = seen;
+  pen.strokeStyle = tokens(theme).bad;
+  pen.lineWidth = 2;
+  for (const place of seenPlaces(seen, look)) {
+    const i = places[place] ?? -1;
+    const value = strip.peakBytes[i] ?? NaN;
+    if (toneOf(strip, i) !== "bad" || Number.isNaN(value)) continue;
+    const [from, wide] = barPx(place, seen);
+    const x = left + from + wide / 2;
+    const y = top + yToPx(view, size.heightPx, value) - 8;
+    strokeLine(pen, x - 3.5, y - 3.5, x + 3.5, y + 3.5);
+    strokeLine(pen, x - 3.5, y + 3.5, x + 3.5, y - 3.5);
   }
-}
-
-function paintRankTicks(
-  context: CanvasRenderingContext2D,
-  { layout, strip, theme, widthPx }: StripPaint,
-  bottomPx: number,
-): void {
-  const colours = tokens(theme);
-  context.fillStyle = colours.secondary;
-  context.textAlign = "center";
-  context.textBaseline = "top";
-  // A rank's text needs room for its digits and a space on both sides.
-  const digits = Math.max(...strip.rank).toString().length;
-  const every = Math.max(1, Math.ceil((digits * 7 + 12) / layout.pitchPx));
-  for (let i = 0; i < layout.bars.length; i += niceEvery(every)) {
-    const bar = layout.bars[i];
-    const shown = bar?.members.length === 1 ? bar.top : bar?.members[0];
-    const rank = shown === undefined ? undefined : strip.rank[shown];
-    const x = STRIP_LEFT_PX + i * layout.pitchPx + layout.barPx / 2;
-    if (rank !== undefined && x < widthPx - 8) {
-      context.fillText(rank.toString(), x, bottomPx + 5);
-    }
-  }
-}
-
-/** 1, 2, 4, 8 ...: ranks come in powers of two. */
-function niceEvery(least: number): number {
-  return 2 ** Math.ceil(Math.log2(least));
 }

@@ -1,24 +1,31 @@
-/** One bar per rank, or per few neighbours: who stands out, and by how much. */
+/** One bar per rank: who stands out, and by how much. */
 
-import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RankStrip } from "../../api/types.gen";
-import { formatInteger, type ByteUnit } from "../../base/bytes";
-import type { Theme } from "../../base/tokens";
-import { fitted, useWidth } from "../plot/canvas";
-import { barAt, layoutStrip, type StripBar, type StripOrder } from "./layout";
-import { paintStrip, STRIP_LEFT_PX } from "./paint";
-import "../plot/plot.css";
-import "./rank_bars.css";
+import { useMemo, useState } from "preact/hooks";
+import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
+import { tokens, type Theme } from "../../base/tokens";
+import { valueTicks } from "../../model/lines/axis";
+import { LIMIT_WORDS } from "../../model/words/limit_label";
+import { AXIS_PX, type Picture } from "../plot/axes";
+import { Plot, type PlotProps } from "../plot/plot";
+import type { XRange } from "../plot/range";
+import { onColumns, type Reader } from "../plot/reader";
+import type { ReadingRow } from "../plot/reading";
+import { membersAt, orderRanks, rankAxis, type Bars, type StripOrder } from "./bars";
+import { paintBars, paintCrosses, type BarLine, type BarLook } from "./paint";
 
-export interface RankBarsProps {
-  readonly label: string;
-  readonly strip: RankStrip;
+const TOP_PX = 18;
+const Y_TICK_PX = 30;
+/** Below this share of the capacity the bars get the height to themselves. */
+const LEAST_SHARE = 0.15;
+const HEADROOM = 1.06;
+
+export interface RankBarsProps
+  extends
+    Pick<PlotProps, "bar" | "fileTable" | "label" | "origin" | "tableView" | "title">,
+    Pick<BarLook, "filter" | "rank"> {
+  readonly strip: Bars;
   readonly order: StripOrder;
-  /** The rank chosen; null where all are alike. */
-  readonly rank: number | null;
-  /** Ranks drawn at full strength; null means all. */
-  readonly filter: ReadonlySet<number> | null;
-  /** What the tooltip says of the rank at an index of the strip: word and value. */
+  /** What the tip says of the rank at an index: word and value; "" is of the one before. */
   readonly facts: (i: number) => readonly (readonly [string, string])[];
   readonly onPick: (rank: number) => void;
   readonly theme: Theme;
@@ -27,137 +34,119 @@ export interface RankBarsProps {
 }
 
 export function RankBars(props: RankBarsProps) {
-  const { strip, order, rank, filter, theme, byteUnit, heightPx } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const widthPx = useWidth(box);
-  const helpId = useId();
-  const [hovered, setHovered] = useState<number | null>(null);
-  const layout = useMemo(
-    () => layoutStrip(strip, order, Math.max(1, widthPx - STRIP_LEFT_PX)),
-    [strip, order, widthPx],
+  const { strip, order, rank, filter, theme, byteUnit } = props;
+  const [range, setRange] = useState<XRange | null>(null);
+  const places = useMemo(() => orderRanks(strip, order), [strip, order]);
+  const { top, lines } = useMemo(
+    () => heldAgainst(strip, byteUnit, theme),
+    [strip, byteUnit, theme],
   );
-  useLayoutEffect(() => {
-    const context = widthPx > 0 ? fitted(canvas.current, widthPx, heightPx) : null;
-    if (context === null) return;
-    const frame = { widthPx, heightPx, hovered, rank, filter };
-    paintStrip(context, { strip, layout, theme, byteUnit, ...frame });
-  });
-  const bar = hovered === null ? undefined : layout.bars[hovered];
-  const pick = (one: StripBar | undefined): void => {
-    const picked = one === undefined ? undefined : strip.rank[one.top];
-    if (picked !== undefined) props.onPick(picked);
+  const picture = useMemo<Picture>(() => {
+    const look = { strip, places, rank, filter, lines, theme };
+    return {
+      ...{ theme, grid: "y", axis: rankAxis(strip, places) },
+      yTicks: ({ y0 }, heightPx) => {
+        const most = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
+        return valueTicks(0, y0, most, "bytes", byteUnit);
+      },
+      paint: (pen, seen) => paintBars(pen, seen, look),
+      over: (pen, seen) => paintCrosses(pen, seen, look),
+    };
+  }, [strip, places, rank, filter, lines, byteUnit, theme]);
+  const columns = useMemo(
+    () =>
+      onColumns(() => ({
+        x: Float64Array.from(places, (_, place) => place + 0.5),
+        y: Float64Array.from(places, (i) => strip.peakBytes[i] ?? NaN),
+      })),
+    [strip, places],
+  );
+  const reader: Reader = {
+    ...columns,
+    read: (x, _, seen) => {
+      const [i, ...others] = membersAt(strip, places, x, seen);
+      if (i === undefined) return null;
+      const host = strip.hosts?.[strip.host?.[i] ?? -1] ?? "";
+      const among = `The highest of ${formatInteger(others.length + 1)} ranks here`;
+      const notes = [host, others.length > 0 ? among : ""].filter(
+        (text) => text !== "",
+      );
+      return {
+        title: `Rank ${strip.rank[i] ?? "–"}`,
+        notes: notes.map((text) => ({ text, class: "quiet" })),
+        rows: rowsOf(props.facts(i)),
+      };
+    },
+    pick: (x, _, seen) => {
+      const [i] = membersAt(strip, places, x, seen);
+      const picked = strip.rank[i ?? -1];
+      if (picked !== undefined) props.onPick(picked);
+    },
   };
-  const move = (to: number): void =>
-    setHovered(Math.max(0, Math.min(layout.bars.length - 1, to)));
   return (
-    <div class="strip" ref={box}>
-      <canvas
-        ref={canvas}
-        tabIndex={0}
-        role="application"
-        aria-label={`${props.label}, ${formatInteger(strip.rank.length)} ranks`}
-        aria-describedby={helpId}
-        onPointerMove={(event) => {
-          const left = event.currentTarget.getBoundingClientRect().left;
-          setHovered(barAt(layout, event.clientX - left - STRIP_LEFT_PX));
-        }}
-        onPointerLeave={() => setHovered(null)}
-        onBlur={() => setHovered(null)}
-        onClick={() => pick(bar)}
-        onKeyDown={(event) => {
-          const at = hovered ?? -1;
-          if (event.key === "ArrowRight") move(at + (event.shiftKey ? 10 : 1));
-          else if (event.key === "ArrowLeft") move(at - (event.shiftKey ? 10 : 1));
-          else if (event.key === "Home") move(0);
-          else if (event.key === "End") move(layout.bars.length - 1);
-          else if (event.key === "Enter") pick(bar);
-          else return;
-          event.preventDefault();
-        }}
-      />
-      <p id={helpId} class="off-screen">
-        Arrow keys move from rank to rank, Enter opens a rank’s page.
-      </p>
-      <div aria-live="polite">
-        {bar !== undefined && hovered !== null && (
-          <BarTip
-            bar={bar}
-            xPx={STRIP_LEFT_PX + (hovered + 0.5) * layout.pitchPx}
-            widthPx={widthPx}
-            {...props}
-          />
-        )}
-      </div>
-    </div>
+    <Plot
+      {...props}
+      {...{ picture, reader, range }}
+      kind="rank-bars"
+      subject={props.label}
+      extent={{ low: 0, high: places.length }}
+      onRange={setRange}
+      y={[top, 0]}
+      topPx={TOP_PX}
+      plotPx={props.heightPx - TOP_PX - AXIS_PX}
+      names={() => lines.map(({ label, colour, dash }) => ({ label, colour, dash }))}
+      table={() => ({
+        numRows: places.length,
+        columns: [
+          {
+            name: "rank",
+            values: Float64Array.from(places, (i) => strip.rank[i] ?? NaN),
+          },
+          { name: "bytes", values: columns.columns().y },
+        ],
+      })}
+      about={() => ({ label: props.label, unit: "bytes" })}
+      help={`${props.label}, ${formatInteger(places.length)} ranks. Arrow keys move from rank to rank, Enter opens a rank’s page, P goes to the highest, W and S zoom, F shows all.`}
+    />
   );
 }
 
-const TIP_WIDTH_PX = 248;
-
-function BarTip(
-  props: RankBarsProps & {
-    readonly bar: StripBar;
-    readonly xPx: number;
-    readonly widthPx: number;
-  },
-) {
-  const { bar, strip } = props;
-  const i = bar.top;
-  const leftPx = Math.min(
-    Math.max(0, props.xPx - TIP_WIDTH_PX / 2),
-    Math.max(0, props.widthPx - TIP_WIDTH_PX),
-  );
-  return (
-    <div
-      class="chart-tip bar-tip"
-      style={{ left: `${leftPx}px`, width: `${TIP_WIDTH_PX}px` }}
-    >
-      <p>
-        <strong>Rank {strip.rank[i]}</strong>{" "}
-        <span class="quiet">{strip.hosts[strip.host[i] ?? -1] ?? ""}</span>
-      </p>
-      {bar.members.length > 1 && (
-        <p class="quiet">
-          The highest of {formatInteger(bar.members.length)} ranks here
-        </p>
-      )}
-      <dl>
-        {props.facts(i).map(([word, value]) => (
-          <div key={word}>
-            <dt>{word}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </div>
-  );
+function rowsOf(facts: readonly (readonly [string, string])[]): readonly ReadingRow[] {
+  const rows: ReadingRow[] = [];
+  for (const [name, value] of facts) {
+    const last = rows.at(-1);
+    if (name === "" && last !== undefined)
+      rows.splice(-1, 1, { ...last, exact: value });
+    else rows.push({ name, value });
+  }
+  return rows;
 }
 
-/** A strip of one number per rank, of which nothing else is told. */
-export function stripOfValues(rank: Int32Array, bytes: Float64Array): RankStrip {
-  const num = rank.length;
-  const unknown = new Float64Array(num).fill(NaN);
-  const known = bytes.filter((value) => Number.isFinite(value)).sort();
-  const middle = known.length / 2;
+/** The upper edge, and the lines of the capacity and of the median rank. */
+function heldAgainst(
+  { peakBytes, capacityBytes = new Float64Array(), capacityKind = "none" }: Bars,
+  byteUnit: ByteUnit,
+  theme: Theme,
+): { readonly top: number; readonly lines: readonly BarLine[] } {
+  const { text, secondary } = tokens(theme);
+  const known = peakBytes.filter((value) => Number.isFinite(value)).sort();
+  const highest = known.at(-1) ?? 0;
+  const capacity = capacityBytes.reduce((most, one) => (one > most ? one : most), 0);
+  const isShown = capacity > 0 && highest >= capacity * LEAST_SHARE;
+  const words = `${LIMIT_WORDS[capacityKind]} ${formatBytes(capacity, byteUnit)}`;
+  const middle = (known.length - 1) / 2;
   const median =
-    ((known[Math.ceil(middle) - 1] ?? NaN) + (known[Math.floor(middle)] ?? NaN)) / 2;
+    ((known[Math.floor(middle)] ?? NaN) + (known[Math.ceil(middle)] ?? NaN)) / 2;
+  const limit = {
+    ...{ value: capacity, colour: text, dash: [6, 4] },
+    label: isShown ? words : `${words}, above the chart`,
+  };
+  const half = {
+    ...{ value: median, colour: secondary, dash: [2, 3] },
+    label: `median ${formatBytes(median, byteUnit)}`,
+  };
   return {
-    peakSeries: "",
-    capacityKind: "none",
-    rank,
-    host: new Int32Array(num).fill(-1),
-    peakBytes: bytes,
-    peakStep: unknown,
-    capacityBytes: unknown,
-    growthBytesPerStep: unknown,
-    numAllocRetries: unknown,
-    numOoms: unknown,
-    lastStep: unknown,
-    lost: new Uint8Array(num),
-    hosts: [],
-    medianPeakBytes: Number.isFinite(median) ? median : null,
-    outliers: [],
-    numUnread: 0,
+    top: HEADROOM * (isShown ? Math.max(capacity, highest) : highest) || 1,
+    lines: [...(capacity > 0 ? [limit] : []), ...(known.length > 2 ? [half] : [])],
   };
 }

@@ -8,7 +8,7 @@ import { originOf } from "../../../model/words/origin";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
-import { RankBars, stripOfValues } from "../../../widgets/rank_bars/rank_bars";
+import { RankBars } from "../../../widgets/rank_bars/rank_bars";
 import type { ViewProps } from "../view_props";
 
 type Named = readonly [name: string, values: Float64Array];
@@ -88,31 +88,30 @@ export function OverRanks(props: {
   readonly heightPx: number;
 }) {
   const { view, rank, bytes, ofRanks } = props;
-  const strip = useMemo(() => stripOfValues(rank, bytes), [rank, bytes]);
+  const strip = useMemo(() => ({ rank, peakBytes: bytes }), [rank, bytes]);
   const num = rank.length;
   if (num < 2) return null;
   return (
-    <figure class="chart">
-      <div class="chart-bar">
-        <figcaption>
+    <RankBars
+      label={props.label}
+      title={
+        <>
           {props.title} {formatInteger(num)} ranks
           {num < ofRanks && (
             <span class="quiet"> of {formatInteger(ofRanks)} read so far</span>
           )}
-        </figcaption>
-      </div>
-      <RankBars
-        label={props.label}
-        strip={strip}
-        order="rank"
-        rank={view.ranks.rank}
-        filter={null}
-        facts={props.facts}
-        onPick={view.chooseRank}
-        theme={view.theme}
-        byteUnit={view.byteUnit}
-        heightPx={props.heightPx}
-      />
-    </figure>
+        </>
+      }
+      strip={strip}
+      order="rank"
+      rank={view.ranks.rank}
+      filter={null}
+      facts={props.facts}
+      onPick={view.chooseRank}
+      theme={view.theme}
+      byteUnit={view.byteUnit}
+      heightPx={props.heightPx}
+      origin={originOf(view.run)}
+    />
   );
 }
