@@ -22,6 +22,7 @@ ColumnUnit: TypeAlias = Literal[
     "bytes_per_second",
     "share",
     "ratio",
+    "flops",
     "yes",
 ]
 """What values are. The first three are texts: any, names of operators and kernels, and

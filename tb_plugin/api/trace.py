@@ -16,6 +16,7 @@ from tb_plugin.api.base import (
     U16Column,
     Unit,
 )
+from tb_plugin.api.tables import TableRows
 
 TraceTrackKind: TypeAlias = Literal[
     "host", "device", "python", "span", "counter", "other"
@@ -342,38 +343,12 @@ class TraceRangeResponse(Columns, frozen=True):
     sources: tuple[str, ...]
 
 
-class DeviceIdle(Struct, frozen=True):
-    """Idle time of one device or stream by cause; see `analysis.trace.idle`."""
-
-    device: int
-    stream: int | None
-    """None: all streams of the device."""
-    num_works: int
-    """Kernels, copies and fills."""
-    span_ms: float
-    """From the first one's start to the last one's end: busy and idle."""
-    host_ms: float
-    """Idle, as the host launched the next work late."""
-    kernel_ms: float
-    """Idle between two kernels that were launched in time, for a moment each."""
-    other_ms: float
-    """Idle for another reason, or where the call is not known."""
-    num_launched: int
-    """Works whose call is known; what follows is of them, None without any."""
-    delay_p50_us: float | None
-    """From the end of the call to the work's start."""
-    delay_p95_us: float | None
-    queue_mean: float | None
-    """Calls whose work had not begun, over time."""
-    queue_max: float | None
-
-
 class TraceIdleResponse(Struct, frozen=True):
     """Route `/trace_idle` (run, source, rank): devices, each before its streams."""
 
     state: TraceState
     """`opening`: ask again."""
-    source: str | None
-    """The trace; None: the run has none."""
-    rows: tuple[DeviceIdle, ...]
-    """Empty where nothing ran on a device; at most 200."""
+    sentences: tuple[str, ...]
+    """Of each device: how idle it was, why, and what helps."""
+    table: TableRows
+    """Empty where nothing ran on a device; at most 200 rows."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
 from tb_plugin.api.modules import ModuleCategory
 from tb_plugin.api.overview import Recorded
+from tb_plugin.api.tables import TableRows
 
 TraceFileState: TypeAlias = Literal["found", "opening", "ready", "failed"]
 """found: nobody asked for it yet."""
@@ -56,23 +57,10 @@ class TraceReport(Struct, frozen=True):
     id: str
     """What `/trace_report?report=` takes."""
     rank: int
-    cycle: int | None
-    first_step: int | None
-    last_step: int | None
-    num_steps: int | None
-    path: str
-    """Of the trace, in the rank's folder; empty: it was not saved. May hold any text."""
-    num_bytes: float
-    seconds: float | None
-    """How long it was recorded."""
-    activities: tuple[str, ...]
-    options: tuple[str, ...]
-    """Of torch's profiler, that were on."""
-    flops: float | None
-    kept: bool
-    """Whether the file was to stay on the disk of the recording."""
-    remote: str
-    """Where it was uploaded to; empty: nowhere."""
+    title: str
+    """Rank, cycle and steps."""
+    facts: tuple[str, ...]
+    """How long it was recorded, with what, and which file that is."""
     problem: str
     """What was wrong with it; empty: nothing."""
 
@@ -87,23 +75,6 @@ class TraceReportsResponse(Struct, frozen=True):
     """What the recorder says of torch's profiler where it could not record all of it."""
     still_reading: bool
     """The run is still being read: there may be more."""
-
-
-class TraceReportOperators(Columns, frozen=True):
-    """Sums by operator; columns of equal length, most time of its own first."""
-
-    name: tuple[str, ...]
-    """May hold any text."""
-    calls: F64Column
-    cpu_ns: F64Column
-    self_cpu_ns: F64Column
-    device_ns: F64Column
-    self_device_ns: F64Column
-    cpu_memory_bytes: F64Column
-    self_cpu_memory_bytes: F64Column
-    device_memory_bytes: F64Column
-    self_device_memory_bytes: F64Column
-    flops: F64Column
 
 
 class TraceReportMemory(Columns, frozen=True):
@@ -133,8 +104,9 @@ class TraceReportResponse(Struct, frozen=True):
     report: TraceReport
     summary: str
     """Tables as text, of equal letters' width; empty: operators were not summed up."""
-    operators: TraceReportOperators
+    operators: TableRows
+    """Sums by operator."""
     memory: TraceReportMemory | None
     """None where it was not recorded."""
-    missing: tuple[str, ...]
-    """Options that memory by category needs and this trace was recorded without."""
+    missing: str
+    """Why memory by category was not recorded, and what to set; empty: it was."""

@@ -66,7 +66,7 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
-export type ColumnUnit = "text" | "name" | "category" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "bytes_per_second" | "share" | "ratio" | "yes";
+export type ColumnUnit = "text" | "name" | "category" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes";
 
 export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" | "other";
 
@@ -1926,27 +1926,11 @@ export interface TraceRangeResponse {
   readonly sources: readonly string[];
 }
 
-/** Idle time of one device or stream by cause; see `analysis.trace.idle`. */
-export interface DeviceIdle {
-  readonly device: number;
-  readonly stream: number | null;
-  readonly numWorks: number;
-  readonly spanMs: number;
-  readonly hostMs: number;
-  readonly kernelMs: number;
-  readonly otherMs: number;
-  readonly numLaunched: number;
-  readonly delayP50Us: number | null;
-  readonly delayP95Us: number | null;
-  readonly queueMean: number | null;
-  readonly queueMax: number | null;
-}
-
 /** Route `/trace_idle` (run, source, rank): devices, each before its streams. */
 export interface TraceIdleResponse {
   readonly state: TraceState;
-  readonly source: string | null;
-  readonly rows: readonly DeviceIdle[];
+  readonly sentences: readonly string[];
+  readonly table: TableRows;
 }
 
 /** One file, whoever wrote it. */
@@ -1977,18 +1961,8 @@ export interface TracesResponse {
 export interface TraceReport {
   readonly id: string;
   readonly rank: number;
-  readonly cycle: number | null;
-  readonly firstStep: number | null;
-  readonly lastStep: number | null;
-  readonly numSteps: number | null;
-  readonly path: string;
-  readonly numBytes: number;
-  readonly seconds: number | null;
-  readonly activities: readonly string[];
-  readonly options: readonly string[];
-  readonly flops: number | null;
-  readonly kept: boolean;
-  readonly remote: string;
+  readonly title: string;
+  readonly facts: readonly string[];
   readonly problem: string;
 }
 
@@ -1998,21 +1972,6 @@ export interface TraceReportsResponse {
   readonly reports: readonly TraceReport[];
   readonly absent: readonly Recorded[];
   readonly stillReading: boolean;
-}
-
-/** Sums by operator; columns of equal length, most time of its own first. */
-export interface TraceReportOperators {
-  readonly name: readonly string[];
-  readonly calls: Float64Array;
-  readonly cpuNs: Float64Array;
-  readonly selfCpuNs: Float64Array;
-  readonly deviceNs: Float64Array;
-  readonly selfDeviceNs: Float64Array;
-  readonly cpuMemoryBytes: Float64Array;
-  readonly selfCpuMemoryBytes: Float64Array;
-  readonly deviceMemoryBytes: Float64Array;
-  readonly selfDeviceMemoryBytes: Float64Array;
-  readonly flops: Float64Array;
 }
 
 /** Memory by category of one device; x in microseconds since the trace began. */
@@ -2032,9 +1991,9 @@ export interface TraceReportMemory {
 export interface TraceReportResponse {
   readonly report: TraceReport;
   readonly summary: string;
-  readonly operators: TraceReportOperators;
+  readonly operators: TableRows;
   readonly memory: TraceReportMemory | null;
-  readonly missing: readonly string[];
+  readonly missing: string;
 }
 
 /** What each data route answers. */

@@ -58,6 +58,11 @@ class Idle:
     queue_mean: float
     queue_max: float
 
+    @property
+    def idle_ns(self) -> int:
+        """For whichever reason."""
+        return self.host_ns + self.kernel_ns + self.other_ns
+
 
 def idle_times(trace: Trace) -> tuple[Idle, ...]:
     """Of every device, each followed by its streams where it has several."""

@@ -2,19 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.findings.text import duration_text, share_text
 from tb_plugin.analysis.trace.idle import idle_times
-from tb_plugin.api.trace import DeviceIdle, TraceIdleResponse
-from tb_plugin.contract.wire import finite
-from tb_plugin.pages.profile.asked import MS, US, SourceQuery, of_profile
+from tb_plugin.api.trace import TraceIdleResponse
+from tb_plugin.pages.profile.asked import SourceQuery, of_profile
+from tb_plugin.pages.table import Column, rows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.analysis.trace.idle import Idle
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
+    from tb_plugin.api.tables import TableRows
 
-MAX_ROWS = 200
+MAX_ROWS: Final = 200
+_MUCH: Final = 0.1
+"""Of a device's time: less that is idle needs no advice."""
+_UNKNOWN: Final = "No launch is known"
+_COLUMNS: Final = (
+    Column(
+        "span_ms", "Span", "ms", "From the first work's start to the last one's end"
+    ),
+    Column("idle_ms", "Idle", "ms", "Nothing ran"),
+    Column(
+        *("host_ms", "Host late", "ms"),
+        "The next work was launched after the device had run dry",
+    ),
+    Column(
+        *("kernel_ms", "Between kernels", "ms"),
+        "Launched in time; the device's own moment between two kernels",
+    ),
+    Column(
+        *("other_ms", "Other", "ms"),
+        "Launched in time, and started late (it waits for another stream, say); or the"
+        " call is not known",
+    ),
+    Column(
+        *("delay_p50_us", "Launch delay", "us"),
+        "Median from the end of the call to the start of the work",
+        _UNKNOWN,
+    ),
+    Column(
+        *("delay_p95_us", "95 %", "us"),
+        "95 of 100 launches have a shorter delay",
+        _UNKNOWN,
+    ),
+    Column(
+        *("queue_mean", "Queued", "ratio"),
+        "Works that were launched and had not begun: mean over time",
+        _UNKNOWN,
+    ),
+    Column(
+        *("queue_max", "Most", "count"),
+        "The longest queue; from 1,024 on the host has to wait",
+        _UNKNOWN,
+    ),
+)
 
 
 @of_profile("trace_idle", SourceQuery)
@@ -23,24 +73,45 @@ def trace_idle(
 ) -> TraceIdleResponse:
     """Devices, and their streams."""
     del run, query
+    found = idle_times(profile.trace)[:MAX_ROWS]
     return TraceIdleResponse(
         state=choice.state,
-        source=choice.source,
-        rows=tuple(
-            DeviceIdle(
-                device=one.device,
-                stream=None if one.stream < 0 else one.stream,
-                num_works=one.num_works,
-                span_ms=one.span_ns / MS,
-                host_ms=one.host_ns / MS,
-                kernel_ms=one.kernel_ns / MS,
-                other_ms=one.other_ns / MS,
-                num_launched=one.num_launched,
-                delay_p50_us=finite(one.delay_p50_ns / US),
-                delay_p95_us=finite(one.delay_p95_ns / US),
-                queue_mean=finite(one.queue_mean),
-                queue_max=finite(one.queue_max),
-            )
-            for one in idle_times(profile.trace)[:MAX_ROWS]
-        ),
+        sentences=tuple(_sentence(one) for one in found if one.stream == NOTHING),
+        table=_table(found),
     )
+
+
+def _table(found: Sequence[Idle]) -> TableRows:
+    where = Column("where", "Where", "text").sent(
+        f"GPU {one.device}" if one.stream == NOTHING else f"stream {one.stream}"
+        for one in found
+    )
+    idle, host, kernel, other = (
+        {"notes": tuple(_share(one, name) for one in found)}
+        for name in ("idle", "host", "kernel", "other")
+    )
+    shares = {"idle_ms": idle, "host_ms": host, "kernel_ms": kernel, "other_ms": other}
+    rows = rows_of(_COLUMNS, found, "", None, **shares)
+    return replace(rows, columns=(where, *rows.columns))
+
+
+def _share(one: Idle, name: str) -> str:
+    return share_text(getattr(one, f"{name}_ns") / one.span_ns) if one.span_ns else ""
+
+
+def _sentence(one: Idle) -> str:
+    """How idle a device was, the largest cause first, and what helps."""
+    causes = [
+        ("host", "the host launched late"),
+        ("kernel", "gaps between kernels"),
+        ("other", "other causes"),
+    ]
+    causes = [(name, cause) for name, cause in causes if getattr(one, f"{name}_ns")]
+    causes.sort(key=lambda cause: -getattr(one, f"{cause[0]}_ns"))
+    why = ", ".join(f"{_share(one, name)} {cause}" for name, cause in causes)
+    text = f"GPU {one.device} was idle {_share(one, 'idle') or '0.0 %'} of"
+    text += f" {duration_text(one.span_ns / 1e9)}{why and f': {why}'}."
+    if one.host_ns > one.idle_ns / 2 and one.idle_ns > _MUCH * one.span_ns:
+        text += " Fewer or larger launches help: a larger batch, fused operators,"
+        text += " CUDA graphs."
+    return text

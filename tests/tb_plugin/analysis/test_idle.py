@@ -19,6 +19,8 @@ from tb_plugin.formats.traces import read_trace
 from tb_plugin.worker.cache import ColumnCache
 from tb_plugin.worker.importer import Importer
 from tests.kineto_files import KinetoFile
+from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.pages.profiled import columns_of
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"
 
@@ -134,3 +136,26 @@ def test_a_real_trace_has_what_its_file_says(importer, rank):
     assert idle.delay_p50_ns == near(sum(middle) / 2)
     assert idle.queue_max == most
     assert not math.isnan(idle.queue_mean)
+
+
+def test_it_is_said_with_its_largest_cause_first_and_what_helps(tmp_path):
+    made = KinetoFile()
+    made.kernel("first", 100, 110, 40)
+    made.kernel("the host came late", 165, 170, 10)
+    made.kernel("was queued, and still began late", 168, 185, 25)
+    made.write(tmp_path / "exp" / "host_0.1.pt.trace.json")
+    (run,) = (page := Page(tmp_path)).get("/runs")["runs"]
+    found = answered(
+        lambda: page.get("/trace_idle", run=run["id"]),
+        lambda answer: answer["state"] == "ready",
+    )
+    (sentence,) = found["sentences"]
+    assert sentence == (
+        "GPU 0 was idle 25.0 % of 100 µs: 20.0 % the host launched late, 5.0 % gaps between"
+        " kernels. Fewer or larger launches help: a larger batch, fused operators, CUDA"
+        " graphs."
+    )
+    columns = columns_of(found["table"])
+    assert columns["where"] == ["GPU 0"]
+    (idle,) = [one for one in found["table"]["columns"] if one["key"] == "idle_ms"]
+    assert (idle["numbers"].tolist(), idle["notes"]) == ([0.025], ["25.0 %"])

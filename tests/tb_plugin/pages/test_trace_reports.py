@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.client import Page, refresh
+from tests.tb_plugin.pages.profiled import columns_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,12 +98,17 @@ def one_of(page: Page, **query: Any) -> dict[str, Any]:
 
 def test_all_are_listed_by_rank(page):
     reports = page.of_run("/trace_reports", "exp")["reports"]
-    assert [(one["rank"], one["cycle"]) for one in reports] == [(0, 1), (1, 2)]
-    first = reports[0]
-    assert (first["first_step"], first["last_step"]) == (5, 6)
-    assert first["seconds"] == pytest.approx(0.004)
-    assert first["options"] == ["record_shapes", "profile_memory"]
-    assert (first["flops"], first["kept"], first["remote"]) == (2e9, True, "")
+    assert [(one["rank"], one["title"]) for one in reports] == [
+        (0, "rank 0, cycle 1, steps 5–6"),  # noqa: RUF001
+        (1, "rank 1, cycle 2, steps 5–6"),  # noqa: RUF001
+    ]
+    assert reports[0]["facts"] == [
+        "4.00 ms",
+        "recorded cpu",
+        "with record_shapes, profile_memory",
+        "2.00 GFLOP counted",
+        "rank0.7.pt.trace.json, 1.21 KiB",
+    ]
     chosen = page.of_run("/trace_reports", "exp", ranks="1")["reports"]
     assert [one["rank"] for one in chosen] == [1]
 
@@ -110,9 +116,12 @@ def test_all_are_listed_by_rank(page):
 def test_one_has_its_text_and_its_operators_most_time_first(page):
     found = one_of(page)
     assert found["summary"] == TEXT
-    assert found["operators"]["name"] == ["aten::mm<script>", "aten::add"]
-    assert found["operators"]["self_cpu_ns"].tolist() == [80, 10]
-    assert found["missing"] == []
+    columns = columns_of(found["operators"])
+    # Columns of zeros are left out.
+    assert list(columns) == ["name", "calls", "self_cpu_ms", "cpu_ms"]
+    assert columns["name"] == ["aten::add", "aten::mm<script>"]
+    assert columns["self_cpu_ms"].tolist() == [10e-6, 80e-6]
+    assert found["missing"] == ""
 
 
 def test_memory_is_of_the_accelerator_first_with_its_peak(page):
@@ -132,7 +141,7 @@ def test_what_is_missing_is_named_by_its_option(page):
     (listed,) = page.of_run("/trace_reports", "exp", rank=1)["reports"]
     found = page.of_run("/trace_report", "exp", report=listed["id"])
     assert found["memory"] is None
-    assert found["missing"] == ["with_stack"]
+    assert "without torch_profiler.with_stack. Set it to true" in found["missing"]
 
 
 @pytest.mark.parametrize(
@@ -172,16 +181,13 @@ def test_a_hostile_report_loses_what_is_wrong_and_nothing_else(tmp_path):
     made.close()
     page = Page(tmp_path)
     bad, good = page.of_run("/trace_reports", "exp")["reports"]
-    assert (bad["path"], bad["cycle"], bad["seconds"], bad["flops"]) == (
-        "",
-        None,
-        None,
-        None,
-    )
+    assert bad["title"] == "rank 0"
+    assert "its trace was not saved" in bad["facts"]
+    assert not any("FLOP" in one for one in bad["facts"])
     found = page.of_run("/trace_report", "exp", report=bad["id"])
-    assert (found["summary"], found["operators"]["name"], found["memory"]) == (
+    assert (found["summary"], found["operators"]["num_rows"], found["memory"]) == (
         "",
-        [],
+        0,
         None,
     )
     assert page.of_run("/trace_report", "exp", report=good["id"])["summary"] == TEXT

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TableColumn, TableRows } from "../../../api/types.gen";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf, partsOf, rowsHolding } from "./answer_table";
+import { columnsOf, formatFlops, partsOf, rowsHolding } from "./answer_table";
 import { mostWords } from "./profiled_page";
 
 const NONE = { texts: [], numbers: new Float64Array(), notes: [], hints: [] };
@@ -84,4 +84,11 @@ describe("a table that is sent", () => {
     );
     expect(mostWords({ ...TABLE, usual: "rank" })).toBe("");
   });
+});
+
+it("counts of operations can be read", () => {
+  expect(formatFlops(0)).toBe("0");
+  expect(formatFlops(738_200_000)).toBe("738 M");
+  expect(formatFlops(999_600)).toBe("1.00 M");
+  expect(formatFlops(1.14e9)).toBe("1.14 G");
 });

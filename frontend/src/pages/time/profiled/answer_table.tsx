@@ -3,7 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { ColumnUnit, TableColumn, TableRows } from "../../../api/types.gen";
-import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
+import {
+  formatBytes,
+  formatInteger,
+  threeDigits,
+  type ByteUnit,
+} from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { parseRankSet } from "../../../base/rank_set";
 import { categoryLabel } from "../../../model/category";
@@ -54,8 +59,18 @@ const CELLS: Readonly<Record<NumberUnit, Cells>> = {
     title: `${100 * share} %`,
   }),
   ratio: (value) => ({ text: value.toFixed(2), title: String(value) }),
+  flops: (flops) => ({
+    text: formatFlops(flops),
+    title: flops.toLocaleString("en-US"),
+  }),
   yes: (value) => ({ text: value === 1 ? "yes" : "no" }),
 };
+
+/** `738 M`. */
+export function formatFlops(flops: number): string {
+  const at = flops < 999.5 ? 0 : Math.floor(Math.log10(flops * 1.0005) / 3);
+  return `${threeDigits(flops / 1000 ** at)} ${"KMGTPE".charAt(at - 1)}`.trim();
+}
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
 const BAR_PX = 96;
@@ -114,7 +129,7 @@ export function columnsOf(
       return { ...words, width, numeric: false, values: texts, cell: textCell };
     }
     const heading = headingWidth(title, false);
-    const px = Math.max(heading, column.bar === "" ? 0 : BAR_PX);
+    const px = Math.max(heading, column.bar + notes.join("") === "" ? 0 : BAR_PX);
     const ascends = unit === "rank";
     // Names take what room there is; without any, bars do.
     const isWide = column.bar !== "" && !hasNames;

@@ -2,23 +2,18 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type {
-  Recorded,
   TraceReport,
   TraceReportMemory,
   TraceReportResponse,
 } from "../../../../api/types.gen";
 import { useOnce } from "../../../../api/use_once";
 import { originOf } from "../../../../model/words/origin";
-import { asSentence } from "../../../../model/words/source_label";
 import { WindowStack, type WindowAnswer } from "../../../../widgets/stack/window_stack";
 import type { XRange } from "../../../../widgets/plot/range";
 import { Failure, Skeleton } from "../../../../widgets/state/state";
 import { Choice } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
-import { reportTitle } from "./summary";
 
-/** What recorders call it among their sources. */
-const TIMELINE = "torch_profiler.memory_timeline";
 const PLOT_PX = 220;
 const COLUMNS = 1_200;
 
@@ -41,47 +36,21 @@ export function stackOf(memory: TraceReportMemory): WindowAnswer {
 
 export function MemoryPart(props: {
   readonly view: ViewProps;
-  readonly chosen: TraceReport;
   readonly answer: TraceReportResponse;
-  /** What the recorder says of torch's profiler. */
-  readonly absent: readonly Recorded[];
 }) {
-  const { view, chosen, answer } = props;
+  const { view, answer } = props;
   return (
-    <section class="trace-report-part" aria-label="Memory by category">
+    <section aria-label="Memory by category">
       {answer.memory === null ? (
         <>
-          <div class="trace-report-bar">
-            <h3>Memory by category</h3>
-          </div>
-          <p class="quiet">
-            {missingWords(answer.missing, props.absent, chosen.problem)}
-          </p>
+          <h3>Memory by category</h3>
+          <p class="quiet">{answer.missing}</p>
         </>
       ) : (
-        <Drawn view={view} chosen={chosen} devices={answer.memory.devices} />
+        <Drawn view={view} chosen={answer.report} devices={answer.memory.devices} />
       )}
     </section>
   );
-}
-
-/** Why there is none. Pure. */
-export function missingWords(
-  missing: readonly string[],
-  absent: readonly Recorded[],
-  problem: string,
-): string {
-  if (missing.length === 0) {
-    const said = absent.find(({ source }) => source === TIMELINE);
-    if (said !== undefined && said.reason !== "") {
-      // Of several ranks one speaks there; the trace's own words stand above.
-      const why = problem.includes("memory timeline") ? "" : asSentence(said.reason);
-      return ["It was not recorded.", why, said.remedy].filter(Boolean).join(" ");
-    }
-    return "It was not recorded: torch_profiler.memory_timeline was off, or torch could not work it out; the recording says why.";
-  }
-  const options = missing.map((name) => `torch_profiler.${name}`).join(" and ");
-  return `It was not recorded: the trace was made without ${options}. Set ${missing.length === 1 ? "it" : "them"} to true; torch's analysis then takes about 50 µs for each event, beside training.`;
 }
 
 function Drawn(props: {
@@ -105,7 +74,7 @@ function Drawn(props: {
   return (
     <>
       {devices.length > 1 && (
-        <div class="trace-report-bar">
+        <div class="row">
           <Choice
             label="Device"
             value={memory?.device ?? ""}
@@ -136,9 +105,9 @@ function Drawn(props: {
             byteUnit={view.byteUnit}
             plotPx={PLOT_PX}
             origin={originOf(view.run)}
-            about={{ trace: reportTitle(chosen), device: memory.device }}
+            about={{ trace: chosen.title, device: memory.device }}
           />
-          <p class="quiet trace-report-note">
+          <p class="quiet small">
             What the trace saw: allocations while it ran and, of what was there before,
             the tensors it touched. A device may hold more.
           </p>

@@ -1,0 +1,295 @@
+"""Routes of what recordings say of the traces that they saved: operators and memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
+
+from collector.format.errors import FormatError
+from collector.format.memory import FOLDS_INTO
+from tb_plugin.analysis.findings.text import duration_text, size_text
+from tb_plugin.analysis.trace_memory.pictures import memory_columns
+from tb_plugin.api.modules import ModuleCategory
+from tb_plugin.api.tables import TableRows
+from tb_plugin.api.traces import (
+    TraceReport,
+    TraceReportMemory,
+    TraceReportResponse,
+    TraceReportsResponse,
+)
+from tb_plugin.contract.errors import BadRequestError, NotFoundError, UnreadableError
+from tb_plugin.contract.parameters import Number, Pixels, Query, Text
+from tb_plugin.contract.routes import Asked, route
+from tb_plugin.contract.wire import f64
+from tb_plugin.formats.recording.trace_reports import (
+    TraceReports,
+    device_shown,
+    tables_of,
+)
+from tb_plugin.pages.of_run import why_absent
+from tb_plugin.pages.table import Column
+from tb_plugin.pages.timeline.selection import OfRanksQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tb_plugin.api.overview import Recorded
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.trace_reports import FoundReport, ReportTables
+    from tb_plugin.index.run import Run
+    from tb_plugin.server.state import State
+
+_MOST: Final = 2**62
+_MOST_FLOPS: Final = 1e30
+NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
+MAX_SUMMARY: Final = 500_010
+"""Letters; what the recorder writes at most, and the dots behind it."""
+_TIMELINE: Final = "torch_profiler.memory_timeline"
+"""What recorders call it among their sources."""
+
+_OPERATORS: Final = (
+    Column("name", "Operator", "name", "The operator as PyTorch names it"),
+    Column("calls", "Calls", "count", "How often it ran"),
+    Column("self_cpu_ms", "Self CPU", "ms", "Self time on the host"),
+    Column("cpu_ms", "CPU", "ms", "Its time on the host"),
+    Column(
+        *("self_device_ms", "Self device", "ms"),
+        "Time of the kernels that it launched itself",
+    ),
+    Column("device_ms", "Device", "ms", "Time of the kernels launched in it"),
+    Column(
+        *("self_cpu_memory_bytes", "Self CPU memory", "bytes"),
+        "Allocated less freed on the host, without the operators inside",
+    ),
+    Column(
+        *("cpu_memory_bytes", "CPU memory", "bytes"), "Allocated less freed on the host"
+    ),
+    Column(
+        *("self_device_memory_bytes", "Self device memory", "bytes"),
+        "Allocated less freed on devices, without the operators inside",
+    ),
+    Column(
+        *("device_memory_bytes", "Device memory", "bytes"),
+        "Allocated less freed on devices",
+    ),
+    Column("flops", "FLOP", "flops", "As torch counts them"),
+)
+
+
+ReportId = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{1,9}-[A-Za-z0-9_-]{1,80}-\d{1,19}\Z",
+        description="the id of a report",
+    ),
+]
+
+
+class ReportQuery(Query, frozen=True):
+    """One report, and its memory over a range of microseconds since its trace began."""
+
+    report: ReportId | None = None
+    device: Text | None = None
+    x0: Number | None = None
+    x1: Number | None = None
+    px: Pixels = 1200
+
+
+def _reports(state: State) -> TraceReports:
+    return state.kept.get("trace reports", TraceReports)
+
+
+@route("trace_reports", OfRanksQuery)
+def trace_reports(asked: Asked[OfRanksQuery]) -> TraceReportsResponse:
+    """What the recordings of a run say of their traces."""
+    state, query = asked.state, asked.query
+    with state.reading(query.run) as reading:
+        run, budget = reading
+        found = [
+            one for one in _reports(state).of(run, budget) if query.wants(one.file.rank)
+        ]
+        shown = [(one.id, one.entry.offset) for one in found]
+        asked.decided_by(run.version, shown, reading.goes_on)
+        return TraceReportsResponse(
+            run=state.summary(run),
+            reports=tuple(map(_report, found)),
+            absent=tuple(
+                said
+                for said in why_absent(run, "torch_profiler")
+                if not (said.status == "off" and found)
+            ),
+            still_reading=reading.goes_on,
+        )
+
+
+@route("trace_report", ReportQuery)
+def trace_report(asked: Asked[ReportQuery]) -> TraceReportResponse:
+    """One report in full."""
+    state, query = asked.state, asked.query
+    with state.reading(query.run) as (run, budget):
+        found = _named(state, run, query, budget)
+        asked.decided_by(found.file.identity, found.entry.offset)
+        absent = why_absent(run, "torch_profiler")
+        try:
+            tables = tables_of(found)
+        except (FormatError, OSError) as error:
+            raise UnreadableError(
+                f"The report of the trace cannot be read: {error}",
+                f"{found.file.shown_path}, byte {found.entry.offset}",
+                "The other reports can; the trace's file may be there.",
+            ) from error
+    memory = _memory(found, tables, query)
+    return TraceReportResponse(
+        report=_report(found),
+        summary=found.meta.text("summary", MAX_SUMMARY),
+        operators=_operators(tables),
+        memory=memory,
+        missing="" if memory is not None else _missing(found, absent),
+    )
+
+
+def _named(state: State, run: Run, query: ReportQuery, budget: Budget) -> FoundReport:
+    if query.report is None:
+        raise BadRequestError(
+            "A report must be given.", "report", "Choose one from the list."
+        )
+    for found in _reports(state).of(run, budget):
+        if found.id == query.report:
+            return found
+    raise NotFoundError(
+        "There is no such report of a trace.",
+        run.found.name[:80],
+        "Reload the page: the recording may have been deleted.",
+    )
+
+
+def _report(found: FoundReport) -> TraceReport:
+    return TraceReport(
+        id=found.id,
+        rank=found.file.rank,
+        title=", ".join(_title(found)),
+        facts=tuple(_facts(found)),
+        problem=found.meta.text("problem"),
+    )
+
+
+def _title(found: FoundReport) -> Iterator[str]:
+    """`rank 0`, `cycle 2`, `steps 10-11`, with a dash."""
+    yield f"rank {found.file.rank}"
+    cycle, first, last = (
+        found.meta.count(name, _MOST) for name in ("cycle", "first_step", "last_step")
+    )
+    if cycle:
+        yield f"cycle {cycle}"
+    if first is not None and last is not None:
+        yield f"step {first}" if first == last else f"steps {first}–{last}"  # noqa: RUF001
+
+
+def _facts(found: FoundReport) -> Iterator[str]:
+    meta = found.meta
+    start, end = meta.count("start_ns", _MOST), meta.count("end_ns", _MOST)
+    if start is not None and end is not None and end >= start:
+        yield duration_text((end - start) / 1e9)
+    for words, names in (
+        ("recorded", meta.texts("activities")),
+        ("with", meta.flags_set("options")),
+    ):
+        if names:
+            yield f"{words} {', '.join(names)}"
+    flops = meta.number("flops", _MOST_FLOPS)
+    if flops:
+        yield f"{flops_text(flops)}FLOP counted"
+    path, remote = meta.text("path"), meta.text("remote")
+    if not path:
+        yield "its trace was not saved"
+        return
+    gone = "" if meta.flag("kept") is True else ", no longer kept"
+    size = size_text(meta.count("num_bytes", _MOST) or 0)
+    yield f"{path.rpartition('/')[2]}, {size}{f' at {remote}' if remote else gone}"
+
+
+def flops_text(flops: float) -> str:
+    """`738 M`; without a unit below a thousand."""
+    for prefix in ("", "K", "M", "G", "T", "P", "E"):
+        if flops < 999.5 or prefix == "E":
+            break
+        flops /= 1000
+    return f"{flops:.{max(0, 3 - len(str(int(flops))))}f} {prefix}"
+
+
+def _operators(tables: ReportTables) -> TableRows:
+    """Those with any time or memory; columns of zeros are left out."""
+    columns = tables.operators
+    sent = [_OPERATORS[0].sent(tables.names)]
+    for one in _OPERATORS[1:]:
+        values = columns.get(one.attribute)
+        if values is not None and values.any():
+            sent.append(one.sent(one.numbers(values)))
+    num = len(tables.names)
+    return TableRows(
+        columns=tuple(sent), num_rows=num, num_all=num, usual="self_cpu_ms"
+    )
+
+
+def _missing(found: FoundReport, absent: tuple[Recorded, ...]) -> str:
+    options = found.meta.flags_set("options")
+    lacks = [one for one in NEEDED_BY_MEMORY if one not in options]
+    if lacks:
+        names = " and ".join(f"torch_profiler.{one}" for one in lacks)
+        return (
+            f"It was not recorded: the trace was made without {names}. Set"
+            f" {'it' if len(lacks) == 1 else 'them'} to true; torch's analysis then takes"
+            " about 50 µs for each event, beside training."
+        )
+    for said in absent:
+        if said.source == _TIMELINE and said.reason:
+            # Of several ranks one speaks there; the trace's own words stand above.
+            has_own = "memory timeline" in found.meta.text("problem")
+            why = (
+                ""
+                if has_own
+                else f" {said.reason[:1].upper()}{said.reason[1:].rstrip('.')}."
+            )
+            return f"It was not recorded.{why} {said.remedy}".rstrip()
+    return (
+        f"It was not recorded: {_TIMELINE} was off, or torch could not work it out; the"
+        " recording says why."
+    )
+
+
+def _memory(
+    found: FoundReport, tables: ReportTables, query: ReportQuery
+) -> TraceReportMemory | None:
+    devices = tuple(tables.memory)
+    device = device_shown(devices, query.device)
+    if device is None:
+        return None
+    time_ns, held = tables.memory[device]
+    start = found.meta.count("start_ns", _MOST) or int(time_ns[0])
+    x = (time_ns - start) / 1e3
+    end = found.meta.count("end_ns", _MOST) or int(time_ns[-1])
+    low, high = min(0.0, float(x[0])), max((end - start) / 1e3, float(x[-1]) + 1e-3)
+    x0 = low if query.x0 is None else min(max(query.x0, low), high)
+    x1 = high if query.x1 is None else min(max(query.x1, x0), high)
+    shown = [at for at in range(len(tables.categories)) if held[:, at].any()]
+    columns = memory_columns(x, held[:, shown], x0, max(x1, x0 + 1e-3), query.px)
+    return TraceReportMemory(
+        device=device,
+        devices=devices,
+        x_low=low,
+        x_high=high,
+        x0=x0,
+        x_per_column=columns.width,
+        total_bytes=f64(columns.held.sum(axis=1)),
+        peak_x=f64(columns.peak_x),
+        categories=tuple(
+            ModuleCategory(
+                name=tables.categories[at],
+                group=FOLDS_INTO.get(tables.categories[at], "unknown"),  # type: ignore[arg-type]
+                bytes=f64(columns.held[:, place]),
+                baseline_bytes=None,
+            )
+            for place, at in enumerate(shown)
+        ),
+    )
