@@ -156,19 +156,21 @@ describe("domainOf", () =>
     expect(defaultsToCapacity(ANSWER)).toBe(true);
     const idle = { ...ANSWER, valueLow: GIB, valueHigh: 2 * GIB };
     expect(defaultsToCapacity(idle)).toBe(false);
-    expect(domainOf(idle, false)).toEqual({
+    expect(domainOf(idle, false, false)).toEqual({
       low: GIB,
       high: 2 * GIB,
       capacity: false,
       diverging: false,
     });
-    expect(domainOf(idle, true)).toEqual({
+    expect(domainOf(idle, false, true)).toEqual({
       low: 0,
       high: 80 * GIB,
       capacity: true,
       diverging: false,
     });
-    expect(domainOf({ ...idle, capacityBytes: null }, true).capacity).toBe(false);
+    expect(domainOf({ ...idle, capacityBytes: null }, false, true).capacity).toBe(
+      false,
+    );
   }));
 
 describe("tables", () =>
@@ -188,4 +190,6 @@ describe("tables", () =>
       2 ** 21,
     );
     expect(summary.columns[2]?.values).toEqual(Float64Array.of(60, 50));
+    const seconds = summaryTable({ ...ANSWER, valueHigh: 0.5 }, "seconds");
+    expect(seconds.columns[1]?.values[1]).toBeCloseTo(0.25, 4);
   }));

@@ -20,7 +20,6 @@ import { heatColours, paletteOf, sceneColours } from "./colours";
 import {
   AROUND_PX,
   defaultsToCapacity,
-  divergingDomain,
   domainOf,
   factsOf,
   layerOf,
@@ -80,7 +79,7 @@ export function Heatmap(props: HeatmapProps) {
   const scaled = byCapacity ?? defaultsToCapacity(overview);
   const { capacityBytes, valueLow, valueHigh, marks } = overview;
   const domain = useMemo(
-    () => (diverging ? divergingDomain(overview) : domainOf(overview, scaled)),
+    () => domainOf(overview, diverging, scaled),
     // A poll brings a new answer; colours change only when their ends do.
     [capacityBytes, valueLow, valueHigh, scaled, diverging],
   );

@@ -134,21 +134,6 @@ const LEAST_DIVERGENCE = 5;
 /** Likewise, of bytes, as a share of the capacity. */
 const LEAST_SHARE = 0.05;
 
-/** As far to both sides; a few wild cells must not take all the shades. */
-export function divergingDomain(answer: HeatmapResponse): Domain {
-  const { values, valueLow, valueHigh, capacityBytes } = answer;
-  const sizes: number[] = [];
-  const stride = Math.max(1, Math.floor(values.length / 20_000));
-  for (let i = 0; i < values.length; i += stride) {
-    const value = cellValue(values[i] ?? 0, valueLow, valueHigh);
-    if (!Number.isNaN(value)) sizes.push(Math.abs(value));
-  }
-  sizes.sort((a, b) => a - b);
-  const usual = sizes[Math.floor((sizes.length - 1) * WITHIN_SHARE)] ?? 0;
-  const most = Math.max(LEAST_DIVERGENCE, LEAST_SHARE * (capacityBytes ?? 0), usual);
-  return { low: -most, high: most, capacity: false, diverging: true };
-}
-
 /** Data that fill less of the capacity than this are shown by their own range. */
 const FLAT_SHARE = 0.25;
 
@@ -158,16 +143,25 @@ export function defaultsToCapacity(answer: HeatmapResponse): boolean {
   return capacityBytes !== null && valueHigh >= capacityBytes * FLAT_SHARE;
 }
 
-export function domainOf(answer: HeatmapResponse, byCapacity: boolean): Domain {
+export function domainOf(
+  answer: HeatmapResponse,
+  diverging: boolean,
+  byCapacity: boolean,
+): Domain {
   const { capacityBytes, valueLow, valueHigh } = answer;
-  if (byCapacity && capacityBytes !== null) {
-    return {
-      low: 0,
-      high: Math.max(capacityBytes, 1),
-      capacity: true,
-      diverging: false,
-    };
+  const capacity = byCapacity && capacityBytes !== null && !diverging;
+  if (capacity)
+    return { low: 0, high: Math.max(capacityBytes, 1), capacity, diverging };
+  if (!diverging) {
+    return { low: valueLow, high: Math.max(valueHigh, valueLow), capacity, diverging };
   }
-  const high = Math.max(valueHigh, valueLow);
-  return { low: valueLow, high, capacity: false, diverging: false };
+  // As far to both sides; a few wild cells must not take all the shades.
+  const stride = Math.max(1, Math.floor(answer.values.length / 20_000));
+  const some = answer.values.filter((cell, i) => cell > 0 && i % stride === 0);
+  const sizes = Float64Array.from(some, (cell) =>
+    Math.abs(cellValue(cell, valueLow, valueHigh)),
+  ).sort();
+  const usual = sizes[Math.floor((sizes.length - 1) * WITHIN_SHARE)] ?? 0;
+  const most = Math.max(LEAST_DIVERGENCE, LEAST_SHARE * (capacityBytes ?? 0), usual);
+  return { low: -most, high: most, capacity, diverging };
 }

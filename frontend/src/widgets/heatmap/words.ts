@@ -2,7 +2,8 @@
 
 import type { HeatmapResponse, Unit } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
-import type { Table, TableColumn } from "../../model/table";
+import { highestColumn } from "../../model/lines/peaks";
+import type { Table } from "../../model/table";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { cellValue } from "../../render/palette";
 import type { Reading } from "../plot/reading";
@@ -15,6 +16,10 @@ const POOLED_WORDS: Readonly<Record<Pooled, string>> = {
   highest: "highest",
   farthest: "farthest from the middle rank",
 };
+
+/** Cells are quantised to so many steps. */
+const CELL_STEPS = 65_534;
+const MOST_DIGITS = 9;
 
 /** Units that have no parts: what lies between is of the cells' own steps. */
 const WHOLE: ReadonlySet<Unit> = new Set<Unit>(["bytes", "count"]);
@@ -45,71 +50,69 @@ export function cellReading(
   const title = `${sign}${formatQuantity(value, unit, byteUnit)}`;
   const share = (value / (capacityBytes ?? 0)) * 100;
   const exact = formatExact(WHOLE.has(unit) ? Math.round(value) : value, unit);
+  const digits = `${exact} ± ${formatQuantity(tolerance, unit)}`;
   return {
     title,
     notes: [
-      ...(Number.isFinite(share) ? [`${share.toFixed(1)} % of the capacity`] : []),
+      ...(Number.isFinite(share)
+        ? [`${share.toFixed(1).replace("-", "−")} % of the capacity`]
+        : []),
       // Beside what is as usual, digits mean nothing.
-      ...(diverging
-        ? []
-        : [
-            {
-              text: `${exact} ± ${formatQuantity(tolerance, unit)}`,
-              class: "quiet",
-            } as const,
-          ]),
+      ...(diverging ? [] : [{ text: digits, class: "quiet" } as const]),
       ...where,
     ],
   };
 }
 
+/** A cell's value to the digits that its quantising leaves; NaN: nothing was recorded. */
+function valueOf({ valueLow, valueHigh }: HeatmapResponse, cell: number): number {
+  const value = cellValue(cell, valueLow, valueHigh);
+  const digits = Math.ceil(-Math.log10((valueHigh - valueLow) / CELL_STEPS));
+  return Number(value.toFixed(Math.min(Math.max(digits, 0), MOST_DIGITS)));
+}
+
+/** The first whole step of a column. */
+function stepOf({ x0, stepsPerColumn }: HeatmapResponse, column: number): number {
+  return Math.ceil(x0 + column * stepsPerColumn);
+}
+
 /** Every cell: a row for each row of ranks, a column for each column of steps. */
 export function cellTable(answer: HeatmapResponse): Table {
-  const { numRows, numColumns, values, valueLow, valueHigh } = answer;
-  const columns: TableColumn[] = [
-    { name: "first rank", values: Float64Array.from(answer.rowRank) },
-  ];
-  for (let column = 0; column < numColumns; column += 1) {
-    const cells = new Float64Array(numRows);
-    for (let row = 0; row < numRows; row += 1) {
-      const cell = values[row * numColumns + column] ?? 0;
-      cells[row] = Math.round(cellValue(cell, valueLow, valueHigh) * 1000) / 1000;
-    }
-    const step = answer.x0 + column * answer.stepsPerColumn;
-    columns.push({ name: `step ${Math.ceil(step)}`, values: cells });
-  }
-  return { columns, numRows };
+  const { numRows, numColumns, values } = answer;
+  const columns = Array.from({ length: numColumns }, (_, column) => ({
+    name: `step ${stepOf(answer, column)}`,
+    values: Float64Array.from({ length: numRows }, (__, row) =>
+      valueOf(answer, values[row * numColumns + column] ?? 0),
+    ),
+  }));
+  const ranks = { name: "first rank", values: Float64Array.from(answer.rowRank) };
+  return { columns: [ranks, ...columns], numRows };
 }
 
 /** One line for each row: where it is highest, and how high. */
 export function summaryTable(answer: HeatmapResponse, unit: Unit): Table {
-  const { numRows, numColumns, values, valueLow, valueHigh } = answer;
-  const highest = new Float64Array(numRows);
-  const step = new Float64Array(numRows);
-  const newest = new Float64Array(numRows);
-  for (let row = 0; row < numRows; row += 1) {
-    let best = 0;
-    let at = NaN;
-    let last = 0;
-    for (let column = 0; column < numColumns; column += 1) {
-      const cell = values[row * numColumns + column] ?? 0;
-      if (cell > 0) last = cell;
-      if (cell > best) {
-        best = cell;
-        at = Math.ceil(answer.x0 + column * answer.stepsPerColumn);
-      }
-    }
-    highest[row] = Math.round(cellValue(best, valueLow, valueHigh));
-    newest[row] = Math.round(cellValue(last, valueLow, valueHigh));
-    step[row] = at;
-  }
+  const { numRows, numColumns, values } = answer;
+  const rows = Array.from({ length: numRows }, (_, row) => {
+    const cells = values.subarray(row * numColumns, (row + 1) * numColumns);
+    const at = highestColumn(cells);
+    const highest = cells[at] ?? 0;
+    return {
+      highest: valueOf(answer, highest),
+      step: highest > 0 ? stepOf(answer, at) : NaN,
+      newest: valueOf(answer, cells.findLast((cell) => cell > 0) ?? 0),
+    };
+  });
+  const column = (name: string, of: (row: (typeof rows)[number]) => number) => ({
+    name,
+    values: Float64Array.from(rows, of),
+  });
   return {
     numRows,
     columns: [
       { name: "first rank", values: Float64Array.from(answer.rowRank) },
-      { name: `highest (${unit})`, values: highest },
-      { name: "from step", values: step },
-      { name: `newest (${unit})`, values: newest },
+      column(`highest (${unit})`, ({ highest }) => highest),
+      column("from step", ({ step }) => step),
+      column(`newest (${unit})`, ({ newest }) => newest),
     ],
   };
 }

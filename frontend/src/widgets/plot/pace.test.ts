@@ -1,34 +1,14 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Pace } from "./pace";
 
-function clock() {
-  let now = 0;
-  let due: { at: number; callback: () => void } | null = null;
-  return {
-    timers: {
-      now: () => now,
-      start: (callback: () => void, delayMs: number) => {
-        due = { at: now + delayMs, callback };
-        return 1;
-      },
-      stop: () => {
-        due = null;
-      },
-    },
-    pass: (ms: number) => {
-      now += ms;
-      if (due === null || due.at > now) return;
-      const { callback } = due;
-      due = null;
-      callback();
-    },
-  };
-}
+const pass = (ms: number) => vi.advanceTimersByTime(ms);
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
 
 describe("Pace", () => {
   it("draws a drag at its own rate and never loses where it ended", () => {
-    const { timers, pass } = clock();
-    const pace = new Pace(50, timers);
+    const pace = new Pace(50);
     const drawn: number[] = [];
     for (let frame = 0; frame <= 30; frame += 1) {
       pace.ask(() => drawn.push(frame), false);
@@ -43,8 +23,7 @@ describe("Pace", () => {
   });
 
   it("draws at once what is urgent, and not again what it overtook", () => {
-    const { timers, pass } = clock();
-    const pace = new Pace(50, timers);
+    const pace = new Pace(50);
     const drawn: string[] = [];
     for (const word of ["first", "waits"]) pace.ask(() => drawn.push(word), false);
     pace.ask(() => drawn.push("urgent"), true);
@@ -53,8 +32,7 @@ describe("Pace", () => {
   });
 
   it("forgets what waits once it is stopped", () => {
-    const { timers, pass } = clock();
-    const pace = new Pace(50, timers);
+    const pace = new Pace(50);
     let drawn = 0;
     for (let i = 0; i < 2; i += 1) pace.ask(() => (drawn += 1), false);
     pace.stop();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StepRate, StepsResponse } from "../../../api/types.gen";
-import { divergingDomain } from "../../../widgets/heatmap/layout";
+import { domainOf } from "../../../widgets/heatmap/layout";
 import { ranksOf } from "../../shared/heat_answers";
 import { readSteps } from "./params";
 import { canSum, chosenRate, flopsWords, rateLines, rateText } from "./rates";
@@ -208,13 +208,13 @@ describe("the map of ranks", () => {
     expect(Array.from(ranksOf(cells, 3))).toEqual([0, 1, 2]));
 
   it("has as many shades to both sides, and none for what hardly differs", () => {
-    expect(divergingDomain(cells)).toEqual({
+    expect(domainOf(cells, true, false)).toEqual({
       low: -10,
       high: 10,
       capacity: false,
       diverging: true,
     });
     const flat = { ...cells, valueLow: -0.1, valueHigh: 0.1 };
-    expect(divergingDomain(flat)).toMatchObject({ low: -5, high: 5 });
+    expect(domainOf(flat, true, false)).toMatchObject({ low: -5, high: 5 });
   });
 });
