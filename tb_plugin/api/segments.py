@@ -10,9 +10,12 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column
-from tb_plugin.api.blocks import AllocationMoment, AllocationsResponse
+from tb_plugin.api.blocks import (
+    AllocationGroup,
+    AllocationMoment,
+    AllocationsResponse,
+)
 from tb_plugin.api.histories import HistoryOddity
-from tb_plugin.api.modules import CategoryGroup
 
 SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age"]
 """address ascends; the others descend, but age: the oldest first."""
@@ -191,9 +194,8 @@ class SegmentsResponse(Struct, frozen=True):
     blocks: SegmentBlocks
     kinds: tuple[str, ...]
     """`large · expandable · pool (0, 1)`."""
-    categories: tuple[CategoryGroup, ...]
-    category_bytes: tuple[float, ...]
-    """Of allocated blocks."""
+    categories: tuple[AllocationGroup, ...]
+    """As Blocks colours them, with the bytes of allocated blocks."""
     free_sizes: FreeSizes
     arenas: SegmentArenas
     """Of all, whatever the filter."""

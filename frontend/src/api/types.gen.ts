@@ -1453,8 +1453,7 @@ export interface SegmentsResponse {
   readonly segments: SegmentRows;
   readonly blocks: SegmentBlocks;
   readonly kinds: readonly string[];
-  readonly categories: readonly CategoryGroup[];
-  readonly categoryBytes: readonly number[];
+  readonly categories: readonly AllocationGroup[];
   readonly freeSizes: FreeSizes;
   readonly arenas: SegmentArenas;
   readonly why: SegmentsWhy;

@@ -32,6 +32,8 @@ from tb_plugin.pages.histories.asked import DeviceQuery, of_device
 from tb_plugin.pages.histories.history import marks_of_window
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_plugin.analysis.allocator.groups import Group, Groups
     from tb_plugin.analysis.allocator.segment_spans import Spans
     from tb_plugin.analysis.allocator.stacking import Stacking
@@ -238,9 +240,16 @@ def _groups(
     lives = device.lives
     rows = shown.rows(live_rows(lives, moment))
     sums = summed(lives, rows, groups.of_life, len(groups.groups))
+    return allocation_groups(groups, sums.num_bytes.tolist())
+
+
+def allocation_groups(
+    groups: Groups, num_bytes: Sequence[float]
+) -> tuple[AllocationGroup, ...]:
+    """Groups with the bytes of each."""
     return tuple(
-        AllocationGroup(**group_fields(group, num_bytes))
-        for group, num_bytes in zip(groups.groups, sums.num_bytes.tolist(), strict=True)
+        AllocationGroup(**group_fields(group, one))
+        for group, one in zip(groups.groups, num_bytes, strict=True)
     )
 
 

@@ -13,7 +13,6 @@ from tb_plugin.analysis.allocator.free_blocks import (
     pins,
     releasable,
 )
-from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
 from tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
@@ -31,7 +30,7 @@ from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_device
 from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.blocks import passing
+from tb_plugin.pages.memory.blocks import allocation_groups, passing
 from tb_plugin.pages.memory.why import request_at, why_of
 
 if TYPE_CHECKING:
@@ -78,7 +77,9 @@ def segments(
     of_query = (query.request, query.stream, query.pool)
     request = request_at(device, moment, *of_query)
     is_live = blocks.state == ALLOCATED
-    category = device.categories.of_life[blocks.life[is_live]]
+    groups = device.groups("category")
+    category = groups.of_life[blocks.life[is_live]]
+    of_category = sums(category, blocks.size[is_live], len(groups.groups))
     held = shown.num_active > 0
     return SegmentsResponse(
         device=device.number,
@@ -93,10 +94,7 @@ def segments(
         whole_bytes=float(shown.free_size[~held].sum()),
         pinned_bytes=float((shown.free_size - releasable(in_sight))[held].sum()),
         **_drawn(device, state, found[:MAX_SEGMENTS]),
-        categories=FOLDED,  # type: ignore[arg-type]  # these words
-        category_bytes=tuple(
-            sums(category, blocks.size[is_live], len(FOLDED)).astype(float).tolist()
-        ),
+        categories=allocation_groups(groups, of_category.tolist()),
         free_sizes=free_sizes(in_sight),
         arenas=arenas(state),
         why=why_of(device, state, in_sight, pinners, request, life_stack),
@@ -149,7 +147,8 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     life = blocks.life[block]
     # -1 is the last row: that of free blocks.
     stack = np.append(device.lives.stack, NOTHING)[life]
-    category = np.append(device.categories.of_life, len(FOLDED))[life]
+    groups = device.groups("category")
+    category = np.append(groups.of_life, len(groups.groups))[life]
     return {
         "kinds": kinds,
         "segments": ApiSegmentRows(

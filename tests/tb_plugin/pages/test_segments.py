@@ -230,4 +230,4 @@ def test_blocks_have_the_category_of_their_card(asked):
     lives = blocks["life"][~free][::37].tolist()
     for life, category in zip(lives, blocks["category"][~free][::37], strict=True):
         card = asked.get("allocation_block", life=life)
-        assert card["category"] == names[category]
+        assert card["category"] == names[category]["category"]

@@ -108,6 +108,8 @@ export function RowTable(props: RowTableProps) {
   /** The row that the pointer went down on: another may stand there when it goes up. */
   const pressed = useRef<number | null>(null);
   const revealed = useRef<number | null>(null);
+  /** Of the wheel, what is less than a pixel of the scroll bar. */
+  const turned = useRef(0);
   const selected = props.selected === undefined ? cursor : props.selected;
   const numLines = Math.max(
     1,
@@ -151,6 +153,20 @@ export function RowTable(props: RowTableProps) {
     }
   }
 
+  /** Where the scroll bar stands for more than it can be, the wheel still goes by rows. */
+  function onWheel(event: WheelEvent): void {
+    const box = scroller.current;
+    if (box === null || event.ctrlKey || event.shiftKey) return;
+    const unitPx = [1, ROW_PX, bodyPx][event.deltaMode] ?? 1;
+    turned.current += (event.deltaY * unitPx) / scale;
+    const by = Math.trunc(turned.current);
+    const before = box.scrollTop;
+    box.scrollTop += by;
+    turned.current -= by;
+    // At an end the page scrolls on.
+    if (by === 0 || box.scrollTop !== before) event.preventDefault();
+  }
+
   function onKeyDown(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.target !== scroller.current || onSelect === undefined) return;
@@ -189,6 +205,7 @@ export function RowTable(props: RowTableProps) {
           : { maxHeight: `${heightPx}px` }
       }
       onKeyDown={onKeyDown}
+      onWheel={scale > 1 ? onWheel : undefined}
       onPointerLeave={() => props.onHover?.(null)}
       onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
     >

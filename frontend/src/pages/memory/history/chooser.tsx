@@ -39,9 +39,9 @@ export function HistoryChooser(props: ChooserProps) {
           "Choose a history"
         ) : (
           <>
-            <b>{rankWords(current)}</b>
+            <b class="nowrap">{rankWords(current)}</b>
             <span class="cut">{historyTitle(current)}</span>
-            <span class="quiet small nowrap">{historyNote(current, byteUnit)}</span>
+            <span class="quiet small cut">{historyNote(current, byteUnit)}</span>
           </>
         )}
         {!only && <Icon name="down" sizePx={12} />}

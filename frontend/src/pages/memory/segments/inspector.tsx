@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
-import { addressText, openedText, pinText } from "../../../widgets/segment_map/words";
+import { addressText, openedText, pinText } from "./map/words";
 import { Drawer } from "../../shared/panels/drawer";
 import { BlockDrawer, Facts, StackFrames } from "../history/block_drawer";
 import { momentWords } from "../history/moment";

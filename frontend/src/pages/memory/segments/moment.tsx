@@ -144,8 +144,8 @@ export function MomentBar(props: {
     <ChartButton label={label} icon={icon} onClick={() => run(id)} />
   );
   return (
-    <div class="segments-bar" role="toolbar" aria-label="Moment">
-      <span class="segments-row">
+    <div class="segments-bar row small" role="toolbar" aria-label="Moment">
+      <span class="nowrap">
         {button("earlier", "left", "One event back (left arrow; Shift: ten)")}
         {button(
           "play",
@@ -154,7 +154,7 @@ export function MomentBar(props: {
         )}
         {button("later", "right", "One event on (right arrow; Shift: ten)")}
       </span>
-      <label>
+      <label class="nowrap">
         <span class="quiet">Event</span>{" "}
         <EventField
           label="Event number"
@@ -189,13 +189,13 @@ export function MomentBar(props: {
         </button>
       )}
       {props.hasMarks && (
-        <span class="segments-row">
+        <span class="nowrap">
           {button("before", "left", "Previous mark ([)")}
           <span class="quiet">mark</span>
           {button("after", "right", "Next mark (])")}
         </span>
       )}
-      <span class="segments-row">
+      <span class="nowrap">
         <ZoomButtons
           zoom={(sign) => run(sign < 0 ? "in" : "out")}
           fit={() => run("fit")}

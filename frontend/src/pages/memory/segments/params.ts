@@ -3,7 +3,7 @@
 import type { Query } from "../../../api/client";
 import type { SegmentsResponse } from "../../../api/types.gen";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
-import type { SegmentScale } from "../../../widgets/segment_map/layout";
+import type { SegmentScale } from "./map/layout";
 import { oneOf, whole, type PageState, type Word } from "../../shared/page_state";
 import { xRange } from "../../shared/range/params";
 import type { ViewProps } from "../../shared/view_props";
@@ -64,5 +64,7 @@ export interface Shown {
   /** Of the moment, or of the one before while that is on its way. */
   readonly state: SegmentsResponse;
   readonly stacks: CallStacks | null;
+  /** Source lines that a finding names. */
+  readonly culprits: ReadonlySet<string>;
   readonly label: string;
 }

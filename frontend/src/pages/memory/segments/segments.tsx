@@ -23,24 +23,32 @@ import {
 } from "../../../widgets/scrubber/place";
 import { Scrubber } from "../../../widgets/scrubber/scrubber";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
-import { Segmented } from "../../shared/controls/choices";
+import { Choice, Options, RowChoice, Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { HistoryFrame, type OpenHistory } from "../history/frame";
 import { momentWords, peakOf, readMemory } from "../history/moment";
 import { SAME_RUN } from "../history/params";
-import { useStacks } from "../history/use_history";
+import { useCulprits, useStacks } from "../history/use_history";
 import { EventList } from "./events";
 import { Inspector } from "./inspector";
-import { Filters, MapPart } from "./map";
+import { SegmentMap } from "./map/map";
 import { MomentBar, useMoment, useStates } from "./moment";
 import { OverTime } from "./over_time";
 import { pinnerColumns } from "./panels";
-import { SEGMENTS, type SegmentsState, type SetSegments, type Shown } from "./params";
+import { SEGMENTS, type SegmentsState, type Shown } from "./params";
 import { Why } from "./why";
 import "./segments.css";
 
 const ZOOM_STEP = 0.5;
+
+const SORTS: Readonly<Record<SegmentsState["sort"], string>> = {
+  size: "largest first",
+  address: "address",
+  free: "most free first",
+  largest_free: "largest free block first",
+  age: "oldest first",
+};
 
 const PARTS: Readonly<Record<SegmentsState["part"], readonly [string, string]>> = {
   map: ["Map", "Segments and blocks at one moment"],
@@ -69,12 +77,7 @@ export function SegmentsView(props: ViewProps) {
             onChoose={(part) => setParams({ part }, "push")}
           />
           {open !== null && params.part === "map" && (
-            <Filters
-              view={props}
-              params={params}
-              setParams={setParams}
-              facts={open.facts}
-            />
+            <Filters {...{ params, setParams }} facts={open.facts} />
           )}
         </>
       )}
@@ -82,10 +85,7 @@ export function SegmentsView(props: ViewProps) {
       {(open) => (
         <OfDevice
           key={`${open.answer.reference.id} ${open.device.device}`}
-          view={props}
-          params={params}
-          setParams={setParams}
-          open={open}
+          {...{ view: props, params, setParams, open }}
         />
       )}
     </HistoryFrame>
@@ -97,12 +97,7 @@ function OfDevice({
   params,
   setParams,
   open,
-}: {
-  readonly view: ViewProps;
-  readonly params: SegmentsState;
-  readonly setParams: SetSegments;
-  readonly open: OpenHistory;
-}) {
+}: Pick<Shown, "view" | "params" | "setParams" | "open">) {
   const { client, theme, byteUnit } = view;
   const { answer, facts, device } = open;
   const history = answer.reference.id;
@@ -121,6 +116,7 @@ function OfDevice({
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
   const { stacks } = useStacks(client, view.run.id, history);
+  const culprits = useCulprits(view, answer.reference.rank);
   const isChosen = params.life !== null || params.segment !== null;
   const show = (next: number): void => {
     setMoment(clampedMoment(next, numEvents));
@@ -209,7 +205,7 @@ function OfDevice({
   useExports(view, "lines that pin segments", pinners);
   const shown: Shown | null = state && {
     ...{ view, params, setParams, open, place, moment: at, go },
-    ...{ state, stacks, label },
+    ...{ state, stacks, culprits, label },
   };
   useCommands(view.commands, () => commandsOf("segments", "Segments", commands));
   return (
@@ -261,7 +257,11 @@ function OfDevice({
             {part === "map" && (
               <>
                 <Why {...shown} />
-                <MapPart {...shown} />
+                {shown.state.segments.address.length > 0 ? (
+                  <SegmentMap {...shown} />
+                ) : (
+                  <p class="quiet">No segment passes the filter at this moment.</p>
+                )}
               </>
             )}
             {part === "time" && <OverTime {...shown} />}
@@ -312,5 +312,48 @@ function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
         </tbody>
       </table>
     </details>
+  );
+}
+
+/** Which segments there are, and in which order. */
+function Filters({
+  params,
+  setParams,
+  facts,
+}: Pick<Shown, "params" | "setParams"> & { readonly facts: HistoryFacts }) {
+  return (
+    <>
+      <Choice
+        label="Sort"
+        value={params.sort}
+        onChange={(sort) => setParams({ sort: sort as SegmentsState["sort"] })}
+      >
+        <Options of={Object.entries(SORTS)} />
+      </Choice>
+      <Choice
+        label="Class"
+        value={params.sizeClass ?? ""}
+        onChange={(value) =>
+          setParams({ sizeClass: value === "" ? null : (value as "small") })
+        }
+      >
+        <Options
+          of={[
+            ["", "all"],
+            ["small", "small"],
+            ["large", "large"],
+          ]}
+        />
+      </Choice>
+      {(["stream", "pool"] as const).map((key) => (
+        <RowChoice
+          key={key}
+          label={key === "stream" ? "Stream" : "Pool"}
+          names={facts[`${key}s`]}
+          chosen={params[key]}
+          onChoose={(row) => setParams({ [key]: row === null ? null : Number(row) })}
+        />
+      ))}
+    </>
   );
 }

@@ -11,7 +11,7 @@ export function Why({ state, params, setParams, view }: Shown) {
   const [life] = lives;
   return (
     <section class="segments-why" aria-label="Why memory cannot be used">
-      <p class="why-sentence" role="status">
+      <p class="row" role="status">
         {tone !== "plain" && (
           <span class={tone === "ok" ? "status-ok" : "tone-bad"}>
             <Icon name={tone === "ok" ? "check" : "warning"} />
@@ -31,10 +31,10 @@ export function Why({ state, params, setParams, view }: Shown) {
           </button>
         )}
       </p>
-      <dl>
+      <dl class="row">
         {figures.map(({ name, bytes, hint, isCause }) => (
           <div key={name} title={`${hint}. ${formatBytesExact(bytes)}`}>
-            <dt>{name}</dt>
+            <dt class="quiet small">{name}</dt>
             <dd class={isCause ? "tone-bad" : ""}>
               {formatBytes(bytes, view.byteUnit)}
             </dd>
@@ -63,7 +63,7 @@ function Ask({
   };
   return (
     <form
-      class="segments-row"
+      class="row small"
       onSubmit={(event) => {
         event.preventDefault();
         const box = event.currentTarget.elements.namedItem("bytes");

@@ -3,7 +3,7 @@
  * left to right, going on in the next line where it is longer than one. Pure.
  */
 
-import type { SegmentsResponse } from "../../api/types.gen";
+import type { SegmentsResponse } from "../../../../api/types.gen";
 
 /** CSS px of a line and of its bar; a row has room for two lines of words. */
 export const LINE_PX = 24;

@@ -1,6 +1,6 @@
 /** Answers of `/segments` for tests, written as lists of blocks. */
 
-import type { SegmentsResponse } from "../../api/types.gen";
+import type { SegmentsResponse } from "../../../../api/types.gen";
 
 /** State (0 free, 1 allocated, 2 pending) and bytes. */
 export type TestBlock = readonly [state: 0 | 1 | 2, bytes: number];
@@ -71,8 +71,10 @@ export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
       category: Uint8Array.from(blocks, ([state]) => (state === 0 ? 2 : 1)),
     },
     kinds: ["large"],
-    categories: ["param", "activation"],
-    categoryBytes: [0, total(1)],
+    categories: [
+      { key: "p", label: "p", category: "param", stack: null, bytes: 0 },
+      { key: "a", label: "a", category: "activation", stack: null, bytes: total(1) },
+    ],
     freeSizes: {
       fromBytes: new Float64Array(0),
       numSplit: new Int32Array(0),

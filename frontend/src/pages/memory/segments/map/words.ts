@@ -1,11 +1,12 @@
 /** What the map says of segments and blocks. Pure. */
 
-import type { SegmentsResponse } from "../../api/types.gen";
-import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
-import type { CallStacks } from "../../model/stacks/call_stacks";
-import type { Table } from "../../model/table";
-import { momentText } from "../block_stack/axis";
-import { rowOfBlock, type SegmentLayout, type Shown } from "./layout";
+import type { SegmentsResponse } from "../../../../api/types.gen";
+import { formatBytes, formatInteger, type ByteUnit } from "../../../../base/bytes";
+import type { CallStacks } from "../../../../model/stacks/call_stacks";
+import type { Table } from "../../../../model/table";
+import { momentText } from "../../../../widgets/block_stack/axis";
+import { rowOfBlock, type Shown } from "./layout";
+import type { MapPicture } from "./paint";
 
 /** Addresses stay below 2^53: they are exact as numbers. */
 export function addressText(address: number): string {
@@ -46,20 +47,12 @@ export function blockWords(
     .join(", ");
 }
 
-export interface HeadWords {
-  readonly size: string;
-  /** "" of many segments in one line. */
-  readonly address: string;
-  /** `1.00 GiB free · large`. */
-  readonly below: string;
-}
-
+/** What stands beside a segment's blocks; the address is empty of many in one line. */
 export function headWords(
-  { segments, kinds }: Pick<SegmentsResponse, "segments" | "kinds">,
-  layout: Pick<SegmentLayout, "numFolded">,
+  { answer, layout, byteUnit }: Pick<MapPicture, "answer" | "layout" | "byteUnit">,
   row: number,
-  byteUnit: ByteUnit,
-): HeadWords {
+) {
+  const { segments, kinds } = answer;
   const folded = layout.numFolded[row] ?? 1;
   const size = formatBytes(segments.totalBytes[row] ?? 0, byteUnit);
   const free = segments.freeBytes[row] ?? 0;

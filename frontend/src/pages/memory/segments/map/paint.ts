@@ -4,14 +4,14 @@
  * blocks are striped, free ones that share their segment with live ones hatched.
  */
 
-import type { SegmentsResponse } from "../../api/types.gen";
-import type { ByteUnit } from "../../base/bytes";
-import { tokens, type Theme } from "../../base/tokens";
-import { categoryColour, categoryLabel } from "../../model/category";
-import { hexOf, pixelOf } from "../../render/palette";
-import { mixed } from "../block_stack/colours";
-import { FONT, type Pen } from "../export/pen";
-import { fitting } from "../plot/text";
+import type { SegmentsResponse } from "../../../../api/types.gen";
+import { formatBytes, formatBytesExact, type ByteUnit } from "../../../../base/bytes";
+import { tokens, type Theme } from "../../../../base/tokens";
+import { hexOf, pixelOf } from "../../../../render/palette";
+import { groupLabel, mixed } from "../../../../widgets/block_stack/colours";
+import { FONT, type Pen } from "../../../../widgets/export/pen";
+import type { Named } from "../../../../widgets/plot/legend";
+import { fitting } from "../../../../widgets/plot/text";
 import {
   blockPieces,
   blocksOf,
@@ -22,7 +22,7 @@ import {
   type Piece,
   type SegmentLayout,
 } from "./layout";
-import { headWords } from "./words";
+import { headWords, pinText } from "./words";
 
 /** What the colours of live blocks say. */
 export type SegmentFill = "category" | "state";
@@ -60,16 +60,15 @@ const COLOURS: Readonly<
   },
 };
 
-export interface MapLook {
+/** What is drawn, and the part of it in sight with all that stands beside the blocks. */
+export interface MapPicture {
   readonly answer: SegmentsResponse;
   readonly layout: SegmentLayout;
   readonly fill: SegmentFill;
+  /** Of the answer's categories. */
+  readonly colours: readonly string[];
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-}
-
-/** The part in sight, with all that stands beside the blocks. */
-export interface MapSight {
   readonly widthPx: number;
   readonly heightPx: number;
   readonly scrollPx: number;
@@ -83,26 +82,24 @@ export interface MapMarks {
   readonly segment: number | null;
 }
 
-export function barsPx({ widthPx }: MapSight): number {
+export function barsPx({ widthPx }: MapPicture): number {
   return Math.max(1, widthPx - HEAD_PX - RIGHT_PX);
 }
 
 /** A live block's colour; `block & 1` is its tone. */
 export function blockColour(
-  { answer, fill, theme }: Pick<MapLook, "answer" | "fill" | "theme">,
+  { answer: { blocks }, fill, colours, theme }: MapPicture,
   block: number,
 ): string {
-  const { blocks, categories } = answer;
   const own = COLOURS[theme];
-  const category = categories[blocks.category[block] ?? -1];
+  const colour = colours[blocks.category[block] ?? -1];
   if (blocks.state[block] === STATE.free) return own.split;
-  if (fill === "category" && category !== undefined)
-    return categoryColour(theme, category);
+  if (fill === "category" && colour !== undefined) return colour;
   return blocks.state[block] === STATE.pending ? own.pending : own.allocated;
 }
 
-export function paintMap(pen: Pen, look: MapLook, sight: MapSight): void {
-  const { answer, layout, theme } = look;
+export function paintMap(pen: Pen, of: MapPicture): void {
+  const { answer, layout, theme } = of;
   const { segments, blocks } = answer;
   const { bg, border } = tokens(theme);
   const own = COLOURS[theme];
@@ -114,24 +111,24 @@ export function paintMap(pen: Pen, look: MapLook, sight: MapSight): void {
     toned.set(key, known);
     return known;
   };
-  const [first, end] = inSight(look, sight);
+  const [first, end] = inSight(of);
   const [hatched, striped]: [Piece[], Piece[]] = [[], []];
   for (let row = first; row < end; row += 1) {
     const all = pieces(layout, row, 0, segments.totalBytes[row] ?? 0);
     pen.fillStyle = segments.numActive[row] === 0 ? own.whole : own.split;
-    for (const piece of all) pen.fillRect(...rect(piece, sight));
+    for (const piece of all) pen.fillRect(...rect(piece, of));
     if ((segments.numActive[row] ?? 0) > 0) hatched.push(...all);
   }
-  hatch(pen, sight, hatched, bg, 6);
+  hatch(pen, of, hatched, bg, 6);
   for (let row = first; row < end; row += 1) {
     let [lastLeft, lastTop] = [-1, -1];
-    const [from, to] = blocksWithin(answer, row, ...bytesInSight(look, sight, row));
+    const [from, to] = blocksWithin(answer, row, ...bytesInSight(of, row));
     for (let block = from; block < to; block += 1) {
       if (blocks.state[block] === STATE.free) continue;
       const isPending = blocks.state[block] === STATE.pending;
-      pen.fillStyle = shade(blockColour(look, block), block);
+      pen.fillStyle = shade(blockColour(of, block), block);
       for (const piece of blockPieces(answer, layout, block)) {
-        const [left, top, wide, high] = rect(piece, sight);
+        const [left, top, wide, high] = rect(piece, of);
         // Of those that share a pixel one is enough.
         if (wide === 1 && left === lastLeft && top === lastTop) continue;
         [lastLeft, lastTop] = [left, top];
@@ -140,43 +137,32 @@ export function paintMap(pen: Pen, look: MapLook, sight: MapSight): void {
       }
     }
   }
-  hatch(pen, sight, striped, bg, 9);
+  hatch(pen, of, striped, bg, 9);
   for (let row = first; row < end; row += 1) {
-    outline(
-      pen,
-      sight,
-      pieces(layout, row, 0, segments.totalBytes[row] ?? 0),
-      border,
-      1,
-    );
-    if (layout.numFolded[row] === 1) paintNote(pen, look, sight, row);
-    if (layout.numFolded[row] !== 0) paintHead(pen, look, sight, row);
+    outline(pen, of, pieces(layout, row, 0, segments.totalBytes[row] ?? 0), border, 1);
+    if (layout.numFolded[row] === 1) paintNote(pen, of, row);
+    if (layout.numFolded[row] !== 0) paintHead(pen, of, row);
   }
   const { bad } = tokens(theme);
   for (const life of answer.why.lives) {
     const block = blocks.life.indexOf(life);
-    outline(pen, sight, blockPieces(answer, layout, block), bad, 3);
+    outline(pen, of, blockPieces(answer, layout, block), bad, 3);
   }
 }
 
 /** What moves with the pointer, and what is chosen. */
-export function paintMarks(
-  pen: Pen,
-  look: MapLook,
-  sight: MapSight,
-  marks: MapMarks,
-): void {
-  const { answer, layout, theme } = look;
+export function paintMarks(pen: Pen, of: MapPicture, marks: MapMarks): void {
+  const { answer, layout, theme } = of;
   const { segments, blocks } = answer;
   const { link, text } = tokens(theme);
   const { hovered, selected, segment } = marks;
   const stack = blocks.stack[hovered >= 0 ? hovered : selected] ?? -1;
-  const [first, end] = inSight(look, sight);
+  const [first, end] = inSight(of);
   for (let row = first; row < end; row += 1) {
     if (segments.address[row] === segment && layout.numFolded[row] === 1) {
       pen.fillStyle = link;
       pen.globalAlpha = 0.14;
-      const top = (layout.top[row] ?? 0) - sight.scrollPx;
+      const top = (layout.top[row] ?? 0) - of.scrollPx;
       pen.fillRect(0, top, HEAD_PX - 8, 30);
       pen.globalAlpha = 1;
     }
@@ -184,21 +170,20 @@ export function paintMarks(
     const [from, to] = blocksOf(answer, row);
     for (let block = from; block < to; block += 1) {
       if (blocks.stack[block] !== stack) continue;
-      outline(pen, sight, blockPieces(answer, layout, block), text, 1);
+      outline(pen, of, blockPieces(answer, layout, block), text, 1);
     }
   }
-  outline(pen, sight, blockPieces(answer, layout, hovered), text, 1.5);
-  outline(pen, sight, blockPieces(answer, layout, selected), link, 2.5);
+  outline(pen, of, blockPieces(answer, layout, hovered), text, 1.5);
+  outline(pen, of, blockPieces(answer, layout, selected), link, 2.5);
 }
 
-function inSight({ layout }: MapLook, { scrollPx, heightPx }: MapSight) {
+function inSight({ layout, scrollPx, heightPx }: MapPicture) {
   return rowsBetween(layout, scrollPx, scrollPx + heightPx);
 }
 
 /** Of a segment that is longer than the sight: its bytes from the first line up to the last. */
 function bytesInSight(
-  { layout }: MapLook,
-  { scrollPx, heightPx }: MapSight,
+  { layout, scrollPx, heightPx }: MapPicture,
   row: number,
 ): readonly [number, number] {
   const line = (y: number): number =>
@@ -210,27 +195,27 @@ function bytesInSight(
 /** Whole px, so that blocks meet; at least one, so that nothing thin vanishes. */
 function rect(
   { x0, x1, y0, y1 }: Piece,
-  sight: MapSight,
+  of: MapPicture,
 ): readonly [left: number, top: number, wide: number, high: number] {
-  const full = barsPx(sight);
+  const full = barsPx(of);
   const left = Math.min(Math.round(x0 * full), Math.floor(full) - 1);
   const wide = Math.max(1, Math.round(x1 * full) - left);
-  return [HEAD_PX + left, y0 - sight.scrollPx, wide, y1 - y0];
+  return [HEAD_PX + left, y0 - of.scrollPx, wide, y1 - y0];
 }
 
 /** Slanted lines over some pieces. */
 function hatch(
   pen: Pen,
-  sight: MapSight,
+  of: MapPicture,
   over: readonly Piece[],
   colour: string,
   apartPx: number,
 ): void {
-  const { widthPx, heightPx } = sight;
+  const { widthPx, heightPx } = of;
   if (over.length === 0) return;
   pen.save();
   pen.beginPath();
-  for (const piece of over) pen.rect(...rect(piece, sight));
+  for (const piece of over) pen.rect(...rect(piece, of));
   pen.clip();
   pen.beginPath();
   for (let x = HEAD_PX - heightPx; x < widthPx; x += apartPx) {
@@ -246,7 +231,7 @@ function hatch(
 
 function outline(
   pen: Pen,
-  sight: MapSight,
+  of: MapPicture,
   around: readonly Piece[],
   colour: string,
   lineWidth: number,
@@ -255,17 +240,17 @@ function outline(
   pen.lineWidth = lineWidth;
   const half = lineWidth / 2;
   for (const piece of around) {
-    const [left, top, wide, high] = rect(piece, sight);
+    const [left, top, wide, high] = rect(piece, of);
     const inner = Math.max(0.5, wide - lineWidth);
     pen.strokeRect(left + half, top + half, inner, high - lineWidth);
   }
 }
 
-function paintHead(pen: Pen, look: MapLook, sight: MapSight, row: number): void {
-  const { answer, layout, theme, byteUnit } = look;
+function paintHead(pen: Pen, of: MapPicture, row: number): void {
+  const { answer, layout, theme } = of;
   const { text, secondary } = tokens(theme);
-  const top = (layout.top[row] ?? 0) - sight.scrollPx;
-  const { size, address, below } = headWords(answer, layout, row, byteUnit);
+  const top = (layout.top[row] ?? 0) - of.scrollPx;
+  const { size, address, below } = headWords(of, row);
   const write = (words: string, x: number, y: number, colour: string): number => {
     const most = HEAD_PX - 8 - x;
     const fits = fitting(words, most, (one) => pen.measureText(one).width);
@@ -285,20 +270,20 @@ function paintHead(pen: Pen, look: MapLook, sight: MapSight, row: number): void 
 }
 
 /** Who keeps a mostly free segment, written into its largest free block. */
-function paintNote(pen: Pen, look: MapLook, sight: MapSight, row: number): void {
-  const { answer, layout, theme } = look;
-  const { segments, blocks, pins } = answer;
+function paintNote(pen: Pen, of: MapPicture, row: number): void {
+  const { answer, layout, theme } = of;
+  const { segments, blocks } = answer;
   const free = segments.freeBytes[row] ?? 0;
   if (free < NOTE_LEAST_FREE * (segments.totalBytes[row] ?? 0)) return;
-  const words = pins.text[pins.address.indexOf(segments.address[row] ?? -1)];
-  if (words === undefined) return;
+  const words = pinText(answer, segments.address[row] ?? -1);
+  if (words === "") return;
   const [first, end] = blocksOf(answer, row);
   let widest = -1;
   for (let block = first; block < end; block += 1) {
     if (blocks.state[block] !== STATE.free) continue;
     if ((blocks.size[block] ?? 0) > (blocks.size[widest] ?? 0)) widest = block;
   }
-  const rooms = blockPieces(answer, layout, widest).map((piece) => rect(piece, sight));
+  const rooms = blockPieces(answer, layout, widest).map((piece) => rect(piece, of));
   const room = rooms.reduce((a, b) => (b[2] > a[2] ? b : a), [0, 0, 0, 0]);
   const [left, top, wide, high] = room;
   if (wide < NOTE_LEAST_PX) return;
@@ -314,62 +299,57 @@ function paintNote(pen: Pen, look: MapLook, sight: MapSight, row: number): void 
   pen.fillText(fits, left + 8, top + high / 2 + 0.5);
 }
 
-export interface MapLegendItem {
-  readonly label: string;
-  readonly help: string;
-  readonly colour: string;
-  /** Its pattern, as CSS. */
-  readonly background?: string;
-  readonly bytes: number;
-}
-
 /** What the map shows, with the bytes of each. */
 export function legendOf({
   answer,
   fill,
+  colours,
   theme,
-}: Pick<MapLook, "answer" | "fill" | "theme">): readonly MapLegendItem[] {
+  byteUnit,
+}: MapPicture): readonly Named[] {
   const own = COLOURS[theme];
   const { bg } = tokens(theme);
-  const lines = (colour: string, apartPx: number): string =>
-    `repeating-linear-gradient(135deg, ${bg} 0 1px, ${colour} 1px ${apartPx}px)`;
-  const live: readonly MapLegendItem[] =
-    fill === "state"
-      ? [
-          {
-            label: "allocated",
-            help: "Blocks in use, as rounded by the allocator",
-            colour: own.allocated,
-            bytes: answer.allocatedBytes,
-          },
-        ]
-      : answer.categories.map((category, i) => ({
-          label: categoryLabel(category),
-          help: `Allocated blocks: ${categoryLabel(category)}`,
-          colour: categoryColour(theme, category),
-          bytes: answer.categoryBytes[i] ?? 0,
-        }));
-  const rest: readonly MapLegendItem[] = [
-    {
-      label: "pending free",
-      help: "Freed, and kept until another stream has finished with it",
-      colour: own.pending,
-      background: lines(own.pending, 5),
-      bytes: answer.pendingBytes,
-    },
-    {
-      label: "free, in use beside it",
-      help: "inactive_split: free blocks that share their segment with live ones, so that it cannot be returned",
-      colour: own.split,
-      background: lines(own.split, 4),
-      bytes: answer.freeBytes - answer.wholeBytes,
-    },
-    {
-      label: "free segments",
-      help: "Wholly free: torch.cuda.empty_cache() returns these",
-      colour: own.whole,
-      bytes: answer.wholeBytes,
-    },
+  const item = (
+    label: string,
+    help: string,
+    colour: string,
+    bytes: number,
+    hatch?: string,
+  ): readonly Named[] => {
+    const note = formatBytes(bytes, byteUnit);
+    const said = { label, colour, note, help: `${help}: ${formatBytesExact(bytes)}` };
+    return bytes > 0 ? [hatch === undefined ? said : { ...said, hatch }] : [];
+  };
+  return [
+    ...(fill === "state"
+      ? item(
+          "allocated",
+          "Blocks in use, as rounded by the allocator",
+          own.allocated,
+          answer.allocatedBytes,
+        )
+      : answer.categories.flatMap((group, i) =>
+          item(groupLabel(group), "Allocated blocks", colours[i] ?? bg, group.bytes),
+        )),
+    ...item(
+      "pending free",
+      "Freed, and kept until another stream has finished with it",
+      own.pending,
+      answer.pendingBytes,
+      bg,
+    ),
+    ...item(
+      "free, in use beside it",
+      "inactive_split: free blocks that share their segment with live ones, so that it cannot be returned",
+      own.split,
+      answer.freeBytes - answer.wholeBytes,
+      bg,
+    ),
+    ...item(
+      "free segments",
+      "Wholly free: torch.cuda.empty_cache() returns these",
+      own.whole,
+      answer.wholeBytes,
+    ),
   ];
-  return [...live, ...rest].filter(({ bytes }) => bytes > 0);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SvgPen } from "../export/pen";
+import { SvgPen } from "../../../../widgets/export/pen";
 import {
   BAR_PX,
   hitAt,
@@ -11,7 +11,7 @@ import {
   segmentLayout,
   steppedBlock,
 } from "./layout";
-import { HEAD_PX, legendOf, paintMap, paintMarks } from "./paint";
+import { HEAD_PX, legendOf, paintMap, paintMarks, type MapPicture } from "./paint";
 import { segmentsAnswer } from "./test_segments";
 import { addressText, headWords, pinText, segmentTable } from "./words";
 
@@ -47,6 +47,16 @@ function full(sizes: readonly number[], numAlike: readonly number[] = []) {
       numAlike: numAlike[i] ?? 1,
     })),
   );
+}
+
+function pictureOf(fill: MapPicture["fill"]): MapPicture {
+  return {
+    ...{ answer: ANSWER, layout: segmentLayout(ANSWER.segments, "fit"), fill },
+    colours: ["#425ed4", "#065721"],
+    theme: "light",
+    byteUnit: "auto",
+    ...{ widthPx: 600, heightPx: 300, scrollPx: 0 },
+  };
 }
 
 describe("the map's rows", () => {
@@ -88,7 +98,7 @@ describe("the map's rows", () => {
     );
     const y = (layout.top[1] ?? 0) + 10;
     expect(hitAt(answer, layout, 0.5, y, 0)).toEqual({ row: 2, block: 2 });
-    expect(headWords(answer, layout, 1, "auto")).toMatchObject({
+    expect(headWords({ answer, layout, byteUnit: "auto" }, 1)).toMatchObject({
       size: "3 × 2.00 MiB",
       address: "",
       below: "full · large",
@@ -159,23 +169,18 @@ describe("blocks of the map", () => {
   });
 
   it("add up in the legend", () => {
-    const look = { answer: ANSWER, theme: "light" } as const;
-    const entries = legendOf({ ...look, fill: "category" });
-    expect(entries.map(({ bytes }) => bytes)).toEqual([
-      ANSWER.allocatedBytes,
-      2 * MIB,
-      5 * MIB,
-      20 * MIB,
-    ]);
-    const [allocated] = legendOf({ ...look, fill: "state" });
-    expect(allocated?.bytes).toBe(ANSWER.allocatedBytes);
+    const entries = legendOf(pictureOf("category"));
+    const notes = ["7.00 MiB", "2.00 MiB", "5.00 MiB", "20.0 MiB"];
+    expect(entries.map(({ note }) => note)).toEqual(notes);
+    expect(entries[0]?.colour).toBe("#065721");
+    const [allocated] = legendOf(pictureOf("state"));
+    expect(allocated).toMatchObject({ label: "allocated", note: notes[0] });
   });
 });
 
 describe("words of the map", () => {
   it("say what a segment is", () => {
-    const layout = segmentLayout(ANSWER.segments, "fit");
-    expect(headWords(ANSWER, layout, 1, "auto")).toEqual({
+    expect(headWords(pictureOf("category"), 1)).toEqual({
       size: "20.0 MiB",
       address: "0x7f0010000000",
       below: "20.0 MiB free · large",
@@ -193,14 +198,10 @@ describe("words of the map", () => {
 });
 
 describe("the picture", () => {
-  const look = {
+  const picture = {
+    ...pictureOf("category"),
     answer: { ...ANSWER, why: { ...ANSWER.why, lives: Int32Array.of(2) } },
-    layout: segmentLayout(ANSWER.segments, "fit"),
-    fill: "category",
-    theme: "light",
-    byteUnit: "auto",
-  } as const;
-  const sight = { widthPx: 600, heightPx: 300, scrollPx: 0 };
+  };
   const painted = (paint: (pen: SvgPen) => void) => {
     const pen = new SvgPen();
     paint(pen);
@@ -209,7 +210,7 @@ describe("the picture", () => {
   };
 
   it("has every segment's words, live blocks upon free ones, and what is in the way", () => {
-    const nodes = painted((pen) => paintMap(pen, look, sight));
+    const nodes = painted((pen) => paintMap(pen, picture));
     const texts = nodes.filter(({ name }) => name === "text");
     expect(texts.map(({ children }) => children[0])).toContain("0x7f0030000000");
     const rects = nodes.filter(({ name }) => name === "rect");
@@ -223,7 +224,7 @@ describe("the picture", () => {
 
   it("marks what is under the pointer and what is chosen", () => {
     const marks = { hovered: 0, selected: 4, segment: 0x7f0010000000 };
-    const nodes = painted((pen) => paintMarks(pen, look, sight, marks));
+    const nodes = painted((pen) => paintMarks(pen, picture, marks));
     const widths = nodes.map(({ attributes }) => attributes["stroke-width"] ?? null);
     expect(widths).toEqual([null, null, 1.5, 2.5]);
     expect(nodes.every(({ attributes }) => Number(attributes["x"]) < 600)).toBe(true);

@@ -1,0 +1,383 @@
+/**
+ * Every segment of the allocator with its blocks, at one moment: a row each. The page
+ * scrolls through them; only what is in sight is drawn.
+ */
+
+import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../../base/bytes";
+import { figureTitle, originOf } from "../../../../model/words/origin";
+import { groupColours, groupLabel } from "../../../../widgets/block_stack/colours";
+import { figureOf } from "../../../../widgets/export/figure";
+import type { ExportSource } from "../../../../widgets/export/source";
+import { fitted, useWidth } from "../../../../widgets/plot/canvas";
+import { ChartFrame } from "../../../../widgets/plot/chart_frame";
+import { Legend } from "../../../../widgets/plot/legend";
+import { ChartTip } from "../../../../widgets/tip/chart_tip";
+import { Segmented } from "../../../shared/controls/choices";
+import type { Shown } from "../params";
+import {
+  blockPieces,
+  hitAt,
+  leastLineBytes,
+  rowOfBlock,
+  segmentLayout,
+  steppedBlock,
+  type Hit,
+} from "./layout";
+import {
+  barsPx,
+  blockColour,
+  FOLD_PX,
+  HEAD_PX,
+  legendOf,
+  paintMap,
+  paintMarks,
+  STATE,
+  type MapPicture,
+} from "./paint";
+import { addressText, blockWords, pinText, segmentTable, STATE_WORDS } from "./words";
+
+/** What is longer is cut until all is asked for: other things stand below the map. */
+const MOST_PX = 900;
+/** Turns of the wheel, with a modifier key, up to the next scale. */
+const WHEEL_PX = 80;
+const CARD_PX = 60;
+
+/** What the pointer is on; `block` -1: the segment itself. */
+interface Hover extends Hit {
+  readonly x: number;
+  readonly y: number;
+}
+
+export function SegmentMap(props: Shown) {
+  const { view, params, setParams, state: answer, stacks, culprits, label } = props;
+  const { theme, byteUnit } = view;
+  const { life, segment, fill, scale } = params;
+  const { segments, blocks, categories } = answer;
+  const { moment } = answer.moment;
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<HTMLDivElement>(null);
+  const sightBox = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const turned = useRef(0);
+  const [scrolled, setScrolled] = useState(0);
+  const [all, setAll] = useState(false);
+  const [asTable, setAsTable] = useState(false);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
+  const hover = useSignal<Hover | null>(null);
+  const spoken = useSignal("");
+  const widthPx = useWidth(box);
+  const layout = useMemo(
+    () => segmentLayout(segments, scale, unfolded),
+    [segments, scale, unfolded],
+  );
+  const totalPx = layout.top.at(-1) ?? 0;
+  const shownPx = all ? totalPx : Math.min(totalPx, MOST_PX);
+  const heightPx = Math.min(shownPx, Math.max(window.innerHeight, 200));
+  const scrollPx = Math.max(0, Math.min(scrolled, shownPx - heightPx));
+  const selected = life === null ? -1 : blocks.life.indexOf(life);
+  const colours = useMemo(
+    () => groupColours(theme, categories, "category", culprits),
+    [theme, categories, culprits],
+  );
+  const picture = useMemo<MapPicture>(
+    () => ({
+      ...{ answer, layout, fill, colours, theme, byteUnit },
+      ...{ widthPx, heightPx, scrollPx },
+    }),
+    [answer, layout, fill, colours, theme, byteUnit, widthPx, heightPx, scrollPx],
+  );
+
+  useEffect(() => {
+    // Whatever scrolls the page: the part in sight sticks to its top.
+    const follow = (): void => {
+      const top = plot.current?.getBoundingClientRect().top ?? 0;
+      const own = sightBox.current?.getBoundingClientRect().top ?? 0;
+      hover.value = null;
+      setScrolled(own - top);
+    };
+    window.addEventListener("scroll", follow, { capture: true, passive: true });
+    return () => window.removeEventListener("scroll", follow, { capture: true });
+  }, []);
+  useLayoutEffect(() => {
+    const pen = fitted(base.current, widthPx, heightPx);
+    if (pen !== null) paintMap(pen, picture);
+  }, [picture, asTable]);
+  useEffect(
+    () =>
+      effect(() => {
+        const pen = fitted(over.current, widthPx, heightPx);
+        const hovered = hover.value?.block ?? -1;
+        if (pen !== null) paintMarks(pen, picture, { hovered, selected, segment });
+      }),
+    [picture, selected, segment, asTable],
+  );
+  useEffect(() => {
+    // What was pointed at may be gone at another moment.
+    hover.value = null;
+  }, [answer, layout]);
+  useEffect(() => {
+    // A block that a link names, or that was found elsewhere, comes into sight.
+    reveal(selected);
+  }, [selected >= 0, life]);
+
+  function reveal(block: number): void {
+    const [piece] = blockPieces(answer, layout, block);
+    const top = plot.current?.getBoundingClientRect().top;
+    if (piece === undefined || top === undefined) return;
+    if (piece.y1 > shownPx) setAll(true);
+    const y = top + piece.y0;
+    if (y > 0 && y < window.innerHeight - 100) return;
+    // Whatever else scrolls, such as the frame of the page, stays.
+    plot.current?.closest(".content")?.scrollBy({ top: y - window.innerHeight / 2 });
+  }
+
+  function placeOf(event: MouseEvent): Hover | null {
+    const corner = base.current?.getBoundingClientRect();
+    if (corner === undefined) return null;
+    const [x, y] = [event.clientX - corner.left, event.clientY - corner.top + scrollPx];
+    const wide = 1 / barsPx(picture);
+    // Beside its first byte stand a segment's words.
+    const share = Math.max(0, x - HEAD_PX) * wide;
+    if (x < HEAD_PX) {
+      const hit =
+        hitAt(answer, layout, 0, y, wide) ?? hitAt(answer, layout, 0, y - 12, wide);
+      return hit && { x, y, row: hit.row, block: -1 };
+    }
+    const hit = share > 1 ? null : hitAt(answer, layout, share, y, wide);
+    return hit && { x, y, ...hit };
+  }
+
+  function choose({ x, row, block }: Hover): void {
+    const address = segments.address[row] ?? 0;
+    const canFold = (segments.numAlike[row] ?? 1) > 1;
+    if (x < HEAD_PX && canFold && (x < FOLD_PX || layout.numFolded[row] !== 1)) {
+      // The first of its run stands for it.
+      const next = new Set(unfolded);
+      if (!next.delete(address)) next.add(address);
+      setUnfolded(next);
+      return;
+    }
+    const own = blocks.life[block] ?? -1;
+    // A free block has no story of its own; its segment has.
+    if (own >= 0) setParams({ life: own, segment: null });
+    else setParams({ life: null, segment: address === segment ? null : address });
+  }
+
+  /** 1: more bytes to a line, -1: fewer. */
+  function zoom(sign: number): void {
+    if (layout.equalBytes === null) return;
+    const bytes = layout.equalBytes * (sign > 0 ? 2 : 0.5);
+    setParams({ scale: Math.max(bytes, leastLineBytes(segments.totalBytes)) });
+  }
+
+  function pointAt(block: number): void {
+    const row = rowOfBlock(answer, block);
+    reveal(block);
+    hover.value = { x: HEAD_PX, y: (layout.top[row] ?? 0) + 30, row, block };
+    spoken.value = blockWords(answer, block, stacks, byteUnit);
+  }
+
+  function onKey({ key, shiftKey }: KeyboardEvent): boolean {
+    const by = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0;
+    const at = hover.peek()?.block ?? selected;
+    const row = rowOfBlock(answer, at);
+    if (by !== 0) {
+      const next = steppedBlock(answer, at, by, shiftKey);
+      if (next >= 0) pointAt(next);
+    } else if (key === "Enter" && row >= 0)
+      choose({ x: HEAD_PX, y: 0, row, block: at });
+    else if (key === "o" && row >= 0) choose({ x: 0, y: 0, row, block: -1 });
+    else if (key === "+" || key === "=" || key === "w") zoom(-1);
+    else if (key === "-" || key === "s") zoom(1);
+    else if (key === "f") setParams({ scale: "auto" });
+    else return false;
+    return true;
+  }
+
+  const bytes = (value: number): string => formatBytes(value, byteUnit);
+  const num = formatInteger(answer.numSegments);
+  const perLine =
+    layout.equalBytes === null
+      ? ""
+      : `, ${bytes(layout.equalBytes).replace(/\.0+ /, " ")} a line`;
+  const legend = legendOf(picture);
+  const name = `${label} at event ${moment}`;
+  const source: ExportSource = {
+    name,
+    origin: originOf(view.run),
+    about: () => ({ device: answer.device, moment }),
+    table: () => segmentTable(answer, stacks),
+    figure: () =>
+      figureOf({
+        ...{ theme, widthPx, heightPx, title: figureTitle(name, originOf(view.run)) },
+        paint: (pen) => paintMap(pen, picture),
+        legend: legend.map((one) => ({
+          ...one,
+          label: `${one.label} ${one.note ?? ""}`,
+        })),
+      }),
+  };
+  const left = answer.numSegments - segments.address.length;
+  return (
+    <>
+      <ChartFrame
+        kind="segment-map"
+        what="Map"
+        label={name}
+        title={`${num} segments, ${bytes(answer.reservedBytes)}${perLine}`}
+        subject="the map"
+        source={source}
+        shell={view}
+        zoom={zoom}
+        fit={() => setParams({ scale: "auto" })}
+        table={source.table}
+        asTable={asTable}
+        onAsTable={setAsTable}
+        heightPx={asTable ? Math.min(totalPx + 40, MOST_PX) : shownPx}
+        onKey={onKey}
+        bar={<Looks {...props} />}
+        box={box}
+        plotRef={plot}
+        plot={
+          <div
+            ref={sightBox}
+            class="segment-sight"
+            style={{ height: `${heightPx}px` }}
+            onWheel={(event) => {
+              // Without a key the wheel is the page's.
+              if (!event.ctrlKey && !event.metaKey) return;
+              event.preventDefault();
+              turned.current += event.deltaY;
+              if (Math.abs(turned.current) < WHEEL_PX) return;
+              zoom(turned.current);
+              turned.current = 0;
+            }}
+            onPointerMove={(event) => {
+              hover.value = placeOf(event);
+            }}
+            onPointerLeave={() => {
+              hover.value = null;
+            }}
+            onClick={(event) => {
+              const at = placeOf(event);
+              if (at !== null) choose(at);
+            }}
+          >
+            <canvas ref={base} />
+            <canvas ref={over} />
+            <Card hover={hover} picture={picture} stacks={stacks} />
+          </div>
+        }
+        legend={<Legend items={legend} />}
+        help={`${num} segments, ${bytes(answer.reservedBytes)} reserved, ${bytes(answer.allocatedBytes)} of it allocated. Up and down move from block to block, with Shift from segment to segment; Enter opens the block; O unfolds equal segments; plus and minus zoom.`}
+        spoken={spoken}
+      >
+        {totalPx > MOST_PX && !asTable && (
+          <button type="button" class="text-button" onClick={() => setAll(!all)}>
+            {all ? "Show the first segments only" : "Show all segments"}
+          </button>
+        )}
+      </ChartFrame>
+      {left > 0 && (
+        <p class="quiet">
+          {formatInteger(left)} more segments are not drawn: filter, or sort another
+          way, to see them. Sums count them.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Looks({ params: { scale, fill }, setParams }: Shown) {
+  return (
+    <span class="row on-hover">
+      <Segmented
+        label="Scale of the lines"
+        options={["equal", "fit"] as const}
+        chosen={scale === "fit" ? "fit" : "equal"}
+        words={(one) =>
+          one === "equal"
+            ? [
+                "To scale",
+                "A line is the same bytes for all; longer segments go on below",
+              ]
+            : ["Fill width", "Every segment fills its line, whatever its size"]
+        }
+        onChoose={(one) => setParams({ scale: one === "fit" ? "fit" : "auto" })}
+      />
+      <Segmented
+        label="What colours say"
+        options={["category", "state"] as const}
+        chosen={fill}
+        words={(one) =>
+          one === "category"
+            ? ["Category", "Live blocks in the colours of all pages"]
+            : ["State", "Allocated, pending free and free alone"]
+        }
+        onChoose={(one) => setParams({ fill: one })}
+      />
+    </span>
+  );
+}
+
+/** What is under the pointer, in two lines; a click says the rest. */
+function Card({
+  hover,
+  picture,
+  stacks,
+}: Pick<Shown, "stacks"> & {
+  readonly hover: ReadonlySignal<Hover | null>;
+  readonly picture: MapPicture;
+}) {
+  const at = hover.value;
+  const { answer, layout, byteUnit, widthPx, heightPx, scrollPx } = picture;
+  const { segments, blocks, kinds, categories } = answer;
+  if (at === null || at.row >= segments.address.length) return null;
+  const { row, block } = at;
+  if (block >= blocks.state.length) return null;
+  const y = at.y - scrollPx;
+  const above = y + CARD_PX > heightPx && y > heightPx / 2;
+  const place = { leftPx: at.x, topPx: y, flip: at.x > widthPx / 2, above };
+  const bytes = (value = 0): string => formatBytes(value, byteUnit);
+  const address = segments.address[row] ?? 0;
+  const kind = kinds[segments.kind[row] ?? -1] ?? "";
+  const within = `${bytes(segments.freeBytes[row])} free, the largest block ${bytes(segments.largestFreeBytes[row])}; ${kind}`;
+  if (block < 0) {
+    const folded = layout.numFolded[row] ?? 1;
+    const size = formatBytesExact(segments.totalBytes[row] ?? 0);
+    return (
+      <ChartTip at={place} belowPx={12}>
+        <b>
+          {folded > 1
+            ? `${formatInteger(folded)} segments of ${size}`
+            : `${addressText(address)}, ${size}`}
+        </b>
+        <div>{pinText(answer, address) || within}</div>
+      </ChartTip>
+    );
+  }
+  const state = blocks.state[block] ?? 0;
+  const isLive = state !== STATE.free;
+  const category = categories[blocks.category[block] ?? -1];
+  const stack = blocks.stack[block] ?? -1;
+  const words = segments.numActive[row] === 0 ? "free segment" : "free, inactive split";
+  return (
+    <ChartTip at={place} belowPx={12}>
+      <div>
+        <span class="swatch" style={{ background: blockColour(picture, block) }} />
+        <b>{bytes(blocks.size[block])}</b> {isLive ? STATE_WORDS[state] : words}{" "}
+        {isLive && category !== undefined && (
+          <span class="quiet">{groupLabel(category)}</span>
+        )}
+      </div>
+      <div>
+        {stack >= 0 && stacks !== null
+          ? stacks.stackLabel(stack)
+          : `in ${bytes(segments.totalBytes[row])}: ${within}`}
+      </div>
+    </ChartTip>
+  );
+}
