@@ -36,9 +36,7 @@ export function PartRows(
         heightPx={TABLE_PX}
         {...(rows === "stack"
           ? {
-              details: (row: number) => (
-                <pre class="compare-stack">{of.texts[row]}</pre>
-              ),
+              details: (row: number) => <pre class="table-scroll">{of.texts[row]}</pre>,
             }
           : {})}
       >

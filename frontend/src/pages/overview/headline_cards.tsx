@@ -31,9 +31,9 @@ function Card(props: HeadlineCardsProps & { readonly of: Headline }) {
   const caveats = of.caveats.map(asSentence);
   return (
     <li class="card">
-      <div class="card-title">
+      <div class="card-title quiet">
         <Tip text={of.meaning} focusable>
-          <span class="explained">{of.title}</span>
+          <span class="cut">{of.title}</span>
         </Tip>
         {caveats.length > 0 && (
           <Tip
@@ -52,20 +52,18 @@ function Card(props: HeadlineCardsProps & { readonly of: Headline }) {
         <p class="quiet">{asSentence(of.absentReason ?? "not recorded")}</p>
       ) : (
         <>
-          <div class="card-value">
+          <div class="card-value nowrap">
             <Tip text={exactly(of)}>
               <Value text={shortly(of, byteUnit)} />
             </Tip>
           </div>
-          <p class="card-where quiet">
+          <p class="cut quiet">
             <Where {...props} />
           </p>
           {of.sparkline.length > 0 && (
-            <div class="card-line">
-              <Tip text={of.line} class="card-tip">
-                <Sparkline values={of.sparkline} label={of.line} />
-              </Tip>
-            </div>
+            <Tip text={of.line} class="card-line">
+              <Sparkline values={of.sparkline} label={of.line} />
+            </Tip>
           )}
         </>
       )}

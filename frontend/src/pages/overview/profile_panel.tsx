@@ -268,9 +268,9 @@ function Steps({ data, chosen, choose, view }: StepsProps) {
           );
         })}
       </svg>
-      <figcaption class="quiet">
+      <figcaption class="row small quiet">
         <span>step {data.step[shown[0] ?? 0]}</span>
-        <span>step {data.step[shown.at(-1) ?? 0]}</span>
+        <span class="end">step {data.step[shown.at(-1) ?? 0]}</span>
       </figcaption>
     </figure>
   );

@@ -97,7 +97,7 @@ function Recorded(props: { readonly one: RecordedSource; readonly numRanks: numb
   return (
     <li>
       <Status look={{ word, icon: "check", tone: "ok" }} />
-      <span class="quiet">
+      <span class="quiet small">
         {ranksOf(one.numRanks, numRanks)}
         {elsewhere !== "" && (
           <Tip text={elsewhere} focusable class="caveat">

@@ -4,7 +4,7 @@
  * server.
  */
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
@@ -97,7 +97,7 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
                   <Try key={each.text + each.setting} {...props} advice={each} />
                 ))}
               </ol>
-              <div class="finding-more">
+              <div class="row finding-more">
                 <EvidenceTable one={one} byteUnit={props.byteUnit} />
                 <Texts title="More ranks" texts={one.others} />
                 <Texts title="Not recorded" texts={one.notRecorded} />
@@ -146,7 +146,7 @@ function Head(
     );
   };
   return (
-    <header class="finding-head">
+    <header class="row finding-head">
       <h2 class={tone}>
         <button
           type="button"
@@ -158,12 +158,17 @@ function Head(
           {one.title}
         </button>
       </h2>
-      <p class="finding-where" title={isOpen ? undefined : one.sentence}>
+      <p
+        class={`finding-where quiet ${isOpen ? "" : "cut"}`}
+        title={isOpen ? undefined : one.sentence}
+      >
         {where.map((part, at) => (
-          <span key={part} class="nowrap">
+          <Fragment key={part}>
             {at > 0 && " · "}
-            <Blaming line={one.line} text={part} />
-          </span>
+            <span class="nowrap">
+              <Blaming line={one.line} text={part} />
+            </span>
+          </Fragment>
         ))}
         {!isOpen && (
           <>

@@ -51,13 +51,13 @@ export function HeldBy(props: {
           const word = isBlamed ? "cause" : category === "unknown" ? "" : category;
           return (
             <li key={`${label} ${at}`} title={note(line)}>
-              <code class={isBlamed ? "culprit" : ""} title={label}>
+              <code class={isBlamed ? "cut culprit" : "cut"} title={label}>
                 {label === "" ? "no stack recorded" : label}
               </code>
               <span class="finding-bar">
                 <span style={{ width: `${(100 * share).toFixed(2)}%`, background }} />
               </span>
-              <span title={formatBytesExact(bytes)}>
+              <span class="num" title={formatBytesExact(bytes)}>
                 {formatBytes(bytes, byteUnit)}
               </span>
               <small class="quiet">{word}</small>
