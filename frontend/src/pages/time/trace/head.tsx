@@ -17,8 +17,6 @@ import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
 import { hitOf, type Timeline } from "./state/timeline";
 import { hitWords } from "./words";
 
-const MOST_NAMED = 4;
-
 export function Sources(props: {
   readonly answer: TraceResponse;
   readonly view: ViewProps;
@@ -34,11 +32,12 @@ export function Sources(props: {
     .sort((a, b) => a - b);
   const failed = traces.flatMap(({ problem }) => (problem === null ? [] : [problem]));
   const problems = [...failed, ...answer.problems];
+  const opening = traces.filter(({ state }) => state === "opening");
+  const rest = traces.filter(({ state }) => state !== "opening");
   const said = [
-    traces.length > MOST_NAMED ? `and ${traces.length - MOST_NAMED} more` : "",
     answer.focus?.words ?? "",
     shownRanks.length < numRanks
-      ? `${shownRanks.length} of ${formatInteger(numRanks)} ranks shown: choose others at the left`
+      ? `${shownRanks.length} of ${formatInteger(numRanks)} ranks: choose others at the left`
       : "",
     unrealOf(run) ?? "",
   ];
@@ -58,14 +57,19 @@ export function Sources(props: {
     <header class="trace-sources">
       <div class="trace-row">
         {props.tabs}
-        {traces.slice(0, MOST_NAMED).map((source) => (
-          <OneSource key={source.id} source={source} />
-        ))}
-        {said.filter(Boolean).map((words) => (
-          <span key={words} class="quiet">
-            {words}
-          </span>
-        ))}
+        <span class="trace-said quiet">
+          {opening.map((source) => (
+            <OneSource key={source.id} source={source} />
+          ))}
+          {said.filter(Boolean).map((words) => (
+            <span key={words} title={words}>
+              {words}
+            </span>
+          ))}
+          {rest.map((source) => (
+            <OneSource key={source.id} source={source} />
+          ))}
+        </span>
         {cycles.length > 1 && (
           <Choice
             label="Cycle"

@@ -14,10 +14,8 @@ import { FAMILY_WORDS, formatNs } from "./words";
 
 export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
   const { trace, label } = props;
-  const { extent, shown, setWindow, fit, tiles, hits, base, view } = trace;
+  const { extent, shown, setWindow, fit, whole, hits, base, view } = trace;
   const { theme } = view;
-  // Read, so that tiles that arrive draw it again; most of them change nothing.
-  const whole = tiles.version.value >= 0 ? tiles.loader.whole : null;
   const at = useMemo(() => {
     let known: Overview | null = null;
     return (widthPx: number): Overview | null => {
@@ -79,8 +77,7 @@ const MOST_FAMILIES = 9;
 
 /** What the colours mean: of kinds of work that are there, most of it first. */
 export function Families({ trace }: { readonly trace: Timeline }) {
-  const { tiles, view } = trace;
-  const whole = tiles.version.value >= 0 ? tiles.loader.whole : null;
+  const { whole, view } = trace;
   const shown = useMemo(() => {
     const sums = new Map<TraceFamily, number>();
     for (let i = 0; i < (whole?.numPieces ?? 0); i += 1) {

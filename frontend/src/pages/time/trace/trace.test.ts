@@ -211,8 +211,8 @@ describe("what is asked for", () => {
     const first = wantedTile([], all, layout, world);
     expect(first).toMatchObject({ lowNs: -4, highNs: 1_004, px: 800 });
     if (first === null) throw new Error("something is wanted");
-    expect(tileQuery("r", BASE, first)).toMatchObject({
-      tracks: "a:0-1;b:0,3",
+    expect(tracksQuery(first.rows)).toBe("a:0-1;b:0,3");
+    expect(tileQuery("r", BASE, "", first)).toMatchObject({
       t0: (BASE - 4n).toString(),
       t1: (BASE + 1_004n).toString(),
     });
@@ -258,7 +258,7 @@ describe("words", () => {
     );
     expect(hitWords(2, 1_204)).toBe("3 of 1,204");
     expect(hitWords(null, 0)).toBe("nothing found");
-    expect(fitting("aten::linear", 60, 30)).toBe("aten…");
+    expect(fitting("aten::linear", 60, 30)).toBe("ate…r");
     expect(fitting("aten::linear", 60, 12)).toBe("");
   });
 });

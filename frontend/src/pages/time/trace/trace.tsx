@@ -6,7 +6,6 @@ import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
-import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import { Sources } from "./head";
 import { ASKED } from "./state/params";
@@ -78,15 +77,11 @@ function TimelineTab(props: {
         blocksPx={[520]}
       />
       {nothing && (
-        <NotCollected
-          title="No spans and no profiler traces in this run"
-          absent={[]}
-          snippet={SNIPPET}
-          note={
-            (hasTracks ? "The run's memory and host numbers are drawn below. " : "") +
-            "Or put *.pt.trace.json(.gz) files into the run’s folder. The page fills by itself when the first arrives."
-          }
-        />
+        <p class="quiet">
+          No spans and no profiler traces in this run yet: pass torch_profiler=True to
+          collector.record, open rec.span("augment"), or put *.pt.trace.json files into
+          its folder.
+        </p>
       )}
       {data !== null && <Sources answer={data} view={view} tabs={tabs} cycle={cycle} />}
       {ready && !hasTracks && (
@@ -103,13 +98,3 @@ function TimelineTab(props: {
     </div>
   );
 }
-
-const SNIPPET = `with collector.record(
-    "runs/my_run", model=model, optimizer=optimizer,
-    schedule={"wait": 10, "warmup": 2, "active": 3, "repeat": 2},
-    torch_profiler=True,
-) as rec:
-    for batch in loader:
-        with rec.span("augment"):
-            ...
-        rec.step()`;

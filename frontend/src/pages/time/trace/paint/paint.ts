@@ -2,6 +2,7 @@
 
 import { tokens } from "../../../../base/tokens";
 import type { Viewport } from "../../../../render/viewport";
+import { cutMiddle, foldTemplates } from "../../profiled/kernel_name";
 import {
   laneTop,
   LANE_PX,
@@ -137,7 +138,8 @@ function paintLabels(canvas: Canvas): void {
     if (tile === undefined) continue;
     const count = tile.answer.count[piece] ?? 1;
     const name = tile.nameOf(piece);
-    const text = count > 1 ? `${count.toLocaleString("en-US")} slices` : name;
+    const text =
+      count > 1 ? `${count.toLocaleString("en-US")} slices` : foldTemplates(name);
     const x = canvas.toX(start);
     const room = (end - start) / perPx - 2 * PAD_PX;
     const words = fitting(text, widthOf(context, text), room);
@@ -161,11 +163,11 @@ export function widthOf(context: CanvasRenderingContext2D, text: string): number
   return width;
 }
 
-/** As much of a text as fits; "" where that says nothing. */
+/** A text, cut in its middle where it does not fit; "" where that says nothing. */
 export function fitting(text: string, wide: number, room: number): string {
   if (wide <= room) return text;
   const letters = Math.floor((room - 8) / (wide / Math.max(1, text.length)));
-  return letters < 3 ? "" : `${text.slice(0, letters).trimEnd()}…`;
+  return letters < 3 ? "" : cutMiddle(text, letters + 1);
 }
 
 function boxOf(

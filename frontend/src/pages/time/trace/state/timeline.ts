@@ -28,8 +28,12 @@ import {
   type NsRange,
   type Place,
 } from "../plot/layout";
-import { useTraceTiles } from "../tiles/loader";
+import { tileQuery, useTraceTiles } from "../tiles/loader";
+import { TraceTile } from "../tiles/tile";
 import { absolute, since, useWindow, wordsOf, type SliceRef } from "./params";
+
+/** Of the strip: finer than its columns are. */
+const OVERVIEW_PX = 1_200;
 
 export type Timeline = ReturnType<typeof useTimeline>;
 
@@ -75,6 +79,20 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
         ),
       ),
     [layout],
+  );
+  // Of all tracks, whichever are in sight: the strip and the legend stay as they are.
+  const every = useMemo(
+    () => tracksQuery(layoutOf(answer, "").rows.filter(({ lanes }) => lanes > 0)),
+    [answer],
+  );
+  const overview = useOnce(
+    client,
+    "trace_slices",
+    every === "" ? null : tileQuery(run.id, base, every, { ...world, px: OVERVIEW_PX }),
+  ).data;
+  const whole = useMemo(
+    () => overview && new TraceTile(overview, base, world.highNs, new Set()),
+    [overview, base, world],
   );
   const hits = useSearch(client, run.id, tracks, find);
   const { data, error } = useOnce(
@@ -216,6 +234,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
       pinned,
       tiles,
       pinnedTiles,
+      whole,
     },
     ...{
       shown,

@@ -130,10 +130,15 @@ export function wantedTile(
   return { lowNs: from, highNs: to, px: Math.min(MOST_PX, px), rows: around };
 }
 
-export function tileQuery(run: string, base: bigint, wanted: WantedTile): Query {
+export function tileQuery(
+  run: string,
+  base: bigint,
+  tracks: string,
+  wanted: Omit<WantedTile, "rows">,
+): Query {
   return {
     run,
-    tracks: tracksQuery(wanted.rows),
+    tracks,
     t0: absolute(base, Math.floor(wanted.lowNs)).toString(),
     t1: absolute(base, Math.ceil(wanted.highNs)).toString(),
     px: wanted.px,
@@ -151,7 +156,8 @@ export function useTraceTiles(
   stamp: string,
 ): TraceTiles {
   const source = useMemo((): TileSource<Look, WantedTile, TraceTile> => {
-    const query = (wanted: WantedTile): Query => tileQuery(run, world.base, wanted);
+    const query = (wanted: WantedTile): Query =>
+      tileQuery(run, world.base, tracksQuery(wanted.rows), wanted);
     return {
       stamp: `${run} ${stamp}`,
       most: MOST_KEPT,
