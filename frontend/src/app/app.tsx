@@ -27,7 +27,7 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
       <div class="stage">
         <TopStrip shell={shell} />
         {runs.data !== null && runs.error !== null && (
-          <p class="banner" role="alert">
+          <p class="banner row" role="alert">
             <Icon name="warning" />
             <strong>{runs.error.what}</strong>
             <span>{runs.error.remedy} What was read before stays below.</span>

@@ -25,7 +25,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
   const [logdir] = runs.logdirs;
   return (
     <main class="empty">
-      <h1>No memory data yet</h1>
+      <h1 class="lead">No memory data yet</h1>
       <p>
         Searched{" "}
         {runs.logdirs.length === 0 ? (
@@ -39,7 +39,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
           ))
         )}
       </p>
-      <p class="waiting" role="status">
+      <p class="quiet" role="status">
         Waiting for data. This page updates automatically.
       </p>
       <h2>Record a training: three lines</h2>

@@ -47,9 +47,9 @@ export function Help(props: {
   const groups = [...new Set(withKey.map((command) => command.group))];
   return (
     <Modal label="Keyboard and help" close={props.close} class="help">
-      <header>
+      <header class="row">
         <h2>Keyboard</h2>
-        <button type="button" class="button" onClick={props.close}>
+        <button type="button" class="button end" onClick={props.close}>
           Close
         </button>
       </header>

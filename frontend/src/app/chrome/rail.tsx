@@ -19,7 +19,7 @@ export function Rail({ shell }: ShellProps) {
       <PageList shell={shell} />
       <RunList shell={shell} />
       {run !== null && run.numRanks > 0 && <RankChooser shell={shell} run={run} />}
-      <p class="rail-foot quiet">MemBoard {runs.data?.pluginVersion ?? ""}</p>
+      <p class="rail-note small quiet">MemBoard {runs.data?.pluginVersion ?? ""}</p>
     </nav>
   );
 }
@@ -71,7 +71,7 @@ function RunList({ shell }: ShellProps) {
         <span>{many ? "Runs" : "Run"}</span>
         {many && <span class="quiet">{formatInteger(byId.size)}</span>}
       </h2>
-      {byId.size === 0 && <p class="quiet rail-note">none yet</p>}
+      {byId.size === 0 && <p class="rail-note small quiet">none yet</p>}
       <ul class="runs" aria-label="Runs">
         {data?.standings.map(({ run: id, status, peakBytes }) => {
           const one = byId.get(id);
@@ -86,9 +86,9 @@ function RunList({ shell }: ShellProps) {
                 title={[one.name, ...runFacts(one), newest].join("\n")}
                 onClick={() => shell.chooseRun(id)}
               >
-                <span class="run-name cut">{one.name}</span>
+                <b class="run-name cut">{one.name}</b>
                 <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
-                <span class="run-standing">
+                <span class="run-standing small">
                   {status !== null && <Status look={STATUS_LOOKS[status]} />}
                   {one.live && status !== "live" && <Status look={STATUS_LOOKS.live} />}
                   <span class="quiet">{kindOf(one)}</span>
@@ -99,7 +99,7 @@ function RunList({ shell }: ShellProps) {
         })}
       </ul>
       {run !== null && (
-        <p class="quiet rail-note">
+        <p class="rail-note small quiet">
           {[
             ...runFacts(run),
             run.live ? "live" : formatAgo(run.lastMs, Date.now()),

@@ -79,7 +79,7 @@ export function RankChooser({ shell, run }: ChooserProps) {
       </form>
       <p
         id="rank-search-help"
-        class={problem === null ? "off-screen" : "rail-note tone-bad"}
+        class={problem === null ? "off-screen" : "rail-note small tone-bad"}
       >
         {problem ?? "One rank opens its page; a set such as 0-7,64 draws only these."}
       </p>
@@ -105,12 +105,12 @@ function RankChips({ shell }: Pick<ChooserProps, "shell">) {
   ];
   if (chips.length === 0) return null;
   return (
-    <ul class="chips" aria-label="Ranks worth a look">
+    <ul class="rank-chips" aria-label="Ranks worth a look">
       {chips.map(({ rank, bad, word, title, isPinned }) => (
         <li key={rank} class="nowrap">
           <button
             type="button"
-            class={bad ? "chip bad" : "chip"}
+            class={bad ? "chip tone-bad" : "chip"}
             aria-pressed={chosen === rank}
             title={title}
             onClick={() => chooseRank(chosen === rank ? null : rank)}

@@ -41,7 +41,7 @@ export function TopStrip({ shell }: ShellProps) {
         )}
         <RankChip shell={shell} />
       </div>
-      <label class="unit-switch">
+      <label>
         <span class="off-screen">Unit of sizes</span>
         <select
           title="Unit of sizes"

@@ -20,7 +20,7 @@ export interface ControlsProps {
 export function Controls({ answer, params, setParams }: ControlsProps) {
   const { phases } = answer;
   return (
-    <div class="timeline-controls">
+    <div class="row">
       <SeriesSelect
         answer={answer}
         onChange={(key) => setParams({ series: key }, "push")}

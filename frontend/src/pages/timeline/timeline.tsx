@@ -103,7 +103,7 @@ export function TimelineView(view: ViewProps) {
       )}
       {answer !== null && series !== null && (
         <>
-          <header class="timeline-head">
+          <header class="row">
             <Lead {...shared} answer={whole ?? answer} />
             <Controls answer={answer} params={params} setParams={view.setParams} />
           </header>
@@ -292,7 +292,7 @@ function Lead(props: PartProps & { readonly answer: TimelineResponse }) {
     answer.x === "step" ? ` at step ${formatInteger(Math.round(x))}` : "";
   const out = oom?.rank ?? null;
   return (
-    <p class="timeline-lead">
+    <p class="timeline-lead lead">
       {oom !== null && out !== null && (
         <>
           {named(`Rank ${out}`, out, oom.x)} ran out of memory{at(oom.x)}.{" "}

@@ -3,7 +3,6 @@
 import { useRef } from "preact/hooks";
 import { commandsOf, type Commands } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
-import "./search_box.css";
 
 export interface SearchBoxProps {
   readonly label: string;
@@ -24,7 +23,7 @@ export function SearchBox(props: SearchBoxProps) {
     [props.label],
   );
   return (
-    <label class="search-box">
+    <label>
       <span class="quiet">Search</span>{" "}
       <input
         ref={box}

@@ -1,5 +1,5 @@
+import { Fragment } from "preact";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
-import "./absent_list.css";
 
 export interface AbsentItem {
   readonly source: string;
@@ -13,15 +13,15 @@ export interface AbsentItem {
 export function AbsentList({ absent }: { readonly absent: readonly AbsentItem[] }) {
   if (absent.length === 0) return null;
   return (
-    <details class="absent-list">
+    <details>
       <summary>
         {absent.length === 1
           ? "1 source was not recorded"
           : `${absent.length} sources were not recorded`}
       </summary>
-      <dl>
+      <dl class="facts">
         {absent.map(({ source, note, reason, remedy }) => (
-          <div key={`${note ?? ""} ${source} ${reason}`}>
+          <Fragment key={`${note ?? ""} ${source} ${reason}`}>
             <dt>
               {sourceLabel(source)}
               {note !== undefined && <span class="quiet"> {note}</span>}
@@ -30,7 +30,7 @@ export function AbsentList({ absent }: { readonly absent: readonly AbsentItem[] 
               {asSentence(reason)}{" "}
               {remedy !== "" && <span class="quiet">{asSentence(remedy)}</span>}
             </dd>
-          </div>
+          </Fragment>
         ))}
       </dl>
     </details>

@@ -3,7 +3,6 @@
 import type { Recorded } from "../../../api/types.gen";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
 import { Nothing } from "../../../widgets/state/state";
-import "./not_collected.css";
 
 export function NotCollected(props: {
   readonly title: string;
@@ -21,7 +20,7 @@ export function NotCollected(props: {
         </p>
       ))}
       <p>To record it:</p>
-      <pre class="not-collected-snippet" tabIndex={0}>
+      <pre class="snippet" tabIndex={0}>
         {props.snippet}
       </pre>
       <p>{props.note}</p>

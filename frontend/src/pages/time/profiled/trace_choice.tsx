@@ -103,7 +103,7 @@ export function NoTraces({ what }: { readonly what: string }) {
   return (
     <Nothing title={`No profiler traces in this run, so no ${what}`}>
       <p>Record some on a schedule:</p>
-      <pre class="not-collected-snippet" tabIndex={0}>
+      <pre class="snippet" tabIndex={0}>
         {SNIPPET}
       </pre>
       <p>

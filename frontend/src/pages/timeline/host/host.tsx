@@ -22,7 +22,6 @@ import {
   trackLines,
   TRACKS,
 } from "./tracks";
-import "./host.css";
 
 const TRACK_PX = 172;
 /** A longer legend is higher than its chart; the tooltip names the lines then. */
