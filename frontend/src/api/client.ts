@@ -3,26 +3,16 @@
  * what has not changed costs a 304 and returns the very same object.
  */
 
-import { decode, DecodeError } from "./decode";
+import { ApiError, isAbort, refusalOf } from "./api_error";
+import { decode } from "./decode";
 import type { Responses } from "./types.gen";
+
+export { ApiError, isAbort, refusalOf, worthSaying } from "./api_error";
 
 export type Route = keyof Responses;
 
 /** A route's query; null and "" leave a word out. */
 export type Query = Readonly<Record<string, string | number | null>>;
-
-/** What went wrong, where, and what to do: shown as it stands. */
-export class ApiError extends Error {
-  override readonly name = "ApiError";
-  constructor(
-    readonly what: string,
-    readonly where: string,
-    readonly remedy: string,
-    readonly kind: "network" | "server" | "decode" | "version",
-  ) {
-    super(what);
-  }
-}
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -81,7 +71,8 @@ export class Client {
       const body = await response.text().catch(() => "");
       throw refusalOf(response.status, response.statusText, body, "");
     }
-    const value = await this.#decoded(route, response);
+    const broken = "The connection broke in the middle of an answer.";
+    const value = decode(route, await orLost(broken, () => response.arrayBuffer()));
     const etag = response.headers.get("ETag");
     if (keep && etag !== null) this.#keep(url, { etag, value });
     return value;
@@ -98,17 +89,6 @@ export class Client {
       signal?.throwIfAborted();
       return response;
     });
-  }
-
-  async #decoded<R extends Route>(route: R, response: Response): Promise<Responses[R]> {
-    const what = "The connection broke in the middle of an answer.";
-    const body = await orLost(what, () => response.arrayBuffer());
-    try {
-      return decode(route, body);
-    } catch (error) {
-      if (!(error instanceof DecodeError)) throw error;
-      throw new ApiError(error.message, route, error.remedy, error.kind);
-    }
   }
 
   #keep(url: string, kept: Kept): void {
@@ -134,18 +114,6 @@ async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Whether a failure must be told beside older content: a lost connection is told once,
- * for all of the page.
- */
-export function worthSaying(error: ApiError | null, hasContent: boolean): boolean {
-  return error !== null && !(hasContent && error.kind === "network");
-}
-
-export function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
-}
-
 /** `timeline?run=a&rank=3`; words in a fixed order, so equal queries share an ETag. */
 export function requestPath(route: Route, query: Query): string {
   const words = new URLSearchParams();
@@ -157,30 +125,4 @@ export function requestPath(route: Route, query: Query): string {
   }
   const text = words.toString();
   return text === "" ? route : `${route}?${text}`;
-}
-
-/**
- * Why the server refused, in its own words where it sent them (a proxy's page is none);
- * `asked` is what it refused, for a person.
- */
-export function refusalOf(
-  status: number,
-  statusText: string,
-  body: string,
-  asked: string,
-): ApiError {
-  let said: unknown = null;
-  try {
-    said = JSON.parse(body);
-  } catch {
-    // Not our server's words.
-  }
-  const { what, where, remedy } = (said ?? {}) as Record<string, unknown>;
-  const known = typeof what === "string";
-  return new ApiError(
-    known ? what : `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
-    known && typeof where === "string" ? where : asked,
-    known && typeof remedy === "string" ? remedy : "See TensorBoard's own output.",
-    "server",
-  );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decode, DecodeError } from "./decode";
+import { ApiError } from "./api_error";
+import { decode } from "./decode";
 import { envelope, runsBody } from "./test_bodies";
 import { API_VERSION } from "./types.gen";
 
@@ -100,7 +101,7 @@ describe("decode", () => {
       expect(buffer.byteLength).toBe(byteLength);
     for (let length = 0; length < body.byteLength; length += 1) {
       expect(() => decode("allocation_holders", body.slice(0, length))).toThrow(
-        DecodeError,
+        ApiError,
       );
     }
   });
@@ -111,27 +112,27 @@ describe("decode", () => {
   });
 
   it("refuses another route's answer", () =>
-    expect(() => decode("host", runsBody())).toThrow(/Expected a HostResponse/));
+    expect(() => decode("host", runsBody())).toThrow(/expected a HostResponse/));
 
   it.each([
     ["no data", [], COLUMNS, /no data/],
-    ["a column that was not sent", HOST, COLUMNS.slice(0, 1), /Column 1 was not sent/],
+    ["a column that was not sent", HOST, COLUMNS.slice(0, 1), /column 1 was not sent/],
   ])("refuses %s", (_, data, columns, message) => {
     const body = envelope("HostResponse", data, columns);
-    expect(() => decode("host", body)).toThrow(DecodeError);
+    expect(() => decode("host", body)).toThrow(ApiError);
     expect(() => decode("host", body)).toThrow(message);
   });
 
-  it("throws a DecodeError, and nothing else, at every cut", () => {
+  it("throws a ApiError, and nothing else, at every cut", () => {
     const whole = envelope("HostResponse", HOST, COLUMNS);
     for (let length = 0; length < whole.byteLength; length += 1) {
       expect(() => decode("host", whole.slice(0, length)), `${length}`).toThrow(
-        DecodeError,
+        ApiError,
       );
     }
   });
 
-  it("throws a DecodeError or decodes when any byte of the header is changed", () => {
+  it("throws a ApiError or decodes when any byte of the header is changed", () => {
     const whole = envelope("HostResponse", HOST, COLUMNS);
     const headerEnd = 4 + new DataView(whole).getUint32(0, true);
     for (let at = 0; at < headerEnd; at += 1) {
@@ -140,7 +141,7 @@ describe("decode", () => {
       try {
         decode("host", damaged.buffer);
       } catch (error) {
-        expect(error, `byte ${at}`).toBeInstanceOf(DecodeError);
+        expect(error, `byte ${at}`).toBeInstanceOf(ApiError);
       }
     }
   });

@@ -1,48 +1,55 @@
 /**
- * Bytes of a response -> its typed form, or a `DecodeError` that says what is wrong.
+ * Bytes of a response -> its typed form, or an `ApiError` that says what is wrong.
  * The layout is described in `tb_plugin/contract/wire.py`. Both ends ship together:
  * where their versions agree, the header has the fields that `types.gen.ts` declares.
  */
 
+import { ApiError } from "./api_error";
 import { API_VERSION, type Responses } from "./types.gen";
-
-/** The body cannot be read. */
-export class DecodeError extends Error {
-  override readonly name = "DecodeError";
-  constructor(
-    message: string,
-    /** version: the page and the server come from different ones. */
-    readonly kind: "decode" | "version" = "decode",
-    readonly remedy = "Reload the page. If it comes back, please report it with this text.",
-  ) {
-    super(message);
-  }
-}
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const REPORT = "Reload the page. If it comes back, please report it with this text.";
+
+/** `where` is said of a failure: the route, unless a file was asked about. */
 export function decode<R extends keyof Responses>(
   route: R,
   body: ArrayBuffer,
+  where: string = route,
 ): Responses[R] {
-  const header = readHeader(body);
+  try {
+    return answerIn(route, body, where);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ApiError(`The answer cannot be read: ${why}`, where, REPORT, "decode");
+  }
+}
+
+function answerIn<R extends keyof Responses>(
+  route: R,
+  body: ArrayBuffer,
+  where: string,
+): Responses[R] {
+  const length = new DataView(body).getUint32(0, true);
+  const json = new TextDecoder().decode(new Uint8Array(body, 4, length));
+  const header = JSON.parse(json) as Fields;
   const version = header["api_version"];
-  if (typeof version !== "number") throw new DecodeError("The answer has no version.");
-  if (version !== API_VERSION) {
-    throw new DecodeError(
+  if (typeof version === "number" && version !== API_VERSION) {
+    throw new ApiError(
       `The server speaks version ${version}, this page version ${API_VERSION}.`,
-      "version",
+      where,
       "MemBoard was updated while this page was open: reload the page. If that does not help, restart TensorBoard.",
+      "version",
     );
   }
   // `step_heatmap` is answered by a `StepHeatmapResponse`.
   const expected = `${camel(`_${route}`)}Response`;
   const name = header["response"];
-  if (name !== expected) {
-    throw new DecodeError(`Expected a ${expected}, the server sent a ${String(name)}.`);
-  }
-  const data = typed(header["data"], columnsOf(header["columns"], body));
-  if (!isRecord(data)) throw new DecodeError(`The answer of “${route}” has no data.`);
+  if (name !== expected)
+    throw new Error(`expected a ${expected}, the server sent a ${String(name)}.`);
+  const data = typed(header["data"], columnsOf(header["columns"] as Described[], body));
+  if (!isRecord(data)) throw new Error("it has no data.");
   // Sound because both ends have the same version, and the answer is of this route.
   return data as unknown as Responses[R];
 }
@@ -64,28 +71,6 @@ function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function readHeader(body: ArrayBuffer): Fields {
-  if (body.byteLength < 4) {
-    throw new DecodeError(`The answer holds only ${body.byteLength} bytes.`);
-  }
-  const length = new DataView(body).getUint32(0, true);
-  if (length > body.byteLength - 4) {
-    throw new DecodeError(
-      `The answer was cut off: its header needs ${length} bytes, ` +
-        `${body.byteLength - 4} arrived.`,
-    );
-  }
-  const json = new TextDecoder().decode(new Uint8Array(body, 4, length));
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    throw new DecodeError("The answer's header is not JSON.");
-  }
-  if (!isRecord(value)) throw new DecodeError("The answer's header is no object.");
-  return value;
-}
-
 type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
 
 /** Names in camelCase, and columns in place of `{"$column": index}`. */
@@ -94,18 +79,15 @@ function typed(value: unknown, columns: readonly Column[]): unknown {
   if (!isRecord(value)) return value;
   const index = value["$column"];
   if (index !== undefined) {
-    const column = typeof index === "number" ? columns[index] : undefined;
-    if (column === undefined) {
-      throw new DecodeError(`Column ${JSON.stringify(index)} was not sent.`);
-    }
+    const at = Number(index);
+    const column = columns[at];
+    if (column === undefined) throw new Error(`column ${at} was not sent.`);
     return column;
   }
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [camel(name), typed(item, columns)]),
   );
 }
-
-type Entry = ReturnType<typeof entryOf>;
 
 const PACKED = "packed_";
 const ARRAYS = {
@@ -115,36 +97,22 @@ const ARRAYS = {
   u8: Uint8Array,
 } as const;
 
-function isSize(value: unknown): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0;
+/** `packed_`: the first bytes of all elements come before all second ones, and so on. */
+interface Described {
+  readonly dtype: string;
+  readonly offset: number;
+  readonly length: number;
 }
 
-function columnsOf(value: unknown, body: ArrayBuffer): readonly Column[] {
-  if (!Array.isArray(value)) throw new DecodeError("The answer lists no columns.");
-  const entries = value.map((one, i) => entryOf(one, i, body));
-  const leaves = entries.some(({ packed }) => packed);
-  return entries.map((entry): Column => {
-    const values = new entry.type(...memoryOf(entry, body, leaves));
-    const isSummed = entry.packed && !(values instanceof Float64Array);
-    return isSummed ? summed(values) : values;
+function columnsOf(described: readonly Described[], body: ArrayBuffer) {
+  const leaves = described.some(({ dtype }) => dtype.startsWith(PACKED));
+  return described.map(({ dtype, offset, length }): Column => {
+    const type = ARRAYS[dtype.replace(PACKED, "") as keyof typeof ARRAYS];
+    const packed = dtype.startsWith(PACKED);
+    const entry = { packed, width: type.BYTES_PER_ELEMENT, offset, length };
+    const values = new type(...memoryOf(entry, body, leaves));
+    return packed && !(values instanceof Float64Array) ? summed(values) : values;
   });
-}
-
-/** `packed`: the first bytes of all elements come before all second ones, and so on. */
-function entryOf(value: unknown, i: number, body: ArrayBuffer) {
-  const { dtype, offset, length } = isRecord(value) ? value : {};
-  if (typeof dtype !== "string" || !isSize(offset) || !isSize(length)) {
-    throw new DecodeError(`Column ${i} of the answer is not described.`);
-  }
-  const name = dtype.replace(PACKED, "");
-  if (!Object.hasOwn(ARRAYS, name)) {
-    throw new DecodeError(`Column ${i} of the answer is of type ${dtype}.`);
-  }
-  const type = ARRAYS[name as keyof typeof ARRAYS];
-  const width = type.BYTES_PER_ELEMENT;
-  if (offset % 8 !== 0 || offset + length * width > body.byteLength)
-    throw new DecodeError(`Column ${i} of the answer did not arrive whole.`);
-  return { type, width, packed: dtype.startsWith(PACKED), offset, length };
 }
 
 /**
@@ -152,10 +120,11 @@ function entryOf(value: unknown, i: number, body: ArrayBuffer) {
  * which the long columns were unpacked is let go of: short ones leave it too.
  */
 function memoryOf(
-  { packed, width, offset, length }: Entry,
+  of: Omit<Described, "dtype"> & { readonly packed: boolean; readonly width: number },
   body: ArrayBuffer,
   leaves: boolean,
 ): readonly [ArrayBuffer, number, number] {
+  const { packed, width, offset, length } = of;
   if (!packed && leaves) {
     return [body.slice(offset, offset + length * width), 0, length];
   }

@@ -3,8 +3,8 @@
  * The header is what the server knows our page by; no other page may set it.
  */
 
-import { ApiError, refusalOf } from "./client";
-import { decode, DecodeError } from "./decode";
+import { ApiError, refusalOf } from "./api_error";
+import { decode } from "./decode";
 import type { DropResponse } from "./types.gen";
 
 export const DROP_HEADER = "X-MemBoard-Drop";
@@ -82,12 +82,7 @@ function answerOf({ status, statusText, response }: Upload, file: File): DropRes
   if (status !== 200) {
     throw refusalOf(status, statusText, new TextDecoder().decode(body), file.name);
   }
-  try {
-    return decode("drop", body);
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw new ApiError(error.message, file.name, error.remedy, error.kind);
-  }
+  return decode("drop", body, file.name);
 }
 
 /** A name may hold half a character, which a URL cannot. */

@@ -10,12 +10,17 @@ import { pagePulse } from "../api/pulse";
 import type { EmptyTab, RunsResponse, RunSummary } from "../api/types.gen";
 import { useLive } from "../api/use_live";
 import { copyText } from "../base/clipboard";
-import { Commands, keyName, type Command } from "../base/commands";
+import {
+  Commands,
+  commandsOf,
+  keyName,
+  type Command,
+  type CommandRow,
+} from "../base/commands";
 import { writeLateWords } from "../base/late_words";
 import { readPreference, writePreference } from "../base/preferences";
 import type { Theme } from "../base/tokens";
 import { useCommands } from "../base/use_commands";
-import { sentenceCase } from "../model/words/column_label";
 import type { ViewProps } from "../pages/shared/view_props";
 import { isTyping, type HostPage } from "./host_page";
 import { withParams, type Place } from "./location";
@@ -95,49 +100,54 @@ export function useShell(client: Client, host: HostPage) {
     const last = page === tab.page ? undefined : lastTabs.current.get(page);
     go({ view: last ?? nextTab(page, tab, empty).name });
   };
+  const searchRanks = (): void => {
+    setRail("shown");
+    window.setTimeout(() => element("rank-search")?.focus());
+  };
   const copyLink = (): void => {
     void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) =>
       say(copied ? "Link copied" : "The browser refused to copy; use the address bar"),
     );
   };
+  const byTab = TABS.filter((one) => one.title !== one.page);
   useKeyboard(commands, overlay === null, [
-    ...PAGES.map((page, i) => ({
-      id: `page.${page.toLowerCase()}`,
-      label: tabsOf(page).length > 1 ? `${page}; again: its next tab` : page,
-      group: "Go to",
-      key: (i + 1).toString(),
-      run: () => choosePage(page),
-    })),
-    ...TABS.filter((one) => one.title !== one.page).map((one) => ({
-      id: `tab.${one.name}`,
-      label: `${one.page}: ${one.title}`,
-      group: "Go to",
-      run: () => go({ view: one.name }),
-    })),
-    ...(runs.data?.runs ?? []).map((one) => ({
-      id: `run.${one.id}`,
-      label: `Run ${one.name}`,
-      group: "Go to",
-      run: () => chooseRun(one.id),
-    })),
-    ...shellCommands({
-      "ranks.search": () => {
-        setRail("shown");
-        window.setTimeout(() => element("rank-search")?.focus());
-      },
-      "ranks.before": () => chooseRank(neighbours.before ?? place.rank),
-      "ranks.after": () => chooseRank(neighbours.after ?? place.rank),
-      "ranks.all": () => go({ rank: null, ranks: "" }),
-      "page.clear": () => {
-        cursor.value = null;
-      },
-      "page.copy": copyLink,
-      "page.export": () => element("export")?.click(),
-      "page.open": () => element("open-files")?.click(),
-      "page.theme": nextTheme,
-      "page.palette": () => setOverlay("palette"),
-      "page.help": () => setOverlay("help"),
-    }),
+    ...commandsOf("go", "Go to", [
+      ...PAGES.map((page, i): CommandRow => {
+        const label = tabsOf(page).length > 1 ? `${page}; again: its next tab` : page;
+        return [page, label, () => choosePage(page), (i + 1).toString()];
+      }),
+      ...byTab.map(({ name, page, title }): CommandRow => {
+        return [name, `${page}: ${title}`, () => go({ view: name })];
+      }),
+      ...(runs.data?.runs ?? []).map(({ id, name }): CommandRow => {
+        return [id, `Run ${name}`, () => chooseRun(id)];
+      }),
+    ]),
+    ...commandsOf("ranks", "Ranks", [
+      ["search", "Choose ranks", searchRanks, "/"],
+      [
+        "before",
+        "Previous rank",
+        () => chooseRank(neighbours.before ?? place.rank),
+        ",",
+      ],
+      ["after", "Next rank", () => chooseRank(neighbours.after ?? place.rank), "."],
+      ["all", "Show all ranks", () => go({ rank: null, ranks: "" })],
+    ]),
+    ...commandsOf("page", "Page", [
+      ["clear", "Clear the cursor", () => (cursor.value = null), "Escape"],
+      ["copy", "Copy a link to what is shown", copyLink, "c"],
+      ["export", "Export", () => element("export")?.click(), "e"],
+      [
+        "open",
+        "Open memory snapshots or traces",
+        () => element("open-files")?.click(),
+        "o",
+      ],
+      ["theme", "Change the theme", nextTheme],
+      ["palette", "Find a command", () => setOverlay("palette"), "Ctrl+k"],
+      ["help", "Keyboard and help", () => setOverlay("help"), "?"],
+    ]),
   ]);
   const view: Omit<ViewProps, "run"> = {
     client,
@@ -305,31 +315,4 @@ export function neighbourRanks(known: Int32Array | null, rank: number | null) {
     before: known.findLast((other) => other < rank) ?? null,
     after: known.find((other) => other > rank) ?? null,
   };
-}
-
-const SHELL_COMMANDS = {
-  "ranks.search": ["Choose ranks", "/"],
-  "ranks.before": ["Previous rank", ","],
-  "ranks.after": ["Next rank", "."],
-  "ranks.all": ["Show all ranks", ""],
-  "page.clear": ["Clear the cursor", "Escape"],
-  "page.copy": ["Copy a link to what is shown", "c"],
-  "page.export": ["Export", "e"],
-  "page.open": ["Open memory snapshots or traces", "o"],
-  "page.theme": ["Change the theme", ""],
-  "page.palette": ["Find a command", "Ctrl+k"],
-  "page.help": ["Keyboard and help", "?"],
-} as const;
-
-type ShellAction = keyof typeof SHELL_COMMANDS;
-
-export function shellCommands(
-  act: Readonly<Record<ShellAction, () => void>>,
-): readonly Command[] {
-  return (Object.keys(SHELL_COMMANDS) as ShellAction[]).map((id) => {
-    const [label, key] = SHELL_COMMANDS[id];
-    const group = sentenceCase(id.split(".")[0] ?? "");
-    const run = act[id];
-    return key === "" ? { id, label, group, run } : { id, label, group, run, key };
-  });
 }

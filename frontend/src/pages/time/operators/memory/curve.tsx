@@ -102,6 +102,7 @@ export function Curve(props: {
           byteUnit={view.byteUnit}
           heightPx={HEIGHT_PX}
           origin={originOf(data.run)}
+          page={{ view, group: "Operators" }}
         />
       )}
     </section>

@@ -14,7 +14,6 @@ import { categoryColours } from "../../../../model/category";
 import { originOf } from "../../../../model/words/origin";
 import { Nothing } from "../../../../widgets/state/state";
 import { Choice, Segmented } from "../../../shared/controls/choices";
-import { rangeCommands } from "../../../shared/range/commands";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
 import { useProfiledRows } from "../../profiled/profiled_page";
 import { oneOf, optional, text, usePageState } from "../../../shared/page_state";
@@ -179,16 +178,11 @@ function OfDevice(props: {
     setPointed(null);
     setChosen(null);
   }, [allocations]);
-  useCommands(view.commands, () => [
-    ...rangeCommands("Operators", {
-      extent,
-      range: range.shown,
-      setRange: range.setRange,
-    }),
-    ...commandsOf("operators", "Operators", [
+  useCommands(view.commands, () =>
+    commandsOf("operators", "Operators", [
       ["clear", "Show the whole trace", () => range.setRange(null), "Escape"],
     ]),
-  ]);
+  );
   const colours = useMemo<Colours>(() => {
     const all = categoryColours(view.theme, categories);
     return Object.fromEntries(categories.map(({ name }, i) => [name, all[i] ?? ""]));

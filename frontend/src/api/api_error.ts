@@ -1,0 +1,52 @@
+/** What went wrong with a question to the server, as the page says it. */
+
+/** What went wrong, where, and what to do: shown as it stands. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  constructor(
+    readonly what: string,
+    readonly where: string,
+    readonly remedy: string,
+    readonly kind: "network" | "server" | "decode" | "version",
+  ) {
+    super(what);
+  }
+}
+
+/**
+ * Whether a failure must be told beside older content: a lost connection is told once,
+ * for all of the page.
+ */
+export function worthSaying(error: ApiError | null, hasContent: boolean): boolean {
+  return error !== null && !(hasContent && error.kind === "network");
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}
+
+/**
+ * Why the server refused, in its own words where it sent them (a proxy's page is none);
+ * `asked` is what it refused, for a person.
+ */
+export function refusalOf(
+  status: number,
+  statusText: string,
+  body: string,
+  asked: string,
+): ApiError {
+  let said: unknown = null;
+  try {
+    said = JSON.parse(body);
+  } catch {
+    // Not our server's words.
+  }
+  const { what, where, remedy } = (said ?? {}) as Record<string, unknown>;
+  const known = typeof what === "string";
+  return new ApiError(
+    known ? what : `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
+    known && typeof where === "string" ? where : asked,
+    known && typeof remedy === "string" ? remedy : "See TensorBoard's own output.",
+    "server",
+  );
+}
