@@ -54,6 +54,7 @@ describe("neighbourRanks", () => {
     expect(neighbourRanks(known, 0)).toEqual({ before: null, after: 1 });
     expect(neighbourRanks(known, 9)).toEqual({ before: 5, after: null });
     expect(neighbourRanks(known, 7)).toEqual({ before: 5, after: 9 });
+    expect(neighbourRanks(known, null)).toEqual({ before: 9, after: 0 });
     expect(neighbourRanks(null, 5)).toEqual({ before: null, after: null });
   });
 });

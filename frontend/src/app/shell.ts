@@ -308,11 +308,10 @@ function useFirstRun(data: RunsResponse | null): string {
   return useMemo(() => data?.standings[0]?.run ?? "", [ids]);
 }
 
-/** The ranks that exist just below and above the chosen one; `known` ascends. */
+/** The ranks that exist just below and above the chosen one, of none the last and first. */
 export function neighbourRanks(known: Int32Array | null, rank: number | null) {
-  if (known === null || rank === null) return { before: null, after: null };
   return {
-    before: known.findLast((other) => other < rank) ?? null,
-    after: known.find((other) => other > rank) ?? null,
+    before: known?.findLast((other) => other < (rank ?? Infinity)) ?? null,
+    after: known?.find((other) => other > (rank ?? -1)) ?? null,
   };
 }
