@@ -178,6 +178,11 @@ describe("the waterfall", () => {
     expect(usualPart([unknown, lines])).toBe(lines);
   });
 
+  it("begins at zero where nothing differs", () => {
+    const steps = waterfallSteps(parts(["x"], [GIB], [GIB]), "light", NOBODY);
+    expect(textsOf(waterfallNodes(steps))).not.toContain("axis begins");
+  });
+
   it("sums what is too many to be named, and cuts long names in the middle", () => {
     const labels = Array.from(
       { length: 12 },

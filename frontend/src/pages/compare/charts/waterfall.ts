@@ -99,7 +99,8 @@ export function paintWaterfall(
   // Where little differs, the part in common is cut off, and said to be.
   const changes = steps.filter(({ kind }) => kind === "change");
   const lowest = Math.min(...changes.flatMap(({ from, to }) => [from, to]), highest);
-  const base = lowest > 0.85 * highest ? lowest - 0.25 * (highest - lowest) : 0;
+  const isCut = changes.length > 0 && lowest > 0.85 * highest;
+  const base = isCut ? lowest - 0.25 * (highest - lowest) : 0;
   const x = (bytes: number): number =>
     labelPx + (plot * (Math.max(bytes, base) - base)) / (highest - base || 1);
   const bottom = steps.length * ROW_PX;
