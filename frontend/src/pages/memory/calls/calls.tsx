@@ -205,7 +205,7 @@ function Drawn({ view, data, stat }: OfCalls & { readonly stat: FunctionStat }) 
           view={view}
           over={over}
           label={`${label} around ${data.function ?? ""}`}
-          title={`${label} at start and end of ${formatInteger(calls.step.length)} calls`}
+          title={`${label} at start and end`}
           unit={stat.unit}
           fromZero={false}
           heightPx={CHART_PX}
@@ -241,7 +241,7 @@ function OneCall({ view, data, kinds }: OfCalls & { readonly kinds: string }) {
   const { iteration, attempt, moduleWindow: window } = data;
   return (
     <>
-      <p class="functions-call">
+      <p class="row">
         <strong>
           {data.function}, iteration {formatInteger(iteration ?? 0)}
         </strong>

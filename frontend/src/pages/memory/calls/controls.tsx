@@ -32,7 +32,7 @@ export function Controls({ data, drawn, setState }: ControlsProps) {
   const { functions } = data;
   const phases = new Set(functions.map(({ phase }) => phase));
   return (
-    <div class="functions-controls">
+    <div class="row">
       <Choice
         label="Function"
         value={functions
@@ -84,7 +84,7 @@ export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsPr
       label="Columns of the table"
       button={`Columns: ${formatInteger(shown.length)} of ${formatInteger(data.stats.length)}`}
     >
-      <div class="functions-checks is-row">
+      <div class="row">
         {SIDES.map((side) => (
           <Check
             key={side}
@@ -134,7 +134,7 @@ function Check(props: {
 }) {
   const { label, note = label } = props;
   return (
-    <label>
+    <label class="row">
       <input type="checkbox" checked={props.checked} onChange={props.onChange} />
       <span>{label}</span>
       {note !== label && <span class="quiet">{note}</span>}

@@ -23,7 +23,7 @@ export function Controls(props: ControlsProps) {
   const all = formatInteger(modules.num);
   const isPart = state.flat || state.find !== "";
   return (
-    <div class="modules-controls">
+    <div class="modules-controls row">
       <Choice
         label="Tracked step"
         value={data.window ?? ""}
@@ -51,7 +51,7 @@ export function Controls(props: ControlsProps) {
       >
         <Options of={againstOptions(data)} />
       </Choice>
-      <span class="modules-controls-end">
+      <span class="row end">
         <SearchBox
           label="Find modules"
           placeholder={`${isPart ? `${formatInteger(numRows)} of ${all}` : all} modules`}

@@ -179,7 +179,7 @@ function Body(
   const { rank } = view.ranks;
   return (
     <>
-      <header class="modules-head">
+      <header class="modules-head row">
         <Lead data={data} modules={modules} onModule={select} />
         {page.children}
         <p class="quiet">{data.lead?.rest}</p>
@@ -214,7 +214,7 @@ function Body(
               momentUs={data.timeUs[shown ?? (data.split === null ? -1 : 0)] ?? NaN}
             />
           )}
-          <p class="modules-facts quiet">
+          <p class="row small quiet">
             {data.factWords.map((words) => (
               <span key={words}>{words}</span>
             ))}
@@ -263,11 +263,11 @@ function Lead(props: {
 
 function Caveat({ head, text }: { readonly head: string; readonly text: string }) {
   return (
-    <p class="modules-caveat">
-      <Icon name="warning" />
-      <span>
-        <strong>{head}</strong> {text}
-      </span>
+    <p>
+      <span class="tone-warn">
+        <Icon name="warning" />
+      </span>{" "}
+      <strong>{head}</strong> {text}
     </p>
   );
 }
