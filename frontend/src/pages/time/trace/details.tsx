@@ -1,6 +1,6 @@
 /** Docked beside the timeline: the chosen slice or instant in full, or a range summed up. */
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type {
   TracePartner,
@@ -171,7 +171,7 @@ function Facts(props: {
             )}
             <button
               type="button"
-              class="text-button trace-go"
+              class="text-button cut trace-go"
               title={`${one.name}\n${formatNs(one.durationNs)}`}
               onClick={() => trace.choose(one, true)}
             >
@@ -188,14 +188,14 @@ function Facts(props: {
 
   return (
     <>
-      <dl class="trace-facts">
+      <dl class="facts">
         {facts.map(([name, value, note]) => (
-          <div key={name}>
+          <Fragment key={name}>
             <dt>{name}</dt>
             <dd>
               {value} <span class="quiet">{note}</span>
             </dd>
-          </div>
+          </Fragment>
         ))}
       </dl>
       {partners.length > 0 && (
@@ -209,12 +209,12 @@ function Facts(props: {
       {args.length + argsProblem.length === 0 && (
         <p class="quiet">None were recorded.</p>
       )}
-      <dl class="trace-facts trace-args">
+      <dl class="facts trace-args">
         {args.map(({ name, value }) => (
-          <div key={name}>
+          <Fragment key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
-          </div>
+          </Fragment>
         ))}
       </dl>
     </>

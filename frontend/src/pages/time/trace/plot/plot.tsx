@@ -173,7 +173,7 @@ function Name({ trace, row }: { readonly trace: Timeline; readonly row: Row }) {
         onClick={() => setState({ closed: toggled(state.closed, key) })}
       >
         {row.foldable && <Icon name={folded ? "right" : "down"} sizePx={12} />}
-        <span>{label}</span>
+        <span class="cut">{label}</span>
       </button>
       {track?.kind === "counter" && heightPx > 2 * LANE_PX && (
         <span class="trace-most" title="The highest of all its values">

@@ -30,7 +30,7 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
       {piece === null && row !== null && (
         <>
           <h4>{row.label}</h4>
-          <div>{counterWords(stage.picture, row, ns, byteUnit)}</div>
+          <div class="cut">{counterWords(stage.picture, row, ns, byteUnit)}</div>
         </>
       )}
     </ChartTip>
@@ -47,7 +47,7 @@ function OfPiece({ piece, theme }: { readonly piece: Piece; readonly theme: Them
           ? `${formatInteger(count)} slices, the longest ${name}`
           : name}
       </h4>
-      <div>{lineOf()}</div>
+      <div class="cut">{lineOf()}</div>
     </>
   );
 
