@@ -19,7 +19,7 @@ export function Rail({ shell }: ShellProps) {
       <PageList shell={shell} />
       <RunList shell={shell} />
       {run !== null && run.numRanks > 0 && <RankChooser shell={shell} run={run} />}
-      <p class="rail-note small quiet">MemBoard {runs.data?.pluginVersion ?? ""}</p>
+      <p class="rail-foot small quiet">MemBoard {runs.data?.pluginVersion ?? ""}</p>
     </nav>
   );
 }
