@@ -77,8 +77,8 @@ def cells_of(page: Page, **query) -> tuple[np.ndarray, dict]:
 def test_the_answers_stay_small_and_name_the_rank_that_is_last(page_of, group):
     page = page_of([summary(rank, 60, 120, group) for rank in range(1024)])
     answer = small(page, "/distributed")
-    assert answer["num_collectives"] == 1024 * 12
-    assert answer["num_matched"] == 120
+    assert answer["collectives"]["num_all"] == 1024 * 12
+    assert answer["groups"]["num_all"] == 12
     (finding,) = answer["findings"]
     assert finding["sentence"].startswith("Rank 700 reaches collectives last")
     values, _ = cells_of(page, part="step", px=2000, rows=1024)
