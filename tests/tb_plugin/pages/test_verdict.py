@@ -382,9 +382,8 @@ def test_the_real_crash_in_one_sentence(tmp_path):
     assert one["key"] == "really_full"
     assert one["sentence"] == (
         "An allocation of 4.94 GiB at models.py:181 update_nodes failed with 91.3 MiB"
-        " free on the device: the device was full, assuming this was all of its"
-        " memory; 78.3"
-        " GiB was live,"
+        " free on the device: the device was full, if this was all of its memory;"
+        " 78.3 GiB was live,"
         " 99.7 % of the 78.5 GiB that torch had or could get (a guess: a card of 80 GB);"
         " 94.7 % of that came from four source lines."
     )
