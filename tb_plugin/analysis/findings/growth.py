@@ -41,7 +41,7 @@ class GrowingRank:
 
     rank: int
     slope: float
-    """Per step."""
+    """Per step, at the end."""
     rise: float
     num_steps: int
     last_step: int

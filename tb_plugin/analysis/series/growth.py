@@ -34,8 +34,9 @@ FEW_ROWS: Final = 30
 
 DIFFERS: Final = 0.2
 """Of the larger of two slopes."""
-STILL: Final = 0.25
-"""Of the whole's slope: what the last third's must reach, or it has ended."""
+STILL: Final = 0.5
+"""Of the whole's slope: what the last third's must reach. Below it memory settles, as that of
+a process does in its first steps."""
 _LATE: Final = 3
 """The last groups, one of so many; at least `MIN_ROWS` of them."""
 _NOISE: Final = 6.0
@@ -55,10 +56,15 @@ class Trend(NamedTuple):
     """Median distance of the values from the line."""
 
     @property
+    def pace(self) -> float:
+        """Per step, at the end."""
+        return self.slope if np.isnan(self.late) else self.late
+
+    @property
     def is_steady(self) -> bool:
         """Whether they rise for sure, and still did at the end."""
-        ends = np.isnan(self.late) or self.late > self.slope * STILL
-        return bool(self.slope > 0 and self.rise > _NOISE * self.noise and ends)
+        goes_on = self.pace > self.slope * STILL
+        return bool(self.slope > 0 and self.rise > _NOISE * self.noise and goes_on)
 
 
 _NONE: Final = Trend(*[float("nan")] * 4)

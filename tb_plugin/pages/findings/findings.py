@@ -192,7 +192,7 @@ def _growing_processes(numbers: RankNumbers, ranks: Sequence[int]) -> Iterator[F
                     found, peak = facts.beside[column], facts.readings[column].value
                     steps = facts.num_steps, facts.last_step or 0
                     growing.append(
-                        GrowingRank(rank, found.slope, found.rise, *steps, peak, None)
+                        GrowingRank(rank, found.pace, found.rise, *steps, peak, None)
                     )
         one = growing_processes(growing, workers=column == WORKERS)
         if one is not None:

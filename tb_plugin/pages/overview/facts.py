@@ -117,7 +117,7 @@ class FileFacts:
             return None
         return GrowingRank(
             rank=rank,
-            slope=self.growth,
+            slope=self.growth if np.isnan(self.late_growth) else self.late_growth,
             rise=self.rise,
             num_steps=self.num_steps,
             last_step=self.last_step or 0,

@@ -29,6 +29,12 @@ def filling_cache(rng, steps):
     return 20 * GIB - 4 * GIB * np.exp(-steps / rng.integers(2, 8))
 
 
+def settling_process(rng, steps):
+    """Resident memory of a process in its first steps: fast at first, in pages."""
+    rises = GIB * (1 - np.exp(-steps / rng.integers(15, 70)))
+    return 4 * GIB + np.floor(rises / (4 * MIB)) * 4 * MIB
+
+
 def one_jump(rng, steps):
     return 20 * GIB + np.where(steps > rng.integers(20, 180), GIB, 0)
 
@@ -39,7 +45,15 @@ def sawtooth(rng, steps):
 
 @pytest.mark.parametrize(
     "clean",
-    [constant, held_batches, evaluations, filling_cache, one_jump, sawtooth],
+    [
+        constant,
+        held_batches,
+        evaluations,
+        filling_cache,
+        settling_process,
+        one_jump,
+        sawtooth,
+    ],
 )
 def test_at_most_one_clean_run_of_a_hundred_grows(clean):
     steps = np.arange(STEPS)
