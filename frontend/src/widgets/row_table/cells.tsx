@@ -101,7 +101,7 @@ export function Cell({
           class="row-table-bar"
           style={{
             left: percent(bar.from ?? 0),
-            width: percent(bar.share),
+            width: barWidth(percent(bar.share)),
             background: bar.colour,
           }}
         />
@@ -122,6 +122,11 @@ function cut(text: string, tail: string | undefined): ComponentChildren {
 
 function percent(share: number): string {
   return `${Math.min(100, Math.max(0, share * 100))}%`;
+}
+
+/** None where it would be narrower than 2 px: a speck says nothing. */
+function barWidth(share: string): string {
+  return `clamp(0px, (${share} - 2px) * 999, ${share})`;
 }
 
 function Swatch({ colour }: { readonly colour: string }) {

@@ -63,7 +63,7 @@ export interface WayOfPart extends Part {
 
 export function PartWays({ parts }: { readonly parts: readonly WayOfPart[] }) {
   return (
-    <ul class="part-ways chips">
+    <ul class="part-ways row">
       {parts.map(({ name, label, help, colour, value, more, lead }) => (
         <li key={name}>
           <button type="button" class="button" title={help} onClick={lead}>
