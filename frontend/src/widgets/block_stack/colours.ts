@@ -4,7 +4,7 @@ import type { AllocationColour, AllocationGroup } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import { categoryColour, categoryLabel, siteColour } from "../../model/category";
 import { hexOf, paletteAt, pixelOf } from "../../render/palette";
-import type { RunColours } from "../../render/runs";
+import type { RunColours } from "../../render/raster/runs";
 import type { DirectLabel } from "./labels";
 import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";

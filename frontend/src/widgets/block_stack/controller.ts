@@ -5,8 +5,8 @@
 
 import { signal } from "@preact/signals";
 import { attachGestures, type PointPx } from "../../render/gestures";
-import { runPick, type RunColours } from "../../render/runs";
-import { RasterSurface } from "../../render/surface";
+import { runPick, type RunColours } from "../../render/raster/runs";
+import { RasterSurface } from "../../render/raster/surface";
 import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
 import { clampView, pxToX, sameView, xToPx, yToPx } from "../../render/viewport";
 import { FONT } from "../export/pen";
@@ -272,7 +272,7 @@ export class BlockController {
     for (const [tile, name] of before) {
       if (!this.#layers.has(tile)) this.#surface.setLayer(name, 0, null);
     }
-    this.#surface.setColours({ background: 0, cells: new Map(), runs });
+    this.#surface.setColours({ background: 0, runs });
     this.#surface.refresh();
   }
 
@@ -356,7 +356,7 @@ export class BlockController {
     const found = { at, x, tile, column, moment, block: null, rest: null };
     const ratio = pixelRatio();
     const pick = this.#surface.pick(at.x * ratio, at.y * ratio);
-    if (pick?.kind !== "quad" || this.#layers.get(tile) !== pick.layer) return found;
+    if (pick === null || this.#layers.get(tile) !== pick.layer) return found;
     const what = runPick(tile.runs, pick.id);
     if (what.kind === "block") {
       return { ...found, block: tile.factsOf(tile.runs.slot[what.run] ?? 0) };

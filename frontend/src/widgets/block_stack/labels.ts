@@ -4,7 +4,7 @@
  */
 
 import { formatBytes } from "../../base/bytes";
-import { runBelow } from "../../render/runs";
+import { runBelow } from "../../render/raster/runs";
 import type { PointPx } from "../../render/gestures";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { pxToX, pxToY, xToPx, yToPx } from "../../render/viewport";

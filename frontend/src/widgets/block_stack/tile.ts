@@ -4,7 +4,7 @@
  */
 
 import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
-import { runBelow, stackedBelow, type Runs } from "../../render/runs";
+import { runBelow, stackedBelow, type Runs } from "../../render/raster/runs";
 import { countUpTo } from "./axis";
 
 /** What was asked for: events or times, and bytes; null: everything. */

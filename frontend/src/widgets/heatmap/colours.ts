@@ -4,8 +4,8 @@ import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import type { PaletteName } from "../../render/palette";
 import { buildLut, FLAGGED_SHARE, pixelOf } from "../../render/palette";
-import type { CellColours } from "../../render/grid";
-import type { SceneColours } from "../../render/scene";
+import type { CellColours } from "../../render/raster/grid";
+import type { SceneColours } from "../../render/raster/scene";
 import type { HeatmapResponse } from "../../api/types.gen";
 import type { Domain } from "./layout";
 

@@ -61,23 +61,14 @@ const ANSWER: HeatmapResponse = {
 describe("layerOf", () =>
   it("puts rows at their place among the ranks drawn, and cells around their steps", () => {
     expect(layerOf(ANSWER, RANKS)).toMatchObject({
-      x0: 39.5,
-      columnWidth: 10,
-      y0: 2,
-      rowHeight: 2,
+      grid: { x0: 39.5, columnWidth: 10, y0: 2, rowHeight: 2 },
     });
     expect(placeOf(RANKS, 64)).toBe(4);
   }));
 
 describe("factsOf", () => {
   it("names steps, ranks and value of the cell, over gaps in the ranks", () => {
-    const facts = factsOf(ANSWER, RANKS, {
-      kind: "cell",
-      layer: "detail",
-      log2: 0,
-      column: 2,
-      row: 0,
-    });
+    const facts = factsOf(ANSWER, RANKS, 2);
     expect(facts).toMatchObject({
       value: 80 * GIB,
       firstStep: 60,
@@ -88,14 +79,8 @@ describe("factsOf", () => {
     expect(facts.tolerance).toBeLessThan((80 * GIB) / 1e5);
   });
 
-  it("follows the peak down from a pooled cell", () => {
-    const pick = { kind: "cell" as const, layer: "detail", log2: 2, column: 0, row: 0 };
-    expect(factsOf(ANSWER, RANKS, pick)).toMatchObject({ firstStep: 60, firstRank: 2 });
-  });
-
   it("says when nothing was recorded", () => {
-    const pick = { kind: "cell" as const, layer: "detail", log2: 0, column: 1, row: 0 };
-    const facts = factsOf(ANSWER, RANKS, pick);
+    const facts = factsOf(ANSWER, RANKS, 1);
     expect(facts.value).toBeNaN();
     expect(cellReading(facts, { ...PLAIN, unit: "bytes" })).toEqual({
       title: "not recorded",

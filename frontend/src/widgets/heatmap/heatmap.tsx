@@ -9,7 +9,7 @@ import { X_AXES } from "../../model/lines/axis";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
-import { RasterSurface } from "../../render/surface";
+import { RasterSurface } from "../../render/raster/surface";
 import { SIDES, type Picture } from "../plot/axes";
 import { devicePx, pixelRatio } from "../plot/canvas";
 import { Plot, type PlotProps } from "../plot/plot";
@@ -160,9 +160,9 @@ export function Heatmap(props: HeatmapProps) {
   function factsAt({ x, y }: PointPx): CellFacts | null {
     const ratio = pixelRatio();
     const found = surface?.pick(x * ratio, y * ratio);
-    if (found?.kind !== "cell") return null;
+    if (!found) return null;
     const answer = found.layer === "detail" ? detail : overview;
-    return answer && factsOf(answer, ranks, found);
+    return answer && factsOf(answer, ranks, found.id);
   }
   const inside = (step: number): number =>
     Math.min(Math.max(Math.round(step), Math.ceil(world.x0)), Math.floor(world.x1));

@@ -4,9 +4,8 @@
  */
 
 import type { HeatmapResponse } from "../../api/types.gen";
-import { highestCell } from "../../render/pyramid";
 import { cellValue } from "../../render/palette";
-import type { GridLayer, Pick } from "../../render/scene";
+import type { Layer } from "../../render/raster/scene";
 import type { SizePx, Viewport } from "../../render/viewport";
 import type { XRange } from "../plot/range";
 import { AXIS_PX } from "../plot/axes";
@@ -46,9 +45,8 @@ export function worldOf(overview: HeatmapResponse, numRanks: number): Viewport {
   };
 }
 
-export function layerOf(answer: HeatmapResponse, ranks: Int32Array): GridLayer {
-  return {
-    kind: "grid",
+export function layerOf(answer: HeatmapResponse, ranks: Int32Array): Layer {
+  const grid = {
     values: answer.values,
     columns: answer.numColumns,
     rows: answer.numRows,
@@ -57,9 +55,10 @@ export function layerOf(answer: HeatmapResponse, ranks: Int32Array): GridLayer {
     y0: placeOf(ranks, answer.rowRank[0] ?? 0),
     rowHeight: answer.ranksPerRow,
   };
+  return { kind: "grid", grid };
 }
 
-/** The highest recorded cell under a pick, in words of ranks and steps. */
+/** A cell in words of ranks and steps. */
 export interface CellFacts {
   /** NaN where nothing was recorded. */
   readonly value: number;
@@ -74,16 +73,15 @@ export interface CellFacts {
 export function factsOf(
   answer: HeatmapResponse,
   ranks: Int32Array,
-  pick: Pick & { readonly kind: "cell" },
+  cell: number,
 ): CellFacts {
-  const { numColumns: columns, numRows: rows, values } = answer;
-  const cell = highestCell({ columns, rows, values }, pick.log2, pick.column, pick.row);
+  const { numColumns, values } = answer;
   const { valueLow, valueHigh, stepsPerColumn, ranksPerRow } = answer;
-  const firstStep = answer.x0 + cell.column * stepsPerColumn;
-  const firstRank = answer.rowRank[cell.row] ?? 0;
+  const firstStep = answer.x0 + (cell % numColumns) * stepsPerColumn;
+  const firstRank = answer.rowRank[Math.floor(cell / numColumns)] ?? 0;
   const lastPlace = placeOf(ranks, firstRank) + ranksPerRow - 1;
   return {
-    value: cellValue(cell.value, valueLow, valueHigh),
+    value: cellValue(values[cell] ?? 0, valueLow, valueHigh),
     tolerance: (valueHigh - valueLow) / 65534 / 2,
     firstStep: Math.ceil(firstStep),
     lastStep: Math.min(

@@ -166,7 +166,7 @@ describe("the picture", () => {
 
   it("leaves out what is folded away", () => {
     const folded = layoutOf(testTrace(), "a:0");
-    expect(pictureOf([tile()], folded, colours, "").quads.id.length).toBe(1);
+    expect(pictureOf([tile()], folded, colours, "").quads.colour.length).toBe(1);
   });
 
   it("shows the coarser tile where the finer one does not reach", () => {

@@ -127,7 +127,7 @@ function paintLabels(canvas: Canvas): void {
   const perPx = (view.x1 - view.x0) / widthPx;
   const least = LABEL_LEAST_PX * perPx;
   let painted = 0;
-  for (let i = 0; i < quads.id.length && painted < MOST_LABELS; i += 1) {
+  for (let i = 0; i < quads.colour.length && painted < MOST_LABELS; i += 1) {
     const start = Math.max(quads.x0[i] ?? 0, view.x0);
     const end = Math.min(quads.x1[i] ?? 0, view.x1);
     if (end - start < least) continue;

@@ -1,6 +1,6 @@
 /** Tiles as rectangles for the raster: what lies where, and which piece each is. Pure. */
 
-import type { Quads } from "../../../../render/raster";
+import type { Quads } from "../../../../render/raster/raster";
 import { LANE_PX, laneTop, type Layout } from "../plot/layout";
 import type { TraceTile } from "../tiles/tile";
 import type { TraceFamily } from "../../../../api/types.gen";
@@ -9,7 +9,7 @@ import { familyColour } from "../../profiled/family_colours";
 import { pixelOf } from "../../../../render/palette";
 import { mixed } from "../../../../widgets/block_stack/colours";
 
-/** What is drawn; ids of its quads are places in `tile` and `piece`. */
+/** What is drawn. */
 export interface Picture {
   readonly quads: Quads;
   readonly tiles: readonly TraceTile[];
@@ -83,7 +83,6 @@ export function pictureOf(
       n += 1;
     }
   });
-  const id = Int32Array.from({ length: n }, (_, i) => i);
   return {
     quads: {
       x0: x0.subarray(0, n),
@@ -91,7 +90,6 @@ export function pictureOf(
       y0: y0.subarray(0, n),
       y1: y1.subarray(0, n),
       colour: colour.subarray(0, n),
-      id,
       seam: colours.background,
     },
     tiles,

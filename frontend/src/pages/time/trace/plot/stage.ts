@@ -11,7 +11,7 @@ import {
   viewAfterKey,
   type PointPx,
 } from "../../../../render/gestures";
-import { RasterSurface } from "../../../../render/surface";
+import { RasterSurface } from "../../../../render/raster/surface";
 import { pxToX, xToPx } from "../../../../render/viewport";
 import type { Limits, RectPx, Viewport } from "../../../../render/viewport";
 import { devicePx, fitted, pixelRatio } from "../../../../widgets/plot/canvas";
@@ -168,14 +168,14 @@ export class PlotStage {
     if (isSame || this.#surface === null || this.#elements === null) return;
     this.#madeOf = madeOf;
     const { background } = own;
-    this.#surface.setColours({ background, cells: new Map() });
+    this.#surface.setColours({ background });
     const made = pictureOf(loader.shown, layout, own, trace.state.find);
     this.picture = made;
     this.#surface.setLayer("slices", 0, { kind: "quads", quads: made.quads });
     const { dataset } = this.#elements.root;
     // Until a drawing of it arrives nothing is said of how long one took.
     delete dataset["drawMs"];
-    dataset["pieces"] = made.quads.id.length.toString();
+    dataset["pieces"] = made.quads.colour.length.toString();
     this.paintSoon();
   }
 
@@ -295,7 +295,7 @@ export class PlotStage {
     const ratio = pixelRatio();
     const found = this.#surface?.pick(at.x * ratio, at.y * ratio) ?? null;
     const drawn = this.picture;
-    if (found?.kind !== "quad" || drawn === null) return null;
+    if (found === null || drawn === null) return null;
     const tile = drawn.tiles[drawn.tile[found.id] ?? 0];
     return tile?.piece(drawn.piece[found.id] ?? 0) ?? null;
   }

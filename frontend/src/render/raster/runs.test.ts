@@ -10,7 +10,7 @@ import {
   type RunColours,
   type Runs,
 } from "./runs";
-import type { Viewport } from "./viewport";
+import type { Viewport } from "../viewport";
 
 const BG = 0;
 const RED = 0xff0000ff;

@@ -1,17 +1,17 @@
 /**
- * Cells of a grid into pixels. A pixel shows the highest cell it touches, and its id
- * names that cell at the pyramid level drawn, so that what is seen is what is picked.
+ * Cells of a grid into pixels. A pixel shows the highest cell it touches, so that a peak
+ * one cell wide never vanishes, and its id names that cell: what is seen is what is picked.
  */
 
-import type { GridLevel, Pyramid } from "./pyramid";
-import { levelFor } from "./pyramid";
+import { pxToX, pxToY, type Viewport } from "../viewport";
 import type { Raster } from "./raster";
-import type { Viewport } from "./viewport";
-import { pxToX, pxToY } from "./viewport";
 
-/** Where a grid of cells lies in the world. Row 0 is at y0. */
+/** Cells row by row, and where they lie in the world. Row 0 is at y0. */
 export interface Grid {
-  readonly pyramid: Pyramid;
+  /** 0: nothing was recorded; it loses to every value. */
+  readonly values: Uint16Array;
+  readonly columns: number;
+  readonly rows: number;
   readonly x0: number;
   readonly columnWidth: number;
   readonly y0: number;
@@ -54,24 +54,17 @@ function touches(
 
 /** The highest value of each column over rows [first, end); ties keep the first. */
 function poolRows(
-  level: GridLevel,
-  first: number,
-  end: number,
-  from: number,
-  to: number,
+  { values, columns }: Grid,
+  [first, end]: readonly [number, number],
+  [from, to]: readonly [number, number],
   highest: Uint16Array,
   rowOf: Int32Array,
 ): void {
-  const start = first * level.columns;
-  for (let c = from; c < to; c += 1) {
-    highest[c] = level.values[start + c] ?? 0;
-    rowOf[c] = first;
-  }
-  for (let row = first + 1; row < end; row += 1) {
-    const offset = row * level.columns;
+  for (let row = first; row < end; row += 1) {
+    const offset = row * columns;
     for (let c = from; c < to; c += 1) {
-      const value = level.values[offset + c] ?? 0;
-      if (value > (highest[c] ?? 0)) {
+      const value = values[offset + c] ?? 0;
+      if (row === first || value > (highest[c] ?? 0)) {
         highest[c] = value;
         rowOf[c] = row;
       }
@@ -80,47 +73,51 @@ function poolRows(
 }
 
 /** First and last pixel of an axis that touch any cell. */
-function covered(touch: Touch): readonly [number, number] {
+function covered({ first, end }: Touch): readonly [number, number] {
+  const isOn = (px: number): boolean => (end[px] ?? 0) > (first[px] ?? 0);
   let low = 0;
-  let high = touch.first.length;
-  while (low < high && (touch.end[low] ?? 0) <= (touch.first[low] ?? 0)) low += 1;
-  while (high > low && (touch.end[high - 1] ?? 0) <= (touch.first[high - 1] ?? 0)) {
-    high -= 1;
-  }
+  let high = first.length;
+  while (low < high && !isOn(low)) low += 1;
+  while (high > low && !isOn(high - 1)) high -= 1;
   return [low, high];
 }
 
-/** Draw the grid; ids are `firstId` + row * columns + column of the level returned. */
+/** Whether a grid leaves nothing of a view free, whichever way its axes grow. */
+export function gridFills(grid: Grid, view: Viewport): boolean {
+  const within = (start: number, span: number, a: number, b: number): boolean =>
+    Math.min(start, start + span) <= Math.min(a, b) &&
+    Math.max(start, start + span) >= Math.max(a, b);
+  return (
+    within(grid.x0, grid.columns * grid.columnWidth, view.x0, view.x1) &&
+    within(grid.y0, grid.rows * grid.rowHeight, view.y0, view.y1)
+  );
+}
+
+/** Draw the grid; ids are `firstId` + row * columns + column. */
 export function drawGrid(
   raster: Raster,
   view: Viewport,
   grid: Grid,
   colours: CellColours,
   firstId: number,
-): GridLevel {
+): void {
   const { widthPx, heightPx, pixels, ids } = raster;
-  const level = levelFor(
-    grid.pyramid,
-    Math.abs((view.x1 - view.x0) / widthPx / grid.columnWidth),
-    Math.abs((view.y1 - view.y0) / heightPx / grid.rowHeight),
-  );
-  const size = 2 ** level.log2;
+  const { columns } = grid;
   const across = touches(
     widthPx,
-    level.columns,
-    (px) => (pxToX(view, widthPx, px) - grid.x0) / grid.columnWidth / size,
+    columns,
+    (px) => (pxToX(view, widthPx, px) - grid.x0) / grid.columnWidth,
   );
   const down = touches(
     heightPx,
-    level.rows,
-    (px) => (pxToY(view, heightPx, px) - grid.y0) / grid.rowHeight / size,
+    grid.rows,
+    (px) => (pxToY(view, heightPx, px) - grid.y0) / grid.rowHeight,
   );
   const [left, right] = covered(across);
-  if (right <= left) return level;
-  const from = across.first[left] ?? 0;
-  const to = across.end[right - 1] ?? 0;
-  const highest = new Uint16Array(level.columns);
-  const rowOf = new Int32Array(level.columns);
+  if (right <= left) return;
+  const seen = [across.first[left] ?? 0, across.end[right - 1] ?? 0] as const;
+  const highest = new Uint16Array(columns);
+  const rowOf = new Int32Array(columns);
   let pooled = -1;
   let pooledEnd = -1;
   let hatched = false;
@@ -136,7 +133,7 @@ export function drawGrid(
       ids.copyWithin(start + left, start - widthPx + left, start - widthPx + right);
       continue;
     }
-    if (!same) poolRows(level, first, end, from, to, highest, rowOf);
+    if (!same) poolRows(grid, [first, end], seen, highest, rowOf);
     pooled = first;
     pooledEnd = end;
     hatched = false;
@@ -151,15 +148,10 @@ export function drawGrid(
           column = c;
         }
       }
-      if (value === 0) {
-        hatched = true;
-        pixels[start + x] =
-          ((x + y) & 7) === 0 ? colours.absentAccent : (colours.lut[0] ?? 0);
-      } else {
-        pixels[start + x] = colours.lut[value] ?? 0;
-      }
-      ids[start + x] = firstId + (rowOf[column] ?? 0) * level.columns + column;
+      const isAccent = value === 0 && ((x + y) & 7) === 0;
+      hatched ||= value === 0;
+      pixels[start + x] = isAccent ? colours.absentAccent : (colours.lut[value] ?? 0);
+      ids[start + x] = firstId + (rowOf[column] ?? 0) * columns + column;
     }
   }
-  return level;
 }

@@ -4,11 +4,19 @@
  * always of the newest viewport.
  */
 
-import type { Frame, RasterReply, RasterRequest } from "./protocol";
-import { NO_ID, pickId } from "./raster";
+import {
+  frameRect,
+  pxToX,
+  pxToY,
+  sameView,
+  xToPx,
+  yToPx,
+  type SizePx,
+  type Viewport,
+} from "../viewport";
+import { pickId } from "./raster";
+import type { Frame, RasterReply, RasterRequest } from "./raster_worker";
 import { moved, resolvePick, type Layer, type Pick, type SceneColours } from "./scene";
-import type { SizePx, Viewport } from "./viewport";
-import { frameRect, pxToX, pxToY, sameView, xToPx, yToPx } from "./viewport";
 
 export interface SurfaceEvents {
   /** A drawing arrived and was painted. */
@@ -94,8 +102,7 @@ export class RasterSurface {
     const { widthPx, heightPx } = frame.size;
     const x = xToPx(frame.view, widthPx, pxToX(view, this.#size.widthPx, xPx));
     const y = yToPx(frame.view, heightPx, pxToY(view, this.#size.heightPx, yPx));
-    const id = pickId(frame.ids, widthPx, heightPx, x, y);
-    return id === NO_ID ? null : resolvePick(frame.spans, id);
+    return resolvePick(frame.spans, pickId(frame.ids, widthPx, heightPx, x, y));
   }
 
   dispose(): void {

@@ -13,15 +13,10 @@ const COLOURS = {
 };
 
 function gridLayer(x0: number, columns: number, value: number) {
+  const values = new Uint16Array(columns * 20).fill(value);
   return {
     kind: "grid" as const,
-    values: new Uint16Array(columns * 20).fill(value),
-    columns,
-    rows: 20,
-    x0,
-    columnWidth: 1,
-    y0: 0,
-    rowHeight: 1,
+    grid: { values, columns, rows: 20, x0, columnWidth: 1, y0: 0, rowHeight: 1 },
   };
 }
 
@@ -34,20 +29,8 @@ describe("Scene", () => {
     const { ids, spans } = scene.draw(VIEW, SIZE);
     const at = (x: number, y: number) =>
       resolvePick(spans, pickId(ids, SIZE.widthPx, SIZE.heightPx, x, y));
-    expect(at(9, 4)).toEqual({
-      kind: "cell",
-      layer: "overview",
-      log2: 0,
-      column: 9,
-      row: 4,
-    });
-    expect(at(12, 19)).toEqual({
-      kind: "cell",
-      layer: "detail",
-      log2: 0,
-      column: 2,
-      row: 19,
-    });
+    expect(at(9, 4)).toEqual({ layer: "overview", id: 4 * 40 + 9 });
+    expect(at(12, 19)).toEqual({ layer: "detail", id: 19 * 5 + 2 });
   });
 
   it("mixes quads and grids in one id space", () => {
@@ -62,12 +45,11 @@ describe("Scene", () => {
         y0: Float64Array.of(0),
         y1: Float64Array.of(2),
         colour: Uint32Array.of(0xff00ff00),
-        id: Int32Array.of(17),
       },
     });
     const { ids, spans } = scene.draw(VIEW, SIZE);
     const first = resolvePick(spans, ids[0] ?? -1);
-    expect(first).toEqual({ kind: "quad", layer: "blocks", id: 17 });
+    expect(first).toEqual({ layer: "blocks", id: 0 });
     expect(resolvePick(spans, ids[3] ?? -1)?.layer).toBe("cells");
   });
 
@@ -106,7 +88,6 @@ describe("layers that move", () => {
         y0: f64(0),
         y1: f64(1),
         colour: Uint32Array.of(9),
-        id: Int32Array.of(4),
         seam: 5,
       },
     },

@@ -4,8 +4,7 @@
  * tests alike, and picking is one array read.
  */
 
-import type { Viewport } from "./viewport";
-import { xToPx, yToPx } from "./viewport";
+import { xToPx, yToPx, type Viewport } from "../viewport";
 
 /** The id of a pixel that shows nothing. */
 export const NO_ID = -1;
@@ -18,7 +17,7 @@ export interface Raster {
   readonly ids: Int32Array<ArrayBuffer>;
 }
 
-/** Axis-aligned rectangles in world units, as columns of equal length. */
+/** Axis-aligned rectangles in world units, as columns of equal length; a pick is a row. */
 export interface Quads {
   readonly x0: Float64Array;
   readonly x1: Float64Array;
@@ -26,8 +25,6 @@ export interface Quads {
   readonly y1: Float64Array;
   /** 0xAABBGGRR, opaque. */
   readonly colour: Uint32Array;
-  /** At least 0; what a pick answers. */
-  readonly id: Int32Array;
   /** Colour of the last column of those wide enough: neighbours of one colour part. */
   readonly seam?: number;
 }
@@ -78,7 +75,7 @@ function pixelSpan(a: number, b: number, sizePx: number): readonly [number, numb
   return [start, Math.min(sizePx, Math.max(Math.round(high), start + 1))];
 }
 
-/** Draw quads in order, later ones on top; ids are `firstId` + the quad's own. */
+/** Draw quads in order, later ones on top; ids are `firstId` + the quad's row. */
 export function drawQuads(
   raster: Raster,
   view: Viewport,
@@ -86,7 +83,7 @@ export function drawQuads(
   firstId = 0,
 ): void {
   const { widthPx, heightPx, pixels, ids } = raster;
-  for (let i = 0; i < quads.id.length; i += 1) {
+  for (let i = 0; i < quads.colour.length; i += 1) {
     const [left, right] = pixelSpan(
       xToPx(view, widthPx, quads.x0[i] ?? NaN),
       xToPx(view, widthPx, quads.x1[i] ?? NaN),
@@ -99,12 +96,11 @@ export function drawQuads(
     );
     if (right <= left) continue;
     const colour = quads.colour[i] ?? 0;
-    const id = firstId + (quads.id[i] ?? 0);
     const seam = right - left >= SEAMED_PX ? quads.seam : undefined;
     for (let y = top; y < bottom; y += 1) {
       const start = y * widthPx;
       pixels.fill(colour, start + left, start + right);
-      ids.fill(id, start + left, start + right);
+      ids.fill(firstId + i, start + left, start + right);
       if (seam !== undefined) pixels[start + right - 1] = seam;
     }
   }

@@ -5,9 +5,8 @@
  * so a drawing costs no more than its pixels.
  */
 
+import { xToPx, type Viewport } from "../viewport";
 import { mixHalf, type Raster } from "./raster";
-import type { Viewport } from "./viewport";
-import { xToPx } from "./viewport";
 
 export interface Runs {
   /** World x of the columns' edges: one more than there are columns. */
