@@ -1,7 +1,12 @@
 /** Stacks with bytes as other tools read them: folded text and speedscope's JSON. Pure. */
 
 import { FRAME_KIND, type CallStacks, type FrameChoice } from "./call_stacks";
-import type { StackBytes } from "./flame_sides";
+
+/** Bytes by stack. */
+interface StackBytes {
+  readonly stack: ArrayLike<number>;
+  readonly bytes: ArrayLike<number>;
+}
 
 /** A name in a line of its own: no line breaks, and none of what parts the frames. */
 function folded(text: string): string {

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { boxAt, buildFlame, flameBoxes, ROOT_FRAME } from "./flame_tree";
+import {
+  boxAt,
+  buildFlame,
+  flameBoxes,
+  frameTotals,
+  ROOT_FRAME,
+  sandwich,
+} from "./flame_tree";
 
 const PATHS = [[1, 2, 3], [1, 2, 4], [1, 5], [-1]];
 const WEIGHTS = [10, 40, 30, 5];
@@ -76,5 +83,41 @@ describe("flame tree", () => {
     const tree = buildFlame([], []);
     expect(tree.numNodes).toBe(1);
     expect(flameBoxes(tree, tree.sums([]), 0, 0).num).toBe(0);
+  });
+});
+
+const SIDES = [
+  [1, 2, 3],
+  [4, 2, 3],
+  [1, 5],
+  [1, 2, 6, 2, 7],
+];
+const HELD = [10, 20, 40, 80];
+
+describe("sandwich", () => {
+  test("callers and callees of a frame hold the same bytes", () => {
+    const { callers, callees, slots } = sandwich(SIDES, HELD, 2);
+    expect([...slots]).toEqual([0, 1, 3]);
+    const own = Array.from(slots, (slot) => HELD[slot] ?? 0);
+    expect(callers.sums(own)[0]).toBe(110);
+    expect(callees.sums(own)[0]).toBe(110);
+    // 1 calls it with 90, 4 with 20.
+    expect([...callers.frame]).toEqual([-3, 2, 1, 4]);
+    expect([...callers.sums(own)]).toEqual([110, 110, 90, 20]);
+  });
+
+  test("of a recursion the outermost counts, so no byte counts twice", () => {
+    const { callees } = sandwich([[1, 2, 6, 2, 7]], [80], 2);
+    expect([...callees.frame]).toEqual([-3, 2, 6, 2, 7]);
+    expect([...callees.sums([80])]).toEqual([80, 80, 80, 80, 80]);
+  });
+
+  test("totals count a stack once for each frame, itself only at the leaf", () => {
+    const totals = frameTotals(SIDES, HELD);
+    expect(totals.slice(0, 2)).toEqual([
+      { frame: 1, totalBytes: 130, selfBytes: 0 },
+      { frame: 2, totalBytes: 110, selfBytes: 0 },
+    ]);
+    expect(totals.find(({ frame }) => frame === 3)?.selfBytes).toBe(30);
   });
 });

@@ -153,6 +153,72 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
   );
 }
 
+export interface Sandwich {
+  /** The frame as root, its callers below it, each one's caller below that. */
+  readonly callers: FlameTree;
+  /** The frame as root with what it calls. */
+  readonly callees: FlameTree;
+  /** Of the slots given: those whose stack holds the frame. Slots of both trees. */
+  readonly slots: Int32Array;
+}
+
+/**
+ * Both sides of a frame. Where a stack holds it several times (recursion), the outermost
+ * counts, so that no byte is counted twice.
+ */
+export function sandwich(
+  paths: readonly FramePath[],
+  weights: ArrayLike<number>,
+  frame: number,
+): Sandwich {
+  const slots: number[] = [];
+  const callers: number[][] = [];
+  const callees: number[][] = [];
+  paths.forEach((path, slot) => {
+    const frames = Array.from(path);
+    const at = frames.indexOf(frame);
+    if (at < 0) return;
+    slots.push(slot);
+    callers.push(frames.slice(0, at + 1).reverse());
+    callees.push(frames.slice(at));
+  });
+  const own = slots.map((slot) => weights[slot] ?? 0);
+  return {
+    callers: buildFlame(callers, own),
+    callees: buildFlame(callees, own),
+    slots: Int32Array.from(slots),
+  };
+}
+
+export interface FrameTotal {
+  readonly frame: number;
+  /** Of all stacks that hold the frame. */
+  readonly totalBytes: number;
+  /** Of those that end in it. */
+  readonly selfBytes: number;
+}
+
+/** What each frame holds, alone and with what it calls; the most first. */
+export function frameTotals(
+  paths: readonly FramePath[],
+  bytes: ArrayLike<number>,
+): readonly FrameTotal[] {
+  const total = new Map<number, number>();
+  const self = new Map<number, number>();
+  paths.forEach((path, slot) => {
+    const own = bytes[slot] ?? 0;
+    if (own === 0) return;
+    const frames = Array.from(path);
+    for (const frame of new Set(frames))
+      total.set(frame, (total.get(frame) ?? 0) + own);
+    const leaf = frames.at(-1);
+    if (leaf !== undefined) self.set(leaf, (self.get(leaf) ?? 0) + own);
+  });
+  return Array.from(total, ([frame, totalBytes]) => {
+    return { frame, totalBytes, selfBytes: self.get(frame) ?? 0 };
+  }).sort((a, b) => b.totalBytes - a.totalBytes || a.frame - b.frame);
+}
+
 /** Boxes in sight, as columns; x and width are shares of the whole width. */
 export interface FlameBoxes {
   readonly node: Int32Array;

@@ -5,7 +5,6 @@
 
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { formatSeconds } from "../../base/durations";
 import { valueTicks, type Tick } from "../../model/lines/axis";
 
 export type BlockAxisKind = "event" | "time";
@@ -84,13 +83,6 @@ export function momentText(moment: number): string {
 /** `at event 1,203,441`. */
 export function atMoment(moment: number): string {
   return moment < 0 ? momentText(moment) : `at ${momentText(moment)}`;
-}
-
-/** `1.20 s after the first event`; empty where it is not known. */
-export function sinceText(ms: number): string {
-  return Number.isFinite(ms)
-    ? `${formatSeconds(ms / MS_PER_S)} after the first event`
-    : "";
 }
 
 /** How many of ascending values are at most `most`. */

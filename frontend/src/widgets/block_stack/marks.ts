@@ -47,7 +47,9 @@ export function drawnMarks(
       const kind = marks.kinds[code];
       const moment = marks.moment[i] ?? -1;
       const end = marks.end[i] ?? moment;
-      const label = marks.labels[marks.label[i] ?? -1] ?? "";
+      const named = marks.labels[marks.label[i] ?? -1] ?? "";
+      // torch calls a snapshot's event "snapshot".
+      const label = named === kind ? "" : named;
       const key = [kind, moment, end, label].join(" ");
       if (kind === "oom" || kind === "snapshot") {
         const bytes = marks.bytes[i] ?? NaN;

@@ -68,6 +68,31 @@ export function textColumn(
   };
 }
 
+/** A column of bytes, each with a bar, the longest for the most. */
+export function bytesColumn(
+  key: string,
+  title: string,
+  width: string,
+  values: ArrayLike<number>,
+  unit: ByteUnit,
+  of: {
+    readonly colourOf: (row: number) => string;
+    readonly hint?: string;
+    /** Of how much the bar is as wide as the cell; the most where absent. */
+    readonly longest?: number;
+    /** Said after every digit. */
+    readonly more?: (row: number) => string;
+  },
+): RowColumn {
+  const { colourOf, hint, longest = longestOf(Array.from(values)), more } = of;
+  const cell = (bytes: number, row: number): RowCell => ({
+    text: formatBytes(bytes, unit),
+    title: [formatBytesExact(bytes), more?.(row) ?? ""].filter(Boolean).join(", "),
+    bar: barOf(bytes, longest, colourOf(row)),
+  });
+  return numberColumn(key, title, width, values, cell, hint);
+}
+
 /** Down to the nanosecond, which is what traces hold. */
 const EXACT = { maximumFractionDigits: 6 } as const;
 

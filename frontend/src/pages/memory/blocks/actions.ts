@@ -46,7 +46,7 @@ export function blockActions(of: ActionsOf) {
     set,
     pin,
     shown,
-    hasOom: ooms.length > 0,
+    ooms,
     toPeak: () => goTo(peakOf(at.device)?.moment, "This history has no peak"),
     toOom: () => {
       const next = ooms.find(({ moment }) => moment > (state.moment ?? -2)) ?? ooms[0];
@@ -109,7 +109,6 @@ export function blockCommands(
   const { toMark } = actions;
   return [
     ...commandsOf("blocks", "Blocks", [
-      ["find", "Find blocks", findBlocks, "/"],
       ["in", "Zoom in", zoom("x", -1), "w"],
       ["out", "Zoom out", zoom("x", 1), "s"],
       ["taller", "Zoom in on the bytes", zoom("y", -1)],
@@ -144,9 +143,4 @@ export function blockCommands(
       STACK_FILES.map(([id, label]) => [id, label, save(id)] as const),
     ),
   ];
-}
-
-/** Into the search box of the toolbar. */
-function findBlocks(): void {
-  document.querySelector<HTMLInputElement>(".find-blocks input")?.select();
 }

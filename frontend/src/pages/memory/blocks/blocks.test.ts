@@ -22,7 +22,7 @@ import { blockActions, blockCommands, type ActionsOf } from "./actions";
 import { heldTable, STACK_FILES, stackFiles } from "./held/files";
 import { Flames } from "./held/flames";
 import { heldColours, heldExactly, type Held } from "./held/held";
-import { holderColumns } from "./held/holders_table";
+import { holderColumns } from "./held/stack_table";
 import { ledgerParts } from "./held/ledger_bar";
 import { foundWords, searchOf } from "./search";
 import { BLOCKS, orderOf, ordersOf, whyUntimed } from "./state";
@@ -400,7 +400,7 @@ describe("files and commands", () => {
     );
     const keys = commands.flatMap(({ key }) => (key === undefined ? [] : [key]));
     expect(new Set(keys).size).toBe(keys.length);
-    for (const key of ["w", "s", "a", "d", "f", "p", "[", "]", "m", "/", "Escape"]) {
+    for (const key of ["w", "s", "a", "d", "f", "p", "[", "]", "m", "Escape"]) {
       expect(keys).toContain(key);
     }
     expect(new Set(commands.map(({ id }) => id)).size).toBe(commands.length);

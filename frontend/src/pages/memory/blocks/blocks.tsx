@@ -9,6 +9,7 @@ import { useEffect } from "preact/hooks";
 import { Icon } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
+import { TextButton } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { BlockDrawer } from "../history/block_drawer";
@@ -16,8 +17,8 @@ import { HistoryFrame, type OpenHistory } from "../history/frame";
 import { HistoryNotes } from "../history/notes";
 import "./blocks.css";
 import { FlamePanel } from "./held/flame_panel";
-import { HoldersTable } from "./held/holders_table";
 import { LedgerBar } from "./held/ledger_bar";
+import { HoldersTable } from "./held/stack_table";
 import { Picture } from "./picture";
 import { RangeDrawer } from "./range_drawer";
 import { foundWords, NOTHING_FOUND, type Found } from "./search";
@@ -37,7 +38,9 @@ export function BlocksView(props: ViewProps) {
       view={props}
       history={state.history}
       device={state.device}
-      tools={(open) => open !== null && <PictureBar {...{ open, state, set, found }} />}
+      tools={(open) =>
+        open !== null && <PictureBar {...{ view: props, open, state, set, found }} />
+      }
     >
       {(open) => (
         <OfDevice
@@ -106,17 +109,15 @@ function Inspector({ of }: { readonly of: Blocks }) {
         onMoment={actions.pin}
         onStack={(stack) => actions.set({ stack })}
         links={
-          <button
-            type="button"
-            class="text-button"
+          <TextButton
             title="Where it lies in its segment, at this moment"
-            onClick={() => {
+            press={() => {
               const moment = actions.shown().toString();
               view.showPage("segments", { part: null, moment });
             }}
           >
             Show in its segment
-          </button>
+          </TextButton>
         }
       />
     );

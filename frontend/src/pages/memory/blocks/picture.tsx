@@ -2,14 +2,16 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
+import { formatSeconds } from "../../../base/durations";
 import { originOf } from "../../../model/words/origin";
-import { atMoment, sinceText } from "../../../widgets/block_stack/axis";
+import { atMoment } from "../../../widgets/block_stack/axis";
 import { BlockStack } from "../../../widgets/block_stack/block_stack";
 import { spansAt } from "../../../widgets/block_stack/marks";
 import { Icon } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
+import { TextButton } from "../../shared/controls/choices";
 import { writeState } from "../../shared/page_state";
-import { momentName, momentWords } from "../history/moment";
+import { momentName, momentWords, peakOf } from "../history/moment";
 import { BLOCKS } from "./state";
 import type { Blocks } from "./use_blocks";
 import { useViewWords } from "./view";
@@ -20,7 +22,7 @@ const LEAST_PX = 220;
 const MOST_PX = 460;
 
 export function Picture({ of }: { readonly of: Blocks }) {
-  const { view, state, at, shown, picture, controller, actions, stacks } = of;
+  const { view, state, at, shown, picture, controller, actions, anchor, stacks } = of;
   const { axis, tiles } = picture;
   const heightPx = usePictureHeight();
   const tellAddress = useViewWords(controller, state, view);
@@ -33,23 +35,18 @@ export function Picture({ of }: { readonly of: Blocks }) {
         title={<Readout of={of} />}
         bar={
           <>
-            <button
-              type="button"
-              class="text-button"
-              title="Pin the highest moment (P)"
-              onClick={actions.toPeak}
-            >
-              Peak
-            </button>
-            {actions.hasOom && (
-              <button
-                type="button"
-                class="text-button"
+            {anchor !== peakOf(at.device)?.moment && (
+              <TextButton title="Pin the highest moment (P)" press={actions.toPeak}>
+                Peak
+              </TextButton>
+            )}
+            {actions.ooms.some(({ moment }) => moment !== anchor) && (
+              <TextButton
                 title="Pin the next out-of-memory error"
-                onClick={actions.toOom}
+                press={actions.toOom}
               >
                 <span class="tone-bad">Out of memory</span>
-              </button>
+              </TextButton>
             )}
             <Menu
               label="More of this picture"
@@ -95,7 +92,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
         }}
         heightPx={heightPx}
         loading={shown.loading}
-        anchor={of.anchor}
+        anchor={anchor}
         exact={of.exact}
         onReady={of.setController}
       />
@@ -106,7 +103,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
   );
 }
 
-/** What stands at the cursor, else at the moment that all below speaks of. */
+/** The moment at the cursor, else the one that all below is about. */
 function Readout({ of }: { readonly of: Blocks }) {
   const { controller, picture, anchor, anchored, device, view } = of;
   const { axis, tiles, marks } = picture;
@@ -118,16 +115,19 @@ function Readout({ of }: { readonly of: Blocks }) {
   const column = hover?.column ?? tile.columnOf(moment);
   const { active, reserved } = tile.answer.columns;
   const exact = anchored?.moment === moment ? anchored : null;
-  const ms = device.hasTimes && moment >= 0 ? axis.msOf(moment) : NaN;
-  const words = [atMoment(moment), momentName(device, moment), sinceText(ms)];
-  const steps = spansAt(marks, axis.xOf(moment)).slice(0, 2);
+  const seconds = device.hasTimes && moment >= 0 ? axis.msOf(moment) / 1e3 : NaN;
+  const [step] = spansAt(marks, axis.xOf(moment));
+  const words = [
+    [atMoment(moment), momentName(device, moment)].filter(Boolean).join(", "),
+    Number.isNaN(seconds) ? "" : formatSeconds(seconds),
+    step?.label ?? "",
+  ];
   return (
     <span class="allocations-readout" aria-hidden="true">
       <b>{formatBytes(exact?.activeBytes ?? active[column] ?? NaN, byteUnit)}</b>{" "}
       <span class="quiet small">
         live of {formatBytes(exact?.reservedBytes ?? reserved[column] ?? NaN, byteUnit)}{" "}
-        reserved {words.filter((word) => word !== "").join(", ")}
-        {steps.length > 0 && ` · ${steps.map(({ label }) => label).join(", ")}`}
+        reserved {words.filter(Boolean).join(" · ")}
       </span>
     </span>
   );

@@ -16,9 +16,10 @@ import { categoryColour } from "../../../model/category";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { XRange } from "../../../widgets/plot/range";
-import { barOf, longestOf, numberColumn } from "../../../widgets/row_table/columns";
+import { bytesColumn, longestOf } from "../../../widgets/row_table/columns";
 import type { RowColumn } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
+import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { Facts } from "../history/block_drawer";
 import { placeColumn, StackTable } from "./held/stack_table";
@@ -26,14 +27,9 @@ import type { Blocks } from "./use_blocks";
 
 const TABLE_PX = 220;
 
-export function RangeDrawer({
-  of,
-  range,
-}: {
-  readonly of: Blocks;
-  readonly range: XRange;
-}) {
-  const { low, high } = range;
+export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange }) {
+  const { of } = props;
+  const { low, high } = props.range;
   const { controller, actions, picture } = of;
   const query = { ...of.place, e0: low, e1: high };
   const { data, stale, error } = useOnce(of.view.client, "allocation_range", query);
@@ -52,17 +48,15 @@ export function RangeDrawer({
       actions={
         <>
           <span class="quiet small cut">{answer !== null && spanWords(answer)}</span>
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => {
+          <TextButton
+            press={() => {
               const { range: x } = picture;
               if (controller === null || x === null) return;
               controller.setView({ ...controller.view, x0: x.low, x1: x.high });
             }}
           >
             Zoom to it
-          </button>
+          </TextButton>
         </>
       }
     >
@@ -104,13 +98,9 @@ function Totals({ of, answer }: AnswerProps) {
     <span class="quiet">{formatInteger(num)} blocks</span>
   );
   const highest = (
-    <button
-      type="button"
-      class="text-button"
-      onClick={() => of.actions.pin(answer.highestMoment)}
-    >
+    <TextButton press={() => of.actions.pin(answer.highestMoment)}>
       {momentText(answer.highestMoment)}
-    </button>
+    </TextButton>
   );
   const said = (bytes: number, more: ComponentChildren) => (
     <span title={formatBytesExact(bytes)}>
@@ -143,13 +133,12 @@ function columnsOf(
   const colours = answer.categories.map((one) => categoryColour(theme, one));
   const colourOf = (row: number): string =>
     colours[answer.stackCategory[row] ?? -1] ?? "#888888";
-  const most = longestOf(answer.stackAllocatedBytes);
-  const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) =>
-    numberColumn(key, title, "60px", bytes, (own, row) => ({
-      text: formatBytes(own, byteUnit),
-      title: `${formatBytesExact(own)}, ${formatInteger(num[row] ?? 0)} blocks`,
-      bar: barOf(own, most, colourOf(row)),
-    }));
+  const longest = longestOf(answer.stackAllocatedBytes);
+  const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) => {
+    const more = (row: number): string => `${formatInteger(num[row] ?? 0)} blocks`;
+    const bars = { colourOf, longest, more };
+    return bytesColumn(key, title, "60px", bytes, byteUnit, bars);
+  };
   const { stackAllocatedBytes, stackNumAllocated, stackFreedBytes } = answer;
   return [
     column("allocated", "Allocated", stackAllocatedBytes, stackNumAllocated),

@@ -1,9 +1,10 @@
 /** What the picture shows: the search, and in a panel order, colours, axis and filter. */
 
 import type { Signal } from "@preact/signals";
-import { Icon } from "../../../widgets/icon/icon";
 import { Popover } from "../../../widgets/menu/menu";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
+import { SearchBox } from "../../shared/controls/search_box";
+import type { ViewProps } from "../../shared/view_props";
 import type { OpenHistory } from "../history/frame";
 import type { Found } from "./search";
 import {
@@ -16,7 +17,8 @@ import {
   type BlocksState,
 } from "./state";
 
-export interface PictureBarProps {
+interface PictureBarProps {
+  readonly view: ViewProps;
   readonly open: OpenHistory;
   readonly state: BlocksState;
   readonly set: (changes: Partial<BlocksState>) => void;
@@ -25,33 +27,25 @@ export interface PictureBarProps {
 }
 
 export function PictureBar(props: PictureBarProps) {
-  const { state, set } = props;
+  const { view, state, set } = props;
+  const { short, long } = props.found.value;
   return (
-    <>
-      <div class="find-blocks">
-        <Icon name="search" />
-        <input
-          type="text"
-          aria-label="Find blocks by function, file, module or size"
-          title="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
-          placeholder="Find: function, file, module, >100MiB"
-          autocomplete="off"
-          spellcheck={false}
-          value={state.find}
-          onInput={(event) => set({ find: event.currentTarget.value })}
-          onKeyDown={(event) => {
-            if (event.key !== "Escape") return;
-            set({ find: "" });
-            event.currentTarget.blur();
-            event.stopPropagation();
-          }}
-        />
-        <FoundCount found={props.found} />
-      </div>
+    <span class="row end">
+      <span class="quiet allocations-found" role="status" title={long}>
+        {short}
+      </span>
+      <SearchBox
+        label="Find blocks by function, file, module or size"
+        hint="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
+        placeholder="function, file, module, >100MiB"
+        text={state.find}
+        onText={(find) => set({ find })}
+        commands={view.commands}
+      />
       <Popover label="What the picture shows" button={shownWords(props)}>
         <ViewControls {...props} />
       </Popover>
-    </>
+    </span>
   );
 }
 
@@ -68,15 +62,6 @@ function shownWords({ state, open: { facts } }: PictureBarProps): string {
   return `View: ${words.filter((word) => word !== "").join(", ")}`;
 }
 
-function FoundCount({ found }: Pick<PictureBarProps, "found">) {
-  const { short, long } = found.value;
-  return (
-    <span class="quiet allocations-found" role="status" title={long} aria-label={long}>
-      {short}
-    </span>
-  );
-}
-
 function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) {
   const untimed = whyUntimed(device);
   const order = orderOf(state);
@@ -87,33 +72,26 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
         title="Stack"
         options={ordersOf(state.colour)}
         chosen={order}
-        words={(one) => ORDERS[one]}
+        words={ORDERS}
         onChoose={(one) => set({ order: one })}
       />
       <Choice
         label="Colour"
         value={state.colour}
+        of={Object.entries(COLOURS)}
         onChange={(wanted) => {
           const colour = keysOf(COLOURS).find((one) => one === wanted) ?? "category";
           set({ colour, only: "", order: order === "allocation" ? order : null });
         }}
-      >
-        {keysOf(COLOURS).map((colour) => (
-          <option key={colour} value={colour}>
-            {COLOURS[colour]}
-          </option>
-        ))}
-      </Choice>
+      />
       <Segmented
         label="Axis"
         title="Axis"
-        options={["event", "time"] as const}
         chosen={untimed === "" ? state.axis : "event"}
-        words={(axis) =>
-          axis === "event"
-            ? ["Events", "One after another: long kernels take no room"]
-            : ["Time", untimed === "" ? "As the clock ran" : untimed]
-        }
+        words={{
+          event: ["Events", "One after another: long kernels take no room"],
+          time: ["Time", untimed === "" ? "As the clock ran" : untimed],
+        }}
         disabled={(axis) => axis === "time" && untimed !== ""}
         // A part of one axis says nothing about the other.
         onChoose={(axis) => set({ x: null, axis })}
@@ -125,13 +103,13 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
         label="Stream"
         names={facts.streams}
         chosen={state.stream}
-        onChoose={(row) => set({ stream: row === null ? null : Number(row) })}
+        onChoose={(stream) => set({ stream })}
       />
       <RowChoice
         label="Pool"
         names={facts.pools}
         chosen={state.pool}
-        onChoose={(row) => set({ pool: row === null ? null : Number(row) })}
+        onChoose={(pool) => set({ pool })}
       />
     </>
   );

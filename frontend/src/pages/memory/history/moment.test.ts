@@ -29,10 +29,10 @@ describe("the moment of all tabs", () => {
   });
 
   it("is named by what it is", () => {
-    expect(momentName(device, 4)).toBe("the peak of this history");
+    expect(momentName(device, 4)).toBe("the peak");
     expect(momentName(device, 5)).toBe("");
     const both = marked([0, 0], [4, 6]);
-    expect(momentName(both, 4)).toBe("out of memory, the peak of this history");
+    expect(momentName(both, 4)).toBe("out of memory, the peak");
     expect(momentName(both, 6)).toBe("out of memory");
   });
 

@@ -79,7 +79,7 @@ export function momentName(device: HistoryDevice, at: number): string {
   const out = kind.some((code, i) => kinds[code] === "oom" && moment[i] === at);
   const names = [
     out ? "out of memory" : "",
-    peakOf(device)?.moment === at ? "the peak of this history" : "",
+    peakOf(device)?.moment === at ? "the peak" : "",
   ];
   return names.filter((name) => name !== "").join(", ");
 }

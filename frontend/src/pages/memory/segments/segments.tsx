@@ -351,7 +351,7 @@ function Filters({
           label={key === "stream" ? "Stream" : "Pool"}
           names={facts[`${key}s`]}
           chosen={params[key]}
-          onChoose={(row) => setParams({ [key]: row === null ? null : Number(row) })}
+          onChoose={(row) => setParams({ [key]: row })}
         />
       ))}
     </>

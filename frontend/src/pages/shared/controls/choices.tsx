@@ -1,4 +1,4 @@
-/** Controls that choose one of a few: a list, or words of which one is pressed. */
+/** Small controls: a list, words of which one is pressed, words that do something. */
 
 import type { ComponentChildren } from "preact";
 
@@ -6,7 +6,8 @@ export function Choice(props: {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  readonly children: ComponentChildren;
+  readonly of?: readonly Option[];
+  readonly children?: ComponentChildren;
 }) {
   return (
     <label>
@@ -15,6 +16,7 @@ export function Choice(props: {
         value={props.value}
         onChange={(event) => props.onChange(event.currentTarget.value)}
       >
+        {props.of !== undefined && <Options of={props.of} />}
         {props.children}
       </select>
     </label>
@@ -47,22 +49,29 @@ export function Options({ of }: { readonly of: readonly Option[] }) {
   });
 }
 
+type Words<T extends string> = Readonly<
+  Record<T, readonly [text: string, hint: string]>
+>;
+
 /** A few words of which one is pressed. */
 export function Segmented<T extends string>(props: {
   readonly label: string;
   /** Said before the buttons; left out where the buttons say it. */
   readonly title?: string;
-  readonly options: readonly T[];
+  /** All that have words, where absent. */
+  readonly options?: readonly T[];
   readonly chosen: T;
-  readonly words: (option: T) => readonly [text: string, hint: string];
+  readonly words: Words<T> | ((option: T) => Words<T>[T]);
   readonly disabled?: (option: T) => boolean;
   readonly onChoose: (option: T) => void;
 }) {
+  const { words, options = Object.keys(words) as T[] } = props;
   return (
     <div class="segmented" role="group" aria-label={props.label}>
       {props.title !== undefined && <span class="quiet">{props.title}</span>}
-      {props.options.map((option) => {
-        const [text, hint] = props.words(option);
+      {options.map((option) => {
+        const [text, hint] =
+          typeof words === "function" ? words(option) : words[option];
         return (
           <button
             key={option}
@@ -86,21 +95,28 @@ export function RowChoice(props: {
   readonly label: string;
   readonly names: readonly string[];
   readonly chosen: number | null;
-  readonly onChoose: (row: string | null) => void;
+  readonly onChoose: (row: number | null) => void;
 }) {
   if (props.names.length < 2) return null;
   return (
     <Choice
       label={props.label}
       value={props.chosen?.toString() ?? ""}
-      onChange={(value) => props.onChoose(value === "" ? null : value)}
-    >
-      <option value="">all</option>
-      {props.names.map((name, row) => (
-        <option key={row} value={row}>
-          {name}
-        </option>
-      ))}
-    </Choice>
+      of={[["", "all"], ...props.names.map((name, row): Option => [row, name])]}
+      onChange={(value) => props.onChoose(value === "" ? null : Number(value))}
+    />
+  );
+}
+
+/** Words that do something when they are pressed. */
+export function TextButton(props: {
+  readonly press: () => void;
+  readonly title?: string;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <button type="button" class="text-button" title={props.title} onClick={props.press}>
+      {props.children}
+    </button>
   );
 }

@@ -9,6 +9,8 @@ export interface SearchBoxProps {
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly placeholder?: string;
+  /** How to search, where the label does not say it. */
+  readonly hint?: string;
   readonly commands?: Commands;
 }
 
@@ -29,7 +31,7 @@ export function SearchBox(props: SearchBoxProps) {
         ref={box}
         type="search"
         aria-label={props.label}
-        title={props.label}
+        title={props.hint ?? props.label}
         placeholder={props.placeholder}
         value={props.text}
         spellcheck={false}

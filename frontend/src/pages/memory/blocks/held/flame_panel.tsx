@@ -3,26 +3,16 @@
 import { computed, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import { formatBytes, formatBytesExact } from "../../../../base/bytes";
-import {
-  FRAME_CHOICES,
-  FRAME_WORDS,
-  type CallStacks,
-} from "../../../../model/stacks/call_stacks";
-import { frameTotals } from "../../../../model/stacks/flame_sides";
+import { FRAME_WORDS, type CallStacks } from "../../../../model/stacks/call_stacks";
+import { frameTotals } from "../../../../model/stacks/flame_tree";
 import { atMoment } from "../../../../widgets/block_stack/axis";
 import { Flame } from "../../../../widgets/flame/flame";
 import { foundBytes, zoomedNode } from "../../../../widgets/flame/layout";
 import type { FlameData } from "../../../../widgets/flame/types";
-import {
-  barOf,
-  bytesCell,
-  numberColumn,
-  textColumn,
-} from "../../../../widgets/row_table/columns";
-import { RowTable } from "../../../../widgets/row_table/row_table";
-import { useSort } from "../../../../widgets/row_table/use_sort";
-import { Segmented } from "../../../shared/controls/choices";
-import { FLAMES, keysOf } from "../state";
+import { bytesColumn, textColumn } from "../../../../widgets/row_table/columns";
+import { SortedTable } from "../../../../widgets/row_table/sorted_table";
+import { Segmented, TextButton } from "../../../shared/controls/choices";
+import { FLAMES } from "../state";
 import type { Blocks } from "../use_blocks";
 import { Flames } from "./flames";
 import type { Held } from "./held";
@@ -67,9 +57,8 @@ export function FlamePanel(props: {
         <h2>Live bytes by stack</h2>
         <Segmented
           label="How stacks are shown"
-          options={keysOf(FLAMES)}
           chosen={mode}
-          words={(one) => FLAMES[one]}
+          words={FLAMES}
           onChoose={(flame) => {
             setZoom([]);
             actions.set({ flame });
@@ -77,18 +66,15 @@ export function FlamePanel(props: {
         />
         <Segmented
           label="Which frames are shown"
-          options={FRAME_CHOICES}
           chosen={frames}
-          words={(one) => FRAME_WORDS[one]}
+          words={FRAME_WORDS}
           onChoose={(one) => {
             setZoom([]);
             actions.set({ frames: one });
           }}
         />
         {zoom.length > 0 && zooms && (
-          <button type="button" class="text-button" onClick={() => setZoom([])}>
-            Show all
-          </button>
+          <TextButton press={() => setZoom([])}>Show all</TextButton>
         )}
         {zooms && search.frames !== null && (
           <Bytes
@@ -198,13 +184,9 @@ function Sandwich(props: PartProps) {
         <span class="quiet">callers above, callees below of</span>
         <b class="cut">{stacks.frameLabel(frame)}</b>
         <Bytes of={of} data={sides.callees} bytesOf={({ values }) => values[0] ?? 0} />
-        <button
-          type="button"
-          class="text-button"
-          onClick={() => of.actions.set({ frame: null })}
-        >
+        <TextButton press={() => of.actions.set({ frame: null })}>
           Choose another
-        </button>
+        </TextButton>
       </p>
       {drawn("callees", "What the frame calls")}
     </div>
@@ -213,12 +195,11 @@ function Sandwich(props: PartProps) {
 
 const BY_TOTAL = { key: "total", descending: true };
 
-/** All frames with what they hold, to choose one of them. */
+/** All frames with their live bytes, to choose one of them. */
 function FrameList({ of, stacks, flames }: PartProps) {
   const { byteUnit } = of.view;
   const { frames: found } = of.search;
   const { value: now } = of.held;
-  const [word, setWord] = useState<string | null>(null);
   const totals = useMemo(() => {
     if (now === null) return [];
     return frameTotals(flames.paths(now), now.bytes).filter(
@@ -226,24 +207,19 @@ function FrameList({ of, stacks, flames }: PartProps) {
     );
   }, [now, flames, found]);
   const columns = useMemo(() => {
-    const most = totals[0]?.totalBytes ?? 0;
-    const column = (
-      key: "totalBytes" | "selfBytes",
-      word: string,
-      title: string,
-      hint: string,
-    ) => {
-      const values = totals.map((one) => one[key]);
-      const cell = (value: number) => ({
-        ...bytesCell(value, byteUnit),
-        bar: barOf(value, most, "var(--link)"),
-      });
-      return numberColumn(word, title, "84px", values, cell, hint);
-    };
+    const bars = { colourOf: () => "var(--link)", longest: totals[0]?.totalBytes ?? 0 };
+    const total = totals.map(({ totalBytes }) => totalBytes);
+    const self = totals.map(({ selfBytes }) => selfBytes);
     const names = totals.map(({ frame }) => stacks.frameLabel(frame));
     return [
-      column("totalBytes", "total", "Total", "Of all stacks that hold the frame"),
-      column("selfBytes", "self", "Self", "Of stacks that end in it"),
+      bytesColumn("total", "Total", "84px", total, byteUnit, {
+        ...bars,
+        hint: "Of all stacks that hold the frame",
+      }),
+      bytesColumn("self", "Self", "84px", self, byteUnit, {
+        ...bars,
+        hint: "Of stacks that end in it",
+      }),
       textColumn(
         ...(["frame", "Frame; click for its callers and callees"] as const),
         ...(["minmax(120px, 1fr)", names, undefined] as const),
@@ -254,12 +230,12 @@ function FrameList({ of, stacks, flames }: PartProps) {
       ),
     ];
   }, [totals, stacks, byteUnit]);
-  const sorted = useSort(columns, totals.length, BY_TOTAL, word ?? undefined, setWord);
   return (
-    <RowTable
+    <SortedTable
       label="Frames"
       columns={columns}
-      {...sorted}
+      numRows={totals.length}
+      usual={BY_TOTAL}
       selected={null}
       onSelect={(row) => of.actions.set({ frame: totals[row]?.frame ?? null })}
       empty="No frame is found."

@@ -9,11 +9,10 @@ import {
   type FrameChoice,
 } from "../../../../model/stacks/call_stacks";
 import {
-  difference,
+  buildFlame,
   sandwich,
-  type StackBytes,
-} from "../../../../model/stacks/flame_sides";
-import { buildFlame, type FlameTree } from "../../../../model/stacks/flame_tree";
+  type FlameTree,
+} from "../../../../model/stacks/flame_tree";
 import { atMoment, momentText } from "../../../../widgets/block_stack/axis";
 import { nodeColours } from "../../../../widgets/flame/layout";
 import type { FlameData } from "../../../../widgets/flame/types";
@@ -63,19 +62,17 @@ export class Flames {
 
   /** What grew and what shrank since an earlier, or later, moment. */
   difference(before: Held, after: Held): FlameData {
-    const earlier = foldedOnto(after, before);
+    const earlier = besides(before, after);
     const key = `against ${before.moment} ${before.stack.length}`;
     const { tree, colour, slots } = this.#once(after, key, () => {
-      const { stack, larger } = difference(earlier, after);
+      const stack = Int32Array.from(earlier.keys());
+      const bytes = [...earlier.values()];
+      const larger = bytes.map((own, slot) => Math.max(own, after.bytes[slot] ?? 0));
       const grown = buildFlame(this.paths({ stack }), larger);
       return { tree: grown, colour: new Uint8Array(grown.numNodes), slots: stack };
     });
-    const inOrder = ({ stack, bytes }: StackBytes): Float64Array => {
-      const held = new Map<number, number>();
-      for (let i = 0; i < stack.length; i += 1) held.set(stack[i] ?? -1, bytes[i] ?? 0);
-      return Float64Array.from(slots, (one) => held.get(one) ?? 0);
-    };
-    const [a, b] = [inOrder(earlier), inOrder(after)];
+    const a = Float64Array.from(slots, (stack) => earlier.get(stack) ?? 0);
+    const b = Float64Array.from(slots, (_, slot) => after.bytes[slot] ?? 0);
     return {
       ...{ tree, colour, palette: this.colours.palette },
       values: tree.sums(a.map((bytes, slot) => Math.max(bytes, b[slot] ?? 0))),
@@ -111,14 +108,16 @@ export class Flames {
   }
 }
 
-/** Where the smallest stacks are one, those of the other moment are too. */
-function foldedOnto(after: Held, before: Held): StackBytes {
-  if (!after.stack.includes(OTHER_STACKS)) return before;
-  const known = new Set(after.stack);
-  const held = new Map<number, number>();
+/**
+ * Bytes before by stack: first of those that are live after, in their order, then of the
+ * others. Where the smallest stacks are one after, those of before are too.
+ */
+function besides(before: Held, after: Held): ReadonlyMap<number, number> {
+  const held = new Map(Array.from(after.stack, (stack) => [stack, 0]));
+  const folds = held.has(OTHER_STACKS);
   before.stack.forEach((one, i) => {
-    const stack = known.has(one) ? one : OTHER_STACKS;
+    const stack = folds && !held.has(one) ? OTHER_STACKS : one;
     held.set(stack, (held.get(stack) ?? 0) + (before.bytes[i] ?? 0));
   });
-  return { stack: [...held.keys()], bytes: [...held.values()] };
+  return held;
 }

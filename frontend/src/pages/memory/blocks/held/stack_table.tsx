@@ -1,12 +1,18 @@
 /** Stacks with their numbers: a row lights its blocks; the search leaves what it found. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
+import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
 import { stackMatches } from "../../../../model/block_search";
 import type { CallStacks } from "../../../../model/stacks/call_stacks";
-import { textColumn } from "../../../../widgets/row_table/columns";
-import { RowTable, type RowColumn } from "../../../../widgets/row_table/row_table";
-import { useSort } from "../../../../widgets/row_table/use_sort";
+import {
+  bytesColumn,
+  numberColumn,
+  textColumn,
+} from "../../../../widgets/row_table/columns";
+import type { RowColumn } from "../../../../widgets/row_table/row_table";
+import { SortedTable } from "../../../../widgets/row_table/sorted_table";
 import type { Blocks } from "../use_blocks";
+import type { Held, HeldColours } from "./held";
 
 export function StackTable(props: {
   readonly of: Blocks;
@@ -21,35 +27,25 @@ export function StackTable(props: {
   readonly empty: string;
   readonly heightPx: number;
 }) {
-  const { of, stack, bytes, columns, by } = props;
+  const { of, stack, bytes } = props;
   const { stacks: found } = of.search;
-  const [word, setWord] = useState<string | null>(null);
-  const usual = { key: by, descending: true };
-  const sorted = useSort(columns, stack.length, usual, word ?? undefined, setWord);
-  const rows = useMemo(
-    () =>
-      sorted.rows.filter(
-        (row) =>
-          (bytes === null || (bytes[row] ?? 0) > 0) &&
-          (found === null || stackMatches(found, stack[row] ?? -1)),
-      ),
-    [sorted.rows, found, bytes, stack],
-  );
   const lit = of.state.stack;
   const selected = lit === null ? -1 : stack.indexOf(lit);
   return (
-    <RowTable
-      label={props.label}
-      columns={columns}
-      {...sorted}
-      rows={rows}
+    <SortedTable
+      {...props}
+      numRows={stack.length}
+      usual={{ key: props.by, descending: true }}
+      shows={(row) =>
+        (bytes === null || (bytes[row] ?? 0) > 0) &&
+        (found === null || stackMatches(found, stack[row] ?? -1))
+      }
       selected={selected < 0 ? null : selected}
       onSelect={(row) => {
         const one = stack[row] ?? -1;
         of.actions.set({ stack: one === lit || one < 0 ? null : one });
       }}
       empty={found === null ? props.empty : "Nothing of it matches."}
-      heightPx={props.heightPx}
       steady
     />
   );
@@ -69,5 +65,53 @@ export function placeColumn(
       const title = stacks?.text(stack[row] ?? -1) ?? "";
       return { text, title: title === "" ? text : title, swatch: colourOf(row) };
     },
+  );
+}
+
+export function holderColumns(
+  { stack, bytes, blocks, category }: Held,
+  stacks: CallStacks,
+  { palette, rows }: HeldColours,
+  byteUnit: ByteUnit,
+): readonly RowColumn[] {
+  const total = bytes.reduce((sum, one) => sum + one, 0);
+  const own = rows({ stack, category });
+  const colourOf = (slot: number): string => palette[own[slot] ?? -1] ?? "#888888";
+  return [
+    bytesColumn("bytes", "Live", "68px", bytes, byteUnit, {
+      colourOf,
+      hint: "Bytes that are live at this moment, as requested",
+      more: (slot) => formatShare(bytes[slot] ?? 0, total),
+    }),
+    numberColumn(
+      ...(["blocks", "Blocks", "44px", blocks ?? bytes] as const),
+      (one) => ({ text: blocks === null ? "–" : formatInteger(one) }),
+      "Live blocks; counted once the pointer rests",
+    ),
+    placeColumn(stack, stacks, colourOf),
+  ];
+}
+
+/** The stacks with live bytes at the moment looked at. */
+export function HoldersTable(props: {
+  readonly of: Blocks;
+  readonly stacks: CallStacks;
+  readonly heightPx: number;
+}) {
+  const { of, stacks, heightPx } = props;
+  const { byteUnit } = of.view;
+  const { value: held } = of.held;
+  const columns = useMemo(
+    () => (held === null ? [] : holderColumns(held, stacks, of.colours, byteUnit)),
+    [held, stacks, of.colours, byteUnit],
+  );
+  if (held === null) return null;
+  return (
+    <StackTable
+      {...{ of, columns, heightPx, stack: held.stack, bytes: held.bytes }}
+      label="Who holds the memory"
+      by="bytes"
+      empty="Nothing is live here."
+    />
   );
 }
