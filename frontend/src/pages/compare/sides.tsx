@@ -134,7 +134,7 @@ export function RankChoice(props: {
       label="Rank"
       names={Array.from({ length: num }, (_, one) => one.toString())}
       chosen={rank}
-      onChoose={(row) => onRank(row === null ? null : Number(row))}
+      onChoose={onRank}
     />
   );
 }
