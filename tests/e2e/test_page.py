@@ -182,7 +182,7 @@ def test_a_run_grows_in_the_open_page(tensorboard, open_page, tmp_path):
     """)
     training = subprocess.Popen([sys.executable, "-c", program])
     try:
-        note = tab(page).locator(".rail-note")
+        note = tab(page).locator(".run-facts")
         note.get_by_text("step").wait_for(timeout=PATIENCE_MS)
 
         def step() -> int:

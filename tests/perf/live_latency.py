@@ -30,7 +30,7 @@ with collector.record(sys.argv[1] + "/live") as rec:
 WATCH = """() => {
     window.seen = {};
     const look = () => {
-        const note = document.querySelector('.rail-note');
+        const note = document.querySelector('.run-facts');
         const step = note?.textContent?.match(/step ([0-9,]+)/)?.[1];
         if (step) window.seen[step.replace(/,/g, '')] ??= Date.now() / 1000;
         requestAnimationFrame(look);

@@ -1,5 +1,6 @@
 /** The left rail: which page, which run, which ranks. */
 
+import { useEffect, useRef } from "preact/hooks";
 import type { RunStanding, RunSummary } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
@@ -65,6 +66,13 @@ function RunList({ shell }: ShellProps) {
   const data = shell.runs.data;
   const byId = new Map(data?.runs.map((one) => [one.id, one]));
   const many = byId.size > 1;
+  const chosen = useRef<HTMLButtonElement>(null);
+  // The ranks below, once they are known, leave less room for the list.
+  const hasRanks = shell.strip !== null;
+  useEffect(
+    () => chosen.current?.scrollIntoView({ block: "nearest" }),
+    [run?.id, hasRanks],
+  );
   return (
     <section>
       <h2>
@@ -76,56 +84,63 @@ function RunList({ shell }: ShellProps) {
         {data?.standings.map(({ run: id, status, peakBytes }) => {
           const one = byId.get(id);
           if (one === undefined) return null;
+          const isChosen = id === run?.id;
           const newest = `Newest row: ${formatInstant(one.lastMs)}`;
           return (
             <li key={id}>
               <button
+                ref={isChosen ? chosen : null}
                 type="button"
                 class="run"
-                aria-current={id === run?.id ? "true" : undefined}
-                title={[one.name, ...runFacts(one), newest].join("\n")}
+                aria-current={isChosen ? "true" : undefined}
+                title={[one.name, ...kindOf(one), ...runFacts(one), newest].join("\n")}
                 onClick={() => shell.chooseRun(id)}
               >
                 <b class="run-name cut">{one.name}</b>
-                <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
+                {peakBytes !== null && (
+                  <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
+                )}
                 <span class="run-standing small">
                   {status !== null && <Status look={STATUS_LOOKS[status]} />}
                   {one.live && status !== "live" && <Status look={STATUS_LOOKS.live} />}
                   <span class="quiet">{kindOf(one)}</span>
                 </span>
+                {isChosen && <RunFacts of={one} />}
               </button>
             </li>
           );
         })}
       </ul>
-      {run !== null && (
-        <p class="rail-note small quiet">
-          {[
-            ...runFacts(run),
-            run.live ? "live" : formatAgo(run.lastMs, Date.now()),
-          ].map((fact, i) => (
-            <>
-              {i > 0 && " · "}
-              <span class="nowrap">{fact}</span>
-            </>
-          ))}
-        </p>
-      )}
     </section>
   );
 }
 
-/** In the list, and at length; a recording says more of itself. */
-const KINDS: Readonly<Record<RunSummary["madeOf"], readonly [string, string]>> = {
-  recording: ["", ""],
-  snapshots: ["snapshots", "memory snapshots"],
-  traces: ["traces", "profiler traces"],
-  memprofiler: ["MemProfiler", "MemProfiler's files"],
+/** What is said of the chosen run, in its own row. */
+function RunFacts({ of }: { readonly of: RunSummary }) {
+  const age = of.live ? "live" : formatAgo(of.lastMs, Date.now());
+  return (
+    <span class="run-facts small quiet">
+      {[...runFacts(of), age].map((fact, i) => (
+        <>
+          {i > 0 && " · "}
+          <span class="nowrap">{fact}</span>
+        </>
+      ))}
+    </span>
+  );
+}
+
+/** A recording says more of itself. */
+const KINDS: Readonly<Record<RunSummary["madeOf"], readonly string[]>> = {
+  recording: [],
+  snapshots: ["memory snapshots"],
+  traces: ["profiler traces"],
+  memprofiler: ["MemProfiler's files"],
 };
 
-function kindOf(run: RunSummary): string {
-  if (run.simulated) return "simulated";
-  return run.virtualGpu === "" ? KINDS[run.madeOf][0] : "virtual";
+function kindOf(run: RunSummary): readonly string[] {
+  if (run.simulated) return ["simulated"];
+  return run.virtualGpu === "" ? KINDS[run.madeOf] : ["virtual"];
 }
 
 const DEVICE_WORDS: Readonly<Record<string, string>> = {
@@ -137,7 +152,7 @@ function runFacts(run: RunSummary): readonly string[] {
   const { numProblems } = run;
   const files = numProblems === 1 ? "1 file" : `${formatInteger(numProblems)} files`;
   const unread = numProblems > 0 ? [`${files} not read whole`] : [];
-  if (run.madeOf !== "recording") return [KINDS[run.madeOf][1], ...unread];
+  if (run.madeOf !== "recording") return unread;
   const parts = [
     DEVICE_WORDS[run.deviceType] ?? run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,

@@ -17,7 +17,7 @@ import { tableOf } from "../../widgets/row_table/columns";
 import { readState, writeState } from "../shared/page_state";
 import { bytesAt, curveOf, fillsOf } from "./charts/overlay_part";
 import { paintWaterfall, waterfallSteps } from "./charts/waterfall";
-import { differenceColumns, wantedRows } from "./difference_rows";
+import { differenceColumns, wantedRows, onlySide } from "./difference_rows";
 import { changePercent, differenceTable, percentText } from "./difference_table";
 import { COMPARE } from "./params";
 import { partsOf, usualPart } from "./parts";
@@ -239,33 +239,38 @@ describe("the numbers of two runs", () => {
     expect(category?.aBytes).toEqual(Float64Array.of(GIB));
     const rows = comparedBy(runs, "category");
     expect([rows.names, rows.only, rows.more]).toEqual([["Activations"], [""], []]);
+    // A knows nothing of it: there is no difference, and B alone is listed.
+    expect(onlySide({ a: Float64Array.of(NaN), b: Float64Array.of(1) })).toBe("b");
   });
 });
 
 describe("the run before", () => {
-  const runOf = (name: string, firstMs: number, madeOf = "recording"): RunSummary =>
-    ({ id: name, name, firstMs, madeOf }) as unknown as RunSummary;
+  const runOf = (name: string, firstMs: number, numRanks = 1): RunSummary =>
+    ({ id: name, name, firstMs, numRanks }) as unknown as RunSummary;
   const runs = [
     runOf("exp-10", 5),
     runOf("exp-9", 3),
     runOf("base", 4),
-    runOf("trace", 1, "traces"),
-    runOf("trace-2", 2, "traces"),
     runOf("exp-2", 1),
+    runOf("night/a", 6, 8),
+    runOf("night/b", 7, 64),
+    runOf("large", 8, 512),
   ];
   const before = (name: string): string | undefined => {
     const run = runs.find((one) => one.name === name);
-    return run === undefined ? undefined : runBefore(runs, run)?.name;
+    const others = runs.filter((one) => one !== run);
+    return run === undefined ? undefined : runBefore(others, run)?.name;
   };
 
-  it("has the same name but for its number, else is the next older", () => {
+  it("is alike by its name, its folder or its ranks", () => {
     expect(before("exp-10")).toBe("exp-9");
     expect(before("base")).toBe("exp-9");
     expect(before("exp-2")).toBe("exp-9");
-    expect(before("trace")).toBe("trace-2");
-    expect(before("trace-2")).toBe("trace");
-    const alone = runOf("alone", 1);
-    expect(runBefore([alone], alone)).toBeNull();
+    expect(before("night/b")).toBe("night/a");
+    expect(before("night/a")).toBe("night/b");
+    expect(before("large")).toBeUndefined();
+    const [one, two] = [runOf("one", 1, 2), runOf("two", 2, 3)];
+    expect(runBefore([two], one)).toBe(two);
   });
 });
 

@@ -52,7 +52,11 @@ export interface Compared {
   readonly exported: readonly { readonly key: string; readonly values: Values }[];
 }
 
-const BY_CHANGE = { key: "change", descending: true };
+/** The side that alone knows anything of it; null where both do. */
+export function onlySide({ a, b }: Pick<Compared, "a" | "b">): "a" | "b" | null {
+  const [hasA, hasB] = [a.some(Number.isFinite), b.some(Number.isFinite)];
+  return hasA === hasB ? null : hasA ? "a" : "b";
+}
 
 /** B less A; a row that only one side has counts as nothing on the other. */
 export function changes({ a, b, only }: Pick<Compared, "a" | "b" | "only">) {
@@ -102,21 +106,24 @@ export function differenceColumns(
     ),
     exported: { name: `${key}_${quantity}`, values: of[key] },
   });
+  const name: RowColumn = {
+    ...textColumn(
+      "name",
+      of.title,
+      "minmax(180px, 1fr)",
+      names,
+      undefined,
+      (text, row) => ({
+        ...{ text, title: texts[row] ?? text },
+        isCause: culprits?.has(text) === true,
+      }),
+    ),
+    exported: { name: of.key, values: texts },
+  };
+  const alone = onlySide(of);
+  if (alone !== null) return [name, side(alone)];
   return [
-    {
-      ...textColumn(
-        "name",
-        of.title,
-        "minmax(180px, 1fr)",
-        names,
-        undefined,
-        (text, row) => ({
-          ...{ text, title: texts[row] ?? text },
-          isCause: culprits?.has(text) === true,
-        }),
-      ),
-      exported: { name: of.key, values: texts },
-    },
+    name,
     side("a"),
     side("b"),
     {
@@ -178,7 +185,9 @@ export function DifferenceRows(
   },
 ) {
   const { view, params, change, of, culprits, details } = props;
-  const { only, find } = params;
+  const { find } = params;
+  const alone = onlySide(of);
+  const only = alone === null ? params.only : "all";
   const [selected, setSelected] = useState<readonly [Compared, number] | null>(null);
   const columns = useMemo(
     () => differenceColumns(of, view, culprits),
@@ -187,7 +196,7 @@ export function DifferenceRows(
   const { rows: sorted, ...sorting } = useSort(
     columns,
     of.names.length,
-    BY_CHANGE,
+    { key: alone ?? "change", descending: true },
     params.sort ?? undefined,
     (sort) => change({ sort }),
   );
@@ -200,13 +209,15 @@ export function DifferenceRows(
     <>
       <div class="panel-head">
         {props.children}
-        <Segmented
-          label="Which rows"
-          options={keysOf(ONLY_WORDS)}
-          chosen={only}
-          words={(one) => ONLY_WORDS[one]}
-          onChoose={(one) => change({ only: one })}
-        />
+        {alone === null && (
+          <Segmented
+            label="Which rows"
+            options={keysOf(ONLY_WORDS)}
+            chosen={only}
+            words={(one) => ONLY_WORDS[one]}
+            onChoose={(one) => change({ only: one })}
+          />
+        )}
         <SearchBox
           label="Find in the table"
           text={find}

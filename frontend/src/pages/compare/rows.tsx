@@ -5,7 +5,7 @@ import type { CompareResponse, CompareTable } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { CallStacks } from "../../model/stacks/call_stacks";
 import { Segmented } from "../shared/controls/choices";
-import { DifferenceRows, type Compared } from "./difference_rows";
+import { DifferenceRows, onlySide, type Compared } from "./difference_rows";
 import { partLabel } from "./parts";
 import { keysOf, ROW_WORDS, type PartProps } from "./params";
 
@@ -28,6 +28,7 @@ export function PartRows(
   );
   const rows = known.includes(params.rows) ? params.rows : (known[0] ?? "line");
   const of = useMemo(() => comparedBy(parts, rows), [parts, rows]);
+  const alone = onlySide(of)?.toUpperCase() ?? null;
   return (
     <section aria-label="Difference as a table">
       <DifferenceRows
@@ -40,7 +41,7 @@ export function PartRows(
             }
           : {})}
       >
-        <h2>Difference by</h2>
+        <h2>{alone === null ? "Difference by" : `Memory of ${alone} alone by`}</h2>
         <Segmented
           label="By what"
           options={known}

@@ -10,69 +10,97 @@ import { SAME_RUN } from "../memory/history/params";
 import { chosenHistory, type FollowedHistory } from "../memory/history/use_history";
 import { Choice, Options, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
+import { Nothing } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
 import type { PartProps, SideState } from "./params";
 
 const RUNS_POLL_MS = 10_000;
 const NOTHING: SideState = { history: "", device: null, moment: null, source: null };
 
-/**
- * The run of A, null until the runs are known, and how it is chosen. Where the URL names
- * none: the run before, or that of B itself where it `hasOthers` to compare with.
- */
+/** The run of A and how it is chosen; `note` says why there is none. */
+interface OtherRun {
+  readonly run: RunSummary | null;
+  readonly choice: ComponentChildren;
+  readonly note: ComponentChildren;
+}
+
+/** Where the URL names no run: one like it, or B itself where it `hasOthers` inside. */
 export function useOtherRun(
   { view: { client, run }, params, change }: PartProps,
   hasOthers: boolean,
-): { readonly run: RunSummary | null; readonly choice: ComponentChildren } {
+): OtherRun {
   const runs = useLive(client, "runs", {}, RUNS_POLL_MS).data?.runs ?? null;
-  if (runs === null) return { run: null, choice: <b>{run.name}</b> };
+  const onlyName = <b>{run.name}</b>;
+  if (runs === null) return { run: null, choice: onlyName, note: null };
   const word = params.aRun;
   // A link names a run by its id; a person who types it, by its name.
   const named = runs.find((one) => one.id === word || one.name === word);
-  const before = hasOthers || word === SAME_RUN ? null : runBefore(runs, run);
-  const chosen = named ?? before ?? run;
-  if (runs.length < 2) return { run: chosen, choice: <b>{chosen.name}</b> };
+  const others = runs.filter((one) => one.id !== run.id && one.madeOf === run.madeOf);
+  const isOwn = hasOthers || word === SAME_RUN || others.length === 0;
+  const chosen = named ?? (isOwn ? run : runBefore(others, run));
+  if (runs.length < 2) return { run: chosen, choice: onlyName, note: null };
+  const known = runs.map(({ id, name }) => [id, name] as const);
   return {
     run: chosen,
     choice: (
       <Choice
         label="Run"
-        value={chosen.id}
+        value={chosen?.id ?? ""}
         onChange={(id) => {
           const aRun = id === run.id ? SAME_RUN : id;
           change({ aRun, aRank: "", a: NOTHING }, "push");
         }}
       >
-        <Options of={runs.map(({ id, name }) => [id, name])} />
+        <Options of={chosen === null ? [["", "choose…"], ...known] : known} />
       </Choice>
+    ),
+    note: chosen === null && (
+      <Nothing title={`No other run is like ${run.name}`}>
+        <p>None has its name, its folder or its number of ranks. Choose a run for A.</p>
+      </Nothing>
     ),
   };
 }
 
 /**
- * The run that one is compared with: of its kind the one before it of the same name but
- * for the number at its end, else the one before it, else the next; null: there is none.
+ * The run that one is compared with: the one before it of the same name but for the
+ * number at its end, else of its folder, else of as many ranks; else such a later one.
+ * Where there is but one other run, it is that.
  */
 export function runBefore(
-  runs: readonly RunSummary[],
+  others: readonly RunSummary[],
   run: RunSummary,
 ): RunSummary | null {
-  const ordered = runs
-    .filter((one) => one.madeOf === run.madeOf)
-    .sort(
-      (x, y) =>
-        x.firstMs - y.firstMs ||
-        x.name.localeCompare(y.name, undefined, { numeric: true }),
-    );
-  const at = ordered.findIndex(({ id }) => id === run.id);
-  const older = ordered.slice(0, Math.max(at, 0));
-  const alike = older.findLast((one) => stemOf(one.name) === stemOf(run.name));
-  return alike ?? older.at(-1) ?? ordered[at + 1] ?? null;
+  const ordered = [...others].sort(
+    (x, y) => x.firstMs - y.firstMs || byName(x.name, y.name),
+  );
+  const isLater = (one: RunSummary): boolean =>
+    (one.firstMs - run.firstMs || byName(one.name, run.name)) > 0;
+  const alike = [nameStem, folderOf, sizeOf].map((of) =>
+    ordered.filter((one) => of(run) !== "" && of(one) === of(run)),
+  );
+  const before = alike.map((found) => found.findLast((one) => !isLater(one)));
+  const after = alike.map((found) => found.find(isLater));
+  const [only, second] = ordered;
+  const usual = second === undefined ? only : undefined;
+  return [...before, ...after, usual].find((one) => one !== undefined) ?? null;
+}
+
+function byName(x: string, y: string): number {
+  return x.localeCompare(y, undefined, { numeric: true });
 }
 
 /** A run's name without the number at its end. */
-function stemOf(name: string): string {
+function nameStem({ name }: RunSummary): string {
   return name.replace(/[\d._-]+$/, "");
+}
+
+function folderOf({ name }: RunSummary): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
+}
+
+function sizeOf({ numRanks, simulated, virtualGpu }: RunSummary): string {
+  return numRanks === 0 ? "" : [numRanks, simulated, virtualGpu].join(" ");
 }
 
 /** Of a run's histories or traces the one before by the same rank, else a near one. */

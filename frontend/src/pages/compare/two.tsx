@@ -158,6 +158,7 @@ export function Two(part: PartProps) {
           />
         )}
       </div>
+      {other.note}
       <Waiting error={error} hasContent={runs !== null || bHistories !== null} />
       <Way of={sideA} view={view} />
       {!same && <Way of={sideB} view={view} />}

@@ -137,9 +137,7 @@ function Head(
   const { one, say, isOpen } = props;
   const { place, state, cost } = one;
   const [icon, tone] = LOOKS[one.severity];
-  const where = isOpen
-    ? whereParts(one)
-    : whereParts(one).filter((part) => !says(one.sentence, part));
+  const where = whereParts(one).filter((part) => !says(one.sentence, part));
   const copyReport = (report: string): void => {
     void copyText(report).then((copied) =>
       say(copied ? "Report copied" : "The browser refused to copy"),

@@ -51,7 +51,7 @@ describe("where it was", () =>
   it("says as much as is known", () => {
     const state = { origin: "file", file: "exp/rank3.pickle" } as MemoryState;
     expect(whereParts(finding({ state })).join(" · ")).toBe(
-      "rank 3 · device 0 · step 1,412 · backward · model.py:128 forward · exp/rank3.pickle",
+      "rank 3 · step 1,412 · backward · model.py:128 forward · exp/rank3.pickle",
     );
     const bare = { rank: null, device: null, step: null, during: "", line: "" };
     expect(whereParts(finding(bare))).toEqual([]);

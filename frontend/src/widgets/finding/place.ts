@@ -46,7 +46,8 @@ export function whereParts(one: Finding): readonly string[] {
   const file = one.state?.origin === "file" ? one.state.file : "";
   return [
     ...number("rank", one.rank),
-    ...number("device", one.device),
+    // Most processes have but one.
+    ...(one.device === 0 && one.rank !== null ? [] : number("device", one.device)),
     ...number("step", one.step),
     // A recording's own file is named for the rank, which stands here already.
     ...[one.during, one.line, file].filter((word) => word !== ""),

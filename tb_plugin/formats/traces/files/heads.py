@@ -17,11 +17,13 @@ _RANK: Final = re.compile(
     rb'"distributedInfo"\s*:\s*\{[^{}]{0,4096}?"rank"\s*:\s*"?(\d{1,7})(?!\d)'
 )
 _EVENTS: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
-_KEYS: Final = re.compile(
-    rb'"traceEvents"\s*:|"schemaVersion"\s*:.*"(?:deviceProperties|distributedInfo)"\s*:',
-    re.DOTALL,
+_TOKEN: Final = re.compile(
+    rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*(:)?|([{\[])|([}\]])', re.DOTALL
 )
-"""Of a trace, and of the beginning of torch's, whose events may begin far behind."""
+_EVENTS_KEY: Final = b"traceEvents"
+_VERSION_KEY: Final = b"schemaVersion"
+_OF_TORCH: Final = (b"deviceProperties", b"distributedInfo")
+"""Beside the version: the beginning of torch's trace, whose events may begin far behind."""
 _EVENT: Final = (b'"ph"', b'"pid"', b'"ts"')
 _MERGED: Final = re.compile(
     rb'"memboardMerged"\s*:\s*\{\s*"ranks"\s*:\s*"([\d,-]{0,60000})"'
@@ -129,5 +131,21 @@ def begins_like_trace(head: bytes) -> bool:
     """Whether a file of any name that begins like this, inflated, is a Chrome trace."""
     head = head.lstrip(_BLANK)
     if head[:1] == b"{":
-        return _KEYS.search(head) is not None
+        return _is_trace_object(head)
     return head[:1] == b"[" and all(word in head for word in _EVENT)
+
+
+def _is_trace_object(head: bytes) -> bool:
+    """By the object's own keys: other tools' reports have those of a trace further in."""
+    if _EVENTS_KEY not in head and _VERSION_KEY not in head:
+        return False
+    depth, has_version, is_torch = 0, False, False
+    for token in _TOKEN.finditer(head):
+        text, colon, opens, closes = token.groups()
+        depth += bool(opens) - bool(closes)
+        if colon and depth == 1:
+            has_version |= text == _VERSION_KEY
+            is_torch |= text in _OF_TORCH
+            if text == _EVENTS_KEY or (has_version and is_torch):
+                return True
+    return False

@@ -37,8 +37,8 @@ export function TracesPart(part: PartProps) {
   const b = useProfiled(client, "profile", bQuery, pollMs);
   const bChoice = b.data?.choice ?? null;
   const other = useOtherRun(part, (bChoice?.numTraces ?? 2) > 1);
-  const aRun = other.run ?? run;
-  const sameRun = aRun.id === run.id;
+  const aRun = other.run;
+  const sameRun = aRun?.id === run.id;
   const bId = bChoice?.source ?? null;
   const traces = bChoice?.traces ?? [];
   const ofB = traces.find(({ id }) => id === bId);
@@ -48,7 +48,8 @@ export function TracesPart(part: PartProps) {
   );
   const usual = sameRun && bId !== null ? nearest(alike, bId) : null;
   const aId = params.a.source ?? usual;
-  const aQuery = sameRun && aId === null ? null : { run: aRun.id, source: aId, rank };
+  const isKnown = aRun !== null && !(sameRun && aId === null);
+  const aQuery = isKnown ? { run: aRun.id, source: aId, rank } : null;
   const a = useProfiled(client, "profile", aQuery, pollMs);
   if (bChoice?.numTraces === 0) return <NoTraces what="profiles to compare" />;
   const [aReady, bReady] = [ready(a), ready(b)];
@@ -82,7 +83,8 @@ export function TracesPart(part: PartProps) {
           />
         )}
       </div>
-      <Way live={a} name="A" />
+      {other.note}
+      {aRun !== null && <Way live={a} name="A" />}
       <Way live={b} name="B" />
       {aReady !== null && bReady !== null && (
         <>
