@@ -44,7 +44,7 @@ export interface TileSource<Look, Wanted, Tile extends object> {
   readonly free?: (tile: Tile) => void;
 }
 
-export interface TileEvents {
+interface TileEvents {
   /** Tiles, or what is under way, have changed. */
   readonly onTiles: () => void;
   /** null: it went well again. */

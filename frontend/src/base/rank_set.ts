@@ -3,7 +3,7 @@
  * spaces are free, order and overlap do not matter.
  */
 
-export type RankSetResult =
+type RankSetResult =
   | { readonly ok: true; readonly ranks: readonly number[] }
   | { readonly ok: false; readonly problem: string };
 

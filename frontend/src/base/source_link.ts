@@ -22,7 +22,7 @@ export interface SourceSettings {
 }
 
 /** Paths of the machine that trained, and what they are on the one that shows. */
-export interface PathMapping {
+interface PathMapping {
   readonly from: string;
   readonly to: string;
 }

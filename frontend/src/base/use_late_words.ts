@@ -5,7 +5,7 @@ import { LateWords } from "./late_words";
 
 type Words = Readonly<Record<string, string | null>>;
 
-export interface LateAddress {
+interface LateAddress {
   readonly params: ReadonlyMap<string, string>;
   readonly setParams: (words: Words) => void;
   /** The words of the URL that say the state. */

@@ -15,7 +15,7 @@ interface Term {
   readonly wanted: boolean;
 }
 
-export interface BlockSearch {
+interface BlockSearch {
   readonly terms: readonly Term[];
   /** Bytes; both ends included. */
   readonly least: number;

@@ -77,7 +77,7 @@ export class Tree {
 }
 
 /** Compares two nodes; null keeps the order they came in. */
-export type NodeOrder = ((a: number, b: number) => number) | null;
+type NodeOrder = ((a: number, b: number) => number) | null;
 
 export interface Shown {
   readonly order: NodeOrder;

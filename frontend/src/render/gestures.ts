@@ -15,7 +15,7 @@ export interface PointPx {
   readonly y: number;
 }
 
-export interface GestureHost {
+interface GestureHost {
   /** The plot's corner inside the target, in CSS px; points are measured from it. */
   readonly origin: PointPx;
   /** CSS px of the plot. */

@@ -97,7 +97,7 @@ export function paletteAt(name: PaletteName, share: number): number {
   return pack([mix(0), mix(1), mix(2)]);
 }
 
-export interface LutOptions {
+interface LutOptions {
   readonly palette: PaletteName;
   /** What cell value 1 and 65535 stand for. */
   readonly valueLow: number;

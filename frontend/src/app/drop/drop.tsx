@@ -9,7 +9,7 @@ import { sendDrop } from "../../api/sending";
 import { sendAll, type DropFault, type DropProgress } from "./queue";
 import { Modal } from "../chrome/overlays";
 
-export interface DropTargetProps {
+interface DropTargetProps {
   /** RunsResponse.dropLimitBytes; 0: nothing is taken. null: not known yet. */
   readonly limitBytes: number | null;
   readonly runs: readonly RunSummary[];

@@ -7,7 +7,7 @@ const REASONS = ["oom", "outlier", "highest", "lost"] as const;
 
 export type RankReason = (typeof REASONS)[number];
 
-export interface RankNote {
+interface RankNote {
   readonly rank: number;
   /** Most serious first. */
   readonly reasons: readonly RankReason[];

@@ -95,7 +95,7 @@ export const COMPARE = {
   per: oneOf("per", ["trace", "step"] as const, null),
 };
 
-export type CompareState = PageState<typeof COMPARE>;
+type CompareState = PageState<typeof COMPARE>;
 
 /** What every part of the page gets. */
 export interface PartProps {

@@ -8,7 +8,7 @@ import { Icon } from "../../widgets/icon/icon";
 import { Sparkline } from "../../widgets/sparkline/sparkline";
 import { Tip } from "../../widgets/tip/tip";
 
-export interface HeadlineCardsProps {
+interface HeadlineCardsProps {
   readonly headlines: readonly Headline[];
   readonly byteUnit: ByteUnit;
   /** Set while one rank is chosen: the cards need not name it again. */

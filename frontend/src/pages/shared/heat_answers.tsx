@@ -25,7 +25,7 @@ const ROW_PX = 18;
 /** Around the cells of as many rows as there are ranks. */
 const AIR_PX = 28;
 
-export interface HeatAnswers<R extends HeatRoute> {
+interface HeatAnswers<R extends HeatRoute> {
   /** The coarse answer with its state. */
   readonly coarse: Live<Responses[R]>;
   /** Its cells. */

@@ -17,7 +17,7 @@ export interface Word<T> {
   write(value: T): Changes;
 }
 
-export type Schema = Readonly<Record<string, Word<unknown>>>;
+type Schema = Readonly<Record<string, Word<unknown>>>;
 
 export type PageState<S extends Schema> = {
   readonly [K in keyof S]: S[K] extends Word<infer T> ? T : never;

@@ -57,7 +57,7 @@ export function runsFill(runs: Runs, view: Viewport): boolean {
 }
 
 /** What an id of the drawing stands for. */
-export type RunPick =
+type RunPick =
   | { readonly kind: "block"; readonly run: number }
   | { readonly kind: "rest"; readonly band: number; readonly column: number };
 

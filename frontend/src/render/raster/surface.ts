@@ -18,7 +18,7 @@ import { pickId } from "./raster";
 import type { Frame, RasterReply, RasterRequest } from "./raster_worker";
 import { moved, resolvePick, type Layer, type Pick, type SceneColours } from "./scene";
 
-export interface SurfaceEvents {
+interface SurfaceEvents {
   /** A drawing arrived and was painted. */
   readonly onPaint: (frame: Frame) => void;
   readonly onFailure: (message: string) => void;

@@ -30,7 +30,7 @@ import { HistoryMinimap } from "./minimap";
 import { GUTTER, totalHeight } from "./paint";
 import type { BlockPicture } from "./picture";
 
-export interface BlockStackProps extends BlockEvents {
+interface BlockStackProps extends BlockEvents {
   readonly of: BlockPicture;
   readonly label: string;
   /** Stands above the picture in place of its label. */

@@ -66,7 +66,7 @@ function scattered(value: number): number {
 /** What a tile's colours depend on besides itself. */
 export type Look = Pick<BlockPicture, "theme" | "only" | "found" | "culprits">;
 
-export interface TileColours {
+interface TileColours {
   /** By group. */
   readonly colours: readonly string[];
   /** By band. */

@@ -25,7 +25,7 @@ export interface DirectLabel {
   readonly overflows?: boolean;
 }
 
-export interface LabelNames {
+interface LabelNames {
   /** "" leaves a band without. */
   readonly band: (band: number) => string;
   readonly block: (slot: number) => string;

@@ -24,7 +24,7 @@ const SPAN_LABEL_LEAST_PX = 24;
 const RESERVED = "reserved";
 
 /** What axes and marks need to know. */
-export interface MarkScene {
+interface MarkScene {
   readonly of: Pick<
     BlockPicture,
     "axis" | "byteUnit" | "marked" | "marks" | "moment" | "theme"

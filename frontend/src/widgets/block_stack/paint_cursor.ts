@@ -13,7 +13,7 @@ import type { BlockTile } from "./tile";
 /** Rectangles that are lit at once; more are a carpet nobody can read. */
 const MOST_LIT = 3000;
 
-export interface Pointed {
+interface Pointed {
   readonly hover: BlockHover | null;
   /** The range that is being drawn, in px of the canvas. */
   readonly box: RectPx | null;

@@ -39,7 +39,7 @@ function rowColumn(column: TableColumn, place: number, numRows: number): RowColu
   };
 }
 
-export interface DataTableProps {
+interface DataTableProps {
   readonly label: string;
   readonly table: Table;
   readonly heightPx: number;

@@ -15,7 +15,7 @@ export interface LegendItem {
   readonly scale?: readonly string[];
 }
 
-export interface FigureParts {
+interface FigureParts {
   readonly title: string;
   /** What the x axis measures; stands opposite the title. */
   readonly axisName?: string | undefined;

@@ -29,7 +29,7 @@ const PER: Readonly<Partial<Record<FindingData["unit"], string>>> = {
   percent: " of the steps",
 };
 
-export interface FindingsProps extends PlaceOpener {
+interface FindingsProps extends PlaceOpener {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly say: (sentence: string) => void;

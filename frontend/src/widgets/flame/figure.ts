@@ -9,7 +9,7 @@ import { FlameLabels, placed } from "./layout";
 import { paintFlame } from "./paint";
 import type { FlameData, FlameShape, FrameNames } from "./types";
 
-export interface FlameFigure extends FlameShape {
+interface FlameFigure extends FlameShape {
   readonly data: FlameData;
   readonly stacks: FrameNames;
   readonly title: string;

@@ -22,7 +22,7 @@ export function labelWidths(): (text: string) => number {
   return (text) => context?.measureText(text).width ?? 0;
 }
 
-export interface FlamePaint extends Placed {
+interface FlamePaint extends Placed {
   readonly labels: FlameLabels;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;

@@ -14,7 +14,7 @@ export function paletteOf(domain: Domain, theme: Theme): PaletteName {
   return theme === "dark" ? "diverging_dark" : "diverging_light";
 }
 
-export interface HeatColours {
+interface HeatColours {
   /** The last 3 % of the capacity. Not part of the palette, far from its bright end. */
   readonly flag: string;
   readonly absent: string;

@@ -29,7 +29,7 @@ function rankTicks(
   });
 }
 
-export interface OverlayLook {
+interface OverlayLook {
   readonly ranks: Int32Array;
   readonly marks: readonly Mark[];
   readonly pinned: readonly number[];

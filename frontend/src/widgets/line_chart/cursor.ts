@@ -21,7 +21,7 @@ export function pointAt(x: Float64Array, at: number): number {
   return Number.isFinite(reach) && Math.abs(at - here) > reach * 2 ? -1 : index;
 }
 
-export interface CursorRow {
+interface CursorRow {
   readonly line: ChartLine;
   /** Highest value there; NaN where nothing was recorded. */
   readonly value: number;
@@ -89,7 +89,7 @@ export function nearestLine(
 }
 
 /** Marks that stand within one px of each other count as one. */
-export interface MarkGroup {
+interface MarkGroup {
   readonly kind: Mark["kind"];
   readonly x: number;
   readonly marks: readonly Mark[];

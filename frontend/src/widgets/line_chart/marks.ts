@@ -4,7 +4,7 @@ import type { Mark } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 
-export interface MarkLook {
+interface MarkLook {
   readonly colour: string;
   readonly opacity: number;
   readonly widthPx: number;

@@ -13,7 +13,7 @@ import type { XRange } from "../plot/range";
 import type { Seen } from "../plot/reader";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine } from "./types";
 
-export interface Shape {
+interface Shape {
   readonly kind: "fill" | "stroke";
   readonly runs: Runs;
   readonly colour: string;

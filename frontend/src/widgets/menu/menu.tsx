@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import "./menu.css";
 
-export interface PopoverProps {
+interface PopoverProps {
   /** Of the button and of what it opens. */
   readonly label: string;
   readonly button: ComponentChildren;

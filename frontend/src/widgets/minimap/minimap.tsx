@@ -107,7 +107,7 @@ export function Minimap(props: MinimapProps) {
 }
 
 /** What dragging on the minimap does to the range. Pure. */
-export type BrushPart = "low" | "high" | "middle" | "new";
+type BrushPart = "low" | "high" | "middle" | "new";
 
 /** What a pointer at x takes hold of; `reach` is an edge's width in units of x. */
 export function partAt(x: number, range: XRange | null, reach: number): BrushPart {

@@ -16,7 +16,7 @@ import { rangeAround, type XRange } from "./range";
 import type { Seen } from "./reader";
 import { spokenWords } from "./reading";
 
-export interface PlotState {
+interface PlotState {
   readonly cursor: Signal<number | null>;
   /** Where the pointer is in the plot; y is NaN where keys led. */
   readonly hover: Signal<PointPx | null>;

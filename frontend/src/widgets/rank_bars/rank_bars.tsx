@@ -19,7 +19,7 @@ const Y_TICK_PX = 30;
 const LEAST_SHARE = 0.15;
 const HEADROOM = 1.06;
 
-export interface RankBarsProps
+interface RankBarsProps
   extends
     Pick<PlotProps, "bar" | "fileTable" | "label" | "origin" | "tableView" | "title">,
     Pick<BarLook, "filter" | "rank"> {

@@ -14,7 +14,7 @@ import { RowTable } from "../row_table/row_table";
 import { rankColumns } from "./columns";
 import "./rank_table.css";
 
-export interface RankTableProps {
+interface RankTableProps {
   readonly strip: RankStrip;
   /** The ranks shown; null shows all. */
   readonly ranks: ReadonlySet<number> | null;

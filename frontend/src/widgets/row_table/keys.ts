@@ -2,7 +2,7 @@
 
 import type { TreeRow } from "../../model/tree";
 
-export interface KeyEffect {
+interface KeyEffect {
   readonly kind: "select" | "toggle";
   readonly row: number;
 }

@@ -14,7 +14,7 @@ import {
 import { flatRows, treeRows, type Tree } from "../../model/tree";
 import type { RowColumn, RowTableProps } from "./row_table";
 
-export interface Sorted {
+interface Sorted {
   readonly rows: readonly number[];
   readonly sort: Sort;
   readonly onSort: (key: string) => void;
@@ -58,7 +58,7 @@ export function useSort(
   return { ...order, rows };
 }
 
-export interface TreeShown {
+interface TreeShown {
   readonly columns: readonly RowColumn[];
   readonly tree: Tree;
   /** By row, its name in full: what is opened stays open where the rows change. */

@@ -34,7 +34,7 @@ const CURVE_PX = 56;
 /** Room above the highest line. */
 const HEADROOM = 1.08;
 
-export interface ScrubberProps {
+interface ScrubberProps {
   readonly label: string;
   readonly device: HistoryDevice;
   /** Of events. */

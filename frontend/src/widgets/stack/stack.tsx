@@ -15,7 +15,7 @@ import { onColumns, type Reader, type Seen } from "../plot/reader";
 import type { Reading } from "../plot/reading";
 import { paintBands, type BandLook } from "./bands";
 
-export interface StackLayer extends Named {
+interface StackLayer extends Named {
   /** In files. */
   readonly name: string;
   readonly values: Float64Array;
@@ -31,7 +31,7 @@ export interface StackData {
   readonly layers: readonly StackLayer[];
 }
 
-export interface StackProps
+interface StackProps
   extends
     Omit<
       PlotProps,

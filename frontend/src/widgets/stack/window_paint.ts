@@ -23,7 +23,7 @@ const MARK_LABEL: Readonly<Record<ModuleMark["kind"], string>> = {
   peak: "peak",
 };
 
-export interface WindowLook {
+interface WindowLook {
   readonly answer: WindowAnswer;
   readonly spans: readonly Span[];
   readonly theme: Theme;

@@ -50,7 +50,7 @@ const TOP_PX = 16;
 const US_PER_S = 1e6;
 const LOOK = { edgedPx: 4, linedPx: 0, apartPx: Infinity };
 
-export interface WindowStackProps extends Pick<
+interface WindowStackProps extends Pick<
   PlotProps,
   "label" | "onRange" | "origin" | "page" | "plotPx" | "range"
 > {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 
-export interface TipPlace {
+interface TipPlace {
   /** Where the pointer is in the chart, in CSS px. */
   readonly leftPx: number;
   readonly topPx: number;

@@ -14,7 +14,7 @@ interface Spot {
 
 const MARGIN_PX = 8;
 
-export interface TipProps {
+interface TipProps {
   readonly text: ComponentChildren;
   readonly children: ComponentChildren;
   /** Set where the child is text rather than a control, so the keyboard reaches it. */

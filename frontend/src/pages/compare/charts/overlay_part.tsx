@@ -17,7 +17,7 @@ import type { DifferenceProps } from "../two";
 const OVERLAY_PX = 226;
 
 /** What stands at the same x: shares of each history, its events, its time. */
-export type OverlayAxis = "share" | "event" | "time";
+type OverlayAxis = "share" | "event" | "time";
 
 const AXIS_WORDS = {
   share: ["Normalised (0–100 %)", "Each history stretched to the same width"],

@@ -10,7 +10,7 @@ import { FONT, type Pen } from "../../../widgets/export/pen";
 import { partColour, partLabel } from "../parts";
 
 /** A bar of the waterfall: from one height to another. */
-export interface WaterfallStep {
+interface WaterfallStep {
   readonly kind: "a" | "change" | "b";
   readonly label: string;
   readonly from: number;
@@ -78,7 +78,7 @@ function fitted(label: string, widthPx: number): string {
   return `${label.slice(0, room - 1 - end)}…${label.slice(label.length - end)}`;
 }
 
-export interface WaterfallLook {
+interface WaterfallLook {
   readonly widthPx: number;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;

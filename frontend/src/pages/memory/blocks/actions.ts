@@ -22,7 +22,7 @@ export interface ActionsOf {
   readonly anchor: number;
 }
 
-export type BlockActions = ReturnType<typeof blockActions>;
+type BlockActions = ReturnType<typeof blockActions>;
 
 /** What buttons and keys do to the moment. */
 export function blockActions(of: ActionsOf) {

@@ -50,7 +50,7 @@ function quiet(cell: RowCell): RowCell {
   return { ...cell, tone: "quiet" };
 }
 
-export interface CallColumns {
+interface CallColumns {
   readonly data: FunctionsResponse;
   readonly stats: readonly FunctionStat[];
   readonly sides: readonly Side[];

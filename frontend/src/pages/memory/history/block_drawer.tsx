@@ -22,7 +22,7 @@ import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source
 import type { ViewProps } from "../../shared/view_props";
 import type { MomentPlace } from "./moment";
 
-export interface BlockDrawerProps {
+interface BlockDrawerProps {
   readonly view: Pick<ViewProps, "client" | "run" | "theme" | "byteUnit">;
   readonly at: MomentPlace;
   readonly facts: HistoryFacts;

@@ -34,7 +34,7 @@ export interface OpenHistory {
   readonly device: HistoryDevice;
 }
 
-export interface HistoryFrameProps {
+interface HistoryFrameProps {
   readonly view: ViewProps;
   /** As the URL names it; "" leaves the choice to the server. */
   readonly history: string;

@@ -27,7 +27,7 @@ export const MEMORY = {
   find: text("find"),
 };
 
-export type MemoryWords = PageState<typeof MEMORY>;
+type MemoryWords = PageState<typeof MEMORY>;
 
 export function readMemory(params: Params): MemoryWords {
   return readState(MEMORY, params);

@@ -97,7 +97,7 @@ export class Modules {
   }
 }
 
-export interface ColumnsInput {
+interface ColumnsInput {
   readonly data: ModulesResponse;
   readonly modules: Modules;
   readonly flat: boolean;

@@ -44,7 +44,7 @@ export const MODULES = {
   source: optional("source"),
 };
 
-export type ModulesState = PageState<typeof MODULES>;
+type ModulesState = PageState<typeof MODULES>;
 type Setter = ReturnType<typeof usePageState<typeof MODULES>>[1];
 
 /** What every part of the page works with. */

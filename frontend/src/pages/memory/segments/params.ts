@@ -47,7 +47,7 @@ export const SEGMENTS = {
 } as const;
 
 export type SegmentsState = PageState<typeof SEGMENTS>;
-export type SetSegments = (
+type SetSegments = (
   changes: Partial<SegmentsState>,
   how?: "replace" | "push",
 ) => void;

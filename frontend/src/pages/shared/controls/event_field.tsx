@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-export interface EventFieldProps {
+interface EventFieldProps {
   readonly label: string;
   /** What is chosen, as text. */
   readonly shown: string;

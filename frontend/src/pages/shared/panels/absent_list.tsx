@@ -1,7 +1,7 @@
 import { Fragment } from "preact";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
 
-export interface AbsentItem {
+interface AbsentItem {
   readonly source: string;
   readonly reason: string;
   readonly remedy: string;

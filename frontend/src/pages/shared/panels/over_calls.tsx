@@ -13,7 +13,7 @@ import type { ViewProps } from "../view_props";
 
 type Named = readonly [name: string, values: Float64Array];
 
-export interface OverCalls {
+interface OverCalls {
   readonly x: XKind;
   readonly lines: readonly ChartLine[];
   readonly extent: XRange;

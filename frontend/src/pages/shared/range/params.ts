@@ -8,7 +8,7 @@ import { isXKind } from "../../../model/lines/x_kind";
 import type { XRange } from "../../../widgets/plot/range";
 import type { Word } from "../page_state";
 
-export interface XParams {
+interface XParams {
   readonly x: XKind;
   /** The part shown; null shows everything. */
   readonly range: XRange | null;

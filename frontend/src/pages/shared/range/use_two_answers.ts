@@ -11,7 +11,7 @@ import type { XRange } from "../../../widgets/plot/range";
 import { askedRange, rangeQuery } from "./params";
 import type { RangeState } from "./use_range";
 
-export interface TwoAnswers<T> {
+interface TwoAnswers<T> {
   /** What is drawn now; null until the first answer. */
   readonly drawn: T | null;
   readonly whole: T | null;

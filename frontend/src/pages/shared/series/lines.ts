@@ -30,7 +30,7 @@ export const GROUP_WORDS: Readonly<Record<SeriesInfo["group"], string>> = {
   progress: "Progress",
 };
 
-export interface SeriesGroup {
+interface SeriesGroup {
   readonly group: SeriesInfo["group"];
   readonly series: readonly SeriesInfo[];
 }

@@ -14,7 +14,7 @@ import type { TimelineParams } from "./params";
 const ROW_PX = 20;
 const MOST_PX = 420;
 
-export interface RankMapProps {
+interface RankMapProps {
   readonly view: ViewProps;
   readonly params: TimelineParams;
   /** Known once the chart above has its answer; tells twins among them apart. */

@@ -183,7 +183,7 @@ export function rowsHolding(
   );
 }
 
-export interface AnswerTableProps extends Pick<
+interface AnswerTableProps extends Pick<
   RowTableProps,
   "label" | "empty" | "selected" | "onSelect" | "onHover" | "heightPx"
 > {

@@ -55,7 +55,7 @@ export function sumOf(parts: readonly Part[]): number {
   return parts.reduce((sum, { value }) => sum + (value || 0), 0);
 }
 
-export interface WayOfPart extends Part {
+interface WayOfPart extends Part {
   readonly lead: () => void;
   /** Said after its time. */
   readonly more?: ComponentChildren;

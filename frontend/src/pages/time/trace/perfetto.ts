@@ -14,7 +14,7 @@ const PATIENCE_MS = 60_000;
 /** What one buffer of a browser holds; a larger trace cannot be handed on in one. */
 export const MOST_BYTES = 2 ** 31 - 1;
 
-export interface PerfettoPlace {
+interface PerfettoPlace {
   readonly url: string;
   readonly origin: string;
 }

@@ -187,7 +187,7 @@ const LEAST_SPIKE = 2;
 /** What is no spike is not cut: room above the usual. */
 const ROOM = 1.2;
 
-export interface OverviewScale {
+interface OverviewScale {
   /** What a column as tall as the strip stands for; those above are cut off. */
   readonly top: number;
   readonly most: number;

@@ -117,7 +117,7 @@ function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
   };
 }
 
-export interface HeldNow {
+interface HeldNow {
   readonly held: ReadonlySignal<Held | null>;
   /** The exact answer shown beside it: of the pointer's rest, else of the anchor. */
   readonly live: AllocationLiveResponse | null;

@@ -25,7 +25,7 @@ import {
 import { headWords, pinText } from "./words";
 
 /** What the colours of live blocks say. */
-export type SegmentFill = "category" | "state";
+type SegmentFill = "category" | "state";
 
 /** `SegmentBlocks.state`. */
 export const STATE = { free: 0, allocated: 1, pending: 2 } as const;
@@ -75,7 +75,7 @@ export interface MapPicture {
 }
 
 /** What stands out; rows of blocks, -1: none. */
-export interface MapMarks {
+interface MapMarks {
   readonly hovered: number;
   readonly selected: number;
   /** Address of the chosen segment. */

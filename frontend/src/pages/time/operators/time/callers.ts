@@ -8,13 +8,13 @@ import { buildFlame, flameBoxes } from "../../../../model/stacks/flame_tree";
 export const WEIGHTS = ["host", "device", "calls"] as const;
 export type Weight = (typeof WEIGHTS)[number];
 
-export function weightOf(stack: OperatorStack, weight: Weight): number {
+function weightOf(stack: OperatorStack, weight: Weight): number {
   if (weight === "calls") return stack.numCalls;
   return weight === "host" ? stack.hostMs : stack.deviceMs;
 }
 
 /** Shares are of the whole width; rows count from the box that all others lie in. */
-export interface CallerBox {
+interface CallerBox {
   readonly frame: string;
   readonly label: string;
   readonly x: number;

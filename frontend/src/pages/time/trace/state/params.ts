@@ -82,7 +82,7 @@ export function toggled(keys: string, key: string): string {
 
 const URL_PAUSE_MS = 180;
 
-export interface TraceWindow {
+interface TraceWindow {
   readonly shown: Signal<NsRange>;
   readonly setWindow: (next: NsRange) => void;
 }

@@ -27,7 +27,7 @@ export interface World {
   readonly highNs: number;
 }
 
-export interface WantedTile {
+interface WantedTile {
   readonly lowNs: number;
   readonly highNs: number;
   readonly px: number;
@@ -145,7 +145,7 @@ export function tileQuery(
   };
 }
 
-export type TraceTiles = Tiles<Look, WantedTile, TraceTile>;
+type TraceTiles = Tiles<Look, WantedTile, TraceTile>;
 
 /** `stamp` names what the tiles are of: another one throws them away. */
 export function useTraceTiles(
