@@ -274,8 +274,8 @@ def families() -> dict[str, int]:
 
 
 def settings() -> int:
-    """Rows of the README's table of settings."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    """Rows of the documented table of settings."""
+    text = (ROOT / "tb_plugin/docs/settings.md").read_text(encoding="utf-8")
     return len(
         set(re.findall(r"^\|[^\n]*\| `(MEMBOARD_[A-Z0-9_]+)` \|", text, re.MULTILINE))
     )

@@ -1,78 +1,180 @@
-"""The README is true: commands, names, links, figures' benchmarks."""
+"""The README and the documentation are true: commands, names, links, figures' scripts."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
+from markdown.extensions.toc import slugify
 
-from tb_plugin.analysis.oom.case import NAMES
-from tb_plugin.cli import VERBS, main
+from tb_plugin.analysis.oom.case import NAMES as VERDICTS
+from tb_plugin.api.findings import Finding
+from tb_plugin.cli import DOCUMENTED, VERBS, main, parser_of, verbs_of
+from tb_plugin.cli.report.command import Report
+from tb_plugin.cli.report.reading import RunReport
+from tb_plugin.docs import FOLDER, NAMES, PAGES, text_of, title_of
 from tb_plugin.formats.snapshots.files.names import likelihood, parse_names
 from tests.simulate import OOM_CAUSES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+TEXTS = {"README": README, **{name: text_of(name) for name in NAMES}}
+"""All that is documented, by page."""
 
 
-def between(marker: str) -> str:
+def between(page: str, marker: str) -> str:
     """The text between a pair of markers, without them."""
     pattern = rf"<!-- {marker}:begin -->(.*?)<!-- {marker}:end -->"
-    found = re.search(pattern, README, re.DOTALL)
-    assert found, f"README.md has no {marker} block"
+    found = re.search(pattern, TEXTS[page], re.DOTALL)
+    assert found, f"{page} has no {marker} block"
     return found[1]
 
 
-def code(marker: str) -> str:
-    block = re.search(r"```\w*\n(.*?)```", between(marker), re.DOTALL)
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """Language and text of each block of code."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", TEXTS[page], re.DOTALL | re.MULTILINE)
+
+
+def code(page: str, marker: str) -> str:
+    block = re.search(r"```\w*\n(.*?)```", between(page, marker), re.DOTALL)
     assert block
     return block[1].strip()
 
 
 def test_each_of_the_two_commands_is_one_line():
-    assert len(code("first-command").splitlines()) == 1
-    assert len(code("test-command").splitlines()) == 1
-    assert code("first-command").endswith("memboard demo")
+    first, test = code("README", "first-command"), code("contributing", "test-command")
+    assert len(first.splitlines()) == len(test.splitlines()) == 1
+    assert first.endswith("memboard demo")
 
 
 def test_the_test_command_runs_a_script_that_exists():
-    words = shlex.split(code("test-command"))
+    words = shlex.split(code("contributing", "test-command"))
     script = next(word for word in words if word.endswith(".sh"))
     assert (ROOT / script).is_file()
 
 
 def documented_commands() -> list[str]:
-    """Every `memboard <verb> ...` in the README's blocks of code."""
-    blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+    """Every `memboard <verb> ...` in the blocks of code."""
+    blocks = [
+        text for page in TEXTS for kind, text in blocks_of(page) if kind == "bash"
+    ]
     lines = [line for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line.startswith("memboard ")]
+    found = [line for line in lines if line.startswith("memboard ")]
+    return sorted({line for line in found if not line.startswith("memboard --")})
 
 
 @pytest.mark.parametrize("command", documented_commands())
-def test_commands_of_the_readme_have_arguments_that_exist(command, monkeypatch):
-    words = shlex.split(command.partition(">")[0])[1:]
+def test_documented_commands_have_arguments_that_exist(command, monkeypatch):
+    words = shlex.split(command.partition(">")[0], comments=True)[1:]
     verb = importlib.import_module(VERBS[words[0]])
     monkeypatch.setattr(verb, "run", lambda _: 0)
     assert main(words) == 0
 
 
-def test_the_readme_shows_every_verb():
-    verbs = {command.split()[1] for command in documented_commands()}
-    assert verbs | {"demo"} == set(VERBS)
-    assert "memboard demo" in README
+def test_every_verb_is_shown_and_has_its_page():
+    assert {command.split()[1] for command in documented_commands()} == set(VERBS)
+    assert set(DOCUMENTED) == set(VERBS)
+    assert set(DOCUMENTED.values()) <= set(NAMES)
+    rows = re.findall(r"^\| `([\w-]+)` \|", text_of("commands"), re.MULTILINE)
+    assert rows[: len(VERBS)] == sorted(rows[: len(VERBS)], key=rows.index)
+    assert set(rows[: len(VERBS)]) == set(VERBS)
 
 
-def rows_of(marker: str) -> list[list[str]]:
+def test_options_in_the_text_exist():
+    """Those of `memboard verb ... --option` in inline code."""
+    verbs = verbs_of(parser_of(*VERBS))
+    lines = [
+        line
+        for text in TEXTS.values()
+        for line in re.findall(r"`memboard ([a-z][\w-]* [^`]*--[^`]*)`", text)
+    ]
+    assert len(lines) > 10
+    for line in lines:
+        verb, *words = shlex.split(line)
+        known = verbs[verb]._option_string_actions
+        options = [word for word in words if word.startswith("--")]
+        assert [word for word in options if word not in known] == [], line
+
+
+@pytest.mark.parametrize("page", list(TEXTS))
+def test_blocks_of_code_can_be_parsed(page):
+    for kind, text in blocks_of(page):
+        if kind == "bash":
+            subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+        elif kind == "python":
+            compile(text, page, "exec")
+        elif kind == "yaml":
+            assert yaml.safe_load(text)
+        else:
+            assert kind == "", f"{page} has a block of {kind}"
+
+
+def test_the_index_lists_every_page_under_its_group():
+    text = text_of("index")
+    for group, names in PAGES.items():
+        part = text.partition(f"## {group}\n")[2].partition("\n## ")[0]
+        assert tuple(re.findall(r"\]\(([\w-]+)\.md\)", part)) == names
+
+
+def test_every_page_is_in_the_table_and_the_readme():
+    assert {path.stem for path in FOLDER.glob("*.md")} == set(NAMES)
+    for name in NAMES[1:]:
+        assert f"`{name}`" in README.partition("## Documentation")[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_a_title_one_subject_and_a_block(name):
+    text = text_of(name)
+    assert re.match(r"# [^`\n]+\n\n", text)
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert len(re.findall(r"^# ", prose, re.MULTILINE)) == 1
+    assert len(text.splitlines()) <= 250
+    assert blocks_of(name), "how to try it"
+    assert title_of(name)[0].isupper() or name in ("torchrun", "profiler")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_between_pages_resolve(name):
+    for target in re.findall(r"\]\((?!https?://)([^)]+)\)", text_of(name)):
+        page, _, anchor = target.partition("#")
+        linked = page.removesuffix(".md") if page else name
+        assert not page or page.endswith(".md"), target
+        assert linked in NAMES, target
+        heads = re.findall(r"^#+ (.*)$", text_of(linked), re.MULTILINE)
+        assert not anchor or anchor in [slugify(head, "-") for head in heads], target
+
+
+def test_the_readme_links_to_nothing_that_a_package_index_lacks():
+    """Relative links lead nowhere there; of the picture its words stand there."""
+    targets = re.findall(r"(!?)\[([^\]]*)\]\((?!https?://)([^)]+)\)", README)
+    assert [(mark, (ROOT / target).is_file()) for mark, _, target in targets] == [
+        ("!", True)
+    ]
+    assert len(targets[0][1].split()) > 10
+    assert 120 <= len(README.splitlines()) <= 180
+
+
+def test_files_of_the_repository_that_are_named_exist():
+    names = re.compile(r"`((?:tests|examples|frontend|collector|tb_plugin)/[\w./-]+)`")
+    named = {name for text in TEXTS.values() for name in names.findall(text)}
+    assert len(named) > 20
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def rows_of(page: str, marker: str) -> list[list[str]]:
     """The cells of a table, without its head."""
-    lines = [line for line in between(marker).splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:]]
+    lines = between(page, marker).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows[2:]]
 
 
-@pytest.mark.parametrize("row", rows_of("names"), ids=lambda row: row[0])
-def test_names_of_snapshots_tell_what_the_readme_says(row):
+@pytest.mark.parametrize("row", rows_of("snapshots", "names"), ids=lambda row: row[0])
+def test_names_of_snapshots_tell_what_the_page_says(row):
     names, rank, step = row
     for name in re.findall(r"`([^`]+)`", names):
         *folders, file = name.split("/")
@@ -83,22 +185,26 @@ def test_names_of_snapshots_tell_what_the_readme_says(row):
 
 
 def test_the_verdicts_are_those_that_the_code_knows():
-    assert [row[0].strip("`") for row in rows_of("verdicts")] == list(NAMES)
-    matrix = rows_of("matrix")
+    rows = rows_of("out-of-memory", "verdicts")
+    assert [row[0].strip("`") for row in rows] == list(VERDICTS)
+    matrix = rows_of("measured", "matrix")
     assert [row[0].strip("`") for row in matrix] == list(OOM_CAUSES)
     assert all(sum(int(cell or 0) for cell in row[1:]) == 30 for row in matrix)
-    assert "tests/perf/oom_verdicts.py" in between("matrix")
+    assert "tests/perf/oom_verdicts.py" in between("measured", "matrix")
 
 
-def test_links_into_the_repository_lead_somewhere():
-    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", README)
-    assert len(targets) > 5
-    assert [t for t in targets if not (ROOT / t).exists()] == []
+@pytest.mark.parametrize(
+    ("marker", "struct"), [("report", Report), ("run", RunReport), ("finding", Finding)]
+)
+def test_the_keys_of_the_json_are_those_that_are_written(marker, struct):
+    cells = [row[0] for row in rows_of("reports", marker)]
+    keys = [key for cell in cells for key in re.findall(r"`(\w+)`", cell)]
+    assert keys == list(struct.__struct_fields__)
 
 
-def python_names() -> list[str]:
+def python_names() -> list[tuple[str, str]]:
     """`module.py:Name.attribute` as the path of a datum cites them."""
-    return re.findall(r"`([\w/]+\.py):([\w.]+)`", between("datum"))
+    return re.findall(r"`([\w/]+\.py):([\w.]+)`", between("format", "datum"))
 
 
 @pytest.mark.parametrize(("path", "name"), python_names(), ids=str)
@@ -109,7 +215,7 @@ def test_the_path_of_a_datum_names_python_that_exists(path, name):
 
 
 def test_the_path_of_a_datum_names_typescript_that_exists():
-    cited = re.findall(r"`(frontend/[\w/]+\.tsx?):(\w+)`", between("datum"))
+    cited = re.findall(r"`(frontend/[\w/]+\.tsx?):(\w+)`", between("format", "datum"))
     assert len(cited) >= 3
     for path, name in cited:
         text = (ROOT / path).read_text()
@@ -121,8 +227,14 @@ def test_the_path_of_a_datum_is_not_empty():
 
 
 def test_every_figure_names_a_benchmark_that_exists():
-    rows = [r for r in between("measured").splitlines() if r.startswith("| ")][1:]
-    assert len(rows) >= 8
+    rows = [
+        row
+        for row in between("measured", "measured")
+        .partition("## Opening")[0]
+        .splitlines()
+        if row.startswith("| ") and not row.startswith("| what ")
+    ]
+    assert len(rows) >= 40
     for row in rows:
         scripts = re.findall(r"`(tests/perf/\w+\.py)", row)
         assert scripts, f"no benchmark named in: {row}"

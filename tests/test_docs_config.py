@@ -1,4 +1,4 @@
-"""The settings' table in the README is what the dataclass says."""
+"""The table of settings in the documentation is what the structs say."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from collector.config.memprofiler import KEYS
 from collector.config.table import BEGIN, END, main, markdown, meanings, replaced
 from collector.errors import ConfigError
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+SETTINGS = ROOT / "tb_plugin" / "docs" / "settings.md"
+MEMPROFILER = SETTINGS.with_name("memprofiler.md")
 
 
-def test_the_readmes_table_is_current():
-    text = README.read_text(encoding="utf-8")
-    assert BEGIN in text, f"README.md lacks the lines {BEGIN} and {END}"
+def test_the_documented_table_is_current():
+    text = SETTINGS.read_text(encoding="utf-8")
+    assert BEGIN in text, f"settings.md lacks the lines {BEGIN} and {END}"
     assert replaced(text) == text, (
-        "run: python -m collector.config.table --write README.md"
+        "run: python -m collector.config.table --write tb_plugin/docs/settings.md"
     )
 
 
@@ -50,7 +52,7 @@ def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
         capture_output=True,
         text=True,
         check=True,
-        cwd=README.parent,
+        cwd=ROOT,
     )
     assert printed.stdout == markdown() + "\n"
     assert printed.stderr == ""
@@ -74,8 +76,8 @@ def test_markers_must_be_whole_and_alone():
             replaced(text)
 
 
-def test_every_key_of_memprofiler_that_the_readme_names_is_one():
-    text = README.read_text(encoding="utf-8")
+def test_every_key_of_memprofiler_that_its_page_names_is_one():
+    text = MEMPROFILER.read_text(encoding="utf-8")
     part = text.partition("<!-- memprofiler:begin -->")[2]
     part = part.partition("<!-- memprofiler:end -->")[0]
     rows = [row.split("|") for row in part.splitlines() if row.startswith("| `")]

@@ -1,4 +1,4 @@
-"""Turn MemProfiler's settings into MemBoard's, and say what each key became.
+"""Turn MemProfiler's settings into MemBoard's.
 
 FILE is a YAML file with a `memprofiler_cfg` somewhere in it. The settings go to the file
 named by -o, with a comment on each key, or else to standard output with the list of keys

@@ -1,7 +1,7 @@
 """The sections of the settings, each a struct, and each of its fields a setting.
 
 Name, type, range, default and meaning are declared here and once; the docstring under a
-field is what it means, for editors, the README's table and YAML files.
+field is what it means, for editors, the documentation's table and YAML files.
 """
 
 from __future__ import annotations

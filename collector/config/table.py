@@ -1,8 +1,8 @@
-"""The settings as text: the README's Markdown table, and a YAML file of them.
+"""The settings as text: the documentation's Markdown table, and a YAML file of them.
 
-`python -m collector.config.table --markdown | --write FILE | --yaml`. The README holds
-the table between two markers, and examples/fsdp2.yaml is the YAML file of the defaults;
-tests fail when they are out of date.
+`python -m collector.config.table --markdown | --write FILE | --yaml`. The page
+tb_plugin/docs/settings.md has the table between two markers, and examples/fsdp2.yaml is
+the YAML file of the defaults; tests fail when they are out of date.
 """
 
 from __future__ import annotations

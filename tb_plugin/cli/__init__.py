@@ -39,9 +39,25 @@ VERBS: Final = {
     "merge": "tb_plugin.cli.merge",
     "report": "tb_plugin.cli.report.command",
     "import-config": "collector.cli.import_config",
+    "docs": "tb_plugin.cli.docs",
     "completion": "tb_plugin.cli.completion",
 }
 """The module of each: those that record are the collector's, those that read ours."""
+
+DOCUMENTED: Final = {
+    "demo": "getting-started",
+    "run": "run",
+    "open": "snapshots",
+    "import": "snapshots",
+    "export": "reports",
+    "index": "stores",
+    "merge": "profiler",
+    "report": "reports",
+    "import-config": "memprofiler",
+    "docs": "index",
+    "completion": "commands",
+}
+"""The page of the documentation about each verb."""
 
 NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
@@ -78,6 +94,7 @@ def parser_of(*chosen: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="memboard",
         description="See what filled your GPUs, on every rank, after the crash too.",
+        epilog="Documentation: memboard docs",
     )
     parser.add_argument("--version", action=_Version)
     verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
@@ -91,6 +108,7 @@ def parser_of(*chosen: str) -> argparse.ArgumentParser:
             name,
             help=text[:1].lower() + text.partition("\n")[0][1:].rstrip("."),
             description=text,
+            epilog=f"Documentation: memboard docs {DOCUMENTED[name]}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             conflict_handler="resolve",  # a verb may have a help of its own
         )

@@ -1,4 +1,4 @@
-"""Print what lets a shell complete verbs, options and files with the Tab key.
+"""Print a script with which a shell completes verbs and options.
 
 Add its output to what the shell reads when it starts:
 

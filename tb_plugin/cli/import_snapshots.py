@@ -1,4 +1,4 @@
-"""Bring memory snapshots, whoever dumped them, into a run of a logdir.
+"""Bring memory snapshots into a run of a logdir.
 
 Each FILE becomes a capture of the rank in its name (`memory_snapshot_rank3.pickle`,
 `step_40/rank3_memory_snapshot.pickle`), in the form that MemBoard records: small, quick to

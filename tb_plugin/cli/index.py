@@ -1,4 +1,4 @@
-"""Write the index of each run at a store, so that TensorBoard opens it quickly.
+"""Write the index of runs at a store; they then open quickly.
 
 A run of a thousand ranks is a thousand objects, and each costs a request before the page
 can show anything. The index is one object beside them (plugins/memboard/run.index) with

@@ -1,10 +1,9 @@
-"""Merge the traces, spans and counters of all ranks into one trace on one clock.
+"""Merge the traces of all ranks into one trace on one clock.
 
 PATH is a logdir, a run's directory, a directory of traces (torch's, Composer's), rank
 files, or traces; paths, or URLs such as s3://bucket/runs. The result is Chrome JSON, which
-Perfetto (https://ui.perfetto.dev) and chrome://tracing open. Times are on rank 0's clock;
-how exact that is of each rank stands in the trace's `metadata`. The files stay as they
-are. What cannot be read is named, and the rest is merged.
+Perfetto (https://ui.perfetto.dev) and chrome://tracing open. Times are on rank 0's clock,
+with the error of each rank in `metadata`. What cannot be read is named.
 
   memboard merge runs/exp1 --ranks 0-7,64 --cycle 2 -o two.json.gz
   memboard merge traces/rank0.json traces/rank1.json -o both.json

@@ -1,4 +1,4 @@
-"""Look at memory snapshots and profiler traces, whoever wrote them, in a browser.
+"""Open memory snapshots and profiler traces in a browser.
 
 FILE is what `torch.cuda.memory._dump_snapshot` writes, a pickle, or the same as JSON; or a
 trace of torch's profiler, Composer and others, or what `export_memory_timeline` wrote;

@@ -3,14 +3,12 @@
     memboard run train.py --lr 3e-4
     torchrun --nproc-per-node 4 --no-python memboard run -m package.train
 
-Options of ours stand before the program, and it runs in this process as Python would run
-it. A step is one `optimizer.step()`, or one of each optimizer. A program that records
-itself, or whose trainer does, is left to do so.
+Options of MemBoard stand before the program, which runs in this process as Python would
+run it. A step is one `optimizer.step()`. A program that records itself is left alone.
 
     memboard run --on h100 train.py
 
-predicts whether it fits: torch's own allocator runs on a virtual H100. Exit code 0: it
-fits, 1: it does not fit, 2: nothing can be said, 3: too close to call.
+predicts on a virtual H100 whether the program fits (memboard docs predict).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Open MemBoard on a run of 64 simulated ranks, of which one runs out of memory.
+"""Open MemBoard on a simulated run of 64 ranks.
 
-It needs no PyTorch and no GPU: the run has planted faults and is marked as simulated on
-every page. With --train a small FSDP2 transformer is trained and recorded beside it (on
+It needs no PyTorch and no GPU. One rank runs out of memory; every page marks the run as
+simulated. With --train a small FSDP2 transformer is trained and recorded beside it (on
 the GPUs where there are any, else on the CPU), which needs PyTorch.
 """
 

@@ -1,11 +1,8 @@
 """Write files for other tools from a recording, also of a job that died.
 
-LOGDIR is a logdir, a run's directory (either also as a URL), or one rank's file.
-
-Keys and names are MemProfiler's; a function of several phases has all but train before its
-name: 0.val.step.2.start. Sizes are bytes, under the labels of torch's trackers. Earlier
-attempts' files are in DIR/attempt_N. Without the first four options: --yaml --modules
---config.
+LOGDIR is a logdir, a run's directory (either also as a URL), or one rank's file. Keys and
+names are MemProfiler's, sizes are bytes. Earlier attempts' files are in DIR/attempt_N.
+Without the first four options: --yaml --modules --config.
 """
 
 from __future__ import annotations

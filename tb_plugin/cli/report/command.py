@@ -1,15 +1,9 @@
 """Print the pages' numbers about runs and files, as text, Markdown or JSON.
 
-The numbers are those of Overview with its findings, Steps, Modules and Functions, read to
-the end; and of each snapshot and trace. Name a logdir or a run's directory; or snapshots,
-as `torch.cuda.memory._dump_snapshot` writes them, and traces. With --rank, only that
-rank's files are read. Damaged files are listed.
-
-The JSON has report_version, memboard_version, logdir, problems (of no run) and runs. Each
-run has the answers of the page's routes, under the names of tb_plugin/api: run, overview,
-findings, steps, stragglers, modules (the last complete window), passed_over (later ones),
-functions; then snapshots (files, and the newest 20 captures), traces and problems. Columns
-are lists, null is "not known", sizes are bytes, times of day milliseconds since 1970.
+The numbers are those of Overview with its findings, Steps, Modules and Calls, read to the
+end; and of each snapshot and trace. Name a logdir or a run's directory; or snapshots, as
+`torch.cuda.memory._dump_snapshot` writes them, and traces. With --rank, only that rank's
+files are read. Damaged files are listed. The keys of --json are in the documentation.
 """
 
 from __future__ import annotations

@@ -1,0 +1,45 @@
+"""The documentation: Markdown pages that ship with the plugin.
+
+`memboard docs PAGE` prints one; MemBoard's page serves them behind its help.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).resolve().parent
+
+PAGES: Final = {
+    "Start": ("getting-started", "pages", "commands"),
+    "Record": ("run", "recording", "trainers", "schedule", "profiler", "settings"),
+    "Answers": ("snapshots", "out-of-memory", "predict", "reports"),
+    "From other tools": ("memprofiler", "composer", "torch-tb-profiler", "memory_viz"),
+    "Many machines": (
+        *("clusters", "stores", "notebooks"),
+        *("torchrun", "slurm", "kubernetes", "ray"),
+    ),
+    "Look up": (
+        *("guarantees", "limits", "measured", "format"),
+        *("contributing", "changelog"),
+    ),
+}
+"""The pages by group, beside the index, in the order of the index."""
+
+NAMES: Final = ("index", *(name for group in PAGES.values() for name in group))
+
+
+def text_of(name: str) -> str:
+    """The Markdown of a page.
+
+    Raises:
+        KeyError: there is no such page.
+    """
+    if name not in NAMES:
+        raise KeyError(name)
+    return (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+
+
+def title_of(name: str) -> str:
+    """What a page's first line calls it."""
+    return text_of(name).partition("\n")[0].removeprefix("# ")
