@@ -71,6 +71,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/index.js": guarded(self._assets.index),
             "/app.html": guarded(self._assets.page, self.hosts),
             "/assets/*": guarded(self._assets.asset, self.hosts),
+            "/docs/*": guarded(self._documentation, self.hosts),
             "/perfetto/*": guarded(self._perfetto.answer, self.hosts),
             "/drop": guarded(self._drop, self.hosts, ("POST",)),
             **{f"/{name}": self._data_route(name) for name in ROUTES},
@@ -129,6 +130,11 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _answer(self, name: str, request: Request) -> Response:
         return self.state().answer(name, request)
+
+    def _documentation(self, request: Request) -> Response:
+        from tb_plugin.server.documentation import documentation
+
+        return documentation(request)
 
     def _drop(self, request: Request) -> Response:
         return self.state().drop(request)

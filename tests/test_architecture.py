@@ -81,6 +81,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tb_plugin": frozenset(
         {
             "numpy",
+            "markdown",
             "werkzeug",
             "tensorboard",
             "msgspec",
