@@ -4,7 +4,7 @@
     tensorboard --logdir runs
 
 The callback records into the logger's directory. In the MemBoard tab, Timeline shows the
-training with its sanity check and validation as phases of their own, and Functions the
+training with its sanity check and validation as phases of their own, and Calls the
 memory of a whole step: forward, backward and optimizer.
 """
 

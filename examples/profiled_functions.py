@@ -3,8 +3,8 @@
     torchrun --nproc-per-node 2 examples/profiled_functions.py --logdir runs
     tensorboard --logdir runs
 
-The Functions view shows memory at the start and end of `training_step` and `evaluate`,
-what autograd saved in between and what hooks said of each module; the Modules view shows
+Memory, Calls shows memory at the start and end of `training_step` and `evaluate`,
+what autograd saved in between and what hooks measured of each module; Memory, Modules shows
 who held what through two whole steps, forward, backward and optimizer. By default the
 first call of each function passes and the second one is collected; here the third and
 fourth are, when the optimizer has its state. Started without torchrun it trains on one

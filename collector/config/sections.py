@@ -72,7 +72,7 @@ class FunctionsConfig(Section, frozen=True, kw_only=True):
     """False: decorated functions and memory spans run straight through."""
 
     default: Names = ("*",)
-    """Functions whose device and host memory is snapped, and whose hooks are read."""
+    """Functions whose device and host memory is measured, and whose hooks are read."""
 
     device: Names = ()
     """More functions for device statistics alone."""
@@ -140,7 +140,7 @@ class HooksConfig(Section, frozen=True, kw_only=True):
     """Called as `hook(module)` after each collected call, to start from zero."""
 
     save_attrs: Names = ()
-    """Attributes that your hooks set on modules, to be kept as numbers."""
+    """Attributes that your hooks set on modules, recorded as numbers."""
 
 
 class ActivationsConfig(Section, frozen=True, kw_only=True):
@@ -167,10 +167,10 @@ class HistoryConfig(Section, frozen=True, kw_only=True):
     """Captures of the allocator: segments, blocks and what happened to them."""
 
     enabled: bool = False
-    """Whether torch keeps the history, and captures are taken."""
+    """Whether torch records the allocator's history, and captures are taken."""
 
     max_entries: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 100_000
-    """Events that torch keeps; older ones are forgotten."""
+    """Events that torch retains; older ones are dropped."""
 
     stacks: Literal["python", "all"] = "python"
     """Stacks of Python alone, or of C++ too: a capture then takes a hundred times longer."""
@@ -194,18 +194,18 @@ class OomConfig(Section, frozen=True, kw_only=True):
 
 
 class SpansConfig(Section, frozen=True, kw_only=True):
-    """Spans, instants and counters, kept one by one; and those that come by themselves."""
+    """Spans, instants and counters, recorded one by one; and the parts of each step."""
 
     enabled: bool = True
-    """False: spans are summed up per name alone, and none comes by itself."""
+    """False: spans are only summed up by name, and no part of a step is timed."""
 
     automatic: bool = True
     """Time the parts of each step: dataloader, forward, backward, optimizer, zero_grad,
     checkpoint, evaluation, communication. Functions of torch are wrapped meanwhile."""
 
     states: tuple[SpanState, ...] = ("warmup", "active", "active_and_save")
-    """In which steps of the schedule they are kept one by one, unless a span says so
-    itself: skip, warmup, active and active_and_save, a cycle's last one."""
+    """Steps of the schedule in which spans are recorded one by one, unless a span has
+    states of its own: skip, warmup, active, and active_and_save, a cycle's last one."""
 
 
 class FlopsConfig(Section, frozen=True, kw_only=True):

@@ -60,10 +60,10 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     """Number of ranks. None: from torch.distributed or the launcher's environment."""
 
     flush_seconds: Annotated[float, Meta(ge=0.05, le=3600)] = 2.0
-    """How old a sample gets at most before it is on disk, and what a crash can lose."""
+    """The longest until a sample is on disk, and the most that a crash can lose."""
 
     max_file_bytes: Annotated[int, Meta(ge=0)] = 4 * 2**30
-    """Disk budget of one rank's file; recording stops there with a warning. 0: none."""
+    """Limit of one rank's file; recording stops there with a warning. 0: no limit."""
 
     scalars: bool = True
     """Rank 0 writes headline scalars for TensorBoard's own Scalars and Time Series."""
@@ -88,7 +88,7 @@ class RecordConfig(Section, frozen=True, kw_only=True):
 
     host: Pace = 1.0
     """The host's processors and memory, and the control group's limit; disks and network
-    half as often, swap at one sample in 10. The first rank of each host speaks for all."""
+    half as often, swap at one sample in 10. The first rank of each host samples it."""
 
     functions: FunctionsConfig = FunctionsConfig()
     """Functions around which memory is collected (`collector.profiled`, `rec.span`)."""
@@ -97,10 +97,10 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     """Which of their calls are collected, and which steps by all that is costly."""
 
     spans: SpansConfig = SpansConfig()
-    """Named stretches of time, kept one by one."""
+    """Named intervals of time, recorded one by one."""
 
     flops: FlopsConfig = FlopsConfig()
-    """Floating point operations that training needs, to say how busy the device is."""
+    """Floating point operations of the training, for its model flops utilization."""
 
     hooks: HooksConfig = HooksConfig()
     """Resident memory and your own figures around every module's forward and backward,
@@ -123,9 +123,9 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     """Traces of torch's own profiler, in the steps that the schedule picks."""
 
     clock: ClockMethod = "auto"
-    """How far each rank's clock is from rank 0's. auto: ranks of one host share a clock; of
+    """How each rank's clock is compared with rank 0's. auto: ranks of one host share a clock; of
     others the wall clocks are taken, with the bound that the system knows. distributed:
-    round trips with rank 0 in a gloo group of its own, at the begin and end of each cycle of
+    round trips with rank 0 in a gloo group of its own, at the start and end of each cycle of
     the schedule, which every rank must then reach. off: clocks are not compared."""
 
     merge_on_close: bool = False
@@ -144,7 +144,7 @@ class RecordConfig(Section, frozen=True, kw_only=True):
 
     segments: bool = False
     """The rank's file as numbered segments, of which all but the newest never change: for
-    stores that cannot append. Where `remote` mirrors it, it is so anyway."""
+    stores that cannot append. With `remote` it is always so."""
 
     remote: RemoteConfig = RemoteConfig()
     """A mirror of the recording and its files at another place (`s3://...`)."""

@@ -1,10 +1,10 @@
-"""Takes the README's pictures, and every page in both themes and two widths for review.
+"""Takes the README's picture, or every page in both themes and two widths for review.
 
 Run: python tests/e2e/screenshots.py [--all DIR] [--simulate 64]
 
-Records a real demo (2 ranks) and a simulated run, opens both through TensorBoard in
-headless Chromium and writes PNGs: the README's into frontend/screenshots, or with --all
-the whole set into a folder of yours.
+Writes a simulated run, and with --all also records a real demo of 2 ranks, opens them
+through TensorBoard in headless Chromium and writes PNGs: the README's into
+frontend/screenshots, or with --all the whole set into a folder of yours.
 """
 
 from __future__ import annotations
@@ -25,22 +25,7 @@ from tests.browser import Server, chromium, tensorboard  # noqa: E402
 HERE = ROOT / "frontend" / "screenshots"
 
 # name, run, page, theme, width
-README = [
-    ("timeline", "simulated", "timeline", "light", 1280),
-    ("timeline", "simulated", "timeline", "dark", 1280),
-    ("overview", "simulated", "overview", "light", 1280),
-    ("overview", "demo", "overview", "dark", 1280),
-    ("steps", "simulated", "steps", "light", 1280),
-    ("trace", "demo", "trace", "light", 1280),
-    ("trace", "simulated", "trace", "dark", 1280),
-    ("modules", "simulated", "modules", "light", 1280),
-    ("modules-details", "simulated", "modules", "dark", 1280),
-    ("calls", "demo", "calls", "light", 1280),
-    ("blocks", "simulated", "blocks", "light", 1280),
-    ("blocks-held", "simulated", "blocks", "dark", 1280),
-    ("segments", "simulated", "segments", "light", 1280),
-    ("compare-ranks", "simulated", "compare", "dark", 1280),
-]
+README = [("overview", "simulated", "overview", "light", 1280)]
 
 WORDS = {
     "-details": "&p.memboard.module=Transformer.layers.20",
@@ -52,14 +37,15 @@ PLACES = {"-held": ".ledger"}
 """What pictures whose name ends so have at their top."""
 
 
-def record(logdir: Path, ranks: int) -> None:
+def record(logdir: Path, ranks: int, *, train: bool) -> None:
     demo = [sys.executable, "-m", "tb_plugin.cli", "demo", "--no-serve"]
     out = ["--out", str(logdir)]
-    subprocess.run(
-        [*demo, "--train", "--simulate", "0", "--ranks", "2", *out],
-        cwd=ROOT,
-        check=True,
-    )
+    if train:
+        subprocess.run(
+            [*demo, "--train", "--simulate", "0", "--ranks", "2", *out],
+            cwd=ROOT,
+            check=True,
+        )
     subprocess.run([*demo, "--simulate", str(ranks), *out], cwd=ROOT, check=True)
 
 
@@ -105,7 +91,7 @@ def main() -> None:
         ]
     with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
         logdir = Path(temporary) / "runs"
-        record(logdir, options.simulate)
+        record(logdir, options.simulate, train=options.all is not None)
         log = Path(temporary) / "tensorboard.log"
         with tensorboard(["--logdir", logdir], log) as server:
             ids = run_ids(server)
