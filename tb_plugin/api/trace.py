@@ -343,12 +343,20 @@ class TraceRangeResponse(Columns, frozen=True):
     sources: tuple[str, ...]
 
 
-class TraceIdleResponse(Struct, frozen=True):
-    """Route `/trace_idle` (run, source, rank): devices, each before its streams."""
+class TraceTable(Struct, frozen=True):
+    """What an analysis says of one trace."""
 
     state: TraceState
     """`opening`: ask again."""
     sentences: tuple[str, ...]
-    """Of each device: how idle it was, why, and what helps."""
+    """Of each device: how idle it was, why, and what helps; what the path is made of."""
     table: TableRows
-    """Empty where nothing ran on a device; at most 200 rows."""
+    """Empty where there is nothing to tell; at most 200 rows."""
+
+
+class TraceIdleResponse(TraceTable, frozen=True):
+    """Route `/trace_idle` (run, source, rank): devices, each before its streams."""
+
+
+class TracePathResponse(TraceTable, frozen=True):
+    """Route `/trace_path` (run, source, rank, step): the critical path, by name."""

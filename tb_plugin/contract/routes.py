@@ -63,6 +63,7 @@ ROUTES: Final = {
     "trace": "trace.trace",
     "trace_file": "trace_files.traces",
     "trace_idle": "trace.idle",
+    "trace_path": "trace.path",
     "trace_merged": "trace_files.merged",
     "trace_range": "trace.slice",
     "trace_report": "trace_files.reports",

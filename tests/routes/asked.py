@@ -101,6 +101,7 @@ QUESTIONS = (
     _ask("trace", "trace_file", source="{file}"),
     _ask("trace", "trace_merged"),
     _ask("trace", "trace_idle"),
+    _ask("trace", "trace_path"),
     _ask("time", "profile"),
     _ask("time", "operators"),
     _ask("time", "operators", by="shapes", sort="host_self_ms", top="5"),

@@ -1925,8 +1925,22 @@ export interface TraceRangeResponse {
   readonly sources: readonly string[];
 }
 
+/** What an analysis says of one trace. */
+export interface TraceTable {
+  readonly state: TraceState;
+  readonly sentences: readonly string[];
+  readonly table: TableRows;
+}
+
 /** Route `/trace_idle` (run, source, rank): devices, each before its streams. */
 export interface TraceIdleResponse {
+  readonly state: TraceState;
+  readonly sentences: readonly string[];
+  readonly table: TableRows;
+}
+
+/** Route `/trace_path` (run, source, rank, step): the critical path, by name. */
+export interface TracePathResponse {
   readonly state: TraceState;
   readonly sentences: readonly string[];
   readonly table: TableRows;
@@ -2043,6 +2057,7 @@ export interface Responses {
   readonly trace_search: TraceSearchResponse;
   readonly trace_range: TraceRangeResponse;
   readonly trace_idle: TraceIdleResponse;
+  readonly trace_path: TracePathResponse;
   readonly traces: TracesResponse;
   readonly trace_reports: TraceReportsResponse;
   readonly trace_report: TraceReportResponse;

@@ -10,9 +10,9 @@ import { Icon } from "../../../../widgets/icon/icon";
 import { Failure, Skeleton, Waiting } from "../../../../widgets/state/state";
 import { Choice } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
-import { IdlePart } from "./idle_part";
 import { MemoryPart } from "./memory_part";
 import { OperatorsPart } from "./operators_part";
+import { TraceTable } from "./trace_table";
 import { NotCollected } from "../../../shared/panels/not_collected";
 import "./summary.css";
 
@@ -37,7 +37,8 @@ export function Summary(view: ViewProps) {
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
   return (
     <div class="trace-report" aria-busy={data === null}>
-      <IdlePart view={view} />
+      <TraceTable view={view} route="trace_path" />
+      <TraceTable view={view} route="trace_idle" />
       <Waiting
         error={error}
         hasContent={data !== null}

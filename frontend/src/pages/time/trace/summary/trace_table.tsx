@@ -1,9 +1,10 @@
-/** Why the devices of a trace were idle, how late work started, how much was queued. */
+/** What an analysis says of one trace: sentences and their table. */
 
 import { useState } from "preact/hooks";
 import { useLive } from "../../../../api/use_live";
 import { originOf } from "../../../../model/words/origin";
 import { ROW_PX } from "../../../../widgets/row_table/row_table";
+import { optional, usePageState, whole } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { AnswerTable } from "../../profiled/answer_table";
 
@@ -11,25 +12,43 @@ const OPENING_POLL_MS = 1_000;
 const MOST_ROWS = 8;
 const HEAD_PX = 30;
 
-export function IdlePart({ view }: { readonly view: ViewProps }) {
-  const { client, run, ranks, params } = view;
+const TABLES = {
+  trace_path: { label: "Critical path of a step", file: "critical path" },
+  trace_idle: { label: "Idle time of the device", file: "idle time" },
+} as const;
+
+const WORDS = { source: optional("source"), step: whole("step") };
+
+export function TraceTable(props: {
+  readonly view: ViewProps;
+  readonly route: keyof typeof TABLES;
+}) {
+  const { route, view } = props;
+  const { client, run, ranks } = view;
   const [opening, setOpening] = useState(true);
-  const query = { run: run.id, rank: ranks.rank, source: params.get("source") ?? null };
+  const [{ source, step }] = usePageState(view, WORDS);
+  const query = { run: run.id, rank: ranks.rank, source };
   const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
-  const { data } = useLive(client, "trace_idle", query, pollMs);
+  const { data } = useLive(
+    client,
+    route,
+    route === "trace_path" ? { ...query, step } : query,
+    pollMs,
+  );
   const isOpening = data === null || data.state === "opening";
   if (isOpening !== opening) setOpening(isOpening);
   if (data === null || data.table.numRows === 0) return null;
   const { table, sentences } = data;
+  const { label, file } = TABLES[route];
   return (
     <AnswerTable
       view={view}
       table={table}
-      label="Idle time of the device"
-      word="idle_sort"
-      head={<h3>Idle time of the device</h3>}
+      label={label}
+      word={`${route}_sort`}
+      head={<h3>{label}</h3>}
       origin={originOf(run)}
-      file={{ name: "idle time" }}
+      file={{ name: file }}
       empty=""
       heightPx={HEAD_PX + ROW_PX * Math.min(table.numRows, MOST_ROWS)}
     >

@@ -1,0 +1,311 @@
+"""The critical path of a step: the chain of work without waiting that its length is made of.
+
+It is followed from the end of the step back to its begin, as performance analysis does
+since Yang and Miller's "Critical Path Analysis for the Execution of Parallel and Distributed
+Programs" (1988). At each piece of work the path goes on with what that piece waited for last:
+
+- **work of a device** waited for the work before it on its stream; where the stream was
+  empty when it was launched, for its launch. Where it began later than either explains
+  (`NEAR_NS`), and work of another stream had just ended, for that: an event between
+  streams, which traces seldom record.
+- **a call that waits for a device** (a synchronisation, or a copy that blocks) waited for
+  the work that ended last while it waited.
+- **a thread that neither operates nor calls** waited for the thread of autograd, where that
+  worked; else it ran code of the program outside operators.
+
+The pieces follow each other without a gap, so that they add up to the step. Work off the
+path was hidden behind it: to make that faster makes no step shorter.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.time.slice_tree import innermost
+from tb_plugin.analysis.trace.texts import are
+
+if TYPE_CHECKING:
+    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.trace.profile import TraceProfile
+
+NEAR_NS: Final = 10_000
+"""A device begins what was waiting within this time of what it waited for."""
+
+_WAITS: Final = re.compile(r"(?:cuda|hip|cu|ze|mu)\w*Synchroni[sz]e\w*")
+_AUTOGRAD: Final = re.compile(r"autograd::engine::evaluate_function.*")
+_ANNOTATION: Final = "user_annotation"
+
+
+class Cause(Enum):
+    """What a piece of the path is, in the words of the page."""
+
+    KERNEL = "kernels"
+    COMMUNICATION = "communication"
+    COPY = "copies and fills"
+    OPERATOR = "host operators"
+    RUNTIME = "runtime calls"
+    LOADING = "data loading"
+    PROGRAM = "host outside operators"
+    LAUNCH = "launch delay"
+    GAP = "gaps between kernels"
+    UNKNOWN = "unknown waits"
+
+
+_OF_ROLE: Final = {
+    Role.KERNEL: Cause.KERNEL,
+    Role.MEMCPY: Cause.COPY,
+    Role.MEMSET: Cause.COPY,
+    Role.COMMUNICATION: Cause.COMMUNICATION,
+    Role.RUNTIME: Cause.RUNTIME,
+    Role.DATALOADER: Cause.LOADING,
+    Role.CPU_EXEC: Cause.OPERATOR,
+    Role.OTHER: Cause.PROGRAM,
+}
+
+
+class Piece(NamedTuple):
+    """One piece of the path."""
+
+    start_ns: int
+    end_ns: int
+    cause: Cause
+    row: int
+    """The slice: of a launch delay the call, of a gap the work after it; or NOTHING."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnPath:
+    """All pieces of one name and cause."""
+
+    name: str
+    cause: str
+    path_ns: int
+    pieces: int
+
+
+def critical_path(profile: TraceProfile, step: int) -> list[Piece]:
+    """Of the step at an index of `profile.steps`, from its begin to its end."""
+    return _Walk(profile, step).pieces()
+
+
+def by_name(profile: TraceProfile, path: list[Piece]) -> list[OnPath]:
+    """The path summed by name and cause, the longest first."""
+    sums: dict[tuple[str, Cause], list[int]] = {}
+    for one in path:
+        name = "" if one.row == NOTHING else profile.trace.name_of(one.row)
+        held = sums.setdefault((name, one.cause), [0, 0])
+        held[0] += one.end_ns - one.start_ns
+        held[1] += 1
+    found = [OnPath(name, cause.value, *held) for (name, cause), held in sums.items()]
+    return sorted(found, key=lambda one: -one.path_ns)
+
+
+class _Works:
+    """All work of the devices by its start, as plain lists."""
+
+    def __init__(self, profile: TraceProfile) -> None:
+        trace = profile.trace
+        work, pairs = trace.device_work, trace.launch_pairs
+        starts = trace.slices.starts(work.row)
+        order = np.argsort(starts, kind="stable")
+        launch = np.full(len(work), NOTHING, np.int64)
+        launch[np.searchsorted(work.row, pairs[:, 1])] = pairs[:, 0]
+        ends, launch = trace.slices.ends(work.row)[order], launch[order]
+        place = np.arange(len(order))
+        by_stream = np.lexsort((place, work.stream[order], work.device[order]))
+        before = np.full(len(order), NOTHING, np.int64)
+        if len(order) > 1:
+            lanes = np.stack((work.device[order], work.stream[order]))[:, by_stream]
+            same = (lanes[:, 1:] == lanes[:, :-1]).all(axis=0)
+            before[by_stream[1:][same]] = by_stream[:-1][same]
+        by_end = np.argsort(ends, kind="stable")
+        self.row: list[int] = work.row[order].tolist()
+        self.start: list[int] = starts[order].tolist()
+        self.end: list[int] = ends.tolist()
+        self.launch: list[int] = launch.tolist()
+        self.before: list[int] = before.tolist()
+        """On the same stream."""
+        self._by_end: list[int] = by_end.tolist()
+        self._ends: list[int] = ends[by_end].tolist()
+        self.launched = dict(zip(self.launch, range(len(order)), strict=True))
+        """By the row of a call the last work that it launched."""
+
+    def ended_last(self, after: int, until: int) -> int:
+        """The work that ended last in a range of time without its begin, or NOTHING."""
+        at = bisect_right(self._ends, until) - 1
+        return self._by_end[at] if at >= 0 and self._ends[at] > after else NOTHING
+
+
+class _Thread:
+    """The innermost slices of a thread in a range of time, one after the other."""
+
+    def __init__(self, profile: TraceProfile, track: int, t0: int, t1: int) -> None:
+        trace = profile.trace
+        rows = np.concatenate(
+            [
+                np.arange(*trace.rows_of_level(track, level, t0, t1))
+                for level in range(trace.tracks[track].num_levels)
+            ]
+        )
+        changes = np.concatenate((trace.slices.ranges(rows).ravel(), (t0, t1)))
+        times = np.unique(np.clip(changes, t0, t1))[:-1]
+        found = innermost(trace, np.full(len(times), track), times)
+        kept = np.diff(found, prepend=-2) != 0
+        self.track = track
+        self.start: list[int] = times[kept].tolist()
+        self.row: list[int] = found[kept].tolist()
+        busy = np.flatnonzero(_is_busy(profile, found[kept]))
+        stops = np.append(times[kept][1:], t1)
+        self._busy_start: list[int] = times[kept][busy].tolist()
+        self._busy_end: list[int] = stops[busy].tolist()
+        self._busy = set(busy.tolist())
+
+    def at(self, time_ns: int) -> tuple[int, int, bool]:
+        """Begin and slice of what ran just before a time, and whether it is busy."""
+        place = max(bisect_left(self.start, time_ns) - 1, 0)
+        return self.start[place], self.row[place], place in self._busy
+
+    def busy_until(self, time_ns: int) -> int:
+        """When it last was busy before a time; NOTHING if it was not."""
+        place = bisect_left(self._busy_start, time_ns) - 1
+        return min(self._busy_end[place], time_ns) if place >= 0 else NOTHING
+
+
+def _is_busy(profile: TraceProfile, rows: Ints) -> Ints:
+    """Whether slices are operators, calls or loading rather than annotations or code."""
+    trace, roles = profile.trace, profile.roles
+    known = rows != NOTHING
+    held = np.where(known, rows, 0)
+    noted = are(
+        trace.strings, trace.slices.category[held], lambda x: x.lower() == _ANNOTATION
+    )
+    role = roles[held]
+    loads = (role == Role.DATALOADER) | (role == Role.COMMUNICATION)
+    found: Ints = known & (role != Role.OTHER) & (loads | ~noted)
+    return found
+
+
+class _Walk:
+    """From the end of a step back to its begin."""
+
+    def __init__(self, profile: TraceProfile, step: int) -> None:
+        self._profile = profile
+        self._trace = profile.trace
+        steps = profile.steps
+        self._t0, self._t1 = int(steps.start_ns[step]), int(steps.end_ns[step])
+        self._host_end = int(steps.host_end_ns[step])
+        self._works = _Works(profile)
+        self._threads: dict[int, _Thread] = {}
+        self._main = self._main_track(int(steps.host_start_ns[step]))
+        self._workers = self._autograd_tracks()
+        self._found: list[Piece] = []
+        self._time = self._t1
+
+    def _main_track(self, host_start: int) -> int:
+        """The thread whose slices begin and end with the step; else the fullest one."""
+        tracks = self._trace.tracks
+        slices, best = self._trace.slices, (-1, NOTHING)
+        for index, track in enumerate(tracks):
+            if track.kind not in ("host", "python") or not track.num_slices:
+                continue
+            own = slice(track.first_row, track.first_row + track.num_slices)
+            starts, ends = slices.starts(own), slices.ends(own)
+            marks = ((starts == host_start) & (ends == self._host_end)).any()
+            inside = int(((starts < self._t1) & (ends > self._t0)).sum())
+            best = max(best, (inside + (len(slices) if marks else 0), index))
+        return best[1]
+
+    def _autograd_tracks(self) -> list[int]:
+        slices = self._trace.slices
+        rows = are(self._trace.strings, slices.name, _AUTOGRAD.fullmatch)
+        tracks: list[int] = np.unique(slices.track[rows]).tolist()
+        return tracks
+
+    def _thread(self, track: int) -> _Thread:
+        if track not in self._threads:
+            made = _Thread(self._profile, track, self._t0, self._t1)
+            self._threads[track] = made
+        return self._threads[track]
+
+    def _back_to(self, time_ns: int, cause: Cause, row: int) -> None:
+        """Add what lies between a time and the time reached so far."""
+        start = max(min(time_ns, self._time), self._t0)
+        if start < self._time:
+            self._found.append(Piece(start, self._time, cause, row))
+            self._time = start
+
+    def pieces(self) -> list[Piece]:
+        work = self._works.ended_last(self._host_end, self._t1)
+        thread = self._main
+        if work != NOTHING:
+            self._back_to(self._works.end[work], Cause.UNKNOWN, NOTHING)
+        while self._time > self._t0:
+            if work != NOTHING:
+                work, thread = self._before_work(work, thread)
+            elif thread != NOTHING:
+                work, thread = self._before_host(self._thread(thread))
+            else:
+                self._back_to(self._t0, Cause.UNKNOWN, NOTHING)
+        return self._found[::-1]
+
+    def _before_work(self, work: int, thread: int) -> tuple[int, int]:
+        works, slices = self._works, self._trace.slices
+        row, start, launch = works.row[work], works.start[work], works.launch[work]
+        self._back_to(start, _OF_ROLE[Role(int(self._profile.roles[row]))], row)
+        before = works.before[work]
+        ready = works.end[before] if before != NOTHING else self._t0
+        called = returned = ready
+        if launch != NOTHING:
+            called, returned = slices.ranges(np.array([launch]))[0].tolist()
+        is_dry = before == NOTHING or called > ready
+        if start - max(ready, returned if is_dry else ready) > NEAR_NS:
+            other = works.ended_last(max(ready, start - NEAR_NS), start)
+            if other != NOTHING and works.start[other] < start:
+                self._back_to(works.end[other], Cause.GAP, row)
+                return other, thread
+        if is_dry and launch != NOTHING:
+            self._back_to(called, Cause.LAUNCH, launch)
+            return NOTHING, int(slices.track[launch])
+        if before != NOTHING:
+            near = start - ready <= NEAR_NS
+            self._back_to(ready, Cause.GAP if near else Cause.UNKNOWN, row)
+        return before, thread
+
+    def _before_host(self, thread: _Thread) -> tuple[int, int]:
+        start, row, is_busy = thread.at(self._time)
+        if not is_busy:
+            return NOTHING, self._before_pause(thread, start, row)
+        role = Role(int(self._profile.roles[row]))
+        if role == Role.RUNTIME:
+            called = int(self._trace.slices.start_ns[row])
+            awaited = self._works.launched.get(row, NOTHING)
+            if _WAITS.fullmatch(self._trace.name_of(row)):
+                awaited = self._works.ended_last(called, self._time)
+            if awaited != NOTHING and called < self._works.end[awaited] <= self._time:
+                self._back_to(self._works.end[awaited], Cause.RUNTIME, row)
+                return awaited, thread.track
+        self._back_to(start, _OF_ROLE[role], row)
+        return NOTHING, thread.track
+
+    def _before_pause(self, thread: _Thread, start: int, row: int) -> int:
+        """The thread that worked last while this one neither operated nor called."""
+        if row == NOTHING and thread.track != self._main:
+            return self._main  # its annotations say what it was
+        others = [one for one in (self._main, *self._workers) if one != thread.track]
+        until, other = max(
+            ((self._thread(one).busy_until(self._time), one) for one in others),
+            default=(NOTHING, NOTHING),
+        )
+        if until > start:
+            self._back_to(until, Cause.PROGRAM, row)
+            return other
+        self._back_to(start, Cause.PROGRAM, row)
+        return thread.track

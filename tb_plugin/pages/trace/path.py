@@ -1,0 +1,87 @@
+"""Route `/trace_path`: the critical path of a step, and what it is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_plugin.analysis.findings.text import duration_text, share_text
+from tb_plugin.analysis.trace.critical_path import by_name, critical_path
+from tb_plugin.api.trace import TracePathResponse
+from tb_plugin.contract.parameters import Count
+from tb_plugin.pages.profile.asked import SourceQuery, of_profile
+from tb_plugin.pages.table import Column, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.analysis.trace.critical_path import OnPath, Piece
+    from tb_plugin.analysis.trace.profile import TraceProfile
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.profile import ProfileChoice
+    from tb_plugin.api.tables import TableRows
+
+MAX_ROWS: Final = 200
+_COLUMNS: Final = (
+    Column("name", "Name", "name", "Of the innermost slice, or of the call or kernel"),
+    Column("cause", "Part", "text", "Why the step could not go on without it"),
+    Column(
+        *("path_ms", "On the path", "ms"),
+        "Making it shorter makes the step shorter, until another path is the longest",
+    ),
+    Column("pieces", "Pieces", "count", "How often the path passes through it"),
+)
+
+
+class PathQuery(SourceQuery, frozen=True):
+    """One trace, and a step of it; the longest where none is named."""
+
+    step: Count | None = None
+
+
+@of_profile("trace_path", PathQuery)
+def trace_path(
+    run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: PathQuery
+) -> TracePathResponse:
+    """What a step's length is made of, without what was hidden behind it."""
+    del run
+    steps = profile.steps
+    if not len(steps):
+        return TracePathResponse(choice.state, (), _table([], 0))
+    took = steps.end_ns - steps.start_ns
+    wanted = np.flatnonzero(steps.number == query.step)
+    index = int(wanted[0] if len(wanted) else took.argmax())
+    path = critical_path(profile, index)
+    found = by_name(profile, path)
+    what = f"Step {int(steps.number[index])}" if steps.are_marked else "The trace"
+    return TracePathResponse(
+        state=choice.state,
+        sentences=(_sentence(what, path, int(took[index])),),
+        table=_table(found, int(took[index])),
+    )
+
+
+def _table(found: Sequence[OnPath], took_ns: int) -> TableRows:
+    shown = found[:MAX_ROWS]
+    shares = tuple(share_text(one.path_ns / took_ns) for one in shown)
+    return rows_of(
+        _COLUMNS, shown, "path_ms", num_all=len(found), path_ms={"notes": shares}
+    )
+
+
+def _sentence(what: str, path: Sequence[Piece], took_ns: int) -> str:
+    """The parts of the path, the longest first."""
+    sums: Counter[str] = Counter()
+    for one in path:
+        sums[one.cause.value] += one.end_ns - one.start_ns
+    parts = [
+        f"{share_text(num_ns / took_ns)} {cause}"
+        for cause, num_ns in sums.most_common()
+        if num_ns >= took_ns / 1000
+    ]
+    return (
+        f"{what} takes {duration_text(took_ns / 1e9)}: {', '.join(parts)}. Work that is"
+        " not on this path was hidden behind it."
+    )

@@ -1,0 +1,232 @@
+"""The critical path: made by hand, of real traces, and beside Holistic Trace Analysis."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tb_plugin.analysis.trace.critical_path import Cause, by_name, critical_path
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.formats.traces import read_trace
+from tb_plugin.worker.cache import ColumnCache
+from tb_plugin.worker.importer import Importer
+from tests.kineto_files import KinetoFile
+from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.pages.profiled import columns_of
+from tests.traces_builder import MadeTrace
+
+REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"
+US = 1_000
+
+
+@pytest.fixture(scope="module")
+def importer(tmp_path_factory):
+    made = Importer(ColumnCache(tmp_path_factory.mktemp("cache")))
+    yield made
+    made.close()
+
+
+class Made(MadeTrace):
+    """One step on a thread `main`; times are microseconds."""
+
+    def __init__(self, took):
+        super().__init__()
+        self.correlation = 0
+        self.host("ProfilerStep#3", 0, took, "user_annotation")
+
+    def host(self, name, start, took, category="cpu_op", thread="main", launch=0):
+        self.slice(thread, name, start * US, took * US, category, None, launch)
+
+    def work(self, name, called, start, took, stream=7):
+        """A kernel, and the call of 2 us that launched it."""
+        self.correlation += 1
+        self.host("cudaLaunch", called, 2, "cuda_runtime", launch=self.correlation)
+        track = f"stream {stream}"
+        self.track(track, kind="device", device=0, stream=stream)
+        self.slice(track, name, start * US, took * US, "kernel", None, self.correlation)
+
+    def path(self):
+        profile = TraceProfile(self.build())
+        found = critical_path(profile, 0)
+        name = lambda row: "" if row < 0 else profile.trace.name_of(row)  # noqa: E731
+        return [
+            (one.start_ns // US, one.end_ns // US, one.cause.value, name(one.row))
+            for one in found
+        ]
+
+
+def test_a_device_with_enough_work_is_the_path_from_its_first_launch():
+    made = Made(40)
+    made.host("aten::mm", 2, 6)
+    made.work("first", 5, 10, 30)
+    made.work("second", 15, 41, 59)
+    assert made.path() == [
+        (0, 2, "host outside operators", "ProfilerStep#3"),
+        (2, 5, "host operators", "aten::mm"),
+        (5, 10, "launch delay", "cudaLaunch"),
+        (10, 40, "kernels", "first"),
+        (40, 41, "gaps between kernels", "second"),
+        (41, 100, "kernels", "second"),
+    ]
+
+
+def test_a_late_host_is_on_the_path_and_the_kernels_it_hides_are_not():
+    made = Made(90)
+    made.work("hidden", 5, 10, 20)
+    made.host("aten::slow", 10, 70)
+    made.work("last", 78, 85, 15)
+    path = made.path()
+    assert path[-3:] == [
+        (10, 78, "host operators", "aten::slow"),
+        (78, 85, "launch delay", "cudaLaunch"),
+        (85, 100, "kernels", "last"),
+    ]
+    assert "hidden" not in {name for *_, name in path}
+
+
+def test_a_call_that_waits_leads_to_what_it_waited_for():
+    made = Made(100)
+    made.work("long", 5, 10, 60)
+    made.host("cudaDeviceSynchronize", 8, 65, "cuda_runtime")
+    made.host("aten::after", 75, 25)
+    assert made.path() == [
+        (0, 5, "host outside operators", "ProfilerStep#3"),
+        (5, 10, "launch delay", "cudaLaunch"),
+        (10, 70, "kernels", "long"),
+        (70, 73, "runtime calls", "cudaDeviceSynchronize"),
+        (73, 75, "host outside operators", "ProfilerStep#3"),
+        (75, 100, "host operators", "aten::after"),
+    ]
+
+
+def test_a_copy_that_blocks_its_call_is_waited_for():
+    made = Made(60)
+    made.track("stream 7", kind="device", device=0, stream=7)
+    made.host("cudaMemcpyAsync", 5, 40, "cuda_runtime", launch=9)
+    made.slice("stream 7", "copy", 10 * US, 30 * US, "kernel", None, 9)
+    made.host("aten::item", 45, 15)
+    causes = [(one[2], one[1] - one[0]) for one in made.path()]
+    assert causes == [
+        ("host outside operators", 5),
+        ("launch delay", 5),
+        ("kernels", 30),
+        ("runtime calls", 5),
+        ("host operators", 15),
+    ]
+
+
+def test_work_that_waits_for_another_stream_leads_there():
+    made = Made(30)
+    made.work("ncclDevKernel_AllReduce", 2, 5, 60, stream=20)
+    made.work("uses the result", 10, 67, 33, stream=7)
+    assert [one[2:] for one in made.path()][-3:] == [
+        ("communication", "ncclDevKernel_AllReduce"),
+        ("gaps between kernels", "uses the result"),
+        ("kernels", "uses the result"),
+    ]
+
+
+def test_backward_on_its_own_thread_is_followed_there():
+    made = Made(100)
+    made.host("forward", 0, 20)
+    made.host("autograd::engine::evaluate_function: MmBackward0", 25, 60, thread="auto")
+    made.host("step", 90, 10)
+    assert made.path() == [
+        (0, 20, "host operators", "forward"),
+        (20, 25, "host outside operators", "ProfilerStep#3"),
+        (25, 85, "host operators", "autograd::engine::evaluate_function: MmBackward0"),
+        (85, 90, "host outside operators", "ProfilerStep#3"),
+        (90, 100, "host operators", "step"),
+    ]
+
+
+@pytest.mark.skipif(
+    not REAL.exists(), reason="recorded by others: not in the repository"
+)
+def test_the_pieces_of_every_real_step_follow_each_other_and_add_up(importer):
+    paths = sorted(REAL.glob("*/*.pt.trace.json*"))
+    assert len(paths) > 8
+    for path in paths:
+        profile = TraceProfile(read_trace(path, importer)())
+        steps = profile.steps
+        for index in range(min(3, len(steps))):
+            found = critical_path(profile, index)
+            edges = [steps.start_ns[index], *(one.end_ns for one in found)]
+            assert [one.start_ns for one in found] == edges[:-1]
+            assert edges[-1] == steps.end_ns[index]
+            total = sum(one.path_ns for one in by_name(profile, found))
+            assert total == steps.end_ns[index] - steps.start_ns[index]
+
+
+# Holistic Trace Analysis 0.5.0: get_critical_path_breakdown() by name, microseconds. It
+# cuts times with nanoseconds down to whole microseconds, and counts no gaps of the host.
+PEER = [
+    (
+        "hta_nccl_two_ranks_sampled/rank_0.1.pt.trace.json.gz",
+        0,
+        {
+            "aten::_foreach_mul_": 117_005,
+            "forward": 112_279,
+            "aten::_foreach_add_": 18_433,
+            "aten::addmm": 2_535,
+        },
+    ),
+    (
+        "hta_ns_resolution_ddp1/rank-0.1.pt.trace.json.gz",
+        1,
+        {
+            "volta_sgemm_64x64_tn": 4_529,
+            "volta_sgemm_64x64_nt": 4_525,
+            "volta_sgemm_32x128_tn": 4_261,
+            "cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1": 4_232,
+        },
+    ),
+    (
+        "hta_ns_resolution_ddp1/rank-0.1.pt.trace.json.gz",
+        2,
+        {
+            "volta_sgemm_64x64_tn": 4_550,
+            "volta_sgemm_64x64_nt": 4_505,
+            "volta_sgemm_32x128_tn": 4_268,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "step", "said"), PEER)
+def test_what_is_on_the_path_is_what_the_peer_says(importer, file, step, said):
+    if not REAL.exists():
+        pytest.skip("recorded by others: not in the repository")
+    profile = TraceProfile(read_trace(REAL / file, importer)())
+    found = by_name(profile, critical_path(profile, step))
+    for name, us in said.items():
+        own = [one for one in found if one.name == name]
+        (ours,) = [one for one in own if one.cause != Cause.GAP.value]
+        assert us * US <= ours.path_ns <= (us + ours.pieces) * US
+
+
+def test_the_longest_step_is_told_unless_one_is_asked_for(tmp_path):
+    made = KinetoFile()
+    for number, at, took in ((5, 0, 100), (6, 200, 300)):
+        made.step(number, at, took)
+        made.slice("aten::mm", at + 10, took - 10)
+        made.kernel("gemm", at + took - 20, at + took - 15, 10)
+    made.write(tmp_path / "exp" / "host_0.1.pt.trace.json")
+    (run,) = (page := Page(tmp_path)).get("/runs")["runs"]
+    ask = lambda **more: answered(  # noqa: E731
+        lambda: page.get("/trace_path", run=run["id"], **more),
+        lambda answer: answer["state"] == "ready",
+    )
+    assert ask()["sentences"][0].startswith("Step 6 takes 300 µs: ")
+    found = ask(step=5)
+    assert found["sentences"] == [
+        (
+            "Step 5 takes 100 µs: 88.0 % host operators, 10.0 % host outside operators,"
+            " 2.0 % runtime calls. Work that is not on this path was hidden behind it."
+        )
+    ]
+    columns = columns_of(found["table"])
+    assert columns["name"][0] == "aten::mm"
+    assert sum(columns["path_ms"]) == pytest.approx(0.1)
