@@ -30,10 +30,9 @@ class DistributedResponse(Columns, frozen=True):
     """The one shown; None: the mean of all."""
     sentence: str
     """Who waits for whom; where that is not known, what a step's time goes to."""
-    missing: str
-    """What is not known for lack of which ranks' traces; empty: none lacks."""
     summary: str
-    """How many ranks and collectives are compared, and how far apart ranks are."""
+    """How many ranks and collectives are compared, how far apart ranks are, and what is
+    not known for lack of which ranks' traces."""
     ranks: TableRows
     """Those whose traces are open: the parts of a step, which add up to its time."""
     groups: TableRows

@@ -18,5 +18,4 @@ class KernelsResponse(Struct, frozen=True):
     choice: ProfileChoice
     by: Literal["name", "properties"]
     table: TableRows
-    summary: str
-    """How many rows there are, and how much of their time used tensor cores."""
+    """Also how many rows there are, and how much of their time used tensor cores."""

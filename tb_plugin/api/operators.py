@@ -23,11 +23,9 @@ class OperatorsResponse(Struct, frozen=True):
     choice: ProfileChoice
     by: OperatorsBy
     table: TableRows
-    summary: str
-    """How many rows and calls there are, and what they took."""
+    """Also how many rows and calls there are, and what they took."""
     has_devices: bool
     has_stacks: bool
-    has_shapes: bool
 
 
 class OperatorStack(Struct, frozen=True):

@@ -159,13 +159,11 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
     num_steps: int = 0
     sentence: str = ""
     """How long a step takes, the parts that take most of it, and what was left out."""
-    summary: str = ""
-    """How many ranks stand out, of how many; and what was not compared."""
     step_seconds: float | None = None
     """The middle rank's step, at the median."""
     parts: tuple[StepPartMean, ...] = ()
     ranks: TableRows | None = None
-    """At most 64, those that cost most first."""
+    """At most 64, those that cost most first; how many stand out, of how many."""
     late: tuple[int, ...] = ()
     """Ranks that stand out, those that cost most first."""
     num_left_out: int = 0

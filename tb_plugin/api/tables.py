@@ -64,6 +64,12 @@ class TableColumn(Columns, frozen=True, kw_only=True):
 class TableRows(Struct, frozen=True, kw_only=True):
     """The rows of a table that are sent."""
 
+    title: str = ""
+    """What the rows are; above the table, in its label and in its files' names."""
+    summary: str = ""
+    """Said beside the title."""
+    empty: str = ""
+    """Why there is no row."""
     columns: tuple[TableColumn, ...]
     num_rows: int
     num_all: int

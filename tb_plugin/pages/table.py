@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from tb_plugin.api.tables import TableColumn, TableRows
 from tb_plugin.contract.wire import f64
@@ -112,6 +113,17 @@ def rows_of(
     """A table of objects, each with its columns' attributes."""
     values = {one.key: [getattr(row, one.attribute) for row in rows] for one in columns}
     return table_of(columns, values, usual, num_all, more)
+
+
+def titled(
+    rows: TableRows, title: str, summary: str = "", empty: str = ""
+) -> TableRows:
+    """A table with its words; `summary` also says that not all rows are listed."""
+    if rows.num_rows < rows.num_all:
+        summary += f"; the first {rows.num_rows:,} are listed"
+    return replace(
+        rows, title=title, summary=f"{summary}." if summary else "", empty=empty
+    )
 
 
 @dataclass(frozen=True, slots=True)

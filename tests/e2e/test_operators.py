@@ -155,8 +155,8 @@ def test_memory_over_time_is_narrowed_to_a_part(board_of, open_page, profiled):
     low, high = (float(word) for word in words_of(page, "t0", "t1"))
     assert 0 <= low < high < 1.0
     see(tab(page), "the tables are of this part")
-    see(tab(page), "1 allocation.")
+    see(tab(page), "1 allocation;")
     page.reload()
-    see(tab(page), "1 allocation.")
+    see(tab(page), "1 allocation;")
     page.keyboard.press("Escape")
-    see(tab(page), "3 allocations.")
+    see(tab(page), "3 allocations;")

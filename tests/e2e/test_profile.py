@@ -92,7 +92,7 @@ def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ra
     waited = [["450", "µs"], ["360", "µs"], ["0", "s"]]
     texts(
         page,
-        rows(page, "Ranks in profiled steps"),
+        rows(page, "Ranks"),
         lambda found: [row.split()[3:5] for row in found] == waited,
     )
     collectives = rows(page, "Collectives")

@@ -567,7 +567,6 @@ export interface DistributedResponse {
   readonly steps: Int32Array;
   readonly step: number | null;
   readonly sentence: string;
-  readonly missing: string;
   readonly summary: string;
   readonly ranks: TableRows;
   readonly groups: TableRows;
@@ -845,7 +844,6 @@ export interface KernelsResponse {
   readonly choice: ProfileChoice;
   readonly by: "name" | "properties";
   readonly table: TableRows;
-  readonly summary: string;
 }
 
 /** A state, as the page says it. */
@@ -1063,10 +1061,8 @@ export interface OperatorsResponse {
   readonly choice: ProfileChoice;
   readonly by: OperatorsBy;
   readonly table: TableRows;
-  readonly summary: string;
   readonly hasDevices: boolean;
   readonly hasStacks: boolean;
-  readonly hasShapes: boolean;
 }
 
 /** Calls of an operator from one place. */
@@ -1602,7 +1598,6 @@ export interface StragglersResponse {
   readonly numRanks: number;
   readonly numSteps: number;
   readonly sentence: string;
-  readonly summary: string;
   readonly stepSeconds: number | null;
   readonly parts: readonly StepPartMean[];
   readonly ranks: TableRows | null;
@@ -1642,6 +1637,9 @@ export interface TableColumn {
 
 /** The rows of a table that are sent. */
 export interface TableRows {
+  readonly title: string;
+  readonly summary: string;
+  readonly empty: string;
   readonly columns: readonly TableColumn[];
   readonly numRows: number;
   readonly numAll: number;

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tb_plugin.jobs.trace_sources import TraceJob
 
 MAX_PROBLEMS: Final = 20
-_UNKNOWN: Final = "Who waits for whom is not known."
+_UNKNOWN: Final = "How long ranks wait for each other is not known."
 
 OPEN_SECONDS: Final = 2.0
 """How long an answer waits for traces that are being opened."""
@@ -120,12 +120,14 @@ def distributed(asked: Asked[DistributedQuery]) -> DistributedResponse:
     transfer, spent = _moved(shown, together, step)
     ranks = [one.rank for one in shown]
     table = ranks_table(ranks, _times(shown, step), transfer, spent)
+    is_read = together.rows and not cycle.num_opening
+    missing = missing_text(shown) if is_read else ""
     sentence = waits_text(together, ranks, (spent - transfer) / MS)
     if not sentence:
         is_alone = world_size_of(shown) == 1
         unknown = "One rank alone waits for no other." if is_alone else _UNKNOWN
-        sentence = f"{step_text(table)} {unknown}".strip()
-    is_read = together.rows and not cycle.num_opening
+        # Of ranks without a trace the summary says it.
+        sentence = " ".join(filter(None, (step_text(table), not missing and unknown)))
     return DistributedResponse(
         run=run,
         cycles=i32(np.minimum(cycle.cycles, np.iinfo(np.int32).max)),
@@ -133,10 +135,15 @@ def distributed(asked: Asked[DistributedQuery]) -> DistributedResponse:
         steps=i32(np.minimum(steps, np.iinfo(np.int32).max)),
         step=step,
         sentence=sentence,
-        missing=missing_text(shown) if is_read else "",
         summary=" ".join(
-            _summary(cycle, together.num_matched, query.step, step, table)
-        ).strip(),
+            filter(
+                None,
+                (
+                    *_summary(cycle, together.num_matched, query.step, step, table),
+                    missing,
+                ),
+            )
+        ),
         ranks=table,
         groups=groups_table(together.groups),
         collectives=collectives_table(together.rows),

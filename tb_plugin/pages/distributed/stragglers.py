@@ -39,7 +39,7 @@ from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import stamp_of
 from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.tables import StepTables
-from tb_plugin.pages.table import Column, table_of
+from tb_plugin.pages.table import Column, table_of, titled
 from tb_plugin.pages.timeline.selection import (
     RankRows,
     RanksQuery,
@@ -150,18 +150,21 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         num_ranks=len(read),
         num_steps=num_steps,
         sentence=_sentence(usual, len(read), parts, num_profiled, num_steps),
-        summary="; ".join(
-            _summary(
-                len(standing_out),
-                len(read),
-                len(found),
-                len(wanted) - len(read),
-                max(per_column, widest),
-            )
-        ),
         step_seconds=finite(usual),
         parts=parts,
-        ranks=_ranks(found[:MAX_ROWS], hosts),
+        ranks=_ranks(
+            found[:MAX_ROWS],
+            hosts,
+            "; ".join(
+                _summary(
+                    len(standing_out),
+                    len(read),
+                    len(found),
+                    len(wanted) - len(read),
+                    max(per_column, widest),
+                )
+            ),
+        ),
         late=tuple(one.rank for one in standing_out),
         num_left_out=len(wanted) - len(read),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
@@ -315,14 +318,17 @@ def _summary(
         yield f"means of {per_column:,} steps are compared"
 
 
-def _ranks(found: Sequence[Straggler], hosts: Mapping[int, str]) -> TableRows:
+def _ranks(
+    found: Sequence[Straggler], hosts: Mapping[int, str], summary: str
+) -> TableRows:
     values = {
         "host": [hosts[one.rank] for one in found],
         "words": [_words(one) for one in found],
         **{key: [getattr(one, key) for one in found] for key in _MEASURED},
     }
     notes = tuple("late" if one.stands_out else "" for one in found)
-    return table_of(_RANKS, values, "", more={"rank": {"notes": notes}})
+    table = table_of(_RANKS, values, "", more={"rank": {"notes": notes}})
+    return titled(table, "Stragglers", summary, "No rank has step times.")
 
 
 def _words(one: Straggler) -> str:

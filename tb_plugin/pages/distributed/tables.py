@@ -9,7 +9,7 @@ import numpy as np
 from tb_plugin.analysis.findings.text import counted, duration_text, some_of
 from tb_plugin.formats.recording.profiles import world_size_of
 from tb_plugin.pages.profile.asked import MS
-from tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of
+from tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -196,12 +196,16 @@ def ranks_table(
     longest = float(np.nan_to_num(total).max(initial=0.0)) / MS
     words = {"longest": longest, "absent": _NO_STEP}
     more = {one.key: words for one in _PARTS}
-    return table_of(_RANKS, values, "-rank", more=more)
+    return titled(
+        table_of(_RANKS, values, "-rank", more=more),
+        *("Ranks", "", "No trace of this cycle is open yet."),
+    )
 
 
 def groups_table(rows: Sequence[GroupRow]) -> TableRows:
     """The longest waits in all first, as they come."""
-    return rows_of(_GROUPS, _bounded(rows, MAX_GROUPS), "", len(rows))
+    kept = rows_of(_GROUPS, _bounded(rows, MAX_GROUPS), "", len(rows))
+    return titled(kept, "Collectives by process group")
 
 
 def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
@@ -216,12 +220,14 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
             for one in kept
         )
     }
-    return rows_of(
+    found = rows_of(
         *(_COLLECTIVES, kept, "total_ms", len(rows)),
         group={"notes": tuple("" if one is None else f"{one} ranks" for one in sizes)},
         transfer_ms=compared,
         num_last=compared,
     )
+    words = f"{counted(len(rows), 'row')}, one per rank, kind and group"
+    return titled(found, "Collectives", words)
 
 
 def _bounded(rows: Sequence[R], most: int) -> Sequence[R]:
@@ -277,11 +283,10 @@ def missing_text(shown: Sequence[RankSummary]) -> str:
     missing = [rank for rank in range(world_size_of(shown)) if rank not in known]
     if not missing:
         return ""
-    one = len(missing) == 1
+    ranks, have = ("Rank", "has") if len(missing) == 1 else ("Ranks", "have")
     return (
-        f"No trace of rank{'' if one else 's'} {some_of(missing)} is compared here. How "
-        "long ranks waited, which came last and the bandwidth are not known for "
-        f"collectives in which {'it takes' if one else 'they take'} part."
+        f"{ranks} {some_of(missing)} {have} no trace here: waiting and bandwidth are "
+        "known for collectives of the other ranks alone."
     )
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.arrays import NOTHING, numbered, sums
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, OTHER, memory_holders
 from tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
 from tb_plugin.api.tables import TableRows
 from tb_plugin.pages.profile.asked import MS
-from tb_plugin.pages.table import Column
+from tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +124,7 @@ def allocations_of(
         "allocated_ms": {"absent_text": "before"},
         "released_ms": never,
     }
-    return TableRows(
+    table = TableRows(
         columns=tuple(
             one.sent(values[one.key], **more.get(one.key, {})) for one in _ALLOCATIONS
         ),
@@ -132,6 +133,10 @@ def allocations_of(
         usual="num_bytes",
         colours=tuple(category),
     )
+    words = f"{counted(len(rows), 'allocation')}; point at one to see it on the curve"
+    if not profile.memory_pairs.are_known:
+        words += "; when they were freed is not known, as the trace has no addresses"
+    return titled(table, "Allocations", words, "No allocation lies in this part.")
 
 
 def _touching(
@@ -230,7 +235,7 @@ def _grouped(
         "share": num_bytes[order] / max(whole, 1),
         "num_allocations": sums(group, found.num_allocations, len(first))[order],
     }
-    return TableRows(
+    table = TableRows(
         columns=tuple(
             one.sent(values[one.key])
             for one in _HOLDERS
@@ -241,3 +246,5 @@ def _grouped(
         usual="num_bytes",
         colours=tuple(category) if "category" in places else ("param",) * len(rows),
     )
+    empty = "The trace shows no allocation that was live then."
+    return titled(table, "Holders of the peak", counted(len(first), "place"), empty)

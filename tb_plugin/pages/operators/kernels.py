@@ -10,7 +10,7 @@ from tb_plugin.analysis.findings.text import counted
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.kernels import KernelsResponse
 from tb_plugin.pages.profile.asked import TableQuery, of_profile
-from tb_plugin.pages.table import Column, Table
+from tb_plugin.pages.table import Column, Table, titled
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.profile import TraceProfile
@@ -88,6 +88,12 @@ _KERNELS: Final = Table(
 _OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
 
 
+_NOTHING: Final = (
+    "Nothing ran on a device while it was recorded, or the profiler did not record "
+    "devices: ProfilerActivity.CUDA does (automatic)."
+)
+
+
 class KernelsQuery(TableQuery, frozen=True):
     """Kernels by name, or apart by their properties of launch."""
 
@@ -105,17 +111,18 @@ def kernels(
     roles = profile.roles[table.example[asked[0]]]
     on_cores_ns = int(every.total_ns[every.uses_tensor_cores].sum())
     share = 100 * on_cores_ns / max(int(every.total_ns.sum()), 1)
+    found = _KERNELS.sent(
+        *(table, strings, asked, "total_ms"),
+        without=() if query.by == "properties" else _OF_LAUNCHES,
+        colours=tuple(
+            "communication" if role == Role.COMMUNICATION else "kernel"
+            for role in roles.tolist()
+        ),
+    )
+    words = f"{counted(asked[1], 'row')}, {share:.1f} % of the time with tensor cores"
     return KernelsResponse(
         run=run,
         choice=choice,
         by=query.by,
-        table=_KERNELS.sent(
-            *(table, strings, asked, "total_ms"),
-            without=() if query.by == "properties" else _OF_LAUNCHES,
-            colours=tuple(
-                "communication" if role == Role.COMMUNICATION else "kernel"
-                for role in roles.tolist()
-            ),
-        ),
-        summary=f"{counted(asked[1], 'row')}, {share:.1f} % of the time with tensor cores",
+        table=titled(found, "Kernels", words, _NOTHING),
     )

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tb_plugin.api.operators import (
     OperatorCharge,
@@ -26,7 +27,7 @@ from tb_plugin.api.operators import (
 from tb_plugin.contract.parameters import Pixels
 from tb_plugin.pages.operators.allocations import HoldersBy, allocations_of, peak_of
 from tb_plugin.pages.profile.asked import MS, TableQuery, of_profile
-from tb_plugin.pages.table import Column, Table
+from tb_plugin.pages.table import Column, Table, titled
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Ints
@@ -160,7 +161,12 @@ def operator_memory_of(
         charge=query.charge,
         duration_ms=0.0 if chosen is None else (trace.end_ns - start) / MS,
         curve=_curve(profile, events, window, query.px),
-        operators=_OPERATORS.sent(table, trace.strings, asked, usual),
+        operators=titled(
+            _OPERATORS.sent(table, trace.strings, asked, usual),
+            "Memory by operator",
+            f"{counted(asked[1], 'operator')} with memory",
+            "No operator allocated in this part.",
+        ),
         categories=CATEGORIES_SENT,
         peak=peak_of(profile, events, window, query.by),
         allocations=allocations_of(profile, events, window),

@@ -20,7 +20,7 @@ from tb_plugin.api.operators import (
 from tb_plugin.api.profile import ModuleTimesResponse
 from tb_plugin.contract.parameters import Text
 from tb_plugin.pages.profile.asked import MS, SourceQuery, TableQuery, of_profile
-from tb_plugin.pages.table import MAX_TEXT, Column, Table, text_of
+from tb_plugin.pages.table import MAX_TEXT, Column, Table, text_of, titled
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Flags, Ints
@@ -163,19 +163,24 @@ def operators(
     without = () if has_devices else _OF_DEVICES
     if query.by == "name":
         without = (*without, "shapes")
+    found = _OPERATORS.sent(
+        *(table, strings, asked, usual),
+        without=without,
+        given={"is_tensor_core_eligible": is_apt},
+    )
+    summary = _summary(table, asked[1], has_devices)
+    if query.by == "shapes" and not _has_shapes(profile):
+        summary += "; without shapes: record_shapes=True of torch.profiler records them"
+    empty = "It was recorded without the host. Record ProfilerActivity.CPU (automatic)."
+    if choice.problems:
+        empty = "The lines above say what is wrong with this trace."
     return OperatorsResponse(
         run=run,
         choice=choice,
         by=query.by,
-        table=_OPERATORS.sent(
-            *(table, strings, asked, usual),
-            without=without,
-            given={"is_tensor_core_eligible": is_apt},
-        ),
-        summary=_summary(table, asked[1], has_devices),
+        table=titled(found, "Operators", summary, empty),
         has_devices=has_devices,
         has_stacks=_has_stacks(profile),
-        has_shapes=_has_shapes(profile),
     )
 
 

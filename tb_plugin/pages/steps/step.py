@@ -33,7 +33,7 @@ from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
 from tb_plugin.pages.steps.steps import memory_series
 from tb_plugin.pages.steps.tables import StepTables, parts_of
-from tb_plugin.pages.table import Column, table_of
+from tb_plugin.pages.table import Column, table_of, titled
 from tb_plugin.pages.timeline.heatmap import cells_response, matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
@@ -131,11 +131,12 @@ def step(view: View[StepQuery]) -> StepResponse:
         step=number,
         num_ranks=len(rows),
         num_unread=num_unread,
-        ranks=table_of(
-            [*columns, *_TIMES],
-            values,
-            "seconds",
-            more={one.key: longest for one in columns if one.bar},
+        ranks=titled(
+            table_of(
+                *([*columns, *_TIMES], values, "seconds", len(rows)),
+                more={one.key: longest for one in columns if one.bar},
+            ),
+            *(f"Step {number:,} on every rank", "", "No rank has this step."),
         ),
     )
 

@@ -11,7 +11,7 @@ from tb_plugin.analysis.findings.text import duration_text, share_text
 from tb_plugin.analysis.trace.idle import idle_times
 from tb_plugin.api.trace import TraceIdleResponse
 from tb_plugin.pages.profile.asked import SourceQuery, of_profile
-from tb_plugin.pages.table import Column, rows_of
+from tb_plugin.pages.table import Column, rows_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,8 @@ def _table(found: Sequence[Idle]) -> TableRows:
     )
     shares = {"idle_ms": idle, "host_ms": host, "kernel_ms": kernel, "other_ms": other}
     rows = rows_of(_COLUMNS, found, "", None, **shares)
-    return replace(rows, columns=(where, *rows.columns))
+    rows = replace(rows, columns=(where, *rows.columns))
+    return titled(rows, "Idle time of the device")
 
 
 def _share(one: Idle, name: str) -> str:

@@ -12,7 +12,7 @@ from tb_plugin.analysis.trace.critical_path import by_name, critical_path
 from tb_plugin.api.trace import TracePathResponse
 from tb_plugin.contract.parameters import Count
 from tb_plugin.pages.profile.asked import SourceQuery, of_profile
-from tb_plugin.pages.table import Column, rows_of
+from tb_plugin.pages.table import Column, rows_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +66,10 @@ def trace_path(
 def _table(found: Sequence[OnPath], took_ns: int) -> TableRows:
     shown = found[:MAX_ROWS]
     shares = tuple(share_text(one.path_ns / took_ns) for one in shown)
-    return rows_of(
+    rows = rows_of(
         _COLUMNS, shown, "path_ms", num_all=len(found), path_ms={"notes": shares}
     )
+    return titled(rows, "Critical path of a step")
 
 
 def _sentence(what: str, path: Sequence[Piece], took_ns: int) -> str:

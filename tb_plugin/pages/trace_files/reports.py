@@ -28,7 +28,7 @@ from tb_plugin.formats.recording.trace_reports import (
     tables_of,
 )
 from tb_plugin.pages.of_run import why_absent
-from tb_plugin.pages.table import Column
+from tb_plugin.pages.table import Column, titled
 from tb_plugin.pages.timeline.selection import OfRanksQuery
 
 if TYPE_CHECKING:
@@ -227,9 +227,10 @@ def _operators(tables: ReportTables) -> TableRows:
         if values is not None and values.any():
             sent.append(one.sent(one.numbers(values)))
     num = len(tables.names)
-    return TableRows(
+    rows = TableRows(
         columns=tuple(sent), num_rows=num, num_all=num, usual="self_cpu_ms"
     )
+    return titled(rows, "Operators of the trace", "", "No operators ran.")
 
 
 def _missing(found: FoundReport, absent: tuple[Recorded, ...]) -> str:

@@ -112,7 +112,7 @@ def test_operators_by_name_and_by_shapes(page):
     ]
     short = ask(page, "operators", top=1)
     assert (len(short["name"]), short["table"]["num_all"]) == (1, 3)
-    assert short["summary"].startswith("3 rows, 9 calls, ")
+    assert short["table"]["summary"].startswith("3 rows, 9 calls, ")
 
 
 def test_stacks_that_old_profilers_wrote_with_the_call(tmp_path):

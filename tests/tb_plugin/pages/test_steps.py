@@ -192,7 +192,7 @@ def test_the_table_and_the_findings(tmp_path):
     assert (first["rank"], first["host"], first["part"]) == (12, "host1", "dataloader")
     assert first["words"].startswith("rank 12: dataloader +38.")
     assert found["ranks"]["columns"][0]["notes"][:2] == ["late", ""]
-    assert found["summary"] == "1 of 16 ranks stands out"
+    assert found["ranks"]["summary"] == "1 of 16 ranks stands out."
     assert found["sentence"].startswith("A step takes ")
     assert " on the median rank: backward " in found["sentence"]
     assert found["part"] == "dataloader"
@@ -240,7 +240,7 @@ def test_a_healthy_run_has_no_findings(tmp_path):
     found = story(tmp_path, told).of_run("/stragglers", "exp")
     assert found["findings"] == []
     assert found["late"] == []
-    assert found["summary"] == "no rank of 16 stands out"
+    assert found["ranks"]["summary"] == "no rank of 16 stands out."
     assert found["part"] == "step"
 
 

@@ -2,14 +2,11 @@
 
 import { useState } from "preact/hooks";
 import { useLive } from "../../../api/use_live";
-import { formatInteger } from "../../../base/bytes";
-import { originOf } from "../../../model/words/origin";
 import { Findings } from "../../../widgets/finding/finding";
-import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Failure, Skeleton } from "../../../widgets/state/state";
-import { Choice } from "../../shared/controls/choices";
-import { text, usePageState, whole } from "../../shared/page_state";
+import { Waiting } from "../../../widgets/state/state";
+import { Choice, Options, type Option } from "../../shared/controls/choices";
+import { usePageState, whole } from "../../shared/page_state";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable, columnOf } from "../profiled/answer_table";
@@ -19,14 +16,8 @@ import "../time.css";
 
 const OPENING_POLL_MS = 700;
 const LOADING_PX = 320;
-const TABLE_PX = 360;
 
-const WORDS = {
-  cycle: whole("cycle"),
-  step: whole("step"),
-  ranks: text("rfind"),
-  collectives: text("cfind"),
-};
+const WORDS = { cycle: whole("cycle"), step: whole("step") };
 
 const SNIPPET = `with collector.record(logdir, torch_profiler=True, schedule="...wa") as rec:
     for batch in loader:
@@ -46,11 +37,7 @@ export function DistributedView(view: ViewProps) {
   const isOpening = (data?.numOpening ?? 0) > 0;
   if (isOpening !== opens) setOpens(isOpening);
   if (data === null) {
-    return error === null ? (
-      <Skeleton heightPx={LOADING_PX} />
-    ) : (
-      <Failure failure={error} />
-    );
+    return <Waiting error={error} hasContent={false} blocksPx={[LOADING_PX]} />;
   }
   if (data.numTraces === 0) {
     return (
@@ -62,25 +49,15 @@ export function DistributedView(view: ViewProps) {
       />
     );
   }
-  const { groups, collectives, missing } = data;
-  const numbers = columnOf(data.ranks, "rank")?.numbers ?? new Float64Array();
+  const { ranks: table, groups, collectives } = data;
+  const numbers = columnOf(table, "rank")?.numbers ?? new Float64Array();
   const row = ranks.rank === null ? -1 : numbers.indexOf(ranks.rank);
-  const file = (name: string) => ({
-    name,
-    about: () => ({ cycle: data.cycle, step: data.step }),
-  });
-  const shared = { view, origin: originOf(data.run), heightPx: TABLE_PX };
+  const shared = { view, about: { cycle: data.cycle, step: data.step } };
+  const choices = (of: Int32Array): readonly Option[] =>
+    Array.from(of, (one) => [one, String(one)]);
   return (
     <section class="panel stacked" aria-labelledby="distributed-title">
       <h2 id="distributed-title">{data.sentence}</h2>
-      {missing !== "" && (
-        <p>
-          <span class="status-warn">
-            <Icon name="warning" sizePx={16} />
-          </span>{" "}
-          {missing}
-        </p>
-      )}
       <Findings {...view} findings={data.findings} />
       <div class="row">
         <span class="quiet">{data.summary}</span>
@@ -90,11 +67,7 @@ export function DistributedView(view: ViewProps) {
             value={String(data.cycle ?? "")}
             onChange={(cycle) => setState({ cycle: Number(cycle), step: null }, "push")}
           >
-            {Array.from(data.cycles, (cycle) => (
-              <option key={cycle} value={String(cycle)}>
-                {cycle}
-              </option>
-            ))}
+            <Options of={choices(data.cycles)} />
           </Choice>
         )}
         <Choice
@@ -104,21 +77,18 @@ export function DistributedView(view: ViewProps) {
             setState({ step: step === "" ? null : Number(step) }, "push")
           }
         >
-          <option value="">mean of {data.steps.length}</option>
-          {Array.from(data.steps, (step) => (
-            <option key={step} value={String(step)}>
-              {step}
-            </option>
-          ))}
+          <Options
+            of={[["", `mean of ${data.steps.length}`], ...choices(data.steps)]}
+          />
         </Choice>
       </div>
       {numbers.length > 1 && (
         <RankHeat
           view={view}
           cycle={data.cycle}
-          ranks={data.ranks}
+          ranks={table}
           onPick={({ firstRank, lastRank, firstStep, lastStep }, part) => {
-            chooseRank(shownRank(data.ranks, part, firstRank, lastRank));
+            chooseRank(shownRank(table, part, firstRank, lastRank));
             // A column of several steps is none of them.
             if (firstStep === lastStep) setState({ step: firstStep }, "push");
           }}
@@ -127,80 +97,31 @@ export function DistributedView(view: ViewProps) {
       <div class={row < 0 ? "" : "inspected"}>
         <AnswerTable
           {...shared}
-          table={data.ranks}
-          label="Ranks in profiled steps"
+          table={table}
           word="rsort"
-          text={state.ranks}
           find={{
+            word: "rfind",
             label: "Ranks in the table, such as 0-7,64",
             placeholder: "0-7,64",
-            onText: (ranks) => setState({ ranks }),
           }}
           selected={row < 0 ? null : row}
           onSelect={(one) => chooseRank(one === row ? null : (numbers[one] ?? null))}
-          head={<h3>Ranks</h3>}
-          file={file("ranks")}
-          empty={
-            numbers.length === 0
-              ? "No trace of this cycle is open yet."
-              : "None of these ranks has a trace of this cycle."
-          }
         />
         {row >= 0 && (
-          <RankInspector
-            view={view}
-            ranks={data.ranks}
-            row={row}
-            step={data.step}
-            showCollectives={(rank) => setState({ collectives: String(rank) }, "push")}
-          />
+          <RankInspector view={view} ranks={table} row={row} step={data.step} />
         )}
       </div>
-      {groups.numAll > 0 && (
-        <AnswerTable
-          {...shared}
-          table={groups}
-          label="Collectives by process group"
-          word="gsort"
-          head={
-            <>
-              <h3>By process group</h3>
-              {groups.numRows < groups.numAll && (
-                <span class="quiet">
-                  the {formatInteger(groups.numRows)} of {formatInteger(groups.numAll)}{" "}
-                  that waited longest
-                </span>
-              )}
-            </>
-          }
-          file={file("process groups")}
-          empty="No two ranks’ traces show the same collective."
-        />
-      )}
+      {groups.numAll > 0 && <AnswerTable {...shared} table={groups} word="gsort" />}
       {collectives.numAll > 0 && (
         <AnswerTable
           {...shared}
           table={collectives}
-          label="Collectives"
           word="csort"
-          text={state.collectives}
           find={{
+            word: "cfind",
             label: "Collectives: kind, group, or a rank’s number",
             placeholder: "all_gather 637",
-            onText: (value) => setState({ collectives: value }),
           }}
-          head={
-            <>
-              <h3>Collectives</h3>
-              <span class="quiet">
-                {formatInteger(collectives.numAll)} rows, one per rank, kind and group
-                {collectives.numRows < collectives.numAll &&
-                  `; the ${formatInteger(collectives.numRows)} that took longest are listed`}
-              </span>
-            </>
-          }
-          file={file("collectives")}
-          empty="No collective holds this text."
         />
       )}
       {data.problems.length > 0 && <ProblemList problems={data.problems} />}

@@ -13,7 +13,6 @@ export function RankInspector(props: {
   readonly row: number;
   /** null: the mean of all. */
   readonly step: number | null;
-  readonly showCollectives: (rank: number) => void;
 }) {
   const { view, ranks, row, step } = props;
   const rank = columnOf(ranks, "rank")?.numbers[row] ?? NaN;
@@ -44,7 +43,7 @@ export function RankInspector(props: {
           parts={parts.map((one) => {
             const [where, lead] = ways[one.name] ?? [
               "the collectives below",
-              () => props.showCollectives(rank),
+              () => view.setParams({ cfind: String(rank) }, "push"),
             ];
             return {
               ...one,

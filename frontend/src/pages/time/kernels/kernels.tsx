@@ -18,15 +18,10 @@ export function KernelsView(view: ViewProps) {
     <ProfiledPage
       view={view}
       route="kernels"
-      label="Kernels"
       options={OPTIONS}
       search="Search kernels and operators"
-      empty="No kernel holds this text."
-      nothing={() =>
-        "Nothing ran on a device while it was recorded, or the profiler did not record devices: ProfilerActivity.CUDA does (automatic)."
-      }
-      note={({ table }) =>
-        table.colours.includes("communication") && (
+      note={({ colours }) =>
+        colours.includes("communication") && (
           <p class="quiet">
             <i
               class="swatch"

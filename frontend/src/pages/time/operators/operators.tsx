@@ -6,6 +6,7 @@ import { useCommands } from "../../../base/use_commands";
 import { Segmented } from "../../shared/controls/choices";
 import { oneOf, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
+import { columnOf } from "../profiled/answer_table";
 import { ProfiledPage } from "../profiled/profiled_page";
 import { MemoryTab } from "./memory/tab";
 import { OperatorDetails } from "./time/details";
@@ -46,9 +47,7 @@ export function OperatorsView(view: ViewProps) {
   );
   const [name, shapes] = [params.get("operator") ?? "", params.get("shapes") ?? ""];
   const textsOf = (table: TableRows, row: number): readonly string[] =>
-    ["name", "shapes"].map(
-      (key) => table.columns.find((one) => one.key === key)?.texts[row] ?? "",
-    );
+    ["name", "shapes"].map((key) => columnOf(table, key)?.texts[row] ?? "");
   if (tab === "memory") {
     return <MemoryTab view={view} tabs={tabs} />;
   }
@@ -56,26 +55,10 @@ export function OperatorsView(view: ViewProps) {
     <ProfiledPage
       view={view}
       route="operators"
-      label="Operators"
       options={OPTIONS}
       search="Search operators"
-      empty="No operator holds this text."
-      nothing={({ choice }) =>
-        choice.problems.length === 0
-          ? "It was recorded without the host. Record ProfilerActivity.CPU (automatic)."
-          : "The lines above say what is wrong with this trace."
-      }
       leaves={UNCHOSEN}
       tabs={tabs}
-      note={({ by, hasShapes }) =>
-        by === "shapes" &&
-        !hasShapes && (
-          <p class="quiet">
-            The trace has no shapes: record them with record_shapes=True of
-            torch.profiler.
-          </p>
-        )
-      }
       isChosen={(table, row) => {
         const [own, ownShapes] = textsOf(table, row);
         return name !== "" && own === name && ownShapes === shapes;

@@ -13,6 +13,7 @@ function column(changes: Partial<TableColumn>): TableColumn {
 }
 
 const TABLE: TableRows = {
+  ...{ title: "Kernels", summary: "", empty: "" },
   columns: [
     column({ key: "name", unit: "name", texts: ["void gemm<int>(a)", "aten::add"] }),
     column({ key: "rank", unit: "rank", numbers: Float64Array.of(3, 12) }),

@@ -12,7 +12,7 @@ import {
 import { formatSeconds } from "../../../base/durations";
 import { parseRankSet } from "../../../base/rank_set";
 import { categoryLabel } from "../../../model/category";
-import type { Origin } from "../../../model/words/origin";
+import { originOf } from "../../../model/words/origin";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import {
   absentCell,
@@ -75,6 +75,7 @@ export function formatFlops(flops: number): string {
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
 const BAR_PX = 96;
 const HEAD_PX = 32;
+const USUAL_PX = 360;
 /** Fewer rows are seen at once: nothing needs to be searched. */
 const SEARCHED_FROM = 12;
 
@@ -183,9 +184,8 @@ export function rowsHolding(
   );
 }
 
-interface AnswerTableProps extends Pick<
-  RowTableProps,
-  "label" | "empty" | "selected" | "onSelect" | "onHover" | "heightPx"
+export interface AnswerTableProps extends Partial<
+  Pick<RowTableProps, "selected" | "onSelect" | "onHover" | "heightPx">
 > {
   readonly view: ViewProps;
   readonly table: TableRows;
@@ -194,78 +194,81 @@ interface AnswerTableProps extends Pick<
   readonly colours?: Colours;
   /** What rows that are shown hold. */
   readonly text?: string;
-  /** A box for that text, where there are many rows. */
-  readonly find?: Omit<SearchBoxProps, "text">;
+  /** A box for that text, where there are many rows, and the URL's word for it. */
+  readonly find?: Pick<SearchBoxProps, "label" | "placeholder"> & {
+    readonly word: string;
+  };
   /** Of these rows the first. */
   readonly most?: number;
-  /** What is said above it. */
-  readonly head: ComponentChildren;
-  /** Files of it: what they are called, and of what they are. */
-  readonly file: { readonly name: string; readonly about?: () => object };
-  readonly origin: Origin;
+  /** In place of its title and summary. */
+  readonly head?: ComponentChildren;
+  /** What its files are of. */
+  readonly about?: Readonly<Record<string, unknown>>;
   /** Between the head and the table. */
   readonly children?: ComponentChildren;
 }
 
 export function AnswerTable(props: AnswerTableProps) {
-  const { view, table, word, colours, text = "", find, most = Infinity, file } = props;
-  const { theme, byteUnit } = view;
+  const { view, table, word, colours, find, most = Infinity, about = {} } = props;
+  const { head, children, heightPx = USUAL_PX, ...rest } = props;
+  const { theme, byteUnit, params, setParams } = view;
+  const { title, summary, numRows, usual } = table;
+  const text = props.text ?? (find && params.get(find.word)) ?? "";
   const columns = useMemo(
     () => columnsOf(table, { theme, byteUnit }, colours),
     [table, theme, byteUnit, colours],
   );
-  const usual = {
-    key: table.usual.replace("-", ""),
-    descending: !table.usual.startsWith("-"),
-  };
   const { rows, ...sorting } = useSort(
-    columns,
-    table.numRows,
-    usual,
-    view.params.get(word),
-    (sort) => view.setParams({ [word]: sort }),
+    ...([columns, numRows] as const),
+    { key: usual.replace("-", ""), descending: !usual.startsWith("-") },
+    params.get(word),
+    (sort) => setParams({ [word]: sort }),
   );
   const shown = useMemo(() => {
     const kept = rowsHolding(table, text);
     return rows.filter((row) => kept?.has(row) ?? true).slice(0, most);
   }, [table, rows, text, most]);
   return (
-    <section aria-label={props.label}>
+    <section aria-label={title}>
       <div class="panel-head">
-        {props.head}
-        {find !== undefined && (text !== "" || table.numRows > SEARCHED_FROM) && (
+        {head ?? (
           <>
-            <SearchBox {...find} text={text} />
+            <h3>{title}</h3>
+            <span class="quiet">{summary}</span>
+          </>
+        )}
+        {find !== undefined && (text !== "" || numRows > SEARCHED_FROM) && (
+          <>
+            <SearchBox
+              {...find}
+              text={text}
+              onText={(value) => setParams({ [find.word]: value || null })}
+            />
             <span class="quiet" role="status">
               {text !== "" &&
-                `${formatInteger(shown.length)} of ${formatInteger(table.numRows)}`}
+                `${formatInteger(shown.length)} of ${formatInteger(numRows)}`}
             </span>
           </>
         )}
         <ExportMenu
-          subject={`the table of ${file.name}`}
+          subject={`the table: ${title}`}
           source={{
-            origin: props.origin,
-            name: file.name,
+            origin: originOf(view.run),
+            name: title.toLowerCase(),
             table: () => tableOf(columns, shown),
-            about: () => ({ ...file.about?.() }),
+            about: () => about,
           }}
         />
       </div>
-      {props.children}
+      {children}
       <RowTable
+        {...rest}
         {...sorting}
-        label={props.label}
-        columns={columns.filter(({ title }) => title !== "")}
+        label={title}
+        columns={columns.filter((one) => one.title !== "")}
         rows={shown}
-        selected={props.selected ?? null}
-        {...(props.onSelect === undefined ? {} : { onSelect: props.onSelect })}
-        {...(props.onHover === undefined ? {} : { onHover: props.onHover })}
-        empty={props.empty}
-        heightPx={Math.min(
-          props.heightPx,
-          HEAD_PX + Math.max(1, shown.length) * ROW_PX,
-        )}
+        empty={text === "" ? table.empty : `No row holds “${text}”.`}
+        heightPx={Math.min(heightPx, HEAD_PX + Math.max(1, shown.length) * ROW_PX)}
       />
     </section>
   );

@@ -9,9 +9,8 @@ import type { Query } from "../../../api/client";
 import type { Responses, TableRows } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
-import { originOf } from "../../../model/words/origin";
 import { Nothing } from "../../../widgets/state/state";
-import { Choice, Segmented } from "../../shared/controls/choices";
+import { Choice, Options, Segmented } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import { oneOf, optional, text, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
@@ -71,29 +70,23 @@ export function mostWords({ columns, usual }: TableRows): string {
   return `${name} takes ${share} % ${shareOf}: ${formatSeconds(value / 1e3)} of ${formatSeconds(all / 1e3)}.`;
 }
 
-type TableRoute = "operators" | "kernels";
-
-export function ProfiledPage<R extends TableRoute>(props: {
+export function ProfiledPage<R extends "operators" | "kernels">(props: {
   readonly view: ViewProps;
   readonly route: R;
-  readonly label: string;
   /** What a row may be; the first is the usual one. */
   readonly options: readonly (readonly [by: string, text: string, hint: string])[];
   readonly search: string;
-  readonly empty: string;
-  /** Why a trace has no rows at all. */
-  readonly nothing: (data: Responses[R]) => string;
   /** Words of the URL that leave it with the choice of a row. */
   readonly leaves?: Readonly<Record<string, null>>;
   /** Before the choice of a trace. */
   readonly tabs?: ComponentChildren;
   readonly isChosen?: (table: TableRows, row: number) => boolean;
   readonly onChoose?: (table: TableRows, row: number) => void;
-  readonly note?: (data: Responses[R]) => ComponentChildren;
+  readonly note?: (table: TableRows) => ComponentChildren;
   /** Beside the table: what is chosen. */
   readonly inspector?: (data: Responses[R]) => ComponentChildren;
 }) {
-  const { view, route, label, options, onChoose } = props;
+  const { view, route, options, onChoose } = props;
   const [state, setState] = usePageState(view, WORDS);
   const by = options.find(([one]) => one === state.by)?.[0] ?? options[0]?.[0] ?? "";
   const query = { by, text: state.text === "" ? null : state.text };
@@ -101,14 +94,10 @@ export function ProfiledPage<R extends TableRoute>(props: {
   return (
     <TraceFrame live={live} what={route} view={view}>
       {(data, chooser) => {
-        const { table, choice, summary } = data;
+        const { table, choice } = data;
         const isWhole = state.text === "";
         const most = isWhole ? mostWords(table) : "";
         const numShown = state.top === "all" ? Infinity : Number(state.top);
-        const listed = Math.min(numShown, table.numRows);
-        const chosen = Array.from({ length: table.numRows }, (_, row) => row).find(
-          (row) => props.isChosen?.(table, row),
-        );
         const bar = (
           <div class="row">
             {props.tabs}
@@ -133,11 +122,7 @@ export function ProfiledPage<R extends TableRoute>(props: {
                 setState({ top: TOPS.find((one) => one === word) ?? "all" })
               }
             >
-              {TOPS.map((top) => (
-                <option key={top} value={top}>
-                  {top}
-                </option>
-              ))}
+              <Options of={TOPS.map((one) => [one, one])} />
             </Choice>
             <SearchBox
               label={props.search}
@@ -152,42 +137,38 @@ export function ProfiledPage<R extends TableRoute>(props: {
             <>
               {bar}
               <Nothing title={`No ${route} in this trace`}>
-                <p>{props.nothing(data)}</p>
+                <p>{table.empty}</p>
               </Nothing>
             </>
           );
         }
         const inspector = props.inspector?.(data);
+        const chosen = Array.from({ length: table.numRows }, (_, row) => row).find(
+          (row) => props.isChosen?.(table, row),
+        );
         return (
           <div class={inspector ? "inspected" : ""}>
             <AnswerTable
               view={view}
               table={table}
-              label={label}
               word="sort"
+              text={state.text}
               most={numShown}
-              selected={chosen ?? null}
-              {...(onChoose === undefined
-                ? {}
-                : { onSelect: (row: number) => onChoose(table, row) })}
+              {...(onChoose && {
+                selected: chosen ?? null,
+                onSelect: (row: number) => onChoose(table, row),
+              })}
               head={
                 <p>
                   {most !== "" && <strong>{most} </strong>}
-                  <span class={most === "" ? "" : "quiet"}>
-                    {summary}
-                    {listed < table.numAll &&
-                      `; the first ${listed.toLocaleString("en")} are listed`}
-                    .
-                  </span>
+                  <span class={most === "" ? "" : "quiet"}>{table.summary}</span>
                 </p>
               }
-              origin={originOf(data.run)}
-              file={{ name: route, about: () => ({ source: choice.source, by }) }}
-              empty={props.empty}
+              about={{ source: choice.source, by }}
               heightPx={TABLE_PX}
             >
               {bar}
-              {props.note?.(data)}
+              {props.note?.(table)}
             </AnswerTable>
             {inspector}
           </div>

@@ -7,7 +7,6 @@ import type { StepResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
 import { formatInstant, formatSeconds } from "../../../base/durations";
-import { originOf } from "../../../model/words/origin";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
@@ -67,7 +66,7 @@ function Step({
   readonly view: ViewProps;
   readonly data: StepResponse;
 }) {
-  const { ranks, numRanks, numUnread } = data;
+  const { ranks, numUnread } = data;
   const of = (key: string): Float64Array =>
     columnOf(ranks, key)?.numbers ?? new Float64Array();
   const seconds = of("seconds");
@@ -96,23 +95,17 @@ function Step({
       <AnswerTable
         view={view}
         table={ranks}
-        label="The step on every rank"
         word="step_sort"
         onSelect={(row) => view.chooseRank(of("rank")[row] ?? null)}
         head={
           <p class="quiet small">
             {formatInstant(of("start_ms")[0] ?? NaN)}
             {numUnread > 0 && ` · ${formatInteger(numUnread)} ranks were not read yet`}
-            {ranks.numRows < numRanks &&
+            {ranks.numRows < ranks.numAll &&
               ` · the slowest ${formatInteger(ranks.numRows)} are listed`}
           </p>
         }
-        origin={originOf(data.run)}
-        file={{
-          name: `step ${data.step}`,
-          about: () => ({ step: data.step, num_ranks: numRanks }),
-        }}
-        empty="No rank has this step."
+        about={{ step: data.step, num_ranks: ranks.numAll }}
         heightPx={TABLE_PX}
       />
     </>

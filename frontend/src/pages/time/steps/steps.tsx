@@ -9,7 +9,6 @@ import { useLive } from "../../../api/use_live";
 import { commandsOf } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import { columnLabel } from "../../../model/words/column_label";
-import { originOf } from "../../../model/words/origin";
 import { partLabel } from "../../../model/words/step_part";
 import { Findings } from "../../../widgets/finding/finding";
 import type { XRange } from "../../../widgets/plot/range";
@@ -176,24 +175,12 @@ export function StepsView(props: ViewProps) {
             <AnswerTable
               view={props}
               table={stragglers.ranks}
-              label="Ranks beside the median rank"
               word="late_sort"
               onSelect={(row) => props.chooseRank(rankOf(row))}
-              head={
-                <>
-                  <h2>Stragglers</h2>
-                  <span class="quiet">{stragglers.summary}</span>
-                </>
-              }
-              origin={originOf(stragglers.run)}
-              file={{
-                name: "stragglers",
-                about: () => ({
-                  num_ranks: stragglers.numRanks,
-                  num_steps: stragglers.numSteps,
-                }),
+              about={{
+                num_ranks: stragglers.numRanks,
+                num_steps: stragglers.numSteps,
               }}
-              empty="No rank has step times."
               heightPx={STRAGGLERS_PX}
             />
           )}

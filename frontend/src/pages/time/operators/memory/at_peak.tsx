@@ -7,11 +7,13 @@ import type {
 import { formatBytes, formatBytesExact, formatShare } from "../../../../base/bytes";
 import { formatSeconds } from "../../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../../model/category";
-import type { Origin } from "../../../../model/words/origin";
 import { Segmented } from "../../../shared/controls/choices";
 import { oneOf, usePageState } from "../../../shared/page_state";
-import type { ViewProps } from "../../../shared/view_props";
-import { AnswerTable, type Colours } from "../../profiled/answer_table";
+import {
+  AnswerTable,
+  type AnswerTableProps,
+  type Colours,
+} from "../../profiled/answer_table";
 import { PartBar, type Part } from "../../profiled/part_bar";
 
 const MOST_PX = 264;
@@ -29,12 +31,9 @@ const BY_WORDS = {
 const UNSEEN =
   "The allocator’s total holds it, and no event explains it: it was allocated before the trace began, and kept.";
 
-interface PeakProps {
+interface PeakProps extends Pick<AnswerTableProps, "about" | "view"> {
   readonly data: OperatorMemoryResponse;
-  readonly view: ViewProps;
   readonly colours: Colours;
-  readonly origin: Origin;
-  readonly about: () => object;
 }
 
 export function AtPeak(props: PeakProps) {
@@ -55,11 +54,9 @@ export function AtPeak(props: PeakProps) {
   return (
     <AnswerTable
       {...props}
+      text=""
       table={holders}
-      label="Holders of the peak"
       word="psort"
-      file={{ name: "holders of the peak", about: props.about }}
-      empty="The trace shows no allocation that was live then."
       heightPx={MOST_PX}
       head={
         <p>

@@ -7,11 +7,10 @@ import type {
   OperatorMemoryResponse,
   TraceDevice,
 } from "../../../../api/types.gen";
-import { formatBytes, formatInteger } from "../../../../base/bytes";
+import { formatBytes } from "../../../../base/bytes";
 import { commandsOf } from "../../../../base/commands";
 import { useCommands } from "../../../../base/use_commands";
 import { categoryColours } from "../../../../model/category";
-import { originOf } from "../../../../model/words/origin";
 import { Nothing } from "../../../../widgets/state/state";
 import { Choice, Segmented } from "../../../shared/controls/choices";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
@@ -25,7 +24,6 @@ import { AtPeak, HOLDERS_BY } from "./at_peak";
 import { Curve } from "./curve";
 
 const CURVE_PX = 1600;
-const TABLE_PX = 360;
 const T_WORDS = { low: "t0", high: "t1" } as const;
 
 const CHARGES = ["allocating", "freeing"] as const;
@@ -187,8 +185,8 @@ function OfDevice(props: {
     const all = categoryColours(view.theme, categories);
     return Object.fromEntries(categories.map(({ name }, i) => [name, all[i] ?? ""]));
   }, [view.theme, categories]);
-  const about = () => ({ source: choice.source, device, charge });
-  const shared = { view, colours, origin: originOf(data.run), heightPx: TABLE_PX };
+  const about = { source: choice.source, device, charge };
+  const shared = { view, colours, about, text: props.text };
   return (
     <>
       <Curve
@@ -198,46 +196,15 @@ function OfDevice(props: {
         range={range}
         row={pointed ?? chosen}
       />
-      <AtPeak {...shared} data={data} about={about} />
-      <AnswerTable
-        {...shared}
-        table={operators}
-        label="Memory by operator"
-        word="sort"
-        head={
-          <p>
-            {formatInteger(operators.numAll)}{" "}
-            {operators.numAll === 1 ? "operator" : "operators"} with memory
-            {operators.numRows < operators.numAll &&
-              `; the first ${formatInteger(operators.numRows)} are listed`}
-            .
-          </p>
-        }
-        file={{ name: "operator memory", about }}
-        empty="No operator holds this text, or allocated in this part."
-      />
+      <AtPeak {...shared} data={data} />
+      <AnswerTable {...shared} table={operators} word="sort" />
       <AnswerTable
         {...shared}
         table={allocations}
-        label="Allocations"
         word="asort"
-        text={props.text}
         selected={chosen}
         onSelect={(row) => setChosen(row === chosen ? null : row)}
         onHover={setPointed}
-        head={
-          <p>
-            {formatInteger(allocations.numAll)}{" "}
-            {allocations.numAll === 1 ? "allocation" : "allocations"}
-            {allocations.numRows < allocations.numAll &&
-              `; the ${formatInteger(allocations.numRows)} largest are listed`}
-            . Point at one to see on the curve when it was allocated and freed.
-            {!data.hasAddresses &&
-              " The trace has no addresses, so when they were freed is not known."}
-          </p>
-        }
-        file={{ name: "operator allocations", about }}
-        empty="No allocation in this part, or none that holds this text."
       />
     </>
   );

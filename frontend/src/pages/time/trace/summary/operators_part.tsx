@@ -3,7 +3,6 @@
 import { useState } from "preact/hooks";
 import type { TraceReportResponse } from "../../../../api/types.gen";
 import { copyText } from "../../../../base/clipboard";
-import { originOf } from "../../../../model/words/origin";
 import { Segmented } from "../../../shared/controls/choices";
 import { oneOf, usePageState } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
@@ -44,12 +43,9 @@ export function OperatorsPart(props: {
       <AnswerTable
         view={view}
         table={operators}
-        label="Operators of the trace"
         word="operators_sort"
         head={head}
-        origin={originOf(view.run)}
-        file={{ name: "operators", about: () => ({ trace: report.title }) }}
-        empty="No operators ran."
+        about={{ trace: report.title }}
         heightPx={TABLE_PX}
       />
     );

@@ -2,7 +2,6 @@
 
 import { useState } from "preact/hooks";
 import { useLive } from "../../../../api/use_live";
-import { originOf } from "../../../../model/words/origin";
 import { ROW_PX } from "../../../../widgets/row_table/row_table";
 import { optional, usePageState, whole } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
@@ -12,16 +11,11 @@ const OPENING_POLL_MS = 1_000;
 const MOST_ROWS = 8;
 const HEAD_PX = 30;
 
-const TABLES = {
-  trace_path: { label: "Critical path of a step", file: "critical path" },
-  trace_idle: { label: "Idle time of the device", file: "idle time" },
-} as const;
-
 const WORDS = { source: optional("source"), step: whole("step") };
 
 export function TraceTable(props: {
   readonly view: ViewProps;
-  readonly route: keyof typeof TABLES;
+  readonly route: "trace_idle" | "trace_path";
 }) {
   const { route, view } = props;
   const { client, run, ranks } = view;
@@ -39,17 +33,11 @@ export function TraceTable(props: {
   if (isOpening !== opening) setOpening(isOpening);
   if (data === null || data.table.numRows === 0) return null;
   const { table, sentences } = data;
-  const { label, file } = TABLES[route];
   return (
     <AnswerTable
       view={view}
       table={table}
-      label={label}
       word={`${route}_sort`}
-      head={<h3>{label}</h3>}
-      origin={originOf(run)}
-      file={{ name: file }}
-      empty=""
       heightPx={HEAD_PX + ROW_PX * Math.min(table.numRows, MOST_ROWS)}
     >
       {sentences.map((one) => (
