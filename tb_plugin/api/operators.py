@@ -49,9 +49,9 @@ class OperatorResponse(Struct, frozen=True):
     name: str
     stacks: tuple[OperatorStack, ...]
     """The longest first."""
+    places: TableRows
+    """What tells those stacks apart, a row of each."""
     num_calls: float
-    num_looked_at: float
-    """Calls whose stacks were looked at: the longest."""
     callees: tuple[OperatorStack, ...]
     """What those calls call, the outermost first and with no place; times are self times,
     so that they add up to the calls'. Without frames: the calls themselves."""

@@ -103,7 +103,11 @@ def test_stacks_open_in_the_editor(board_of, open_page, profiled):
     expect(inner).to_have_attribute("href", "vscode://file/home/me/net.py:7")
     page.reload()
     inner.wait_for(timeout=PATIENCE_MS)
-    see(drawer.get_by_role("region", name="Callers"), "forward net.py:7")
+    callers = drawer.get_by_role("region", name="Callers")
+    callers.get_by_role("application", name="Callers").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    see(callers, "net.py(7): forward, 180 µs")
     drawer.get_by_role("button", name="Sandwich").click()
     hash_holds(page, "figure=sandwich")
     see(drawer.get_by_role("region", name="Callers and callees"), "callees below of")
@@ -114,7 +118,10 @@ def test_callees_are_shown_without_stacks(board_of, open_page, profiled):
     page = opened(board, open_page, "operators", "run=exp", "operator=aten::linear")
     drawer = tab(page).get_by_role("region", name="The chosen operator")
     both = drawer.get_by_role("region", name="Callers and callees")
-    see(both, "aten::mm")
+    both.get_by_role("application", name="Callees").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    see(both, "aten::mm, 180 µs")
 
 
 def test_calls_without_shapes_are_a_group_that_opens(board_of, open_page, profiled):

@@ -1079,8 +1079,8 @@ export interface OperatorResponse {
   readonly choice: ProfileChoice;
   readonly name: string;
   readonly stacks: readonly OperatorStack[];
+  readonly places: TableRows;
   readonly numCalls: number;
-  readonly numLookedAt: number;
   readonly callees: readonly OperatorStack[];
 }
 

@@ -127,7 +127,8 @@ def distributed(asked: Asked[DistributedQuery]) -> DistributedResponse:
         is_alone = world_size_of(shown) == 1
         unknown = "One rank alone waits for no other." if is_alone else _UNKNOWN
         # Of ranks without a trace the summary says it.
-        sentence = " ".join(filter(None, (step_text(table), not missing and unknown)))
+        said = step_text(table), "" if missing else unknown
+        sentence = " ".join(filter(None, said))
     return DistributedResponse(
         run=run,
         cycles=i32(np.minimum(cycle.cycles, np.iinfo(np.int32).max)),

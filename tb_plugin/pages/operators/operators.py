@@ -20,15 +20,18 @@ from tb_plugin.api.operators import (
 from tb_plugin.api.profile import ModuleTimesResponse
 from tb_plugin.contract.parameters import Text
 from tb_plugin.pages.profile.asked import MS, SourceQuery, TableQuery, of_profile
-from tb_plugin.pages.table import MAX_TEXT, Column, Table, text_of, titled
+from tb_plugin.pages.table import MAX_TEXT, Column, Table, table_of, text_of, titled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.time.operators import OperatorTable
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
+    from tb_plugin.api.tables import TableRows
 
 MAX_CALLS: Final = 2_000
 """Calls of one operator whose stacks are looked at: the longest."""
@@ -110,6 +113,18 @@ _OF_DEVICES: Final = (
         "tensor_core_total_share",
     ),
 )
+_PLACES: Final = (
+    Column("place", "Called from", "text"),
+    Column("num_calls", "Calls"),
+    Column("host_ms", "Host", "ms", bar="forward"),
+    Column("device_ms", "Device", "ms", bar="kernel"),
+)
+_FRAME: Final = re.compile(r"(.+)\((\d{1,9})\): (.*)", re.DOTALL)
+_LIBRARY: Final = re.compile(
+    r"(?:^|[\\/])(?:torch|site-packages|dist-packages|lib[\\/]python[\d.]+)[\\/]|^[<?]"
+)
+_MODULE: Final = "nn.Module: "
+_MOST_HINTED: Final = 12
 MAX_MODULES: Final = 5_000
 """Rows that are sent; a parent's row comes before its own, so these are a whole tree."""
 _MAX_MODULE: Final = 500
@@ -211,15 +226,49 @@ def operator(
     calls = _calls(profile, query)
     took = profile.trace.slices.duration_ns[calls]
     longest = calls[np.argsort(-took, kind="stable")[:MAX_CALLS]]
+    stacks = _stacks(profile, longest)
     return OperatorResponse(
         run=run,
         choice=choice,
         name=query.name[:MAX_TEXT],
-        stacks=_stacks(profile, longest),
+        stacks=stacks,
+        places=_places(stacks, len(calls), len(longest), profile),
         num_calls=float(len(calls)),
-        num_looked_at=float(len(longest)),
         callees=_callees(profile, longest),
     )
+
+
+def _places(
+    stacks: Sequence[OperatorStack], num: int, num_read: int, profile: TraceProfile
+) -> TableRows:
+    columns = _PLACES if len(profile.trace.device_work.row) else _PLACES[:-1]
+    values = {
+        "place": [place_of(one.frames) for one in stacks],
+        "num_calls": [one.num_calls for one in stacks],
+        "host_ms": [one.host_ms * MS for one in stacks],
+        "device_ms": [one.device_ms * MS for one in stacks],
+    }
+    hints = tuple("\n".join(one.frames[:_MOST_HINTED]) for one in stacks)
+    summary = f"{counted(num, 'call')} from {counted(len(stacks), 'place')}"
+    if num_read < num:
+        summary += f", of the {num_read:,} longest"
+    return titled(
+        table_of(columns, values, "host_ms", more={"place": {"hints": hints}}),
+        *("Places it is called from", summary),
+        "The trace holds no call of this operator.",
+    )
+
+
+def place_of(frames: Sequence[str]) -> str:
+    """`Linear_0 · forward  net.py:12`: the module, and the first line of the program."""
+    found = [_FRAME.fullmatch(frame) for frame in frames]
+    lines = [one for one in found if one and not _LIBRARY.search(one[1])]
+    modules = [one[len(_MODULE) :] for one in frames if one.startswith(_MODULE)]
+    words = modules[:1]
+    if lines:
+        place = re.split(r"[/\\]", lines[0][1])[-1]
+        words.append(f"{lines[0][3]}  {place}:{lines[0][2]}")
+    return " · ".join(words or frames[:1]) or "no Python frame"
 
 
 def _callees(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:

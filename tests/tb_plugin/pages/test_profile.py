@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_plugin.pages.operators.operators import place_of
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, columns_of, run_of
@@ -142,12 +143,38 @@ def test_stacks_of_an_operator(tmp_path):
     made.slice("aten::mm", 600, 5)
     made.write(tmp_path / "exp" / "a.pt.trace.json")
     answer = ask(Page(tmp_path), "operator", name="aten::mm")
-    assert (answer["num_calls"], answer["num_looked_at"]) == (3, 3)
+    assert answer["places"]["summary"] == "3 calls from 2 places."
     stacks = [(s["frames"], s["num_calls"], s["host_ms"]) for s in answer["stacks"]]
     assert stacks == [
         (["model.py(7): forward", "train.py(3): main"], 2, pytest.approx(0.08)),
         (["train.py(3): main"], 1, pytest.approx(0.005)),
     ]
+
+
+_LINEAR = ("<built-in function linear>", "torch/nn/linear.py(130): forward")
+_LIBRARY = "/v/site-packages/x/y.py(1): f"
+
+
+@pytest.mark.parametrize(
+    ("frames", "place"),
+    [
+        (
+            (
+                *_LINEAR,
+                "nn.Module: Linear_2",
+                "net.py(5): forward",
+                "train.py(1): main",
+            ),
+            "Linear_2 · forward  net.py:5",
+        ),
+        ((*_LINEAR, _LIBRARY, "train.py(1): <module>"), "<module>  train.py:1"),
+        ((*_LINEAR, "nn.Module: Net_0"), "Net_0"),
+        (_LINEAR, "<built-in function linear>"),
+        ((), "no Python frame"),
+    ],
+)
+def test_a_place_is_a_module_and_a_line_of_the_program(frames, place):
+    assert place_of(frames) == place
 
 
 def test_callees_of_an_operator(page):

@@ -1,15 +1,33 @@
 import { describe, expect, it } from "vitest";
 import type { OperatorStack } from "../../../../api/types.gen";
-import { callersOf, frameLabel, stackLabel, type Weight } from "./callers";
+import { flameBoxes } from "../../../../model/stacks/flame_tree";
+import { callersOf, frameLabel, type Side, type Weight } from "./callers";
 
 type Stacks = readonly OperatorStack[];
 
+/** Boxes of all rows but the root's, in ms where they are times. */
+function boxesOf({ data, names, weight }: Side) {
+  const { tree, values } = data;
+  const { node, x, width, row } = flameBoxes(tree, values, 0, 0.002);
+  return Array.from(node, (at, i) => ({
+    ...{ frame: names.frameLabel(tree.frame[at] ?? -1), x: x[i], width: width[i] ?? 0 },
+    label: names.boxLabel(tree.frame[at] ?? -1),
+    row: (row[i] ?? 0) - 1,
+    value: (values[at] ?? 0) * (weight === "calls" ? 1 : 1e3),
+  })).filter((one) => one.row >= 0);
+}
+
 const callerBoxes = (stacks: Stacks, weight: Weight) =>
-  callersOf(stacks, [], weight, false).callers.boxes;
+  boxesOf(callersOf(stacks, [], weight, false).callers);
 
 function sandwich(stacks: Stacks, callees: Stacks, weight: Weight) {
   const { callers, below } = callersOf(stacks, callees, weight, true);
-  return { callers: callers.boxes, callees: below?.boxes ?? [], ...below };
+  return {
+    callers: boxesOf(callers),
+    callees: below === null ? [] : boxesOf(below),
+    weight: below?.weight,
+    whole: 1e3 * (below?.data.values[0] ?? NaN),
+  };
 }
 
 function stack(frames: string[], numCalls: number, hostMs: number, deviceMs = 0) {
@@ -80,7 +98,7 @@ describe("sandwich", () => {
     stack(["aten::addmm", "cudaLaunchKernel"], 20, 10),
   ];
   const places = (boxes: readonly { frame: string; row: number; width: number }[]) =>
-    boxes.map(({ frame, row, width }) => [frame.split(":")[0], row, width]);
+    boxes.map(({ frame, row, width }) => [frame.split(":")[0], row, +width.toFixed(3)]);
 
   it("merges from the operator to both sides, as wide as all its calls", () => {
     const found = sandwich(stacks, callees, "host");
@@ -117,21 +135,3 @@ describe("frameLabel", () =>
     ["/repo/net.py(5): forward", "forward  net.py:5"],
     ["nn.Module: Linear_0", "nn.Module: Linear_0"],
   ])("%s", (frame, label) => expect(frameLabel(frame)).toBe(label)));
-
-describe("stackLabel", () => {
-  const LINEAR = ["<built-in function linear>", "torch/nn/linear.py(130): forward"];
-
-  it("names the module and the place in the user's own code", () => {
-    const frames = [...LINEAR, "nn.Module: Linear_2", "net.py(5): forward", MAIN];
-    expect(stackLabel(frames)).toBe("Linear_2 · forward  net.py:5");
-    expect(stackLabel([...LINEAR, "/v/site-packages/x/y.py(1): f", MAIN])).toBe(
-      "<module>  train.py:1",
-    );
-  });
-
-  it("takes what there is", () => {
-    expect(stackLabel([...LINEAR, "nn.Module: Net_0"])).toBe("Net_0");
-    expect(stackLabel(LINEAR)).toBe("<built-in function linear>");
-    expect(stackLabel([])).toBe("no Python frame");
-  });
-});

@@ -1,30 +1,18 @@
-/** What calls an operator and what it calls, as nested boxes. Pure. */
+/** What calls an operator and what it calls, as flame graphs. Pure. */
 
 import type { OperatorStack } from "../../../../api/types.gen";
 import { parseFrame } from "../../../../base/source_link";
 import { baseName } from "../../../../model/stacks/call_stacks";
-import { buildFlame, flameBoxes } from "../../../../model/stacks/flame_tree";
+import { buildFlame } from "../../../../model/stacks/flame_tree";
+import type { FlameData, FrameNames } from "../../../../widgets/flame/types";
 
 export const WEIGHTS = ["host", "device", "calls"] as const;
 export type Weight = (typeof WEIGHTS)[number];
 
 function weightOf(stack: OperatorStack, weight: Weight): number {
   if (weight === "calls") return stack.numCalls;
-  return weight === "host" ? stack.hostMs : stack.deviceMs;
+  return (weight === "host" ? stack.hostMs : stack.deviceMs) / 1e3;
 }
-
-/** Shares are of the whole width; rows count from the box that all others lie in. */
-interface CallerBox {
-  readonly frame: string;
-  readonly label: string;
-  readonly x: number;
-  readonly width: number;
-  readonly row: number;
-  /** In the weight's unit. */
-  readonly value: number;
-}
-
-const LEAST_SHARE = 0.002;
 
 /** `forward  model.py:12`; what is no place, as it stands. */
 export function frameLabel(frame: string): string {
@@ -33,30 +21,11 @@ export function frameLabel(frame: string): string {
   return `${place.name}  ${baseName(place.filename)}:${place.line}`;
 }
 
-const MODULE = "nn.Module: ";
-const LIBRARY =
-  /(?:^|[\\/])(?:torch|site-packages|dist-packages|lib[\\/]python[\d.]+)[\\/]/;
-
-/** What tells a stack from others in one line: its module, and where the user's code is. */
-export function stackLabel(frames: readonly string[]): string {
-  const own = frames.find((frame) => {
-    const place = parseFrame(frame);
-    return place !== null && !LIBRARY.test(place.filename);
-  });
-  const words = [
-    frames.find((frame) => frame.startsWith(MODULE))?.slice(MODULE.length),
-  ];
-  const place = own ?? (words[0] === undefined ? frames[0] : undefined);
-  if (place !== undefined) words.push(frameLabel(place));
-  return words.filter((word) => word !== undefined).join(" · ") || "no Python frame";
-}
-
-/** Boxes on one side of an operator; row 0 is what lies nearest to the figure's start. */
+/** One side of an operator; row 1 is what lies nearest to the figure's start. */
 export interface Side {
-  readonly boxes: readonly CallerBox[];
+  readonly data: FlameData;
+  readonly names: FrameNames;
   readonly weight: Weight;
-  /** What shares are of. */
-  readonly whole: number;
 }
 
 /**
@@ -72,24 +41,23 @@ export function callersOf(
   isSandwich: boolean,
 ): { readonly callers: Side; readonly below: Side | null } {
   const weights = stacks.map((stack) => weightOf(stack, weight));
-  const known = weights.reduce((sum, one) => sum + one, 0);
   const paths = tellingPaths(stacks);
-  if (!isSandwich) {
-    const callers = { boxes: nested(paths, weights), weight, whole: known };
-    return { callers, below: null };
-  }
+  if (!isSandwich) return { callers: sideOf(paths, weights, weight), below: null };
   const calleeWeight = weight === "calls" ? "host" : weight;
   const own = callees.map((one) => weightOf(one, calleeWeight));
-  const whole = own.reduce((sum, one) => sum + one, 0);
+  const known = sumOf(weights);
   const calls = callees.find(({ frames }) => frames.length === 0)?.numCalls ?? 0;
-  const all = weight === "calls" ? calls : whole;
-  const outwards = paths.map((path) => path.toReversed());
-  const boxes = nested([...outwards, []], [...weights, Math.max(0, all - known)]);
+  const all = weight === "calls" ? calls : sumOf(own);
+  const outwards = [...paths.map((path) => path.toReversed()), []];
   const inwards = callees.map(({ frames }) => frames);
   return {
-    callers: { boxes, weight, whole: all },
-    below: { boxes: nested(inwards, own), weight: calleeWeight, whole },
+    callers: sideOf(outwards, [...weights, Math.max(0, all - known)], weight),
+    below: sideOf(inwards, own, calleeWeight),
   };
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, one) => sum + one, 0);
 }
 
 /** Frames from the outermost, without those that all begin with, but for the last. */
@@ -97,41 +65,34 @@ function tellingPaths(
   stacks: readonly OperatorStack[],
 ): readonly (readonly string[])[] {
   const paths = stacks.map(({ frames }) => frames.toReversed());
-  const skipped = Math.max(0, sharedLength(paths) - 1);
-  return paths.map((path) => path.slice(skipped));
+  const [first = []] = paths;
+  const apart = first.findIndex((one, at) => paths.some((path) => path[at] !== one));
+  const shared = apart < 0 ? first.length : apart;
+  return paths.map((path) => path.slice(Math.max(0, shared - 1)));
 }
 
-function nested(
+function sideOf(
   paths: readonly (readonly string[])[],
   weights: readonly number[],
-): readonly CallerBox[] {
-  const rows = new Map<string, number>();
-  const numbered = paths.map((path) =>
-    path.map((frame) => {
-      const row = rows.get(frame) ?? rows.size;
-      rows.set(frame, row);
-      return row;
-    }),
+  weight: Weight,
+): Side {
+  const frames = [...new Set(paths.flat())];
+  const rows = new Map(frames.map((frame, row) => [frame, row]));
+  const tree = buildFlame(
+    paths.map((path) => path.map((frame) => rows.get(frame) ?? 0)),
+    weights,
   );
-  const frames = [...rows.keys()];
-  const tree = buildFlame(numbered, weights);
-  const values = tree.sums(weights);
-  const boxes = flameBoxes(tree, values, 0, LEAST_SHARE);
-  return Array.from(boxes.node, (node, i): CallerBox => {
-    const frame = frames[tree.frame[node] ?? -1] ?? "";
-    return {
-      frame,
-      label: frameLabel(frame),
-      x: boxes.x[i] ?? 0,
-      width: boxes.width[i] ?? 0,
-      row: (boxes.row[i] ?? 0) - 1,
-      value: values[node] ?? 0,
-    };
-  }).filter(({ row }) => row >= 0);
-}
-
-function sharedLength(paths: readonly (readonly string[])[]): number {
-  const [first = []] = paths;
-  const end = first.findIndex((one, at) => paths.some((path) => path[at] !== one));
-  return end < 0 ? first.length : end;
+  return {
+    weight,
+    data: {
+      ...{ tree, values: tree.sums(weights), palette: [], change: null, title: "" },
+      unit: weight === "calls" ? "count" : "seconds",
+      colour: new Uint8Array(tree.numNodes),
+    },
+    names: {
+      frame: () => ({ name: "", filename: "", line: 0, kind: 0 }),
+      frameLabel: (row) => frames[row] ?? "",
+      boxLabel: (row) => frameLabel(frames[row] ?? ""),
+    },
+  };
 }

@@ -1,17 +1,19 @@
 /** What calls an operator, from the outermost; or from the nearest, and what it calls. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { OperatorResponse } from "../../../../api/types.gen";
-import { formatInteger, formatShare } from "../../../../base/bytes";
-import { formatSeconds } from "../../../../base/durations";
-import type { Theme } from "../../../../base/tokens";
-import { familyColour } from "../../profiled/family_colours";
+import { formatQuantity } from "../../../../model/words/quantity";
 import { partColour } from "../../../../render/palette";
+import { Flame } from "../../../../widgets/flame/flame";
+import { ROW_PX } from "../../../../widgets/flame/layout";
+import type { FlameData } from "../../../../widgets/flame/types";
 import { Segmented } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
+import { familyColour } from "../../profiled/family_colours";
 import { callersOf, WEIGHTS, type Side, type Weight } from "./callers";
 
-const BOX_PX = 18;
+const MOST_PX = 180;
 
 const WEIGHT_WORDS: Readonly<Record<Weight, readonly [string, string]>> = {
   host: ["Host time", "Boxes are as wide as the time on the host"],
@@ -20,12 +22,10 @@ const WEIGHT_WORDS: Readonly<Record<Weight, readonly [string, string]>> = {
 };
 
 const FIGURES = ["flame", "sandwich"] as const;
-type Figure = (typeof FIGURES)[number];
-
-const FIGURE_WORDS: Readonly<Record<Figure, readonly [string, string]>> = {
+const FIGURE_WORDS = {
   flame: ["Flame", "Callers from the outermost, above what they call"],
   sandwich: ["Sandwich", "Callers above the operator, callees below it"],
-};
+} as const;
 
 export function Callers(props: {
   readonly data: OperatorResponse;
@@ -67,8 +67,9 @@ export function Callers(props: {
       </div>
       {hasStacks && (
         <Boxes
+          label="Callers"
           side={callers}
-          theme={view.theme}
+          view={view}
           upwards={isSandwich}
           empty={
             isSandwich ? "No Python frame lies around it." : `Nothing of it ${nothing}`
@@ -79,14 +80,16 @@ export function Callers(props: {
         <>
           <p>
             <span class="quiet">callers above, callees below of</span>{" "}
-            <b>{data.name}</b> {words(below.whole, below.weight)}
+            <b>{data.name}</b>{" "}
+            {formatQuantity(below.data.values[0] ?? 0, below.data.unit ?? "seconds")}
             {below.weight !== weight && (
               <span class="quiet">, callees as wide as their time on the host</span>
             )}
           </p>
           <Boxes
+            label="Callees"
             side={below}
-            theme={view.theme}
+            view={view}
             empty={
               callees.length > 1
                 ? `Nothing that it calls ${nothing}`
@@ -99,46 +102,39 @@ export function Callers(props: {
   );
 }
 
-function words(value: number, weight: Weight): string {
-  return weight === "calls" ? formatInteger(value) : formatSeconds(value / 1e3);
-}
-
 function Boxes(props: {
+  readonly label: string;
   readonly side: Side;
-  readonly theme: Theme;
+  readonly view: ViewProps;
   readonly upwards?: boolean;
   /** Stands there without any. */
   readonly empty: string;
 }) {
-  const { side, theme, upwards = false } = props;
-  const { boxes, weight, whole } = side;
-  if (boxes.length === 0) return <p class="quiet">{props.empty}</p>;
-  const numRows = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0);
-  const borderColor =
-    weight === "device" ? familyColour(theme, "kernel") : partColour(theme, "forward");
+  const { label, side, view, upwards = false } = props;
+  const { data, names, weight } = side;
+  const { theme, byteUnit } = view;
+  const [zoom, setZoom] = useState<readonly number[]>([]);
+  const source = useSignal<FlameData | null>(null);
+  useEffect(() => {
+    const colour =
+      weight === "device"
+        ? familyColour(theme, "kernel")
+        : partColour(theme, "forward");
+    source.value = { ...data, palette: [colour] };
+    setZoom([]);
+  }, [data, theme]);
+  const { maxDepth } = data.tree;
+  if (maxDepth === 0 || !((data.values[1] ?? 0) > 0))
+    return <p class="quiet">{props.empty}</p>;
   return (
-    <div
-      class={upwards ? "operator-callers is-upwards" : "operator-callers"}
-      tabIndex={0}
-    >
-      <div style={{ height: `${numRows * BOX_PX}px` }}>
-        {boxes.map((box, i) => (
-          <span
-            key={i}
-            class="cut"
-            title={`${box.frame}\n${words(box.value, weight)}, ${formatShare(box.value, whole)}`}
-            style={{
-              left: `${box.x * 100}%`,
-              width: `${box.width * 100}%`,
-              top: `${(upwards ? numRows - 1 - box.row : box.row) * BOX_PX}px`,
-              height: `${BOX_PX - 1}px`,
-              borderColor,
-            }}
-          >
-            {box.label}
-          </span>
-        ))}
-      </div>
-    </div>
+    <Flame
+      {...{ label, theme, byteUnit, zoom, upwards }}
+      data={source}
+      stacks={names}
+      hideRoot
+      found={null}
+      onZoom={setZoom}
+      heightPx={Math.min(MOST_PX, maxDepth * ROW_PX)}
+    />
   );
 }
