@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -242,7 +242,7 @@ def _places(
     stacks: Sequence[OperatorStack], num: int, num_read: int, profile: TraceProfile
 ) -> TableRows:
     columns = _PLACES if len(profile.trace.device_work.row) else _PLACES[:-1]
-    values = {
+    values: dict[str, list[Any]] = {
         "place": [place_of(one.frames) for one in stacks],
         "num_calls": [one.num_calls for one in stacks],
         "host_ms": [one.host_ms * MS for one in stacks],
