@@ -120,7 +120,8 @@ def titled(
 ) -> TableRows:
     """A table with its words; `summary` also says that not all rows are listed."""
     if rows.num_rows < rows.num_all:
-        summary += f"; the first {rows.num_rows:,} are listed"
+        listed = f"the first {rows.num_rows:,} of {rows.num_all:,} are listed"
+        summary = f"{summary}; {listed}" if summary else listed
     return replace(
         rows, title=title, summary=f"{summary}." if summary else "", empty=empty
     )
