@@ -253,6 +253,22 @@ def test_the_page_works_under_a_path_prefix_and_with_a_logdir_spec(
         expect(tab(page).locator(".runs")).to_contain_text(name)
 
 
+def test_help_leads_to_the_documentation_that_came_with_the_wheel(
+    board_of, open_page, simulated
+):
+    page = open_page(f"{board_of(simulated).url}#memboard")
+    cards(page)
+    tab(page).locator("body").press("?")
+    with page.context.expect_page() as opened_page:
+        tab(page).get_by_role("link", name="Documentation").click()
+    docs = opened_page.value
+    expect(docs.get_by_role("heading", level=1)).to_have_text("MemBoard")
+    expect(docs.locator("body")).to_have_css("display", "grid")
+    docs.get_by_role("navigation").get_by_role("link", name="Settings").click()
+    expect(docs.get_by_role("heading", level=1)).to_have_text("Settings")
+    expect(docs.get_by_role("table")).to_contain_text("MEMBOARD_FLUSH_SECONDS")
+
+
 def test_dark_mode_follows_tensorboard_while_the_page_is_open(
     board_of, open_page, demo
 ):

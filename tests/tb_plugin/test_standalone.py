@@ -64,6 +64,7 @@ def test_the_page_its_assets_and_its_data_are_served(server):
     (run,) = decode_envelope(runs.read())["runs"]
     assert (run["name"], run["num_ranks"]) == ("runs/exp", 2)
     assert ask(server, f"{PREFIX}/assets/none.js").status == 404
+    assert ask(server, f"{PREFIX}/docs/settings.md").status == 200
     assert ask(server, "/favicon.ico").status == 204, "no error in the console"
     assert ask(server, f"{PREFIX}/drop").status == 405
 
