@@ -148,7 +148,7 @@ def test_a_pickle_in_the_logdir_is_drawn_and_read(board_of, open_page, snapshots
     expect(readout).to_have_text(re.compile(f"^{re.escape(peak)}"))
     expect(readout).to_contain_text(f"at event {snapshots.peak:,}, the peak")
     for name in ("Params", "Optimizer", "Activations"):
-        see(tab(page).locator(".block-legend"), name)
+        see(tab(page).locator(".block-stack .plot-legend"), name)
     # Below the picture stands who holds the memory where the pointer is.
     at_peak, drawn_at_peak = holders(page), flame(page)
     said = on_a_block(page, plot, 0.52)
@@ -191,7 +191,7 @@ def test_what_is_shown_can_be_chosen_and_found(board_of, open_page, snapshots):
     tab(page).get_by_title("What the picture shows").click()
     tab(page).get_by_role("combobox", name="Colour").select_option("stack")
     hash_holds(page, "colour=stack")
-    see(tab(page).locator(".block-legend"), "model.py")
+    see(tab(page).locator(".block-stack .plot-legend"), "model.py")
     tab(page).get_by_role("button", name="Allocation", exact=True).click()
     hash_holds(page, "order=allocation")
     tab(page).get_by_role("button", name="Time", exact=True).click()

@@ -85,10 +85,15 @@ export function atMoment(moment: number): string {
   return moment < 0 ? momentText(moment) : `at ${momentText(moment)}`;
 }
 
-/** How many of ascending values are at most `most`. */
-export function countUpTo(values: ArrayLike<number>, most: number): number {
-  let low = 0;
-  let high = values.length;
+/** The first place from which on ascending values are above `most`. */
+export function countUpTo(
+  values: ArrayLike<number>,
+  most: number,
+  from = 0,
+  end = values.length,
+): number {
+  let low = from;
+  let high = end;
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((values[middle] ?? 0) <= most) low = middle + 1;

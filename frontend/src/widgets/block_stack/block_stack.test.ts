@@ -2,12 +2,13 @@ import { describe, expect, it } from "vitest";
 import { pixelOf } from "../../render/palette";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { atMoment, BlockAxis, momentText } from "./axis";
-import { groupColours, groupLabel, inkOn, NO_LINES, runColours } from "./colours";
+import { groupColours, groupLabel, inkOn, NO_LINES, runColours } from "./paint/colours";
 import { blockFigure, blockTable, seenSlots } from "./figure";
 import { fitting } from "../plot/text";
-import { directLabels } from "./labels";
+import { directLabels } from "./paint/labels";
 import { drawnMarks, nextMark, spansAt } from "./marks";
-import { blockRects, chosenRange, litBy } from "./paint_cursor";
+import { blockRects, chosenRange, litBy } from "./paint/cursor";
+import { GUTTER } from "./paint/paint";
 import type { BlockPicture } from "./picture";
 import { freedText } from "./keys";
 import { testDevice, testGroup, testTile } from "./test_tile";
@@ -355,6 +356,7 @@ describe("files", () => {
       "Active <memory>",
       {
         ...{ of: PICTURE, view: { ...VIEW, y0: 320 }, size: SIZE, tile, labels: [] },
+        ...{ left: GUTTER.left, top: GUTTER.top },
       },
       tile,
       "data:image/png;base64,AAAA",
@@ -390,7 +392,7 @@ describe("what the cursor shows", () => {
   it("has a chosen range in px", () => {
     const of = { ...PICTURE, range: { low: 1, high: 3 } };
     expect(chosenRange({ of, view: VIEW, size: SIZE })).toEqual({
-      ...{ x: 172, y: 20, width: 200, height: 400 },
+      ...{ x: 100, y: 0, width: 200, height: 400 },
     });
   });
 });

@@ -16,7 +16,6 @@ import { useWidth } from "../plot/canvas";
 import { ChartFrame } from "../plot/chart_frame";
 import { atMoment } from "./axis";
 import "./block_stack.css";
-import { BlockCard } from "./card";
 import {
   BlockController,
   worldOf,
@@ -25,9 +24,9 @@ import {
 } from "./controller";
 import { blockFigure, blockTable } from "./figure";
 import { KEYS, spokenOf } from "./keys";
-import { BlockLegend } from "./legend";
-import { HistoryMinimap } from "./minimap";
-import { GUTTER, totalHeight } from "./paint";
+import { BlockCard, BlockLegend } from "./legend";
+import { HistoryMinimap } from "../minimap/history";
+import { GUTTER, totalHeight } from "./paint/paint";
 import type { BlockPicture } from "./picture";
 
 interface BlockStackProps extends BlockEvents {

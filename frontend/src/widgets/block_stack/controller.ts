@@ -12,8 +12,8 @@ import { clampView, pxToX, sameView, xToPx, yToPx } from "../../render/viewport"
 import { FONT } from "../export/pen";
 import { devicePx, fitted, pixelRatio } from "../plot/canvas";
 import type { BlockAxis } from "./axis";
-import { labelColour, runColours, tileColours, type Look } from "./colours";
-import { directLabels, namesOf } from "./labels";
+import { labelColour, runColours, tileColours, type Look } from "./paint/colours";
+import { directLabels, namesOf } from "./paint/labels";
 import {
   BOLD,
   GUTTER,
@@ -23,8 +23,8 @@ import {
   widthIn,
   type BlockScene,
   type ColouredLabel,
-} from "./paint";
-import { paintCursor } from "./paint_cursor";
+} from "./paint/paint";
+import { paintCursor } from "./paint/cursor";
 import type { BlockHover, BlockPicture, BlockView } from "./picture";
 import type { BlockTile } from "./tile";
 
@@ -232,6 +232,7 @@ export class BlockController {
   scene(tile = this.#lineTile()): BlockScene {
     return {
       ...{ of: this.#of, view: this.#view, size: this.#size, tile },
+      ...{ left: GUTTER.left, top: GUTTER.top },
       labels: this.#labels,
     };
   }
@@ -382,9 +383,7 @@ export class BlockController {
       onView: (view) => this.setView(view),
       onFit: () => this.fit(),
       onBox: (box) => {
-        const [x, y] = [GUTTER.left + (box?.x ?? 0), GUTTER.top];
-        const height = this.#size.heightPx;
-        this.#box = box === null ? null : { x, y, width: box.width, height };
+        this.#box = box && { ...box, y: 0, height: this.#size.heightPx };
         this.#paintSoon();
       },
       onBoxDone: (view, box) => {

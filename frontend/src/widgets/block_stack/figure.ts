@@ -5,8 +5,14 @@ import type { Table } from "../../model/table";
 import type { Viewport } from "../../render/viewport";
 import { figureOf } from "../export/figure";
 import type { Figure } from "../export/source";
-import { groupLabel, tileColours } from "./colours";
-import { GUTTER, paintAxes, paintLines, totalHeight, type BlockScene } from "./paint";
+import { groupLabel, tileColours } from "./paint/colours";
+import {
+  GUTTER,
+  paintAxes,
+  paintLines,
+  totalHeight,
+  type BlockScene,
+} from "./paint/paint";
 import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 

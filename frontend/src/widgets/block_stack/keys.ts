@@ -2,7 +2,7 @@
 
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { momentText } from "./axis";
-import { groupLabel } from "./colours";
+import { groupLabel } from "./paint/colours";
 import type { BlockController } from "./controller";
 import type { BlockHover, BlockPicture } from "./picture";
 import type { BlockFacts } from "./tile";

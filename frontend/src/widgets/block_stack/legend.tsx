@@ -1,8 +1,12 @@
-/** The colours' names, what each holds at the cursor, and which one is looked at. */
+/** The colours' names, what each holds at the cursor, and the block under the pointer. */
 
 import { formatBytes, formatBytesExact } from "../../base/bytes";
-import { groupLabel, tileColours } from "./colours";
+import { categoryLabel } from "../../model/category";
+import { Legend, Swatch, type Named } from "../plot/legend";
+import { ChartTip } from "../tip/chart_tip";
 import type { BlockController } from "./controller";
+import { groupLabel, tileColours } from "./paint/colours";
+import { GUTTER } from "./paint/paint";
 import type { BlockPicture } from "./picture";
 import { groupBytes, type BlockTile, type GroupBytes } from "./tile";
 
@@ -28,7 +32,6 @@ export function BlockLegend(props: {
 }) {
   const { controller, whole, onOnly, anchor } = props;
   const { byteUnit, only } = props.of;
-  const { groups } = whole.answer;
   const { colours } = tileColours(whole, props.of);
   const hover = controller?.hovered.value ?? null;
   const { tile, column } = hover ?? { tile: whole, column: whole.columnOf(anchor) };
@@ -43,40 +46,82 @@ export function BlockLegend(props: {
   const thinBytes = thin[column] ?? 0;
   const { occurs } = sumsOf(whole);
   // Blocks of a group may be too thin to be drawn in the picture of everything.
-  const shown = groups.flatMap((group, i) =>
-    occurs[i] === 1 || group.bytes > 0 || group.key === only
-      ? [{ group, key: group.key, colour: colours[i] ?? "transparent" }]
-      : [],
-  );
+  const shown = whole.answer.groups
+    .map((group, i) => ({ group, key: group.key, colour: colours[i] ?? "", i }))
+    .filter(({ group, i }) => occurs[i] === 1 || group.bytes > 0 || group.key === only)
+    .reverse();
+  const items = shown.map(({ group, key, colour }): Named => {
+    const [label, own, isAlone] = [groupLabel(group), bytesOf(key), only === key];
+    const hint = isAlone ? "Click for all" : "Click to look at it alone";
+    return {
+      ...{ label, colour, isAlone, isHidden: only !== "" && !isAlone },
+      help: `${label}: ${formatBytesExact(own)}. ${hint}`,
+      value: formatBytes(own, byteUnit),
+    };
+  });
   return (
-    <ul class="plot-legend block-legend">
-      {shown.reverse().map(({ group, key, colour }) => {
-        const own = bytesOf(key);
-        const alone = only === key;
-        const hint = alone ? "Click for all" : "Click to look at it alone";
-        return (
-          <li key={key}>
-            <button
-              type="button"
-              aria-pressed={alone}
-              class={only !== "" && !alone ? "is-dimmed" : ""}
-              title={`${groupLabel(group)}: ${formatBytesExact(own)}. ${hint}`}
-              onClick={() => onOnly(alone ? "" : key)}
-            >
-              <span class="swatch" style={{ background: colour }} />
-              <span class="cut">{groupLabel(group)}</span>
-              <span class="chart-value">{formatBytes(own, byteUnit)}</span>
-            </button>
-          </li>
-        );
-      })}
+    <Legend
+      items={items}
+      onToggle={(i) => onOnly(only === shown[i]?.key ? "" : (shown[i]?.key ?? ""))}
+    >
       {thinBytes > 0 && (
         <li class="quiet" title={formatBytesExact(thinBytes)}>
-          <span class="swatch is-hatched" />
+          <Swatch colour="transparent" hatch="var(--secondary)" />
           too small to draw
           <span class="chart-value">{formatBytes(thinBytes, byteUnit)}</span>
         </li>
       )}
-    </ul>
+    </Legend>
+  );
+}
+
+/** Room the card needs below the pointer. */
+const CARD_PX = 64;
+
+/** What is under the pointer, in two lines: the inspector says the rest of it. */
+export function BlockCard(props: {
+  readonly controller: BlockController;
+  readonly of: BlockPicture;
+}) {
+  const { controller } = props;
+  const { stacks, byteUnit } = props.of;
+  const { value: hover } = controller.hovered;
+  const bytes = hover?.block?.size ?? hover?.rest?.bytes;
+  if (hover === null || bytes === undefined) return null;
+  const { at, block, rest, tile } = hover;
+  const { groups, bands, minBytes } = tile.answer;
+  const { colours, bandColours } = tileColours(tile, props.of);
+  const which = block?.group ?? rest?.band ?? -1;
+  const group = (block === null ? bands : groups)[which];
+  const colour = (block === null ? bandColours : colours)[which];
+  const { widthPx, heightPx } = controller.size;
+  const place = {
+    leftPx: GUTTER.left + at.x,
+    topPx: GUTTER.top + at.y,
+    flip: at.x > widthPx / 2,
+    above: at.y + CARD_PX > heightPx,
+  };
+  // Of a line the category, where it is known: the line itself stands below.
+  const { category = null, stack = null } = group ?? {};
+  const name =
+    group === undefined || (stack !== null && category === "unknown")
+      ? ""
+      : category === null
+        ? groupLabel(group)
+        : categoryLabel(category);
+  return (
+    <ChartTip at={place} belowPx={10} kind="block-card">
+      <div>
+        <span class="swatch" style={{ background: colour ?? "transparent" }} />
+        <b>{formatBytes(bytes, byteUnit)}</b> {name}
+      </div>
+      {block === null ? (
+        <div class="quiet">
+          in blocks below {formatBytes(minBytes, byteUnit)}; zoom in for them
+        </div>
+      ) : (
+        <div class="cut">{stacks?.stackLabel(block.stack)}</div>
+      )}
+    </ChartTip>
   );
 }

@@ -12,7 +12,7 @@ import {
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { formatSigned } from "../../model/words/signed";
 import { hexOf, pixelOf } from "../../render/palette";
-import { inkOn, mixed } from "../block_stack/colours";
+import { inkOn, mixed } from "../block_stack/paint/colours";
 import type { FlameData, FlameShape, FrameNames } from "./types";
 
 export const ROW_PX = 18;

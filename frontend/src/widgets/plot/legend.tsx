@@ -14,6 +14,8 @@ export interface Named extends LegendItem {
   /** Stands for what lies around a line, too. */
   readonly isBand?: boolean;
   readonly isHidden?: boolean;
+  /** A press shows it alone: whether it is; absent where a press hides it. */
+  readonly isAlone?: boolean;
   /** Lines of this colour over its own. */
   readonly hatch?: string;
 }
@@ -52,7 +54,7 @@ export function Swatch({
 function Words({ label, note, value }: Named) {
   return (
     <>
-      <span>{label}</span>
+      <span class="cut">{label}</span>
       {note !== undefined && <span class="quiet">{note}</span>}
       {value !== undefined && <span class="chart-value">{value}</span>}
     </>
@@ -78,8 +80,13 @@ export function Legend(props: {
           ) : (
             <button
               type="button"
-              aria-pressed={item.isHidden !== true}
-              title={`${item.isHidden === true ? "Show" : "Hide"} ${item.label}`}
+              class={item.isHidden === true ? "is-faded" : ""}
+              aria-pressed={item.isAlone ?? item.isHidden !== true}
+              title={
+                item.isAlone === undefined
+                  ? `${item.isHidden === true ? "Show" : "Hide"} ${item.label}`
+                  : item.help
+              }
               onClick={() => onToggle(i)}
             >
               <Swatch {...item} />

@@ -11,14 +11,14 @@ import { wheelFactor } from "../../render/gestures";
 import { pxToX, xToPx, yToPx } from "../../render/viewport";
 import { momentText, type BlockAxis } from "../block_stack/axis";
 import type { DrawnMarks } from "../block_stack/marks";
-import { HistoryMinimap } from "../block_stack/minimap";
+import { HistoryMinimap } from "../minimap/history";
 import {
   GUTTER,
   paintAxes,
   paintHistory,
   paintMarks,
   totalHeight,
-} from "../block_stack/paint";
+} from "../block_stack/paint/paint";
 import { clipTo } from "../plot/axes";
 import { fitted, useWidth } from "../plot/canvas";
 import {
@@ -75,7 +75,8 @@ export function Scrubber(props: ScrubberProps) {
     if (context === null) return;
     const view = { x0: low, x1: high, y0: highestIn(device, range) * HEADROOM, y1: 0 };
     const of = { device, axis, marks, moment, marked: null, theme, byteUnit };
-    paintAxes(context, { of, view, size });
+    const scene = { of, view, size, left: GUTTER.left, top: GUTTER.top };
+    paintAxes(context, scene);
     clipTo(context, GUTTER.left, GUTTER.top, size.widthPx, CURVE_PX);
     paintHistory(
       context,
@@ -84,7 +85,7 @@ export function Scrubber(props: ScrubberProps) {
       (bytes) => GUTTER.top + yToPx(view, CURVE_PX, bytes),
     );
     context.restore();
-    paintMarks(context, { of, view, size });
+    paintMarks(context, scene);
   }, [device, axis, marks, low, high, moment, theme, byteUnit, fullPx, totalPx]);
 
   /** The place on the axis that a pointer is over. */

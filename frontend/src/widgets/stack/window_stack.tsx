@@ -16,6 +16,7 @@ import type { Pen } from "../export/pen";
 import { AXIS_PX } from "../plot/axes";
 import type { PlotProps } from "../plot/plot";
 import type { Seen } from "../plot/reader";
+import { STRIP_ROW_PX } from "../plot/strip";
 import {
   boundaries,
   edgesOf,
@@ -27,7 +28,7 @@ import {
   type Boundary,
 } from "./spans";
 import { Stack, type StackData } from "./stack";
-import { paintWindow, SPAN_ROW_PX } from "./window_paint";
+import { paintWindow } from "./window_paint";
 
 /** What is drawn. */
 export type WindowAnswer = Pick<
@@ -86,7 +87,7 @@ export function WindowStack(props: WindowStackProps) {
   /** The span and the boundary meant by a point; y is NaN where keys led there. */
   function meant(x: number, { y }: PointPx) {
     const below = y - (props.plotPx + AXIS_PX);
-    const row = below >= 0 ? Math.floor(below / SPAN_ROW_PX) : null;
+    const row = below >= 0 ? Math.floor(below / STRIP_ROW_PX) : null;
     const span = spanAt(spans, x, row);
     const near = row !== null && span !== null ? edgesOf(span) : all;
     return { span, boundary: nearestBoundary(near, x) };
@@ -102,7 +103,7 @@ export function WindowStack(props: WindowStackProps) {
         total="total"
         exact={(value) => formatExact(value, "bytes")}
         topPx={TOP_PX}
-        stripPx={numRows(spans) * SPAN_ROW_PX + 4}
+        stripPx={numRows(spans) * STRIP_ROW_PX + 4}
         look={LOOK}
         isFree
         stops={all.map(({ x }) => x)}

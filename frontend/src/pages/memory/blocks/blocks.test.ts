@@ -10,7 +10,7 @@ import { OTHER_STACKS } from "../../../model/stacks/call_stacks";
 import { testStacks, TRAINING } from "../../../model/stacks/test_stacks";
 import { sortedRows } from "../../../model/shown_rows";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
-import { groupColours, NO_LINES } from "../../../widgets/block_stack/colours";
+import { groupColours, NO_LINES } from "../../../widgets/block_stack/paint/colours";
 import {
   testDevice,
   testGroup,

@@ -15,7 +15,7 @@ import { useOnce } from "../../../api/use_once";
 import type { Live } from "../../../api/watch";
 import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
-import { NO_LINES } from "../../../widgets/block_stack/colours";
+import { NO_LINES } from "../../../widgets/block_stack/paint/colours";
 
 /** While a history is being opened: the server itself waits for it, up to a second. */
 const OPENING_POLL_MS = 50;

@@ -5,7 +5,7 @@ import { formatBytes, formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { BlockStack } from "../../../widgets/block_stack/block_stack";
-import { NO_LINES } from "../../../widgets/block_stack/colours";
+import { NO_LINES } from "../../../widgets/block_stack/paint/colours";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import type { BlockPicture } from "../../../widgets/block_stack/picture";
 import { Waiting } from "../../../widgets/state/state";

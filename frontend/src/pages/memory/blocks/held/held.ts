@@ -12,7 +12,7 @@ import { useOnce } from "../../../../api/use_once";
 import type { Theme } from "../../../../base/tokens";
 import { siteColour } from "../../../../model/category";
 import { OTHER_STACKS, type CallStacks } from "../../../../model/stacks/call_stacks";
-import { groupColours } from "../../../../widgets/block_stack/colours";
+import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import type { BlockController } from "../../../../widgets/block_stack/controller";
 import type { BlockHover } from "../../../../widgets/block_stack/picture";
 import type { BlockTiles } from "../../tiles/use_tiles";

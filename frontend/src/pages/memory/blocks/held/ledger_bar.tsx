@@ -9,7 +9,7 @@ import {
 } from "../../../../base/bytes";
 import type { Theme } from "../../../../base/tokens";
 import { atMoment } from "../../../../widgets/block_stack/axis";
-import { groupLabel } from "../../../../widgets/block_stack/colours";
+import { groupLabel } from "../../../../widgets/block_stack/paint/colours";
 import { momentName } from "../../history/moment";
 import type { Blocks } from "../use_blocks";
 

@@ -1,11 +1,17 @@
 /**
- * Where segments and their blocks lie on the map: a row for each segment, its bytes from
- * left to right, going on in the next line where it is longer than one. Pure.
+ * Where segments and their blocks lie on the map, in CSS px: a row for each segment, its
+ * bytes from left to right, going on in the next line where it is longer than one. Pure.
  */
 
 import type { SegmentsResponse } from "../../../../api/types.gen";
+import type { PointPx } from "../../../../render/gestures";
+import type { RectPx } from "../../../../render/viewport";
+import { countUpTo } from "../../../../widgets/block_stack/axis";
 
-/** CSS px of a line and of its bar; a row has room for two lines of words. */
+/** Left of a segment's blocks: its words. */
+export const HEAD_PX = 216;
+const RIGHT_PX = 12;
+/** A line and its bar; a row has room for two lines of words. */
 export const LINE_PX = 24;
 export const BAR_PX = 22;
 const LEAST_ROW_PX = 34;
@@ -26,10 +32,11 @@ export type SegmentScale = "auto" | "fit" | number;
 export type Shown = Pick<SegmentsResponse, "segments" | "blocks">;
 
 export interface SegmentLayout {
+  /** A line's width. */
+  readonly barsPx: number;
   /** By row: bytes that one of its lines stands for. */
   readonly lineBytes: Float64Array;
-  readonly numLines: Int32Array;
-  /** CSS px; one more than rows. */
+  /** One more than rows. */
   readonly top: Float64Array;
   /** By row: segments that its line stands for; 0: the line is an earlier row's. */
   readonly numFolded: Int32Array;
@@ -55,6 +62,7 @@ export function leastLineBytes(totalBytes: ArrayLike<number>): number {
 export function segmentLayout(
   rows: Pick<SegmentsResponse["segments"], "address" | "totalBytes" | "numAlike">,
   scale: SegmentScale,
+  widthPx: number,
   unfolded: ReadonlySet<number> = new Set(),
 ): SegmentLayout {
   const { totalBytes, address, numAlike } = rows;
@@ -72,7 +80,6 @@ export function segmentLayout(
   const equalBytes =
     chosen === "fit" ? null : Math.max(chosen, leastLineBytes(totalBytes));
   const lineBytes = new Float64Array(num);
-  const numLines = new Int32Array(num);
   const offset = new Float64Array(num);
   const top = new Float64Array(num + 1);
   for (let row = 0; row < num;) {
@@ -83,35 +90,21 @@ export function segmentLayout(
     const next = (top[row] ?? 0) + Math.max(LEAST_ROW_PX, lines * LINE_PX + ROW_GAP_PX);
     for (let i = 0; i < folded; i += 1) {
       lineBytes[row + i] = Math.max(bytes, 1);
-      numLines[row + i] = lines;
       offset[row + i] = i * size;
       top[row + i + 1] = i + 1 === folded ? next : (top[row] ?? 0);
     }
     row += folded;
   }
-  return { lineBytes, numLines, top, numFolded, offset, equalBytes };
+  const barsPx = Math.max(1, widthPx - HEAD_PX - RIGHT_PX);
+  return { barsPx, lineBytes, top, numFolded, offset, equalBytes };
 }
 
-/** The last place of an ascending column whose value is not above one. */
-function lastUpTo(
-  values: ArrayLike<number>,
-  value: number,
-  from = 0,
-  end = values.length,
-) {
-  let [low, high] = [from - 1, end - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((values[middle] ?? 0) <= value) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-/** The row at a height; -1 above the first or below the last. */
-export function rowAt({ top }: SegmentLayout, y: number): number {
+/** The row at a height, the first of those in its line; -1 where there is none. */
+function rowAt({ top, numFolded }: SegmentLayout, y: number): number {
   if (!(y >= 0) || y >= (top.at(-1) ?? 0)) return -1;
-  return lastUpTo(top, y, 0, top.length - 1);
+  let row = countUpTo(top, y) - 1;
+  while (row > 0 && numFolded[row] === 0) row -= 1;
+  return row;
 }
 
 /** Rows any part of which lies between two heights: from the first up to the second. */
@@ -120,18 +113,11 @@ export function rowsBetween(
   y0: number,
   y1: number,
 ): readonly [number, number] {
-  const num = layout.numLines.length;
-  let first = Math.max(0, lastUpTo(layout.top, y0, 0, num));
-  while (first > 0 && layout.numFolded[first] === 0) first -= 1;
-  return [first, lastUpTo(layout.top, Math.max(0, y1), 0, num) + 1];
-}
-
-/** A part of a block in one line: shares of the width, and heights. */
-export interface Piece {
-  readonly x0: number;
-  readonly x1: number;
-  readonly y0: number;
-  readonly y1: number;
+  const num = layout.numFolded.length;
+  return [
+    Math.max(0, rowAt(layout, Math.max(0, y0))),
+    Math.min(countUpTo(layout.top, Math.max(0, y1)), num),
+  ];
 }
 
 /** A part of a segment, line by line. */
@@ -140,24 +126,23 @@ export function pieces(
   row: number,
   inSegment: number,
   size: number,
-): readonly Piece[] {
+): readonly RectPx[] {
+  const { barsPx } = layout;
   const bytes = layout.lineBytes[row] ?? 1;
-  const offset = (layout.offset[row] ?? 0) + inSegment;
   const above = (layout.top[row] ?? 0) + ABOVE_PX;
-  const end = offset + size;
-  const found: Piece[] = [];
-  const last = Math.max(Math.ceil(end / bytes) - 1, Math.floor(offset / bytes));
-  for (let line = Math.floor(offset / bytes); line <= last; line += 1) {
-    const begin = line * bytes;
-    const y0 = above + line * LINE_PX;
-    found.push({
-      x0: Math.max(0, (offset - begin) / bytes),
-      x1: Math.min(1, (end - begin) / bytes),
-      y0,
-      y1: y0 + BAR_PX,
-    });
-  }
-  return found;
+  const begin = (layout.offset[row] ?? 0) + inSegment;
+  const end = begin + size;
+  const first = Math.floor(begin / bytes);
+  const last = Math.max(Math.ceil(end / bytes) - 1, first);
+  return Array.from({ length: last - first + 1 }, (_, i) => {
+    const line = first + i;
+    const px = (at: number): number =>
+      Math.round(Math.min(Math.max(at / bytes - line, 0), 1) * barsPx);
+    // Whole px, so that blocks meet; at least one, so that nothing thin vanishes.
+    const left = Math.min(px(begin), Math.floor(barsPx) - 1);
+    const width = Math.max(1, px(end) - left);
+    return { x: HEAD_PX + left, y: above + line * LINE_PX, width, height: BAR_PX };
+  });
 }
 
 /** Where a block lies. */
@@ -165,7 +150,7 @@ export function blockPieces(
   { segments, blocks }: Shown,
   layout: SegmentLayout,
   block: number,
-): readonly Piece[] {
+): readonly RectPx[] {
   const row = rowOfBlock({ segments }, block);
   if (row < 0) return [];
   return pieces(layout, row, blocks.offset[block] ?? 0, blocks.size[block] ?? 0);
@@ -188,8 +173,8 @@ export function blocksWithin(
   to: number,
 ): readonly [number, number] {
   const [first, end] = blocksOf({ segments }, row);
-  const at = lastUpTo(blocks.offset, from, first, end);
-  return [Math.max(first, at), lastUpTo(blocks.offset, to, first, end) + 1];
+  const at = countUpTo(blocks.offset, from, first, end) - 1;
+  return [Math.max(first, at), countUpTo(blocks.offset, to, first, end)];
 }
 
 /** The row of the segment that a block lies in; -1: there is no such block. */
@@ -197,42 +182,37 @@ export function rowOfBlock(
   { segments }: Pick<Shown, "segments">,
   block: number,
 ): number {
-  const row = block < 0 ? -1 : lastUpTo(segments.firstBlock, block);
+  const row = block < 0 ? -1 : countUpTo(segments.firstBlock, block) - 1;
   return row >= 0 && block < blocksOf({ segments }, row)[1] ? row : -1;
 }
 
-/** What lies at a place: a segment, and a block of it; -1: its blocks are not listed. */
+/** A segment, and a block of it; -1: the segment itself, or its blocks are not listed. */
 export interface Hit {
   readonly row: number;
   readonly block: number;
 }
 
-/** `x`: a share of the width; `wide`: the share of a px. A live block is found first. */
-export function hitAt(
-  shown: Shown,
-  layout: SegmentLayout,
-  x: number,
-  y: number,
-  wide: number,
-): Hit | null {
-  const first = rowAt(layout, y);
+/** What lies at a point. A live block is found first. */
+export function hitAt(shown: Shown, layout: SegmentLayout, at: PointPx): Hit | null {
+  const first = rowAt(layout, at.y);
   if (first < 0) return null;
-  const line = Math.floor((y - (layout.top[first] ?? 0) - ABOVE_PX) / LINE_PX);
+  if (at.x < HEAD_PX) return { row: first, block: -1 };
   const bytes = layout.lineBytes[first] ?? 1;
-  let row = first;
-  while (row > 0 && layout.numFolded[row] === 0) row -= 1;
-  const within = line * bytes + x * bytes;
-  const size = shown.segments.totalBytes[row] ?? 0;
-  row += Math.min(Math.floor(within / size), (layout.numFolded[row] ?? 1) - 1);
-  const at = within - (layout.offset[row] ?? 0);
-  if (line < 0 || at < 0 || at >= size) return null;
-  const [from, to] = blocksWithin(shown, row, at, at + wide * bytes);
-  if (from >= to) return { row, block: -1 };
+  const perPx = bytes / layout.barsPx;
+  const line = Math.floor((at.y - (layout.top[first] ?? 0) - ABOVE_PX) / LINE_PX);
+  const inLine = (at.x - HEAD_PX) * perPx;
+  const size = shown.segments.totalBytes[first] ?? 0;
+  const numFolded = layout.numFolded[first] ?? 1;
+  const within = line * bytes + inLine;
+  const row = first + Math.min(Math.floor(within / size), numFolded - 1);
+  const offset = within - (layout.offset[row] ?? 0);
+  if (line < 0 || inLine > bytes || offset < 0 || offset >= size) return null;
+  const [from, to] = blocksWithin(shown, row, offset, offset + perPx);
   const { state } = shown.blocks;
   for (let block = from; block < to; block += 1) {
     if ((state[block] ?? 0) > 0) return { row, block };
   }
-  return { row, block: from };
+  return { row, block: from < to ? from : -1 };
 }
 
 /** The block before or after one; with `far` the first of the next segment. */

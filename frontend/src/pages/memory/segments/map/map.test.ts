@@ -1,22 +1,135 @@
 import { describe, expect, it } from "vitest";
+import type { SegmentsResponse } from "../../../../api/types.gen";
 import { SvgPen } from "../../../../widgets/export/pen";
 import {
   BAR_PX,
+  HEAD_PX,
   hitAt,
   LINE_PX,
   pieces,
-  rowAt,
   rowOfBlock,
   rowsBetween,
   segmentLayout,
   steppedBlock,
 } from "./layout";
-import { HEAD_PX, legendOf, paintMap, paintMarks, type MapPicture } from "./paint";
-import { segmentsAnswer } from "./test_segments";
+import { legendOf, paintMap, paintMarks, type MapPicture } from "./paint";
 import { addressText, headWords, pinText, segmentTable } from "./words";
+
+/** State (0 free, 1 allocated, 2 pending) and bytes. */
+type TestBlock = readonly [state: 0 | 1 | 2, bytes: number];
+
+interface TestSegment {
+  readonly address: number;
+  readonly blocks: readonly TestBlock[];
+  /** Set where the answer lists no blocks of it. */
+  readonly unlisted?: boolean;
+  readonly numAlike?: number;
+}
+
+function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
+  const listed = of.map((one) => (one.unlisted === true ? [] : one.blocks));
+  const blocks = listed.flat();
+  const sum = (one: TestSegment, state: number): number =>
+    one.blocks.reduce((bytes, [own, size]) => bytes + (own === state ? size : 0), 0);
+  const total = (state: number): number =>
+    of.reduce((bytes, one) => bytes + sum(one, state), 0);
+  const column = (value: (one: TestSegment) => number): Float64Array =>
+    Float64Array.from(of, value);
+  const offsets = listed.flatMap((own) =>
+    own.map((_, i) => own.slice(0, i).reduce((bytes, [, size]) => bytes + size, 0)),
+  );
+  const ones = Int32Array.from(blocks, ([state], i) => (state === 0 ? -1 : i));
+  return {
+    device: 0,
+    moment: { moment: 7, timeMs: null, step: null, phase: "" },
+    action: "alloc",
+    actionBytes: null,
+    numSegments: of.length,
+    reservedBytes: total(0) + total(1) + total(2),
+    allocatedBytes: total(1),
+    pendingBytes: total(2),
+    freeBytes: total(0),
+    wholeBytes: of.reduce(
+      (bytes, one) => bytes + (sum(one, 1) + sum(one, 2) === 0 ? sum(one, 0) : 0),
+      0,
+    ),
+    pinnedBytes: 0,
+    segments: {
+      address: column(({ address }) => address),
+      totalBytes: column((one) => sum(one, 0) + sum(one, 1) + sum(one, 2)),
+      allocatedBytes: column((one) => sum(one, 1)),
+      pendingBytes: column((one) => sum(one, 2)),
+      freeBytes: column((one) => sum(one, 0)),
+      requestedBytes: column((one) => sum(one, 1) + sum(one, 2)),
+      largestFreeBytes: column((one) =>
+        Math.max(0, ...one.blocks.map(([state, size]) => (state === 0 ? size : 0))),
+      ),
+      numActive: Int32Array.from(
+        of,
+        (one) => one.blocks.filter(([state]) => state > 0).length,
+      ),
+      kind: new Int32Array(of.length),
+      numAlike: Int32Array.from(of, (one) => one.numAlike ?? 1),
+      opened: Int32Array.from(of, (_, i) => i - 1),
+      stack: new Int32Array(of.length).fill(-1),
+      firstBlock: Int32Array.from(listed, (_, i) => listed.slice(0, i).flat().length),
+      numBlocks: Int32Array.from(listed, (own) => own.length),
+    },
+    blocks: {
+      offset: Float64Array.from(offsets),
+      size: Float64Array.from(blocks, ([, size]) => size),
+      state: Uint8Array.from(blocks, ([state]) => state),
+      life: ones,
+      stack: ones.slice(),
+      category: Uint8Array.from(blocks, ([state]) => (state === 0 ? 2 : 1)),
+    },
+    kinds: ["large"],
+    categories: [
+      { key: "p", label: "p", category: "param", stack: null, bytes: 0 },
+      { key: "a", label: "a", category: "activation", stack: null, bytes: total(1) },
+    ],
+    freeSizes: {
+      fromBytes: new Float64Array(0),
+      numSplit: new Int32Array(0),
+      splitBytes: new Float64Array(0),
+      numWhole: new Int32Array(0),
+      wholeBytes: new Float64Array(0),
+    },
+    arenas: {
+      pool: new Int32Array(0),
+      stream: new Int32Array(0),
+      isLarge: new Uint8Array(0),
+      reservedBytes: new Float64Array(0),
+      freeBytes: new Float64Array(0),
+      largestFreeBytes: new Float64Array(0),
+      numFree: new Int32Array(0),
+      releasableBytes: new Float64Array(0),
+    },
+    why: {
+      tone: "plain",
+      sentence: "",
+      more: [],
+      figures: [],
+      culprit: -1,
+      askedBytes: null,
+      lives: new Int32Array(0),
+    },
+    pins: { address: [], text: [] },
+    pinners: {
+      stack: new Int32Array(0),
+      aloneBytes: new Float64Array(0),
+      sharedBytes: new Float64Array(0),
+      liveBytes: new Float64Array(0),
+      numSegments: new Int32Array(0),
+    },
+    oddities: [],
+  };
+}
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
+/** Lines are 300 px wide. */
+const WIDE_PX = 528;
 
 const ANSWER = segmentsAnswer([
   {
@@ -51,32 +164,35 @@ function full(sizes: readonly number[], numAlike: readonly number[] = []) {
 
 function pictureOf(fill: MapPicture["fill"]): MapPicture {
   return {
-    ...{ answer: ANSWER, layout: segmentLayout(ANSWER.segments, "fit"), fill },
+    ...{ answer: ANSWER, layout: segmentLayout(ANSWER.segments, "fit", WIDE_PX), fill },
     colours: ["#425ed4", "#065721"],
     theme: "light",
     byteUnit: "auto",
-    ...{ widthPx: 600, heightPx: 300, scrollPx: 0 },
+    ...{ heightPx: 300, scrollPx: 0 },
   };
 }
 
 describe("the map's rows", () => {
   it("gives every segment a line, and long ones as many as they need", () => {
     const { segments } = full([2 * MIB, 20 * MIB, 21 * MIB]);
-    const layout = segmentLayout(segments, 10 * MIB);
-    expect([...layout.numLines]).toEqual([1, 2, 3]);
+    const layout = segmentLayout(segments, 10 * MIB, WIDE_PX);
+    const lines = [2, 20, 21].map(
+      (mib, row) => pieces(layout, row, 0, mib * MIB).length,
+    );
+    expect(lines).toEqual([1, 2, 3]);
     expect(layout.top[1]).toBe(LINE_PX + 12);
     expect(layout.equalBytes).toBe(10 * MIB);
   });
 
   it("fills each line where lengths need not compare", () => {
-    const layout = segmentLayout(full([2 * MIB, 4 * GIB]).segments, "fit");
-    expect([...layout.numLines]).toEqual([1, 1]);
+    const layout = segmentLayout(full([2 * MIB, 4 * GIB]).segments, "fit", WIDE_PX);
+    expect(pieces(layout, 1, 0, 4 * GIB)).toHaveLength(1);
     expect(layout.equalBytes).toBeNull();
   });
 
   it("chooses lines that a few huge segments do not make endless", () => {
     const lineBytes = (sizes: readonly number[]): number =>
-      segmentLayout(full(sizes).segments, "auto").equalBytes ?? 0;
+      segmentLayout(full(sizes).segments, "auto", WIDE_PX).equalBytes ?? 0;
     expect((80 * GIB) / lineBytes([80 * GIB])).toBeLessThanOrEqual(32);
     const many = Array.from({ length: 200 }, (_, i) => (20 + i) * MIB);
     expect(lineBytes(many)).toBeLessThanOrEqual(256 * MIB);
@@ -86,24 +202,33 @@ describe("the map's rows", () => {
     const sizes = [4 * MIB, 2 * MIB, 2 * MIB, 2 * MIB, MIB, MIB];
     const answer = full(sizes, [1, 3, 1, 1, 1, 1]);
     const { segments } = answer;
-    const layout = segmentLayout(segments, "auto");
+    const layout = segmentLayout(segments, "auto", WIDE_PX);
     expect([...layout.numFolded]).toEqual([1, 3, 0, 0, 1, 1]);
     expect(rowsBetween(layout, (layout.top[1] ?? 0) + 1, layout.top[1] ?? 0)).toEqual([
       1, 4,
     ]);
     // Together they fill the line, one after another.
-    expect(pieces(layout, 2, 0, 2 * MIB)).toMatchObject([{ x0: 1 / 3, x1: 2 / 3 }]);
-    expect(pieces(layout, 3, 0, 2 * MIB)[0]?.y0).toBe(
-      pieces(layout, 1, 0, 2 * MIB)[0]?.y0,
-    );
+    expect(pieces(layout, 2, 0, 2 * MIB)).toMatchObject([
+      { x: HEAD_PX + 100, width: 100 },
+    ]);
+    const [last] = pieces(layout, 3, 0, 2 * MIB);
+    expect(last?.y).toBe(pieces(layout, 1, 0, 2 * MIB)[0]?.y);
     const y = (layout.top[1] ?? 0) + 10;
-    expect(hitAt(answer, layout, 0.5, y, 0)).toEqual({ row: 2, block: 2 });
+    expect(hitAt(answer, layout, { x: HEAD_PX + 150, y })).toEqual({
+      row: 2,
+      block: 2,
+    });
     expect(headWords({ answer, layout, byteUnit: "auto" }, 1)).toMatchObject({
       size: "3 × 2.00 MiB",
       address: "",
       below: "full · large",
     });
-    const unfolded = segmentLayout(segments, "auto", new Set([0x7f0000000001]));
+    const unfolded = segmentLayout(
+      segments,
+      "auto",
+      WIDE_PX,
+      new Set([0x7f0000000001]),
+    );
     expect([...unfolded.numFolded]).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
@@ -111,34 +236,32 @@ describe("the map's rows", () => {
     const layout = segmentLayout(
       full(Array.from({ length: 2000 }, (_, i) => 80 * GIB + i)).segments,
       1,
+      WIDE_PX,
     );
     expect(layout.top.at(-1)).toBeLessThan(2_000_000);
   });
 
-  it("finds the row at a height, and rows in sight", () => {
-    const layout = segmentLayout(ANSWER.segments, "fit");
+  it("finds the rows in sight", () => {
+    const layout = segmentLayout(ANSWER.segments, "fit", WIDE_PX);
     const row = LINE_PX + 12;
-    expect(
-      [-1, 0, row - 1, row, 4 * row - 1, 4 * row].map((y) => rowAt(layout, y)),
-    ).toEqual([-1, 0, 0, 1, 3, -1]);
     expect(rowsBetween(layout, row + 1, 2 * row + 1)).toEqual([1, 3]);
-    expect(rowsBetween(segmentLayout(full([]).segments, "auto"), 0, 100)).toEqual([
-      0, 0,
-    ]);
+    expect(
+      rowsBetween(segmentLayout(full([]).segments, "auto", WIDE_PX), 0, 100),
+    ).toEqual([0, 0]);
   });
 
   it("breaks a block where its line ends", () => {
-    const layout = segmentLayout(full([30]).segments, 10);
+    const layout = segmentLayout(full([30]).segments, 10, WIDE_PX);
     // Lines have a least size, so this layout is made by hand.
     const own = { ...layout, lineBytes: Float64Array.of(10) };
     const found = pieces(own, 0, 5, 17);
-    expect(found.map(({ x0, x1 }) => [x0, x1])).toEqual([
-      [0.5, 1],
-      [0, 1],
-      [0, 0.2],
+    expect(found.map(({ x, width }) => [x - HEAD_PX, width])).toEqual([
+      [150, 150],
+      [0, 300],
+      [0, 60],
     ]);
-    expect(found.map(({ y0 }) => y0)).toEqual([3, 3 + LINE_PX, 3 + 2 * LINE_PX]);
-    expect((found[0]?.y1 ?? 0) - (found[0]?.y0 ?? 0)).toBe(BAR_PX);
+    expect(found.map(({ y }) => y)).toEqual([3, 3 + LINE_PX, 3 + 2 * LINE_PX]);
+    expect(found[0]?.height).toBe(BAR_PX);
     expect(pieces(own, 0, 10, 10)).toHaveLength(1);
   });
 });
@@ -158,14 +281,17 @@ describe("blocks of the map", () => {
   });
 
   it("are found where they lie, live ones first", () => {
-    const layout = segmentLayout(ANSWER.segments, "fit");
-    const at = (x: number, y: number, wide = 0) => hitAt(ANSWER, layout, x, y, wide);
+    const layout = segmentLayout(ANSWER.segments, "fit", WIDE_PX);
+    const at = (x: number, y: number) => hitAt(ANSWER, layout, { x: HEAD_PX + x, y });
     const row = LINE_PX + 12;
-    expect(at(0.5, 10)).toEqual({ row: 0, block: 1 });
-    expect(at(0.74, 10, 0.02)).toEqual({ row: 0, block: 2 });
-    expect(at(0.5, row + 10)).toEqual({ row: 1, block: 3 });
-    expect(at(0.5, 3 * row + 10)).toEqual({ row: 3, block: -1 });
-    expect(at(0.5, 4 * row + 10)).toBeNull();
+    expect(at(150, 10)).toEqual({ row: 0, block: 1 });
+    expect(at(224.5, 10)).toEqual({ row: 0, block: 2 });
+    expect(at(150, row + 10)).toEqual({ row: 1, block: 3 });
+    expect(at(150, 3 * row + 10)).toEqual({ row: 3, block: -1 });
+    expect(at(150, 4 * row + 10)).toBeNull();
+    // Beside the blocks stand their segment's words.
+    expect(at(-20, row + 30)).toEqual({ row: 1, block: -1 });
+    expect(at(301, 10)).toBeNull();
   });
 
   it("add up in the legend", () => {

@@ -7,7 +7,10 @@ import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../../base/bytes";
 import { figureTitle, originOf } from "../../../../model/words/origin";
-import { groupColours, groupLabel } from "../../../../widgets/block_stack/colours";
+import {
+  groupColours,
+  groupLabel,
+} from "../../../../widgets/block_stack/paint/colours";
 import { figureOf } from "../../../../widgets/export/figure";
 import type { ExportSource } from "../../../../widgets/export/source";
 import { fitted, useWidth } from "../../../../widgets/plot/canvas";
@@ -18,6 +21,7 @@ import { Segmented } from "../../../shared/controls/choices";
 import type { Shown } from "../params";
 import {
   blockPieces,
+  HEAD_PX,
   hitAt,
   leastLineBytes,
   rowOfBlock,
@@ -26,10 +30,8 @@ import {
   type Hit,
 } from "./layout";
 import {
-  barsPx,
   blockColour,
   FOLD_PX,
-  HEAD_PX,
   legendOf,
   paintMap,
   paintMarks,
@@ -44,7 +46,7 @@ const MOST_PX = 900;
 const WHEEL_PX = 80;
 const CARD_PX = 60;
 
-/** What the pointer is on; `block` -1: the segment itself. */
+/** What the pointer is on, in px of the whole map. */
 interface Hover extends Hit {
   readonly x: number;
   readonly y: number;
@@ -70,8 +72,8 @@ export function SegmentMap(props: Shown) {
   const spoken = useSignal("");
   const widthPx = useWidth(box);
   const layout = useMemo(
-    () => segmentLayout(segments, scale, unfolded),
-    [segments, scale, unfolded],
+    () => segmentLayout(segments, scale, widthPx, unfolded),
+    [segments, scale, widthPx, unfolded],
   );
   const totalPx = layout.top.at(-1) ?? 0;
   const shownPx = all ? totalPx : Math.min(totalPx, MOST_PX);
@@ -84,10 +86,9 @@ export function SegmentMap(props: Shown) {
   );
   const picture = useMemo<MapPicture>(
     () => ({
-      ...{ answer, layout, fill, colours, theme, byteUnit },
-      ...{ widthPx, heightPx, scrollPx },
+      ...{ answer, layout, fill, colours, theme, byteUnit, heightPx, scrollPx },
     }),
-    [answer, layout, fill, colours, theme, byteUnit, widthPx, heightPx, scrollPx],
+    [answer, layout, fill, colours, theme, byteUnit, heightPx, scrollPx],
   );
 
   useEffect(() => {
@@ -127,8 +128,8 @@ export function SegmentMap(props: Shown) {
     const [piece] = blockPieces(answer, layout, block);
     const top = plot.current?.getBoundingClientRect().top;
     if (piece === undefined || top === undefined) return;
-    if (piece.y1 > shownPx) setAll(true);
-    const y = top + piece.y0;
+    if (piece.y + piece.height > shownPx) setAll(true);
+    const y = top + piece.y;
     if (y > 0 && y < window.innerHeight - 100) return;
     // Whatever else scrolls, such as the frame of the page, stays.
     plot.current?.closest(".content")?.scrollBy({ top: y - window.innerHeight / 2 });
@@ -137,17 +138,12 @@ export function SegmentMap(props: Shown) {
   function placeOf(event: MouseEvent): Hover | null {
     const corner = base.current?.getBoundingClientRect();
     if (corner === undefined) return null;
-    const [x, y] = [event.clientX - corner.left, event.clientY - corner.top + scrollPx];
-    const wide = 1 / barsPx(picture);
-    // Beside its first byte stand a segment's words.
-    const share = Math.max(0, x - HEAD_PX) * wide;
-    if (x < HEAD_PX) {
-      const hit =
-        hitAt(answer, layout, 0, y, wide) ?? hitAt(answer, layout, 0, y - 12, wide);
-      return hit && { x, y, row: hit.row, block: -1 };
-    }
-    const hit = share > 1 ? null : hitAt(answer, layout, share, y, wide);
-    return hit && { x, y, ...hit };
+    const at = {
+      x: event.clientX - corner.left,
+      y: event.clientY - corner.top + scrollPx,
+    };
+    const hit = hitAt(answer, layout, at);
+    return hit && { ...at, ...hit };
   }
 
   function choose({ x, row, block }: Hover): void {
@@ -333,14 +329,19 @@ function Card({
   readonly picture: MapPicture;
 }) {
   const at = hover.value;
-  const { answer, layout, byteUnit, widthPx, heightPx, scrollPx } = picture;
+  const { answer, layout, byteUnit, heightPx, scrollPx } = picture;
   const { segments, blocks, kinds, categories } = answer;
   if (at === null || at.row >= segments.address.length) return null;
   const { row, block } = at;
   if (block >= blocks.state.length) return null;
   const y = at.y - scrollPx;
   const above = y + CARD_PX > heightPx && y > heightPx / 2;
-  const place = { leftPx: at.x, topPx: y, flip: at.x > widthPx / 2, above };
+  const place = {
+    leftPx: at.x,
+    topPx: y,
+    flip: at.x > HEAD_PX + layout.barsPx / 3,
+    above,
+  };
   const bytes = (value = 0): string => formatBytes(value, byteUnit);
   const address = segments.address[row] ?? 0;
   const kind = kinds[segments.kind[row] ?? -1] ?? "";

@@ -8,18 +8,20 @@ import type { SegmentsResponse } from "../../../../api/types.gen";
 import { formatBytes, formatBytesExact, type ByteUnit } from "../../../../base/bytes";
 import { tokens, type Theme } from "../../../../base/tokens";
 import { hexOf, pixelOf } from "../../../../render/palette";
-import { groupLabel, mixed } from "../../../../widgets/block_stack/colours";
+import type { RectPx } from "../../../../render/viewport";
+import { groupLabel, mixed } from "../../../../widgets/block_stack/paint/colours";
 import { FONT, type Pen } from "../../../../widgets/export/pen";
 import type { Named } from "../../../../widgets/plot/legend";
+import { paintHatch } from "../../../../widgets/plot/strip";
 import { fitting } from "../../../../widgets/plot/text";
 import {
   blockPieces,
   blocksOf,
   blocksWithin,
+  HEAD_PX,
   LINE_PX,
   pieces,
   rowsBetween,
-  type Piece,
   type SegmentLayout,
 } from "./layout";
 import { headWords, pinText } from "./words";
@@ -30,9 +32,6 @@ type SegmentFill = "category" | "state";
 /** `SegmentBlocks.state`. */
 export const STATE = { free: 0, allocated: 1, pending: 2 } as const;
 
-/** Left of a segment's blocks; what is longer ends in an ellipsis. */
-export const HEAD_PX = 216;
-const RIGHT_PX = 12;
 /** Left of the words, where equal segments are folded. */
 export const FOLD_PX = 16;
 const HEAD_FONT = FONT.replace(/^\d+/, "12");
@@ -69,7 +68,6 @@ export interface MapPicture {
   readonly colours: readonly string[];
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  readonly widthPx: number;
   readonly heightPx: number;
   readonly scrollPx: number;
 }
@@ -80,10 +78,6 @@ interface MapMarks {
   readonly selected: number;
   /** Address of the chosen segment. */
   readonly segment: number | null;
-}
-
-export function barsPx({ widthPx }: MapPicture): number {
-  return Math.max(1, widthPx - HEAD_PX - RIGHT_PX);
 }
 
 /** A live block's colour; `block & 1` is its tone. */
@@ -101,7 +95,7 @@ export function blockColour(
 export function paintMap(pen: Pen, of: MapPicture): void {
   const { answer, layout, theme } = of;
   const { segments, blocks } = answer;
-  const { bg, border } = tokens(theme);
+  const { bg, border, bad } = tokens(theme);
   const own = COLOURS[theme];
   const toned = new Map<string, string>();
   const shade = (colour: string, block: number): string => {
@@ -111,43 +105,50 @@ export function paintMap(pen: Pen, of: MapPicture): void {
     toned.set(key, known);
     return known;
   };
-  const [first, end] = inSight(of);
-  const [hatched, striped]: [Piece[], Piece[]] = [[], []];
-  for (let row = first; row < end; row += 1) {
-    const all = pieces(layout, row, 0, segments.totalBytes[row] ?? 0);
-    pen.fillStyle = segments.numActive[row] === 0 ? own.whole : own.split;
-    for (const piece of all) pen.fillRect(...rect(piece, of));
-    if ((segments.numActive[row] ?? 0) > 0) hatched.push(...all);
+  const rows = inSight(of);
+  const wholeOf = (row: number) => {
+    const [from, to] = bytesInSight(of, row);
+    const [begin, size] = [Math.max(0, from), segments.totalBytes[row] ?? 0];
+    return pieces(layout, row, begin, Math.min(size, to) - begin);
+  };
+  const [hatched, striped]: [RectPx[], RectPx[]] = [[], []];
+  pen.translate(0, -of.scrollPx);
+  for (const row of rows) {
+    const isFree = segments.numActive[row] === 0;
+    pen.fillStyle = isFree ? own.whole : own.split;
+    for (const { x, y, width, height } of wholeOf(row)) {
+      pen.fillRect(x, y, width, height);
+    }
+    if (!isFree) hatched.push(...wholeOf(row));
   }
-  hatch(pen, of, hatched, bg, 6);
-  for (let row = first; row < end; row += 1) {
-    let [lastLeft, lastTop] = [-1, -1];
+  hatch(pen, of, hatched, 6);
+  for (const row of rows) {
+    let [lastX, lastY] = [-1, -1];
     const [from, to] = blocksWithin(answer, row, ...bytesInSight(of, row));
     for (let block = from; block < to; block += 1) {
       if (blocks.state[block] === STATE.free) continue;
       const isPending = blocks.state[block] === STATE.pending;
       pen.fillStyle = shade(blockColour(of, block), block);
       for (const piece of blockPieces(answer, layout, block)) {
-        const [left, top, wide, high] = rect(piece, of);
+        const { x, y, width, height } = piece;
         // Of those that share a pixel one is enough.
-        if (wide === 1 && left === lastLeft && top === lastTop) continue;
-        [lastLeft, lastTop] = [left, top];
-        pen.fillRect(left, top, wide, high);
+        if (width === 1 && x === lastX && y === lastY) continue;
+        [lastX, lastY] = [x, y];
+        pen.fillRect(x, y, width, height);
         if (isPending) striped.push(piece);
       }
     }
   }
-  hatch(pen, of, striped, bg, 9);
-  for (let row = first; row < end; row += 1) {
-    outline(pen, of, pieces(layout, row, 0, segments.totalBytes[row] ?? 0), border, 1);
+  hatch(pen, of, striped, 9);
+  for (const row of rows) {
+    outline(pen, wholeOf(row), border, 1);
     if (layout.numFolded[row] === 1) paintNote(pen, of, row);
     if (layout.numFolded[row] !== 0) paintHead(pen, of, row);
   }
-  const { bad } = tokens(theme);
   for (const life of answer.why.lives) {
-    const block = blocks.life.indexOf(life);
-    outline(pen, of, blockPieces(answer, layout, block), bad, 3);
+    outline(pen, blockPieces(answer, layout, blocks.life.indexOf(life)), bad, 3);
   }
+  pen.translate(0, of.scrollPx);
 }
 
 /** What moves with the pointer, and what is chosen. */
@@ -157,28 +158,30 @@ export function paintMarks(pen: Pen, of: MapPicture, marks: MapMarks): void {
   const { link, text } = tokens(theme);
   const { hovered, selected, segment } = marks;
   const stack = blocks.stack[hovered >= 0 ? hovered : selected] ?? -1;
-  const [first, end] = inSight(of);
-  for (let row = first; row < end; row += 1) {
+  pen.translate(0, -of.scrollPx);
+  for (const row of inSight(of)) {
     if (segments.address[row] === segment && layout.numFolded[row] === 1) {
       pen.fillStyle = link;
       pen.globalAlpha = 0.14;
-      const top = (layout.top[row] ?? 0) - of.scrollPx;
-      pen.fillRect(0, top, HEAD_PX - 8, 30);
+      pen.fillRect(0, layout.top[row] ?? 0, HEAD_PX - 8, 30);
       pen.globalAlpha = 1;
     }
     if (stack < 0) continue;
     const [from, to] = blocksOf(answer, row);
     for (let block = from; block < to; block += 1) {
       if (blocks.stack[block] !== stack) continue;
-      outline(pen, of, blockPieces(answer, layout, block), text, 1);
+      outline(pen, blockPieces(answer, layout, block), text, 1);
     }
   }
-  outline(pen, of, blockPieces(answer, layout, hovered), text, 1.5);
-  outline(pen, of, blockPieces(answer, layout, selected), link, 2.5);
+  outline(pen, blockPieces(answer, layout, hovered), text, 1.5);
+  outline(pen, blockPieces(answer, layout, selected), link, 2.5);
+  pen.translate(0, of.scrollPx);
 }
 
-function inSight({ layout, scrollPx, heightPx }: MapPicture) {
-  return rowsBetween(layout, scrollPx, scrollPx + heightPx);
+/** Rows any part of which is in sight. */
+function inSight({ layout, scrollPx, heightPx }: MapPicture): readonly number[] {
+  const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
+  return Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i);
 }
 
 /** Of a segment that is longer than the sight: its bytes from the first line up to the last. */
@@ -192,64 +195,36 @@ function bytesInSight(
   return [(line(scrollPx) - 1) * bytes, (line(scrollPx + heightPx) + 1) * bytes];
 }
 
-/** Whole px, so that blocks meet; at least one, so that nothing thin vanishes. */
-function rect(
-  { x0, x1, y0, y1 }: Piece,
-  of: MapPicture,
-): readonly [left: number, top: number, wide: number, high: number] {
-  const full = barsPx(of);
-  const left = Math.min(Math.round(x0 * full), Math.floor(full) - 1);
-  const wide = Math.max(1, Math.round(x1 * full) - left);
-  return [HEAD_PX + left, y0 - of.scrollPx, wide, y1 - y0];
-}
-
-/** Slanted lines over some pieces. */
 function hatch(
   pen: Pen,
-  of: MapPicture,
-  over: readonly Piece[],
-  colour: string,
+  { theme }: MapPicture,
+  over: readonly RectPx[],
   apartPx: number,
 ): void {
-  const { widthPx, heightPx } = of;
-  if (over.length === 0) return;
-  pen.save();
-  pen.beginPath();
-  for (const piece of over) pen.rect(...rect(piece, of));
-  pen.clip();
-  pen.beginPath();
-  for (let x = HEAD_PX - heightPx; x < widthPx; x += apartPx) {
-    pen.moveTo(x, heightPx);
-    pen.lineTo(x + heightPx, 0);
-  }
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1;
   pen.globalAlpha = 0.6;
-  pen.stroke();
-  pen.restore();
+  paintHatch(pen, over, tokens(theme).bg, apartPx);
+  pen.globalAlpha = 1;
 }
 
 function outline(
   pen: Pen,
-  of: MapPicture,
-  around: readonly Piece[],
+  around: readonly RectPx[],
   colour: string,
   lineWidth: number,
 ): void {
   pen.strokeStyle = colour;
   pen.lineWidth = lineWidth;
   const half = lineWidth / 2;
-  for (const piece of around) {
-    const [left, top, wide, high] = rect(piece, of);
-    const inner = Math.max(0.5, wide - lineWidth);
-    pen.strokeRect(left + half, top + half, inner, high - lineWidth);
+  for (const { x, y, width, height } of around) {
+    const inner = Math.max(0.5, width - lineWidth);
+    pen.strokeRect(x + half, y + half, inner, height - lineWidth);
   }
 }
 
 function paintHead(pen: Pen, of: MapPicture, row: number): void {
   const { answer, layout, theme } = of;
   const { text, secondary } = tokens(theme);
-  const top = (layout.top[row] ?? 0) - of.scrollPx;
+  const top = layout.top[row] ?? 0;
   const { size, address, below } = headWords(of, row);
   const write = (words: string, x: number, y: number, colour: string): number => {
     const most = HEAD_PX - 8 - x;
@@ -283,20 +258,20 @@ function paintNote(pen: Pen, of: MapPicture, row: number): void {
     if (blocks.state[block] !== STATE.free) continue;
     if ((blocks.size[block] ?? 0) > (blocks.size[widest] ?? 0)) widest = block;
   }
-  const rooms = blockPieces(answer, layout, widest).map((piece) => rect(piece, of));
-  const room = rooms.reduce((a, b) => (b[2] > a[2] ? b : a), [0, 0, 0, 0]);
-  const [left, top, wide, high] = room;
-  if (wide < NOTE_LEAST_PX) return;
+  const rooms = blockPieces(answer, layout, widest);
+  const most = Math.max(...rooms.map(({ width }) => width));
+  const room = rooms.find(({ width }) => width === most);
+  if (room === undefined || most < NOTE_LEAST_PX) return;
   pen.font = FONT;
-  const fits = fitting(words, wide - 20, (one) => pen.measureText(one).width);
+  const fits = fitting(words, most - 20, (one) => pen.measureText(one).width);
   const { bg, text } = tokens(theme);
   pen.textBaseline = "middle";
   pen.fillStyle = bg;
   pen.globalAlpha = 0.86;
-  pen.fillRect(left + 5, top + 3, pen.measureText(fits).width + 6, 16);
+  pen.fillRect(room.x + 5, room.y + 3, pen.measureText(fits).width + 6, 16);
   pen.globalAlpha = 1;
   pen.fillStyle = text;
-  pen.fillText(fits, left + 8, top + high / 2 + 0.5);
+  pen.fillText(fits, room.x + 8, room.y + room.height / 2 + 0.5);
 }
 
 /** What the map shows, with the bytes of each. */
@@ -307,49 +282,36 @@ export function legendOf({
   theme,
   byteUnit,
 }: MapPicture): readonly Named[] {
-  const own = COLOURS[theme];
+  const { allocated, pending, split, whole } = COLOURS[theme];
   const { bg } = tokens(theme);
-  const item = (
-    label: string,
-    help: string,
-    colour: string,
-    bytes: number,
-    hatch?: string,
-  ): readonly Named[] => {
-    const note = formatBytes(bytes, byteUnit);
-    const said = { label, colour, note, help: `${help}: ${formatBytesExact(bytes)}` };
-    return bytes > 0 ? [hatch === undefined ? said : { ...said, hatch }] : [];
-  };
+  type Item = readonly [label: string, help: string, colour: string, bytes: number];
+  const item = ([label, help, colour, bytes]: Item, isHatched = false): Named => ({
+    ...{ label, colour, note: formatBytes(bytes, byteUnit) },
+    help: `${help}: ${formatBytesExact(bytes)}`,
+    ...(isHatched ? { hatch: bg } : {}),
+  });
+  const rounded = "Blocks in use, as rounded by the allocator";
+  const waits = "Freed, and kept until another stream has finished with it";
+  const beside =
+    "inactive_split: free blocks that share their segment with live ones, so that it cannot be returned";
+  const returned = "Wholly free: torch.cuda.empty_cache() returns these";
+  const besideBytes = answer.freeBytes - answer.wholeBytes;
+  const live: readonly Item[] =
+    fill === "state"
+      ? [["allocated", rounded, allocated, answer.allocatedBytes]]
+      : answer.categories.map((group, i) => {
+          const colour = colours[i] ?? bg;
+          return [groupLabel(group), "Allocated blocks", colour, group.bytes];
+        });
+  const hatched: readonly Item[] = [
+    ["pending free", waits, pending, answer.pendingBytes],
+    ["free, in use beside it", beside, split, besideBytes],
+  ];
+  const free: Item = ["free segments", returned, whole, answer.wholeBytes];
+  const isThere = ([, , , bytes]: Item): boolean => bytes > 0;
   return [
-    ...(fill === "state"
-      ? item(
-          "allocated",
-          "Blocks in use, as rounded by the allocator",
-          own.allocated,
-          answer.allocatedBytes,
-        )
-      : answer.categories.flatMap((group, i) =>
-          item(groupLabel(group), "Allocated blocks", colours[i] ?? bg, group.bytes),
-        )),
-    ...item(
-      "pending free",
-      "Freed, and kept until another stream has finished with it",
-      own.pending,
-      answer.pendingBytes,
-      bg,
-    ),
-    ...item(
-      "free, in use beside it",
-      "inactive_split: free blocks that share their segment with live ones, so that it cannot be returned",
-      own.split,
-      answer.freeBytes - answer.wholeBytes,
-      bg,
-    ),
-    ...item(
-      "free segments",
-      "Wholly free: torch.cuda.empty_cache() returns these",
-      own.whole,
-      answer.wholeBytes,
-    ),
+    ...live.filter(isThere).map((one) => item(one)),
+    ...hatched.filter(isThere).map((one) => item(one, true)),
+    ...[free].filter(isThere).map((one) => item(one)),
   ];
 }

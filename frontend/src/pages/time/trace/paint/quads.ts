@@ -7,7 +7,7 @@ import type { TraceFamily } from "../../../../api/types.gen";
 import { tokens, type Theme } from "../../../../base/tokens";
 import { familyColour } from "../../profiled/family_colours";
 import { pixelOf } from "../../../../render/palette";
-import { mixed } from "../../../../widgets/block_stack/colours";
+import { mixed } from "../../../../widgets/block_stack/paint/colours";
 
 /** What is drawn. */
 export interface Picture {

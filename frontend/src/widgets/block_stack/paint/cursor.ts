@@ -1,21 +1,20 @@
 /** What moves with the pointer: the line, the outlined blocks, the range being drawn. */
 
-import { tokens } from "../../base/tokens";
-import type { RectPx, SizePx, Viewport } from "../../render/viewport";
-import { xToPx } from "../../render/viewport";
-import { strokeLine } from "../export/figure";
-import { clipTo } from "../plot/axes";
+import { tokens } from "../../../base/tokens";
+import type { RectPx, SizePx, Viewport } from "../../../render/viewport";
+import { xToPx } from "../../../render/viewport";
+import { clipTo, paintPointer } from "../../plot/axes";
 import { rectOf } from "./labels";
-import { GUTTER, spansHeight, spansTop, type BlockScene } from "./paint";
-import type { BlockHover, BlockPicture } from "./picture";
-import type { BlockTile } from "./tile";
+import { stripHeight, type BlockScene } from "./paint";
+import type { BlockHover, BlockPicture } from "../picture";
+import type { BlockTile } from "../tile";
 
 /** Rectangles that are lit at once; more are a carpet nobody can read. */
 const MOST_LIT = 3000;
 
 interface Pointed {
   readonly hover: BlockHover | null;
-  /** The range that is being drawn, in px of the canvas. */
+  /** The range that is being drawn, in px of the plot. */
   readonly box: RectPx | null;
 }
 
@@ -25,28 +24,18 @@ export function paintCursor(
   scene: BlockScene,
   { hover, box }: Pointed,
 ): void {
-  const { size, tile, of } = scene;
+  const { size, tile, of, left, top } = scene;
   if (tile !== null) {
-    clipTo(context, GUTTER.left, GUTTER.top, size.widthPx, size.heightPx);
-    context.translate(GUTTER.left, GUTTER.top);
+    clipTo(context, left, top, size.widthPx, size.heightPx);
+    context.translate(left, top);
     paintLit(context, scene, tile, litBy(of, tile, hover));
     context.restore();
   }
-  const { text, link } = tokens(of.theme);
-  const range = box ?? chosenRange(scene);
-  if (range !== null) {
-    context.fillStyle = link;
-    context.globalAlpha = 0.16;
-    context.fillRect(range.x, range.y, range.width, range.height);
-    context.globalAlpha = 1;
-    context.strokeStyle = link;
-    context.strokeRect(range.x, range.y, range.width, range.height);
-  }
-  const x = hover === null ? NaN : xToPx(scene.view, size.widthPx, hover.x);
-  if (!(x >= 0 && x <= size.widthPx)) return;
-  const px = Math.round(GUTTER.left + x) + 0.5;
-  context.strokeStyle = text;
-  strokeLine(context, px, GUTTER.top, px, spansTop(size) + spansHeight(of.marks));
+  paintPointer(context, of.theme, scene, {
+    ...{ x: hover?.x ?? NaN, row: NaN, on: undefined },
+    box: box ?? chosenRange(scene),
+    stripPx: stripHeight(of.marks) + 4,
+  });
 }
 
 interface Lit {
@@ -68,7 +57,7 @@ export function litBy(
   return { slot, stack: over?.stack ?? stack ?? own };
 }
 
-/** The chosen range, as far as it is in sight, in px of the canvas. */
+/** The chosen range, as far as it is in sight, in px of the plot. */
 export function chosenRange({
   of: { range },
   view,
@@ -79,8 +68,7 @@ export function chosenRange({
     Math.min(Math.max(xToPx(view, size.widthPx, at), 0), size.widthPx),
   ) as [number, number];
   if (right <= left) return null;
-  const width = right - left;
-  return { x: GUTTER.left + left, y: GUTTER.top, width, height: size.heightPx };
+  return { x: left, y: 0, width: right - left, height: size.heightPx };
 }
 
 /** What a block takes of the plot, in px: its level parts that are in sight. */

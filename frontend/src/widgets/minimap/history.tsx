@@ -2,9 +2,9 @@
 
 import { useCallback } from "preact/hooks";
 import { tokens } from "../../base/tokens";
-import { Minimap, MINIMAP_PX, type MinimapProps } from "../minimap/minimap";
-import { paintHistory } from "./paint";
-import type { BlockPicture } from "./picture";
+import { Minimap, MINIMAP_PX, type MinimapProps } from "./minimap";
+import { paintHistory } from "../block_stack/paint/paint";
+import type { BlockPicture } from "../block_stack/picture";
 
 export function HistoryMinimap(
   props: Pick<MinimapProps, "onRange"> & {

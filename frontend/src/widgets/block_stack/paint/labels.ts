@@ -3,15 +3,15 @@
  * they are thick for long enough, blocks where one rectangle of them is. Pure.
  */
 
-import { formatBytes } from "../../base/bytes";
-import { runBelow } from "../../render/raster/runs";
-import type { PointPx } from "../../render/gestures";
-import type { RectPx, SizePx, Viewport } from "../../render/viewport";
-import { pxToX, pxToY, xToPx, yToPx } from "../../render/viewport";
-import { fitting } from "../plot/text";
+import { formatBytes } from "../../../base/bytes";
+import { runBelow } from "../../../render/raster/runs";
+import type { PointPx } from "../../../render/gestures";
+import type { RectPx, SizePx, Viewport } from "../../../render/viewport";
+import { pxToX, pxToY, xToPx, yToPx } from "../../../render/viewport";
+import { fitting } from "../../plot/text";
 import { groupLabel } from "./colours";
-import type { BlockPicture } from "./picture";
-import type { BlockTile } from "./tile";
+import type { BlockPicture } from "../picture";
+import type { BlockTile } from "../tile";
 
 export interface DirectLabel {
   readonly text: string;

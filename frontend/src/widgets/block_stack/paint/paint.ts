@@ -1,36 +1,33 @@
 /** Axes, lines, marks and labels of the picture of blocks, on canvases or in a picture. */
 
-import { formatBytes, type ByteUnit } from "../../base/bytes";
-import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/lines/axis";
-import type { SizePx, Viewport } from "../../render/viewport";
-import { pxToX, xToPx, yToPx } from "../../render/viewport";
-import { strokeLine } from "../export/figure";
-import { FONT, type Pen } from "../export/pen";
-import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../plot/axes";
-import { fitting, haloText } from "../plot/text";
+import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import { tokens, type Theme } from "../../../base/tokens";
+import { valueTicks } from "../../../model/lines/axis";
+import { pxToX, xToPx, yToPx, type SizePx } from "../../../render/viewport";
+import { strokeLine } from "../../export/figure";
+import { FONT, type Pen } from "../../export/pen";
+import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../../plot/axes";
+import type { Seen } from "../../plot/reader";
+import { paintNames, paintStrip, STRIP_ROW_PX, stripTop } from "../../plot/strip";
+import { haloText } from "../../plot/text";
 import { inkOn } from "./colours";
 import type { DirectLabel } from "./labels";
-import type { DrawnMarks, PointMark, SpanMark } from "./marks";
-import type { BlockPicture } from "./picture";
-import type { BlockTile } from "./tile";
+import type { DrawnMarks, PointMark, SpanMark } from "../marks";
+import type { BlockPicture } from "../picture";
+import type { BlockTile } from "../tile";
 
 export const GUTTER = { ...SIDES, top: 20 } as const;
-const SPAN_ROW_PX = 16;
 
 /** Bands are named in it. */
 export const BOLD = `500 ${FONT.replace(/^\d+/, "12")}`;
-const SPAN_LABEL_LEAST_PX = 24;
 const RESERVED = "reserved";
 
 /** What axes and marks need to know. */
-interface MarkScene {
+interface MarkScene extends Seen {
   readonly of: Pick<
     BlockPicture,
     "axis" | "byteUnit" | "marked" | "marks" | "moment" | "theme"
   >;
-  readonly view: Viewport;
-  readonly size: SizePx;
 }
 
 export interface BlockScene extends MarkScene {
@@ -45,17 +42,14 @@ export interface ColouredLabel extends DirectLabel {
   readonly colour: string | null;
 }
 
-export function spansTop(size: SizePx): number {
-  return GUTTER.top + size.heightPx + AXIS_PX;
-}
-
-export function spansHeight(marks: DrawnMarks): number {
-  return marks.numRows * SPAN_ROW_PX;
+export function stripHeight({ numRows }: DrawnMarks): number {
+  return numRows * STRIP_ROW_PX;
 }
 
 /** CSS px of everything: gutters, plot, axis and spans. */
-export function totalHeight(size: SizePx, marks: DrawnMarks): number {
-  return spansTop(size) + spansHeight(marks) + (marks.numRows > 0 ? 4 : 0);
+export function totalHeight({ heightPx }: SizePx, marks: DrawnMarks): number {
+  const strip = stripHeight(marks);
+  return GUTTER.top + heightPx + AXIS_PX + strip + (strip > 0 ? 4 : 0);
 }
 
 export function widthIn(pen: Pen, font: string): (text: string) => number {
@@ -82,12 +76,12 @@ function write(
   Object.assign(pen, { fillStyle: colour, textAlign, textBaseline, font });
 }
 
-function plotX({ view, size }: MarkScene, x: number): number {
-  return GUTTER.left + xToPx(view, size.widthPx, x);
+function plotX({ view, size, left }: Seen, x: number): number {
+  return left + xToPx(view, size.widthPx, x);
 }
 
-function plotY({ view, size }: MarkScene, y: number): number {
-  return GUTTER.top + yToPx(view, size.heightPx, y);
+function plotY({ view, size, top }: Seen, y: number): number {
+  return top + yToPx(view, size.heightPx, y);
 }
 
 /** Below the blocks: grid and both axes. */
@@ -96,7 +90,7 @@ export function paintAxes(pen: Pen, scene: MarkScene): void {
   const { theme, axis, byteUnit } = scene.of;
   const most = Math.max(2, Math.floor(size.heightPx / 44));
   paintPlotAxes(pen, {
-    ...{ left: GUTTER.left, top: GUTTER.top, size, view, theme, grid: "y" },
+    ...{ ...scene, theme, grid: "y" },
     x: axis.ticks(view.x0, view.x1, size.widthPx),
     y: valueTicks(view.y1, view.y0, most, "bytes", byteUnit),
   });
@@ -235,7 +229,7 @@ function paintMoments(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { axis, theme, marks, moment, marked } = scene.of;
   const { link, bg, warn } = tokens(theme);
-  const bottom = spansTop(size) + spansHeight(marks);
+  const bottom = stripTop(scene) + stripHeight(marks);
   const flags = [
     [marked, warn, "M"],
     [moment, link, "●"],
@@ -273,37 +267,23 @@ function paintPoints(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { marks, theme, byteUnit } = scene.of;
   const { bad, secondary } = tokens(theme);
-  const last = GUTTER.left + size.widthPx;
-  const taken: { readonly from: number; readonly to: number }[] = [];
-  write(pen, secondary, "left", "middle");
-  const oomsFirst = [...marks.points].sort(
-    (a, b) => Number(b.kind === "oom") - Number(a.kind === "oom") || a.x - b.x,
-  );
-  for (const mark of oomsFirst) {
-    if (mark.x < view.x0 || mark.x > view.x1) continue;
+  const oomsFirst = marks.points
+    .filter(({ x }) => x >= view.x0 && x <= view.x1)
+    .sort((a, b) => Number(b.kind === "oom") - Number(a.kind === "oom") || a.x - b.x);
+  const names = oomsFirst.map((mark) => {
     const x = Math.round(plotX(scene, mark.x)) + 0.5;
-    const oom = mark.kind === "oom";
-    pen.strokeStyle = oom ? bad : secondary;
-    pen.fillStyle = oom ? bad : secondary;
-    pen.lineWidth = oom ? 1.5 : 1;
-    pen.setLineDash(oom ? [] : [4, 3]);
+    const isOom = mark.kind === "oom";
+    const colour = isOom ? bad : secondary;
+    pen.strokeStyle = pen.fillStyle = colour;
+    pen.lineWidth = isOom ? 1.5 : 1;
+    pen.setLineDash(isOom ? [] : [4, 3]);
     strokeLine(pen, x, GUTTER.top - 4, x, GUTTER.top + size.heightPx);
     pen.setLineDash([]);
-    if (oom) cross(pen, x, GUTTER.top - 10);
+    if (isOom) cross(pen, x, GUTTER.top - 10);
     else triangle(pen, x, GUTTER.top - 10);
-    const text = pointLabel(mark, byteUnit);
-    const width = pen.measureText(text).width;
-    const from = [x + 9, x - 9 - width].find(
-      (start) =>
-        start >= GUTTER.left &&
-        start + width <= last + GUTTER.right &&
-        taken.every((other) => start + width < other.from || start > other.to),
-    );
-    taken.push({ from: x - 8, to: x + 8 });
-    if (from === undefined) continue;
-    pen.fillText(text, from, GUTTER.top - 9.5);
-    taken.push({ from: from - 4, to: from + width + 4 });
-  }
+    return { x, text: pointLabel(mark, byteUnit), colour };
+  });
+  paintNames(pen, scene, names, GUTTER.top - 9.5, 9);
 }
 
 function cross(pen: Pen, x: number, y: number): void {
@@ -333,28 +313,14 @@ function spanFill(span: SpanMark, index: number, theme: Theme): string {
 }
 
 function paintSpans(pen: Pen, scene: MarkScene): void {
-  const { view, size } = scene;
   const { marks, theme } = scene.of;
   if (marks.numRows === 0) return;
-  clipTo(pen, GUTTER.left, spansTop(size), size.widthPx, spansHeight(marks));
-  const ink = tokens(theme).text;
-  write(pen, ink, "left", "middle");
-  const widthOf = (text: string): number => pen.measureText(text).width;
-  marks.spans.forEach((span, i) => {
-    if (span.x1 < view.x0 || span.x0 > view.x1) return;
-    const left = Math.max(GUTTER.left - 2, plotX(scene, span.x0));
-    const right = Math.min(GUTTER.left + size.widthPx + 2, plotX(scene, span.x1));
-    const y = spansTop(size) + span.row * SPAN_ROW_PX;
-    const width = Math.max(0.75, right - left - 1);
-    pen.fillStyle = spanFill(span, i, theme);
-    pen.name?.(span.label);
-    pen.fillRect(left, y, width, SPAN_ROW_PX - 2);
-    if (width < SPAN_LABEL_LEAST_PX) return;
-    const isNarrow = span.kind === "step" && widthOf(span.label) > width - 8;
-    const label = isNarrow ? span.label.replace("step ", "") : span.label;
-    const text = fitting(label, width - 8, widthOf);
-    pen.fillStyle = ink;
-    pen.fillText(text, left + 4, y + SPAN_ROW_PX / 2 - 0.5);
-  });
+  const { widthPx } = scene.size;
+  clipTo(pen, GUTTER.left, stripTop(scene), widthPx, stripHeight(marks));
+  const spans = marks.spans.map((span, i) => ({
+    ...{ ...span, name: span.label, colour: spanFill(span, i, theme) },
+    short: span.label.replace(/^step /, ""),
+  }));
+  paintStrip(pen, scene, spans, theme);
   pen.restore();
 }

@@ -1,13 +1,13 @@
 /** Colours of blocks: by group, a little apart where neighbours would run together. Pure. */
 
-import type { AllocationColour, AllocationGroup } from "../../api/types.gen";
-import { tokens, type Theme } from "../../base/tokens";
-import { categoryColour, categoryLabel, siteColour } from "../../model/category";
-import { hexOf, paletteAt, pixelOf } from "../../render/palette";
-import type { RunColours } from "../../render/raster/runs";
+import type { AllocationColour, AllocationGroup } from "../../../api/types.gen";
+import { tokens, type Theme } from "../../../base/tokens";
+import { categoryColour, categoryLabel, siteColour } from "../../../model/category";
+import { hexOf, paletteAt, pixelOf } from "../../../render/palette";
+import type { RunColours } from "../../../render/raster/runs";
 import type { DirectLabel } from "./labels";
-import type { BlockPicture } from "./picture";
-import type { BlockTile } from "./tile";
+import type { BlockPicture } from "../picture";
+import type { BlockTile } from "../tile";
 
 /** Groups that are not one thing: what is beyond the largest, what nobody named. */
 const GREY_KEYS = new Set(["others", "before", "outside", "unknown", "all"]);
