@@ -143,6 +143,12 @@ export function EventList(props: Shown) {
   );
 }
 
+type EventCell = (
+  chunk: AllocatorEventsResponse,
+  at: number,
+  action: AllocatorAction,
+) => RowCell;
+
 function eventColumns(
   { open: { facts, device }, stacks, view: { byteUnit } }: Shown,
   chunkOf: (row: number) => AllocatorEventsResponse | null,
@@ -151,12 +157,8 @@ function eventColumns(
     title: string,
     width: string,
     hint: string,
-    numeric: boolean,
-    cell: (
-      chunk: AllocatorEventsResponse,
-      at: number,
-      action: AllocatorAction,
-    ) => RowCell,
+    cell: EventCell,
+    numeric = false,
   ): RowColumn => ({
     ...{ key: title, title, width, hint, numeric },
     cell: (row) => {
@@ -169,83 +171,58 @@ function eventColumns(
     },
   });
   const { streams } = facts;
+  const event: EventCell = (chunk, at) => ({
+    text: formatInteger(chunk.event[at] ?? NaN),
+    tone: "quiet",
+  });
+  const what: EventCell = (chunk, at, action) => {
+    const [text, free] = [actionWords(action), chunk.deviceFree[at] ?? NaN];
+    if (!Number.isFinite(free)) return { text, title: action };
+    const title = `${action}, device had ${formatBytesExact(free)}`;
+    return { text, title, note: `device had ${formatBytes(free, byteUnit)}` };
+  };
+  const bytes: EventCell = (chunk, at, action) => {
+    const [own, sign] = [chunk.bytes[at] ?? NaN, SIGNS[action]];
+    const cell = bytesCell(own, byteUnit);
+    if (sign === undefined) return cell;
+    return { ...cell, text: formatSigned(sign * own, "bytes", byteUnit) };
+  };
+  const block: EventCell = (chunk, at) => ({
+    text: blockName(chunk.address[at] ?? NaN, chunk.version[at] ?? -1),
+    tone: "quiet",
+    note: streams.length > 1 ? `stream ${streams[chunk.stream[at] ?? 0] ?? "?"}` : "",
+  });
+  const level =
+    (name: "active" | "reserved"): EventCell =>
+    (chunk, at) =>
+      bytesCell(chunk[name][at] ?? NaN, byteUnit);
+  const time: EventCell = (chunk, at) => {
+    const since = (chunk.timeMs[at] ?? NaN) - (device.firstMs ?? NaN);
+    const text = Number.isFinite(since) ? formatSeconds(since / 1000) : "";
+    return { text, tone: "quiet" };
+  };
+  const where: EventCell = (chunk, at) => {
+    const stack = chunk.stack[at] ?? -1;
+    if (stack < 0 || stacks === null) return { text: "" };
+    return { text: stacks.stackLabel(stack), title: stacks.text(stack) };
+  };
+  const named = "Address and how often it was used before, as memory_viz names it";
+  const wide = streams.length > 1 ? "minmax(200px, 1.4fr)" : "minmax(140px, 1fr)";
   return [
+    column("Event", "64px", "A click shows the state just after it", event, true),
+    column("What", "minmax(140px, 1.2fr)", "What the allocator did", what),
+    column("Bytes", "80px", "As requested; of segments theirs", bytes, true),
+    column("Block", wide, named, block),
+    column("Active", "72px", "Live bytes after the event", level("active"), true),
     column(
-      "Event",
-      "64px",
-      "A click shows the state just after it",
+      "Reserved",
+      "72px",
+      "Reserved bytes after the event",
+      level("reserved"),
       true,
-      (chunk, at) => ({
-        text: formatInteger(chunk.event[at] ?? NaN),
-        tone: "quiet",
-      }),
     ),
-    column(
-      "What",
-      "minmax(140px, 1.2fr)",
-      "What the allocator did",
-      false,
-      (chunk, at, action) => {
-        const free = chunk.deviceFree[at] ?? NaN;
-        const known = Number.isFinite(free);
-        return {
-          text: actionWords(action),
-          title: known ? `${action}, device had ${formatBytesExact(free)}` : action,
-          ...(known ? { note: `device had ${formatBytes(free, byteUnit)}` } : {}),
-        };
-      },
-    ),
-    column(
-      "Bytes",
-      "80px",
-      "As requested; of segments theirs",
-      true,
-      (chunk, at, action) => {
-        const bytes = chunk.bytes[at] ?? NaN;
-        const sign = SIGNS[action];
-        const cell = bytesCell(bytes, byteUnit);
-        if (sign === undefined) return cell;
-        return { ...cell, text: formatSigned(sign * bytes, "bytes", byteUnit) };
-      },
-    ),
-    column(
-      "Block",
-      streams.length > 1 ? "minmax(200px, 1.4fr)" : "minmax(140px, 1fr)",
-      "Address and how often it was used before, as memory_viz names it",
-      false,
-      (chunk, at) => {
-        const stream = streams[chunk.stream[at] ?? 0] ?? "?";
-        return {
-          text: blockName(chunk.address[at] ?? NaN, chunk.version[at] ?? -1),
-          tone: "quiet",
-          ...(streams.length > 1 ? { note: `stream ${stream}` } : {}),
-        };
-      },
-    ),
-    column("Active", "72px", "Live bytes after the event", true, (chunk, at) =>
-      bytesCell(chunk.active[at] ?? NaN, byteUnit),
-    ),
-    column("Reserved", "72px", "Reserved bytes after the event", true, (chunk, at) =>
-      bytesCell(chunk.reserved[at] ?? NaN, byteUnit),
-    ),
-    column("Time", "72px", "Since the first event", true, (chunk, at) => {
-      const since = (chunk.timeMs[at] ?? NaN) - (device.firstMs ?? NaN);
-      return {
-        text: Number.isFinite(since) ? formatSeconds(since / 1000) : "",
-        tone: "quiet",
-      };
-    }),
-    column(
-      "Where",
-      "minmax(140px, 2fr)",
-      "The line that requested it",
-      false,
-      (chunk, at) => {
-        const stack = chunk.stack[at] ?? -1;
-        if (stack < 0 || stacks === null) return { text: "" };
-        return { text: stacks.stackLabel(stack), title: stacks.text(stack) };
-      },
-    ),
+    column("Time", "72px", "Since the first event", time, true),
+    column("Where", "minmax(140px, 2fr)", "The line that requested it", where),
   ];
 }
 

@@ -1,6 +1,11 @@
 /** What pins free memory, free blocks by size, and memory by arena: tables of a moment. */
 
-import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
+import {
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+  type ByteUnit,
+} from "../../../base/bytes";
 import {
   absentCell,
   barOf,
@@ -18,131 +23,107 @@ const MOST_ROWS = 8;
 
 export function Panels(props: Shown) {
   const { state, view, open } = props;
-  const { byteUnit } = view;
   const { pinners, freeSizes, arenas, pinnedBytes } = state;
   const { capacityBytes } = open.device;
-  const sizes = (row: number): number =>
-    (freeSizes.numSplit[row] ?? 0) + (freeSizes.numWhole[row] ?? 0);
-  return (
-    <>
-      <Panel
-        title="What pins free memory"
-        note={
-          pinnedBytes > 0
-            ? `${formatBytes(pinnedBytes, byteUnit)} by ${lines(pinners.stack.length)}`
-            : ""
-        }
-        columns={pinnerColumns(props)}
-        rows={pinners.stack.map((_, row) => row)}
-        empty="Nothing: every free byte can be returned to the device."
-      />
-      <Panel
-        title="Free blocks by size"
-        note=""
-        columns={sizeColumns(props)}
-        rows={freeSizes.fromBytes
-          .map((_, row) => row)
-          .filter((row) => sizes(row) > 0)
-          .reverse()}
-        empty="No block is free."
-      />
-      <Panel
-        title="Arenas"
-        note={`${formatBytes(state.reservedBytes, byteUnit)} reserved${
-          capacityBytes === null ? "" : ` of ${formatBytes(capacityBytes, byteUnit)}`
-        }`}
-        columns={arenaColumns(props)}
-        rows={arenas.pool.map((_, row) => row)}
-        empty="Nothing is reserved."
-      />
-    </>
-  );
-}
-
-function lines(num: number): string {
-  return num === 1 ? "one line" : `${formatInteger(num)} lines`;
-}
-
-function Panel(props: {
-  readonly title: string;
-  readonly note: string;
-  readonly columns: readonly RowColumn[];
-  readonly rows: ArrayLike<number>;
-  readonly empty: string;
-}) {
-  const { title, rows } = props;
-  const numRows = Math.min(Math.max(rows.length, 2), MOST_ROWS);
-  return (
-    <section aria-label={title}>
+  const bytes = (of: number): string => formatBytes(of, view.byteUnit);
+  const num = pinners.stack.length;
+  const lines = num === 1 ? "one line" : `${formatInteger(num)} lines`;
+  const ofDevice = capacityBytes === null ? "" : ` of ${bytes(capacityBytes)}`;
+  const isThere = (row: number): boolean =>
+    (freeSizes.numSplit[row] ?? 0) + (freeSizes.numWhole[row] ?? 0) > 0;
+  const panels = [
+    {
+      title: "What pins free memory",
+      note: pinnedBytes > 0 ? `${bytes(pinnedBytes)} by ${lines}` : "",
+      columns: pinnerColumns(props),
+      rows: [...pinners.stack.keys()],
+      empty: "Nothing: every free byte can be returned to the device.",
+    },
+    {
+      title: "Free blocks by size",
+      note: "",
+      columns: sizeColumns(props),
+      rows: [...freeSizes.fromBytes.keys()].filter(isThere).reverse(),
+      empty: "No block is free.",
+    },
+    {
+      title: "Arenas",
+      note: `${bytes(state.reservedBytes)} reserved${ofDevice}`,
+      columns: arenaColumns(props),
+      rows: [...arenas.pool.keys()],
+      empty: "Nothing is reserved.",
+    },
+  ];
+  return panels.map(({ title, note, ...table }) => (
+    <section key={title} aria-label={title}>
       <h2>
-        {title} <span class="quiet">{props.note}</span>
+        {title} <span class="quiet">{note}</span>
       </h2>
       <RowTable
+        {...table}
         label={title}
-        columns={props.columns}
-        rows={rows}
         sort={null}
-        empty={props.empty}
-        heightPx={HEAD_PX + ROW_PX * numRows}
+        heightPx={
+          HEAD_PX + ROW_PX * Math.min(Math.max(table.rows.length, 2), MOST_ROWS)
+        }
         steady
       />
     </section>
+  ));
+}
+
+/** Columns of bytes and nothing else: key, title, values and hint. */
+function bytesColumns(
+  unit: ByteUnit,
+  width: string,
+  of: readonly (readonly [string, string, ArrayLike<number>, string])[],
+): readonly RowColumn[] {
+  return of.map(([key, title, values, hint]) =>
+    numberColumn(key, title, width, values, (one) => bytesCell(one, unit), hint),
   );
 }
 
+const GAIN =
+  "Free bytes that could be returned without its blocks: no other line has a live block in these segments, or pages of expandable ones";
 const SHARED =
   "Other lines have live blocks in the same segments or pages: nothing is returned before theirs are freed too";
+const WITH_OTHERS =
+  "Free bytes that could be returned without its blocks and those of other lines";
+const SPLIT =
+  "inactive_split: they serve requests that fit, and are not returned to the device";
 
 /** Lines that pin free memory. */
 export function pinnerColumns({
   state: { pinners, why },
   stacks,
-  view,
+  view: { byteUnit },
 }: Pick<Shown, "state" | "stacks" | "view">): readonly RowColumn[] {
-  const most = longestOf(pinners.aloneBytes);
+  const { aloneBytes, sharedBytes, liveBytes, numSegments } = pinners;
+  const most = longestOf(aloneBytes);
   const places = Array.from(pinners.stack, (stack) => stacks?.stackLabel(stack) ?? "…");
-  const bytes = (value: number) => bytesCell(value, view.byteUnit);
+  const place = (text: string, row: number) => {
+    const stack = pinners.stack[row] ?? -1;
+    const title = stack < 0 ? text : (stacks?.text(stack) ?? "");
+    return { text, title, isCause: stack >= 0 && stack === why.culprit };
+  };
+  const gain = (bytes: number) =>
+    bytes > 0
+      ? { ...bytesCell(bytes, byteUnit), bar: barOf(bytes, most, "var(--warn)") }
+      : absentCell(SHARED);
+  const wide = "minmax(120px, 1fr)";
   return [
-    textColumn(
-      "allocated_at",
-      "Allocated at",
-      "minmax(120px, 1fr)",
-      places,
-      undefined,
-      (text, row) => {
-        const stack = pinners.stack[row] ?? -1;
-        const title = stack < 0 ? text : (stacks?.text(stack) ?? "");
-        return { text, title, isCause: stack >= 0 && stack === why.culprit };
-      },
-    ),
-    numberColumn(
-      "alone_bytes",
-      "Gain",
-      "68px",
-      pinners.aloneBytes,
-      (value) =>
-        value > 0
-          ? { ...bytes(value), bar: barOf(value, most, "var(--warn)") }
-          : absentCell(SHARED),
-      "Free bytes that could be returned without its blocks: no other line has a live block in these segments, or pages of expandable ones",
-    ),
-    numberColumn(
-      "shared_bytes",
-      "With others",
-      "76px",
-      pinners.sharedBytes,
-      bytes,
-      "Free bytes that could be returned without its blocks and those of other lines",
-    ),
-    numberColumn(
-      "live_bytes",
-      "Its blocks",
-      "76px",
-      pinners.liveBytes,
-      bytes,
-      "Live bytes of its own in these segments",
-    ),
-    numberColumn("num_segments", "Segments", "64px", pinners.numSegments, countCell),
+    textColumn("allocated_at", "Allocated at", wide, places, undefined, place),
+    numberColumn("alone_bytes", "Gain", "68px", aloneBytes, gain, GAIN),
+    ...bytesColumns(byteUnit, "76px", [
+      ["shared_bytes", "With others", sharedBytes, WITH_OTHERS],
+      [
+        "live_bytes",
+        "Its blocks",
+        liveBytes,
+        "Live bytes of its own in these segments",
+      ],
+    ]),
+    numberColumn("num_segments", "Segments", "64px", numSegments, countCell),
   ];
 }
 
@@ -151,63 +132,42 @@ function sizeColumns({ state, view }: Shown): readonly RowColumn[] {
   const { freeSizes: sizes, why } = state;
   const asked = why.askedBytes ?? NaN;
   const most = Math.max(longestOf(sizes.splitBytes), longestOf(sizes.wholeBytes));
-  const bytes = (
-    key: string,
-    title: string,
-    values: Float64Array,
-    num: Int32Array,
-    hint: string,
-  ) =>
-    numberColumn(
-      key,
-      title,
-      "84px",
-      values,
-      (value, row) => ({
-        ...bytesCell(value, view.byteUnit),
-        note: num[row] === 0 ? "" : `× ${formatInteger(num[row] ?? 0)}`,
-        bar: barOf(value, most, "var(--control-border)"),
-      }),
-      hint,
-    );
+  const range = (from: number) => ({
+    text: `${sizeName(from)} to ${sizeName(2 * from)}`,
+    ...(asked >= from && asked < 2 * from
+      ? { note: "requested", isCause: why.tone === "bad" }
+      : {}),
+  });
+  const counted = (num: Int32Array) => (bytes: number, row: number) => ({
+    ...bytesCell(bytes, view.byteUnit),
+    note: num[row] === 0 ? "" : `× ${formatInteger(num[row] ?? 0)}`,
+    bar: barOf(bytes, most, "var(--control-border)"),
+  });
+  const [split, whole] = [counted(sizes.numSplit), counted(sizes.numWhole)];
+  const returned = "torch.cuda.empty_cache() returns these";
+  const up = "Up to twice as large";
   return [
     numberColumn(
       "from_bytes",
       "Blocks of",
       "minmax(88px, 1fr)",
       sizes.fromBytes,
-      (from) => ({
-        text: `${sizeName(from)} to ${sizeName(2 * from)}`,
-        ...(asked >= from && asked < 2 * from
-          ? { note: "requested", isCause: why.tone === "bad" }
-          : {}),
-      }),
-      "Up to twice as large",
+      range,
+      up,
     ),
-    bytes(
-      "split_bytes",
-      "Beside live",
-      sizes.splitBytes,
-      sizes.numSplit,
-      "inactive_split: they serve requests that fit, and are not returned to the device",
-    ),
-    bytes(
-      "whole_bytes",
-      "Whole",
-      sizes.wholeBytes,
-      sizes.numWhole,
-      "torch.cuda.empty_cache() returns these",
-    ),
+    numberColumn("split_bytes", "Beside live", "84px", sizes.splitBytes, split, SPLIT),
+    numberColumn("whole_bytes", "Whole", "84px", sizes.wholeBytes, whole, returned),
   ];
 }
 
 /** Powers of two are whole in their unit: `32 KiB`, not `32.0 KiB`. */
-function sizeName(bytes: number): string {
-  return formatBytes(bytes).replace(/\.0+ /, " ");
+export function sizeName(bytes: number, unit: ByteUnit = "auto"): string {
+  return formatBytes(bytes, unit).replace(/\.0+ /, " ");
 }
 
 function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColumn[] {
   const { arenas } = state;
+  const { byteUnit } = view;
   const names = Array.from(arenas.pool, (pool, row) => {
     const stream = facts.streams[arenas.stream[row] ?? -1] ?? "?";
     const words = [
@@ -217,46 +177,27 @@ function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColu
     ];
     return words.filter((word) => word !== "").join(", ");
   });
-  const bytes = (key: string, title: string, values: Float64Array, hint: string) =>
-    numberColumn(
-      key,
-      title,
-      "66px",
-      values,
-      (one) => bytesCell(one, view.byteUnit),
-      hint,
-    );
+  const kept = "No free block leaves its pool, stream and size class";
+  const largest = "The largest free block: the largest request that fits";
+  const returned = "What torch.cuda.empty_cache() would return to the device";
+  const free = (bytes: number, row: number) => ({
+    text: formatBytes(bytes, byteUnit),
+    title: `${formatBytesExact(bytes)} in ${formatInteger(arenas.numFree[row] ?? 0)} blocks`,
+  });
   return [
-    textColumn(
-      "arena",
-      "Requests",
-      "minmax(48px, 1fr)",
-      names,
-      "No free block leaves its pool, stream and size class",
-    ),
+    textColumn("arena", "Requests", "minmax(48px, 1fr)", names, kept),
     numberColumn(
       "free_bytes",
       "Free",
       "66px",
       arenas.freeBytes,
-      (free, row) => ({
-        text: formatBytes(free, view.byteUnit),
-        title: `${formatBytesExact(free)} in ${formatInteger(arenas.numFree[row] ?? 0)} blocks`,
-      }),
+      free,
       "All its free blocks",
     ),
-    bytes(
-      "largest_free_bytes",
-      "Largest",
-      arenas.largestFreeBytes,
-      "The largest free block: the largest request that fits",
-    ),
-    bytes(
-      "releasable_bytes",
-      "Returnable",
-      arenas.releasableBytes,
-      "What torch.cuda.empty_cache() would return to the device",
-    ),
-    bytes("reserved_bytes", "Reserved", arenas.reservedBytes, "All its segments"),
+    ...bytesColumns(byteUnit, "66px", [
+      ["largest_free_bytes", "Largest", arenas.largestFreeBytes, largest],
+      ["releasable_bytes", "Returnable", arenas.releasableBytes, returned],
+      ["reserved_bytes", "Reserved", arenas.reservedBytes, "All its segments"],
+    ]),
   ];
 }

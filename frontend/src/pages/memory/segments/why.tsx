@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { formatBytes, formatBytesExact } from "../../../base/bytes";
 import { parseSize } from "../../../model/block_search";
 import { Icon } from "../../../widgets/icon/icon";
+import { sizeName } from "./panels";
 import type { Shown } from "./params";
 
 export function Why({ state, params, setParams, view }: Shown) {
@@ -78,9 +79,7 @@ function Ask({
           key={request ?? "none"}
           placeholder="512 MiB"
           autocomplete="off"
-          defaultValue={
-            request === null ? "" : formatBytes(request).replace(/\.0+ /, " ")
-          }
+          defaultValue={request === null ? "" : sizeName(request)}
           aria-label="Bytes of a request"
         />{" "}
         <span class="quiet">fit at this moment?</span>

@@ -18,6 +18,7 @@ import { ChartFrame } from "../../../../widgets/plot/chart_frame";
 import { Legend } from "../../../../widgets/plot/legend";
 import { ChartTip } from "../../../../widgets/tip/chart_tip";
 import { Segmented } from "../../../shared/controls/choices";
+import { sizeName } from "../panels";
 import type { Shown } from "../params";
 import {
   blockPieces,
@@ -198,7 +199,7 @@ export function SegmentMap(props: Shown) {
   const perLine =
     layout.equalBytes === null
       ? ""
-      : `, ${bytes(layout.equalBytes).replace(/\.0+ /, " ")} a line`;
+      : `, ${sizeName(layout.equalBytes, byteUnit)} a line`;
   const legend = legendOf(picture);
   const name = `${label} at event ${moment}`;
   const source: ExportSource = {
