@@ -72,7 +72,8 @@ export class Client {
       throw refusalOf(response.status, response.statusText, body, "");
     }
     const broken = "The connection broke in the middle of an answer.";
-    const value = decode(route, await orLost(broken, () => response.arrayBuffer()));
+    const body = await orLost(broken, () => response.arrayBuffer());
+    const value = await decode(route, body);
     const etag = response.headers.get("ETag");
     if (keep && etag !== null) this.#keep(url, { etag, value });
     return value;

@@ -11,14 +11,17 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const REPORT = "Reload the page. If it comes back, please report it with this text.";
 
+/** A large answer is unpacked in parts of about so long: no frame waits for all of it. */
+const PART_MS = 8;
+
 /** `where` is said of a failure: the route, unless a file was asked about. */
-export function decode<R extends keyof Responses>(
+export async function decode<R extends keyof Responses>(
   route: R,
   body: ArrayBuffer,
   where: string = route,
-): Responses[R] {
+): Promise<Responses[R]> {
   try {
-    return answerIn(route, body, where);
+    return await answerIn(route, body, where);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     const why = error instanceof Error ? error.message : String(error);
@@ -26,11 +29,11 @@ export function decode<R extends keyof Responses>(
   }
 }
 
-function answerIn<R extends keyof Responses>(
+async function answerIn<R extends keyof Responses>(
   route: R,
   body: ArrayBuffer,
   where: string,
-): Responses[R] {
+): Promise<Responses[R]> {
   const length = new DataView(body).getUint32(0, true);
   const json = new TextDecoder().decode(new Uint8Array(body, 4, length));
   const header = JSON.parse(json) as Fields;
@@ -48,7 +51,8 @@ function answerIn<R extends keyof Responses>(
   const name = header["response"];
   if (name !== expected)
     throw new Error(`expected a ${expected}, the server sent a ${String(name)}.`);
-  const data = typed(header["data"], columnsOf(header["columns"] as Described[], body));
+  const columns = await columnsOf(header["columns"] as Described[], body);
+  const data = typed(header["data"], columns);
   if (!isRecord(data)) throw new Error("it has no data.");
   // Sound because both ends have the same version, and the answer is of this route.
   return data as unknown as Responses[R];
@@ -104,15 +108,22 @@ interface Described {
   readonly length: number;
 }
 
-function columnsOf(described: readonly Described[], body: ArrayBuffer) {
+async function columnsOf(described: readonly Described[], body: ArrayBuffer) {
   const leaves = described.some(({ dtype }) => dtype.startsWith(PACKED));
-  return described.map(({ dtype, offset, length }): Column => {
+  const columns: Column[] = [];
+  let begun = performance.now();
+  for (const { dtype, offset, length } of described) {
+    if (performance.now() - begun > PART_MS) {
+      await new Promise((resolve) => setTimeout(resolve));
+      begun = performance.now();
+    }
     const type = ARRAYS[dtype.replace(PACKED, "") as keyof typeof ARRAYS];
     const packed = dtype.startsWith(PACKED);
     const entry = { packed, width: type.BYTES_PER_ELEMENT, offset, length };
     const values = new type(...memoryOf(entry, body, leaves));
-    return packed && !(values instanceof Float64Array) ? summed(values) : values;
-  });
+    columns.push(packed && !(values instanceof Float64Array) ? summed(values) : values);
+  }
+  return columns;
 }
 
 /**

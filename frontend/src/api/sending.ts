@@ -77,7 +77,10 @@ export async function sendDrop(file: File, sending: Sending): Promise<DropRespon
   return answerOf(upload, file);
 }
 
-function answerOf({ status, statusText, response }: Upload, file: File): DropResponse {
+async function answerOf(
+  { status, statusText, response }: Upload,
+  file: File,
+): Promise<DropResponse> {
   const body = response instanceof ArrayBuffer ? response : new ArrayBuffer(0);
   if (status !== 200) {
     throw refusalOf(status, statusText, new TextDecoder().decode(body), file.name);

@@ -10,12 +10,29 @@ export type Project = (value: number) => number;
 export type Runs = readonly Float64Array[];
 
 /** First index whose x is at least `value`. */
-export function lowerBound(x: Float64Array, value: number): number {
+export function lowerBound(x: ArrayLike<number>, value: number): number {
   let low = 0;
   let high = x.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if ((x[middle] ?? Infinity) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** First index whose x is above `value`, of those from one up to another. */
+export function upperBound(
+  x: ArrayLike<number>,
+  value: number,
+  from = 0,
+  end = x.length,
+): number {
+  let low = from;
+  let high = end;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((x[middle] ?? Infinity) <= value) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -6,6 +6,7 @@
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { valueTicks, type Tick } from "../../model/lines/axis";
+import { upperBound } from "../../model/lines/polyline";
 
 export type BlockAxisKind = "event" | "time";
 
@@ -85,26 +86,9 @@ export function atMoment(moment: number): string {
   return moment < 0 ? momentText(moment) : `at ${momentText(moment)}`;
 }
 
-/** The first place from which on ascending values are above `most`. */
-export function countUpTo(
-  values: ArrayLike<number>,
-  most: number,
-  from = 0,
-  end = values.length,
-): number {
-  let low = from;
-  let high = end;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((values[middle] ?? 0) <= most) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** y at x between known points, both ascending; held at the ends. */
 function interpolated(xs: Float64Array, ys: Float64Array, x: number): number {
-  const low = Math.max(0, Math.min(countUpTo(xs, x), xs.length - 1) - 1);
+  const low = Math.max(0, Math.min(upperBound(xs, x), xs.length - 1) - 1);
   const [x0 = 0, x1 = 0] = xs.subarray(low, low + 2);
   const [y0 = NaN, y1 = NaN] = ys.subarray(low, low + 2);
   if (x1 <= x0) return y0;

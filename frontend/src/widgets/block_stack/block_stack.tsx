@@ -165,7 +165,12 @@ export function BlockStack(props: BlockStackProps) {
             {controller !== null && (
               <>
                 <BlockCard controller={controller} of={of} />
-                <Failed controller={controller} />
+                {controller.failure.value !== null && (
+                  <p class="chart-failure" role="alert">
+                    The picture could not be drawn: {controller.failure.value}. Reload
+                    the page.
+                  </p>
+                )}
               </>
             )}
           </>
@@ -199,16 +204,6 @@ export function BlockStack(props: BlockStackProps) {
         spoken={spoken}
       />
     </div>
-  );
-}
-
-function Failed({ controller }: { readonly controller: BlockController }) {
-  const { value: failure } = controller.failure;
-  if (failure === null) return null;
-  return (
-    <p class="block-failure" role="alert">
-      The picture could not be drawn: {failure}. Reload the page.
-    </p>
   );
 }
 

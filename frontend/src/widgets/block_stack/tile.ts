@@ -4,8 +4,8 @@
  */
 
 import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
+import { upperBound } from "../../model/lines/polyline";
 import { runBelow, stackedBelow, type Runs } from "../../render/raster/runs";
-import { countUpTo } from "./axis";
 
 /** What was asked for: events or times, and bytes; null: everything. */
 export interface TileSpan {
@@ -91,12 +91,12 @@ export class BlockTile {
   /** The column at x; -1 outside. */
   columnAt(x: number): number {
     if (!(x >= this.low && x <= this.high) || this.numColumns === 0) return -1;
-    return Math.min(countUpTo(this.answer.columns.edge, x), this.numColumns) - 1;
+    return Math.min(upperBound(this.answer.columns.edge, x), this.numColumns) - 1;
   }
 
   /** The column that shows a moment best: the last one not after it, else the first. */
   columnOf(moment: number): number {
-    return Math.max(countUpTo(this.answer.columns.moment, moment) - 1, 0);
+    return Math.max(upperBound(this.answer.columns.moment, moment) - 1, 0);
   }
 
   middleOf(column: number): number {
@@ -139,9 +139,11 @@ export class BlockTile {
   slotsOf(stack: number): readonly number[] {
     if (this.#lit?.stack !== stack) {
       const slots: number[] = [];
-      this.answer.lives.stack.forEach((one, slot) => {
-        if (one === stack) slots.push(slot);
-      });
+      const { stack: of } = this.answer.lives;
+      // At every move of the pointer, and there may be a hundred thousand.
+      for (let slot = 0; slot < of.length; slot += 1) {
+        if (of[slot] === stack) slots.push(slot);
+      }
       this.#lit = { stack, slots };
     }
     return this.#lit.slots;
@@ -201,13 +203,20 @@ export function groupBytes(tile: BlockTile): GroupBytes {
     rest.forEach((bytes, i) => {
       thin[i % columns] = (thin[i % columns] ?? 0) + bytes;
     });
+    const add = (at: number, bytes: number): void => {
+      drawn[at] = (drawn[at] ?? 0) + bytes;
+    };
+    // First what each column changes, then the sums: runs are many, and long.
     slot.forEach((block, run) => {
       const bytes = size[block] ?? 0;
       const row = (lives.group[block] ?? 0) * columns;
-      for (let at = first[run] ?? 0; at <= (last[run] ?? 0); at += 1) {
-        drawn[row + at] = (drawn[row + at] ?? 0) + bytes;
-      }
+      add(row + (first[run] ?? 0), bytes);
+      const end = (last[run] ?? 0) + 1;
+      if (end < columns) add(row + end, -bytes);
     });
+    for (let at = 1; at < drawn.length; at += 1) {
+      if (at % columns > 0) add(at, drawn[at - 1] ?? 0);
+    }
   }
   const occurs = Uint8Array.from(groups, (_, group) => {
     const own = drawn.subarray(group * columns, (group + 1) * columns);

@@ -4,6 +4,7 @@
  */
 
 import type { HeatmapResponse } from "../../api/types.gen";
+import { lowerBound } from "../../model/lines/polyline";
 import { cellValue } from "../../render/palette";
 import type { Layer } from "../../render/raster/scene";
 import type { SizePx, Viewport } from "../../render/viewport";
@@ -26,14 +27,7 @@ export interface HeatmapNeed {
 
 /** The place of a rank among `ranks`; between two where it is not one of them. */
 export function placeOf(ranks: Int32Array, rank: number): number {
-  let low = 0;
-  let high = ranks.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ranks[middle] ?? Infinity) < rank) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(ranks, rank);
 }
 
 export function worldOf(overview: HeatmapResponse, numRanks: number): Viewport {

@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { valueTicks } from "../../model/lines/axis";
+import { upperBound } from "../../model/lines/polyline";
 import type { Table, TableColumn } from "../../model/table";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
@@ -144,14 +145,7 @@ export function Stack(props: StackProps) {
 export function columnAt({ edges }: Pick<StackData, "edges">, x: number): number {
   const num = edges.length - 1;
   if (num < 1 || !(x >= (edges[0] ?? NaN)) || !(x < (edges[num] ?? NaN))) return -1;
-  let low = 0;
-  let high = num;
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    if ((edges[middle] ?? Infinity) <= x) low = middle;
-    else high = middle;
-  }
-  return low;
+  return upperBound(edges, x) - 1;
 }
 
 /** The columns that lie, in part at least, between two x. */

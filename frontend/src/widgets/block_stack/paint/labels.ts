@@ -194,6 +194,8 @@ function candidates(
     const span = (edges[(last[run] ?? 0) + 1] ?? 0) - (edges[first[run] ?? 0] ?? 0);
     if (span * perX < BLOCK_LEAST_WIDTH_PX) continue;
     tile.eachPart(run, (from, to) => {
+      // Most parts of a long block are narrow: not a rectangle for each.
+      if (((edges[to] ?? 0) - (edges[from] ?? 0)) * perX < BLOCK_LEAST_WIDTH_PX) return;
       const rect = rectOf(tile, view, size, run, from, to);
       const known = found.get(block);
       const large = rect.width >= BLOCK_LEAST_WIDTH_PX && rect.height >= BLOCK_PX;

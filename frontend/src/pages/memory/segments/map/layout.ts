@@ -6,7 +6,7 @@
 import type { SegmentsResponse } from "../../../../api/types.gen";
 import type { PointPx } from "../../../../render/gestures";
 import type { RectPx } from "../../../../render/viewport";
-import { countUpTo } from "../../../../widgets/block_stack/axis";
+import { upperBound } from "../../../../model/lines/polyline";
 
 /** Left of a segment's blocks: its words. */
 export const HEAD_PX = 216;
@@ -102,7 +102,7 @@ export function segmentLayout(
 /** The row at a height, the first of those in its line; -1 where there is none. */
 function rowAt({ top, numFolded }: SegmentLayout, y: number): number {
   if (!(y >= 0) || y >= (top.at(-1) ?? 0)) return -1;
-  let row = countUpTo(top, y) - 1;
+  let row = upperBound(top, y) - 1;
   while (row > 0 && numFolded[row] === 0) row -= 1;
   return row;
 }
@@ -116,7 +116,7 @@ export function rowsBetween(
   const num = layout.numFolded.length;
   return [
     Math.max(0, rowAt(layout, Math.max(0, y0))),
-    Math.min(countUpTo(layout.top, Math.max(0, y1)), num),
+    Math.min(upperBound(layout.top, Math.max(0, y1)), num),
   ];
 }
 
@@ -173,8 +173,8 @@ export function blocksWithin(
   to: number,
 ): readonly [number, number] {
   const [first, end] = blocksOf({ segments }, row);
-  const at = countUpTo(blocks.offset, from, first, end) - 1;
-  return [Math.max(first, at), countUpTo(blocks.offset, to, first, end)];
+  const at = upperBound(blocks.offset, from, first, end) - 1;
+  return [Math.max(first, at), upperBound(blocks.offset, to, first, end)];
 }
 
 /** The row of the segment that a block lies in; -1: there is no such block. */
@@ -182,7 +182,7 @@ export function rowOfBlock(
   { segments }: Pick<Shown, "segments">,
   block: number,
 ): number {
-  const row = block < 0 ? -1 : countUpTo(segments.firstBlock, block) - 1;
+  const row = block < 0 ? -1 : upperBound(segments.firstBlock, block) - 1;
   return row >= 0 && block < blocksOf({ segments }, row)[1] ? row : -1;
 }
 
