@@ -25,21 +25,16 @@ const HEIGHT_PX = 560;
 /** Rows asked for at once. */
 const CHUNK_ROWS = 400;
 
-const CHOICES: Readonly<
-  Record<
-    EventChoice,
-    { readonly words: readonly [string, string]; readonly actions: string | null }
-  >
-> = {
-  all: { words: ["All", "Every event"], actions: null },
-  segments: {
-    words: ["Segments", "Memory that came from the device or was returned to it"],
-    actions: "segment_alloc,segment_free,segment_map,segment_unmap",
-  },
-  marks: {
-    words: ["Errors and marks", "Out-of-memory errors, snapshots and annotations"],
-    actions: "oom,snapshot,annotate",
-  },
+const CHOICES: Readonly<Record<EventChoice, readonly [string, string]>> = {
+  all: ["All", "Every event"],
+  segments: ["Segments", "Memory that came from the device or was returned to it"],
+  marks: ["Errors and marks", "Out-of-memory errors, snapshots and annotations"],
+};
+
+const ACTIONS: Readonly<Record<EventChoice, string | null>> = {
+  all: null,
+  segments: "segment_alloc,segment_free,segment_map,segment_unmap",
+  marks: "oom,snapshot,annotate",
 };
 
 /** Whether live or reserved memory grows or shrinks by an event's bytes. */
@@ -57,7 +52,7 @@ export function EventList(props: Shown) {
   const { view, place, params, setParams, moment } = props;
   const { client } = view;
   const choice = params.events;
-  const { actions } = CHOICES[choice];
+  const actions = ACTIONS[choice];
   const subject = useMemo<Query>(() => ({ ...place, actions }), [place, actions]);
   // Where the moment stands among the rows; of all events it is its own number.
   const head = useOnce(client, "allocator_events", {
@@ -103,9 +98,8 @@ export function EventList(props: Shown) {
         <h2>Allocator events</h2>
         <Segmented
           label="Which events"
-          options={["all", "segments", "marks"] as const}
           chosen={choice}
-          words={(one) => CHOICES[one].words}
+          words={CHOICES}
           onChoose={(events) => setParams({ events })}
         />
         <span class="quiet">

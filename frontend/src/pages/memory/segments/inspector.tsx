@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { addressText, openedText, pinText } from "./map/words";
+import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { BlockDrawer, Facts, StackFrames } from "../history/block_drawer";
 import { momentWords } from "../history/moment";
@@ -42,14 +43,12 @@ export function Inspector(props: Shown) {
           onMoment={go}
           onStack={(stack) => inBlocks({ stack: stack?.toString() ?? null })}
           links={
-            <button
-              type="button"
-              class="text-button"
+            <TextButton
               title="Show this block among all others, at this moment"
-              onClick={() => inBlocks({ life: life.toString() })}
+              press={() => inBlocks({ life: life.toString() })}
             >
               Show in Blocks
-            </button>
+            </TextButton>
           }
         />
       ) : segment !== null ? (
@@ -101,9 +100,7 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
       opened < 0 ? (
         openedText(opened)
       ) : (
-        <button type="button" class="text-button" onClick={() => go(opened)}>
-          {openedText(opened)}
-        </button>
+        <TextButton press={() => go(opened)}>{openedText(opened)}</TextButton>
       ),
     ],
   ];

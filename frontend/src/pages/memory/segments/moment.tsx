@@ -19,6 +19,7 @@ import {
   wholeRange,
   type EventRange,
 } from "../../../widgets/scrubber/place";
+import { TextButton } from "../../shared/controls/choices";
 import { EventField } from "../../shared/controls/event_field";
 import type { ViewProps } from "../../shared/view_props";
 import {
@@ -170,23 +171,16 @@ export function MomentBar(props: {
           <span class="quiet">{momentText(moment)}…</span>
         )}
       </span>
-      <button
-        type="button"
-        class="text-button"
+      <TextButton
         title="Go to the peak of reserved memory (P)"
-        onClick={() => run("peak")}
+        press={() => run("peak")}
       >
         Peak
-      </button>
+      </TextButton>
       {props.hasOom && (
-        <button
-          type="button"
-          class="text-button"
-          title="Go to the next out-of-memory error"
-          onClick={() => run("oom")}
-        >
+        <TextButton title="Go to the next out-of-memory error" press={() => run("oom")}>
           <span class="tone-bad">Out of memory</span>
-        </button>
+        </TextButton>
       )}
       {props.hasMarks && (
         <span class="nowrap">

@@ -17,13 +17,16 @@ import type { Shown } from "./params";
 const PICTURE_PX = 420;
 const HEADROOM = 1.05;
 
-type Order = "category" | "allocation";
+const ORDERS = {
+  category: ["Kind", "Small, large and private pools upon each other"],
+  allocation: ["Order", "All in the order they came, as memory_viz stacks them"],
+} as const;
 
 export function OverTime({ view, open, place, stacks, moment, go, ...props }: Shown) {
   const { device } = open;
   const label = `${props.label} over time`;
   const { theme, byteUnit } = view;
-  const [order, setOrder] = useState<Order>("category");
+  const [order, setOrder] = useState<keyof typeof ORDERS>("category");
   const [only, setOnly] = useState("");
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const subject = useMemo<TileSubject>(
@@ -63,13 +66,8 @@ export function OverTime({ view, open, place, stacks, moment, go, ...props }: Sh
             </span>
             <Segmented
               label="What lies on what"
-              options={["category", "allocation"] as const}
               chosen={order}
-              words={(one) =>
-                one === "category"
-                  ? ["Kind", "Small, large and private pools upon each other"]
-                  : ["Order", "All in the order they came, as memory_viz stacks them"]
-              }
+              words={ORDERS}
               onChoose={setOrder}
             />
           </>

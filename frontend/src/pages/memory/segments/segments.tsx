@@ -23,7 +23,7 @@ import {
 } from "../../../widgets/scrubber/place";
 import { Scrubber } from "../../../widgets/scrubber/scrubber";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
-import { Choice, Options, RowChoice, Segmented } from "../../shared/controls/choices";
+import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { HistoryFrame, type OpenHistory } from "../history/frame";
@@ -71,9 +71,8 @@ export function SegmentsView(props: ViewProps) {
         <>
           <Segmented
             label="What is shown"
-            options={["map", "time", "events"] as const}
             chosen={params.part}
-            words={(part) => PARTS[part]}
+            words={PARTS}
             onChoose={(part) => setParams({ part }, "push")}
           />
           {open !== null && params.part === "map" && (
@@ -326,25 +325,21 @@ function Filters({
       <Choice
         label="Sort"
         value={params.sort}
+        of={Object.entries(SORTS)}
         onChange={(sort) => setParams({ sort: sort as SegmentsState["sort"] })}
-      >
-        <Options of={Object.entries(SORTS)} />
-      </Choice>
+      />
       <Choice
         label="Class"
         value={params.sizeClass ?? ""}
+        of={[
+          ["", "all"],
+          ["small", "small"],
+          ["large", "large"],
+        ]}
         onChange={(value) =>
           setParams({ sizeClass: value === "" ? null : (value as "small") })
         }
-      >
-        <Options
-          of={[
-            ["", "all"],
-            ["small", "small"],
-            ["large", "large"],
-          ]}
-        />
-      </Choice>
+      />
       {(["stream", "pool"] as const).map((key) => (
         <RowChoice
           key={key}

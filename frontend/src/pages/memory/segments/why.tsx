@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { formatBytes, formatBytesExact } from "../../../base/bytes";
 import { parseSize } from "../../../model/block_search";
 import { Icon } from "../../../widgets/icon/icon";
+import { TextButton } from "../../shared/controls/choices";
 import { sizeName } from "./panels";
 import type { Shown } from "./params";
 
@@ -23,13 +24,9 @@ export function Why({ state, params, setParams, view }: Shown) {
       <p>
         {more.join(" ")}{" "}
         {life !== undefined && (
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => setParams({ life, segment: null })}
-          >
+          <TextButton press={() => setParams({ life, segment: null })}>
             Show it on the map
-          </button>
+          </TextButton>
         )}
       </p>
       <dl class="row">
@@ -87,11 +84,7 @@ function Ask({
       <button type="submit" class="button">
         Check
       </button>
-      {request !== null && (
-        <button type="button" class="text-button" onClick={() => ask("")}>
-          Clear
-        </button>
-      )}
+      {request !== null && <TextButton press={() => ask("")}>Clear</TextButton>}
       {problem !== "" && (
         <span class="tone-bad" role="alert">
           {problem}

@@ -17,7 +17,7 @@ import { fitted, useWidth } from "../../../../widgets/plot/canvas";
 import { ChartFrame } from "../../../../widgets/plot/chart_frame";
 import { Legend } from "../../../../widgets/plot/legend";
 import { ChartTip } from "../../../../widgets/tip/chart_tip";
-import { Segmented } from "../../../shared/controls/choices";
+import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { sizeName } from "../panels";
 import type { Shown } from "../params";
 import {
@@ -273,9 +273,9 @@ export function SegmentMap(props: Shown) {
         spoken={spoken}
       >
         {totalPx > MOST_PX && !asTable && (
-          <button type="button" class="text-button" onClick={() => setAll(!all)}>
+          <TextButton press={() => setAll(!all)}>
             {all ? "Show the first segments only" : "Show all segments"}
-          </button>
+          </TextButton>
         )}
       </ChartFrame>
       {left > 0 && (
@@ -288,32 +288,29 @@ export function SegmentMap(props: Shown) {
   );
 }
 
+const SCALES = {
+  auto: ["To scale", "A line is the same bytes for all; longer segments go on below"],
+  fit: ["Fill width", "Every segment fills its line, whatever its size"],
+} as const;
+
+const FILLS = {
+  category: ["Category", "Live blocks in the colours of all pages"],
+  state: ["State", "Allocated, pending free and free alone"],
+} as const;
+
 function Looks({ params: { scale, fill }, setParams }: Shown) {
   return (
     <span class="row on-hover">
       <Segmented
         label="Scale of the lines"
-        options={["equal", "fit"] as const}
-        chosen={scale === "fit" ? "fit" : "equal"}
-        words={(one) =>
-          one === "equal"
-            ? [
-                "To scale",
-                "A line is the same bytes for all; longer segments go on below",
-              ]
-            : ["Fill width", "Every segment fills its line, whatever its size"]
-        }
-        onChoose={(one) => setParams({ scale: one === "fit" ? "fit" : "auto" })}
+        chosen={scale === "fit" ? "fit" : "auto"}
+        words={SCALES}
+        onChoose={(one) => setParams({ scale: one })}
       />
       <Segmented
         label="What colours say"
-        options={["category", "state"] as const}
         chosen={fill}
-        words={(one) =>
-          one === "category"
-            ? ["Category", "Live blocks in the colours of all pages"]
-            : ["State", "Allocated, pending free and free alone"]
-        }
+        words={FILLS}
         onChoose={(one) => setParams({ fill: one })}
       />
     </span>
