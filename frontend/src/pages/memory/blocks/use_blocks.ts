@@ -13,6 +13,7 @@ import type { ViewProps } from "../../shared/view_props";
 import type { OpenHistory } from "../history/frame";
 import { firstMoment, pinnedMoment } from "../history/moment";
 import { useCulprits, useStacks } from "../history/use_history";
+import { pictureLabel } from "../history/words";
 import { useTiles } from "../tiles/use_tiles";
 import type { TileSubject } from "../tiles/wanted";
 import { blockActions, blockCommands } from "./actions";
@@ -96,7 +97,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     ],
   );
   const actions = blockActions({ view, state, at, controller, marks, anchor });
-  const label = labelOf("Active memory", open);
+  const label = pictureLabel("Active memory", open);
   const filesOf = (held: Held | null): readonly StackFile[] =>
     held === null || stacks === null
       ? []
@@ -110,11 +111,4 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     ...{ colours, exact, actions, filesOf, ...now },
     before: marked !== null && marked.moment === mark ? exactly(marked) : null,
   };
-}
-
-/** `what`, of which rank and device. */
-function labelOf(what: string, { answer, device, facts }: OpenHistory): string {
-  const { rank } = answer.reference;
-  const ofRank = rank === null ? "" : `, rank ${rank}`;
-  return `${what}${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;
 }

@@ -8,6 +8,7 @@ import type {
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
+import type { OpenHistory } from "./frame";
 
 const ORIGIN_WORDS: Readonly<Record<HistoryOrigin, string>> = {
   call: "around a call",
@@ -117,4 +118,14 @@ export function historyNotes(
     "Categories are told from the stacks: the recording does not say which tensor lies where.",
   );
   return notes;
+}
+
+/** What a picture shows, of which rank and device. */
+export function pictureLabel(
+  what: string,
+  { answer, device, facts }: OpenHistory,
+): string {
+  const { rank } = answer.reference;
+  const ofRank = rank === null ? "" : `, rank ${rank}`;
+  return `${what}${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;
 }

@@ -47,10 +47,7 @@ export const SEGMENTS = {
 } as const;
 
 export type SegmentsState = PageState<typeof SEGMENTS>;
-type SetSegments = (
-  changes: Partial<SegmentsState>,
-  how?: "replace" | "push",
-) => void;
+type SetSegments = (changes: Partial<SegmentsState>, how?: "replace" | "push") => void;
 
 export interface Shown {
   readonly view: ViewProps;

@@ -26,10 +26,11 @@ import { Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { HistoryFrame, type OpenHistory } from "../history/frame";
+import { HistoryFrame } from "../history/frame";
 import { momentWords, peakOf, readMemory } from "../history/moment";
 import { SAME_RUN } from "../history/params";
 import { useCulprits, useStacks } from "../history/use_history";
+import { pictureLabel } from "../history/words";
 import { EventList } from "./events";
 import { Inspector } from "./inspector";
 import { SegmentMap } from "./map/map";
@@ -190,7 +191,7 @@ function OfDevice({
     ],
     ["clear", "Clear the selection", clear, "Escape"],
   ];
-  const label = labelOf(open);
+  const label = pictureLabel("Segments", open);
   const pinners = state && {
     origin: originOf(view.run),
     name: `${label} pinned by`,
@@ -277,12 +278,6 @@ function OfDevice({
       <Settings facts={facts} />
     </>
   );
-}
-
-function labelOf({ answer, device, facts }: OpenHistory): string {
-  const { rank } = answer.reference;
-  const ofRank = rank === null ? "" : `, rank ${rank}`;
-  return `Segments${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;
 }
 
 function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
