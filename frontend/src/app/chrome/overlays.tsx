@@ -76,7 +76,7 @@ export function Help(props: {
         Sizes are IEC units (1 GiB = 1,073,741,824 bytes); point at a number for every
         digit. “–” means not recorded, never zero. Times are this browser’s local time.
       </p>
-      <a href="docs/index.md" target="_blank" rel="noopener">
+      <a class="button" href="docs/index.md" target="_blank" rel="noopener">
         Documentation
       </a>
     </Modal>
