@@ -1,23 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { assignSlots } from "../../pages/shared/rank_lines";
+import type { RankLine } from "../../api/types.gen";
+import { nextSlots } from "../../pages/shared/series/lines";
 import { smooth } from "../../widgets/line_chart/shapes";
 
-describe("assignSlots", () => {
+function ranks(...all: readonly number[]): readonly RankLine[] {
+  return all.map((rank) => ({ rank }) as unknown as RankLine);
+}
+
+describe("nextSlots", () => {
   it("keeps what was given and spreads the rest", () => {
-    const first = assignSlots(["a", "b", "c"], new Map(), 4);
+    const first = nextSlots(ranks(0, 1, 2), new Map());
     expect(new Set(first.values()).size).toBe(3);
-    const second = assignSlots(["d", "c", "a"], first, 4);
-    expect(second.get("a")).toBe(first.get("a"));
-    expect(second.get("c")).toBe(first.get("c"));
+    const second = nextSlots(ranks(3, 2, 0), first);
+    expect(second.get("rank 0")).toBe(first.get("rank 0"));
+    expect(second.get("rank 2")).toBe(first.get("rank 2"));
     expect(new Set(second.values()).size).toBe(3);
   });
 
-  it("reuses slots evenly when there are more ids than slots", () => {
-    const slots = assignSlots(["a", "b", "c", "d", "e", "f"], new Map(), 3);
-    const counts = [0, 1, 2].map(
-      (s) => [...slots.values()].filter((v) => v === s).length,
-    );
-    expect(counts).toEqual([2, 2, 2]);
+  it("reuses slots evenly when there are more lines than slots", () => {
+    const slots = [...nextSlots(ranks(...Array(32).keys()), new Map()).values()];
+    const counts = slots.map((slot) => slots.filter((one) => one === slot).length);
+    expect(new Set(counts)).toEqual(new Set([2]));
   });
 });
 

@@ -3,7 +3,7 @@
 import { Segmented } from "../shared/controls/choices";
 import { usePageState } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
-import { COMPARE, keysOf, PART_WORDS } from "./params";
+import { COMPARE, PART_WORDS } from "./params";
 import { RanksPart } from "./ranks_part";
 import { TracesPart } from "./traces/part";
 import { Two } from "./two";
@@ -18,12 +18,11 @@ export function CompareView(view: ViewProps) {
   const chosen = params.part ?? usual;
   const Part = PARTS[chosen];
   return (
-    <div class="history">
+    <div class="history compare">
       <Segmented
         label="What is compared"
-        options={keysOf(PART_WORDS)}
         chosen={chosen}
-        words={(one) => PART_WORDS[one]}
+        words={PART_WORDS}
         onChoose={(one) => change({ part: one === usual ? null : one }, "push")}
       />
       <Part view={view} params={params} change={change} />

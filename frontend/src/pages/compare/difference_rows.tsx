@@ -28,7 +28,7 @@ import { Segmented } from "../shared/controls/choices";
 import { SearchBox } from "../shared/controls/search_box";
 import type { ViewProps } from "../shared/view_props";
 import { changePercent, percentText } from "./difference_table";
-import { keysOf, ONLY_WORDS, type PartProps } from "./params";
+import { ONLY_WORDS, type PartProps } from "./params";
 
 type Values = Float64Array | Int32Array;
 
@@ -212,9 +212,8 @@ export function DifferenceRows(
         {alone === null && (
           <Segmented
             label="Which rows"
-            options={keysOf(ONLY_WORDS)}
             chosen={only}
-            words={(one) => ONLY_WORDS[one]}
+            words={ONLY_WORDS}
             onChoose={(one) => change({ only: one })}
           />
         )}
@@ -227,7 +226,6 @@ export function DifferenceRows(
         <span class="quiet" role="status">
           {formatInteger(rows.length)} of {formatInteger(of.names.length)}
         </span>
-        <span class="compare-fill" />
         <ExportMenu
           subject="the table of differences"
           source={{

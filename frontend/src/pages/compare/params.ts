@@ -13,9 +13,7 @@ import {
 } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
 
-type Words<T extends string = string> = Readonly<
-  Record<T, readonly [button: string, hint: string]>
->;
+type Words = Readonly<Record<string, readonly [button: string, hint: string]>>;
 
 export const PART_WORDS = {
   two: ["A and B", "Two runs, ranks or moments"],
@@ -46,7 +44,7 @@ export const TABLE_WORDS = {
   memory: ["Memory", "Memory by operator, of the device with most events"],
 } as const satisfies Words;
 
-export function keysOf<T extends string>(words: Words<T>): readonly T[] {
+export function keysOf<T extends string>(words: Readonly<Record<T, unknown>>) {
   return Object.keys(words) as T[];
 }
 

@@ -17,20 +17,17 @@ import {
   tableOf,
   textColumn,
 } from "../../widgets/row_table/columns";
-import {
-  RowTable,
-  type RowCell,
-  type RowColumn,
-} from "../../widgets/row_table/row_table";
-import { useSort } from "../../widgets/row_table/use_sort";
+import { headingWidth } from "../../widgets/row_table/headings";
+import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
+import { SortedTable } from "../../widgets/row_table/sorted_table";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { NoHistory } from "../memory/history/opening";
 import { chosenHistory, useCulprits } from "../memory/history/use_history";
 import { Segmented } from "../shared/controls/choices";
-import type { ViewProps } from "../shared/view_props";
+import { lookOf, type ViewProps } from "../shared/view_props";
 import { LineHeat } from "./charts/line_heat";
 import { changeCell } from "./difference_rows";
-import { keysOf, type PartProps } from "./params";
+import type { PartProps } from "./params";
 
 const READING_POLL_MS = 700;
 const RESTING_POLL_MS = 20_000;
@@ -85,7 +82,6 @@ function Ranks(props: {
   const { view, answer } = props;
   const { theme, byteUnit } = view;
   const { ranks } = answer;
-  const [word, setWord] = useState<string | null>(null);
   const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
   const culprits = useCulprits(view, null);
   const columns = useMemo(
@@ -93,21 +89,15 @@ function Ranks(props: {
     [answer, theme, byteUnit, culprits],
   );
   const line = [...culprits].find((one) => answer.sentence.includes(one)) ?? "";
-  const { rows, ...sorting } = useSort(
-    columns,
-    ranks.length,
-    BY_PEAK,
-    word ?? undefined,
-    setWord,
-  );
   const strip = useMemo(
     () => ({
-      rank: Int32Array.from(ranksOf(answer)),
+      rank: Int32Array.from(ranks, (one) => one.rank),
       peakBytes: numbersOf(answer, (one) => one.peakActiveBytes),
       numOoms: numbersOf(answer, (one) => one.numOoms),
     }),
     [answer],
   );
+  const bytesOf = (one: number | null = null) => formatBytes(one, byteUnit);
   const open = (row: number): void => {
     const one = ranks[row];
     if (one === undefined) return;
@@ -134,31 +124,22 @@ function Ranks(props: {
           bar={
             <Segmented
               label="Order of the bars"
-              options={keysOf(ORDER_WORDS)}
               chosen={barOrder}
-              words={(one) => ORDER_WORDS[one]}
+              words={ORDER_WORDS}
               onChoose={setBarOrder}
             />
           }
-          origin={originOf(view.run)}
+          {...lookOf(view)}
           strip={strip}
           order={barOrder}
           rank={null}
           filter={null}
           facts={(i) => [
-            [
-              "peak of its history",
-              formatBytes(ranks[i]?.peakActiveBytes ?? null, byteUnit),
-            ],
-            [
-              "fragmentation",
-              formatBytes(ranks[i]?.fragmentationBytes ?? null, byteUnit),
-            ],
+            ["peak of its history", bytesOf(ranks[i]?.peakActiveBytes)],
+            ["fragmentation", bytesOf(ranks[i]?.fragmentationBytes)],
             ["holds most", ranks[i]?.topLabel ?? ""],
           ]}
           onPick={(rank) => open(ranks.findIndex((one) => one.rank === rank))}
-          theme={theme}
-          byteUnit={byteUnit}
           heightPx={BARS_PX}
         />
       </section>
@@ -166,13 +147,13 @@ function Ranks(props: {
         <div class="panel-head">
           <h2>Ranks</h2>
           <span class="quiet">a click opens the rank’s history at its peak</span>
-          <span class="compare-fill" />
           <ExportMenu
             subject="the table of ranks"
             source={{
               origin: originOf(view.run),
               name: "ranks",
-              table: () => tableOf([...columns, ...lineColumns(answer)], rows),
+              table: () =>
+                tableOf([...columns, ...lineColumns(answer)], [...ranks.keys()]),
               about: () => ({
                 title: answer.title,
                 median_history_peak_bytes: answer.medianHistoryPeakBytes,
@@ -181,12 +162,12 @@ function Ranks(props: {
             shell={view}
           />
         </div>
-        <RowTable
+        <SortedTable
           label="Ranks"
           columns={columns}
-          rows={rows}
+          numRows={ranks.length}
+          usual={BY_PEAK}
           onSelect={open}
-          {...sorting}
           empty="No rank."
           heightPx={TABLE_PX}
         />
@@ -220,10 +201,6 @@ function numbersOf(
   return Float64Array.from(ranks, (one) => of(one) ?? NaN);
 }
 
-function ranksOf(answer: RankHistoriesResponse): Float64Array {
-  return numbersOf(answer, ({ rank }) => rank);
-}
-
 /** The row of the heat table that holds a line's bytes in every rank. */
 export function lineOf(
   { lineBytes, ranks }: Pick<RankHistoriesResponse, "lineBytes" | "ranks">,
@@ -240,27 +217,7 @@ function lineColumns(answer: RankHistoriesResponse) {
   }));
 }
 
-type Read = (one: RankHistory) => number | null;
-
-/** Key, title, name in files, help and number. */
-const BYTES: readonly (readonly [string, string, string, string, Read])[] = [
-  [
-    ...(["peak", "Peak", "history_peak_active_bytes"] as const),
-    "Highest live bytes in the history, which shows a few steps of the run",
-    (one) => one.peakActiveBytes,
-  ],
-  ["reserved", "Reserved", "reserved_bytes", "At the peak", (one) => one.reservedBytes],
-  [
-    ...(["fragmentation", "Fragmentation", "fragmentation_bytes"] as const),
-    "Reserved less live bytes, at the peak",
-    (one) => one.fragmentationBytes,
-  ],
-  [
-    ...(["top", "Top allocation site", "top_bytes"] as const),
-    "Bytes of the line that holds most",
-    (one) => one.topBytes,
-  ],
-];
+type Cell = (value: number, row: number) => RowCell;
 
 export function rankColumns(
   answer: RankHistoriesResponse,
@@ -272,63 +229,75 @@ export function rankColumns(
     key: string,
     title: string,
     name: string,
-    values: Float64Array,
-    cell: (value: number) => RowCell,
+    read: (one: RankHistory) => number | null,
     hint?: string,
-  ): RowColumn => ({
-    ...numberColumn(key, title, "96px", values, cell, hint),
-    exported: { name, values },
-  });
-  const peaks = numbersOf(answer, (one) => one.peakActiveBytes);
-  const beyond = peaks.map((peak) => peak - (median ?? NaN));
-  const farthest = longestOf(beyond.filter(Number.isFinite));
-  const ooms = (num: number): RowCell => ({
-    text: Number.isNaN(num) ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
-  });
-  const [peak, ...others] = BYTES.map(([key, title, name, hint, read]) =>
-    number(
-      key,
-      title,
-      name,
-      numbersOf(answer, read),
-      (one) => bytesCell(one, view.byteUnit),
-      hint,
-    ),
-  );
-  const all = [
+    cell: Cell = (bytes) => bytesCell(bytes, view.byteUnit),
+  ): RowColumn => {
+    const values = numbersOf(answer, read);
+    return {
+      ...numberColumn(
+        key,
+        title,
+        `${Math.max(96, headingWidth(title, false))}px`,
+        values,
+        cell,
+        hint,
+      ),
+      exported: { name, values },
+    };
+  };
+  const beyondMedian = ({ peakActiveBytes: peak }: RankHistory): number | null =>
+    peak === null || median === null ? null : peak - median;
+  const farthest = longestOf(numbersOf(answer, beyondMedian).filter(Number.isFinite));
+  const reading: Cell = (_, row) => {
+    const { problem = "", state = "closed", topLabel = "" } = ranks[row] ?? {};
+    const text = problem || (state === "ready" ? topLabel : "being opened…");
+    return { text, isCause: culprits.has(topLabel) };
+  };
+  const lines = ranks.map(({ topLabel }) => topLabel);
+  return [
     {
-      ...number("rank", "Rank", "rank", ranksOf(answer), countCell),
+      ...number("rank", "Rank", "rank", ({ rank }) => rank, undefined, countCell),
       ...{ width: "56px", ascends: true },
     },
-    peak,
+    number(
+      ...(["peak", "Peak", "history_peak_active_bytes"] as const),
+      (one) => one.peakActiveBytes,
+      "Highest live bytes in the history, which shows a few steps of the run",
+    ),
     number(
       ...(["delta", "From the median"] as const),
       "difference_from_median_of_histories_bytes",
-      beyond,
-      (by) => changeCell(by, "bytes", farthest, view),
+      beyondMedian,
       "Of the histories that are read",
+      (by) => changeCell(by, "bytes", farthest, view),
     ),
-    ...others,
+    number(
+      ...(["reserved", "Reserved", "reserved_bytes"] as const),
+      (one) => one.reservedBytes,
+      "At the peak",
+    ),
+    number(
+      ...(["fragmentation", "Fragmentation", "fragmentation_bytes"] as const),
+      (one) => one.fragmentationBytes,
+      "Reserved less live bytes, at the peak",
+    ),
+    number(
+      ...(["top", "Top allocation site", "top_bytes"] as const),
+      (one) => one.topBytes,
+      "Bytes of the line that holds most",
+    ),
     textColumn(
-      "top_holder",
-      "At line",
-      "minmax(140px, 1fr)",
-      ranks.map(({ topLabel }) => topLabel),
-      undefined,
-      (text, row) => {
-        const { problem = "", state = "closed" } = ranks[row] ?? {};
-        const isCause = culprits.has(text);
-        return {
-          text: problem || (state === "ready" ? text : "being opened…"),
-          isCause,
-        };
-      },
+      ...(["top_holder", "At line", "minmax(140px, 1fr)", lines, undefined] as const),
+      (_, row) => reading(NaN, row),
     ),
     number(
       ...(["ooms", "Out of memory", "num_ooms"] as const),
-      numbersOf(answer, (one) => one.numOoms),
-      ooms,
+      (one) => one.numOoms,
+      undefined,
+      (num) => ({
+        text: Number.isNaN(num) ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
+      }),
     ),
   ];
-  return all.filter((one) => one !== undefined);
 }

@@ -6,7 +6,7 @@ import { formatInteger } from "../../base/bytes";
 import { CallStacks } from "../../model/stacks/call_stacks";
 import { Segmented } from "../shared/controls/choices";
 import { DifferenceRows, onlySide, type Compared } from "./difference_rows";
-import { partLabel } from "./parts";
+import { partLabel } from "./charts/waterfall";
 import { keysOf, ROW_WORDS, type PartProps } from "./params";
 
 const TABLE_PX = 340;
@@ -46,7 +46,7 @@ export function PartRows(
           label="By what"
           options={known}
           chosen={rows}
-          words={(one) => ROW_WORDS[one]}
+          words={ROW_WORDS}
           onChoose={(one) => change({ rows: one })}
         />
       </DifferenceRows>

@@ -138,7 +138,7 @@ export function SideFrame(props: {
   const { name, run, children } = props;
   return (
     <div class="row compare-side" role="group" aria-label={`Side ${name}`}>
-      <b class={`compare-letter is-${name}`}>{name}</b>
+      <b class={`compare-letter ${name === "B" ? "tone-link" : ""}`}>{name}</b>
       {run}
       {children}
     </div>

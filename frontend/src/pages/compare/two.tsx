@@ -11,7 +11,7 @@ import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { Blaming } from "../../widgets/finding/finding";
 import { ChartButton } from "../../widgets/plot/buttons";
-import { Failure, Nothing, Skeleton, Waiting } from "../../widgets/state/state";
+import { Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { NoHistory, Opening, OpeningFailed } from "../memory/history/opening";
 import {
   chosenDevice,
@@ -21,10 +21,9 @@ import {
 } from "../memory/history/use_history";
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
-import { Waterfall } from "./charts/waterfall_part";
+import { partsOf, Waterfall } from "./charts/waterfall";
 import { DifferenceTable, differenceTable } from "./difference_table";
 import type { PartProps, SideState } from "./params";
-import { partsOf } from "./parts";
 import { about, PartRows } from "./rows";
 import {
   historyOfA,
@@ -306,7 +305,7 @@ function Way(props: { readonly of: Side; readonly view: PartProps["view"] }) {
   const { name, opened } = props.of;
   const { answer, error, again } = opened;
   if (answer === null) {
-    return error === null ? null : <Failure failure={error} note={`Side ${name}.`} />;
+    return <Waiting error={error} hasContent={false} note={`Side ${name}.`} />;
   }
   if (answer.state === "failed") return <OpeningFailed answer={answer} again={again} />;
   if (answer.state === "ready") return null;

@@ -3,28 +3,35 @@
  * peak, the profile, and folded what was recorded. With a rank chosen it is that rank's.
  */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type {
   Finding,
   FindingsResponse,
   OverviewResponse,
+  Prediction,
   ProfileResponse,
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
-import { formatInteger } from "../../base/bytes";
+import { formatByteRange, formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Table } from "../../model/table";
 import { originOf } from "../../model/words/origin";
+import { asSentence } from "../../model/words/source_label";
 import { useExports } from "../../widgets/export/export_menu";
 import { Findings } from "../../widgets/finding/finding";
+import { useWidth } from "../../widgets/plot/canvas";
+import type { XRange } from "../../widgets/plot/range";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { rankColumns } from "../../widgets/rank_table/columns";
 import { tableOf } from "../../widgets/row_table/columns";
-import { Failure, Skeleton, Waiting } from "../../widgets/state/state";
+import { PlainTable } from "../../widgets/row_table/plain_table";
+import { Waiting } from "../../widgets/state/state";
+import { Status, type StatusLook } from "../../widgets/status/status";
+import { readParams } from "../shared/series/params";
+import { RankMap } from "../shared/series/rank_map";
+import { SeriesBelow } from "../shared/series/series_chart";
 import type { ViewProps } from "../shared/view_props";
 import { HeadlineCards } from "./headline_cards";
-import { Hero } from "./hero";
-import { PredictionLedger } from "./prediction";
 import { ProfilePanel, useProfile } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { Panel, RunInfo } from "./run_info";
@@ -40,12 +47,10 @@ export function OverviewView(props: ViewProps) {
   useTableExports(props, data, "table of ranks", rankTable);
   useTableExports(props, data, "table of headline numbers", headlineTable);
   if (data === null) {
-    return error === null ? (
+    return (
       <div class="overview">
-        <Waiting error={null} hasContent={false} blocksPx={[32, 136, 220]} />
+        <Waiting error={error} hasContent={false} blocksPx={[32, 136, 220]} />
       </div>
-    ) : (
-      <Failure failure={error} />
     );
   }
   const { strip } = data;
@@ -83,6 +88,105 @@ export function OverviewView(props: ViewProps) {
   );
 }
 
+const MOST_PX = 216;
+const LINE_PX = 176;
+/** Of fewer ranks none is in the middle: they are drawn as lines. */
+const FEWEST = 3;
+/** What the Timeline shows is not what happened at a glance. */
+const PARAMS = readParams(new Map());
+
+/**
+ * How it went: of several ranks who is far from the others, and when, with failures
+ * marked; of one rank its memory over the run.
+ */
+function Hero(props: {
+  readonly view: ViewProps;
+  /** All ranks of the run. */
+  readonly known: Int32Array;
+}) {
+  const { view, known } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const px = useWidth(box);
+  const [range, setRange] = useState<XRange | null>(null);
+  const { rank } = view.ranks;
+  return (
+    <div ref={box} class="hero">
+      {rank === null && known.length >= FEWEST ? (
+        <RankMap
+          view={view}
+          params={PARAMS}
+          available={null}
+          known={known}
+          range={range}
+          setRange={setRange}
+          onPick={(picked) => view.chooseRank(picked)}
+          px={px}
+          excess
+          mostPx={MOST_PX}
+        />
+      ) : (
+        <SeriesBelow
+          view={view}
+          params={PARAMS}
+          series=""
+          range={{ shown: range, settled: null, setRange, px }}
+          heightPx={LINE_PX}
+        />
+      )}
+    </div>
+  );
+}
+
+const LOOKS: Readonly<Record<Prediction["fit"], StatusLook>> = {
+  fits: { word: "Fits", icon: "check", tone: "ok" },
+  "does not fit": { word: "Does not fit", icon: "cross", tone: "bad" },
+  "too close to call": { word: "Too close to call", icon: "warning", tone: "warn" },
+  "cannot say": { word: "Cannot say", icon: "info", tone: "quiet" },
+};
+
+/** Whether a run on a virtual GPU would fit a real one, and what that is made of. */
+function PredictionLedger(props: {
+  readonly prediction: Prediction;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { fit, sentences, rows } = props.prediction;
+  return (
+    <section class="panel prediction" aria-labelledby="prediction-title">
+      <header class="panel-head">
+        <h2 id="prediction-title">Will it fit?</h2>
+        <Status look={LOOKS[fit]} />
+      </header>
+      {sentences.map((sentence) => (
+        <p key={sentence}>{asSentence(sentence)}</p>
+      ))}
+      <PlainTable
+        label="What it is made of"
+        columns={[
+          { title: "", cell: (row) => strong(row.isTotal, row.label) },
+          {
+            title: "",
+            look: "num",
+            cell: ({ lowBytes: low, highBytes: high, isTotal }) =>
+              strong(
+                isTotal,
+                low === null || high === null
+                  ? "–"
+                  : formatByteRange(low, high, props.byteUnit),
+              ),
+          },
+          { title: "", look: "quiet", cell: ({ mark }) => mark },
+          { title: "", look: "quiet", cell: ({ source }) => source },
+        ]}
+        rows={rows}
+      />
+    </section>
+  );
+}
+
+function strong(isTotal: boolean, text: string) {
+  return isTotal ? <b>{text}</b> : text;
+}
+
 /** While histories are being read their findings are asked for soon again. */
 const READING_POLL_MS = 1_000;
 
@@ -108,7 +212,7 @@ function WhatWasFound(props: {
 }) {
   const { data, error } = props.live;
   if (data === null) {
-    return error === null ? <Skeleton heightPx={64} /> : <Failure failure={error} />;
+    return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
   }
   const listed = data.findings.filter((one) => one.state?.isOutOfMemory === true);
   const left = data.numErrors - listed.length;

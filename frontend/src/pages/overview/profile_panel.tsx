@@ -90,7 +90,7 @@ function Profile({ data, view }: ProfileProps) {
           : `The trace marks no steps: all of it, ${formatSeconds(mean / 1e3)}, counts as one.`}{" "}
         {steps > 1 && <StepChoice {...props} />}
       </p>
-      <div class="profile-times">
+      <div class="columns">
         <Roles {...props} />
         {steps > 1 && <Steps {...props} />}
       </div>

@@ -3,16 +3,14 @@
 import { useMemo } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
-import { parseRankSet } from "../../base/rank_set";
 import { columnLabel } from "../../model/words/column_label";
-import { originOf } from "../../model/words/origin";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/bars";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { rankColumns } from "../../widgets/rank_table/columns";
-import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Segmented } from "../shared/controls/choices";
 import { oneOf, usePageState } from "../shared/page_state";
-import type { ViewProps } from "../shared/view_props";
+import { filteredRanks, RanksTable } from "../shared/ranks_table";
+import { lookOf, type ViewProps } from "../shared/view_props";
 
 const BARS_PX = 160;
 const TABLE_PX = 360;
@@ -24,17 +22,14 @@ export function RankStripChart(props: {
 }) {
   const { view, strip } = props;
   const { ranks, byteUnit, chooseRank } = view;
-  const { pinned } = ranks;
   const [{ order }, change] = usePageState(view, STATE);
-  const filter = useMemo(() => {
-    const parsed = parseRankSet(ranks.filter);
-    return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
-  }, [ranks.filter]);
+  const filter = useMemo(() => filteredRanks(ranks.filter), [ranks.filter]);
   const facts = useMemo(() => barFacts(strip, byteUnit), [strip, byteUnit]);
   return (
     <section class="panel">
       <RankBars
-        {...{ strip, order, filter, facts, byteUnit }}
+        {...lookOf(view)}
+        {...{ strip, order, filter, facts }}
         label={stripTitle(strip)}
         title={<h2>{stripTitle(strip)}</h2>}
         bar={
@@ -49,25 +44,9 @@ export function RankStripChart(props: {
         }
         rank={ranks.rank}
         onPick={(rank) => chooseRank(rank === ranks.rank ? null : rank)}
-        theme={view.theme}
         heightPx={BARS_PX}
-        origin={originOf(view.run)}
         tableView={
-          <RankTable
-            strip={strip}
-            ranks={filter}
-            pinned={pinned}
-            onPin={(rank) => {
-              const others = pinned.filter((one) => one !== rank);
-              view.setPinned(
-                others.length < pinned.length ? others : [...pinned, rank],
-              );
-            }}
-            onPick={chooseRank}
-            byteUnit={byteUnit}
-            heightPx={TABLE_PX}
-            origin={originOf(view.run)}
-          />
+          <RanksTable view={view} strip={strip} ranks={filter} heightPx={TABLE_PX} />
         }
       />
     </section>

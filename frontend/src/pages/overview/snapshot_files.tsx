@@ -6,7 +6,7 @@ import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
 import { categoryColour, groupNamed } from "../../model/category";
 import { openPlace } from "../../widgets/finding/place";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { Status } from "../../widgets/status/status";
 import type { ViewProps } from "../shared/view_props";
 
@@ -22,7 +22,7 @@ export function SnapshotFiles(props: {
   const poll = Math.min(view.pollMs, READING_POLL_MS);
   const { data, error } = useLive(view.client, "snapshot_files", query, poll);
   if (data === null) {
-    return error === null ? <Skeleton heightPx={120} /> : <Failure failure={error} />;
+    return <Waiting error={error} hasContent={false} blocksPx={[120]} />;
   }
   if (data.files.length === 0) return null;
   const scale = Math.max(...data.files.map((one) => one.reservedBytes ?? 0), 1);

@@ -8,13 +8,12 @@ import type { HeatmapResponse, Responses, SeriesInfo } from "../../api/types.gen
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatRankSet } from "../../base/rank_set";
-import { originOf } from "../../model/words/origin";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
 import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
 import type { XRange } from "../../widgets/plot/range";
 import { pixelRatio } from "../../widgets/plot/canvas";
-import { Failure, Skeleton } from "../../widgets/state/state";
-import type { ViewProps } from "./view_props";
+import { Waiting } from "../../widgets/state/state";
+import { lookOf, type ViewProps } from "./view_props";
 
 type HeatRoute = "distributed_heatmap" | "heatmap" | "step_heatmap";
 
@@ -156,11 +155,8 @@ export function RankHeatmap(props: RankHeatmapProps) {
   const { view, answers, label, rowPx, mostPx, waitingPx, empty, ...chart } = props;
   const { coarse, cells, sharp, ranks, setNeed } = answers;
   if (cells === null) {
-    return coarse.error === null ? (
-      <Skeleton heightPx={waitingPx ?? heatHeightPx(0)} />
-    ) : (
-      <Failure failure={coarse.error} />
-    );
+    const blocksPx = [waitingPx ?? heatHeightPx(0)];
+    return <Waiting error={coarse.error} hasContent={false} blocksPx={blocksPx} />;
   }
   if (cells.series === null || cells.numRows === 0) return <>{empty}</>;
   return (
@@ -171,10 +167,8 @@ export function RankHeatmap(props: RankHeatmapProps) {
       ranks={ranks}
       pinned={view.ranks.pinned}
       onNeed={setNeed}
-      theme={view.theme}
-      byteUnit={view.byteUnit}
+      {...lookOf(view)}
       heightPx={heatHeightPx(ranks.length, rowPx, mostPx)}
-      origin={originOf(view.run)}
       {...chart}
     />
   );

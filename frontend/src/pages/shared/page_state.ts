@@ -4,10 +4,9 @@
  */
 
 import { useMemo } from "preact/hooks";
-import type { ViewProps } from "./view_props";
+import type { Changes, ViewProps } from "./view_props";
 
 export type Params = ReadonlyMap<string, string>;
-export type Changes = Readonly<Record<string, string | null>>;
 
 /** A value of the page and its word, or words, of the URL. */
 export interface Word<T> {

@@ -6,9 +6,25 @@ import type { RunSummary } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Commands } from "../../base/commands";
 import type { Theme } from "../../base/tokens";
-import type { RankChoice } from "./rank_choice";
+import { originOf } from "../../model/words/origin";
 
-export type { RankChoice };
+/** Words of the URL, and what they become; null removes one. */
+export type Changes = Readonly<Record<string, string | null>>;
+
+/** The ranks the user chose. */
+export interface RankChoice {
+  /** `rank=12`: the page of one rank; null shows all. */
+  readonly rank: number | null;
+  /** `ranks=0-7,64`: the ranks to draw, as the routes read them; "" means all. */
+  readonly filter: string;
+  /** `pinned=12,40`: always drawn as lines. */
+  readonly pinned: readonly number[];
+}
+
+/** What every chart takes of the page. */
+export function lookOf({ theme, byteUnit, run }: ViewProps) {
+  return { theme, byteUnit, origin: originOf(run) };
+}
 
 export interface ViewProps {
   readonly client: Client;
@@ -26,15 +42,9 @@ export interface ViewProps {
    * Changes the view's part of the URL; null removes a word. "replace" (default) for
    * what a drag changes, "push" for what the back button should undo.
    */
-  readonly setParams: (
-    changes: Readonly<Record<string, string | null>>,
-    how?: "replace" | "push",
-  ) => void;
+  readonly setParams: (changes: Changes, how?: "replace" | "push") => void;
   /** Opens another view, with some of the words of the URL changed. */
-  readonly showPage: (
-    name: string,
-    changes: Readonly<Record<string, string | null>>,
-  ) => void;
+  readonly showPage: (name: string, changes: Changes) => void;
   /** Tells the user one sentence for a moment, e.g. that an export failed. */
   readonly say: (sentence: string) => void;
   /** x under the pointer, in units of the view's axis; emptied when that changes. */

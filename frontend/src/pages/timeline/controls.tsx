@@ -2,35 +2,32 @@
 
 import { Popover } from "../../widgets/menu/menu";
 import type { TimelineResponse } from "../../api/types.gen";
-import { sourceLabel } from "../../model/words/source_label";
-import { Choice } from "../shared/controls/choices";
+import { Choice, Options } from "../shared/controls/choices";
 import { XSwitch } from "../shared/controls/x_switch";
-import { GROUP_WORDS, seriesGroups, seriesLabel } from "../shared/series/lines";
+import { seriesOptions } from "../shared/series/lines";
+import type { ViewProps } from "../shared/view_props";
 import { MOST_SMOOTHING, type TimelineParams } from "../shared/series/params";
 
-export interface ControlsProps {
+export function Controls(props: {
   readonly answer: TimelineResponse;
   readonly params: TimelineParams;
-  readonly setParams: (
-    changes: Readonly<Record<string, string | null>>,
-    how?: "replace" | "push",
-  ) => void;
-}
-
-export function Controls({ answer, params, setParams }: ControlsProps) {
+  readonly setParams: ViewProps["setParams"];
+}) {
+  const { answer, params, setParams } = props;
   const { phases } = answer;
   return (
     <div class="row">
-      <SeriesSelect
-        answer={answer}
+      <Choice
+        label="Series"
+        value={answer.series?.key ?? ""}
         onChange={(key) => setParams({ series: key }, "push")}
-      />
+      >
+        <Options of={seriesOptions(answer.available)} />
+      </Choice>
       <XSwitch
         x={params.x}
-        setX={(x) => {
-          // A range of steps says nothing about time.
-          setParams({ x, x0: null, x1: null }, "push");
-        }}
+        // A range of steps says nothing about time.
+        setX={(x) => setParams({ x, x0: null, x1: null }, "push")}
       />
       <Popover label="View" button="View">
         {phases.length > 1 && (
@@ -41,11 +38,7 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
               setParams({ phase: value === phases[0] ? null : value }, "push")
             }
           >
-            {phases.map((phase) => (
-              <option key={phase} value={phase}>
-                {phase}
-              </option>
-            ))}
+            <Options of={phases.map((phase) => [phase, phase])} />
           </Choice>
         )}
         <label class="timeline-smoothing">
@@ -75,44 +68,5 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
         </label>
       </Popover>
     </div>
-  );
-}
-
-function SeriesSelect({
-  answer,
-  onChange,
-}: {
-  readonly answer: TimelineResponse;
-  readonly onChange: (key: string) => void;
-}) {
-  const { available, absent, series } = answer;
-  return (
-    <label>
-      <span class="off-screen">Series</span>
-      <select
-        class="timeline-series"
-        value={series?.key ?? ""}
-        onChange={(event) => onChange(event.currentTarget.value)}
-      >
-        {seriesGroups(available).map(({ group, series: members }) => (
-          <optgroup key={group} label={GROUP_WORDS[group]}>
-            {members.map((one) => (
-              <option key={one.key} value={one.key}>
-                {seriesLabel(one, available)}
-              </option>
-            ))}
-          </optgroup>
-        ))}
-        {absent.length > 0 && (
-          <optgroup label="Not recorded">
-            {absent.map((one) => (
-              <option key={`${one.group} ${one.source} ${one.reason}`} disabled>
-                {sourceLabel(one.source)}: {one.reason}
-              </option>
-            ))}
-          </optgroup>
-        )}
-      </select>
-    </label>
   );
 }

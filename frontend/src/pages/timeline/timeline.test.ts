@@ -13,7 +13,7 @@ import {
   nextSlots,
   peakOf,
   rankOfId,
-  seriesGroups,
+  inGroups,
   seriesLabel,
 } from "../shared/series/lines";
 import { rangeWords, askedRange } from "../shared/range/params";
@@ -121,16 +121,15 @@ function series(
   return { key, unit: "bytes", group, headline, numRanks: 4 };
 }
 
-describe("seriesGroups", () => {
-  it("puts headline series first and keeps the groups' order", () => {
-    const groups = seriesGroups([
-      series("step/b_bytes", "device", false),
+describe("series", () => {
+  it("stand by group, headline ones first", () => {
+    const sorted = inGroups([
       series("host/r_bytes", "host", true),
+      series("step/b_bytes", "device", false),
       series("step/a_bytes", "device", true),
     ]);
-    expect(groups.map((g) => [g.group, g.series.map((s) => s.key)])).toEqual([
-      ["device", ["step/a_bytes", "step/b_bytes"]],
-      ["host", ["host/r_bytes"]],
+    expect(sorted.map(({ key }) => key)).toEqual([
+      ...["step/a_bytes", "step/b_bytes", "host/r_bytes"],
     ]);
   });
 

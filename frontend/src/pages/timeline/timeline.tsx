@@ -8,30 +8,34 @@ import { useMemo, useRef } from "preact/hooks";
 import type { SeriesInfo, TimelineResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
-import { parseRankSet } from "../../base/rank_set";
 import { formatQuantity } from "../../model/words/quantity";
-import { originOf } from "../../model/words/origin";
 import type { XRange } from "../../widgets/plot/range";
 import { useWidth } from "../../widgets/plot/canvas";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../shared/controls/choices";
+import { filteredRanks, RanksTable } from "../shared/ranks_table";
 import { useRange, type RangeState } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
 import { AbsentList } from "../shared/panels/absent_list";
 import { Controls } from "./controls";
-import { Host } from "./host/host";
+import { Host } from "./host";
 import {
   chosenMark,
   firstOom,
   GROUP_WORDS,
+  inGroups,
   peakOf,
   rankOfId,
   seriesLabel,
 } from "../shared/series/lines";
 import { RankMap } from "../shared/series/rank_map";
-import { SeriesBelow, SeriesChart, seriesQuery } from "../shared/series/series_chart";
+import {
+  extentOf,
+  SeriesBelow,
+  SeriesChart,
+  seriesQuery,
+} from "../shared/series/series_chart";
 import { useTwoAnswers } from "../shared/range/use_two_answers";
 import { readParams, type TimelineParams } from "../shared/series/params";
 import "./timeline.css";
@@ -40,7 +44,6 @@ const CHART_PX = 240;
 const TABLE_PX = 320;
 const COMPANION_PX = 132;
 const MOST_COMPANIONS = 8;
-const GROUPS = Object.keys(GROUP_WORDS);
 /** Of more ranks the map shows how far each is from their median. */
 const MOST_ABSOLUTE = 3;
 const MAP_WORDS = {
@@ -74,15 +77,7 @@ export function TimelineView(view: ViewProps) {
     if (step !== null) view.setParams({ step: step.toString() });
     if (rank !== ranks.rank) view.chooseRank(rank);
   };
-  const togglePin = (rank: number): void => {
-    const others = ranks.pinned.filter((other) => other !== rank);
-    const wasPinned = others.length < ranks.pinned.length;
-    view.setPinned(wasPinned ? others : [...others, rank].sort((a, b) => a - b));
-  };
-  const filtered = useMemo(() => {
-    const parsed = parseRankSet(ranks.filter);
-    return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
-  }, [ranks.filter]);
+  const filtered = useMemo(() => filteredRanks(ranks.filter), [ranks.filter]);
   const series = answer?.series ?? null;
   const shared = { view, params, choose };
 
@@ -117,8 +112,7 @@ export function TimelineView(view: ViewProps) {
               {companionsOf(series, answer.available).map(({ key }) => (
                 <SeriesBelow
                   key={key}
-                  view={view}
-                  params={params}
+                  {...{ view, params }}
                   series={key}
                   range={{ ...range, extent, px }}
                   heightPx={COMPANION_PX}
@@ -134,22 +128,19 @@ export function TimelineView(view: ViewProps) {
         // Asks at once: its answer is the slowest, and needs nothing of the others.
         <section class="timeline-map" aria-label="Ranks by step">
           <RankMap
-            view={view}
-            params={params}
+            {...{ view, params, px }}
             available={answer?.available ?? null}
             known={strip === null ? null : strip.rank}
             range={range.shown}
             setRange={range.setRange}
             onPick={choose}
-            px={px}
             excess={map === "excess"}
             page={{ view }}
           />
           <Segmented
             label="What the heatmap shows"
-            options={["excess", "value"] as const}
             chosen={map}
-            words={(one) => MAP_WORDS[one]}
+            words={MAP_WORDS}
             onChoose={(one) => view.setParams({ map: one }, "push")}
           />
         </section>
@@ -158,16 +149,7 @@ export function TimelineView(view: ViewProps) {
         <>
           <Host view={view} x={answer.x} range={range} px={px} />
           {strip !== null && hasMap && strip.rank.length > 0 && (
-            <RankTable
-              strip={strip}
-              ranks={filtered}
-              pinned={ranks.pinned}
-              onPin={togglePin}
-              onPick={view.chooseRank}
-              byteUnit={view.byteUnit}
-              heightPx={TABLE_PX}
-              origin={originOf(run)}
-            />
+            <RanksTable {...{ view, strip }} ranks={filtered} heightPx={TABLE_PX} />
           )}
           <AbsentList
             absent={answer.absent.map((one) => ({
@@ -182,21 +164,13 @@ export function TimelineView(view: ViewProps) {
   );
 }
 
-/** The other headline series of one rank: memory first, it is what people come for. */
+/** The other headline series of one rank. */
 function companionsOf(
   chosen: SeriesInfo,
   available: readonly SeriesInfo[],
 ): readonly SeriesInfo[] {
-  return available
-    .filter((one) => one.headline && one.key !== chosen.key)
-    .sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group))
-    .slice(0, MOST_COMPANIONS);
-}
-
-/** Steps reach half a step to either side, as the heatmap's cells do. */
-function extentOf(answer: TimelineResponse): XRange {
-  const half = answer.x === "step" ? 0.5 : 0;
-  return { low: answer.xLow - half, high: answer.xHigh + half };
+  const others = available.filter((one) => one.headline && one.key !== chosen.key);
+  return inGroups(others).slice(0, MOST_COMPANIONS);
 }
 
 interface PartProps {

@@ -4,7 +4,7 @@
  * server.
  */
 
-import { Fragment, type ComponentChildren } from "preact";
+import { Fragment } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
@@ -114,15 +114,11 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
 export function Blaming(props: { readonly line: string; readonly text: string }) {
   return (
     <>
-      {apart(props.text, props.line).map((part, at) =>
-        at % 2 === 0 ? (
-          part
-        ) : (
-          <span key={at} class="culprit">
-            {part}
-          </span>
-        ),
-      )}
+      {apart(props.text, props.line).map((part, at) => (
+        <span key={at} class={at % 2 === 0 ? undefined : "culprit"}>
+          {part}
+        </span>
+      ))}
     </>
   );
 }
@@ -138,10 +134,8 @@ function Head(
   const { place, state, cost } = one;
   const [icon, tone] = LOOKS[one.severity];
   const where = whereParts(one).filter((part) => !says(one.sentence, part));
-  const copyReport = (report: string): void => {
-    void copyText(report).then((copied) =>
-      say(copied ? "Report copied" : "The browser refused to copy"),
-    );
+  const copyReport = async (report: string): Promise<void> => {
+    say((await copyText(report)) ? "Report copied" : "The browser refused to copy");
   };
   return (
     <header class="row finding-head">
@@ -192,7 +186,7 @@ function Head(
           type="button"
           class="button"
           title="Copy the report as Markdown"
-          onClick={() => copyReport(state.report)}
+          onClick={() => void copyReport(state.report)}
         >
           <Icon name="copy" />
           Copy report
@@ -261,33 +255,26 @@ function EvidenceTable(props: {
     },
   ];
   return (
-    <Fold
-      title={`Evidence: ${evidence.length} ${evidence.length === 1 ? "number" : "numbers"}`}
-    >
+    <details>
+      <summary>
+        Evidence: {evidence.length} {evidence.length === 1 ? "number" : "numbers"}
+      </summary>
       <PlainTable label="Evidence" columns={columns} rows={evidence} />
       {rule !== "" && <p class="quiet">Rule: {rule}.</p>}
-    </Fold>
+    </details>
   );
 }
 
 function Texts(props: { readonly title: string; readonly texts: readonly string[] }) {
   if (props.texts.length === 0) return null;
   return (
-    <Fold title={props.title}>
+    <details>
+      <summary>{props.title}</summary>
       <ul>
         {props.texts.map((text) => (
           <li key={text}>{text}</li>
         ))}
       </ul>
-    </Fold>
-  );
-}
-
-function Fold(props: { readonly title: string; readonly children: ComponentChildren }) {
-  return (
-    <details>
-      <summary>{props.title}</summary>
-      {props.children}
     </details>
   );
 }

@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../../base/bytes";
-import { FRAME_CHOICES } from "../../../model/stacks/call_stacks";
+import { FRAME_CHOICES, FRAME_WORDS } from "../../../model/stacks/call_stacks";
 import { divergingColours } from "../../../model/category";
 import { buildFlame } from "../../../model/stacks/flame_tree";
 import { figureTitle, originOf } from "../../../model/words/origin";
@@ -14,13 +14,19 @@ import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/types";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Legend } from "../../../widgets/plot/legend";
-import { FRAME_WORDS } from "../../../model/stacks/call_stacks";
 import { Segmented } from "../../shared/controls/choices";
 import type { DifferenceProps } from "../two";
 import { about, comparedStacks } from "../rows";
 
 const FLAME_PX = 300;
 const FLAME_ROW_PX = 18;
+const MATCH_WORDS = {
+  exact: ["Lines", "The same lines of the same files"],
+  function: [
+    "Functions",
+    "The same functions, whatever the line: for two versions of the code",
+  ],
+} as const;
 const NO_STACKS = { frame: null, zoom: [] as readonly number[] };
 
 export function ChangeFlame({ view, params, answer }: DifferenceProps) {
@@ -89,22 +95,14 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
           label="Which frames are shown"
           options={FRAME_CHOICES}
           chosen={params.frames}
-          words={(one) => FRAME_WORDS[one]}
+          words={FRAME_WORDS}
           onChoose={(one) => setParams({ frames: one === "python" ? null : one })}
         />
         <Segmented
           label="When two stacks are one"
           title="Same"
-          options={["exact", "function"] as const}
           chosen={params.match}
-          words={(one) =>
-            one === "exact"
-              ? ["Lines", "The same lines of the same files"]
-              : [
-                  "Functions",
-                  "The same functions, whatever the line: for two versions of the code",
-                ]
-          }
+          words={MATCH_WORDS}
           onChoose={(one) => setParams({ match: one === "exact" ? null : one })}
         />
         {state.zoom.length > 0 && (
@@ -119,7 +117,6 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
           ]}
         />
         <span class="quiet">as wide as the larger of the two</span>
-        <span class="compare-fill" />
         <ExportMenu subject="the flamegraph" source={file} />
       </div>
       <Flame

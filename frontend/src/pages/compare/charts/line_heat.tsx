@@ -1,11 +1,11 @@
 /** The same line's bytes in every rank, as a table of colours: who differs, and where. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { RankHistoriesResponse } from "../../../api/types.gen";
 import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { hexOf, paletteAt } from "../../../render/palette";
-import { useWidth } from "../../../widgets/plot/canvas";
+import { fitted, useWidth } from "../../../widgets/plot/canvas";
 import { lineOf } from "../ranks_part";
 
 const LINE_PX = 22;
@@ -27,7 +27,6 @@ export function LineHeat(props: {
   const { answer, order, theme, byteUnit } = props;
   const { lines, ranks, lineBytes } = answer;
   const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
   const [tip, setTip] = useState("");
   const fullPx = useWidth(box);
   const labelPx = Math.min(LABEL_PX, fullPx * 0.4);
@@ -35,13 +34,7 @@ export function LineHeat(props: {
   const cellPx = Math.min(WIDEST_PX, widthPx / Math.max(1, order.length));
   const heightPx = HEAD_PX + lines.length * LINE_PX;
   const most = lineBytes.reduce((high, one) => (one > high ? one : high), 1);
-  useEffect(() => {
-    const context = canvas.current?.getContext("2d") ?? null;
-    if (context === null || widthPx < 2) return;
-    const ratio = window.devicePixelRatio || 1;
-    context.canvas.width = Math.round(fullPx * ratio);
-    context.canvas.height = Math.round(heightPx * ratio);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const paint = (context: CanvasRenderingContext2D): void => {
     const { text, secondary, border } = tokens(theme);
     context.font = FONT;
     context.textBaseline = "middle";
@@ -82,18 +75,13 @@ export function LineHeat(props: {
         context.fillText(formatBytes(value, byteUnit), x + cellPx / 2, y + LINE_PX / 2);
       });
     });
-  }, [answer, order, theme, byteUnit, fullPx, cellPx]);
-  function cellAt(
-    event: MouseEvent,
-  ): { readonly line: number; readonly row: number } | null {
-    const rect = canvas.current?.getBoundingClientRect();
-    if (rect === undefined) return null;
-    const line = Math.floor((event.clientY - rect.top - HEAD_PX) / LINE_PX);
-    const at = Math.floor((event.clientX - rect.left - labelPx) / cellPx);
-    const row = order[at];
-    if (line < 0 || line >= lines.length || at < 0 || row === undefined) return null;
-    return { line, row };
-  }
+  };
+  const cellAt = (event: MouseEvent) => {
+    const line = Math.floor((event.offsetY - HEAD_PX) / LINE_PX);
+    const row = order[Math.floor((event.offsetX - labelPx) / cellPx)];
+    const isInside = line >= 0 && line < lines.length && row !== undefined;
+    return isInside ? { line, row } : null;
+  };
   if (lines.length === 0) return null;
   return (
     <section aria-label="Lines by rank">
@@ -105,22 +93,16 @@ export function LineHeat(props: {
       </div>
       <div ref={box}>
         <canvas
-          ref={canvas}
+          ref={(canvas) => {
+            const context = widthPx < 2 ? null : fitted(canvas, fullPx, heightPx);
+            if (context !== null) paint(context);
+          }}
           class="line-heat"
           role="img"
           aria-label={`Bytes of ${lines.length} lines in ${ranks.length} ranks; the table of ranks exports them`}
-          style={{ width: `${fullPx}px`, height: `${heightPx}px` }}
           onPointerMove={(event) => {
             const at = cellAt(event);
-            if (at === null) {
-              setTip("");
-              return;
-            }
-            const bytes = lineOf(answer, at.line)[at.row] ?? NaN;
-            const rank = ranks[at.row]?.rank ?? 0;
-            setTip(
-              `rank ${rank}: ${formatBytesExact(bytes)} at ${lines[at.line] ?? ""}`,
-            );
+            setTip(at === null ? "" : tipOf(answer, at));
           }}
           onPointerLeave={() => setTip("")}
           onClick={(event) => {
@@ -131,6 +113,14 @@ export function LineHeat(props: {
       </div>
     </section>
   );
+}
+
+function tipOf(
+  answer: RankHistoriesResponse,
+  { line, row }: { readonly line: number; readonly row: number },
+): string {
+  const bytes = formatBytesExact(lineOf(answer, line)[row] ?? NaN);
+  return `rank ${answer.ranks[row]?.rank ?? 0}: ${bytes} at ${answer.lines[line] ?? ""}`;
 }
 
 /** How bright a pixel is to the eye, 0 to 1. */

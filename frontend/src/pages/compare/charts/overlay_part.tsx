@@ -5,13 +5,14 @@ import type { HistoryDevice, Mark } from "../../../api/types.gen";
 import { tokens } from "../../../base/tokens";
 import { divergingColours } from "../../../model/category";
 import { valueTicks, type XAxis } from "../../../model/lines/axis";
+import { lowerBound } from "../../../model/lines/polyline";
 import { mergeX } from "../../../model/table";
-import { originOf } from "../../../model/words/origin";
 import { formatQuantity } from "../../../model/words/quantity";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartFill, ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
 import { Segmented } from "../../shared/controls/choices";
+import { lookOf } from "../../shared/view_props";
 import type { DifferenceProps } from "../two";
 
 const OVERLAY_PX = 226;
@@ -33,7 +34,7 @@ export interface Curve {
 }
 
 export function Overlay({ view, answer, a, b }: DifferenceProps) {
-  const { theme, byteUnit } = view;
+  const { theme } = view;
   const [wanted, setWanted] = useState<OverlayAxis>("share");
   const [range, setRange] = useState<XRange | null>(null);
   const isTimed = a.hasTimes && b.hasTimes;
@@ -82,12 +83,10 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
         title=""
         unit="bytes"
         {...drawn}
+        {...lookOf(view)}
         range={range}
         onRange={setRange}
-        theme={theme}
-        byteUnit={byteUnit}
         heightPx={OVERLAY_PX}
-        origin={originOf(view.run)}
       />
     </section>
   );
@@ -177,13 +176,7 @@ function placeOf(device: HistoryDevice, axis: OverlayAxis, moment: number): numb
 /** The curve's bytes at x: it holds a value until the next one. */
 export function bytesAt({ x, bytes, last }: Curve, at: number): number {
   if (!(at >= 0) || at > last) return NaN;
-  let low = 0;
-  let high = x.length - 1;
-  if (high < 0) return NaN;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((x[middle] ?? 0) <= at) low = middle;
-    else high = middle - 1;
-  }
-  return bytes[low] ?? NaN;
+  let next = lowerBound(x, at);
+  while (x[next] === at) next += 1;
+  return bytes[Math.max(0, next - 1)] ?? NaN;
 }

@@ -5,7 +5,7 @@ import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
 import { ChartButton } from "../../../widgets/plot/buttons";
-import { Skeleton, Waiting } from "../../../widgets/state/state";
+import { Waiting } from "../../../widgets/state/state";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../../time/profiled/roles";
 import {
   NoTraces,
@@ -118,11 +118,11 @@ function Side(props: {
 /** What stands in the way of a side: it is being opened, or cannot be. */
 function Way(props: { readonly live: Live<ProfileResponse>; readonly name: string }) {
   const { data, error } = props.live;
+  const note = `Side ${props.name}.`;
   return (
     <>
-      {data === null && error === null && <Skeleton heightPx={24} />}
       {data !== null && <TraceState choice={data.choice} />}
-      <Waiting error={error} hasContent={data !== null} note={`Side ${props.name}.`} />
+      <Waiting {...{ error, note }} hasContent={data !== null} blocksPx={[24]} />
     </>
   );
 }

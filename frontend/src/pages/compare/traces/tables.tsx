@@ -11,7 +11,7 @@ import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Options, Segmented } from "../../shared/controls/choices";
 import { traceWords } from "../../time/profiled/trace_choice";
 import { changes, DifferenceRows, type Compared } from "../difference_rows";
-import { keysOf, TABLE_WORDS } from "../params";
+import { TABLE_WORDS } from "../params";
 import type { TracesProps } from "./part";
 
 const TABLE_PX = 560;
@@ -41,9 +41,8 @@ export function TraceTables(props: TracesProps) {
         <h2>Difference by</h2>
         <Segmented
           label="By what"
-          options={keysOf(TABLE_WORDS)}
           chosen={table}
-          words={(one) => TABLE_WORDS[one]}
+          words={TABLE_WORDS}
           onChoose={(one) => change({ table: one, measure: "" }, "push")}
         />
       </div>
@@ -91,9 +90,8 @@ function Rows(props: TracesProps & { readonly data: CompareTracesResponse }) {
         <Segmented
           label="Per step or per trace"
           title="Per"
-          options={keysOf(PER_WORDS)}
           chosen={per}
-          words={(one) => PER_WORDS[one]}
+          words={PER_WORDS}
           onChoose={(one) => change({ per: one === usualPer ? null : one })}
         />
       </DifferenceRows>

@@ -10,10 +10,10 @@ import {
   text,
   whole,
   writeState,
-  type Changes,
   type PageState,
   type Params,
 } from "../../shared/page_state";
+import type { Changes } from "../../shared/view_props";
 import type { ViewProps } from "../../shared/view_props";
 import { chosenDevice, useHistory } from "./use_history";
 

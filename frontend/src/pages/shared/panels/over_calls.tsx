@@ -4,12 +4,11 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import type { Unit, XKind } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { originOf } from "../../../model/words/origin";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
 import { RankBars } from "../../../widgets/rank_bars/rank_bars";
-import type { ViewProps } from "../view_props";
+import { lookOf, type ViewProps } from "../view_props";
 
 type Named = readonly [name: string, values: Float64Array];
 
@@ -64,12 +63,9 @@ export function OverCallsChart(props: {
     <LineChart
       {...over}
       {...rest}
-      byteUnit={view.byteUnit}
-      range={range}
+      {...lookOf(view)}
+      {...{ range, cursor }}
       onRange={setRange}
-      cursor={cursor}
-      theme={view.theme}
-      origin={originOf(view.run)}
     />
   );
 }
@@ -108,10 +104,8 @@ export function OverRanks(props: {
       filter={null}
       facts={props.facts}
       onPick={view.chooseRank}
-      theme={view.theme}
-      byteUnit={view.byteUnit}
+      {...lookOf(view)}
       heightPx={props.heightPx}
-      origin={originOf(view.run)}
     />
   );
 }

@@ -1,12 +1,90 @@
 /** The answer of `/timeline` as what the chart draws. Pure. */
 
-import type { Mark, SeriesInfo, TimelineResponse } from "../../../api/types.gen";
-import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import type {
+  Mark,
+  RankLine,
+  SeriesInfo,
+  TimelineResponse,
+} from "../../../api/types.gen";
+import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { columnLabel } from "../../../model/words/column_label";
 import { LIMIT_WORDS } from "../../../model/words/limit_label";
-import type { ChartLimit } from "../../../widgets/line_chart/types";
+import type { Option } from "../controls/choices";
+import { colourBesideBand } from "../../../widgets/line_chart/palette";
+import type {
+  ChartBand,
+  ChartLimit,
+  ChartLine,
+} from "../../../widgets/line_chart/types";
 
-export { chartBand, chartLines, lineId, nextSlots, rankOfId } from "../rank_lines";
+const WHY_NOTE: Readonly<Record<RankLine["why"], string | null>> = {
+  selected: null,
+  pinned: "pinned",
+  high: "far above the others",
+  low: "lowest",
+  oom: "ran out of memory",
+};
+
+const NUM_LOOKS = 16;
+
+function lineId({ rank }: RankLine): string {
+  return `rank ${rank}`;
+}
+
+/** The rank a line stands for. */
+export function rankOfId(id: string): number {
+  return Number(id.slice("rank ".length));
+}
+
+export function chartLines(
+  lines: readonly RankLine[],
+  slots: ReadonlyMap<string, number>,
+  besideBand = false,
+): readonly ChartLine[] {
+  return lines.map((line) => {
+    const { x, y, why } = line;
+    const id = lineId(line);
+    const slot = slots.get(id) ?? 0;
+    const note = WHY_NOTE[why];
+    // Where nothing was merged there is no envelope to draw.
+    const isWhole = y.every((value, i) => Object.is(value, line.yLow[i]));
+    return {
+      ...{ id, label: id, x, y, yLow: isWhole ? y : line.yLow },
+      colour: besideBand ? colourBesideBand(slot) : slot,
+      weight: why === "pinned" ? "strong" : "normal",
+      ...(note === null ? {} : { note }),
+    };
+  });
+}
+
+export function chartBand({ band }: TimelineResponse): ChartBand | null {
+  return band && { ...band, label: `${formatInteger(band.numRanks)} ranks` };
+}
+
+/**
+ * Give each line a slot (a colour) and keep it while the line stays: what was blue before
+ * a refetch is blue after it. New lines take the slot used least.
+ */
+export function nextSlots(
+  lines: readonly RankLine[],
+  previous: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
+  const ids = lines.map(lineId);
+  const slots = new Map<string, number>();
+  const used = new Array<number>(NUM_LOOKS).fill(0);
+  const take = (id: string, slot: number): void => {
+    slots.set(id, slot);
+    used[slot] = (used[slot] ?? 0) + 1;
+  };
+  for (const id of ids) {
+    const slot = previous.get(id);
+    if (slot !== undefined) take(id, slot);
+  }
+  for (const id of ids) {
+    if (!slots.has(id)) take(id, used.indexOf(Math.min(...used)));
+  }
+  return slots;
+}
 
 export function chartLimit(
   answer: TimelineResponse,
@@ -30,23 +108,22 @@ export const GROUP_WORDS: Readonly<Record<SeriesInfo["group"], string>> = {
   progress: "Progress",
 };
 
-interface SeriesGroup {
-  readonly group: SeriesInfo["group"];
-  readonly series: readonly SeriesInfo[];
+/** Series by group: memory first, it is what people come for; headline ones lead. */
+export function inGroups(series: readonly SeriesInfo[]): readonly SeriesInfo[] {
+  const groups = Object.keys(GROUP_WORDS);
+  return [...series].sort(
+    (a, b) =>
+      groups.indexOf(a.group) - groups.indexOf(b.group) ||
+      Number(b.headline) - Number(a.headline),
+  );
 }
 
-/** Series by group, headline ones first, in the order the groups are told. */
-export function seriesGroups(available: readonly SeriesInfo[]): readonly SeriesGroup[] {
-  const groups = new Map<SeriesInfo["group"], SeriesInfo[]>();
-  for (const one of available) {
-    const group = groups.get(one.group);
-    if (group === undefined) groups.set(one.group, [one]);
-    else group.push(one);
-  }
-  return [...groups].map(([group, series]) => ({
-    group,
-    series: series.sort((a, b) => Number(b.headline) - Number(a.headline)),
-  }));
+export function seriesOptions(available: readonly SeriesInfo[]): readonly Option[] {
+  return inGroups(available).map((one) => [
+    one.key,
+    seriesLabel(one, available),
+    GROUP_WORDS[one.group],
+  ]);
 }
 
 /** Two tables may have a column of one name: then the table's word tells them apart. */
@@ -61,10 +138,7 @@ export function seriesLabel(info: SeriesInfo, all: readonly SeriesInfo[]): strin
 /** When the first rank ran out of memory; null where none did. */
 export function firstOom({ marks }: TimelineResponse): Mark | null {
   const ooms = marks.filter(({ kind }) => kind === "oom");
-  return ooms.reduce<Mark | null>(
-    (first, one) => (first === null || one.x < first.x ? one : first),
-    null,
-  );
+  return [...ooms].sort((a, b) => a.x - b.x)[0] ?? null;
 }
 
 /** A mark at the step that was chosen for all pages. */

@@ -2,19 +2,20 @@
 
 import type { Client, Query } from "../../../api/client";
 import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
-import { formatRankSet, parseRankSet } from "../../../base/rank_set";
+import { formatRankSet } from "../../../base/rank_set";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { PlotPage } from "../../../widgets/plot/commands";
 import type { XRange } from "../../../widgets/plot/range";
 import { RankHeatmap, useHeatAnswers, useHeatRange } from "../heat_answers";
 import type { ViewProps } from "../view_props";
+import { filteredRanks } from "../ranks_table";
 import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 
 const ROW_PX = 20;
 const MOST_PX = 420;
 
-interface RankMapProps {
+export function RankMap(props: {
   readonly view: ViewProps;
   readonly params: TimelineParams;
   /** Known once the chart above has its answer; tells twins among them apart. */
@@ -32,9 +33,7 @@ interface RankMapProps {
   /** The tallest it becomes. */
   readonly mostPx?: number;
   readonly onPick: (rank: number, step: number) => void;
-}
-
-export function RankMap(props: RankMapProps) {
+}) {
   const { view, params, available, known, px, excess = false } = props;
   const { mostPx = MOST_PX } = props;
   const { client, run, ranks: choice, pollMs } = view;
@@ -97,11 +96,8 @@ async function pickedRank(
 
 /** Known ranks narrowed by the filter; a filter that cannot be read narrows nothing. */
 export function drawnRanks(known: Int32Array, filter: string): Int32Array {
-  if (filter === "") return known;
-  const parsed = parseRankSet(filter);
-  if (!parsed.ok) return known;
-  const wanted = new Set(parsed.ranks);
-  return known.filter((rank) => wanted.has(rank));
+  const wanted = filteredRanks(filter);
+  return wanted === null ? known : known.filter((rank) => wanted.has(rank));
 }
 
 /** The rank of the row that holds the highest cell; null where nothing is recorded. */

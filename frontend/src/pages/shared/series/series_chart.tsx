@@ -3,15 +3,14 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { SeriesInfo, TimelineResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { originOf } from "../../../model/words/origin";
 import { LineChart, type LineChartProps } from "../../../widgets/line_chart/line_chart";
 import { chartShapes, fitY, paintShapes } from "../../../widgets/line_chart/shapes";
 import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
-import { Skeleton } from "../../../widgets/state/state";
+import { Waiting } from "../../../widgets/state/state";
 import { rangeQuery } from "../range/params";
 import type { RangeState } from "../range/use_range";
-import type { ViewProps } from "../view_props";
+import { lookOf, type ViewProps } from "../view_props";
 import { chartBand, chartLimit, chartLines, nextSlots, seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 
@@ -70,9 +69,7 @@ export function SeriesChart(
       marks={answer.marks}
       limit={limit}
       cursor={view.cursor}
-      theme={theme}
-      byteUnit={byteUnit}
-      origin={originOf(view.run)}
+      {...lookOf(view)}
       {...drawn}
       {...props}
     >
@@ -107,14 +104,20 @@ export function seriesQuery(
   };
 }
 
-/** One more series below another chart, over the same range and under the same cursor. */
+/** Steps reach half a step to either side, as the heatmap's cells do. */
+export function extentOf(answer: TimelineResponse): XRange {
+  const half = answer.x === "step" ? 0.5 : 0;
+  return { low: answer.xLow - half, high: answer.xHigh + half };
+}
+
+/** A series that another chart's range and cursor are of, too; "": the usual one. */
 export function SeriesBelow(
   props: Omit<ChartProps, "extent" | "onRange" | "range"> & {
     readonly view: ViewProps;
     readonly params: Pick<TimelineParams, "phase" | "x">;
     readonly series: string;
-    /** `px`: 0 until it is known. */
-    readonly range: RangeState & { readonly extent: XRange; readonly px: number };
+    /** `px`: 0 until it is known; `extent`: its own where there is no other chart. */
+    readonly range: RangeState & { readonly extent?: XRange; readonly px: number };
   },
 ) {
   const { view, params, series, range, ...chart } = props;
@@ -124,15 +127,17 @@ export function SeriesBelow(
     ...rangeQuery(range.settled, px),
   };
   const asked = px === 0 ? null : query;
-  const { data } = useLive(view.client, "timeline", asked, view.pollMs);
-  const info = data?.series ?? null;
-  if (data === null || info === null) return <Skeleton heightPx={props.heightPx} />;
+  const { data, error } = useLive(view.client, "timeline", asked, view.pollMs);
+  if (data === null) {
+    return <Waiting error={error} hasContent={false} blocksPx={[props.heightPx]} />;
+  }
+  if (data.series === null) return null;
   return (
     <SeriesChart
       {...chart}
       view={view}
-      answer={{ ...data, series: info }}
-      extent={range.extent}
+      answer={{ ...data, series: data.series }}
+      extent={range.extent ?? extentOf(data)}
       range={range.shown}
       onRange={range.setRange}
       legend={false}

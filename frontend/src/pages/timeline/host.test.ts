@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { HostLine, HostTrack } from "../../../api/types.gen";
-import { hostTable, trackColumns, trackLimit, trackLines } from "./tracks";
+import type { HostLine, HostTrack } from "../../api/types.gen";
+import { hostTable, trackColumns, trackLimit, trackLines } from "./host";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
   const column = new Float64Array([1, 2]);

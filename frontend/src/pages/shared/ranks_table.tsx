@@ -1,0 +1,35 @@
+/** The table of ranks as the page is narrowed to them. */
+
+import type { RankStrip } from "../../api/types.gen";
+import { parseRankSet } from "../../base/rank_set";
+import { RankTable } from "../../widgets/rank_table/rank_table";
+import { lookOf, type ViewProps } from "./view_props";
+
+/** The ranks that a filter names; null, which shows all, where it cannot be read. */
+export function filteredRanks(filter: string): ReadonlySet<number> | null {
+  const parsed = parseRankSet(filter);
+  return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
+}
+
+export function RanksTable(props: {
+  readonly view: ViewProps;
+  readonly strip: RankStrip;
+  readonly ranks: ReadonlySet<number> | null;
+  readonly heightPx: number;
+}) {
+  const { view, ...table } = props;
+  const { pinned } = view.ranks;
+  return (
+    <RankTable
+      {...table}
+      {...lookOf(view)}
+      pinned={pinned}
+      onPin={(rank) => {
+        const others = pinned.filter((one) => one !== rank);
+        const wasPinned = others.length < pinned.length;
+        view.setPinned(wasPinned ? others : [...others, rank].sort((a, b) => a - b));
+      }}
+      onPick={view.chooseRank}
+    />
+  );
+}

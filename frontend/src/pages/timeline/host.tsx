@@ -1,0 +1,196 @@
+/** CPU, memory, disk, network and GPU sensors of the hosts, on the timeline’s x axis. */
+
+import { useState } from "preact/hooks";
+import type { HostResponse, HostTrack, XKind } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { formatInteger } from "../../base/bytes";
+import { X_AXES } from "../../model/lines/axis";
+import type { Table } from "../../model/table";
+import { columnLabel } from "../../model/words/column_label";
+import { originOf } from "../../model/words/origin";
+import { useExports } from "../../widgets/export/export_menu";
+import { Findings } from "../../widgets/finding/finding";
+import { LineChart } from "../../widgets/line_chart/line_chart";
+import { NUM_COLOURS } from "../../widgets/line_chart/palette";
+import type { ChartLine, ChartLimit } from "../../widgets/line_chart/types";
+import { Waiting } from "../../widgets/state/state";
+import { Segmented } from "../shared/controls/choices";
+import { AbsentList } from "../shared/panels/absent_list";
+import type { RangeState } from "../shared/range/use_range";
+import { lookOf, type ViewProps } from "../shared/view_props";
+
+const TRACK_PX = 172;
+/** A longer legend is higher than its chart; the tooltip names the lines then. */
+const MAX_LEGEND = 8;
+const GROWING: readonly string[] = ["growing_host", "growing_workers"];
+
+export function Host(props: {
+  readonly view: ViewProps;
+  readonly x: XKind;
+  readonly range: RangeState;
+  readonly px: number;
+}) {
+  const { view, x, range, px } = props;
+  const { client, run, ranks, pollMs } = view;
+  const { settled } = range;
+  const of = { run: run.id, rank: ranks.rank };
+  const query = { ...of, x, x0: settled?.low ?? null, x1: settled?.high ?? null };
+  const asked = px === 0 ? null : { ...query, px: Math.round(px) };
+  const { data, stale, error } = useLive(client, "host", asked, pollMs);
+  // Those of the memory that is drawn below.
+  const findings = useLive(client, "findings", data && of, pollMs).data?.findings ?? [];
+  const source = data && {
+    origin: originOf(data.run),
+    name: "host",
+    table: () => hostTable(data),
+    about: () => ({ x: data.x, rank: data.rank }),
+  };
+  useExports(view, "the table of all tracks", source);
+  if (data === null || data.tracks.length === 0) {
+    return (
+      <>
+        <Waiting error={error} hasContent />
+        {data !== null && <AbsentList absent={data.absent} />}
+      </>
+    );
+  }
+  return (
+    <section class="host" aria-label="Host" aria-busy={stale}>
+      <header class="panel-head">
+        <h2>{hostTitle(data)}</h2>
+      </header>
+      <Findings
+        {...view}
+        findings={findings.filter(({ key }) => GROWING.includes(key))}
+      />
+      {data.tracks.map((track) => (
+        <Track key={track.key} track={track} data={data} view={view} range={range} />
+      ))}
+      <AbsentList absent={data.absent} />
+    </section>
+  );
+}
+
+function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
+  const [only] = hosts;
+  const all = `${formatInteger(numHosts)} hosts`;
+  const named =
+    numHosts === 1 && only !== undefined
+      ? `Host ${only}`
+      : hosts.length < numHosts
+        ? `The ${hosts.length} fullest of ${all}`
+        : all;
+  const sensors = tracks.some((track) => track.key.startsWith("gpu_"));
+  return `${named} · process${sensors ? " and GPU" : ""} of rank ${rank}`;
+}
+
+function Track(props: {
+  readonly track: HostTrack;
+  readonly data: HostResponse;
+  readonly range: RangeState;
+  readonly view: ViewProps;
+}) {
+  const { track, data, view, range } = props;
+  const columns = trackColumns(track);
+  const many = hasManyHosts(track);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const column = columns.find((one) => one === chosen) ?? columns[0] ?? "";
+  const lines = trackLines(track, column);
+  const [title] = TRACKS[track.key];
+  return (
+    <section class="track" aria-label={title}>
+      <LineChart
+        label={title}
+        title={many ? `${columnLabel(column)} by host` : title}
+        {...lookOf(view)}
+        unit={track.unit}
+        x={data.x}
+        lines={lines}
+        marks={data.marks}
+        limit={trackLimit(track)}
+        extent={{ low: data.xLow, high: data.xHigh }}
+        range={range.shown}
+        onRange={range.setRange}
+        cursor={view.cursor}
+        heightPx={TRACK_PX}
+        legend={lines.length > 1 && lines.length <= MAX_LEGEND}
+      />
+      {many && columns.length > 1 && (
+        <Segmented
+          label={`What ${title} shows`}
+          options={columns}
+          chosen={column}
+          words={(one) => [columnLabel(one), ""]}
+          onChoose={setChosen}
+        />
+      )}
+    </section>
+  );
+}
+
+/** Each track's title, and what its limit is called. */
+const TRACKS: Readonly<Record<HostTrack["key"], readonly [string, string]>> = {
+  cpu: ["CPU", "all cores"],
+  memory: ["Host memory", "total"],
+  process_memory: ["Process memory", "memory limit"],
+  swap: ["Swap", "total"],
+  disk: ["Disk", "limit"],
+  network: ["Network", "limit"],
+  gpu_utilization: ["GPU utilization", "busy all the time"],
+  gpu_memory: ["GPU memory", "device capacity"],
+  gpu_temperature: ["GPU temperature", "limit"],
+  gpu_power: ["GPU power", "power limit"],
+};
+
+const DASHES = ["solid", "dashed", "dotted"] as const;
+
+/** A track's columns, in the server's order: the first says most. */
+export function trackColumns(track: HostTrack): readonly string[] {
+  return [...new Set(track.lines.map((line) => line.name))];
+}
+
+/** Whether several hosts speak: then one column is drawn at a time. */
+function hasManyHosts(track: HostTrack): boolean {
+  return new Set(track.lines.map((line) => line.rank)).size > 1;
+}
+
+/**
+ * Of one host every column is drawn, of several hosts only `column`: eight hosts times
+ * four columns cannot be told apart.
+ */
+export function trackLines(track: HostTrack, column: string): readonly ChartLine[] {
+  const many = hasManyHosts(track);
+  const drawn = track.lines.filter(({ name }) => !many || name === column);
+  return drawn.map(({ name, rank, host, x, y, yLow }, i) => ({
+    ...{ x, y, yLow, id: `${name}#${rank}`, colour: i },
+    label: many ? host : columnLabel(name),
+    dash: DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length] ?? "solid",
+  }));
+}
+
+export function trackLimit({ key, limit, unit }: HostTrack): ChartLimit | null {
+  // No swap at all is no limit that could be reached; 100 % says what the axis does.
+  if (limit === null || limit <= 0 || unit === "percent") return null;
+  return { value: limit, label: TRACKS[key][1] };
+}
+
+/** One row for each point: lines sampled at different times share no column of x. */
+export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Table {
+  const lines = tracks.flatMap((track) => track.lines.map((line) => ({ track, line })));
+  const each = <T,>(read: (of: (typeof lines)[number], i: number) => T): T[] =>
+    lines.flatMap((of) => Array.from(of.line.x, (_, i) => read(of, i)));
+  const values = each(({ line }, i) => line.y[i] ?? NaN);
+  return {
+    numRows: values.length,
+    columns: [
+      { name: "track", values: each(({ track }) => track.key) },
+      { name: "column", values: each(({ line }) => line.name) },
+      { name: "unit", values: each(({ track }) => track.unit) },
+      { name: "host", values: each(({ line }) => line.host) },
+      { name: "rank", values: each(({ line }) => line.rank) },
+      { name: X_AXES[x].column, values: each(({ line }, i) => line.x[i] ?? NaN) },
+      { name: "high", values },
+      { name: "low", values: each(({ line }, i) => line.yLow[i] ?? NaN) },
+    ],
+  };
+}
