@@ -50,7 +50,7 @@ class AbsentPart(Struct, frozen=True):
     remedy: str
 
 
-class StepRate(Columns, frozen=True):
+class StepRate(Columns, frozen=True, kw_only=True):
     """Throughput, one value per column: of one rank, and of all ranks together."""
 
     key: Literal["steps", "samples", "tokens", "flops", "mfu"]
@@ -62,6 +62,13 @@ class StepRate(Columns, frozen=True):
     median: float | None
     """Of `values`, over the columns behind the warm-up."""
     summed_median: float | None
+    title: str = ""
+    help: str = ""
+    """What it is; of operations, where their number comes from."""
+    text: str = ""
+    """The median, of all ranks where that is known, in short."""
+    hint: str = ""
+    """What `text` is the median of, with every digit."""
 
 
 class StepFlops(Struct, frozen=True, kw_only=True):
@@ -105,6 +112,8 @@ class StepsResponse(Columns, frozen=True, kw_only=True):
     """Of the step shown: the sum of all parts where any was recorded."""
     parts: tuple[StepPart, ...] = ()
     """Those that were recorded, and other; empty where none was."""
+    grain: str = ""
+    """What a column shows, and why there are no parts."""
     exact: bool = True
     """False where parts of the slowest step had to be told from means and maxima."""
     num_ranks: int = 0
@@ -112,6 +121,7 @@ class StepsResponse(Columns, frozen=True, kw_only=True):
     num_summed: int = 0
     """Ranks of which the throughputs over all ranks are made."""
     rates: tuple[StepRate, ...] = ()
+    """The most telling one first."""
     flops: StepFlops = StepFlops()
     profiler_steps: tuple[ProfilerStep, ...] = ()
     """Of the ranks that were looked at, in order, each once; at most 500."""

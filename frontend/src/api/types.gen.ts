@@ -1540,6 +1540,10 @@ export interface StepRate {
   readonly summed: Float64Array;
   readonly median: number | null;
   readonly summedMedian: number | null;
+  readonly title: string;
+  readonly help: string;
+  readonly text: string;
+  readonly hint: string;
 }
 
 /** Where the number of floating point operations comes from. */
@@ -1565,6 +1569,7 @@ export interface StepsResponse {
   readonly columnRank: Int32Array;
   readonly seconds: Float64Array;
   readonly parts: readonly StepPart[];
+  readonly grain: string;
   readonly exact: boolean;
   readonly numRanks: number;
   readonly numSummed: number;

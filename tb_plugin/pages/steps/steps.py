@@ -29,6 +29,7 @@ from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.steps.profiler_steps import MAX_SHOWN, profiler_steps
+from tb_plugin.pages.steps.rate_words import worded
 from tb_plugin.pages.steps.rates import Rates, as_rates, summed
 from tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
 from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.arrays import Floats, Indices
     from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.api.steps import AbsentPart
     from tb_plugin.index.run import Run
 
 MAX_COLUMNS: Final = 1000
@@ -118,6 +120,9 @@ def steps(view: View[StepsQuery]) -> StepsResponse:
     num_summed, together = summed_rates(run, rates, ranks, own_rates)
     profiled = profiler_steps(reader, run, ranks, phase, Budget(_STEP_SECONDS, budget))
     parts = parts_of(shown.seconds, shown.parts)
+    flops = rates.flops(ranks[0], Budget(_STEP_SECONDS, budget))
+    own_words = as_rates(own_rates, together, usual_columns(profiled, edges))
+    absent = absent_parts(run, ranks[0], {part.name for part in parts})
     return StepsResponse(
         run=view.summary,
         x=query.x,
@@ -135,14 +140,33 @@ def steps(view: View[StepsQuery]) -> StepsResponse:
         exact=shown.exact,
         num_ranks=len(ranks),
         num_summed=num_summed,
-        rates=as_rates(own_rates, together, usual_columns(profiled, edges)),
-        flops=rates.flops(ranks[0], Budget(_STEP_SECONDS, budget)),
+        rates=worded(own_words, flops, ranks[0], num_summed),
+        flops=flops,
+        grain=_grain(per_column, absent, exact=shown.exact, has_parts=bool(parts)),
         profiler_steps=profiled[:MAX_SHOWN],
-        absent=absent_parts(run, ranks[0], {part.name for part in parts}),
+        absent=absent,
         memory_series=memory_series(run, phase),
         marks=marks_of(reader, run, axis, ranks),
         phases=run.catalogue.phases,
     )
+
+
+def _grain(
+    per_column: int, absent: Sequence[AbsentPart], *, exact: bool, has_parts: bool
+) -> str:
+    """What a column stands for; and why it has no parts."""
+    words = "Every step is drawn"
+    if per_column > 1:
+        words = f"Each column is the slowest of {per_column:,} steps"
+    if not exact:
+        words += "; its parts are estimated from what was kept: zoom in for the steps"
+    if has_parts or not absent:
+        return f"{words}."
+    reasons = {(one.reason, one.remedy) for one in absent}
+    why = "What records each of them stands at the end of the page"
+    if len(reasons) == 1:
+        why = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in reasons.pop() if one)
+    return f"{words}. The parts of steps were not recorded. {why}."
 
 
 def memory_series(run: Run, phase: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_plugin.pages.steps.rate_words import rate_text
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_steps import story
@@ -57,6 +58,33 @@ def test_flops_of_a_trace_stand_in(tmp_path):
     assert found["flops"]["per_step"] == 2e13
     (mfu,) = [rate for rate in found["rates"] if rate["key"] == "mfu"]
     np.testing.assert_allclose(mfu["values"][1:], 20.0, rtol=1e-6)
+
+
+def test_a_rate_reads_short_with_its_unit():
+    assert rate_text(6.791, "steps") == "6.79 steps/s"
+    assert rate_text(1_772_000, "tokens") == "1.77 Mtokens/s"
+    assert rate_text(40.76e12, "flops") == "40.8 TFLOP/s"
+    assert rate_text(40.8, "mfu") == "40.8 %"
+    assert rate_text(None, "mfu") == "–"  # noqa: RUF001
+
+
+def test_rates_say_what_mfu_is_based_on(tmp_path):
+    told = Story(3, 60).tell()
+    config = {**CONFIG, "flops": {"per_step": 2e12, "device_peak": 1e14}}
+    found = story(tmp_path, told, flops=2e12, config=config).of_run("/steps", "exp")
+    assert [one["key"] for one in found["rates"]] == ["mfu", "steps", "flops"]
+    mfu, steps, _ = found["rates"]
+    assert "÷ device_peak" in mfu["help"]
+    assert "2.00 TFLOP per step" in mfu["help"]
+    assert mfu["text"].startswith("MFU ")
+    assert "Mean of 3 ranks; rank 0: " in mfu["hint"]
+    assert (steps["title"], found["grain"]) == ("Steps/s", "Every step is drawn.")
+
+
+def test_rates_say_what_mfu_lacks(tmp_path):
+    found = story(tmp_path, Story(1, 30).tell()).of_run("/steps", "exp")
+    (steps,) = found["rates"]
+    assert "MFU is not known without the operations of a step" in steps["help"]
 
 
 @pytest.mark.parametrize(

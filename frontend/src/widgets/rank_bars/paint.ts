@@ -26,11 +26,10 @@ export interface BarLine {
   readonly dash: readonly number[];
 }
 
-const TONES = ["plain", "warn", "bad"] as const;
-
-function toneOf({ numOoms, outliers, rank }: Bars, i: number): (typeof TONES)[number] {
-  if ((numOoms?.[i] ?? 0) > 0) return "bad";
-  return outliers?.includes(rank[i] ?? -1) === true ? "warn" : "plain";
+/** 0 as usual, 1 an outlier, 2 out of memory. */
+function toneOf({ numOoms, outliers, rank }: Bars, i: number): 0 | 1 | 2 {
+  if ((numOoms?.[i] ?? 0) > 0) return 2;
+  return outliers?.includes(rank[i] ?? -1) === true ? 1 : 0;
 }
 
 /** The places in sight. */
@@ -45,44 +44,28 @@ export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
   const { strip, places, rank, filter, theme, lines } = look;
   const { view, size } = seen;
   const { grid, link, warn, bad } = tokens(theme);
+  const colours = [link, warn, bad] as const;
   const bars = seenPlaces(seen, look).map((place) => {
     const i = places[place] ?? -1;
     const own = strip.rank[i] ?? -1;
+    const tone = toneOf(strip, i);
     const isDimmed = filter?.has(own) === false || (rank !== null && own !== rank);
-    const isStrong = !isDimmed && (own === rank || toneOf(strip, i) !== "plain");
+    const isStrong = !isDimmed && (own === rank || tone > 0);
     const strength = (isDimmed ? 0.4 : 1) * (isStrong ? 1 : 0.6);
     const y = yToPx(view, size.heightPx, strip.peakBytes[i] ?? NaN);
-    return { at: barPx(place, seen), tone: toneOf(strip, i), strength, y };
+    return { at: barPx(place, seen), tone, strength, y };
   });
-  const fill = (
-    shown: typeof bars,
-    colour: string,
-    strength: number,
-    topOf: (y: number) => number,
-  ): void => {
-    pen.beginPath();
-    for (const { at, y } of shown) {
-      const top = topOf(y);
-      pen.rect(at[0], top, at[1], size.heightPx - top);
-    }
-    pen.fillStyle = colour;
-    pen.globalAlpha = strength;
-    pen.fill();
-    pen.globalAlpha = 1;
-  };
-  const isAbsent = ({ y }: (typeof bars)[number]): boolean => Number.isNaN(y);
-  fill(bars.filter(isAbsent), grid, 1, () => size.heightPx - 2);
-  const colours = { plain: link, warn, bad };
-  for (const tone of TONES) {
-    for (const strength of [0.24, 0.4, 0.6, 1]) {
-      const alike = bars.filter(
-        (one) => one.tone === tone && one.strength === strength && !isAbsent(one),
-      );
-      fill(alike, colours[tone], strength, (y) =>
-        Math.min(size.heightPx - 1, Math.round(y)),
-      );
-    }
+  bars.sort((a, b) => a.tone - b.tone || a.strength - b.strength);
+  for (const { at, tone, strength, y } of bars) {
+    const isAbsent = Number.isNaN(y);
+    const top = isAbsent
+      ? size.heightPx - 2
+      : Math.min(size.heightPx - 1, Math.round(y));
+    pen.fillStyle = isAbsent ? grid : colours[tone];
+    pen.globalAlpha = isAbsent ? 1 : strength;
+    pen.fillRect(at[0], top, at[1], size.heightPx - top);
   }
+  pen.globalAlpha = 1;
   for (const { value, colour, dash } of lines) {
     const y = Math.round(yToPx(view, size.heightPx, value)) + 0.5;
     pen.strokeStyle = colour;
@@ -102,7 +85,7 @@ export function paintCrosses(pen: Pen, seen: Seen, look: BarLook): void {
   for (const place of seenPlaces(seen, look)) {
     const i = places[place] ?? -1;
     const value = strip.peakBytes[i] ?? NaN;
-    if (toneOf(strip, i) !== "bad" || Number.isNaN(value)) continue;
+    if (toneOf(strip, i) < 2 || Number.isNaN(value)) continue;
     const [from, wide] = barPx(place, seen);
     const x = left + from + wide / 2;
     const y = top + yToPx(view, size.heightPx, value) - 8;

@@ -124,9 +124,9 @@ function percent(share: number): string {
   return `${Math.min(100, Math.max(0, share * 100))}%`;
 }
 
-/** None where it would be narrower than 2 px: a speck says nothing. */
+/** None where it would be narrower than 3 px: a speck says nothing. */
 function barWidth(share: string): string {
-  return `clamp(0px, (${share} - 2px) * 999, ${share})`;
+  return `clamp(0px, (${share} - 3px) * 999, ${share})`;
 }
 
 function Swatch({ colour }: { readonly colour: string }) {

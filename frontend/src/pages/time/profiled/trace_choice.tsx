@@ -2,15 +2,21 @@
 
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { ProfileChoice, Responses, RunSummary } from "../../../api/types.gen";
+import type {
+  ProfileChoice,
+  ProfiledTrace,
+  Responses,
+  RunSummary,
+} from "../../../api/types.gen";
 import { type Client, type Query, type Route } from "../../../api/client";
 import { useLive } from "../../../api/use_live";
 import type { Live } from "../../../api/watch";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Failure, Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
-import { Choice } from "../../shared/controls/choices";
+import { Waiting } from "../../../widgets/state/state";
+import { Choice, Options, type Option } from "../../shared/controls/choices";
+import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import "../time.css";
 
@@ -35,30 +41,25 @@ export function useProfiled<R extends ProfiledRoute>(
 }
 
 /** What the page says of a trace in the chooser. */
-export function traceWords(one: {
-  readonly name: string;
-  readonly rank: number | null;
-  readonly cycle: number | null;
-}): string {
-  const words: string[] = [];
-  if (one.rank !== null) words.push(`rank ${one.rank}`);
-  if (one.cycle !== null) words.push(`cycle ${one.cycle}`);
-  return words.length > 0 ? `${words.join(", ")}: ${one.name}` : one.name;
+export function traceWords({
+  name,
+  rank,
+  cycle,
+}: Pick<ProfiledTrace, "cycle" | "name" | "rank">): string {
+  const words = [rank !== null && `rank ${rank}`, cycle !== null && `cycle ${cycle}`];
+  const place = words.filter(Boolean).join(", ");
+  return place === "" ? name : `${place}: ${name}`;
 }
 
 export function TraceChoice(props: {
   readonly choice: ProfileChoice;
   readonly onChoose: (source: string) => void;
 }) {
-  const { choice } = props;
+  const { source, traces } = props.choice;
+  const named = traces.map((one): Option => [one.id, traceWords(one)]);
   return (
-    <Choice label="Trace" value={choice.source ?? ""} onChange={props.onChoose}>
-      {choice.source === null && <option value="">–</option>}
-      {choice.traces.map((one) => (
-        <option key={one.id} value={one.id}>
-          {traceWords(one)}
-        </option>
-      ))}
+    <Choice label="Trace" value={source ?? ""} onChange={props.onChoose}>
+      <Options of={source === null ? [["", "–"], ...named] : named} />
     </Choice>
   );
 }
@@ -101,16 +102,12 @@ const SNIPPET = `with collector.record(
 
 export function NoTraces({ what }: { readonly what: string }) {
   return (
-    <Nothing title={`No profiler traces in this run, so no ${what}`}>
-      <p>Record some on a schedule:</p>
-      <pre class="snippet" tabIndex={0}>
-        {SNIPPET}
-      </pre>
-      <p>
-        Traces that torch.profiler wrote open too: drop them into the logdir, or onto
-        this page.
-      </p>
-    </Nothing>
+    <NotCollected
+      title={`No profiler traces in this run, so no ${what}`}
+      absent={[]}
+      snippet={SNIPPET}
+      note="Traces that torch.profiler wrote open too: drop them into the logdir, or onto this page."
+    />
   );
 }
 
@@ -132,14 +129,7 @@ export function TraceFrame<
   const isReady = data?.choice.state === "ready" && data.choice.problem === null;
   if (isReady) kept.current = data;
   if (data === null) {
-    return error === null ? (
-      <>
-        <Skeleton heightPx={32} />
-        <Skeleton heightPx={400} />
-      </>
-    ) : (
-      <Failure failure={error} />
-    );
+    return <Waiting error={error} hasContent={false} blocksPx={[32, 400]} />;
   }
   const { choice } = data;
   if (choice.numTraces === 0) return <NoTraces what={props.what} />;

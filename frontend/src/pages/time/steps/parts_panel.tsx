@@ -5,14 +5,12 @@
 
 import type { StepsResponse, StragglersResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColour } from "../../../render/palette";
 import type { ViewProps } from "../../shared/view_props";
 import type { StepsParams } from "./params";
 import { PartBar, PartWays, sumOf, type Part } from "../profiled/part_bar";
-import { flopsWords, rateText, RATE_WORDS } from "./rates";
 import { showStepInTrace, usualStep, wayOf, WAY_TITLES, type Way } from "./ways";
 
 /** A difference below that share of the step is none. */
@@ -73,7 +71,15 @@ export function PartsPanel(props: {
     <section aria-label="What a step's time goes to">
       <header class="row">
         <h2>{data.sentence}</h2>
-        <Rates answer={answer} />
+        <p class="row end small quiet">
+          {answer.rates
+            .filter(({ key }) => key !== "flops")
+            .map(({ key, text, hint }) => (
+              <span key={key} title={hint}>
+                {text}
+              </span>
+            ))}
+        </p>
       </header>
       {usual.length > 0 && (
         <div>
@@ -96,36 +102,4 @@ export function PartsPanel(props: {
       <PartWays parts={ways} />
     </section>
   );
-}
-
-/** Throughput in one line; every number with whose it is where it is pointed at. */
-function Rates({ answer }: { readonly answer: StepsResponse }) {
-  const own = `rank ${answer.rank ?? "–"}`;
-  const rates = answer.rates.filter(({ key }) => key !== "flops");
-  return (
-    <p class="row end small quiet">
-      {rates.map(({ key, median, summedMedian }) => {
-        const whose =
-          summedMedian === null
-            ? own
-            : `${key === "mfu" ? "Mean of" : "Sum of"} ${formatInteger(answer.numSummed)} ranks; ${own}: ${rateText(median, key)}`;
-        const help = key === "mfu" ? flopsWords(answer) : RATE_WORDS[key][1];
-        const text = rateText(summedMedian ?? median, key);
-        return (
-          <span
-            key={key}
-            title={`${help} Median over the steps. ${whose}. ${exactRate(summedMedian ?? median)}`}
-          >
-            {key === "mfu" ? `MFU ${text}` : text}
-          </span>
-        );
-      })}
-    </p>
-  );
-}
-
-function exactRate(value: number | null): string {
-  return value === null
-    ? "Not known."
-    : value.toLocaleString("en-US", { maximumFractionDigits: 6 });
 }

@@ -8,7 +8,6 @@ import { tokens, type Theme } from "../../../base/tokens";
 import { X_AXES } from "../../../model/lines/axis";
 import { originOf } from "../../../model/words/origin";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { asSentence } from "../../../model/words/source_label";
 import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColours } from "../../../render/palette";
 import { xToPx, yToPx } from "../../../render/viewport";
@@ -142,11 +141,7 @@ export function Stack(props: {
           onRange={props.setRange}
         />
       )}
-      <p class="steps-facts quiet">
-        <span>{grainWords(answer)}</span>
-        {answer.parts.length === 0 && <span>{noPartsWords(answer)}</span>}
-        <span>Click a step for its ranks</span>
-      </p>
+      <p class="quiet">{answer.grain} Click a step for its ranks.</p>
     </section>
   );
 }
@@ -308,24 +303,4 @@ function drawSilhouette(
     context.fillRect(left, y, right - left, MINIMAP_PX - y);
   }
   context.globalAlpha = 1;
-}
-
-/** What a column stands for. */
-export function grainWords({ stepsPerColumn, exact }: StepsResponse): string {
-  const each =
-    stepsPerColumn > 1
-      ? `Each column is the slowest of ${formatInteger(stepsPerColumn)} steps`
-      : "Every step is drawn";
-  return exact
-    ? each
-    : `${each}; its parts are estimated from what was kept: zoom in for the steps themselves`;
-}
-
-function noPartsWords({ absent }: StepsResponse): string {
-  const [first] = absent;
-  if (first === undefined) return "";
-  if (absent.some(({ reason }) => reason !== first.reason)) {
-    return "The parts of steps were not recorded: what records each of them stands at the end of the page";
-  }
-  return `The parts of steps were not recorded. ${asSentence(first.reason)} ${asSentence(first.remedy)}`;
 }

@@ -3,8 +3,7 @@ import type { StepRate, StepsResponse } from "../../../api/types.gen";
 import { domainOf } from "../../../widgets/heatmap/layout";
 import { ranksOf } from "../../shared/heat_answers";
 import { readSteps } from "./params";
-import { canSum, chosenRate, flopsWords, rateLines, rateText } from "./rates";
-import { grainWords } from "./stack_part";
+import { rateLines } from "./rates";
 import { traceNs, usualStep, wayOf } from "./ways";
 
 const RUN = {
@@ -36,6 +35,7 @@ function rate(
     summed: summed === undefined ? new Float64Array() : Float64Array.of(summed, summed),
     median: values[0] ?? null,
     summedMedian: summed ?? null,
+    ...{ title: "", help: "", text: "", hint: "" },
   };
 }
 
@@ -53,6 +53,7 @@ const ANSWER: StepsResponse = {
   columnRank: Int32Array.of(4, 9),
   seconds: Float64Array.of(1, 2),
   parts: [],
+  grain: "",
   exact: true,
   numRanks: 64,
   numSummed: 64,
@@ -98,13 +99,6 @@ describe("readSteps", () =>
   }));
 
 describe("throughput", () => {
-  it("shows the most telling rate there is, or the one that was chosen", () => {
-    expect(chosenRate(ANSWER.rates, null)?.key).toBe("tokens");
-    expect(chosenRate(ANSWER.rates, "steps")?.key).toBe("steps");
-    expect(chosenRate(ANSWER.rates, "mfu")?.key).toBe("tokens");
-    expect(chosenRate([], null)).toBeNull();
-  });
-
   it("stands in the middle of its column, of a rank or of all", () => {
     const tokens = rate("tokens", [100, 200], 6400);
     const [own] = rateLines(ANSWER, tokens, false);
@@ -119,38 +113,11 @@ describe("throughput", () => {
 
   it("is not added up where that means nothing", () => {
     const steps = rate("steps", [5, 6]);
-    expect(canSum(steps)).toBe(false);
     expect(rateLines(ANSWER, steps, true)[0]?.label).toBe("rank 4");
-  });
-
-  it("reads short, with its unit", () => {
-    expect(rateText(6.791, "steps")).toBe("6.79 steps/s");
-    expect(rateText(1_772_000, "tokens")).toBe("1.77 Mtokens/s");
-    expect(rateText(1_772_000, "tokens", true)).toBe("1.77 M");
-    expect(rateText(40.76e12, "flops")).toBe("40.8 TFLOP/s");
-    expect(rateText(40.8, "mfu")).toBe("40.8 %");
-    expect(rateText(null, "mfu")).toBe("–");
-  });
-
-  it("says what the MFU rests on, or what is missing", () => {
-    expect(flopsWords(ANSWER)).toBe("MFU is not known without a and b.");
-    const known = {
-      ...ANSWER,
-      flops: { origin: "trace", perStep: 6e12, devicePeak: 1e15, missing: "" },
-    } as const;
-    expect(flopsWords(known)).toContain("÷ device_peak");
-    expect(flopsWords(known)).toContain("torch's profiler counted");
-    expect(flopsWords(known)).toContain("6.00 TFLOP per step");
   });
 });
 
 describe("words", () => {
-  it("says what a column stands for", () => {
-    expect(grainWords(ANSWER)).toBe("Each column is the slowest of 4 steps");
-    expect(grainWords({ ...ANSWER, stepsPerColumn: 1 })).toBe("Every step is drawn");
-    expect(grainWords({ ...ANSWER, exact: false })).toContain("estimated");
-  });
-
   it("gives the trace its window in nanoseconds", () => {
     expect(traceNs(1_780_000_000_123.5)).toBe("1780000000123500032");
     expect(traceNs(NaN)).toBe("");

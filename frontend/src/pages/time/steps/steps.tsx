@@ -14,7 +14,7 @@ import { Findings } from "../../../widgets/finding/finding";
 import type { XRange } from "../../../widgets/plot/range";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Waiting } from "../../../widgets/state/state";
-import { Choice, Segmented } from "../../shared/controls/choices";
+import { Choice, Options, Segmented } from "../../shared/controls/choices";
 import { XSwitch } from "../../shared/controls/x_switch";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { NotCollected } from "../../shared/panels/not_collected";
@@ -246,11 +246,7 @@ function Controls(props: {
             setParams({ phase: value === phases[0] ? null : value }, "push")
           }
         >
-          {phases.map((phase) => (
-            <option key={phase} value={phase}>
-              {phase}
-            </option>
-          ))}
+          <Options of={phases.map((phase) => [phase, phase])} />
         </Choice>
       )}
     </div>

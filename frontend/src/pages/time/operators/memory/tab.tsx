@@ -12,7 +12,12 @@ import { commandsOf } from "../../../../base/commands";
 import { useCommands } from "../../../../base/use_commands";
 import { categoryColours } from "../../../../model/category";
 import { Nothing } from "../../../../widgets/state/state";
-import { Choice, Segmented } from "../../../shared/controls/choices";
+import {
+  Choice,
+  Options,
+  Segmented,
+  type Option,
+} from "../../../shared/controls/choices";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
 import { useProfiledRows } from "../../profiled/profiled_page";
 import { oneOf, optional, text, usePageState } from "../../../shared/page_state";
@@ -83,7 +88,13 @@ export function MemoryTab({
               {tabs}
               {chooser}
             </div>
-            <NoMemory />
+            <Nothing title="No memory events in this trace">
+              <p>
+                It was recorded without them. Record them with profile_memory=True of
+                torch.profiler; what each operator allocates and frees is then in the
+                trace.
+              </p>
+            </Nothing>
           </>
         ) : (
           <>
@@ -119,17 +130,6 @@ export function MemoryTab({
   );
 }
 
-function NoMemory() {
-  return (
-    <Nothing title="No memory events in this trace">
-      <p>
-        It was recorded without them. Record them with profile_memory=True of
-        torch.profiler; what each operator allocates and frees is then in the trace.
-      </p>
-    </Nothing>
-  );
-}
-
 function deviceWords({ kind, index, peakAllocatedBytes }: TraceDevice): string {
   const name = index < 0 ? kind : `${kind} ${index}`;
   return peakAllocatedBytes === null
@@ -138,24 +138,20 @@ function deviceWords({ kind, index, peakAllocatedBytes }: TraceDevice): string {
 }
 
 function DeviceChoice({
-  data,
+  data: { device, devices },
   view,
 }: {
   readonly data: OperatorMemoryResponse;
   readonly view: ViewProps;
 }) {
+  const named = devices.map((one): Option => [one.key, deviceWords(one)]);
   return (
     <Choice
       label="Device"
-      value={data.device ?? ""}
-      onChange={(device) => view.setParams({ device }, "push")}
+      value={device ?? ""}
+      onChange={(one) => view.setParams({ device: one }, "push")}
     >
-      {data.device === null && <option value="">–</option>}
-      {data.devices.map((one) => (
-        <option key={one.key} value={one.key}>
-          {deviceWords(one)}
-        </option>
-      ))}
+      <Options of={device === null ? [["", "–"], ...named] : named} />
     </Choice>
   );
 }

@@ -1,0 +1,97 @@
+"""What the page says of throughputs: titles, help, and each in one short text."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tb_plugin.api.steps import StepFlops, StepRate
+
+_TITLES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "tokens": (
+            "Tokens/s",
+            "Tokens of rec.step(tokens=…) ÷ step time; over all ranks, the sum.",
+        ),
+        "samples": (
+            "Samples/s",
+            "Samples of rec.step(samples=…) ÷ step time; over all ranks, the sum.",
+        ),
+        "mfu": ("MFU", ""),
+        "steps": ("Steps/s", "1 ÷ step time, by the time from step to step."),
+        "flops": ("FLOP/s", ""),
+    }
+)
+"""The most telling one first."""
+_PREFIXES: Final = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
+
+
+def worded(
+    rates: Iterable[StepRate], flops: StepFlops, rank: int, num_summed: int
+) -> tuple[StepRate, ...]:
+    """Rates with their words, the most telling one first."""
+    words = flops_text(flops)
+    by_key = {one.key: one for one in rates}
+    return tuple(
+        _worded(by_key[key], title, help_ or words, words, rank, num_summed)
+        for key, (title, help_) in _TITLES.items()
+        if key in by_key
+    )
+
+
+def _worded(
+    rate: StepRate, title: str, said: str, flops: str, rank: int, num_summed: int
+) -> StepRate:
+    value = rate.median if rate.summed_median is None else rate.summed_median
+    text, whose = rate_text(value, rate.key), f"Rank {rank}"
+    if rate.summed_median is not None:
+        kind = "Mean" if rate.key == "mfu" else "Sum"
+        own = rate_text(rate.median, rate.key)
+        whose = f"{kind} of {num_summed:,} ranks; rank {rank}: {own}"
+    exact = "Not known" if value is None else f"{value:,.6f}".rstrip("0").rstrip(".")
+    note = flops if flops.startswith("MFU is not known") and said != flops else ""
+    return replace(
+        rate,
+        title=title,
+        help=f"{said} {note}".strip(),
+        text=f"MFU {text}" if rate.key == "mfu" else text,
+        hint=f"{said} Median over the steps. {whose}. {exact}.",
+    )
+
+
+def rate_text(value: float | None, key: str) -> str:
+    """`1.77 Mtokens/s`; large rates keep three digits with a prefix."""
+    if value is None:
+        return "–"  # noqa: RUF001
+    if key == "mfu":
+        return f"{_digits(value)} %"
+    by, prefix = next((one for one in _PREFIXES if value >= one[0]), (1.0, ""))
+    unit = "FLOP" if key == "flops" else key
+    return f"{_digits(value / by)} {prefix}{unit}/s"
+
+
+def _digits(number: float) -> str:
+    digits = 0 if number >= 100 else 1 if number >= 10 else 2
+    return f"{number:,.{digits}f}"
+
+
+def flops_text(flops: StepFlops) -> str:
+    """Which number of operations the MFU rests on, and the formula; or what is missing."""
+    if flops.missing:
+        return f"MFU is not known without {flops.missing}."
+    source = (
+        "the flops settings of the recording"
+        if flops.origin == "settings"
+        else "what torch's profiler counted in a trace"
+    )
+    per_step = rate_text(flops.per_step, "flops").removesuffix("/s")
+    return (
+        "MFU = floating point operations per second ÷ device_peak, by the time from step "
+        f"to step. Operations from {source}: {per_step} per step; device_peak "
+        f"{rate_text(flops.device_peak, 'flops')}."
+    )
