@@ -4,6 +4,7 @@ import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { Icon } from "../icon/icon";
+import type { TableColumn } from "../../model/table";
 import { numberColumn, textColumn } from "../row_table/columns";
 import type { RowCell, RowColumn } from "../row_table/row_table";
 
@@ -55,57 +56,42 @@ export function rankColumns(
   const lost = Array.from(strip.lost, (one) => (one === 1 ? "lost" : ""));
   const isPinned = Float64Array.from(strip.rank, (rank) => Number(pinned.has(rank)));
   const number = (
-    key: string,
-    title: string,
-    width: string,
-    values: ArrayLike<number>,
-    cell: (value: number) => RowCell,
-    hint: string,
-  ): RowColumn => numberColumn(key, title, `minmax(${width}, 1fr)`, values, cell, hint);
-  const { peakBytes, peakStep, growthBytesPerStep } = strip;
+    ...[key, title, px, values, cell, hint, file]: readonly [
+      ...words: [key: string, title: string, px: number],
+      values: ArrayLike<number>,
+      cell: (value: number) => RowCell,
+      hint: string,
+      file?: TableColumn,
+    ]
+  ): RowColumn => ({
+    ...numberColumn(key, title, `minmax(${px}px, 1fr)`, values, cell, hint),
+    ...(file && { exported: file }),
+  });
+  const { rank, peakBytes, peakStep, lastStep, numOoms, growthBytesPerStep } = strip;
+  const { numAllocRetries: retries, capacityBytes } = strip;
+  const peaks = { name: "peak (bytes)", values: peakBytes };
+  const capacity = { name: "capacity (bytes)", values: capacityBytes };
+  const growth = { name: "growth (bytes per step)", values: growthBytesPerStep };
+  const perStep = bytes("bytes_per_step");
   return [
     {
       ...{ key: "pin", title: "Pin", hint: "Ranks that are always drawn" },
       ...{ numeric: false, width: "44px", values: isPinned, ascends: false },
       exported: null,
-      cell: (row) => pinCell(strip.rank[row] ?? -1, isPinned[row] === 1, onPin),
+      cell: (row) => pinCell(rank[row] ?? -1, isPinned[row] === 1, onPin),
     },
-    {
-      ...number("rank", "Rank", "56px", strip.rank, linkCell, HELP.rank),
-      ascends: true,
-    },
+    { ...number("rank", "Rank", 56, rank, linkCell, HELP.rank), ascends: true },
     textColumn("host", "Host", "minmax(90px, 2fr)", hosts, HELP.host),
-    {
-      ...number("peak", "Peak", "84px", peakBytes, bytes("bytes"), HELP.peak),
-      exported: { name: "peak (bytes)", values: peakBytes },
-    },
-    number("at step", "At step", "72px", peakStep, countCell, HELP.step),
-    {
-      ...number("share", "Of capacity", "110px", shares, shareCell, HELP.share),
-      width: "minmax(110px, 2fr)",
-      exported: { name: "capacity (bytes)", values: strip.capacityBytes },
-    },
-    {
-      ...number(
-        "growth",
-        "Growth/step",
-        "104px",
-        growthBytesPerStep,
-        bytes("bytes_per_step"),
-        HELP.growth,
-      ),
-      exported: { name: "growth (bytes per step)", values: growthBytesPerStep },
-    },
+    number("peak", "Peak", 84, peakBytes, bytes("bytes"), HELP.peak, peaks),
+    number("at step", "At step", 72, peakStep, countCell, HELP.step),
+    number("share", "Of capacity", 110, shares, shareCell, HELP.share, capacity),
     number(
-      "allocator retries",
-      "Retries",
-      "72px",
-      strip.numAllocRetries,
-      countCell,
-      HELP.retries,
+      ...(["growth", "Growth/step", 104, growthBytesPerStep, perStep] as const),
+      ...([HELP.growth, growth] as const),
     ),
-    number("out of memory", "OOMs", "64px", strip.numOoms, oomCell, HELP.ooms),
-    number("last step", "Last step", "84px", strip.lastStep, countCell, HELP.last),
+    number("allocator retries", "Retries", 72, retries, countCell, HELP.retries),
+    number("out of memory", "OOMs", 64, numOoms, oomCell, HELP.ooms),
+    number("last step", "Last step", 84, lastStep, countCell, HELP.last),
     textColumn("lost", "Ended", "minmax(72px, 1fr)", lost, HELP.lost, (text) =>
       text === "" ? { text } : { text: "⚠ lost", title: HELP.lost, tone: "bad" },
     ),

@@ -6,13 +6,15 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
-import { clicked, sortedRows } from "../../model/shown_rows";
 import type { Origin } from "../../model/words/origin";
 import { ExportMenu } from "../export/export_menu";
 import { tableOf } from "../row_table/columns";
 import { RowTable } from "../row_table/row_table";
+import { useSort } from "../row_table/use_sort";
 import { rankColumns } from "./columns";
 import "./rank_table.css";
+
+const USUAL = { key: "peak", descending: true } as const;
 
 interface RankTableProps {
   readonly strip: RankStrip;
@@ -30,18 +32,20 @@ interface RankTableProps {
 
 export function RankTable(props: RankTableProps) {
   const { strip, ranks, pinned, onPin, byteUnit } = props;
-  const [sort, setSort] = useState({ key: "peak", descending: true });
+  const [word, setWord] = useState<string | null>(null);
   const latest = useRef(onPin);
   latest.current = onPin;
   const columns = useMemo(
     () => rankColumns(strip, new Set(pinned), (rank) => latest.current(rank), byteUnit),
     [strip, pinned, byteUnit],
   );
-  const values = columns.find(({ key }) => key === sort.key)?.values;
-  const rows = useMemo(() => {
-    const all = sortedRows(strip.rank.length, values, sort.descending);
-    return ranks === null ? all : all.filter((i) => ranks.has(strip.rank[i] ?? -1));
-  }, [strip, ranks, values, sort.descending]);
+  const { rows: all, ...sorting } = useSort(
+    ...([columns, strip.rank.length, USUAL, word, setWord] as const),
+  );
+  const rows = useMemo(
+    () => all.filter((i) => ranks?.has(strip.rank[i] ?? -1) ?? true),
+    [strip, ranks, all],
+  );
   const rankOf = (row: number): number => strip.rank[row] ?? -1;
   return (
     <section class="rank-table" aria-label="Ranks">
@@ -63,12 +67,7 @@ export function RankTable(props: RankTableProps) {
         rows={rows}
         onSelect={(row) => props.onPick(rankOf(row))}
         isMarked={(row) => pinned.includes(rankOf(row))}
-        sort={sort}
-        onSort={(key) => {
-          const column = columns.find((one) => one.key === key);
-          const ascends = column?.ascends ?? column?.numeric === false;
-          setSort(clicked(sort, key, ascends));
-        }}
+        {...sorting}
         empty="No rank has recorded a step yet."
         heightPx={props.heightPx}
       />

@@ -9,6 +9,7 @@ import { originOf } from "../../../../model/words/origin";
 import { LineChart } from "../../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../../widgets/line_chart/types";
 import type { XRange } from "../../../../widgets/plot/range";
+import { columnOf } from "../../profiled/answer_table";
 import type { RangeState } from "../../../shared/range/use_range";
 import type { ViewProps } from "../../../shared/view_props";
 
@@ -35,19 +36,16 @@ export function Curve(props: {
       ].filter(({ y }) => y.some((bytes) => bytes > 0)),
     [curve],
   );
-  const marks = useMemo(
-    () =>
-      row === null
-        ? []
-        : (["allocated_ms", "released_ms"] as const).flatMap((key): readonly Mark[] => {
-            const column = allocations.columns.find((one) => one.key === key);
-            const x = column?.numbers[row] ?? NaN;
-            return Number.isNaN(x) || column === undefined
-              ? []
-              : [{ kind: "user", x, rank: null, label: column.title }];
-          }),
-    [allocations, row],
-  );
+  const marks = useMemo(() => {
+    if (row === null) return [];
+    const times = ["allocated_ms", "released_ms"].flatMap(
+      (key) => columnOf(allocations, key) ?? [],
+    );
+    return times.flatMap(({ title, numbers }): readonly Mark[] => {
+      const x = numbers[row] ?? NaN;
+      return Number.isNaN(x) ? [] : [{ kind: "user", x, rank: null, label: title }];
+    });
+  }, [allocations, row]);
   const { low, high } = extent;
   const axis = useMemo(
     () => ({
