@@ -9,6 +9,8 @@ Overview's numbers. It works in small bites and gives the run's lock back betwee
 so that a request never waits long for it.
 
 A trace of a profiler that the Overview shows first is opened, too, unless it is large.
+Small snapshots of the first `_MOST_JUDGED` other runs are judged: the rail shows their peaks,
+and which of them ran out of memory.
 
 Where `memboard open` named a file, that one's history is opened first: the page that
 will show it is only on its way then.
@@ -48,6 +50,9 @@ _WALKING_SECONDS: Final = 10.0
 _MOST_SECONDS: Final = 60.0
 _MOST_FILES: Final = 8192
 _EXIT_SECONDS: Final = 1.0
+_MOST_JUDGED: Final = 50
+_JUDGING_SECONDS: Final = 0.1
+"""Between two looks at snapshots that are being opened."""
 
 
 class ReadAhead:
@@ -118,6 +123,11 @@ class ReadAhead:
         for _ in _bites(state, run):
             if self._stop.wait(_PAUSE_SECONDS) or time.monotonic() > deadline:
                 return
+        for one in standings[: 0 if self._named else _MOST_JUDGED]:
+            made_of = state.store.run(one.run).made_of
+            while made_of == "snapshots" and state.judge_ahead(one.run):
+                if self._stop.wait(_JUDGING_SECONDS) or time.monotonic() > deadline:
+                    return
 
 
 def _bites(state: State, run: Run) -> Iterator[None]:

@@ -185,6 +185,12 @@ class State:
         if self.store.run(run_id).traces:
             begin(self, run_id)
 
+    def judge_ahead(self, run_id: str) -> bool:
+        """Read some snapshots of a run, for its standing; whether more are left."""
+        from tb_plugin.pages.histories.files import judge_ahead
+
+        return judge_ahead(self, run_id)
+
     def summary(self, run: Run) -> RunSummary:
         """Made anew only where the run changed; hold its lock."""
         stamp = (run.version, run.found.version)

@@ -22,6 +22,7 @@ from tb_plugin.server.read_ahead import ReadAhead
 from tb_plugin.server.state import State
 from tests.builders import START_NS, RunBuilder
 from tests.made_snapshots import long_history
+from tests.simulate import oom_case
 
 SECONDS = 300.0
 """No test waits so long; a hang ends."""
@@ -51,6 +52,21 @@ def read_ahead_of(state: State) -> None:
     reader = ReadAhead(lambda: state, wait=0.0)
     reader.start()
     assert reader.join(SECONDS)
+
+
+def test_snapshots_that_nobody_opened_have_their_peak_and_their_error(tmp_path):
+    (tmp_path / "calm").mkdir()
+    snapshot = pickle.dumps(long_history(50), 4)
+    (tmp_path / "calm" / "memory_snapshot.pickle").write_bytes(snapshot)
+    (tmp_path / "died").mkdir()
+    oom_case("fragmented", 7).write(tmp_path / "died")
+    state = State((Logdir(str(tmp_path), "", str(tmp_path)),))
+    read_ahead_of(state)
+    summaries, standings = state.glance_at_all()
+    names = {one.id: one.name for one in summaries}
+    found = [(names[one.run], one.status) for one in standings]
+    assert found == [("died", "out_of_memory"), ("calm", "fine")]
+    assert all(one.peak_bytes for one in standings)
 
 
 def test_the_newest_run_is_open_and_decoded_before_anyone_asks(state, monkeypatch):

@@ -50,15 +50,7 @@ def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
         summary, version = state.summary(run), run.version
         found = [] if run.made_of == "recording" else listed(*reading)
     wanted = of_rank(found, query.rank)
-    budget, num_opening = Budget(SECONDS), 0
-    rows = []
-    for one in wanted[-MAX_FILES:]:
-        row = state.store.cache.get(("file peak", one.key))
-        may_open = num_opening < OPEN_AT_ONCE and budget.allows()
-        if row is None:
-            row = _read(state, run, one, may_open=may_open)
-            num_opening += row.state == "opening"
-        rows.append(row)
+    rows = _rows(state, run, wanted)
     if query.rank is None and rows:
         state.standings[query.run] = version, _standing(query.run, rows)
     asked.decided_by(version, rows)
@@ -70,8 +62,31 @@ def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
     )
 
 
+def judge_ahead(state: State, run_id: str) -> bool:
+    """Read some small files of a run, for its standing; whether more are left."""
+    with state.reading(run_id) as reading:
+        version, found = reading.run.version, listed(*reading)
+    rows = _rows(state, reading.run, found)
+    if rows:
+        state.standings[run_id] = version, _standing(run_id, rows)
+    return reading.goes_on or any(one.state == "opening" for one in rows)
+
+
+def _rows(state: State, run: Run, wanted: Sequence[FoundHistory]) -> list[FilePeak]:
+    budget, num_opening = Budget(SECONDS), 0
+    rows = []
+    for one in wanted[-MAX_FILES:]:
+        row = state.store.cache.get(("file peak", one.key))
+        may_open = num_opening < OPEN_AT_ONCE and budget.allows()
+        if row is None:
+            row = _read(state, run, one, may_open=may_open)
+            num_opening += row.state == "opening"
+        rows.append(row)
+    return rows
+
+
 def _standing(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
-    """How the rail shows the run from now on: nothing is read for that alone."""
+    """How the rail shows the run from now on."""
     peaks = [one.peak_bytes for one in files if one.peak_bytes is not None]
     is_known = bool(peaks) and all(one.state in ("ready", "failed") for one in files)
     status: RunStatus | None = "fine" if is_known else None
