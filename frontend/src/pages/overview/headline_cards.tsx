@@ -7,27 +7,23 @@ import { asSentence } from "../../model/words/source_label";
 import { Icon } from "../../widgets/icon/icon";
 import { Sparkline } from "../../widgets/sparkline/sparkline";
 import { Tip } from "../../widgets/tip/tip";
+import type { ViewProps } from "../shared/view_props";
 
-interface HeadlineCardsProps {
+export function HeadlineCards(props: {
+  readonly view: ViewProps;
   readonly headlines: readonly Headline[];
-  readonly byteUnit: ByteUnit;
-  /** Set while one rank is chosen: the cards need not name it again. */
-  readonly rank: number | null;
-  readonly chooseRank: (rank: number) => void;
-}
-
-export function HeadlineCards(props: HeadlineCardsProps) {
+}) {
   return (
     <ul class="cards" aria-label="Headline numbers">
       {props.headlines.map((headline) => (
-        <Card key={headline.key} {...props} of={headline} />
+        <Card key={headline.key} view={props.view} of={headline} />
       ))}
     </ul>
   );
 }
 
-function Card(props: HeadlineCardsProps & { readonly of: Headline }) {
-  const { of, byteUnit } = props;
+function Card(props: { readonly view: ViewProps; readonly of: Headline }) {
+  const { of, view } = props;
   const caveats = of.caveats.map(asSentence);
   return (
     <li class="card">
@@ -54,7 +50,7 @@ function Card(props: HeadlineCardsProps & { readonly of: Headline }) {
         <>
           <div class="card-value nowrap">
             <Tip text={exactly(of)}>
-              <Value text={shortly(of, byteUnit)} />
+              <Value text={shortly(of, view.byteUnit)} />
             </Tip>
           </div>
           <p class="cut quiet">
@@ -97,7 +93,8 @@ function Value({ text }: { readonly text: string }) {
   );
 }
 
-function Where({ of, rank, chooseRank }: Parameters<typeof Card>[0]) {
+/** Of a chosen rank the cards need not name it again. */
+function Where({ of, view: { ranks, chooseRank } }: Parameters<typeof Card>[0]) {
   const step =
     of.otherEnd !== null
       ? "estimated"
@@ -105,7 +102,8 @@ function Where({ of, rank, chooseRank }: Parameters<typeof Card>[0]) {
         ? ""
         : `step ${formatInteger(of.step)}`;
   const worst = of.rank;
-  if (worst === null || worst === rank) return <>{step === "" ? "\u00a0" : step}</>;
+  if (worst === null || worst === ranks.rank)
+    return <>{step === "" ? "\u00a0" : step}</>;
   return (
     <>
       <button type="button" class="text-button" onClick={() => chooseRank(worst)}>

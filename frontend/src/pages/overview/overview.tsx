@@ -70,14 +70,7 @@ export function OverviewView(props: ViewProps) {
       {data.prediction !== null && (
         <PredictionLedger prediction={data.prediction} byteUnit={props.byteUnit} />
       )}
-      {isRecording && (
-        <HeadlineCards
-          headlines={data.headlines}
-          byteUnit={props.byteUnit}
-          rank={ranks.rank}
-          chooseRank={props.chooseRank}
-        />
-      )}
+      {isRecording && <HeadlineCards view={props} headlines={data.headlines} />}
       {strip.rank.length > 1 && hasPeaks && (
         <RankStripChart view={props} strip={strip} />
       )}
@@ -190,12 +183,8 @@ function strong(isTotal: boolean, text: string) {
 /** While histories are being read their findings are asked for soon again. */
 const READING_POLL_MS = 1_000;
 
-function useFindings({
-  client,
-  run,
-  ranks,
-  pollMs,
-}: ViewProps): Live<FindingsResponse> {
+function useFindings(view: ViewProps): Live<FindingsResponse> {
+  const { client, run, ranks, pollMs } = view;
   const [reads, setReads] = useState(false);
   const query = { run: run.id, rank: ranks.rank };
   const poll = reads ? Math.min(pollMs, READING_POLL_MS) : pollMs;

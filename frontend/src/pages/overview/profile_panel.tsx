@@ -11,7 +11,7 @@ import { Failure } from "../../widgets/state/state";
 import { Choice, Options } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
-import { ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
+import { meanStepMs, ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
 import { TraceChoice, TraceState, useProfiled } from "../time/profiled/trace_choice";
 
 const STEPS_PX = 224;
@@ -73,7 +73,7 @@ interface StepsProps extends ProfileProps {
 
 function Profile({ data, view }: ProfileProps) {
   const steps = data.durationMs.length;
-  const mean = data.durationMs.reduce((sum, one) => sum + one, 0) / Math.max(steps, 1);
+  const mean = formatSeconds(meanStepMs(data) / 1e3);
   const props: StepsProps = {
     ...{ data, view },
     chosen: chosenStep(data, readState(WORDS, view.params).step),
@@ -86,8 +86,8 @@ function Profile({ data, view }: ProfileProps) {
     <>
       <p>
         {data.areMarked
-          ? `${steps} profiled step${steps === 1 ? "" : "s"}, mean ${formatSeconds(mean / 1e3)}.`
-          : `The trace marks no steps: all of it, ${formatSeconds(mean / 1e3)}, counts as one.`}{" "}
+          ? `${steps} profiled step${steps === 1 ? "" : "s"}, mean ${mean}.`
+          : `The trace marks no steps: all of it, ${mean}, counts as one.`}{" "}
         {steps > 1 && <StepChoice {...props} />}
       </p>
       <div class="columns">

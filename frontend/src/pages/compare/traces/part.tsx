@@ -6,7 +6,12 @@ import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
 import { ChartButton } from "../../../widgets/plot/buttons";
 import { Waiting } from "../../../widgets/state/state";
-import { ROLE_HELP, ROLE_WORDS, roleColour } from "../../time/profiled/roles";
+import {
+  meanStepMs,
+  ROLE_HELP,
+  ROLE_WORDS,
+  roleColour,
+} from "../../time/profiled/roles";
 import {
   NoTraces,
   TraceChoice,
@@ -175,8 +180,4 @@ export function rolePairs(
   return (Object.keys(ROLE_WORDS) as readonly ProfileRole[])
     .filter((role) => x?.has(role) === true || y?.has(role) === true)
     .map((role) => ({ role, a: x?.get(role) ?? 0, b: y?.get(role) ?? 0 }));
-}
-
-export function meanStepMs({ durationMs }: Pick<ProfileResponse, "durationMs">) {
-  return durationMs.reduce((sum, one) => sum + one, 0) / Math.max(durationMs.length, 1);
 }

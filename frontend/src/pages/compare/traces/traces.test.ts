@@ -10,7 +10,8 @@ import { cellText } from "../../../model/table";
 import { tableOf } from "../../../widgets/row_table/columns";
 import { changes, differenceColumns, wantedRows } from "../difference_rows";
 import { nearest } from "../sides";
-import { meanStepMs, rolePairs } from "./part";
+import { meanStepMs } from "../../time/profiled/roles";
+import { rolePairs } from "./part";
 import { comparedTraces } from "./tables";
 
 function measure(

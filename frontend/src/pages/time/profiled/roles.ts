@@ -1,6 +1,6 @@
 /** What the time of profiled steps goes to: words, help and colours of each role. */
 
-import type { ProfileRole } from "../../../api/types.gen";
+import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
 import type { Theme } from "../../../base/tokens";
 import { familyColour, type WorkKind } from "./family_colours";
 
@@ -40,4 +40,8 @@ const FAMILY_OF: Readonly<Record<ProfileRole, WorkKind>> = {
 
 export function roleColour(theme: Theme, role: ProfileRole): string {
   return familyColour(theme, FAMILY_OF[role]);
+}
+
+export function meanStepMs({ durationMs }: Pick<ProfileResponse, "durationMs">) {
+  return durationMs.reduce((sum, one) => sum + one, 0) / Math.max(durationMs.length, 1);
 }
