@@ -74,6 +74,8 @@ class TraceSource(Struct, frozen=True, kw_only=True):
     kind: TraceSourceKind
     name: str
     """A file's name, or `spans`; may hold any text."""
+    title: str
+    """With its rank."""
     rank: int | None
     cycle: int | None = None
     """The profiler's cycle it was traced in."""
@@ -92,6 +94,8 @@ class TraceSource(Struct, frozen=True, kw_only=True):
     """None until it is ready."""
     notes: tuple[str, ...] = ()
     """What of it was set right or left out."""
+    facts: tuple[str, ...] = ()
+    """Its size and its clock in words."""
     has_file: bool = False
     """Whether /trace_file has it."""
 
@@ -103,6 +107,8 @@ class TraceTrack(Struct, frozen=True, kw_only=True):
     """Index in `TraceResponse.sources`."""
     index: int
     """In its source: what `tracks` asks for."""
+    key: str
+    """`id:index`."""
     name: str
     """May hold any text; likewise `process`."""
     process: str
@@ -165,6 +171,8 @@ class TraceResponse(Struct, frozen=True):
     sources: tuple[TraceSource, ...]
     tracks: tuple[TraceTrack, ...]
     """By rank, source and the source's own order."""
+    summary: str
+    """How much there is, as a sentence."""
     steps: TraceSteps
     focus: TraceFocus | None
     """None: nothing is open yet."""
@@ -254,6 +262,10 @@ class TracePartner(Struct, frozen=True):
     """A slice that stands in a relation to another one."""
 
     relation: Literal["parent", "launch", "fwdbwd", "flow"]
+    words: str
+    """How it is related: `launched by`."""
+    when: str
+    """How long before or after: `12.0 µs into it`."""
     category: str
     outgoing: bool
     """Whether an arrow leads to it."""
@@ -320,26 +332,16 @@ class TraceSearchResponse(Columns, frozen=True):
 class TraceRangeResponse(Columns, frozen=True):
     """Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time.
 
-    Columns by name, longest in all first; at most 20,000.
+    Rows by name, longest in all first; at most 20,000.
     """
 
-    num_slices: int
-    num_names: int
-    names: tuple[str, ...]
-    categories: tuple[str, ...]
-    family: U8Column
-    families: tuple[TraceFamily, ...]
-    count: I32Column
-    """Slices that touch the range."""
-    total_ns: F64Column
-    """Of their times what lies in it."""
-    self_ns: F64Column
-    """The same without what lies in slices inside them."""
-    max_ns: F64Column
-    """The whole duration of the longest; with its place:"""
-    source: U16Column
-    """Index in `sources`."""
+    sentence: str
+    """How many slices of how many names."""
+    table: TableRows
     row: I32Column
+    """The longest slice of each name."""
+    source: U16Column
+    """Index in `sources`: where it is."""
     sources: tuple[str, ...]
 
 

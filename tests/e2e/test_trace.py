@@ -105,7 +105,7 @@ def test_a_trace_is_drawn_searched_summed_up_and_read(board_of, open_page, trace
     assert re.fullmatch(r"t[0-9a-f]{16}:\d+", word_of(page, "slice"))
     # What it lies in leads there.
     details.get_by_role("button", name="the forward pass").click()
-    see(details.locator(".trace-dock-name"), "the forward pass")
+    see(details.get_by_role("heading", level=2), "the forward pass")
     search.fill("")
     search.press("Escape")
     # Everything in sight summed up, exactly as often as the file says.
@@ -148,7 +148,8 @@ def test_simulated_spans_of_ranks_lie_on_one_axis(board_of, open_page, simulated
     see(names, "Rank 0")
     see(names, "Rank 1")
     see(names, "Allocated peak")
-    see(tab(page).locator(".trace-sources"), "simulated")
+    see(tab(page).locator(".trace-opened"), "Opened at step")
+    see(tab(page).locator(".trace-summary"), "rank 0: spans")
 
 
 def test_instants_are_gone_through_and_read(board_of, open_page, simulated):

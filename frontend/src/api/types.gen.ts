@@ -1750,6 +1750,7 @@ export interface TraceSource {
   readonly id: string;
   readonly kind: TraceSourceKind;
   readonly name: string;
+  readonly title: string;
   readonly rank: number | null;
   readonly cycle: number | null;
   readonly state: TraceState;
@@ -1762,6 +1763,7 @@ export interface TraceSource {
   readonly endNs: number;
   readonly clock: TraceClock | null;
   readonly notes: readonly string[];
+  readonly facts: readonly string[];
   readonly hasFile: boolean;
 }
 
@@ -1769,6 +1771,7 @@ export interface TraceSource {
 export interface TraceTrack {
   readonly source: number;
   readonly index: number;
+  readonly key: string;
   readonly name: string;
   readonly process: string;
   readonly kind: TraceTrackKind;
@@ -1815,6 +1818,7 @@ export interface TraceResponse {
   readonly endNs: number;
   readonly sources: readonly TraceSource[];
   readonly tracks: readonly TraceTrack[];
+  readonly summary: string;
   readonly steps: TraceSteps;
   readonly focus: TraceFocus | null;
   readonly choices: readonly TraceChoice[];
@@ -1868,6 +1872,8 @@ export interface TraceArg {
 /** A slice that stands in a relation to another one. */
 export interface TracePartner {
   readonly relation: "parent" | "launch" | "fwdbwd" | "flow";
+  readonly words: string;
+  readonly when: string;
   readonly category: string;
   readonly outgoing: boolean;
   readonly source: string;
@@ -1913,18 +1919,10 @@ export interface TraceSearchResponse {
 
 /** Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time. */
 export interface TraceRangeResponse {
-  readonly numSlices: number;
-  readonly numNames: number;
-  readonly names: readonly string[];
-  readonly categories: readonly string[];
-  readonly family: Uint8Array;
-  readonly families: readonly TraceFamily[];
-  readonly count: Int32Array;
-  readonly totalNs: Float64Array;
-  readonly selfNs: Float64Array;
-  readonly maxNs: Float64Array;
-  readonly source: Uint16Array;
+  readonly sentence: string;
+  readonly table: TableRows;
   readonly row: Int32Array;
+  readonly source: Uint16Array;
   readonly sources: readonly string[];
 }
 

@@ -15,6 +15,7 @@ from tb_plugin.api.trace import TraceLine, TraceTrack
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import WALL
 from tb_plugin.pages.timeline.selection import RankRows, XAxis
+from tb_plugin.pages.trace.axis import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,6 +75,7 @@ class RankCounters:
                 TraceTrack(
                     source=source,
                     index=index,
+                    key=f"{COUNTERS}{self._rank}:{index}",
                     name=COLUMNS[index],
                     process="Memory" if COLUMNS[index] in MEMORY else "Host",
                     kind="counter",

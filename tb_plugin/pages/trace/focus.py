@@ -93,7 +93,7 @@ def _steps(place: Placed) -> list[_Step]:
 def _shown(step: _Step, base_ns: int, why: str) -> TraceFocus:
     """`why`: said after the step's number."""
     low, high = _work_in(step.place, step.start_ns, step.end_ns)
-    words = "" if step.number < 0 else f"opened at step {step.number:,}{why}"
+    words = "" if step.number < 0 else f"Opened at step {step.number:,}{why}"
     return TraceFocus(words, float(low - base_ns), float(high - base_ns))
 
 

@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
-from tb_plugin.analysis.trace.families import FAMILIES, family_of, family_of_instant
+from tb_plugin.analysis.findings.text import counted, duration_text
+from tb_plugin.analysis.trace.families import family_of, family_of_instant
 from tb_plugin.analysis.trace.instants import slices_around
 from tb_plugin.analysis.trace.totals import found_rows, totals
 from tb_plugin.api.trace import (
@@ -21,7 +23,8 @@ from tb_plugin.api.trace import (
 from tb_plugin.contract.errors import BadRequestError, NotFoundError
 from tb_plugin.contract.parameters import Text
 from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, i32, u8, u16
+from tb_plugin.contract.wire import f64, i32, u16
+from tb_plugin.pages.table import Column, table_of
 from tb_plugin.pages.trace.asked import RowQuery, places_of, row_of
 from tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
 
@@ -81,6 +84,7 @@ def trace_slice(asked: Asked[RowQuery]) -> TraceSliceResponse:
                 link.kind,
                 link.category,
                 link.outgoing,
+                int(slices.duration_ns[row]),
             )
             for link in trace.links_of(row)[:MAX_PARTNERS]
         ),
@@ -139,6 +143,19 @@ def _stack(place: Placed, row: int) -> Iterator[TracePartner]:
         row, above = above, int(place.trace.slices.parent[above])
 
 
+_RELATIONS: Final = {
+    "parent": ("in", "in"),
+    "launch": ("launches", "launched by"),
+    "fwdbwd": ("backward of it", "forward of it"),
+    "flow": ("leads to", "comes from"),
+}
+
+
+def _when(start_ns: int, took_ns: int) -> str:
+    after = "after it began" if start_ns >= took_ns else "into it"
+    return f"{duration_text(abs(start_ns) / 1e9)} {'before' if start_ns < 0 else after}"
+
+
 def _partner(
     place: Placed,
     since_ns: int,
@@ -146,11 +163,15 @@ def _partner(
     relation: str,
     category: str,
     outgoing: bool,
+    took_ns: int = 0,
 ) -> TracePartner:
-    """A slice that is linked with something that begins at `since_ns` of the trace."""
+    """A slice that is linked with what begins at `since_ns` of the trace and takes so long."""
     slices = place.trace.slices
+    start_ns = int(slices.start_ns[row]) - int(since_ns)
     return TracePartner(
         relation=relation,  # type: ignore[arg-type]  # one of these words
+        words=_RELATIONS[relation][not outgoing],
+        when=_when(start_ns, took_ns),
         category=category[:_MAX_TEXT],
         outgoing=outgoing,
         source=place.id,
@@ -158,7 +179,7 @@ def _partner(
         track=place.track_of(int(slices.track[row])),
         level=int(slices.level[row]),
         name=place.trace.name_of(row)[:_MAX_TEXT],
-        start_ns=float(int(slices.start_ns[row]) - int(since_ns)),
+        start_ns=float(start_ns),
         duration_ns=float(slices.duration_ns[row]),
     )
 
@@ -241,6 +262,22 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
     return np.stack((time_ns, none, track, level, ~rows.astype(np.int64)))
 
 
+_SUMS: Final = (
+    Column("name", "Name", "name"),
+    Column(
+        "total_us", "Total", "us", "Of their times what lies in the range", bar="row"
+    ),
+    Column("count", "Count", "count", "Slices that touch the range"),
+    Column("self_us", "Self", "us", "Total without the slices inside them"),
+    Column("mean_us", "Mean", "us", "Total by count"),
+    Column(
+        *("max_us", "Longest", "us"),
+        "The whole duration of the longest; click a row to see it",
+    ),
+    Column("category", "Category", "text"),
+)
+
+
 @route("trace_range", TracksQuery)
 def trace_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
     """Sums of a window by name.
@@ -271,24 +308,30 @@ def trace_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
                 known[3:] = [most, longest, len(sources)]
         sources.append(place.id)
     ordered = sorted(rows.items(), key=lambda item: -item[1][1])[:MAX_NAMES]
-    sent = np.array([value for _, value in ordered], np.int64).reshape(-1, 6).T
+    count, total, own, most, row, source = (
+        np.array([value for _, value in ordered], np.int64).reshape(-1, 6).T
+    )
+    table = table_of(
+        _SUMS,
+        {
+            "name": [name[:_MAX_NAME] for (name, _), _ in ordered],
+            "total_us": total,
+            "count": count,
+            "self_us": own,
+            "mean_us": total / np.maximum(count, 1),
+            "max_us": most,
+            "category": [category[:_MAX_NAME] for (_, category), _ in ordered],
+        },
+        "total_us",
+        len(rows),
+    )
     return TraceRangeResponse(
-        num_slices=number,
-        num_names=len(rows),
-        names=tuple(name[:_MAX_NAME] for (name, _), _ in ordered),
-        categories=tuple(category[:_MAX_NAME] for (_, category), _ in ordered),
-        family=u8(
-            [
-                FAMILIES.index(family_of(category, name))
-                for (name, category), _ in ordered
-            ]
+        sentence=f"{counted(number, 'slice')} of {counted(len(rows), 'name')}",
+        table=replace(
+            table,
+            colours=tuple(family_of(category, name) for (name, category), _ in ordered),
         ),
-        families=FAMILIES,
-        count=i32(sent[0]),
-        total_ns=f64(sent[1]),
-        self_ns=f64(sent[2]),
-        max_ns=f64(sent[3]),
-        source=u16(sent[5]),
-        row=i32(sent[4]),
+        row=i32(row),
+        source=u16(source),
         sources=tuple(sources),
     )

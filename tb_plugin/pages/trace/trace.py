@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
+from tb_plugin.analysis.findings.text import counted, duration_text, size_text
 from tb_plugin.analysis.trace.counters import DEVICE_USE, MEMORY
 from tb_plugin.analysis.trace.instants import rows_of_track
 from tb_plugin.api.trace import (
@@ -31,7 +32,7 @@ from tb_plugin.pages.trace.interest import of_interest
 from tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.analysis.trace.trace import Trace, Track
@@ -170,13 +171,22 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
         )
     )
     shown = {one.id for one in chosen.sources}
+    steps = _steps(places, base)
+    shown_ranks = tuple(rank for rank in chosen.ranks if rank >= 0)
+    parts = [
+        *_amounts(tracks),
+        f"{len(shown_ranks)} of {counted(chosen.num_ranks, 'rank')}",
+        f"{duration_text((end - base) / 1e9)} long",
+        counted(len(steps.number), "step"),
+    ]
     return TraceResponse(
         run=summary,
         base_ns=str(base),
         end_ns=float(end - base),
         sources=tuple(sources),
         tracks=tuple(tracks),
-        steps=_steps(places, base),
+        summary=f"{', '.join(one for one in parts if one[0] != '0')}.",
+        steps=steps,
         focus=focus_of(places, base, query.step, first),
         choices=tuple(
             TraceChoice(
@@ -191,11 +201,19 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
             for one in listed.sources[:MAX_CHOICES]
         ),
         num_ranks=chosen.num_ranks,
-        shown_ranks=tuple(rank for rank in chosen.ranks if rank >= 0),
+        shown_ranks=shown_ranks,
         problems=listed.problems,
         still_reading=still_reading,
         perfetto="local" if state.has_perfetto() else "hosted",
     )
+
+
+def _amounts(tracks: Sequence[TraceTrack]) -> Iterator[str]:
+    counters = sum(one.kind == "counter" for one in tracks)
+    slices = counted(sum(one.num_slices for one in tracks), "slice")
+    yield f"{slices} on {counted(len(tracks) - counters, 'track')}"
+    yield counted(sum(one.num_instants for one in tracks), "instant")
+    yield counted(counters, "counter")
 
 
 def _shown(
@@ -208,7 +226,7 @@ def _shown(
     by_id = {one.id: one for one in places}
     sources = [_source(one, by_id.get(one.found.id), base) for one in openings]
     tracks = [
-        _track(index, number, track, place.trace, opening.found.rank)
+        _track(index, number, track, place)
         for index, opening in enumerate(openings)
         if (place := by_id.get(opening.found.id)) is not None
         for number, track in enumerate(place.trace.tracks)
@@ -249,11 +267,14 @@ def _source(opening: TraceJob, place: Placed | None, base: int) -> TraceSource:
             "end_ns": float(place.zero_ns + place.trace.end_ns - base),
             "clock": place.clock,
             "notes": _notes(place.trace),
+            "facts": tuple(_facts(len(place.trace.slices), found, place.clock)),
         }
     return TraceSource(
         id=found.id,
         kind=found.kind,
         name=found.name[:MAX_TEXT],
+        title=("" if found.rank is None else f"rank {found.rank}: ")
+        + ("spans" if found.kind == "spans" else found.name[:MAX_TEXT]),
         rank=found.rank,
         cycle=found.cycle,
         progress=opening.progress,
@@ -265,6 +286,23 @@ def _source(opening: TraceJob, place: Placed | None, base: int) -> TraceSource:
     )
 
 
+def _facts(num_slices: int, found: FoundSource, clock: TraceClock) -> Iterator[str]:
+    yield counted(num_slices, "slice")
+    if found.num_bytes:
+        yield size_text(found.num_bytes)
+    offset_ns, error_ns = clock.offset_ns, clock.error_ns
+    if clock.method == "none":
+        yield "no wall clock: placed where the others begin"
+    elif clock.method == "reference":
+        yield "the clock that the others are compared with"
+    else:
+        moved = f"clock moved by {duration_text(offset_ns / 1e9)}"
+        error = "error not known"
+        if error_ns is not None:
+            error = f"at most {duration_text(error_ns / 1e9)} off ({clock.method})"
+        yield f"{moved if offset_ns else 'clock not moved'}, {error}"
+
+
 def _notes(trace: Trace) -> tuple[str, ...]:
     return tuple(
         f"{one.what}{f' ({one.count:,})' if one.count > 1 else ''}"
@@ -273,18 +311,18 @@ def _notes(trace: Trace) -> tuple[str, ...]:
     )
 
 
-def _track(
-    source: int, index: int, track: Track, trace: Trace, rank: int | None
-) -> TraceTrack:
+def _track(source: int, index: int, track: Track, place: Placed) -> TraceTrack:
+    trace = place.trace
     values = _values(trace, index) if track.kind == "counter" else np.empty(0)
     known = values[np.isfinite(values)]
     return TraceTrack(
         source=source,
         index=index,
+        key=place.track_of(index),
         name=track.name[:MAX_TEXT],
         process=track.process[:MAX_TEXT],
         kind=track.kind,
-        rank=rank,
+        rank=place.source.found.rank,
         device=track.device if track.device >= 0 else None,
         stream=track.stream if track.stream >= 0 else None,
         num_slices=track.num_slices,
@@ -336,6 +374,7 @@ def _counter_source(
         id=f"{COUNTERS}{rank}",
         kind="counters",
         name="memory and host",
+        title=f"rank {rank}: memory and host",
         rank=rank,
         start_ns=first,
         end_ns=last,

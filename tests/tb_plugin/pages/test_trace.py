@@ -140,6 +140,12 @@ def test_spans_of_all_ranks_lie_on_one_clock(page):
     assert (0, "counter", "allocated_peak_bytes") in kinds
     memory = next(t for t in found["tracks"] if t["name"] == "allocated_peak_bytes")
     assert (memory["unit"], memory["most"]) == ("bytes", GIB + 19)
+    assert (memory["key"], found["tracks"][0]["key"]) == ("counters-0:0", "spans-0:0")
+    assert found["sources"][1]["title"] == "rank 1: spans"
+    assert found["sources"][1]["facts"][0] == "12 slices"
+    assert found["sources"][1]["facts"][2].startswith("clock moved by 2.00 ms, at most")
+    assert found["summary"].startswith("24 slices on ")
+    assert found["summary"].endswith("2 of 2 ranks, 39.0 ms long, 4 steps.")
 
 
 def test_a_tile_holds_every_slice_and_the_counters(page):
@@ -201,16 +207,14 @@ def test_sums_of_a_range_over_ranks(page):
     sums = page.of_run(
         "/trace_range", "exp", tracks=all_tracks(found), t0=base, t1=base + 10 * MS
     )
-    by_name = dict(
-        zip(
-            sums["names"],
-            zip(sums["count"], sums["total_ns"], sums["self_ns"], strict=True),
-            strict=True,
-        )
-    )
-    assert by_name["step"] == (2, 18 * MS, 6 * MS)
-    assert by_name["forward"] == (2, 6 * MS, 6 * MS)
-    assert sums["num_slices"] == 6
+    table = {one["key"]: one for one in sums["table"]["columns"]}
+    number = (table[key]["numbers"] for key in ("count", "total_us", "self_us"))
+    by_name = dict(zip(table["name"]["texts"], zip(*number, strict=True), strict=True))
+    assert by_name["step"] == (2, 18_000, 6_000)
+    assert by_name["forward"] == (2, 6_000, 6_000)
+    assert sums["sentence"] == "6 slices of 3 names"
+    assert sorted(sums["table"]["colours"]) == ["backward", "forward", "step"]
+    assert sums["table"]["usual"] == "total_us"
 
 
 def test_ranks_choose_what_is_shown(page):

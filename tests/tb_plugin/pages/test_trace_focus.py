@@ -43,7 +43,7 @@ def page(tmp_path):
 
 def test_it_is_the_slowest_traced_step_cut_to_its_work(page):
     assert focus(page) == {
-        "words": "opened at step 6, the slowest traced (rank 1)",
+        "words": "Opened at step 6, the slowest traced (rank 1)",
         "start_ns": 115_000,
         "end_ns": 165_000,
     }
@@ -51,14 +51,14 @@ def test_it_is_the_slowest_traced_step_cut_to_its_work(page):
 
 def test_it_is_the_step_asked_for_on_the_rank_asked_for(page):
     found = focus(page, step=7, rank=1)
-    assert (found["words"], found["start_ns"]) == ("opened at step 7", 520_000)
+    assert (found["words"], found["start_ns"]) == ("Opened at step 7", 520_000)
     # A step that nobody traced is none to go to.
     assert "the slowest" in focus(page, step=99)["words"]
 
 
 def test_it_is_the_first_step_where_none_is_slow(page):
     found = focus(page, rank=0)
-    assert found["words"] == "opened at step 5, the first traced"
+    assert found["words"] == "Opened at step 5, the first traced"
     assert (found["start_ns"], found["end_ns"]) == (10_000, 60_000)
 
 
@@ -83,7 +83,7 @@ def test_it_is_on_the_rank_that_the_others_wait_for(tmp_path):
         made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
     page = Page(tmp_path)
     found = focus(page)
-    assert found["words"] == "opened at step 5 of rank 5, which the others wait for"
+    assert found["words"] == "Opened at step 5 of rank 5, which the others wait for"
     assert page.of_run("/trace", "exp")["shown_ranks"] == [5, 0, 1, 2]
     pinned = page.of_run("/trace", "exp", pinned="3-4")
     assert pinned["shown_ranks"] == [5, 3, 4, 0]
@@ -104,5 +104,5 @@ def test_it_is_the_last_step_of_a_rank_that_ran_out_of_memory(tmp_path):
         trace.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
     page = Page(tmp_path)
     words = focus(page)["words"]
-    assert words == "opened at step 7 of rank 4, which ran out of memory"
+    assert words == "Opened at step 7 of rank 4, which ran out of memory"
     assert page.of_run("/trace", "exp")["shown_ranks"] == [4, 0, 1, 2]

@@ -13,7 +13,7 @@ import { formatSeconds } from "../../../base/durations";
 import { parseRankSet } from "../../../base/rank_set";
 import { categoryLabel } from "../../../model/category";
 import { originOf } from "../../../model/words/origin";
-import { ExportMenu } from "../../../widgets/export/export_menu";
+import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
 import {
   absentCell,
   barOf,
@@ -204,6 +204,8 @@ export interface AnswerTableProps extends Partial<
   readonly head?: ComponentChildren;
   /** What its files are of. */
   readonly about?: Readonly<Record<string, unknown>>;
+  /** Where its files are commands, too. */
+  readonly shell?: ExportShell;
   /** Between the head and the table. */
   readonly children?: ComponentChildren;
 }
@@ -251,6 +253,7 @@ export function AnswerTable(props: AnswerTableProps) {
           </>
         )}
         <ExportMenu
+          shell={props.shell}
           subject={`the table: ${title}`}
           source={{
             origin: originOf(view.run),

@@ -1,34 +1,16 @@
 /** Docked beside the timeline: the chosen slice or instant in full, or a range summed up. */
 
 import { Fragment, type ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import type {
-  TracePartner,
-  TraceRangeResponse,
-  TraceSliceResponse,
-} from "../../../api/types.gen";
+import type { TracePartner, TraceSliceResponse } from "../../../api/types.gen";
 import { formatInteger, formatShare } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
-import type { Theme } from "../../../base/tokens";
-import type { Sort } from "../../../model/shown_rows";
-import {
-  barOf,
-  countCell,
-  longestOf,
-  numberColumn,
-  textColumn,
-} from "../../../widgets/row_table/columns";
-import {
-  RowTable,
-  type RowCell,
-  type RowColumn,
-} from "../../../widgets/row_table/row_table";
-import { useSort } from "../../../widgets/row_table/use_sort";
+import { originOf } from "../../../model/words/origin";
+import type { XRange } from "../../../widgets/plot/range";
 import { Failure } from "../../../widgets/state/state";
-import { CloseDetails } from "../../shared/panels/close_details";
-import { familyColour } from "../profiled/family_colours";
+import { Drawer } from "../../shared/panels/drawer";
+import { AnswerTable } from "../profiled/answer_table";
 import { traceColour } from "./paint/lines";
-import { around, type NsRange } from "./plot/layout";
+import { around } from "./plot/layout";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
 import { FAMILY_WORDS, formatNs, formatNsExact } from "./words";
@@ -40,92 +22,65 @@ interface DetailsProps {
 
 export function Details(props: DetailsProps) {
   const { slice, range } = props.trace.state;
-  if (slice !== null) return <SliceDetails {...props} isInstant={slice.row < 0} />;
-  return range === null ? null : <RangeDetails {...props} range={range} />;
+  if (slice === null && range === null) return null;
+  return (
+    <aside class="inspector trace-dock" style={{ maxHeight: `${props.heightPx}px` }}>
+      {slice !== null && <SliceDetails {...props} isInstant={slice.row < 0} />}
+      {range !== null && <RangeDetails {...props} range={range} />}
+    </aside>
+  );
 }
 
 type Act = readonly [text: string, run: () => void];
 
-function Dock(
-  props: DetailsProps & {
-    readonly label: string;
-    readonly colour?: string | undefined;
-    readonly title: string;
-    readonly said?: string;
-    readonly acts: readonly Act[];
-    readonly children: ComponentChildren;
-  },
-) {
-  const { label, colour, title, said, trace } = props;
-  return (
-    <section
-      class="trace-dock"
-      aria-label={label}
-      style={{ maxHeight: `${props.heightPx}px` }}
-    >
-      <header>
-        <h2 class="trace-dock-name" title={title}>
-          {colour !== undefined && (
-            <span class="swatch" style={{ background: colour }} />
-          )}
-          {title}
-        </h2>
-        <CloseDetails close={trace.close} />
-      </header>
-      <div class="trace-dock-acts">
-        {said !== undefined && <span class="quiet">{said}</span>}
-        {props.acts.map(([text, run]) => (
-          <button key={text} type="button" class="text-button" onClick={run}>
-            {text}
-          </button>
-        ))}
-      </div>
-      {props.children}
-    </section>
-  );
+function Acts({ of }: { readonly of: readonly Act[] }) {
+  return of.map(([text, run]) => (
+    <button key={text} type="button" class="text-button" onClick={run}>
+      {text}
+    </button>
+  ));
 }
-
-const RELATION: Readonly<Record<TracePartner["relation"], readonly [string, string]>> =
-  {
-    parent: ["in", "in"],
-    launch: ["launches", "launched by"],
-    fwdbwd: ["backward of it", "forward of it"],
-    flow: ["leads to", "comes from"],
-  };
 
 function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
   const { trace, isInstant } = props;
   const { slice, selected, view } = trace;
+  function zoom(): void {
+    if (selected === null) return;
+    trace.setWindow(around(selected.startNs, selected.endNs, 0.1));
+    trace.scrollTo.value = selected;
+  }
   const acts: readonly Act[] = isInstant
     ? [
         ["Previous instant", () => trace.instant(-1)],
         ["Next instant", () => trace.instant(1)],
       ]
     : [
-        [
-          "Zoom to it",
-          () => {
-            if (selected === null) return;
-            trace.setWindow(around(selected.startNs, selected.endNs, 0.1));
-            trace.scrollTo.value = selected;
-          },
-        ],
+        ["Zoom to it", zoom],
         [
           "Find its name",
           () => trace.setState({ find: slice?.name.slice(0, 120) ?? "" }),
         ],
       ];
   return (
-    <Dock
-      {...props}
+    <Drawer
       label={isInstant ? "The chosen instant" : "The chosen slice"}
-      title={slice?.name ?? ""}
-      colour={slice === null ? undefined : traceColour(view.theme, slice.family)}
-      acts={slice === null ? [] : acts}
+      title={
+        slice !== null && (
+          <span class="trace-dock-name" title={slice.name}>
+            <span
+              class="swatch"
+              style={{ background: traceColour(view.theme, slice.family) }}
+            />
+            {slice.name}
+          </span>
+        )
+      }
+      actions={slice !== null && <Acts of={acts} />}
+      close={trace.close}
     >
       {trace.error !== null && <Failure failure={trace.error} />}
       {slice !== null && <Facts trace={trace} slice={slice} isInstant={isInstant} />}
-    </Dock>
+    </Drawer>
   );
 }
 
@@ -136,16 +91,12 @@ function Facts(props: {
 }) {
   const { trace, slice, isInstant } = props;
   const { durationNs, selfNs, numChildren, stack, partners, args, argsProblem } = slice;
-  const { sources, tracks } = trace.answer;
-  const key = (one: (typeof tracks)[number]) =>
-    `${sources[one.source]?.id ?? ""}:${one.index}`;
-  const track = tracks.find((one) => key(one) === slice.track);
+  const track = trace.answer.tracks.find(({ key }) => key === slice.track);
   const startNs = since(trace.base, slice.startNs);
   const when = formatInstant(Number(BigInt(slice.startNs) / 1_000_000n));
   const rest = `, the rest in ${formatInteger(numChildren)} inside`;
   const ofWhole = formatShare(selfNs, durationNs) + (numChildren > 0 ? rest : "");
   const exactly = `${formatNsExact(startNs)} since the beginning, ${when}`;
-  const lies = track && `${track.name} · ${track.process}`;
   const rank = track?.rank ?? null;
   const category = slice.family === "oom" ? "" : slice.category;
   const facts: readonly (readonly [string, ComponentChildren, string])[] = [
@@ -156,19 +107,22 @@ function Facts(props: {
           ["Itself", formatNs(selfNs), ofWhole],
           ["Starts", formatNs(startNs), when],
         ] as const)),
-    ["On", lies ?? slice.track, rank === null ? "" : `rank ${rank}`],
+    [
+      "On",
+      track ? `${track.name} · ${track.process}` : slice.track,
+      rank === null ? "" : `rank ${rank}`,
+    ],
     ["Category", category === "" ? FAMILY_WORDS[slice.family] : category, ""],
     ...(stack.length > 0 ? ([["Lies in", <Linked list={stack} />, ""]] as const) : []),
   ];
 
   function Linked({ list }: { readonly list: readonly TracePartner[] }) {
+    const isPartner = list === partners;
     return (
       <ul>
         {list.map((one) => (
-          <li key={`${one.row} ${one.relation}`}>
-            {list === partners && (
-              <span class="quiet">{RELATION[one.relation][one.outgoing ? 0 : 1]} </span>
-            )}
+          <li key={`${one.row} ${one.words}`}>
+            {isPartner && <span class="quiet">{one.words} </span>}
             <button
               type="button"
               class="text-button cut trace-go"
@@ -177,9 +131,7 @@ function Facts(props: {
             >
               {one.name}
             </button>
-            {list === partners && (
-              <span class="quiet"> {distance(one, durationNs)}</span>
-            )}
+            {isPartner && <span class="quiet"> {one.when}</span>}
           </li>
         ))}
       </ul>
@@ -221,103 +173,37 @@ function Facts(props: {
   );
 }
 
-function distance({ startNs }: TracePartner, durationNs: number): string {
-  if (startNs < 0) return `${formatNs(-startNs)} before`;
-  return startNs >= durationNs
-    ? `${formatNs(startNs)} after it began`
-    : `${formatNs(startNs)} into it`;
-}
-
-const USUAL: Sort = { key: "total", descending: true };
-
-function RangeDetails(props: DetailsProps & { readonly range: NsRange }) {
+function RangeDetails(props: DetailsProps & { readonly range: XRange }) {
   const { trace, range } = props;
-  const { sums, state, setWindow } = trace;
+  const { sums, state, setWindow, view } = trace;
   const of = state.rangeTracks === "" ? "" : " on the chosen tracks";
-  const said =
-    sums === null
-      ? "Summing up"
-      : `${formatInteger(sums.numSlices)} slices of ${formatInteger(sums.numNames)} names${of}`;
   return (
-    <Dock
-      {...props}
+    <Drawer
       label="The chosen range"
       title={`${formatNs(range.high - range.low)} between the marks`}
-      said={said}
-      acts={[["Zoom to it", () => setWindow(range)]]}
+      actions={<Acts of={[["Zoom to it", () => setWindow(range)]]} />}
+      close={trace.close}
     >
-      {sums !== null && <RangeTable {...props} sums={sums} />}
-    </Dock>
+      {sums === null ? (
+        <p class="quiet">Summing up</p>
+      ) : (
+        <AnswerTable
+          view={view}
+          table={sums.table}
+          label="Slices of the range by name"
+          word="sums_sort"
+          head={<p class="quiet">{sums.sentence + of}</p>}
+          origin={originOf(view.run)}
+          file={{ name: "trace sums by name", about: () => ({ range }) }}
+          shell={view}
+          onSelect={(row) => {
+            const source = sums.sources[sums.source[row] ?? 0] ?? "";
+            trace.choose({ source, row: sums.row[row] ?? 0 }, true);
+          }}
+          empty="Nothing runs in this range."
+          heightPx={Math.max(160, props.heightPx - 112)}
+        />
+      )}
+    </Drawer>
   );
-}
-
-function RangeTable(props: DetailsProps & { readonly sums: TraceRangeResponse }) {
-  const { sums, trace } = props;
-  const { theme } = trace.view;
-  const columns = useMemo(() => rangeColumns(sums, theme), [sums, theme]);
-  const [word, setWord] = useState<string | null>(null);
-  const sorted = useSort(columns, sums.names.length, USUAL, word ?? undefined, setWord);
-  return (
-    <RowTable
-      label="Slices of the range by name"
-      columns={columns}
-      {...sorted}
-      selected={null}
-      onSelect={(row) => {
-        const source = sums.sources[sums.source[row] ?? 0] ?? "";
-        trace.choose({ source, row: sums.row[row] ?? 0 }, true);
-      }}
-      empty="Nothing runs in this range."
-      heightPx={Math.max(160, props.heightPx - 96)}
-    />
-  );
-}
-
-export function rangeColumns(
-  {
-    names,
-    categories,
-    families,
-    family,
-    count,
-    totalNs,
-    selfNs,
-    maxNs,
-  }: TraceRangeResponse,
-  theme: Theme,
-): readonly RowColumn[] {
-  const longest = longestOf(totalNs);
-  const colourOf = (row: number): string =>
-    familyColour(theme, families[family[row] ?? 0] ?? "other");
-  const time = (key: string, title: string, values: Float64Array, hint: string) => ({
-    ...numberColumn(key, title, "68px", values, timeCell, hint),
-    exported: { name: `${key} (ns)`, values },
-  });
-  const meanNs = totalNs.map((total, row) => total / Math.max(1, count[row] ?? 0));
-  const total = (ns: number, row: number): RowCell => ({
-    ...timeCell(ns),
-    bar: barOf(ns, longest, colourOf(row)),
-  });
-  const touching = "Slices that touch the range";
-  const own = "The same without what lies in slices inside them";
-  const whole = "The whole duration of the longest; click a row to see it";
-  return [
-    textColumn("name", "Name", "minmax(112px, 1fr)", names, undefined, (text, row) => ({
-      text,
-      swatch: colourOf(row),
-    })),
-    {
-      ...time("total", "Total", totalNs, "What of their times lies in the range"),
-      cell: (row) => total(totalNs[row] ?? NaN, row),
-    },
-    numberColumn("count", "Count", "52px", count, countCell, touching),
-    time("self", "Self", selfNs, own),
-    time("mean", "Mean", meanNs, "Total by count"),
-    time("max", "Longest", maxNs, whole),
-    textColumn("category", "Category", "112px", categories),
-  ];
-}
-
-function timeCell(ns: number): RowCell {
-  return { text: formatNs(ns), title: formatNsExact(ns) };
 }

@@ -1,52 +1,45 @@
-/** What the timeline is made of: files and recordings, how far they are, what is wrong. */
+/** The bar above the timeline, and what the timeline is made of: how far it is, what is wrong. */
 
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { TraceResponse, TraceSource } from "../../../api/types.gen";
 import { formatBytes, formatInteger } from "../../../base/bytes";
 import { commandsOf } from "../../../base/commands";
-import { formatSeconds } from "../../../base/durations";
 import { useCommands } from "../../../base/use_commands";
-import { unrealOf } from "../../../model/words/origin";
-import { Icon, type IconName } from "../../../widgets/icon/icon";
+import { Icon } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
+import { ChartButton, ZoomButtons } from "../../../widgets/plot/buttons";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Choice } from "../../shared/controls/choices";
+import { Choice, Options, type Option } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
 import { hitOf, type Timeline } from "./state/timeline";
 import { hitWords } from "./words";
 
-export function Sources(props: {
+export function Head(props: {
   readonly answer: TraceResponse;
   readonly view: ViewProps;
-  readonly tabs: ComponentChildren;
   readonly cycle: number | null;
+  readonly tabs: ComponentChildren;
+  /** What the timeline offers, where there is one. */
+  readonly children?: ComponentChildren;
 }) {
-  const { answer, view, cycle } = props;
+  const { answer, view } = props;
   const { run } = view;
-  const { shownRanks, numRanks } = answer;
-  const traces = answer.sources.filter(({ kind }) => kind !== "counters");
-  const cycles = [...new Set(answer.choices.map((one) => one.cycle))]
+  const traces = tracesOf(answer);
+  const cycles = [...new Set(answer.choices.map(({ cycle }) => cycle))]
     .filter((one) => one !== null)
-    .sort((a, b) => a - b);
-  const failed = traces.flatMap(({ problem }) => (problem === null ? [] : [problem]));
+    .sort((a, b) => a - b)
+    .map((cycle): Option => [cycle, cycle.toString()]);
+  const failed = traces.flatMap(({ problem }) => problem ?? []);
   const problems = [...failed, ...answer.problems];
-  const opening = traces.filter(({ state }) => state === "opening");
-  const rest = traces.filter(({ state }) => state !== "opening");
-  const said = [
-    answer.focus?.words ?? "",
-    shownRanks.length < numRanks
-      ? `${shownRanks.length} of ${formatInteger(numRanks)} ranks: choose others at the left`
-      : "",
-    unrealOf(run) ?? "",
-  ];
+  const unready = traces.filter(({ state }) => state !== "ready");
   const items = traces
     .filter(({ hasFile }) => hasFile)
-    .map((source) => ({
-      id: source.id,
-      label: `${sourceTitle(source)} (${formatBytes(source.numBytes)})`,
-      run: () => window.location.assign(fileUrl(run.id, source.id)),
+    .map(({ id, title, numBytes }) => ({
+      id,
+      label: `${title} (${formatBytes(numBytes)})`,
+      run: () => window.location.assign(fileUrl(run.id, id)),
     }));
   const merged = {
     id: "merged",
@@ -54,41 +47,24 @@ export function Sources(props: {
     run: () => window.location.assign(mergedUrl(run.id)),
   };
   return (
-    <header class="trace-sources">
-      <div class="trace-row">
+    <header>
+      <div class="row trace-bar">
         {props.tabs}
-        <span class="trace-said quiet">
-          {opening.map((source) => (
-            <OneSource key={source.id} source={source} />
-          ))}
-          {said.filter(Boolean).map((words) => (
-            <span key={words} title={words}>
-              {words}
-            </span>
-          ))}
-          {rest.map((source) => (
-            <OneSource key={source.id} source={source} />
-          ))}
-        </span>
+        {props.children}
         {cycles.length > 1 && (
           <Choice
             label="Cycle"
-            value={cycle?.toString() ?? ""}
-            onChange={(value) => {
+            value={props.cycle?.toString() ?? ""}
+            onChange={(cycle) => {
               const nowhere = { w0: null, w1: null, slice: null, r0: null, r1: null };
-              view.setParams({ cycle: value, ...nowhere }, "push");
+              view.setParams({ cycle, ...nowhere }, "push");
             }}
           >
-            <option value="">newest</option>
-            {cycles.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
+            <Options of={[["", "newest"], ...cycles]} />
           </Choice>
         )}
         {traces.length > 0 && (
-          <span class="trace-files">
+          <span class="row end">
             <button
               type="button"
               class="button"
@@ -107,57 +83,38 @@ export function Sources(props: {
           </span>
         )}
       </div>
+      <Sources of={unready} />
       {problems.length > 0 && <ProblemList problems={problems} />}
     </header>
   );
 }
 
-/** `rank 0: rank0.pt.trace.json.gz`. */
-function sourceTitle({ kind, name, rank }: TraceSource): string {
-  const of = rank === null ? "" : `rank ${rank}: `;
-  return of + (kind === "spans" ? "spans" : name);
+export function tracesOf({ sources }: TraceResponse): readonly TraceSource[] {
+  return sources.filter(({ kind }) => kind !== "counters");
 }
 
-function OneSource({ source }: { readonly source: TraceSource }) {
-  const { state, progress, doing, clock, notes, numSlices, numBytes } = source;
-  const facts = [
-    `${formatInteger(numSlices)} slices`,
-    numBytes > 0 ? formatBytes(numBytes) : "",
-    clock === null ? "" : clockWords(clock),
-    ...notes,
-  ];
-  return (
-    <span class="trace-source" title={facts.filter(Boolean).join("\n")}>
+/** Files and recordings: each with its size and clock where it is pointed at. */
+export function Sources({ of }: { readonly of: readonly TraceSource[] }) {
+  return of.map(({ id, title, state, facts, notes, doing, progress }) => (
+    <span key={id} class="trace-source" title={[...facts, ...notes].join("\n")}>
       {state === "failed" && <Icon name="warning" sizePx={14} />}
       {state === "ready" && notes.length > 0 && <Icon name="info" sizePx={14} />}
-      <span>{sourceTitle(source)}</span>
+      {title}
       {state === "opening" && (
         <>
-          <span class="quiet">{doing === "" ? "opening" : doing}</span>
+          {" "}
+          {doing === "" ? "opening" : doing}{" "}
           <progress max={1} value={progress} aria-label="Opening" />
         </>
       )}
-      {state === "failed" && <span class="quiet">cannot be opened</span>}
+      {state === "failed" && " cannot be opened"}
     </span>
-  );
+  ));
 }
 
-function clockWords(clock: NonNullable<TraceSource["clock"]>): string {
-  const { method, offsetNs, errorNs } = clock;
-  if (method === "none")
-    return "its times are no wall clock’s: put where the others begin";
-  const moved =
-    offsetNs === 0
-      ? "clock as it is"
-      : `clock moved by ${formatSeconds(offsetNs / 1e9)}`;
-  return errorNs === null
-    ? `${moved}, how far off is not known`
-    : `${moved}, at most ${formatSeconds(errorNs / 1e9)} off (${method})`;
-}
-
-/** Search, and what the pointer does on the plot, as buttons. */
-export function Toolbar({ trace }: { readonly trace: Timeline }) {
-  const { view, state, setState, hits, next, commands } = trace;
+/** Search, and what the pointer and keys do on the plot, as buttons. */
+export function Tools({ trace }: { readonly trace: Timeline }) {
+  const { view, state, setState, hits, next, step, instant } = trace;
   const box = useRef<HTMLInputElement>(null);
   useCommands(view.commands, () =>
     commandsOf("trace", "Trace", [
@@ -170,84 +127,88 @@ export function Toolbar({ trace }: { readonly trace: Timeline }) {
     ]),
   );
 
-  function act(icon: IconName, id: string) {
-    const command = commands.find((one) => one.id === `trace.${id}`);
-    if (command === undefined) return null;
-    const key = command.key === undefined ? "" : ` (${command.key.toUpperCase()})`;
-    return (
-      <button
-        type="button"
-        class="icon-button small"
-        aria-label={command.label}
-        title={command.label + key}
-        onClick={command.run}
-      >
-        <Icon name={icon} sizePx={14} />
-      </button>
-    );
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      next(event.shiftKey ? -1 : 1);
+    } else if (event.key === "Escape") {
+      setState({ find: "" });
+      box.current?.blur();
+    } else return;
+    event.stopPropagation();
   }
 
   return (
-    <div class="trace-row">
-      <Icon name="search" sizePx={14} />
+    <>
       <input
         ref={box}
         type="search"
-        class="trace-find"
         value={state.find}
-        placeholder="Find slices by name"
+        placeholder="Find slices by name (/)"
         aria-label="Find slices by name"
-        title="Find slices by name (/)"
         onInput={(event) => setState({ find: event.currentTarget.value })}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") {
-            event.preventDefault();
-            next(event.shiftKey ? -1 : 1);
-          } else if (event.key === "Escape") {
-            setState({ find: "" });
-            event.currentTarget.blur();
-          } else return;
-          event.stopPropagation();
-        }}
+        onKeyDown={onKeyDown}
       />
       {state.find !== "" && (
-        <span class="trace-acts">
-          <span class="trace-hits quiet" role="status">
+        <Pair of="found" keys={["Shift+Enter", "Enter"]} move={next}>
+          <span class="trace-hits" role="status">
             {hits === null
               ? "searching"
               : hitWords(hitOf(hits, state.slice), hits.numHits)}
           </span>
-          {act("left", "before")}
-          {act("right", "next")}
-        </span>
+        </Pair>
       )}
-      <span class="trace-acts">
-        {act("plus", "in")}
-        {act("minus", "out")}
-        {act("fit", "fit")}
+      <span>
+        <ZoomButtons zoom={trace.zoom} fit={trace.fit} />
       </span>
       {trace.answer.steps.number.length > 0 && (
-        <span class="trace-acts">
-          {act("left", "earlier")}
-          <span class="quiet">step</span>
-          {act("right", "later")}
+        <Pair of="step" keys={["[", "]"]} move={step} />
+      )}
+      {trace.hasInstants && <Pair of="instant" keys={[",", "."]} move={instant} />}
+      <ChartButton
+        label="View as table: sum up what is in sight by name (T); shift and drag sums up a part"
+        icon="table"
+        onClick={trace.sumUp}
+      />
+    </>
+  );
+}
+
+/** A word between the buttons for the one before and the one after. */
+function Pair(props: {
+  readonly of: string;
+  readonly keys: readonly [before: string, after: string];
+  readonly move: (sign: number) => void;
+  readonly children?: ComponentChildren;
+}) {
+  const { of, keys, move } = props;
+  const button = (sign: -1 | 1) => (
+    <ChartButton
+      label={`${sign < 0 ? "Previous" : "Next"} ${of} (${keys[sign < 0 ? 0 : 1]})`}
+      icon={sign < 0 ? "left" : "right"}
+      onClick={() => move(sign)}
+    />
+  );
+  return (
+    <span class="trace-pair quiet">
+      {button(-1)}
+      {props.children ?? of}
+      {button(1)}
+    </span>
+  );
+}
+
+/** Where the timeline opened, and which ranks are not on it. */
+export function Opened({ answer }: { readonly answer: TraceResponse }) {
+  const { focus, shownRanks, numRanks } = answer;
+  return (
+    <p class="trace-opened quiet">
+      {focus?.words}
+      {shownRanks.length < numRanks && (
+        <span title="Choose others at the left">
+          {shownRanks.length} of {formatInteger(numRanks)} ranks
         </span>
       )}
-      {trace.hasInstants && (
-        <span class="trace-acts">
-          {act("left", "instant_before")}
-          <span class="quiet">instant</span>
-          {act("right", "instant")}
-        </span>
-      )}
-      <button
-        type="button"
-        class="button"
-        title="Sum up what is in sight by name, as a table (T). Shift and drag sums up a part."
-        onClick={commands.find(({ id }) => id === "trace.table")?.run}
-      >
-        <Icon name="table" sizePx={14} /> View as table
-      </button>
-    </div>
+    </p>
   );
 }

@@ -25,65 +25,46 @@ export function perfettoPlace(where: "hosted" | "local", page: string): Perfetto
   return { url: url.href, origin: url.origin };
 }
 
-class PerfettoError extends Error {
-  override readonly name = "PerfettoError";
-}
-
-/** Waits until the tab answers to PING; throws `PerfettoError` where it does not. */
-function answered(tab: Window, origin: string, given: AbortSignal): Promise<void> {
+/** Waits until the tab answers to PING; throws where it does not. */
+function answered(tab: Window, origin: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const begun = performance.now();
-    const stop = (): void => {
-      window.clearInterval(timer);
-      window.removeEventListener("message", onMessage);
-      given.removeEventListener("abort", stop);
-    };
-    const onMessage = (event: MessageEvent<unknown>): void => {
-      if (event.source !== tab || event.origin !== origin || event.data !== "PONG")
-        return;
-      stop();
-      resolve();
-    };
-    const ask = (): void => {
-      if (tab.closed) {
-        stop();
-        reject(new PerfettoError("its tab was closed"));
-      } else if (performance.now() - begun > PATIENCE_MS) {
-        stop();
-        reject(new PerfettoError("it does not answer: is it reachable from here?"));
-      } else {
-        // To whatever is there yet: an empty page at first, of another origin.
-        tab.postMessage("PING", "*");
-      }
-    };
-    const timer = window.setInterval(ask, ASK_MS);
-    window.addEventListener("message", onMessage);
-    given.addEventListener("abort", stop);
+    const timer = window.setInterval(() => {
+      if (tab.closed) reject(new Error("its tab was closed"));
+      else if (performance.now() - begun > PATIENCE_MS)
+        reject(new Error("it does not answer: is it reachable from here?"));
+      // To whatever is there yet: an empty page at first, of another origin.
+      else tab.postMessage("PING", "*");
+    }, ASK_MS);
+    signal.addEventListener("abort", () => window.clearInterval(timer));
+    window.addEventListener(
+      "message",
+      ({ source, origin: from, data }: MessageEvent<unknown>) => {
+        if (source === tab && from === origin && data === "PONG") resolve();
+      },
+      { signal },
+    );
   });
 }
 
-/**
- * The answer, where a browser can hand on what it brings; throws `PerfettoError` before
- * that is fetched where the server tells that it is more.
- */
+/** The answer; throws before its bytes are fetched where they are more than can be handed on. */
 export function small(response: Response): Response {
-  const told = Number(response.headers.get("Content-Length") ?? "0");
-  if (told > MOST_BYTES) {
-    throw new PerfettoError(
-      `it has ${formatBytes(told)}, and a browser hands on at most ${formatBytes(MOST_BYTES)}: download it, and open it with Perfetto’s trace_processor`,
-    );
-  }
-  return response;
+  const length = Number(response.headers.get("Content-Length") ?? "0");
+  if (length <= MOST_BYTES) return response;
+  throw new Error(
+    `it has ${formatBytes(length)}, and a browser hands on at most ${formatBytes(MOST_BYTES)}: download it, and open it with Perfetto’s trace_processor`,
+  );
 }
 
-/** The bytes of an answer; throws `PerfettoError` where they are too many after all. */
+/** The bytes of an answer; throws where they are too many after all. */
 export async function bytesOf(response: Response): Promise<ArrayBuffer> {
   try {
     return await response.arrayBuffer();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new PerfettoError(
+    throw new Error(
       "it is larger than this browser can hold in one piece: download it instead",
+      { cause: error },
     );
   }
 }
@@ -101,7 +82,7 @@ export async function openInPerfetto(
 ): Promise<void> {
   const tab = window.open("about:blank", "_blank");
   if (tab === null) {
-    throw new PerfettoError(
+    throw new Error(
       "the browser let no tab open: allow pop-ups for this page and try again, or download the trace and open it there",
     );
   }

@@ -1,11 +1,12 @@
 /** The whole recording in small above the timeline, and which kinds of work it holds. */
 
 import { useMemo } from "preact/hooks";
-import type { TraceFamily, TraceSearchResponse } from "../../../api/types.gen";
+import type { TraceFamily } from "../../../api/types.gen";
 import { tokens, type Theme } from "../../../base/tokens";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
+import { Legend } from "../../../widgets/plot/legend";
+import type { XRange } from "../../../widgets/plot/range";
 import { familyColour } from "../profiled/family_colours";
-import type { NsRange } from "./plot/layout";
 import { NAMES_PX } from "./plot/plot";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
@@ -16,58 +17,45 @@ export function MapStrip(props: { readonly trace: Timeline; readonly label: stri
   const { trace, label } = props;
   const { extent, shown, setWindow, fit, whole, hits, base, view } = trace;
   const { theme } = view;
+  const span = extent.high - extent.low;
   const at = useMemo(() => {
     let known: Overview | null = null;
     return (widthPx: number): Overview | null => {
-      if (whole === null) return null;
       if (known?.totals.length !== Math.floor(widthPx)) {
-        known = overviewOf(whole, extent, widthPx);
+        known = whole && overviewOf(whole, extent, widthPx);
       }
       return known;
     };
   }, [whole, extent]);
-  const words = (widthPx: number): string => {
-    const overview = at(widthPx);
-    if (overview === null) return "";
-    const columnNs = (extent.high - extent.low) / overview.totals.length;
-    return scaleWords(overview.scale, (column) => formatNs((column + 0.5) * columnNs));
-  };
   const draw = useMemo(
     () => (context: CanvasRenderingContext2D, widthPx: number) => {
       context.fillStyle = tokens(theme).surface;
       context.fillRect(0, 0, widthPx, MINIMAP_PX);
       const overview = at(widthPx);
       if (overview !== null) drawColumns(context, overview, theme);
-      if (hits !== null) drawHits(context, widthPx, hits, since(base, hits.t0));
+      if (hits === null) return;
+      context.fillStyle = tokens(theme).link;
+      const shift = since(base, hits.t0) - extent.low;
+      for (const start of hits.startNs) {
+        context.fillRect(((start + shift) / span) * widthPx, 0, 1, 5);
+      }
     },
     [at, theme, hits],
   );
   const { low, high } = shown.value;
-
-  function drawHits(
-    context: CanvasRenderingContext2D,
-    widthPx: number,
-    { startNs }: TraceSearchResponse,
-    shift: number,
-  ): void {
-    context.fillStyle = tokens(theme).link;
-    const perNs = widthPx / (extent.high - extent.low);
-    for (const start of startNs) {
-      context.fillRect((start + shift - extent.low) * perNs, 0, 1, 5);
-    }
-  }
-
   return (
     <Minimap
       label={`${label}: all of the time`}
       draw={draw}
-      words={words}
+      words={(widthPx) => {
+        const overview = at(widthPx);
+        if (overview === null) return "";
+        const columnNs = span / overview.totals.length;
+        return scaleWords(overview.scale, (at) => formatNs((at + 0.5) * columnNs));
+      }}
       extent={extent}
       range={low <= extent.low && high >= extent.high ? null : { low, high }}
-      onRange={(range) => {
-        if (range === null) fit();
-        else setWindow(range);
-      }}
+      onRange={(range) => (range === null ? fit() : setWindow(range))}
       leftPx={NAMES_PX}
     />
   );
@@ -78,31 +66,22 @@ const MOST_FAMILIES = 9;
 /** What the colours mean: of kinds of work that are there, most of it first. */
 export function Families({ trace }: { readonly trace: Timeline }) {
   const { whole, view } = trace;
-  const shown = useMemo(() => {
+  const items = useMemo(() => {
     const sums = new Map<TraceFamily, number>();
-    for (let i = 0; i < (whole?.numPieces ?? 0); i += 1) {
-      const family = whole?.familyOf(i) ?? "other";
-      const busy = whole?.answer.busy[i] ?? 0;
+    whole?.answer.busy.forEach((busy, i) => {
+      const family = whole.familyOf(i);
       if (busy > 0) sums.set(family, (sums.get(family) ?? 0) + busy);
-    }
+    });
     const isLater = (family: TraceFamily) => Number(AROUND.includes(family));
     return [...sums]
       .sort(([a, most], [b, more]) => isLater(a) - isLater(b) || more - most)
-      .map(([family]) => family);
-  }, [whole]);
-  return (
-    <ul class="trace-legend" aria-label="Colours">
-      {shown.slice(0, MOST_FAMILIES).map((family) => (
-        <li key={family}>
-          <span
-            class="swatch"
-            style={{ background: familyColour(view.theme, family) }}
-          />
-          {FAMILY_WORDS[family]}
-        </li>
-      ))}
-    </ul>
-  );
+      .slice(0, MOST_FAMILIES)
+      .map(([family]) => ({
+        label: FAMILY_WORDS[family],
+        colour: familyColour(view.theme, family),
+      }));
+  }, [whole, view.theme]);
+  return <Legend items={items} />;
 }
 
 /** What everything else lies in: it is always busy, and says nothing of when. */
@@ -120,7 +99,7 @@ export interface Overview {
 /** Busy time by family and px column: of what work there is, else of all. Pure. */
 export function overviewOf(
   tile: TraceTile,
-  { low, high }: NsRange,
+  { low, high }: XRange,
   widthPx: number,
 ): Overview {
   const columns = Math.max(1, Math.floor(widthPx));
@@ -135,8 +114,7 @@ export function overviewOf(
     if (isWork ? around[family] === true : tile.levelOf(i) > 0) continue;
     const start = ((tile.start[i] ?? 0) - low) * scale;
     const end = ((tile.end[i] ?? 0) - low) * scale;
-    const wide = Math.max(end - start, 1e-9);
-    const share = ((busyUnits[i] ?? 0) * unitNs * scale) / wide;
+    const share = ((busyUnits[i] ?? 0) * unitNs * scale) / Math.max(end - start, 1e-9);
     const last = Math.min(columns - 1, Math.floor(end));
     for (let at = Math.max(0, Math.floor(start)); at <= last; at += 1) {
       const inside = Math.max(0, Math.min(end, at + 1) - Math.max(start, at)) * share;
@@ -159,19 +137,18 @@ function drawColumns(
   theme: Theme,
 ): void {
   const columns = totals.length;
-  const floor = new Float64Array(columns);
+  const floor = new Float64Array(columns).fill(MINIMAP_PX);
   tile.answer.families.forEach((name, family) => {
     context.fillStyle = familyColour(theme, name);
-    for (let at = 0; at < columns; at += 1) {
-      const total = totals[at] ?? 0;
+    totals.forEach((total, at) => {
       // One that is cut keeps the shares of its kinds of work.
       const room = total > scale.top ? MINIMAP_PX / total : TALL_PX / scale.top;
       const tall = (busy[family * columns + at] ?? 0) * room;
-      if (!(tall > 0)) continue;
-      const below = floor[at] ?? 0;
-      context.fillRect(at, MINIMAP_PX - below - tall, 1, tall);
-      floor[at] = below + tall;
-    }
+      if (!(tall > 0)) return;
+      const top = (floor[at] ?? 0) - tall;
+      context.fillRect(at, top, 1, tall);
+      floor[at] = top;
+    });
   });
   context.fillStyle = tokens(theme).surface;
   const gapPx = MINIMAP_PX - TALL_PX - GAP_PX;
@@ -187,24 +164,18 @@ const LEAST_SPIKE = 2;
 /** What is no spike is not cut: room above the usual. */
 const ROOM = 1.2;
 
-interface OverviewScale {
-  /** What a column as tall as the strip stands for; those above are cut off. */
-  readonly top: number;
-  readonly most: number;
-  /** The column of the most. */
-  readonly mostAt: number;
-  readonly numCut: number;
-}
-
 /** Linear; cut where few columns stand far above the others. */
-export function overviewScale(totals: Float64Array): OverviewScale {
+export function overviewScale(totals: Float64Array) {
   const sorted = totals.filter((total) => total > 0).sort();
   const most = sorted.at(-1) ?? 0;
   const mostAt = Math.max(0, totals.indexOf(most));
   const usual = sorted[Math.max(0, Math.ceil(USUAL * sorted.length) - 1)] ?? 0;
+  /** What a column as tall as the strip stands for; those above are cut off. */
   const top = most > LEAST_SPIKE * usual ? ROOM * usual : most;
   return { top, most, mostAt, numCut: sorted.filter((total) => total > top).length };
 }
+
+type OverviewScale = ReturnType<typeof overviewScale>;
 
 /** What the heights say; `when`: how long after the beginning a column is. */
 export function scaleWords(
@@ -212,11 +183,9 @@ export function scaleWords(
   when: (column: number) => string,
 ): string {
   if (!(most > 0)) return "";
+  const round = (value: number) =>
+    value.toLocaleString("en", { maximumSignificantDigits: 2 });
   const words = `Height: how many slices are under way at once, up to ${round(top)}`;
   if (numCut === 0) return words;
   return `${words}. Columns with a gap near their top go higher and are cut off: up to ${round(most)}, ${when(mostAt)} after the beginning`;
-}
-
-function round(value: number): string {
-  return value.toLocaleString("en", { maximumSignificantDigits: 2 });
 }

@@ -14,6 +14,7 @@ export function testSource(id: string, more: Partial<TraceSource> = {}): TraceSo
     id,
     kind: "trace",
     name: `${id}.pt.trace.json`,
+    title: `rank 0: ${id}.pt.trace.json`,
     rank: 0,
     cycle: 1,
     state: "ready",
@@ -26,19 +27,21 @@ export function testSource(id: string, more: Partial<TraceSource> = {}): TraceSo
     endNs: 1_000,
     clock: null,
     notes: [],
+    facts: [],
     hasFile: true,
     ...more,
   };
 }
 
-export function testTrack(more: Partial<TraceTrack> = {}): TraceTrack {
+export function testTrack(key: string, more: Partial<TraceTrack> = {}): TraceTrack {
   return {
-    source: 0,
-    index: 0,
+    key,
+    source: key.startsWith("a") ? 0 : 1,
+    index: Number(key.split(":")[1]),
     name: "thread 1",
     process: "python 7",
     kind: "host",
-    rank: 0,
+    rank: key.startsWith("a") ? 0 : 1,
     device: null,
     stream: null,
     numSlices: 4,
@@ -74,23 +77,15 @@ export function testTrace(more: Partial<TraceResponse> = {}): TraceResponse {
     endNs: 1_000,
     sources: [testSource("a"), testSource("b", { rank: 1 })],
     tracks: [
-      testTrack(),
-      testTrack({ index: 1, name: "stream 7", process: "GPU 0", numLevels: 1 }),
-      testTrack({ source: 1, rank: 1 }),
-      testTrack({
-        source: 1,
-        index: 3,
-        rank: 1,
-        name: "allocated_peak_bytes",
-        process: "Memory",
-        kind: "counter",
-        numSlices: 0,
-        numLevels: 0,
-        unit: "bytes",
-        most: 4096,
-        least: 0,
+      testTrack("a:0"),
+      testTrack("a:1", { name: "stream 7", process: "GPU 0", numLevels: 1 }),
+      testTrack("b:0"),
+      testTrack("b:3", {
+        ...{ name: "allocated_peak_bytes", process: "Memory", kind: "counter" },
+        ...{ numSlices: 0, numLevels: 0, unit: "bytes", most: 4096, least: 0 },
       }),
     ],
+    summary: "",
     steps: {
       number: Int32Array.of(5, 6),
       startNs: Float64Array.of(0, 500),

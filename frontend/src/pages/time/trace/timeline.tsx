@@ -1,38 +1,27 @@
 /** The timeline with what belongs to it: tools above, the plot, details beside it. */
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TraceResponse } from "../../../api/types.gen";
-import { useCommands } from "../../../base/use_commands";
-import { originOf } from "../../../model/words/origin";
-import { useExports } from "../../../widgets/export/export_menu";
-import { tableOf } from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
-import { Details, rangeColumns } from "./details";
-import { Toolbar } from "./head";
+import { Details } from "./details";
+import { Opened, Sources, Tools, tracesOf } from "./head";
 import { RULER_PX } from "./paint/lines";
 import { Plot } from "./plot/plot";
 import { useTimeline } from "./state/timeline";
 import { Families, MapStrip } from "./strip";
-import { summarySentence } from "./words";
 
 const LEAST_PX = 300;
 
 export function TimelinePart(props: {
   readonly view: ViewProps;
   readonly answer: TraceResponse;
+  readonly head: (tools: ComponentChildren) => ComponentChildren;
 }) {
   const { view, answer } = props;
   const trace = useTimeline(view, answer);
-  const { layout, pinned, tiles, pinnedTiles, state, setState, sums } = trace;
-  const exported = sums && {
-    origin: originOf(view.run),
-    name: "trace sums by name",
-    table: () => tableOf(rangeColumns(sums, view.theme), [...sums.names.keys()]),
-    about: () => ({ slices: sums.numSlices }),
-  };
-  useExports(view, "sums by name", exported);
-  useCommands(view.commands, () => trace.commands);
+  const { layout, pinned, tiles, pinnedTiles, state, setState } = trace;
   const above = useRef<HTMLDivElement>(null);
   const tallPx = Math.max(LEAST_PX, usePlotHeight(above));
   const pinnedPx = Math.min(pinned.totalPx, Math.round(tallPx * 0.45));
@@ -54,32 +43,31 @@ export function TimelinePart(props: {
   return (
     <section class="trace" aria-label="Timeline">
       <div class="trace" ref={above}>
-        <Toolbar trace={trace} />
+        {props.head(<Tools trace={trace} />)}
         <Waiting
           error={tiles.error}
           hasContent={tiles.version.value > 0}
           note="MemBoard retries automatically."
         />
-        <MapStrip trace={trace} label={label} />
+        <div class="trace-map">
+          <Opened answer={answer} />
+          <MapStrip trace={trace} label={label} />
+        </div>
       </div>
       <div class={state.slice || state.range ? "trace-stage has-dock" : "trace-stage"}>
         <div class="trace-plots">
           {hasPinned && (
             <Plot
-              trace={trace}
+              {...{ trace, corner }}
               layout={pinned}
               tiles={pinnedTiles}
               heightPx={pinnedPx}
               label={`${label}: pinned tracks`}
-              corner={corner}
             />
           )}
           <Plot
-            trace={trace}
-            layout={layout}
-            tiles={tiles}
+            {...{ trace, layout, tiles, label }}
             heightPx={tallPx - pinnedPx}
-            label={label}
             corner={hasPinned ? null : corner}
           />
           {layout.rows.length === 0 && (
@@ -88,16 +76,19 @@ export function TimelinePart(props: {
         </div>
         <Details trace={trace} heightPx={tallPx + RULER_PX} />
       </div>
-      <footer class="trace-foot">
-        <span class="trace-summary quiet">{summarySentence(answer)}</span>
+      <footer>
         <Families trace={trace} />
+        <p class="trace-summary quiet">
+          {answer.summary}{" "}
+          <Sources of={tracesOf(answer).filter(({ state: at }) => at === "ready")} />
+        </p>
       </footer>
     </section>
   );
 }
 
-/** The summary, and the page's own edge. */
-const BELOW_PX = 60;
+/** The legend, the summary, and the page's own edge. */
+const BELOW_PX = 64;
 
 function usePlotHeight(above: { readonly current: HTMLElement | null }): number {
   const [px, setPx] = useState(480);

@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { familyColour } from "../profiled/family_colours";
-import { isLight, nameHash, TraceColours, pictureOf } from "./paint/quads";
-import { pixelOf } from "../../../render/palette";
+import { nameHash, TraceColours, pictureOf } from "./paint/quads";
 import {
   COUNTER_PX,
   LANE_PX,
@@ -23,12 +21,10 @@ import { overviewOf } from "./strip";
 import { fitting } from "./paint/paint";
 import { absolute, times, toggled } from "./state/params";
 import { perfettoFile, perfettoPlace } from "./perfetto";
-import { sortedRows } from "../../../model/shown_rows";
-import { rangeColumns } from "./details";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow } from "./state/timeline";
-import { formatNs, formatTick, hitWords, summarySentence } from "./words";
+import { formatNs, formatTick, hitWords } from "./words";
 
 const NONE = "";
 
@@ -54,7 +50,7 @@ describe("the words of the URL", () => {
     const window = read("1780000000000000123", "1780000000000000130");
     expect(window).toEqual({ low: 0, high: 7 });
     expect(word.write(window)["w1"]).toBe("1780000000000000130");
-    expect(absolute(BASE, 7.4)).toBe(1780000000000000130n);
+    expect(absolute(BASE, 7.4)).toBe("1780000000000000130");
   });
 
   it("are passed over where they mean nothing", () => {
@@ -141,7 +137,7 @@ describe("a tile", () => {
 
   it("tells a counter's value at a time", () => {
     const one = tile();
-    const [line] = one.lines.get("b:3") ?? [];
+    const [line] = one.linesOf("b:3");
     if (line === undefined) throw new Error("there is a line");
     expect(one.valueAt(line, -1)).toBeNull();
     expect(one.valueAt(line, 99)).toBe(1024);
@@ -155,12 +151,12 @@ describe("the picture", () => {
   const colours = new TraceColours("light");
 
   it("has a quad for each piece in sight, blocks lighter", () => {
-    const { quads, piece } = pictureOf([tile()], layout, colours, "");
+    const { quads, pieceOf } = pictureOf([tile()], layout, colours, "");
     expect([...quads.x0]).toEqual([0, 20, 200, 600]);
     expect([...quads.x1]).toEqual([1_000, 120, 400, 800]);
     // The block of launches is a lighter plain tone of their colour.
     expect(quads.colour[3]).not.toBe(colours.of("runtime", "launch"));
-    expect([...piece]).toEqual([0, 1, 2, 3]);
+    expect([0, 1, 2, 3].map((id) => pieceOf(id)?.row)).toEqual([0, 1, 2, 7]);
     expect(quads.y0[1]).toBe((quads.y0[0] ?? 0) + LANE_PX);
   });
 
@@ -172,9 +168,21 @@ describe("the picture", () => {
   it("shows the coarser tile where the finer one does not reach", () => {
     // From 10 to 500 ns: two pieces of the coarser one lie in it wholly.
     const part = tile({ t0: (BASE + 10n).toString() }, 500, ["a:0"]);
-    const { tile: of, piece } = pictureOf([tile(), part], layout, colours, "");
-    const coarse = [...piece].filter((_, i) => of[i] === 0);
-    expect(coarse).toEqual([0, 3]);
+    const { quads, pieceOf } = pictureOf([tile(), part], layout, colours, "");
+    const pieces = [...quads.colour].map((_, id) => pieceOf(id));
+    // Those of the finer one begin 10 ns later.
+    expect(pieces.map((one) => [one?.row, one?.startNs])).toEqual([
+      ...[
+        [0, 0],
+        [7, 600],
+      ],
+      ...[
+        [0, 10],
+        [1, 30],
+        [2, 210],
+        [7, 610],
+      ],
+    ]);
   });
 
   it("dims what a search does not find", () => {
@@ -195,21 +203,16 @@ describe("colours", () => {
     expect(new Set(kinds).size).toBeGreaterThan(1);
     expect(nameHash("mm")).toBe(nameHash("mm"));
   });
-
-  it("have text on them that can be read", () => {
-    expect(isLight(pixelOf(familyColour("light", "communication")))).toBe(false);
-    expect(isLight(pixelOf(familyColour("light", "step")))).toBe(true);
-  });
 });
 
 describe("what is asked for", () => {
   const layout = layoutOf(testTrace(), NONE);
-  const world: World = { base: BASE, lowNs: -4, highNs: 1_004 };
-  const all: Look = { lowNs: -4, highNs: 1_004, topPx: 0, bottomPx: 600, widthPx: 800 };
+  const world: World = { base: BASE, low: -4, high: 1_004 };
+  const all: Look = { x0: -4, x1: 1_004, y0: 0, y1: 600, widthPx: 800 };
 
   it("is everything first, then sharply what is looked at, and then nothing", () => {
     const first = wantedTile([], all, layout, world);
-    expect(first).toMatchObject({ lowNs: -4, highNs: 1_004, px: 800 });
+    expect(first).toMatchObject({ low: -4, high: 1_004, px: 800 });
     if (first === null) throw new Error("something is wanted");
     expect(tracksQuery(first.rows)).toBe("a:0-1;b:0,3");
     expect(tileQuery("r", BASE, "", first)).toMatchObject({
@@ -219,19 +222,19 @@ describe("what is asked for", () => {
     const whole = tile({ t0: (BASE - 4n).toString(), zoom: 0 }, 1_004);
     expect(wantedTile([whole], all, layout, world)).toBeNull();
     const coarse = tile({ t0: (BASE - 4n).toString(), zoom: 9 }, 1_004);
-    const near: Look = { ...all, lowNs: 400, highNs: 500 };
+    const near: Look = { ...all, x0: 400, x1: 500 };
     const second = wantedTile([coarse], near, layout, world);
-    expect(second?.lowNs).toBeLessThanOrEqual(350);
-    expect(second?.highNs).toBeGreaterThanOrEqual(550);
+    expect(second?.low).toBeLessThanOrEqual(350);
+    expect(second?.high).toBeGreaterThanOrEqual(550);
     expect(second?.px).toBeGreaterThanOrEqual(1_600);
   });
 
   it("is shown as it comes: the sharp one, else the coarse one with a part", () => {
     const coarse = tile({ t0: (BASE - 4n).toString(), zoom: 9 }, 1_004);
     const sharp = tile({ t0: (BASE + 300n).toString(), zoom: 0 }, 700);
-    const near: Look = { ...all, lowNs: 400, highNs: 500 };
+    const near: Look = { ...all, x0: 400, x1: 500 };
     expect(shownTiles([coarse, sharp], near, layout, world)).toEqual([sharp]);
-    const beside: Look = { ...all, lowNs: 600, highNs: 900 };
+    const beside: Look = { ...all, x0: 600, x1: 900 };
     expect(shownTiles([coarse, sharp], beside, layout, world)).toEqual([coarse, sharp]);
     expect(shownTiles([coarse], near, layout, world)).toEqual([coarse]);
   });
@@ -253,9 +256,6 @@ describe("words", () => {
   });
 
   it("say what there is", () => {
-    expect(summarySentence(testTrace())).toBe(
-      "12 slices on 3 tracks, 1 counter, 2 of 2 ranks, 1.00 µs long, 2 steps.",
-    );
     expect(hitWords(2, 1_204)).toBe("3 of 1,204");
     expect(hitWords(null, 0)).toBe("nothing found");
     expect(fitting("aten::linear", 60, 30)).toBe("ate…r");
@@ -305,32 +305,3 @@ describe("the strip of all the time", () =>
     expect(sum(1)).toBe(0);
     expect(sum(2)).toBeCloseTo(8);
   }));
-
-describe("sums by name", () => {
-  const sums = {
-    numSlices: 9,
-    numNames: 3,
-    names: ["b", "a", "c"],
-    categories: ["x", "y", "x"],
-    family: Uint8Array.of(0, 0, 0),
-    families: ["operator"] as const,
-    count: Int32Array.of(3, 1, 5),
-    totalNs: Float64Array.of(90, 50, 10),
-    selfNs: Float64Array.of(10, 50, 10),
-    maxNs: Float64Array.of(40, 50, 3),
-    source: Uint16Array.of(0, 0, 0),
-    row: Int32Array.of(1, 2, 3),
-    sources: ["a"],
-  };
-
-  it("are sorted by any of their columns", () => {
-    const columns = rangeColumns(sums, "light");
-    const rows = (key: string, descending: boolean) =>
-      sortedRows(3, columns.find((one) => one.key === key)?.values, descending);
-    expect(rows("total", true)).toEqual([0, 1, 2]);
-    expect(rows("name", false)).toEqual([1, 0, 2]);
-    expect(rows("self", true)).toEqual([1, 0, 2]);
-    expect(rows("mean", true)).toEqual([1, 0, 2]);
-    expect(rows("count", false)).toEqual([1, 0, 2]);
-  });
-});

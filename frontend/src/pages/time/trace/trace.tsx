@@ -7,7 +7,7 @@ import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { Sources } from "./head";
+import { Head, tracesOf } from "./head";
 import { ASKED } from "./state/params";
 import { Summary } from "./summary/summary";
 import { TimelinePart } from "./timeline";
@@ -25,17 +25,17 @@ const TAB_WORDS = {
 
 export function TraceView(view: ViewProps) {
   const [{ tab }, setState] = usePageState(view, ASKED);
-  const chosen = tab === "summary" ? "summary" : "timeline";
+  const isSummary = tab === "summary";
   const tabs = (
     <Segmented
       label="What is shown of traces"
       options={TABS}
-      chosen={chosen}
+      chosen={isSummary ? "summary" : "timeline"}
       words={(one) => TAB_WORDS[one]}
       onChoose={(one) => setState({ tab: one === "timeline" ? "" : one }, "push")}
     />
   );
-  if (chosen === "timeline") return <TimelineTab view={view} tabs={tabs} />;
+  if (!isSummary) return <TimelineTab view={view} tabs={tabs} />;
   return (
     <div class="trace">
       {tabs}
@@ -61,21 +61,34 @@ function TimelineTab(props: {
     const isOpening = data?.sources.some(({ state }) => state === "opening") ?? true;
     setOpening(isOpening || data?.stillReading === true);
   }, [data]);
-  const sources = data?.sources ?? [];
-  const ready = sources.some(
-    ({ kind, state }) => kind !== "counters" && state === "ready",
+  const waiting = (
+    <Waiting
+      error={error}
+      hasContent={data !== null}
+      note="MemBoard retries automatically."
+      blocksPx={[520]}
+    />
   );
-  const nothing = data?.choices.length === 0 && !data.stillReading;
-  const hasTracks = data !== null && data.tracks.length > 0;
+  if (data === null) {
+    return (
+      <div class="trace" aria-busy={opening}>
+        {tabs}
+        {waiting}
+      </div>
+    );
+  }
+  const ready = tracesOf(data).some(({ state }) => state === "ready");
+  const nothing = data.choices.length === 0 && !data.stillReading;
+  const hasTracks = data.tracks.length > 0;
+  const head = (tools: ComponentChildren) => (
+    <Head answer={data} view={view} tabs={tabs} cycle={cycle}>
+      {tools}
+    </Head>
+  );
+  const isDrawn = (ready || nothing) && hasTracks && data.endNs > 0;
   return (
     <div class="trace" aria-busy={opening}>
-      {data === null && tabs}
-      <Waiting
-        error={error}
-        hasContent={data !== null}
-        note="MemBoard retries automatically."
-        blocksPx={[520]}
-      />
+      {waiting}
       {nothing && (
         <p class="quiet">
           No spans and no profiler traces in this run yet: pass torch_profiler=True to
@@ -83,7 +96,7 @@ function TimelineTab(props: {
           its folder.
         </p>
       )}
-      {data !== null && <Sources answer={data} view={view} tabs={tabs} cycle={cycle} />}
+      {isDrawn ? <TimelinePart view={view} answer={data} head={head} /> : head(null)}
       {ready && !hasTracks && (
         <Nothing title="The trace holds no slices">
           <p>
@@ -91,9 +104,6 @@ function TimelineTab(props: {
             something ran?
           </p>
         </Nothing>
-      )}
-      {(ready || nothing) && hasTracks && data.endNs > 0 && (
-        <TimelinePart view={view} answer={data} />
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 /** What the Trace page says: times, values and sentences. Pure. */
 
-import type { TraceFamily, TraceResponse } from "../../../api/types.gen";
+import type { TraceFamily } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 
@@ -54,28 +54,6 @@ export function formatTick(ns: number, stepNs: number, besideNs = stepNs): strin
     maximumFractionDigits: digits,
   });
   return `${text.replace("-", "−")} ${unit}`;
-}
-
-export function counted(count: number, what: string): string {
-  return `${formatInteger(count)} ${what}${count === 1 ? "" : "s"}`;
-}
-
-/** The picture in one sentence. */
-export function summarySentence(answer: TraceResponse): string {
-  const { tracks, shownRanks, numRanks, steps } = answer;
-  const counters = tracks.filter(({ kind }) => kind === "counter").length;
-  const slices = tracks.reduce((sum, one) => sum + one.numSlices, 0);
-  const instants = tracks.reduce((sum, one) => sum + one.numInstants, 0);
-  const some = (count: number, what: string) => (count > 0 ? counted(count, what) : "");
-  const parts = [
-    `${counted(slices, "slice")} on ${counted(tracks.length - counters, "track")}`,
-    some(instants, "instant"),
-    some(counters, "counter"),
-    numRanks > 0 ? `${shownRanks.length} of ${counted(numRanks, "rank")}` : "",
-    `${formatNs(answer.endNs)} long`,
-    some(steps.number.length, "step"),
-  ];
-  return `${parts.filter(Boolean).join(", ")}.`;
 }
 
 /** `3 of 1,204`. */

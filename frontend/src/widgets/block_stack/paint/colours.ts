@@ -164,8 +164,8 @@ export function runColours(tile: BlockTile, look: Look): RunColours {
 }
 
 /** Black or white, whichever is read better on a colour. */
-export function inkOn(colour: string): string {
-  const pixel = pixelOf(colour);
+export function inkOn(colour: string | number): string {
+  const pixel = typeof colour === "number" ? colour : pixelOf(colour);
   const linear = (shift: number): number => {
     const part = ((pixel >>> shift) & 255) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;

@@ -1,21 +1,17 @@
 /** What lies over the raster: headings, steps, counters, labels, selections, the cursor. */
 
+import { formatInteger } from "../../../../base/bytes";
 import { tokens } from "../../../../base/tokens";
 import type { Viewport } from "../../../../render/viewport";
+import { inkOn } from "../../../../widgets/block_stack/colours";
+import { FONT } from "../../../../widgets/export/pen";
 import { cutMiddle, foldTemplates } from "../../profiled/kernel_name";
-import {
-  laneTop,
-  LANE_PX,
-  rowsBetween,
-  type Arrow,
-  type Layout,
-  type Place,
-} from "../plot/layout";
+import { laneTop, LANE_PX, rowsBetween, type Layout, type Place } from "../plot/layout";
 import type { Timeline } from "../state/timeline";
 import type { Piece } from "../tiles/tile";
 import { formatNs } from "../words";
 import { firstStep, paintCounters, paintInstants } from "./lines";
-import { isLight, type Picture } from "./quads";
+import type { Picture } from "./quads";
 
 /** What is painted, and where. */
 export interface Canvas {
@@ -35,8 +31,8 @@ export const MARK_PX = 5;
 
 export function paintOverlay(canvas: Canvas): void {
   const { context, trace, hovered, toX, heightPx } = canvas;
-  const { selected, related, arrows } = trace;
-  const { link, secondary } = tokens(trace.view.theme);
+  const { selected, related } = trace;
+  const { bg, link, secondary, text } = tokens(trace.view.theme);
   context.font = FONT;
   context.textBaseline = "middle";
   context.textAlign = "left";
@@ -49,10 +45,16 @@ export function paintOverlay(canvas: Canvas): void {
   const [mark, cursor] = [trace.mark.peek(), trace.cursor.peek()];
   context.fillStyle = link;
   if (mark !== null) context.fillRect(Math.round(toX(mark)), 0, 2, heightPx);
-  for (const place of related) outline(canvas, place, "related");
-  for (const arrow of arrows) paintArrow(canvas, arrow);
-  if (hovered !== null) outline(canvas, hovered, "hovered");
-  if (selected !== null) outline(canvas, selected, "selected");
+  for (const place of related) outline(canvas, place, link, 1);
+  if (selected !== null) {
+    for (const place of related) {
+      if (place.outgoing) paintArrow(canvas, selected, place);
+      else paintArrow(canvas, place, selected);
+    }
+    outline(canvas, selected, bg, 4);
+  }
+  if (hovered !== null) outline(canvas, hovered, text, 1);
+  if (selected !== null) outline(canvas, selected, link, 2);
   if (cursor === null) return;
   context.fillStyle = secondary;
   context.globalAlpha = 0.5;
@@ -133,24 +135,19 @@ function paintLabels(canvas: Canvas): void {
     if (end - start < least) continue;
     const top = (quads.y0[i] ?? 0) - view.y0;
     if (top + LANE_PX < 0 || top > heightPx) continue;
-    const tile = picture.tiles[picture.tile[i] ?? 0];
-    const piece = picture.piece[i] ?? 0;
-    if (tile === undefined) continue;
-    const count = tile.answer.count[piece] ?? 1;
-    const name = tile.nameOf(piece);
-    const text =
-      count > 1 ? `${count.toLocaleString("en-US")} slices` : foldTemplates(name);
+    const piece = picture.pieceOf(i);
+    if (piece === null) continue;
+    const { count, name } = piece;
+    const text = count > 1 ? `${formatInteger(count)} slices` : foldTemplates(name);
     const x = canvas.toX(start);
     const room = (end - start) / perPx - 2 * PAD_PX;
     const words = fitting(text, widthOf(context, text), room);
     if (words === "") continue;
     painted += 1;
-    context.fillStyle = isLight(quads.colour[i] ?? 0) ? "#1c1c1c" : "#ffffff";
+    context.fillStyle = inkOn(quads.colour[i] ?? 0);
     context.fillText(words, x + PAD_PX, top + LANE_PX / 2);
   }
 }
-
-export const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 
 const widths = new Map<string, number>();
 
@@ -170,79 +167,54 @@ export function fitting(text: string, wide: number, room: number): string {
   return letters < 3 ? "" : cutMiddle(text, letters + 1);
 }
 
-function boxOf(
-  { layout, view, toX, widthPx }: Canvas,
-  place: Place,
-): { readonly x: number; readonly y: number; readonly width: number } | null {
-  const top = laneTop(layout, place.trackKey, place.level);
+/** null: it is folded away or filtered out. */
+function boxOf({ layout, view, toX, widthPx }: Canvas, place: Place) {
+  const { trackKey, level, startNs, endNs } = place;
+  const top = laneTop(layout, trackKey, level);
   if (top === null) return null;
-  if (place.level < 0) {
+  const y = top - view.y0;
+  if (level < 0) {
     const half = MARK_PX + 3;
-    return { x: toX(place.startNs) - half, y: top - view.y0, width: 2 * half };
+    return { x: toX(startNs) - half, y, width: 2 * half };
   }
-  const left = Math.max(-4, toX(place.startNs));
-  const right = Math.min(widthPx + 4, toX(place.endNs));
-  return { x: left, y: top - view.y0, width: Math.max(2, right - left) };
+  const x = Math.max(-4, toX(startNs));
+  return { x, y, width: Math.max(2, Math.min(widthPx + 4, toX(endNs)) - x) };
 }
 
-function outline(
-  canvas: Canvas,
-  place: Place,
-  kind: "selected" | "hovered" | "related",
-): void {
+function outline(canvas: Canvas, place: Place, colour: string, px: number): void {
   const box = boxOf(canvas, place);
   if (box === null || box.x > canvas.widthPx || box.x + box.width < 0) return;
-  const { context, trace } = canvas;
-  const { text, link, bg } = tokens(trace.view.theme);
-  const tall = LANE_PX - 1;
-  if (kind === "selected") {
-    context.strokeStyle = bg;
-    context.lineWidth = 4;
-    context.strokeRect(box.x, box.y, box.width, tall);
-  }
-  context.strokeStyle = kind === "hovered" ? text : link;
-  context.lineWidth = kind === "selected" ? 2 : 1;
-  context.strokeRect(box.x, box.y, box.width, tall);
+  const { context } = canvas;
+  context.strokeStyle = colour;
+  context.lineWidth = px;
+  context.strokeRect(box.x, box.y, box.width, LANE_PX - 1);
 }
 
-/** A slice that is folded away or out of sight has its arrow end at its height. */
-function endOf(
-  canvas: Canvas,
-  place: Place,
-  atEnd: boolean,
-): readonly [number, number] | null {
-  const box = boxOf(canvas, place);
-  if (box === null) return null;
-  const x = canvas.toX(atEnd ? place.endNs : place.startNs);
-  return [x, box.y + LANE_PX / 2];
-}
-
-function paintArrow(canvas: Canvas, { from, to }: Arrow): void {
-  const overlaps = to.startNs < from.endNs;
-  const a = endOf(canvas, from, !overlaps);
-  const b = endOf(canvas, to, false);
-  if (a === null || b === null) return;
-  const { context, trace } = canvas;
+/** From the end of one slice to the start of another, or from start to start where they overlap. */
+function paintArrow(canvas: Canvas, from: Place, to: Place): void {
+  const [fromBox, toBox] = [boxOf(canvas, from), boxOf(canvas, to)];
+  if (fromBox === null || toBox === null) return;
+  const { context, trace, toX } = canvas;
   const { link, bg } = tokens(trace.view.theme);
-  const bend = Math.max(24, Math.min(120, Math.abs(b[0] - a[0]) / 2));
-  const curve = (): void => {
-    context.beginPath();
-    context.moveTo(a[0], a[1]);
-    context.bezierCurveTo(a[0] + bend, a[1], b[0] - bend, b[1], b[0] - 5, b[1]);
-    context.stroke();
-  };
+  const x0 = toX(to.startNs < from.endNs ? from.startNs : from.endNs);
+  const x1 = toX(to.startNs);
+  const [y0, y1] = [fromBox.y + LANE_PX / 2, toBox.y + LANE_PX / 2];
+  const bend = Math.max(24, Math.min(120, Math.abs(x1 - x0) / 2));
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
   context.strokeStyle = bg;
   context.lineWidth = 4;
   context.globalAlpha = 0.8;
-  curve();
+  context.stroke();
   context.globalAlpha = 1;
   context.strokeStyle = link;
   context.lineWidth = 1.75;
-  curve();
+  context.stroke();
   context.fillStyle = link;
   context.beginPath();
-  context.moveTo(b[0], b[1]);
-  context.lineTo(b[0] - 8, b[1] - 4);
-  context.lineTo(b[0] - 8, b[1] + 4);
+  context.moveTo(x1, y1);
+  context.lineTo(x1 - 8, y1 - 4);
+  context.lineTo(x1 - 8, y1 + 4);
   context.fill();
 }

@@ -2,21 +2,19 @@
 
 import type { Quads } from "../../../../render/raster/raster";
 import { LANE_PX, laneTop, type Layout } from "../plot/layout";
-import type { TraceTile } from "../tiles/tile";
+import type { Piece, TraceTile } from "../tiles/tile";
 import type { TraceFamily } from "../../../../api/types.gen";
 import { tokens, type Theme } from "../../../../base/tokens";
 import { familyColour } from "../../profiled/family_colours";
 import { pixelOf } from "../../../../render/palette";
 import { mixed } from "../../../../widgets/block_stack/paint/colours";
 
-/** What is drawn. */
+/** What is drawn, coarse before fine. */
 export interface Picture {
   readonly quads: Quads;
   readonly tiles: readonly TraceTile[];
-  /** By quad: which of the tiles. */
-  readonly tile: Uint8Array;
-  /** By quad: which piece of it. */
-  readonly piece: Int32Array;
+  /** What a quad shows, by its id. */
+  readonly pieceOf: (id: number) => Piece | null;
 }
 
 const LANE_GAP_PX = 1;
@@ -43,8 +41,8 @@ export function pictureOf(
     const tops = answer.lanes.map(({ track, level }) => {
       const row = layout.byTrack.get(track);
       // What is folded shows its outermost level; instants are no rectangles.
-      if (row === undefined || level < 0 || level >= row.lanes) return null;
-      return laneTop(layout, track, level);
+      const isShown = row !== undefined && level >= 0 && level < row.lanes;
+      return isShown ? laneTop(layout, track, level) : null;
     });
     const finerHas = answer.lanes.map(({ track }) => finer?.tracks.has(track) === true);
     // By family and name: a tile has thousands of pieces, and hundreds of names.
@@ -67,7 +65,7 @@ export function pictureOf(
       if (top === null) continue;
       const [start, end] = [tile.start[i] ?? 0, tile.end[i] ?? 0];
       if (which === 0 && finer !== undefined && finerHas[lane] === true) {
-        if (start >= finer.lowNs && end <= finer.highNs) continue;
+        if (start >= finer.low && end <= finer.high) continue;
       }
       const count = answer.count[i] ?? 1;
       const { own, lit } = lookOf(i);
@@ -93,8 +91,7 @@ export function pictureOf(
       seam: colours.background,
     },
     tiles,
-    tile: of.subarray(0, n),
-    piece: piece.subarray(0, n),
+    pieceOf: (id) => tiles[of[id] ?? -1]?.piece(piece[id] ?? 0) ?? null,
   };
 }
 
@@ -111,29 +108,20 @@ export function nameHash(name: string): number {
 const VARIES = 0.16;
 
 export class TraceColours {
-  readonly #theme: Theme;
-  readonly #known = new Map<string, number>();
   readonly background: number;
   readonly #dark: number;
 
-  constructor(theme: Theme) {
-    this.#theme = theme;
+  constructor(readonly theme: Theme) {
     this.background = pixelOf(tokens(theme).bg);
     this.#dark = pixelOf(theme === "dark" ? "#000000" : "#202428");
   }
 
   /** A pixel, 0xAABBGGRR. */
   of(family: TraceFamily, name: string): number {
-    const key = `${family}\n${name}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const base = pixelOf(familyColour(this.#theme, family));
+    const base = pixelOf(familyColour(this.theme, family));
     const share = ((nameHash(name) % 9) / 4 - 1) * VARIES;
     const towards = share < 0 ? this.#dark : this.background;
-    const colour = mixed(base, towards, 1 - Math.abs(share));
-    if (this.#known.size > 50_000) this.#known.clear();
-    this.#known.set(key, colour);
-    return colour;
+    return mixed(base, towards, 1 - Math.abs(share));
   }
 
   /** A block that is busy for a share of its time: always lighter than a slice. */
@@ -145,21 +133,4 @@ export class TraceColours {
   dimmed(colour: number): number {
     return mixed(colour, this.background, 0.22);
   }
-}
-
-const luminances = new Map<number, boolean>();
-
-/** Whether black text reads better on a colour than white. */
-export function isLight(pixel: number): boolean {
-  const known = luminances.get(pixel);
-  if (known !== undefined) return known;
-  const channel = (shift: number): number => {
-    const value = ((pixel >>> shift) & 255) / 255;
-    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-  };
-  const luminance = 0.2126 * channel(0) + 0.7152 * channel(8) + 0.0722 * channel(16);
-  const light = luminance > 0.179;
-  if (luminances.size > 4_000) luminances.clear();
-  luminances.set(pixel, light);
-  return light;
 }

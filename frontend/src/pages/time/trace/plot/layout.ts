@@ -1,8 +1,10 @@
 /** Where each track lies: ranks, in them processes, in them tracks. In CSS px. Pure. */
 
-import type { TraceResponse, TraceTrack, TraceSteps } from "../../../../api/types.gen";
-import { counted } from "../words";
+import type { TraceResponse, TraceSteps, TraceTrack } from "../../../../api/types.gen";
+import { formatInteger } from "../../../../base/bytes";
+import { formatRankSet } from "../../../../base/rank_set";
 import { columnLabel } from "../../../../model/words/column_label";
+import type { XRange } from "../../../../widgets/plot/range";
 
 export const LANE_PX = 16;
 export const COUNTER_PX = 44;
@@ -11,7 +13,7 @@ const GAP_PX = 6;
 
 export interface Row {
   readonly kind: "rank" | "process" | "track";
-  /** Stable: stands in the URL where it is folded. */
+  /** Stable: stands in the URL where it is folded. Of tracks `id:index`. */
   readonly key: string;
   readonly label: string;
   readonly hint: string;
@@ -20,9 +22,8 @@ export interface Row {
   readonly folded: boolean;
   /** Whether folding it hides anything. */
   readonly foldable: boolean;
+  /** null: it is a heading. */
   readonly track: TraceTrack | null;
-  /** `id:index`; "" of headings. */
-  readonly trackKey: string;
   /** Levels that are drawn. */
   readonly lanes: number;
   /** Whether instants have a lane above them. */
@@ -36,22 +37,19 @@ export interface Layout {
   readonly byTrack: ReadonlyMap<string, Row>;
 }
 
-function trackLabel(track: Pick<TraceTrack, "kind" | "unit" | "name">): string {
-  return track.kind === "counter" && track.unit !== null
-    ? columnLabel(track.name)
-    : track.name;
+function trackLabel({ kind, unit, name }: TraceTrack): string {
+  return kind === "counter" && unit !== null ? columnLabel(name) : name;
 }
 
 function trackHint(track: TraceTrack): string {
-  const { numSlices, numLevels, numInstants } = track;
-  const own = `${track.process} · ${trackLabel(track)}`;
-  if (track.kind === "counter") return own;
-  const counts = [
-    counted(numSlices, "slice"),
-    counted(numLevels, "level"),
-    ...(numInstants > 0 ? [counted(numInstants, "instant")] : []),
-  ];
-  return [own, ...counts].join(" · ");
+  const amounts = [
+    [track.numSlices, "slices"],
+    [track.numLevels, "levels"],
+    [track.numInstants, "instants"],
+  ] as const;
+  const known = amounts.filter(([count]) => count > 0);
+  const words = known.map(([count, what]) => `${what}: ${formatInteger(count)}`);
+  return [track.process, trackLabel(track), ...words].join(" · ");
 }
 
 type Tracks = Pick<TraceResponse, "sources" | "tracks">;
@@ -62,20 +60,18 @@ export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
     .toLocaleLowerCase()
     .replace(/rank\s+/gu, "rank")
     .split(/\s+/u);
-  const named = ({ rank, process, ...track }: TraceTrack): boolean => {
-    const name = [`rank${rank ?? ""}`, process, track.name, trackLabel(track)];
-    const all = name.join(" ").toLocaleLowerCase();
-    return words.every((word) => all.includes(word));
+  const isNamed = (track: TraceTrack): boolean => {
+    const { rank, process, name } = track;
+    const all = [`rank${rank ?? ""}`, process, name, trackLabel(track)].join(" ");
+    return words.every((word) => all.toLocaleLowerCase().includes(word));
   };
-  return { sources, tracks: text === "" ? tracks : tracks.filter(named) };
+  return { sources, tracks: text === "" ? tracks : tracks.filter(isNamed) };
 }
 
 /** Those that are pinned, as keys with commas between them. */
 export function pinnedTracks({ sources, tracks }: Tracks, pins: string): Tracks {
   const keys = pins.split(",");
-  const key = ({ source, index }: TraceTrack) =>
-    `${sources[source]?.id ?? ""}:${index}`;
-  return { sources, tracks: tracks.filter((track) => keys.includes(key(track))) };
+  return { sources, tracks: tracks.filter(({ key }) => keys.includes(key)) };
 }
 
 /**
@@ -95,7 +91,7 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
   const head = (kind: "rank" | "process", key: string, label: string, hint: string) =>
     add({
       ...{ kind, key, label, hint, heightPx: HEAD_PX, foldable: true },
-      ...{ track: null, trackKey: "", lanes: 0, hasMarks: false },
+      ...{ track: null, lanes: 0, hasMarks: false },
     });
   let rank: number | null | undefined;
   let process: string | null = null;
@@ -118,66 +114,46 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
       processFolded = head("process", key, track.process, source.name);
     }
     if (processFolded) continue;
-    const trackKey = `${source.id}:${track.index}`;
-    const folded = keys.includes(trackKey);
-    const counter = track.kind === "counter";
+    const { key } = track;
+    const folded = keys.includes(key);
+    const isCounter = track.kind === "counter";
     const hasMarks = track.numInstants > 0;
     // One of instants alone needs no lane of slices.
     const least = hasMarks ? 0 : 1;
-    const lanes = counter ? 0 : Math.max(least, folded ? 1 : track.numLevels);
+    const lanes = isCounter ? 0 : Math.max(least, folded ? 1 : track.numLevels);
     const counterPx = folded ? LANE_PX : COUNTER_PX;
     const ofRank = flat && track.rank !== null ? `${track.rank}: ` : "";
     add({
-      kind: "track",
-      key: trackKey,
+      ...{ kind: "track", key, track, lanes, hasMarks },
       label: ofRank + trackLabel(track),
       hint: trackHint(track),
-      heightPx: (counter ? counterPx : (lanes + Number(hasMarks)) * LANE_PX) + GAP_PX,
-      foldable: counter || track.numLevels > 1,
-      ...{ track, trackKey, lanes, hasMarks },
+      heightPx: (isCounter ? counterPx : (lanes + Number(hasMarks)) * LANE_PX) + GAP_PX,
+      foldable: isCounter || track.numLevels > 1,
     });
   }
   const tracks = rows.filter(({ track }) => track !== null);
-  const byTrack = new Map(tracks.map((row) => [row.trackKey, row]));
-  return { rows, totalPx: y, byTrack };
+  return { rows, totalPx: y, byTrack: new Map(tracks.map((row) => [row.key, row])) };
 }
 
 /** Rows that touch a stretch of heights. */
-export function rowsBetween(
-  layout: Layout,
-  top: number,
-  bottom: number,
-): readonly Row[] {
-  return layout.rows.filter((row) => row.y + row.heightPx > top && row.y < bottom);
+export function rowsBetween({ rows }: Layout, top: number, bottom: number) {
+  return rows.filter(({ y, heightPx }) => y + heightPx > top && y < bottom);
+}
+
+/** The source's id of a track's key. */
+export function sourceOf(trackKey: string): string {
+  return trackKey.slice(0, trackKey.lastIndexOf(":"));
 }
 
 /** Tracks as the routes read them: `id:0-4,7;id:1`. */
 export function tracksQuery(rows: readonly Row[]): string {
   const bySource = new Map<string, number[]>();
-  for (const { trackKey, track } of rows) {
+  for (const { key, track } of rows) {
     if (track === null) continue;
-    const id = trackKey.slice(0, trackKey.lastIndexOf(":"));
-    const known = bySource.get(id);
-    if (known === undefined) bySource.set(id, [track.index]);
-    else known.push(track.index);
+    const id = sourceOf(key);
+    bySource.set(id, [...(bySource.get(id) ?? []), track.index]);
   }
-  return [...bySource].map(([id, indices]) => `${id}:${spans(indices)}`).join(";");
-}
-
-function spans(indices: readonly number[]): string {
-  const sorted = [...new Set(indices)].sort((a, b) => a - b);
-  const parts: string[] = [];
-  for (let i = 0; i < sorted.length;) {
-    const first = sorted[i] ?? 0;
-    let last = first;
-    while (sorted[i + 1] === last + 1) {
-      last += 1;
-      i += 1;
-    }
-    i += 1;
-    parts.push(first === last ? first.toString() : `${first}-${last}`);
-  }
-  return parts.join(",");
+  return [...bySource].map(([id, all]) => `${id}:${formatRankSet(all)}`).join(";");
 }
 
 /** The top of a level of a track, or of its instants (below 0); null: not in the layout. */
@@ -196,13 +172,7 @@ export function laneTop(
 /** Ten nanoseconds over the whole width: no clock is finer. */
 export const LEAST_NS = 10;
 
-/** Nanoseconds since the timeline's base. */
-export interface NsRange {
-  readonly low: number;
-  readonly high: number;
-}
-
-/** A slice's place: where it is outlined, and arrows begin and end. */
+/** A slice's place, in nanoseconds since the timeline's base: it is outlined there. */
 export interface Place {
   readonly trackKey: string;
   readonly level: number;
@@ -210,19 +180,14 @@ export interface Place {
   readonly endNs: number;
 }
 
-export interface Arrow {
-  readonly from: Place;
-  readonly to: Place;
-}
-
 /** A window around a stretch; `share` of it on either side. */
-export function around(low: number, high: number, share: number): NsRange {
+export function around(low: number, high: number, share: number): XRange {
   const slack = Math.max(LEAST_NS, (high - low) * share);
   return { low: low - slack, high: high + slack };
 }
 
 /** As wide a window as was asked for, moved to lie within what there is. */
-export function within(next: NsRange, extent: NsRange): NsRange {
+export function within(next: XRange, extent: XRange): XRange {
   const whole = extent.high - extent.low;
   const span = Math.max(LEAST_NS, Math.min(next.high - next.low, whole));
   const middle = (next.low + next.high) / 2;
@@ -231,13 +196,13 @@ export function within(next: NsRange, extent: NsRange): NsRange {
 }
 
 /** The window in which a place can be seen and read; null where it can already. */
-export function windowOn(place: Place, now: NsRange): NsRange | null {
+export function windowOn({ startNs, endNs }: Place, now: XRange): XRange | null {
   const span = now.high - now.low;
-  const length = place.endNs - place.startNs;
+  const length = endNs - startNs;
   // An instant is as easy to see at any zoom.
   const tiny = length > 0 && length < span / 2000;
-  if (place.startNs >= now.low && place.endNs <= now.high && !tiny) return null;
-  const middle = (place.startNs + place.endNs) / 2;
+  if (startNs >= now.low && endNs <= now.high && !tiny) return null;
+  const middle = (startNs + endNs) / 2;
   const wide = tiny ? Math.max(length * 40, LEAST_NS) : Math.max(span, length * 1.5);
   return { low: middle - wide / 2, high: middle + wide / 2 };
 }
@@ -247,13 +212,10 @@ export function stepBeside(
   { startNs, endNs }: TraceSteps,
   ns: number,
   sign: number,
-): NsRange | null {
+): XRange | null {
   const at =
     sign > 0
       ? startNs.findIndex((start) => start > ns)
       : endNs.findLastIndex((end) => end < ns);
-  if (at < 0) return null;
-  const [low, high] = [startNs[at] ?? 0, endNs[at] ?? 0];
-  const slack = (high - low) * 0.08;
-  return { low: low - slack, high: high + slack };
+  return at < 0 ? null : around(startNs[at] ?? 0, endNs[at] ?? 0, 0.08);
 }

@@ -11,7 +11,6 @@ import { useWidth } from "../../../../widgets/plot/canvas";
 import { RULER_PX } from "../paint/lines";
 import { toggled } from "../state/params";
 import type { Timeline } from "../state/timeline";
-import { summarySentence } from "../words";
 import { LANE_PX, type Row } from "./layout";
 import { FLAT_PX, PlotStage, type PlotNow } from "./stage";
 import { PlotTip } from "./tip";
@@ -26,29 +25,12 @@ export interface PlotProps extends Omit<PlotNow, "widthPx"> {
 
 export function Plot(props: PlotProps) {
   const { trace, layout, tiles, heightPx } = props;
-  const root = useRef<HTMLDivElement>(null);
-  const scroller = useRef<HTMLDivElement>(null);
-  const target = useRef<HTMLDivElement>(null);
-  const cells = useRef<HTMLCanvasElement>(null);
-  const over = useRef<HTMLCanvasElement>(null);
-  const ruler = useRef<HTMLCanvasElement>(null);
-  const helpId = useId();
-  const widthPx = Math.max(0, useWidth(scroller) - NAMES_PX);
-  const latest = useRef<PlotNow>({ ...props, widthPx });
-  latest.current = { ...props, widthPx };
+  const latest = useRef<PlotNow>({ ...props, widthPx: 0 });
   const stage = useMemo(() => new PlotStage(() => latest.current), []);
-  useLayoutEffect(() => {
-    if (!root.current || !target.current || !scroller.current) return undefined;
-    if (!cells.current || !over.current || !ruler.current) return undefined;
-    return stage.attach({
-      root: root.current,
-      target: target.current,
-      scroller: scroller.current,
-      cells: cells.current,
-      over: over.current,
-      ruler: ruler.current,
-    });
-  }, [stage]);
+  const widthPx = Math.max(0, useWidth(stage.scroller) - NAMES_PX);
+  latest.current = { ...props, widthPx };
+  const helpId = useId();
+  useLayoutEffect(() => stage.attach(), [stage]);
   useEffect(() => stage.refresh(true));
   const { shown, cursor, mark, scrollTo } = trace;
   const { hover, box } = stage;
@@ -69,44 +51,43 @@ export function Plot(props: PlotProps) {
     };
   }, [stage, tiles.version]);
 
-  const rulerPx = props.corner === null ? 0 : RULER_PX;
   const drawn = box.value;
   const flat = drawn !== null && drawn.height < FLAT_PX;
+  const px = (value: number) => `${value}px`;
   return (
     <div
       class="trace-plot"
-      ref={root}
+      ref={stage.root}
       data-loading={tiles.loader.loading ? "" : undefined}
     >
-      <div class="trace-ruler" style={{ height: `${rulerPx}px` }}>
-        <span class="trace-corner" style={{ width: `${NAMES_PX}px` }}>
+      <div
+        class="trace-ruler"
+        style={{ height: px(props.corner === null ? 0 : RULER_PX) }}
+      >
+        <span class="trace-corner" style={{ width: px(NAMES_PX) }}>
           {props.corner}
         </span>
-        <canvas ref={ruler} />
+        <canvas ref={stage.ruler} />
       </div>
       <div
-        ref={scroller}
+        ref={stage.scroller}
         class="trace-scroll"
-        style={{ height: `${heightPx}px` }}
+        style={{ height: px(heightPx) }}
         onScroll={() => stage.scrolled()}
       >
-        <div style={{ height: `${Math.max(layout.totalPx, heightPx)}px` }}>
-          <div
-            class="trace-names"
-            style={{ width: `${NAMES_PX}px` }}
-            aria-label="Tracks"
-          >
+        <div style={{ height: px(Math.max(layout.totalPx, heightPx)) }}>
+          <div class="trace-names" style={{ width: px(NAMES_PX) }} aria-label="Tracks">
             {layout.rows.map((row) => (
               <Name key={row.key} trace={trace} row={row} />
             ))}
           </div>
           <div
-            ref={target}
+            ref={stage.target}
             class="trace-canvas"
             style={{
-              marginLeft: `${NAMES_PX}px`,
-              width: `${widthPx}px`,
-              height: `${heightPx}px`,
+              marginLeft: px(NAMES_PX),
+              width: px(widthPx),
+              height: px(heightPx),
             }}
             tabIndex={0}
             role="application"
@@ -114,16 +95,16 @@ export function Plot(props: PlotProps) {
             aria-describedby={helpId}
             onKeyDown={(event) => stage.onKey(event)}
           >
-            <canvas ref={cells} class="trace-cells" />
-            <canvas ref={over} />
+            <canvas ref={stage.cells} class="trace-cells" />
+            <canvas ref={stage.over} />
             {drawn !== null && (
               <div
                 class="trace-box"
                 style={{
-                  left: `${drawn.x}px`,
-                  width: `${drawn.width}px`,
-                  top: flat ? 0 : `${drawn.y}px`,
-                  height: flat ? "100%" : `${drawn.height}px`,
+                  left: px(drawn.x),
+                  width: px(drawn.width),
+                  top: flat ? 0 : px(drawn.y),
+                  height: flat ? "100%" : px(drawn.height),
                 }}
               />
             )}
@@ -137,10 +118,9 @@ export function Plot(props: PlotProps) {
         </p>
       )}
       <p id={helpId} class="off-screen">
-        {summarySentence(trace.answer)} The wheel zooms, dragging pans, shift and drag
-        measures a range, as M does at its two ends. W and S zoom, A and D pan, arrow up
-        and down scroll, arrow left and right go from slice to slice, F shows
-        everything.
+        {trace.answer.summary} The wheel zooms, dragging pans, shift and drag measures a
+        range, as M does at its two ends. W and S zoom, A and D pan, arrow up and down
+        scroll, arrow left and right go from slice to slice, F shows everything.
       </p>
       <p class="off-screen" aria-live="polite">
         {stage.spoken}
@@ -163,7 +143,7 @@ function Name({ trace, row }: { readonly trace: Timeline; readonly row: Row }) {
         height: `${heightPx}px`,
         paddingLeft: `${INDENT_PX[kind]}px`,
       }}
-      title={hint === "" ? label : `${label}\n${hint}`}
+      title={`${label}\n${hint}`}
     >
       <button
         type="button"

@@ -5,20 +5,21 @@
  */
 
 import { signal } from "@preact/signals";
+import { createRef } from "preact";
 import type { Theme } from "../../../../base/tokens";
 import {
   attachGestures,
   viewAfterKey,
   type PointPx,
 } from "../../../../render/gestures";
-import { RasterSurface } from "../../../../render/raster/surface";
+import { RasterSurface, type SurfaceEvents } from "../../../../render/raster/surface";
 import { pxToX, xToPx } from "../../../../render/viewport";
 import type { Limits, RectPx, Viewport } from "../../../../render/viewport";
 import { devicePx, fitted, pixelRatio } from "../../../../widgets/plot/canvas";
 import { paintRuler, RULER_PX } from "../paint/lines";
 import { paintOverlay } from "../paint/paint";
 import { pictureOf, TraceColours, type Picture } from "../paint/quads";
-import { sourceOf, type Timeline } from "../state/timeline";
+import type { Timeline } from "../state/timeline";
 import { markNear, marksOf, type Piece } from "../tiles/tile";
 import type { useTraceTiles } from "../tiles/loader";
 import {
@@ -27,6 +28,7 @@ import {
   laneTop,
   LEAST_NS,
   rowsBetween,
+  sourceOf,
   tracksQuery,
   type Layout,
   type Place,
@@ -54,25 +56,20 @@ export interface Hover {
   readonly row: Row | null;
 }
 
-interface Elements {
-  /** Told in `data-` what is drawn and how long it took. */
-  readonly root: HTMLElement;
-  readonly target: HTMLElement;
-  readonly scroller: HTMLElement;
-  readonly cells: HTMLCanvasElement;
-  readonly over: HTMLCanvasElement;
-  readonly ruler: HTMLCanvasElement;
-}
-
-const colours = new Map<Theme, TraceColours>();
-
-function coloursOf(theme: Theme): TraceColours {
-  const known = colours.get(theme) ?? new TraceColours(theme);
-  colours.set(theme, known);
-  return known;
-}
+const COLOURS: Readonly<Record<Theme, TraceColours>> = {
+  light: new TraceColours("light"),
+  dark: new TraceColours("dark"),
+};
 
 export class PlotStage {
+  /** Says in `data-` what is drawn and how long it took. */
+  readonly root = createRef<HTMLDivElement>();
+  readonly scroller = createRef<HTMLDivElement>();
+  /** Takes the pointer. */
+  readonly target = createRef<HTMLDivElement>();
+  readonly cells = createRef<HTMLCanvasElement>();
+  readonly over = createRef<HTMLCanvasElement>();
+  readonly ruler = createRef<HTMLCanvasElement>();
   readonly hover = signal<Hover | null>(null);
   /** The box that is being drawn. */
   readonly box = signal<RectPx | null>(null);
@@ -82,7 +79,6 @@ export class PlotStage {
   readonly spoken = signal("");
   picture: Picture | null = null;
   #scrollPx = 0;
-  #elements: Elements | null = null;
   #surface: RasterSurface | null = null;
   /** Of what the picture was made. */
   #madeOf: readonly unknown[] = [];
@@ -92,24 +88,26 @@ export class PlotStage {
   constructor(readonly now: () => PlotNow) {}
 
   /** Gives back what ends it. */
-  attach(elements: Elements): () => void {
-    this.#elements = elements;
-    const surface = new RasterSurface(
-      elements.cells,
-      {
-        onPaint: ({ drawMs }) => {
-          elements.root.dataset["drawMs"] = drawMs.toFixed(2);
-          this.failure.value = "";
-        },
-        onFailure: (message) => {
-          this.failure.value = message;
-        },
+  attach(): (() => void) | undefined {
+    const [root, target, cells] = [
+      this.root.current,
+      this.target.current,
+      this.cells.current,
+    ];
+    if (root === null || target === null || cells === null) return undefined;
+    const events: SurfaceEvents = {
+      onPaint: ({ drawMs }) => {
+        root.dataset["drawMs"] = drawMs.toFixed(2);
+        this.failure.value = "";
       },
-      MARGIN_SHARE,
-    );
+      onFailure: (message) => {
+        this.failure.value = message;
+      },
+    };
+    const surface = new RasterSurface(cells, events, MARGIN_SHARE);
     this.#surface = surface;
     this.#madeOf = [];
-    const stop = this.#listen(elements.target);
+    const stop = this.#listen(target);
     return () => {
       stop();
       cancelAnimationFrame(this.#frame);
@@ -127,7 +125,7 @@ export class PlotStage {
   }
 
   scrolled(): void {
-    this.#scrollPx = this.#elements?.scroller.scrollTop ?? 0;
+    this.#scrollPx = this.scroller.current?.scrollTop ?? 0;
     this.moved();
   }
 
@@ -144,15 +142,11 @@ export class PlotStage {
 
   /** Asks for what is in sight, and draws what of it is there. */
   refresh(settled: boolean): void {
-    const { x0, x1, y0, y1 } = this.view;
     const { widthPx, tiles } = this.now();
     this.paintSoon();
     if (widthPx < 1) return;
     const device = Math.round(widthPx * pixelRatio());
-    tiles.loader.look(
-      { lowNs: x0, highNs: x1, topPx: y0, bottomPx: y1, widthPx: device },
-      settled,
-    );
+    tiles.loader.look({ ...this.view, widthPx: device }, settled);
     this.rebuild();
   }
 
@@ -160,22 +154,22 @@ export class PlotStage {
   rebuild(): void {
     const { trace, layout, tiles } = this.now();
     const { loader } = tiles;
-    const own = coloursOf(trace.view.theme);
-    const madeOf = [layout, own, trace.state.find, ...loader.shown];
+    const { find } = trace.state;
+    const own = COLOURS[trace.view.theme];
+    const madeOf = [layout, own, find, ...loader.shown];
     const before = this.#madeOf;
     const isSame =
       madeOf.length === before.length && madeOf.every((one, i) => one === before[i]);
-    if (isSame || this.#surface === null || this.#elements === null) return;
+    const root = this.root.current;
+    if (isSame || this.#surface === null || root === null) return;
     this.#madeOf = madeOf;
-    const { background } = own;
-    this.#surface.setColours({ background });
-    const made = pictureOf(loader.shown, layout, own, trace.state.find);
+    this.#surface.setColours({ background: own.background });
+    const made = pictureOf(loader.shown, layout, own, find);
     this.picture = made;
     this.#surface.setLayer("slices", 0, { kind: "quads", quads: made.quads });
-    const { dataset } = this.#elements.root;
     // Until a drawing of it arrives nothing is said of how long one took.
-    delete dataset["drawMs"];
-    dataset["pieces"] = made.quads.colour.length.toString();
+    delete root.dataset["drawMs"];
+    root.dataset["pieces"] = made.quads.colour.length.toString();
     this.paintSoon();
   }
 
@@ -185,7 +179,7 @@ export class PlotStage {
     if (top === null) return;
     const seen = this.#scrollPx;
     if (top < seen + 8 || top + LANE_PX > seen + heightPx - 8) {
-      this.#elements?.scroller.scrollTo({ top: Math.max(0, top - heightPx / 3) });
+      this.scroller.current?.scrollTo({ top: Math.max(0, top - heightPx / 3) });
     }
   }
 
@@ -199,7 +193,7 @@ export class PlotStage {
       PageUp: -pagePx,
     };
     const by = moves[event.key];
-    if (by !== undefined) this.#elements?.scroller.scrollBy({ top: by });
+    if (by !== undefined) this.scroller.current?.scrollBy({ top: by });
     else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
       if (!this.#toNeighbour(event.key === "ArrowRight" ? 1 : -1)) return;
     } else {
@@ -231,7 +225,7 @@ export class PlotStage {
   #show({ x0, x1, y0 }: Viewport): void {
     const { shown, setWindow } = this.now().trace;
     if (Math.abs(y0 - this.#scrollPx) >= 1)
-      this.#elements?.scroller.scrollTo({ top: y0 });
+      this.scroller.current?.scrollTo({ top: y0 });
     const { low, high } = shown.peek();
     if (x0 !== low || x1 !== high) setWindow({ low: x0, high: x1 });
   }
@@ -285,39 +279,31 @@ export class PlotStage {
     const y = y0 + at.y;
     const [row = null] = rowsBetween(layout, y, y + 0.01);
     if (row?.hasMarks === true && y < row.y + LANE_PX) {
-      const marks = marksOf(this.picture?.tiles ?? [], row.trackKey);
+      const marks = marksOf(this.picture?.tiles ?? [], row.key);
       return { at, ns, row, piece: markNear(marks, ns, (x1 - x0) / widthPx) };
     }
-    return { at, ns, row, piece: this.#pieceAt(at) };
-  }
-
-  #pieceAt(at: PointPx): Piece | null {
     const ratio = pixelRatio();
-    const found = this.#surface?.pick(at.x * ratio, at.y * ratio) ?? null;
-    const drawn = this.picture;
-    if (found === null || drawn === null) return null;
-    const tile = drawn.tiles[drawn.tile[found.id] ?? 0];
-    return tile?.piece(drawn.piece[found.id] ?? 0) ?? null;
+    const found = this.#surface?.pick(at.x * ratio, at.y * ratio);
+    return { at, ns, row, piece: (found && this.picture?.pieceOf(found.id)) ?? null };
   }
 
   #paint(): void {
     this.#frame = 0;
     const { trace, layout, widthPx, heightPx } = this.now();
-    const elements = this.#elements;
-    if (widthPx < 1 || elements === null) return;
-    const begin = performance.now();
     const { view, picture } = this;
+    const root = this.root.current;
+    if (widthPx < 1 || root === null) return;
+    const begin = performance.now();
     this.#surface?.show(view, devicePx({ widthPx, heightPx }));
     const toX = (ns: number): number => xToPx(view, widthPx, ns);
     const to = { trace, layout, view, widthPx, heightPx, toX };
     const hovered = this.hover.peek()?.piece ?? null;
-    const context = fitted(elements.over, widthPx, heightPx);
+    const context = fitted(this.over.current, widthPx, heightPx);
     if (context !== null && picture !== null)
       paintOverlay({ ...to, context, picture, hovered });
-    const top = fitted(elements.ruler, widthPx, RULER_PX);
-    if (top !== null) paintRuler(top, view, widthPx, trace);
-    const took = performance.now() - begin;
-    elements.root.dataset["paintMs"] = took.toFixed(2);
+    const ruler = fitted(this.ruler.current, widthPx, RULER_PX);
+    if (ruler !== null) paintRuler(ruler, view, widthPx, trace);
+    root.dataset["paintMs"] = (performance.now() - begin).toFixed(2);
   }
 }
 
@@ -333,20 +319,20 @@ function pieceBeside(
   fromNs: number,
 ): Piece | null {
   const tile = picture?.tiles.at(-1);
-  if (tile === undefined) return null;
-  let best: Piece | null = null;
-  for (let i = 0; i < tile.numPieces; i += 1) {
-    const start = tile.start[i] ?? 0;
-    if ((tile.answer.count[i] ?? 1) > 1) continue;
-    const lane = tile.answer.lanes[tile.lane[i] ?? 0];
-    if (from !== null) {
-      if (lane?.track !== from.trackKey || lane.level !== from.level) continue;
-      if (sign > 0 ? start <= from.startNs : start >= from.startNs) continue;
-    } else if (start < fromNs) continue;
-    const closer =
-      best === null || (sign > 0 ? start < best.startNs : start > best.startNs);
-    if (closer) best = tile.piece(i);
-    if (from === null && best !== null) break;
-  }
-  return best;
+  const { lanes = [], count = [] } = tile?.answer ?? {};
+  const isAfter = (i: number): boolean => {
+    const start = tile?.start[i] ?? NaN;
+    if (count[i] !== 1) return false;
+    if (from === null) return start >= fromNs;
+    const lane = lanes[tile?.lane[i] ?? -1];
+    const isBeside = lane?.track === from.trackKey && lane.level === from.level;
+    return isBeside && sign * (start - from.startNs) > 0;
+  };
+  // Pieces of a lane are in order of time.
+  const starts = tile?.start ?? new Float64Array();
+  const at =
+    sign > 0 || from === null
+      ? starts.findIndex((_, i) => isAfter(i))
+      : starts.findLastIndex((_, i) => isAfter(i));
+  return at < 0 ? null : (tile?.piece(at) ?? null);
 }

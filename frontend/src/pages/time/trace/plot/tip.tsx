@@ -1,7 +1,6 @@
 /** What is under the pointer, in two lines beside it; a click says the rest. */
 
 import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
-import type { Theme } from "../../../../base/tokens";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { ChartTip } from "../../../../widgets/tip/chart_tip";
 import { traceColour } from "../paint/lines";
@@ -17,8 +16,7 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   const { at, piece, row, ns } = hover;
   const { widthPx, heightPx, trace } = stage.now();
   const { theme, byteUnit } = trace.view;
-  const isCounter = row?.track?.kind === "counter";
-  if (piece === null && !isCounter) return null;
+  if (piece === null && row?.track?.kind !== "counter") return null;
   const above = at.y > heightPx * 0.6;
   return (
     <ChartTip
@@ -26,42 +24,39 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
       belowPx={16}
       kind="trace-tip"
     >
-      {piece !== null && <OfPiece piece={piece} theme={theme} />}
-      {piece === null && row !== null && (
-        <>
-          <h4>{row.label}</h4>
-          <div class="cut">{counterWords(stage.picture, row, ns, byteUnit)}</div>
-        </>
-      )}
+      <h4>
+        {piece !== null && (
+          <span
+            class="swatch"
+            style={{ background: traceColour(theme, piece.family) }}
+          />
+        )}
+        {piece === null ? row?.label : titleOf(piece)}
+      </h4>
+      <div class="cut">
+        {piece !== null
+          ? lineOf(piece)
+          : row && counterWords(stage.picture, row, ns, byteUnit)}
+      </div>
     </ChartTip>
   );
 }
 
-function OfPiece({ piece, theme }: { readonly piece: Piece; readonly theme: Theme }) {
-  const { name, family, count, startNs, endNs, level } = piece;
-  return (
-    <>
-      <h4>
-        <span class="swatch" style={{ background: traceColour(theme, family) }} />
-        {count > 1 && level >= 0
-          ? `${formatInteger(count)} slices, the longest ${name}`
-          : name}
-      </h4>
-      <div class="cut">{lineOf()}</div>
-    </>
-  );
+function titleOf({ name, count, level }: Piece): string {
+  return count > 1 && level >= 0
+    ? `${formatInteger(count)} slices, the longest ${name}`
+    : name;
+}
 
-  function lineOf(): string {
-    const ns = endNs - startNs;
-    if (level < 0) {
-      return count > 1
-        ? `and ${formatInteger(count - 1)} more within a few pixels: click to zoom in`
-        : `${formatNs(startNs)} · ${FAMILY_WORDS[family]}`;
-    }
-    return count > 1
-      ? `busy ${formatShare(piece.busyNs, ns)} of ${formatNs(ns)}: click to zoom in`
-      : `${formatNs(ns)} (${formatNsExact(ns)}) · ${FAMILY_WORDS[family]}`;
+function lineOf({ family, count, startNs, endNs, level, busyNs }: Piece): string {
+  const ns = endNs - startNs;
+  if (count > 1) {
+    return level < 0
+      ? `and ${formatInteger(count - 1)} more within a few pixels: click to zoom in`
+      : `busy ${formatShare(busyNs, ns)} of ${formatNs(ns)}: click to zoom in`;
   }
+  const time = level < 0 ? formatNs(startNs) : `${formatNs(ns)} (${formatNsExact(ns)})`;
+  return `${time} · ${FAMILY_WORDS[family]}`;
 }
 
 const REDUCED_WORDS = {
@@ -73,14 +68,13 @@ const REDUCED_WORDS = {
 /** A counter's values at a time. */
 function counterWords(
   picture: Picture | null,
-  { trackKey, track }: Row,
+  { key, track }: Row,
   ns: number,
   byteUnit: ByteUnit,
 ): string {
-  const tile = picture?.tiles.findLast(
-    (one) => one.lines.has(trackKey) && one.lowNs <= ns && one.highNs >= ns,
-  );
-  const lines = tile?.lines.get(trackKey) ?? [];
+  const tiles = picture?.tiles.filter(({ low, high }) => low <= ns && high >= ns);
+  const tile = tiles?.findLast((one) => one.linesOf(key).length > 0);
+  const lines = tile?.linesOf(key) ?? [];
   const words = lines.map((line) => {
     const value = tile?.valueAt(line, ns) ?? null;
     const said = formatQuantity(value, track?.unit ?? "count", byteUnit);

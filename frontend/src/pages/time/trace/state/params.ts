@@ -1,11 +1,12 @@
 /** What of the Trace page stands in the URL, and the window that moves with gestures. */
 
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLateWords } from "../../../../base/use_late_words";
+import type { XRange } from "../../../../widgets/plot/range";
 import { optional, text, whole, type Word } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
-import { within, type NsRange } from "../plot/layout";
+import { within } from "../plot/layout";
 
 /** A slice by its source and row; below 0: an instant. */
 export interface SliceRef {
@@ -21,12 +22,12 @@ export function since(base: bigint, time: string): number {
   return Number(BigInt(time) - base);
 }
 
-export function absolute(base: bigint, ns: number): bigint {
-  return base + BigInt(Math.round(ns));
+export function absolute(base: bigint, ns: number): string {
+  return (base + BigInt(Math.round(ns))).toString();
 }
 
 /** A range of the timeline; in the URL since 1970, beyond what a number holds exactly. */
-export function times(base: bigint, low: string, high: string): Word<NsRange | null> {
+export function times(base: bigint, low: string, high: string): Word<XRange | null> {
   return {
     read: (params) => {
       const [from, to] = [params.get(low) ?? "", params.get(high) ?? ""];
@@ -34,8 +35,8 @@ export function times(base: bigint, low: string, high: string): Word<NsRange | n
       return { low: since(base, from), high: since(base, to) };
     },
     write: (range) => ({
-      [low]: range && absolute(base, range.low).toString(),
-      [high]: range && absolute(base, range.high).toString(),
+      [low]: range && absolute(base, range.low),
+      [high]: range && absolute(base, range.high),
     }),
   };
 }
@@ -82,19 +83,14 @@ export function toggled(keys: string, key: string): string {
 
 const URL_PAUSE_MS = 180;
 
-interface TraceWindow {
-  readonly shown: Signal<NsRange>;
-  readonly setWindow: (next: NsRange) => void;
-}
-
 /** `first`: what is shown where the URL says nothing; it stays out of the URL. */
 export function useWindow(
   { params, setParams }: ViewProps,
   base: bigint,
-  asked: NsRange | null,
-  extent: NsRange,
-  first: NsRange,
-): TraceWindow {
+  asked: XRange | null,
+  extent: XRange,
+  first: XRange,
+) {
   const shown = useSignal(first);
   const moved = useRef(false);
   const words = useMemo(() => times(base, "w0", "w1"), [base]);
@@ -116,7 +112,7 @@ export function useWindow(
     // Further sources were opened, and nobody has moved yet.
     if (!moved.current) shown.value = first;
   }, [first]);
-  const setWindow = (next: NsRange): void => {
+  const setWindow = (next: XRange): void => {
     moved.current = true;
     shown.value = within(next, extent);
     write(() => words.write(shown.peek()));

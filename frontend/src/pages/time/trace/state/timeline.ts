@@ -2,16 +2,19 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { commandsOf, type Command } from "../../../../base/commands";
 import type { Client } from "../../../../api/client";
 import type {
+  TracePartner,
   TraceResponse,
   TraceSearchResponse,
   TraceSliceResponse,
 } from "../../../../api/types.gen";
 import { useOnce } from "../../../../api/use_once";
+import { commandsOf } from "../../../../base/commands";
+import { useCommands } from "../../../../base/use_commands";
 import { panStep, zoomStep } from "../../../../render/gestures";
 import type { Limits, Viewport } from "../../../../render/viewport";
+import type { XRange } from "../../../../widgets/plot/range";
 import { usePageState } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { openPerfetto } from "../perfetto";
@@ -20,12 +23,12 @@ import {
   LEAST_NS,
   layoutOf,
   pinnedTracks,
+  sourceOf,
   stepBeside,
   tracksNamed,
   tracksQuery,
   windowOn,
   within,
-  type NsRange,
   type Place,
 } from "../plot/layout";
 import { tileQuery, useTraceTiles } from "../tiles/loader";
@@ -39,17 +42,14 @@ export type Timeline = ReturnType<typeof useTimeline>;
 
 export function useTimeline(view: ViewProps, answer: TraceResponse) {
   const { client, run, say } = view;
-  const { baseNs, endNs, focus } = answer;
+  const { baseNs, endNs, focus, sources, steps } = answer;
   const base = useMemo(() => BigInt(baseNs), [baseNs]);
-  const [state, setState] = usePageState(
-    view,
-    useMemo(() => wordsOf(base), [base]),
-  );
-  const world = useMemo(() => {
+  const words = useMemo(() => wordsOf(base), [base]);
+  const [state, setState] = usePageState(view, words);
+  const extent = useMemo(() => {
     const slack = Math.max(10, endNs * 0.004);
-    return { base, lowNs: -slack, highNs: endNs + slack };
+    return { base, low: -slack, high: endNs + slack };
   }, [base, endNs]);
-  const extent = useMemo(() => ({ low: world.lowNs, high: world.highNs }), [world]);
   const { closed, pins, only, find, range } = state;
   const layout = useMemo(
     () => layoutOf(tracksNamed(answer, only), closed),
@@ -59,27 +59,19 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     () => layoutOf(pinnedTracks(answer, pins), closed, true),
     [answer, closed, pins],
   );
-  const stamp = useMemo(() => {
-    const { sources } = answer;
-    const made = sources.map(({ id, state: at, numSlices }) => [id, at, numSlices]);
-    return JSON.stringify([baseNs, endNs, made]);
-  }, [answer]);
-  const tiles = useTraceTiles(client, run.id, world, layout, stamp);
-  const pinnedTiles = useTraceTiles(client, run.id, world, pinned, stamp);
+  const made = sources.map(({ id, state: at, numSlices }) => [id, at, numSlices]);
+  const stamp = JSON.stringify([baseNs, endNs, made]);
+  const tiles = useTraceTiles(client, run.id, extent, layout, stamp);
+  const pinnedTiles = useTraceTiles(client, run.id, extent, pinned, stamp);
   const first = useMemo(
     () => firstWindow(focus, extent),
     [focus?.startNs, focus?.endNs, extent],
   );
   const { shown, setWindow } = useWindow(view, base, state.window, extent, first);
-  const tracks = useMemo(
-    () =>
-      tracksQuery(
-        layout.rows.filter(
-          ({ track }) => track !== null && track.numSlices + track.numInstants > 0,
-        ),
-      ),
-    [layout],
-  );
+  const tracks = useMemo(() => {
+    const holdsAny = layout.rows.filter(({ lanes, hasMarks }) => lanes > 0 || hasMarks);
+    return tracksQuery(holdsAny);
+  }, [layout]);
   // Of all tracks, whichever are in sight: the strip and the legend stay as they are.
   const every = useMemo(
     () => tracksQuery(layoutOf(answer, "").rows.filter(({ lanes }) => lanes > 0)),
@@ -88,11 +80,13 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   const overview = useOnce(
     client,
     "trace_slices",
-    every === "" ? null : tileQuery(run.id, base, every, { ...world, px: OVERVIEW_PX }),
+    every === ""
+      ? null
+      : tileQuery(run.id, base, every, { ...extent, px: OVERVIEW_PX }),
   ).data;
   const whole = useMemo(
-    () => overview && new TraceTile(overview, base, world.highNs, new Set()),
-    [overview, base, world],
+    () => overview && new TraceTile(overview, base, extent.high, new Set()),
+    [overview, extent],
   );
   const hits = useSearch(client, run.id, tracks, find);
   const { data, error } = useOnce(
@@ -105,14 +99,15 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     data?.source !== state.slice?.source || data?.row !== state.slice?.row;
   const slice = isOther ? null : data;
   const linked = useMemo(() => linkedOf(slice, base), [slice, base]);
+  const { selected } = linked;
   const sums = useOnce(
     client,
     "trace_range",
     range && {
       run: run.id,
       tracks: state.rangeTracks === "" ? tracks : state.rangeTracks,
-      t0: absolute(base, range.low).toString(),
-      t1: absolute(base, range.high).toString(),
+      t0: absolute(base, range.low),
+      t1: absolute(base, range.high),
     },
   ).data;
   /** Where the pointer is, over any plot of the page. */
@@ -135,10 +130,10 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     setState({ ...nothing, slice: chosen }, "push");
   };
   useEffect(() => {
-    if (linked.selected === null || !wantsSight.current) return;
+    if (selected === null || !wantsSight.current) return;
     wantsSight.current = false;
-    show(linked.selected);
-  }, [linked.selected]);
+    show(selected);
+  }, [selected]);
   const setRange = (low: number, high: number, of = ""): void =>
     setState({ ...nothing, range: { low, high }, rangeTracks: of }, "push");
   const close = (): void => setState(nothing);
@@ -173,10 +168,9 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   };
   const step = (sign: number): void => {
     const { low, high } = shown.peek();
-    const found = stepBeside(answer.steps, (low + high) / 2, sign);
+    const found = stepBeside(steps, (low + high) / 2, sign);
     if (found !== null) setWindow(found);
-    else
-      say(answer.steps.number.length === 0 ? "No steps are known" : "No further step");
+    else say(steps.number.length === 0 ? "No steps are known" : "No further step");
   };
   const sumUp = (): void => {
     const { low, high } = shown.peek();
@@ -184,7 +178,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   };
   const setMark = (): void => {
     const { low, high } = shown.peek();
-    const here = cursor.peek() ?? linked.selected?.startNs ?? (low + high) / 2;
+    const here = cursor.peek() ?? selected?.startNs ?? (low + high) / 2;
     const from = mark.peek();
     mark.value = from === null ? here : null;
     if (from === null) say("First mark set: press M again at the second");
@@ -195,84 +189,61 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     else if (state.slice !== null || range !== null) close();
     else if (find !== "") setState({ find: "" });
   };
-  const moving = (move: (flat: Viewport, limits: Limits) => Viewport) => () => {
-    const flat = ({ low, high }: NsRange) => ({ x0: low, x1: high, y0: 0, y1: 1 });
+  const move = (by: (flat: Viewport, limits: Limits) => Viewport): void => {
+    const flat = ({ low, high }: XRange) => ({ x0: low, x1: high, y0: 0, y1: 1 });
     const limits = { world: flat(extent), leastX: LEAST_NS, leastY: 1 };
-    const { x0, x1 } = move(flat(shown.peek()), limits);
+    const { x0, x1 } = by(flat(shown.peek()), limits);
     setWindow({ low: x0, high: x1 });
   };
-  const zoom = (sign: number) =>
-    moving((flat, limits) => zoomStep(flat, limits, sign, "x"));
-  const pan = (sign: number) => moving((flat, limits) => panStep(flat, limits, sign));
-  const perfetto = (): void => openPerfetto(answer, run, say);
-  const commands: readonly Command[] = commandsOf("trace", "Trace", [
-    ["in", "Zoom in", zoom(-1), "w"],
-    ["out", "Zoom out", zoom(1), "s"],
-    ["left", "Pan to the left", pan(-1), "a"],
-    ["right", "Pan to the right", pan(1), "d"],
-    ["fit", "Show everything", fit, "f"],
-    ["next", "Next that was found", () => next(1), "n"],
-    ["before", "Previous that was found", () => next(-1)],
-    ["later", "Next step", () => step(1), "]"],
-    ["earlier", "Previous step", () => step(-1), "["],
-    ["instant", "Next instant", () => instant(1), "."],
-    ["instant_before", "Previous instant", () => instant(-1), ","],
-    ["perfetto", "Open in Perfetto", perfetto],
-    ["table", "Sum up what is in sight by name", sumUp, "t"],
-    ["mark", "Set a mark; a second one measures between them", setMark, "m"],
-    ["clear", "Clear selection", clear, "Escape"],
-  ]);
+  const zoom = (sign: number): void => move((...at) => zoomStep(...at, sign, "x"));
+  const pan = (sign: number): void => move((...at) => panStep(...at, sign));
+  useCommands(view.commands, () =>
+    commandsOf("trace", "Trace", [
+      ["in", "Zoom in", () => zoom(-1), "w"],
+      ["out", "Zoom out", () => zoom(1), "s"],
+      ["left", "Pan to the left", () => pan(-1), "a"],
+      ["right", "Pan to the right", () => pan(1), "d"],
+      ["fit", "Show everything", fit, "f"],
+      ["next", "Next that was found", () => next(1), "n"],
+      ["before", "Previous that was found", () => next(-1)],
+      ["later", "Next step", () => step(1), "]"],
+      ["earlier", "Previous step", () => step(-1), "["],
+      ["instant", "Next instant", () => instant(1), "."],
+      ["instant_before", "Previous instant", () => instant(-1), ","],
+      ["perfetto", "Open in Perfetto", () => openPerfetto(answer, run, say)],
+      ["table", "Sum up what is in sight by name", sumUp, "t"],
+      ["mark", "Set a mark; a second one measures between them", setMark, "m"],
+      ["clear", "Clear selection", clear, "Escape"],
+    ]),
+  );
   return {
-    ...{
-      view,
-      answer,
-      base,
-      state,
-      setState,
-      extent,
-      layout,
-      pinned,
-      tiles,
-      pinnedTiles,
-      whole,
-    },
-    ...{
-      shown,
-      setWindow,
-      fit,
-      hits,
-      slice,
-      error: data === null ? error : null,
-      sums,
-    },
-    ...{ cursor, mark, scrollTo, choose, setRange, close, next, instant, hasInstants },
-    ...{ commands, ...linked },
+    ...{ view, answer, base, state, setState, extent, shown, setWindow },
+    ...{ layout, pinned, tiles, pinnedTiles, whole, hits, slice, sums, ...linked },
+    error: data === null ? error : null,
+    ...{ cursor, mark, scrollTo, choose, setRange, close },
+    ...{ fit, zoom, next, step, instant, hasInstants, sumUp },
   };
 }
 
 /** What is shown first: the step that the server found, with a little around it. */
-export function firstWindow(focus: TraceResponse["focus"], extent: NsRange): NsRange {
+export function firstWindow(focus: TraceResponse["focus"], extent: XRange): XRange {
   if (focus === null || focus.endNs <= focus.startNs) return extent;
   return within(around(focus.startNs, focus.endNs, 0.02), extent);
 }
 
-/** Where a slice and its partners lie, and the arrows between them. Pure. */
+/** Where a slice and its partners lie. Pure. */
 function linkedOf(slice: TraceSliceResponse | null, base: bigint) {
-  if (slice === null) return { selected: null, related: [], arrows: [] };
+  if (slice === null) return { selected: null, related: [] };
+  const placed = (
+    { track, level, durationNs }: TraceSliceResponse | TracePartner,
+    startNs: number,
+  ) => ({ trackKey: track, level, startNs, endNs: startNs + durationNs });
   const startNs = since(base, slice.startNs);
-  const { track: trackKey, level } = slice;
-  const selected = { trackKey, level, startNs, endNs: startNs + slice.durationNs };
   const related = slice.partners.map((one) => ({
-    trackKey: one.track,
-    level: one.level,
-    startNs: startNs + one.startNs,
-    endNs: startNs + one.startNs + one.durationNs,
+    ...placed(one, startNs + one.startNs),
     outgoing: one.outgoing,
   }));
-  const arrows = related.map((place) =>
-    place.outgoing ? { from: selected, to: place } : { from: place, to: selected },
-  );
-  return { selected, related, arrows };
+  return { selected: placed(slice, startNs), related };
 }
 
 /** Where a hit lies, and what it is. Pure. */
@@ -284,16 +255,10 @@ export function hitAt(
   const startNs = (hits.startNs[at] ?? 0) + since(base, hits.t0);
   const endNs = startNs + (hits.durationNs[at] ?? 0);
   const trackKey = hits.tracks[hits.track[at] ?? 0] ?? "";
-  const source = sourceOf(trackKey);
   return {
     place: { trackKey, level: hits.level[at] ?? 0, startNs, endNs },
-    ref: { source, row: hits.row[at] ?? 0 },
+    ref: { source: sourceOf(trackKey), row: hits.row[at] ?? 0 },
   };
-}
-
-/** The source's id of a track's key. */
-export function sourceOf(trackKey: string): string {
-  return trackKey.slice(0, trackKey.lastIndexOf(":"));
 }
 
 /** Which of the hits a slice is; null: none. Pure. */

@@ -56,7 +56,7 @@ describe("instants of tiles", () => {
 });
 
 describe("the lane of instants", () => {
-  const track = testTrack({ numInstants: 3 });
+  const track = testTrack("a:0", { numInstants: 3 });
   const layout = layoutOf(testTrace({ tracks: [track] }), "");
   const row = layout.byTrack.get("a:0");
 
@@ -68,7 +68,7 @@ describe("the lane of instants", () => {
   });
 
   it("is the only one where there are no slices", () => {
-    const alone = testTrack({ numInstants: 3, numSlices: 0, numLevels: 0 });
+    const alone = testTrack("a:0", { numInstants: 3, numSlices: 0, numLevels: 0 });
     const made = layoutOf(testTrace({ tracks: [alone] }), "");
     expect(made.byTrack.get("a:0")?.lanes).toBe(0);
     expect(row?.heightPx).toBe((made.byTrack.get("a:0")?.heightPx ?? 0) + 2 * LANE_PX);

@@ -2,8 +2,10 @@
 
 import { useMemo } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
-import { useTileLoader, type Tiles, type TileSource } from "../../../../api/tiles";
-import { type Layout, type Row, rowsBetween, tracksQuery } from "../plot/layout";
+import { useTileLoader, type TileSource } from "../../../../api/tiles";
+import type { Viewport } from "../../../../render/viewport";
+import type { XRange } from "../../../../widgets/plot/range";
+import { rowsBetween, tracksQuery, type Layout, type Row } from "../plot/layout";
 import { absolute } from "../state/params";
 import { TraceTile } from "./tile";
 
@@ -12,45 +14,47 @@ const MOST_KEPT = 8;
 const SLACK = 0.5;
 const MOST_PX = 8_000;
 
-export interface Look {
-  readonly lowNs: number;
-  readonly highNs: number;
-  readonly topPx: number;
-  readonly bottomPx: number;
+/** What is in sight: x in nanoseconds since the base, y in px of the layout. */
+export interface Look extends Viewport {
   /** Device px. */
   readonly widthPx: number;
 }
 
-export interface World {
+/** All of the time. */
+export interface World extends XRange {
   readonly base: bigint;
-  readonly lowNs: number;
-  readonly highNs: number;
 }
 
-interface WantedTile {
-  readonly lowNs: number;
-  readonly highNs: number;
+export interface WantedTile extends XRange {
   readonly px: number;
   readonly rows: readonly Row[];
 }
 
 /** Tracks whose slices can be drawn in a stretch of heights. */
 function tracksIn(layout: Layout, top: number, bottom: number): readonly Row[] {
-  return rowsBetween(layout, top, bottom).filter(({ kind }) => kind === "track");
+  return rowsBetween(layout, top, bottom).filter(({ track }) => track !== null);
 }
 
-function holds(tile: TraceTile, rows: readonly Row[]): boolean {
-  return rows.every(({ trackKey }) => tile.tracks.has(trackKey));
+function holding(
+  tiles: readonly TraceTile[],
+  rows: readonly Row[],
+): readonly TraceTile[] {
+  return tiles.filter(({ tracks }) => rows.every(({ key }) => tracks.has(key)));
 }
 
-function spans(tile: TraceTile, low: number, high: number): boolean {
-  return tile.lowNs <= low && tile.highNs >= high;
+function spans(tile: XRange, { low, high }: XRange): boolean {
+  return tile.low <= low && tile.high >= high;
+}
+
+/** What is in sight, with a share of it on either side, of what there is. */
+function seenOf({ x0, x1 }: Look, { low, high }: World, share = 0): XRange {
+  const slack = share * (x1 - x0);
+  return { low: Math.max(x0 - slack, low), high: Math.min(x1 + slack, high) };
 }
 
 /** Whether a tile is as fine as pixels are. */
-function isSharp(tile: TraceTile, look: Look): boolean {
-  const perPx = (look.highNs - look.lowNs) / look.widthPx;
-  return 2 ** tile.answer.zoom <= perPx * 1.01 || tile.answer.zoom === 0;
+function isSharp({ answer }: TraceTile, { x0, x1, widthPx }: Look): boolean {
+  return 2 ** answer.zoom <= ((x1 - x0) / widthPx) * 1.01 || answer.zoom === 0;
 }
 
 /** The tiles to show, coarse before fine: of what the finer one does not reach. */
@@ -60,21 +64,20 @@ export function shownTiles(
   layout: Layout,
   world: World,
 ): readonly TraceTile[] {
-  const rows = tracksIn(layout, look.topPx, look.bottomPx);
-  const low = Math.max(look.lowNs, world.lowNs);
-  const high = Math.min(look.highNs, world.highNs);
-  const best = tiles.findLast(
-    (tile) => spans(tile, low, high) && holds(tile, rows) && isSharp(tile, look),
-  );
+  const rows = tracksIn(layout, look.y0, look.y1);
+  const seen = seenOf(look, world);
+  const full = holding(tiles, rows);
+  const best = full.findLast((tile) => spans(tile, seen) && isSharp(tile, look));
   if (best !== undefined) return [best];
-  const whole = tiles.findLast(
-    (tile) => spans(tile, world.lowNs, world.highNs) && holds(tile, rows),
-  );
+  const whole = full.findLast((tile) => spans(tile, world));
   // The finest that shows a part of it, until a sharp one is there.
-  const part = tiles
-    .filter((tile) => tile !== whole && tile.lowNs < high && tile.highNs > low)
-    .filter((tile) => rows.some(({ trackKey }) => tile.tracks.has(trackKey)))
-    .at(-1);
+  const part = tiles.findLast(
+    (tile) =>
+      tile !== whole &&
+      tile.low < seen.high &&
+      tile.high > seen.low &&
+      rows.some(({ key }) => tile.tracks.has(key)),
+  );
   return [whole, part].filter((tile) => tile !== undefined);
 }
 
@@ -85,67 +88,37 @@ export function wantedTile(
   layout: Layout,
   world: World,
 ): WantedTile | null {
-  const rows = tracksIn(layout, look.topPx, look.bottomPx);
-  if (rows.length === 0 || !(look.highNs > look.lowNs)) return null;
-  const screen = look.bottomPx - look.topPx;
-  const around = tracksIn(layout, look.topPx - screen, look.bottomPx + screen);
-  const low = Math.max(look.lowNs, world.lowNs);
-  const high = Math.min(look.highNs, world.highNs);
-  if (high <= low) return null;
-  const whole = tiles.some(
-    (tile) => spans(tile, world.lowNs, world.highNs) && holds(tile, rows),
-  );
-  if (!whole) {
-    return {
-      lowNs: world.lowNs,
-      highNs: world.highNs,
-      px: Math.min(MOST_PX, look.widthPx),
-      rows: around,
-    };
+  const { y0, y1, widthPx } = look;
+  const span = look.x1 - look.x0;
+  const rows = tracksIn(layout, y0, y1);
+  const seen = seenOf(look, world);
+  if (rows.length === 0 || !(seen.high > seen.low)) return null;
+  const around = tracksIn(layout, 2 * y0 - y1, 2 * y1 - y0);
+  const full = holding(tiles, rows);
+  if (!full.some((tile) => spans(tile, world))) {
+    const { low, high } = world;
+    return { low, high, px: Math.min(MOST_PX, widthPx), rows: around };
   }
-  const span = look.highNs - look.lowNs;
-  const slack = (SLACK * span) / 4;
-  const near = [
-    Math.max(world.lowNs, low - slack),
-    Math.min(world.highNs, high + slack),
-  ];
-  const sharp = tiles.some(
-    (tile) =>
-      spans(tile, near[0] ?? low, near[1] ?? high) &&
-      holds(tile, rows) &&
-      isSharp(tile, look),
-  );
-  if (sharp) return null;
+  const near = seenOf(look, world, SLACK / 4);
+  if (full.some((tile) => spans(tile, near) && isSharp(tile, look))) return null;
   // Round ends: looks that are nearly the same ask the same.
   const unit = 2 ** Math.max(0, Math.floor(Math.log2(span)) - 4);
-  const from = Math.max(
-    world.lowNs,
-    Math.floor((look.lowNs - SLACK * span) / unit) * unit,
-  );
-  const to = Math.min(
-    world.highNs,
-    Math.ceil((look.highNs + SLACK * span) / unit) * unit,
-  );
-  const px = Math.ceil((look.widthPx * (to - from)) / span);
-  return { lowNs: from, highNs: to, px: Math.min(MOST_PX, px), rows: around };
+  const wide = seenOf(look, world, SLACK);
+  const low = Math.max(world.low, Math.floor(wide.low / unit) * unit);
+  const high = Math.min(world.high, Math.ceil(wide.high / unit) * unit);
+  const px = Math.ceil((widthPx * (high - low)) / span);
+  return { low, high, px: Math.min(MOST_PX, px), rows: around };
 }
 
 export function tileQuery(
   run: string,
   base: bigint,
   tracks: string,
-  wanted: Omit<WantedTile, "rows">,
+  { low, high, px }: Omit<WantedTile, "rows">,
 ): Query {
-  return {
-    run,
-    tracks,
-    t0: absolute(base, Math.floor(wanted.lowNs)).toString(),
-    t1: absolute(base, Math.ceil(wanted.highNs)).toString(),
-    px: wanted.px,
-  };
+  const [t0, t1] = [absolute(base, Math.floor(low)), absolute(base, Math.ceil(high))];
+  return { run, tracks, t0, t1, px };
 }
-
-type TraceTiles = Tiles<Look, WantedTile, TraceTile>;
 
 /** `stamp` names what the tiles are of: another one throws them away. */
 export function useTraceTiles(
@@ -154,7 +127,7 @@ export function useTraceTiles(
   world: World,
   layout: Layout,
   stamp: string,
-): TraceTiles {
+) {
   const source = useMemo((): TileSource<Look, WantedTile, TraceTile> => {
     const query = (wanted: WantedTile): Query =>
       tileQuery(run, world.base, tracksQuery(wanted.rows), wanted);
@@ -163,17 +136,15 @@ export function useTraceTiles(
       most: MOST_KEPT,
       wanted: (tiles, look) => wantedTile(tiles, look, layout, world),
       keyOf: (wanted) => JSON.stringify(query(wanted)),
-      isSpent: ({ lowNs, highNs }, look) => {
-        const apart = highNs < look.lowNs || lowNs > look.highNs;
-        return apart && (lowNs > world.lowNs || highNs < world.highNs);
-      },
+      isSpent: (wanted, { x0, x1 }) =>
+        (wanted.high < x0 || wanted.low > x1) && !spans(wanted, world),
       ask: async (wanted, signal) => {
         const asked = query(wanted);
         const answer = await client.get("trace_slices", asked, signal, false);
-        const tracks = new Set(wanted.rows.map(({ trackKey }) => trackKey));
-        return new TraceTile(answer, world.base, wanted.highNs, tracks);
+        const tracks = new Set(wanted.rows.map(({ key }) => key));
+        return new TraceTile(answer, world.base, wanted.high, tracks);
       },
-      isWhole: (tile) => spans(tile, world.lowNs, world.highNs),
+      isWhole: (tile) => spans(tile, world),
       shown: (tiles, look) => shownTiles(tiles, look, layout, world),
     };
   }, [client, run, world, layout, stamp]);

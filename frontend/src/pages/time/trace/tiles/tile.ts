@@ -5,7 +5,9 @@ import type {
   TraceLine,
   TraceSlicesResponse,
 } from "../../../../api/types.gen";
+import type { XRange } from "../../../../widgets/plot/range";
 import type { Place } from "../plot/layout";
+import { since } from "../state/params";
 
 /** What is drawn as one: a slice, a block of short ones, or instants that fall together. */
 export interface Piece extends Place {
@@ -18,15 +20,14 @@ export interface Piece extends Place {
 
 const NO_NAME = 0xffff;
 
-export class TraceTile {
+export class TraceTile implements XRange {
   /** Nanoseconds since the timeline's base, by piece. */
   readonly start: Float64Array;
   readonly end: Float64Array;
   /** By piece: its lane. */
   readonly lane: Int32Array;
-  readonly lowNs: number;
-  readonly highNs: number;
-  readonly lines: ReadonlyMap<string, readonly TraceLine[]>;
+  readonly low: number;
+  readonly high: number;
   /** Instants by track, in order of time. */
   readonly marks: ReadonlyMap<string, readonly Piece[]>;
 
@@ -34,13 +35,13 @@ export class TraceTile {
   constructor(
     readonly answer: TraceSlicesResponse,
     base: bigint,
-    highNs: number,
+    high: number,
     readonly tracks: ReadonlySet<string>,
   ) {
     const { start, duration, unitNs, laneStart, lanes } = answer;
-    const shift = Number(BigInt(answer.t0) - base);
-    this.lowNs = shift;
-    this.highNs = highNs;
+    const shift = since(base, answer.t0);
+    this.low = shift;
+    this.high = high;
     // Loops: a mapping function for each of them takes several times as long.
     this.start = new Float64Array(start.length);
     this.end = new Float64Array(start.length);
@@ -50,7 +51,7 @@ export class TraceTile {
       this.end[i] = shift + (begin + (duration[i] ?? 0)) * unitNs;
     }
     this.lane = new Int32Array(start.length);
-    const marks = new Map<string, Piece[]>();
+    const marks = new Map<string, readonly Piece[]>();
     lanes.forEach(({ track, level }, lane) => {
       const [first = 0, stop = 0] = laneStart.subarray(lane, lane + 2);
       this.lane.fill(lane, first, stop);
@@ -59,11 +60,6 @@ export class TraceTile {
       marks.set(track, own);
     });
     this.marks = marks;
-    const lines = new Map<string, TraceLine[]>();
-    for (const line of answer.lines) {
-      lines.set(line.track, [...(lines.get(line.track) ?? []), line]);
-    }
-    this.lines = lines;
   }
 
   get numPieces(): number {
@@ -98,16 +94,14 @@ export class TraceTile {
     };
   }
 
+  linesOf(trackKey: string): readonly TraceLine[] {
+    return this.answer.lines.filter(({ track }) => track === trackKey);
+  }
+
   /** A counter's value at a time: that of the last point before it. */
   valueAt(line: TraceLine, ns: number): number | null {
-    const at = ns - this.lowNs;
-    let [low, high] = [0, line.timeNs.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((line.timeNs[middle] ?? 0) <= at) low = middle + 1;
-      else high = middle;
-    }
-    return low === 0 ? null : (line.value[low - 1] ?? null);
+    const at = line.timeNs.findLastIndex((time) => time <= ns - this.low);
+    return line.value[at] ?? null;
   }
 }
 
@@ -122,7 +116,7 @@ export function marksOf(
   const coarse = tiles[0]?.marks.get(trackKey) ?? [];
   if (!finest.tracks.has(trackKey)) return coarse;
   const beside = coarse.filter(
-    ({ startNs }) => startNs < finest.lowNs || startNs > finest.highNs,
+    ({ startNs }) => startNs < finest.low || startNs > finest.high,
   );
   return [...beside, ...own].sort((a, b) => a.startNs - b.startNs);
 }
