@@ -335,8 +335,6 @@ class TraceRangeResponse(Columns, frozen=True):
     Rows by name, longest in all first; at most 20,000.
     """
 
-    sentence: str
-    """How many slices of how many names."""
     table: TableRows
     row: I32Column
     """The longest slice of each name."""

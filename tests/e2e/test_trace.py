@@ -112,7 +112,7 @@ def test_a_trace_is_drawn_searched_summed_up_and_read(board_of, open_page, trace
     plot.get_by_role("application").focus()
     page.keyboard.press("f")
     page.keyboard.press("t")
-    sums = tab(page).get_by_role("grid", name="Slices of the range by name")
+    sums = tab(page).get_by_role("grid", name="Slices by name")
     row = sums.get_by_role("row").filter(has_text="the forward pass").first
     number = str(counts["the forward pass"])
     eventually(page, row.inner_text, lambda said: number in said.split("\n"))

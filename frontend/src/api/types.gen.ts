@@ -1919,7 +1919,6 @@ export interface TraceSearchResponse {
 
 /** Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time. */
 export interface TraceRangeResponse {
-  readonly sentence: string;
   readonly table: TableRows;
   readonly row: Int32Array;
   readonly source: Uint16Array;

@@ -24,7 +24,7 @@ from tb_plugin.contract.errors import BadRequestError, NotFoundError
 from tb_plugin.contract.parameters import Text
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u16
-from tb_plugin.pages.table import Column, table_of
+from tb_plugin.pages.table import Column, table_of, titled
 from tb_plugin.pages.trace.asked import RowQuery, places_of, row_of
 from tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
 
@@ -325,12 +325,11 @@ def trace_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
         "total_us",
         len(rows),
     )
+    said = f"{counted(number, 'slice')} of {counted(len(rows), 'name')}"
+    table = titled(table, "Slices by name", said, "Nothing runs in this range.")
+    colours = [family_of(category, name) for (name, category), _ in ordered]
     return TraceRangeResponse(
-        sentence=f"{counted(number, 'slice')} of {counted(len(rows), 'name')}",
-        table=replace(
-            table,
-            colours=tuple(family_of(category, name) for (name, category), _ in ordered),
-        ),
+        table=replace(table, colours=tuple(colours)),
         row=i32(row),
         source=u16(source),
         sources=tuple(sources),

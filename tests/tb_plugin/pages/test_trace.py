@@ -212,7 +212,7 @@ def test_sums_of_a_range_over_ranks(page):
     by_name = dict(zip(table["name"]["texts"], zip(*number, strict=True), strict=True))
     assert by_name["step"] == (2, 18_000, 6_000)
     assert by_name["forward"] == (2, 6_000, 6_000)
-    assert sums["sentence"] == "6 slices of 3 names"
+    assert sums["table"]["summary"] == "6 slices of 3 names."
     assert sorted(sums["table"]["colours"]) == ["backward", "forward", "step"]
     assert sums["table"]["usual"] == "total_us"
 

@@ -44,7 +44,7 @@ export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
     isOutlined: module === selected,
   }));
   paintStrip(pen, seen, drawn, theme);
-  const { marks, totalBytes } = look.answer;
+  const { marks = [], totalBytes } = look.answer;
   const peakY = yToPx(
     view,
     size.heightPx,

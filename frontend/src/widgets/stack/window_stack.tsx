@@ -30,20 +30,14 @@ import {
 import { Stack, type StackData } from "./stack";
 import { paintWindow } from "./window_paint";
 
-/** What is drawn. */
+/** What is drawn: over time and without modules, where nothing else is said. */
 export type WindowAnswer = Pick<
   ModuleTimelineResponse,
-  | "axis"
-  | "categories"
-  | "marks"
-  | "peakX"
-  | "spans"
-  | "totalBytes"
-  | "x0"
-  | "xHigh"
-  | "xLow"
-  | "xPerColumn"
->;
+  "categories" | "peakX" | "totalBytes" | "x0" | "xHigh" | "xLow" | "xPerColumn"
+> &
+  Partial<Pick<ModuleTimelineResponse, "axis" | "marks" | "spans">>;
+
+const NO_MARKS: ModuleTimelineResponse["marks"] = [];
 
 /** The least that can be zoomed into, as a share of the window. */
 const LEAST_SHARE = 1e-4;
@@ -75,8 +69,9 @@ export function WindowStack(props: WindowStackProps) {
   const { answer, theme, selected = null, moment = null, boundaryWords } = props;
   const { began = "tracking began" } = props;
   const data = useMemo(() => stackOf(answer, theme), [answer, theme]);
-  const spans = useMemo(() => spansOf(answer.spans), [answer.spans]);
-  const all = useMemo(() => boundaries(spans, answer.marks), [spans, answer.marks]);
+  const { marks = NO_MARKS, spans: given } = answer;
+  const spans = useMemo(() => (given === undefined ? [] : spansOf(given)), [given]);
+  const all = useMemo(() => boundaries(spans, marks), [spans, marks]);
   const axis = useMemo(() => windowAxis(answer, began), [answer, began]);
   const over = useCallback(
     (pen: Pen, seen: Seen) =>
@@ -121,10 +116,10 @@ export function WindowStack(props: WindowStackProps) {
           const { boundary } = meant(x, at);
           if (boundary !== null) props.onPick?.(boundary);
         }}
-        about={() => ({ ...props.about, axis: answer.axis, marks: answer.marks })}
+        about={() => ({ ...props.about, axis: answer.axis, marks })}
         help="Left and right read values, up and down go from boundary to boundary, Enter shows the boundary in the table, P goes to the peak, W and S zoom, A and D pan, F shows everything."
       />
-      {answer.spans.numLeftOut > 0 && (
+      {given !== undefined && given.numLeftOut > 0 && (
         <p class="quiet">Modules too narrow to see are left out; zoom in for them.</p>
       )}
     </>

@@ -4,7 +4,6 @@ import { Fragment, type ComponentChildren } from "preact";
 import type { TracePartner, TraceSliceResponse } from "../../../api/types.gen";
 import { formatInteger, formatShare } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
-import { originOf } from "../../../model/words/origin";
 import type { XRange } from "../../../widgets/plot/range";
 import { Failure } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
@@ -176,11 +175,11 @@ function Facts(props: {
 function RangeDetails(props: DetailsProps & { readonly range: XRange }) {
   const { trace, range } = props;
   const { sums, state, setWindow, view } = trace;
-  const of = state.rangeTracks === "" ? "" : " on the chosen tracks";
+  const of = state.rangeTracks === "" ? "" : ", on the chosen tracks";
   return (
     <Drawer
       label="The chosen range"
-      title={`${formatNs(range.high - range.low)} between the marks`}
+      title={`${formatNs(range.high - range.low)} between the marks${of}`}
       actions={<Acts of={[["Zoom to it", () => setWindow(range)]]} />}
       close={trace.close}
     >
@@ -190,18 +189,13 @@ function RangeDetails(props: DetailsProps & { readonly range: XRange }) {
         <AnswerTable
           view={view}
           table={sums.table}
-          label="Slices of the range by name"
           word="sums_sort"
-          head={<p class="quiet">{sums.sentence + of}</p>}
-          origin={originOf(view.run)}
-          file={{ name: "trace sums by name", about: () => ({ range }) }}
           shell={view}
           onSelect={(row) => {
             const source = sums.sources[sums.source[row] ?? 0] ?? "";
             trace.choose({ source, row: sums.row[row] ?? 0 }, true);
           }}
-          empty="Nothing runs in this range."
-          heightPx={Math.max(160, props.heightPx - 112)}
+          heightPx={Math.max(160, props.heightPx - 132)}
         />
       )}
     </Drawer>

@@ -1,7 +1,7 @@
 /** The bar above the timeline, and what the timeline is made of: how far it is, what is wrong. */
 
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { TraceResponse, TraceSource } from "../../../api/types.gen";
 import { formatBytes, formatInteger } from "../../../base/bytes";
 import { commandsOf } from "../../../base/commands";
@@ -13,8 +13,7 @@ import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Choice, Options, type Option } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
-import { hitOf, type Timeline } from "./state/timeline";
-import { hitWords } from "./words";
+import { hitOf, hitsOf, type Timeline } from "./state/timeline";
 
 export function Head(props: {
   readonly answer: TraceResponse;
@@ -64,7 +63,7 @@ export function Head(props: {
           </Choice>
         )}
         {traces.length > 0 && (
-          <span class="row end">
+          <span class="end trace-pair">
             <button
               type="button"
               class="button"
@@ -114,7 +113,11 @@ export function Sources({ of }: { readonly of: readonly TraceSource[] }) {
 
 /** Search, and what the pointer and keys do on the plot, as buttons. */
 export function Tools({ trace }: { readonly trace: Timeline }) {
-  const { view, state, setState, hits, next, step, instant } = trace;
+  const { view, base, state, setState, found, next, step, instant } = trace;
+  const hits = useMemo(
+    () => (found === null ? [] : hitsOf(found, base)),
+    [found, base],
+  );
   const box = useRef<HTMLInputElement>(null);
   useCommands(view.commands, () =>
     commandsOf("trace", "Trace", [
@@ -152,9 +155,9 @@ export function Tools({ trace }: { readonly trace: Timeline }) {
       {state.find !== "" && (
         <Pair of="found" keys={["Shift+Enter", "Enter"]} move={next}>
           <span class="trace-hits" role="status">
-            {hits === null
+            {found === null
               ? "searching"
-              : hitWords(hitOf(hits, state.slice), hits.numHits)}
+              : hitWords(hitOf(hits, state.slice), found.numHits)}
           </span>
         </Pair>
       )}
@@ -172,6 +175,13 @@ export function Tools({ trace }: { readonly trace: Timeline }) {
       />
     </>
   );
+}
+
+/** `3 of 1,204`. */
+export function hitWords(at: number, numHits: number): string {
+  if (numHits === 0) return "nothing found";
+  const all = formatInteger(numHits);
+  return at < 0 ? `${all} found` : `${formatInteger(at + 1)} of ${all}`;
 }
 
 /** A word between the buttons for the one before and the one after. */
@@ -202,13 +212,10 @@ function Pair(props: {
 export function Opened({ answer }: { readonly answer: TraceResponse }) {
   const { focus, shownRanks, numRanks } = answer;
   return (
-    <p class="trace-opened quiet">
-      {focus?.words}
-      {shownRanks.length < numRanks && (
-        <span title="Choose others at the left">
-          {shownRanks.length} of {formatInteger(numRanks)} ranks
-        </span>
-      )}
+    <p class="trace-opened quiet" title="Choose other ranks at the left">
+      {focus?.words} <br />
+      {shownRanks.length < numRanks &&
+        `${shownRanks.length} of ${formatInteger(numRanks)} ranks`}
     </p>
   );
 }

@@ -15,7 +15,7 @@ import { FAMILY_WORDS, formatNs } from "./words";
 
 export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
   const { trace, label } = props;
-  const { extent, shown, setWindow, fit, whole, hits, base, view } = trace;
+  const { extent, shown, setWindow, fit, whole, found, base, view } = trace;
   const { theme } = view;
   const span = extent.high - extent.low;
   const at = useMemo(() => {
@@ -33,14 +33,14 @@ export function MapStrip(props: { readonly trace: Timeline; readonly label: stri
       context.fillRect(0, 0, widthPx, MINIMAP_PX);
       const overview = at(widthPx);
       if (overview !== null) drawColumns(context, overview, theme);
-      if (hits === null) return;
+      if (found === null) return;
       context.fillStyle = tokens(theme).link;
-      const shift = since(base, hits.t0) - extent.low;
-      for (const start of hits.startNs) {
+      const shift = since(base, found.t0) - extent.low;
+      for (const start of found.startNs) {
         context.fillRect(((start + shift) / span) * widthPx, 0, 1, 5);
       }
     },
-    [at, theme, hits],
+    [at, theme, found],
   );
   const { low, high } = shown.value;
   return (
@@ -87,23 +87,11 @@ export function Families({ trace }: { readonly trace: Timeline }) {
 /** What everything else lies in: it is always busy, and says nothing of when. */
 const AROUND: readonly TraceFamily[] = ["step", "annotation", "python", "other"];
 
-/** Busy columns, and how tall they are. */
-export interface Overview {
-  readonly tile: TraceTile;
-  /** By family and column, columns innermost. */
-  readonly busy: Float64Array;
-  readonly totals: Float64Array;
-  readonly scale: OverviewScale;
-}
-
 /** Busy time by family and px column: of what work there is, else of all. Pure. */
-export function overviewOf(
-  tile: TraceTile,
-  { low, high }: XRange,
-  widthPx: number,
-): Overview {
+export function overviewOf(tile: TraceTile, { low, high }: XRange, widthPx: number) {
   const columns = Math.max(1, Math.floor(widthPx));
   const { families, family: familyAt, busy: busyUnits, unitNs } = tile.answer;
+  // By family and column, columns innermost.
   const busy = new Float64Array(columns * families.length);
   const totals = new Float64Array(columns);
   const around = families.map((family) => AROUND.includes(family));
@@ -123,8 +111,10 @@ export function overviewOf(
       totals[at] = (totals[at] ?? 0) + inside;
     }
   }
-  return { tile, busy, totals, scale: overviewScale(totals) };
+  return { families, busy, totals, scale: overviewScale(totals) };
 }
+
+type Overview = ReturnType<typeof overviewOf>;
 
 /** The strip's height for columns that are not cut; search results stand above. */
 const TALL_PX = MINIMAP_PX - 6;
@@ -133,12 +123,12 @@ const GAP_PX = 2;
 
 function drawColumns(
   context: CanvasRenderingContext2D,
-  { tile, busy, totals, scale }: Overview,
+  { families, busy, totals, scale }: Overview,
   theme: Theme,
 ): void {
   const columns = totals.length;
   const floor = new Float64Array(columns).fill(MINIMAP_PX);
-  tile.answer.families.forEach((name, family) => {
+  families.forEach((name, family) => {
     context.fillStyle = familyColour(theme, name);
     totals.forEach((total, at) => {
       // One that is cut keeps the shares of its kinds of work.

@@ -54,27 +54,10 @@ export function testTrack(key: string, more: Partial<TraceTrack> = {}): TraceTra
   };
 }
 
-export function testTrace(more: Partial<TraceResponse> = {}): TraceResponse {
+export function testTrace(
+  more: Partial<TraceResponse> = {},
+): Pick<TraceResponse, "sources" | "steps" | "tracks"> {
   return {
-    run: {
-      id: "r",
-      name: "exp",
-      numRanks: 2,
-      worldSize: 2,
-      numAttempts: 1,
-      firstMs: 0,
-      lastMs: 0,
-      lastStep: null,
-      live: false,
-      simulated: false,
-      virtualGpu: "",
-      imported: false,
-      madeOf: "recording",
-      deviceType: "cuda",
-      numProblems: 0,
-    },
-    baseNs: BASE.toString(),
-    endNs: 1_000,
     sources: [testSource("a"), testSource("b", { rank: 1 })],
     tracks: [
       testTrack("a:0"),
@@ -85,19 +68,11 @@ export function testTrace(more: Partial<TraceResponse> = {}): TraceResponse {
         ...{ numSlices: 0, numLevels: 0, unit: "bytes", most: 4096, least: 0 },
       }),
     ],
-    summary: "",
     steps: {
       number: Int32Array.of(5, 6),
       startNs: Float64Array.of(0, 500),
       endNs: Float64Array.of(480, 990),
     },
-    focus: null,
-    choices: [],
-    numRanks: 2,
-    shownRanks: [0, 1],
-    problems: [],
-    stillReading: false,
-    perfetto: "hosted",
     ...more,
   };
 }

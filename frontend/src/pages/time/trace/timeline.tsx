@@ -105,11 +105,8 @@ function usePlotHeight(above: { readonly current: HTMLElement | null }): number 
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    window.addEventListener("resize", measure);
-    return () => {
-      observer.disconnect();
-      window.removeEventListener("resize", measure);
-    };
+    observer.observe(document.documentElement);
+    return () => observer.disconnect();
   }, [above]);
   return px;
 }

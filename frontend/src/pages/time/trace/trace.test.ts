@@ -24,7 +24,8 @@ import { perfettoFile, perfettoPlace } from "./perfetto";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow } from "./state/timeline";
-import { formatNs, formatTick, hitWords } from "./words";
+import { hitWords } from "./head";
+import { formatNs, formatTick } from "./words";
 
 const NONE = "";
 
@@ -257,7 +258,7 @@ describe("words", () => {
 
   it("say what there is", () => {
     expect(hitWords(2, 1_204)).toBe("3 of 1,204");
-    expect(hitWords(null, 0)).toBe("nothing found");
+    expect(hitWords(-1, 0)).toBe("nothing found");
     expect(fitting("aten::linear", 60, 30)).toBe("ate…r");
     expect(fitting("aten::linear", 60, 12)).toBe("");
   });

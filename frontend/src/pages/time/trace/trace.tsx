@@ -15,6 +15,7 @@ import "../../../widgets/plot/plot.css";
 import "./trace.css";
 
 const OPENING_POLL_MS = 400;
+const RETRIES = "MemBoard retries automatically.";
 
 const TABS = ["timeline", "summary"] as const;
 
@@ -61,19 +62,11 @@ function TimelineTab(props: {
     const isOpening = data?.sources.some(({ state }) => state === "opening") ?? true;
     setOpening(isOpening || data?.stillReading === true);
   }, [data]);
-  const waiting = (
-    <Waiting
-      error={error}
-      hasContent={data !== null}
-      note="MemBoard retries automatically."
-      blocksPx={[520]}
-    />
-  );
   if (data === null) {
     return (
-      <div class="trace" aria-busy={opening}>
+      <div class="trace" aria-busy>
         {tabs}
-        {waiting}
+        <Waiting error={error} hasContent={false} note={RETRIES} blocksPx={[520]} />
       </div>
     );
   }
@@ -88,7 +81,7 @@ function TimelineTab(props: {
   const isDrawn = (ready || nothing) && hasTracks && data.endNs > 0;
   return (
     <div class="trace" aria-busy={opening}>
-      {waiting}
+      <Waiting error={error} hasContent note={RETRIES} />
       {nothing && (
         <p class="quiet">
           No spans and no profiler traces in this run yet: pass torch_profiler=True to

@@ -55,10 +55,3 @@ export function formatTick(ns: number, stepNs: number, besideNs = stepNs): strin
   });
   return `${text.replace("-", "−")} ${unit}`;
 }
-
-/** `3 of 1,204`. */
-export function hitWords(at: number | null, numHits: number): string {
-  if (numHits === 0) return "nothing found";
-  const all = formatInteger(numHits);
-  return at === null ? `${all} found` : `${formatInteger(at + 1)} of ${all}`;
-}

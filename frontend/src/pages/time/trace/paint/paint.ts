@@ -2,8 +2,8 @@
 
 import { formatInteger } from "../../../../base/bytes";
 import { tokens } from "../../../../base/tokens";
-import type { Viewport } from "../../../../render/viewport";
-import { inkOn } from "../../../../widgets/block_stack/colours";
+import type { RectPx, Viewport } from "../../../../render/viewport";
+import { inkOn } from "../../../../widgets/block_stack/paint/colours";
 import { FONT } from "../../../../widgets/export/pen";
 import { cutMiddle, foldTemplates } from "../../profiled/kernel_name";
 import { laneTop, LANE_PX, rowsBetween, type Layout, type Place } from "../plot/layout";
@@ -20,6 +20,8 @@ export interface Canvas {
   readonly layout: Layout;
   readonly picture: Picture;
   readonly hovered: Piece | null;
+  /** What is being drawn. */
+  readonly box: RectPx | null;
   readonly view: Viewport;
   readonly widthPx: number;
   readonly heightPx: number;
@@ -30,7 +32,7 @@ export interface Canvas {
 export const MARK_PX = 5;
 
 export function paintOverlay(canvas: Canvas): void {
-  const { context, trace, hovered, toX, heightPx } = canvas;
+  const { context, trace, hovered, box, toX, heightPx } = canvas;
   const { selected, related } = trace;
   const { bg, link, secondary, text } = tokens(trace.view.theme);
   context.font = FONT;
@@ -55,10 +57,17 @@ export function paintOverlay(canvas: Canvas): void {
   }
   if (hovered !== null) outline(canvas, hovered, text, 1);
   if (selected !== null) outline(canvas, selected, link, 2);
-  if (cursor === null) return;
+  if (box !== null) {
+    const { x, y, width, height } = box;
+    context.strokeStyle = context.fillStyle = link;
+    context.lineWidth = 1;
+    context.strokeRect(x, y, width, height);
+    context.globalAlpha = 0.14;
+    context.fillRect(x, y, width, height);
+  }
   context.fillStyle = secondary;
   context.globalAlpha = 0.5;
-  context.fillRect(Math.round(toX(cursor)), 0, 1, heightPx);
+  if (cursor !== null) context.fillRect(Math.round(toX(cursor)), 0, 1, heightPx);
   context.globalAlpha = 1;
 }
 

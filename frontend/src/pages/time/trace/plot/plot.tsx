@@ -3,7 +3,7 @@
  * second canvas. It listens to the window by itself, so that a pan renders nothing else.
  */
 
-import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { Icon } from "../../../../widgets/icon/icon";
@@ -12,7 +12,7 @@ import { RULER_PX } from "../paint/lines";
 import { toggled } from "../state/params";
 import type { Timeline } from "../state/timeline";
 import { LANE_PX, type Row } from "./layout";
-import { FLAT_PX, PlotStage, type PlotNow } from "./stage";
+import { PlotStage, type PlotNow } from "./stage";
 import { PlotTip } from "./tip";
 
 export const NAMES_PX = 212;
@@ -25,10 +25,9 @@ export interface PlotProps extends Omit<PlotNow, "widthPx"> {
 
 export function Plot(props: PlotProps) {
   const { trace, layout, tiles, heightPx } = props;
-  const latest = useRef<PlotNow>({ ...props, widthPx: 0 });
-  const stage = useMemo(() => new PlotStage(() => latest.current), []);
+  const stage = useMemo(() => new PlotStage({ ...props, widthPx: 0 }), []);
   const widthPx = Math.max(0, useWidth(stage.scroller) - NAMES_PX);
-  latest.current = { ...props, widthPx };
+  stage.now = { ...props, widthPx };
   const helpId = useId();
   useLayoutEffect(() => stage.attach(), [stage]);
   useEffect(() => stage.refresh(true));
@@ -41,7 +40,9 @@ export function Plot(props: PlotProps) {
       hover.subscribe((at) => {
         cursor.value = at?.ns ?? null;
       }),
-      ...[hover, cursor, mark].map((one) => one.subscribe(() => stage.paintSoon())),
+      ...[box, hover, cursor, mark].map((one) =>
+        one.subscribe(() => stage.paintSoon()),
+      ),
       scrollTo.subscribe((place) => {
         if (place !== null) stage.bringIntoSight(place);
       }),
@@ -51,8 +52,6 @@ export function Plot(props: PlotProps) {
     };
   }, [stage, tiles.version]);
 
-  const drawn = box.value;
-  const flat = drawn !== null && drawn.height < FLAT_PX;
   const px = (value: number) => `${value}px`;
   return (
     <div
@@ -97,17 +96,6 @@ export function Plot(props: PlotProps) {
           >
             <canvas ref={stage.cells} class="trace-cells" />
             <canvas ref={stage.over} />
-            {drawn !== null && (
-              <div
-                class="trace-box"
-                style={{
-                  left: px(drawn.x),
-                  width: px(drawn.width),
-                  top: flat ? 0 : px(drawn.y),
-                  height: flat ? "100%" : px(drawn.height),
-                }}
-              />
-            )}
             <PlotTip stage={stage} />
           </div>
         </div>

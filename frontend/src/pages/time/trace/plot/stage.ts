@@ -12,7 +12,7 @@ import {
   viewAfterKey,
   type PointPx,
 } from "../../../../render/gestures";
-import { RasterSurface, type SurfaceEvents } from "../../../../render/raster/surface";
+import { RasterSurface } from "../../../../render/raster/surface";
 import { pxToX, xToPx } from "../../../../render/viewport";
 import type { Limits, RectPx, Viewport } from "../../../../render/viewport";
 import { devicePx, fitted, pixelRatio } from "../../../../widgets/plot/canvas";
@@ -38,7 +38,7 @@ import {
 const SETTLED_MS = 160;
 const MARGIN_SHARE = 0.25;
 /** A box less tall than this is a range of time; a taller one is also about its tracks. */
-export const FLAT_PX = 10;
+const FLAT_PX = 10;
 
 /** What is to be drawn. */
 export interface PlotNow {
@@ -85,7 +85,8 @@ export class PlotStage {
   #frame = 0;
   #settle = 0;
 
-  constructor(readonly now: () => PlotNow) {}
+  /** `now`: what the newest rendering says. */
+  constructor(public now: PlotNow) {}
 
   /** Gives back what ends it. */
   attach(): (() => void) | undefined {
@@ -95,16 +96,14 @@ export class PlotStage {
       this.cells.current,
     ];
     if (root === null || target === null || cells === null) return undefined;
-    const events: SurfaceEvents = {
-      onPaint: ({ drawMs }) => {
-        root.dataset["drawMs"] = drawMs.toFixed(2);
-        this.failure.value = "";
-      },
-      onFailure: (message) => {
-        this.failure.value = message;
-      },
+    const onPaint = ({ drawMs }: { readonly drawMs: number }): void => {
+      root.dataset["drawMs"] = drawMs.toFixed(2);
+      this.failure.value = "";
     };
-    const surface = new RasterSurface(cells, events, MARGIN_SHARE);
+    const onFailure = (message: string): void => {
+      this.failure.value = message;
+    };
+    const surface = new RasterSurface(cells, { onPaint, onFailure }, MARGIN_SHARE);
     this.#surface = surface;
     this.#madeOf = [];
     const stop = this.#listen(target);
@@ -118,7 +117,7 @@ export class PlotStage {
   }
 
   get view(): Viewport {
-    const { trace, heightPx } = this.now();
+    const { trace, heightPx } = this.now;
     const { low, high } = trace.shown.peek();
     const y0 = this.#scrollPx;
     return { x0: low, x1: high, y0, y1: y0 + heightPx };
@@ -142,7 +141,7 @@ export class PlotStage {
 
   /** Asks for what is in sight, and draws what of it is there. */
   refresh(settled: boolean): void {
-    const { widthPx, tiles } = this.now();
+    const { widthPx, tiles } = this.now;
     this.paintSoon();
     if (widthPx < 1) return;
     const device = Math.round(widthPx * pixelRatio());
@@ -152,7 +151,7 @@ export class PlotStage {
 
   /** What the loader has for this look, as quads. */
   rebuild(): void {
-    const { trace, layout, tiles } = this.now();
+    const { trace, layout, tiles } = this.now;
     const { loader } = tiles;
     const { find } = trace.state;
     const own = COLOURS[trace.view.theme];
@@ -174,7 +173,7 @@ export class PlotStage {
   }
 
   bringIntoSight({ trackKey, level }: Place): void {
-    const { layout, heightPx } = this.now();
+    const { layout, heightPx } = this.now;
     const top = laneTop(layout, trackKey, level);
     if (top === null) return;
     const seen = this.#scrollPx;
@@ -185,7 +184,7 @@ export class PlotStage {
 
   onKey(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const pagePx = this.now().heightPx * 0.8;
+    const pagePx = this.now.heightPx * 0.8;
     const moves: Readonly<Record<string, number>> = {
       ArrowDown: 2 * LANE_PX,
       ArrowUp: -2 * LANE_PX,
@@ -206,7 +205,7 @@ export class PlotStage {
   }
 
   #toNeighbour(sign: number): boolean {
-    const { selected, choose } = this.now().trace;
+    const { selected, choose } = this.now.trace;
     const found = pieceBeside(this.picture, selected, sign, this.view.x0);
     if (found === null) return false;
     choose(refOf(found));
@@ -216,14 +215,14 @@ export class PlotStage {
   }
 
   #limits(): Limits {
-    const { trace, layout, heightPx } = this.now();
+    const { trace, layout, heightPx } = this.now;
     const { low, high } = trace.extent;
     const y1 = Math.max(layout.totalPx, heightPx);
     return { world: { x0: low, x1: high, y0: 0, y1 }, leastX: LEAST_NS, leastY: 1 };
   }
 
   #show({ x0, x1, y0 }: Viewport): void {
-    const { shown, setWindow } = this.now().trace;
+    const { shown, setWindow } = this.now.trace;
     if (Math.abs(y0 - this.#scrollPx) >= 1)
       this.scroller.current?.scrollTo({ top: y0 });
     const { low, high } = shown.peek();
@@ -233,14 +232,14 @@ export class PlotStage {
   #listen(target: HTMLElement): () => void {
     return attachGestures(target, {
       origin: { x: 0, y: 0 },
-      size: () => this.now(),
+      size: () => this.now,
       view: () => this.view,
       limits: () => this.#limits(),
       wheelAxes: () => "x",
       dragAxes: "both",
       onView: (next) => this.#show(next),
       onFit: () => {
-        const { fit, setWindow } = this.now().trace;
+        const { fit, setWindow } = this.now.trace;
         const piece = this.hover.peek()?.piece ?? null;
         if (piece === null) fit();
         else setWindow(around(piece.startNs, piece.endNs, 0.1));
@@ -249,7 +248,7 @@ export class PlotStage {
         this.box.value = drawn;
       },
       onBoxDone: ({ x0, x1, y0, y1 }, { height }) => {
-        const { layout, trace } = this.now();
+        const { layout, trace } = this.now;
         const rows = height >= FLAT_PX ? rowsBetween(layout, y0, y1) : [];
         trace.setRange(Math.floor(x0), Math.ceil(x1), tracksQuery(rows));
       },
@@ -257,7 +256,7 @@ export class PlotStage {
         this.hover.value = at && this.#hoverAt(at);
       },
       onClick: (at) => {
-        const { setWindow, choose, state, close } = this.now().trace;
+        const { setWindow, choose, state, close } = this.now.trace;
         const { piece } = this.#hoverAt(at);
         const { x0, x1 } = this.view;
         if (piece === null) {
@@ -273,7 +272,7 @@ export class PlotStage {
   }
 
   #hoverAt(at: PointPx): Hover {
-    const { layout, widthPx } = this.now();
+    const { layout, widthPx } = this.now;
     const { x0, x1, y0 } = this.view;
     const ns = pxToX(this.view, widthPx, at.x);
     const y = y0 + at.y;
@@ -289,7 +288,7 @@ export class PlotStage {
 
   #paint(): void {
     this.#frame = 0;
-    const { trace, layout, widthPx, heightPx } = this.now();
+    const { trace, layout, widthPx, heightPx } = this.now;
     const { view, picture } = this;
     const root = this.root.current;
     if (widthPx < 1 || root === null) return;
@@ -298,9 +297,12 @@ export class PlotStage {
     const toX = (ns: number): number => xToPx(view, widthPx, ns);
     const to = { trace, layout, view, widthPx, heightPx, toX };
     const hovered = this.hover.peek()?.piece ?? null;
+    const drawn = this.box.peek();
+    const isFlat = drawn !== null && drawn.height < FLAT_PX;
+    const box = isFlat ? { ...drawn, y: 0, height: heightPx } : drawn;
     const context = fitted(this.over.current, widthPx, heightPx);
     if (context !== null && picture !== null)
-      paintOverlay({ ...to, context, picture, hovered });
+      paintOverlay({ ...to, context, picture, hovered, box });
     const ruler = fitted(this.ruler.current, widthPx, RULER_PX);
     if (ruler !== null) paintRuler(ruler, view, widthPx, trace);
     root.dataset["paintMs"] = (performance.now() - begin).toFixed(2);
@@ -319,20 +321,18 @@ function pieceBeside(
   fromNs: number,
 ): Piece | null {
   const tile = picture?.tiles.at(-1);
-  const { lanes = [], count = [] } = tile?.answer ?? {};
-  const isAfter = (i: number): boolean => {
-    const start = tile?.start[i] ?? NaN;
+  if (tile === undefined) return null;
+  const { lanes, count } = tile.answer;
+  const isBeside = (start: number, i: number): boolean => {
     if (count[i] !== 1) return false;
     if (from === null) return start >= fromNs;
-    const lane = lanes[tile?.lane[i] ?? -1];
-    const isBeside = lane?.track === from.trackKey && lane.level === from.level;
-    return isBeside && sign * (start - from.startNs) > 0;
+    const lane = lanes[tile.lane[i] ?? -1];
+    const isOnLane = lane?.track === from.trackKey && lane.level === from.level;
+    return isOnLane && sign * (start - from.startNs) > 0;
   };
   // Pieces of a lane are in order of time.
-  const starts = tile?.start ?? new Float64Array();
-  const at =
-    sign > 0 || from === null
-      ? starts.findIndex((_, i) => isAfter(i))
-      : starts.findLastIndex((_, i) => isAfter(i));
-  return at < 0 ? null : (tile?.piece(at) ?? null);
+  const isLast = sign < 0 && from !== null;
+  const { start } = tile;
+  const at = isLast ? start.findLastIndex(isBeside) : start.findIndex(isBeside);
+  return at < 0 ? null : tile.piece(at);
 }

@@ -14,7 +14,7 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   const hover = stage.hover.value;
   if (hover === null) return null;
   const { at, piece, row, ns } = hover;
-  const { widthPx, heightPx, trace } = stage.now();
+  const { widthPx, heightPx, trace } = stage.now;
   const { theme, byteUnit } = trace.view;
   if (piece === null && row?.track?.kind !== "counter") return null;
   const above = at.y > heightPx * 0.6;
@@ -22,7 +22,6 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
     <ChartTip
       at={{ leftPx: at.x, topPx: at.y, flip: at.x > widthPx / 2, above }}
       belowPx={16}
-      kind="trace-tip"
     >
       <h4>
         {piece !== null && (

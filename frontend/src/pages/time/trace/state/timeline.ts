@@ -88,7 +88,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     () => overview && new TraceTile(overview, base, extent.high, new Set()),
     [overview, extent],
   );
-  const hits = useSearch(client, run.id, tracks, find);
+  const found = useSearch(client, run.id, tracks, find);
   const { data, error } = useOnce(
     client,
     "trace_slice",
@@ -140,36 +140,31 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   const fit = (): void => setWindow(extent);
 
   const goTo = (found: TraceSearchResponse, sign: number, none: string): void => {
-    const low = shown.peek().low - since(base, found.t0);
-    const at = hitBeside(found, state.slice, low, sign);
-    if (at === null) {
-      say(none);
-      return;
+    const hit = hitBeside(hitsOf(found, base), state.slice, shown.peek().low, sign);
+    if (hit === undefined) say(none);
+    else {
+      show(hit.place);
+      choose(hit.ref);
     }
-    const { place, ref } = hitAt(found, at, base);
-    show(place);
-    choose(ref);
   };
   const next = (sign: number): void => {
-    if (hits !== null) goTo(hits, sign, `Nothing is called “${find}”`);
+    if (found !== null) goTo(found, sign, `Nothing is called “${find}”`);
   };
   const hasInstants = layout.rows.some(({ hasMarks }) => hasMarks);
   const instant = (sign: number): void => {
     const none = "No instants were recorded";
-    if (!hasInstants) {
-      say(none);
-      return;
-    }
     const query = { run: run.id, tracks, only: "instants" };
-    client.get("trace_search", query).then(
-      (found) => goTo(found, sign, none),
-      () => say("The instants could not be read"),
-    );
+    if (!hasInstants) say(none);
+    else
+      client.get("trace_search", query).then(
+        (all) => goTo(all, sign, none),
+        () => say("The instants could not be read"),
+      );
   };
   const step = (sign: number): void => {
     const { low, high } = shown.peek();
-    const found = stepBeside(steps, (low + high) / 2, sign);
-    if (found !== null) setWindow(found);
+    const beside = stepBeside(steps, (low + high) / 2, sign);
+    if (beside !== null) setWindow(beside);
     else say(steps.number.length === 0 ? "No steps are known" : "No further step");
   };
   const sumUp = (): void => {
@@ -218,7 +213,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   );
   return {
     ...{ view, answer, base, state, setState, extent, shown, setWindow },
-    ...{ layout, pinned, tiles, pinnedTiles, whole, hits, slice, sums, ...linked },
+    ...{ layout, pinned, tiles, pinnedTiles, whole, found, slice, sums, ...linked },
     error: data === null ? error : null,
     ...{ cursor, mark, scrollTo, choose, setRange, close },
     ...{ fit, zoom, next, step, instant, hasInstants, sumUp },
@@ -246,48 +241,41 @@ function linkedOf(slice: TraceSliceResponse | null, base: bigint) {
   return { selected: placed(slice, startNs), related };
 }
 
-/** Where a hit lies, and what it is. Pure. */
-export function hitAt(
-  hits: TraceSearchResponse,
-  at: number,
-  base: bigint,
-): { readonly place: Place; readonly ref: SliceRef } {
-  const startNs = (hits.startNs[at] ?? 0) + since(base, hits.t0);
-  const endNs = startNs + (hits.durationNs[at] ?? 0);
-  const trackKey = hits.tracks[hits.track[at] ?? 0] ?? "";
-  return {
-    place: { trackKey, level: hits.level[at] ?? 0, startNs, endNs },
-    ref: { source: sourceOf(trackKey), row: hits.row[at] ?? 0 },
-  };
+/** What was found, in order of time: where it lies, and what it is. Pure. */
+export function hitsOf(found: TraceSearchResponse, base: bigint) {
+  const shift = since(base, found.t0);
+  return Array.from(found.row, (row, i) => {
+    const startNs = (found.startNs[i] ?? 0) + shift;
+    const endNs = startNs + (found.durationNs[i] ?? 0);
+    const trackKey = found.tracks[found.track[i] ?? 0] ?? "";
+    return {
+      place: { trackKey, level: found.level[i] ?? 0, startNs, endNs },
+      ref: { source: sourceOf(trackKey), row },
+    };
+  });
 }
 
-/** Which of the hits a slice is; null: none. Pure. */
-export function hitOf(
-  hits: TraceSearchResponse,
-  slice: SliceRef | null,
-): number | null {
-  const at = hits.row.findIndex(
-    (row, i) =>
-      row === slice?.row &&
-      sourceOf(hits.tracks[hits.track[i] ?? 0] ?? "") === slice.source,
+type Hits = ReturnType<typeof hitsOf>;
+
+/** Which of the hits a slice is; below 0: none. Pure. */
+export function hitOf(hits: Hits, slice: SliceRef | null): number {
+  return hits.findIndex(
+    ({ ref }) => ref.row === slice?.row && ref.source === slice.source,
   );
-  return at < 0 ? null : at;
 }
 
 /** The hit after (or before) the one chosen, or a time; round at the ends. Pure. */
 export function hitBeside(
-  hits: TraceSearchResponse,
+  hits: Hits,
   chosen: SliceRef | null,
   fromNs: number,
   sign: number,
-): number | null {
-  const count = hits.row.length;
-  if (count === 0) return null;
+): Hits[number] | undefined {
   const at = hitOf(hits, chosen);
-  if (at !== null) return (at + sign + count) % count;
-  const after = hits.startNs.findIndex((ns) => ns >= fromNs);
-  const first = after < 0 ? count : after;
-  return (sign > 0 ? first : first - 1 + count) % count;
+  const after = hits.findIndex(({ place }) => place.startNs >= fromNs);
+  const next = after < 0 ? hits.length : after;
+  const to = at >= 0 ? at + sign : sign > 0 ? next : next - 1;
+  return hits[(to + hits.length) % hits.length];
 }
 
 const PAUSE_MS = 250;

@@ -1,79 +1,45 @@
 /** Memory by category through one trace, as torch's analysis tells it. */
 
-import { useMemo, useState } from "preact/hooks";
-import type {
-  TraceReport,
-  TraceReportMemory,
-  TraceReportResponse,
-} from "../../../../api/types.gen";
+import { useState } from "preact/hooks";
+import type { TraceReportResponse } from "../../../../api/types.gen";
 import { useOnce } from "../../../../api/use_once";
 import { originOf } from "../../../../model/words/origin";
-import { WindowStack, type WindowAnswer } from "../../../../widgets/stack/window_stack";
+import { WindowStack } from "../../../../widgets/stack/window_stack";
 import type { XRange } from "../../../../widgets/plot/range";
 import { Failure, Skeleton } from "../../../../widgets/state/state";
-import { Choice } from "../../../shared/controls/choices";
+import { Choice, Options } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
 
 const PLOT_PX = 220;
 const COLUMNS = 1_200;
-
-const NO_SPANS: WindowAnswer["spans"] = {
-  modules: [],
-  module: new Int32Array(),
-  kinds: [],
-  kind: new Uint8Array(),
-  call: new Int32Array(),
-  depth: new Int32Array(),
-  x0: new Float64Array(),
-  x1: new Float64Array(),
-  numLeftOut: 0,
-};
-
-/** What the stack draws: its highest moment is marked. Pure. */
-export function stackOf(memory: TraceReportMemory): WindowAnswer {
-  return { ...memory, axis: "time", spans: NO_SPANS, marks: [] };
-}
 
 export function MemoryPart(props: {
   readonly view: ViewProps;
   readonly answer: TraceReportResponse;
 }) {
   const { view, answer } = props;
-  return (
-    <section aria-label="Memory by category">
-      {answer.memory === null ? (
-        <>
-          <h3>Memory by category</h3>
-          <p class="quiet">{answer.missing}</p>
-        </>
-      ) : (
-        <Drawn view={view} chosen={answer.report} devices={answer.memory.devices} />
-      )}
-    </section>
-  );
-}
-
-function Drawn(props: {
-  readonly view: ViewProps;
-  readonly chosen: TraceReport;
-  readonly devices: readonly string[];
-}) {
-  const { view, chosen, devices } = props;
+  const { report, missing } = answer;
   const [range, setRange] = useState<XRange | null>(null);
-  const device = view.params.get("report_device") ?? null;
-  const { data, error } = useOnce(view.client, "trace_report", {
+  const query = {
     run: view.run.id,
-    report: chosen.id,
-    device,
+    report: report.id,
+    device: view.params.get("report_device") ?? null,
     x0: range?.low ?? null,
     x1: range?.high ?? null,
     px: COLUMNS,
-  });
-  const memory = data?.memory ?? null;
-  const answer = useMemo(() => (memory === null ? null : stackOf(memory)), [memory]);
+  };
+  const known = answer.memory;
+  const { data, error } = useOnce(view.client, "trace_report", known && query);
+  const memory = data?.memory;
   return (
-    <>
-      {devices.length > 1 && (
+    <section aria-label="Memory by category">
+      {known === null && (
+        <>
+          <h3>Memory by category</h3>
+          <p class="quiet">{missing}</p>
+        </>
+      )}
+      {known !== null && known.devices.length > 1 && (
         <div class="row">
           <Choice
             label="Device"
@@ -83,21 +49,19 @@ function Drawn(props: {
               view.setParams({ report_device: value });
             }}
           >
-            {devices.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
+            <Options of={known.devices.map((one) => [one, one])} />
           </Choice>
         </div>
       )}
       {error !== null && data === null && <Failure failure={error} />}
-      {answer === null && error === null && <Skeleton heightPx={PLOT_PX} />}
-      {answer !== null && memory !== null && (
+      {known !== null && data === null && error === null && (
+        <Skeleton heightPx={PLOT_PX} />
+      )}
+      {memory && (
         <>
           <WindowStack
             label={`Memory by category, ${memory.device}`}
-            answer={answer}
+            answer={memory}
             began="the trace began"
             range={range}
             onRange={setRange}
@@ -105,7 +69,7 @@ function Drawn(props: {
             byteUnit={view.byteUnit}
             plotPx={PLOT_PX}
             origin={originOf(view.run)}
-            about={{ trace: chosen.title, device: memory.device }}
+            about={{ trace: report.title, device: memory.device }}
           />
           <p class="quiet small">
             What the trace saw: allocations while it ran and, of what was there before,
@@ -113,6 +77,6 @@ function Drawn(props: {
           </p>
         </>
       )}
-    </>
+    </section>
   );
 }

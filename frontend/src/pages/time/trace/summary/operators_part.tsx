@@ -1,8 +1,7 @@
 /** Operators of one trace: torch's tables as text, or as a table to sort. */
 
-import { useState } from "preact/hooks";
 import type { TraceReportResponse } from "../../../../api/types.gen";
-import { copyText } from "../../../../base/clipboard";
+import { CopyIcon } from "../../../../widgets/icon/copy_icon";
 import { Segmented } from "../../../shared/controls/choices";
 import { oneOf, usePageState } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
@@ -54,7 +53,7 @@ export function OperatorsPart(props: {
     <section aria-label="Operators">
       <div class="panel-head">
         {head}
-        {summary !== "" && <CopyButton text={summary} />}
+        {summary !== "" && <CopyIcon label="Copy the tables" text={summary} />}
       </div>
       {summary === "" ? (
         <p class="quiet">
@@ -67,20 +66,5 @@ export function OperatorsPart(props: {
         </pre>
       )}
     </section>
-  );
-}
-
-function CopyButton({ text }: { readonly text: string }) {
-  const [copied, setCopied] = useState(false);
-  return (
-    <button
-      type="button"
-      class="button"
-      onClick={() => {
-        void copyText(text).then(setCopied);
-      }}
-    >
-      {copied ? "Copied" : "Copy"}
-    </button>
   );
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { TraceReport } from "../../../../api/types.gen";
-import { stackOf } from "./memory_part";
 import { chosenReport } from "./summary";
 
 function report(more: Partial<TraceReport> = {}): TraceReport {
@@ -15,25 +14,5 @@ describe("which trace is summed up", () => {
     expect(chosenReport(all, "1")?.rank).toBe(1);
     expect(chosenReport(all, "gone")?.id).toBe("0-a-2");
     expect(chosenReport([], undefined)).toBeNull();
-  });
-});
-
-describe("memory by category", () => {
-  it("is drawn as it came", () => {
-    const held = Float64Array.of(1, 5);
-    const stack = stackOf({
-      device: "cpu",
-      devices: ["cpu"],
-      xLow: 0,
-      xHigh: 10,
-      x0: 0,
-      xPerColumn: 5,
-      totalBytes: held,
-      peakX: Float64Array.of(0, 7),
-      categories: [{ name: "param", group: "param", bytes: held, baselineBytes: null }],
-    });
-    expect(stack.totalBytes).toBe(held);
-    expect(stack.categories[0]).toMatchObject({ name: "param", baselineBytes: null });
-    expect(stack.spans.numLeftOut).toBe(0);
   });
 });

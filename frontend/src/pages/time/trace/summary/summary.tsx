@@ -1,37 +1,27 @@
 /** What our own recordings say of the traces they saved: tables, operators, memory. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Query } from "../../../../api/client";
 import type { TraceReport } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
 import { useOnce } from "../../../../api/use_once";
 import { asSentence } from "../../../../model/words/source_label";
 import { Icon } from "../../../../widgets/icon/icon";
 import { Failure, Skeleton, Waiting } from "../../../../widgets/state/state";
-import { Choice } from "../../../shared/controls/choices";
+import { Choice, Options } from "../../../shared/controls/choices";
+import { NotCollected } from "../../../shared/panels/not_collected";
 import type { ViewProps } from "../../../shared/view_props";
 import { MemoryPart } from "./memory_part";
 import { OperatorsPart } from "./operators_part";
 import { TraceTable } from "./trace_table";
-import { NotCollected } from "../../../shared/panels/not_collected";
-import "./summary.css";
 
 const READING_POLL_MS = 1_000;
 
 export function Summary(view: ViewProps) {
   const { rank, filter } = view.ranks;
-  const query: Query = {
-    run: view.run.id,
-    rank,
-    ranks: rank === null ? filter : null,
-  };
+  const query = { run: view.run.id, rank, ranks: rank === null ? filter : null };
   const [reading, setReading] = useState(true);
-  const { data, error } = useLive(
-    view.client,
-    "trace_reports",
-    query,
-    reading ? READING_POLL_MS : view.pollMs,
-  );
+  const pollMs = reading ? READING_POLL_MS : view.pollMs;
+  const { data, error } = useLive(view.client, "trace_reports", query, pollMs);
   useEffect(() => setReading(data === null || data.stillReading), [data]);
   const chosen =
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
@@ -77,11 +67,7 @@ function Head(props: {
           value={chosen.id}
           onChange={(report) => view.setParams({ report, m0: null, m1: null }, "push")}
         >
-          {reports.map(({ id, title }) => (
-            <option key={id} value={id}>
-              {title}
-            </option>
-          ))}
+          <Options of={reports.map(({ id, title }) => [id, title])} />
         </Choice>
         <span class="quiet small">{chosen.facts.join(" · ")}</span>
       </div>

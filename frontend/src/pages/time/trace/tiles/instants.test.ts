@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hitAt, hitBeside, hitOf } from "../state/timeline";
+import { hitBeside, hitOf, hitsOf } from "../state/timeline";
 import { markNear, marksOf, TraceTile } from "./tile";
 import {
   LANE_PX,
@@ -76,23 +76,25 @@ describe("the lane of instants", () => {
 });
 
 describe("going from one to the next", () => {
+  const hits = hitsOf(HITS, BASE);
+
   it("passes none that has the same time, and goes round", () => {
     const instant = (row: number) => ({ source: "spans-0", row });
-    expect(hitBeside(HITS, instant(-4), 0, 1)).toBe(2);
-    expect(hitBeside(HITS, instant(-5), 0, 1)).toBe(0);
-    expect(hitOf(HITS, { source: "a", row: -4 })).toBeNull();
-    expect(hitBeside(HITS, null, 20, 1)).toBe(1);
-    expect(hitBeside(HITS, null, 20, -1)).toBe(0);
-    expect(hitBeside(HITS, null, 0, -1)).toBe(2);
-    expect(hitBeside({ ...HITS, row: new Int32Array() }, null, 0, 1)).toBeNull();
+    expect(hitBeside(hits, instant(-4), 0, 1)).toBe(hits[2]);
+    expect(hitBeside(hits, instant(-5), 0, 1)).toBe(hits[0]);
+    expect(hitOf(hits, { source: "a", row: -4 })).toBe(-1);
+    expect(hitBeside(hits, null, 120, 1)).toBe(hits[1]);
+    expect(hitBeside(hits, null, 120, -1)).toBe(hits[0]);
+    expect(hitBeside(hits, null, 100, -1)).toBe(hits[2]);
+    expect(hitBeside([], null, 0, 1)).toBeUndefined();
   });
 
   it("knows what a hit is, and where", () => {
-    expect(hitAt(HITS, 0, BASE)).toEqual({
+    expect(hits[0]).toEqual({
       place: { trackKey: "a:0", level: 2, startNs: 100, endNs: 110 },
       ref: { source: "a", row: 7 },
     });
-    expect(hitAt(HITS, 1, BASE)).toMatchObject({
+    expect(hits[1]).toMatchObject({
       place: { trackKey: "spans-0:1", level: -1, startNs: 150 },
       ref: { source: "spans-0", row: -4 },
     });

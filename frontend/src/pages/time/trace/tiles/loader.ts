@@ -25,7 +25,7 @@ export interface World extends XRange {
   readonly base: bigint;
 }
 
-export interface WantedTile extends XRange {
+interface WantedTile extends XRange {
   readonly px: number;
   readonly rows: readonly Row[];
 }

@@ -18,8 +18,6 @@ export interface Piece extends Place {
   readonly busyNs: number;
 }
 
-const NO_NAME = 0xffff;
-
 export class TraceTile implements XRange {
   /** Nanoseconds since the timeline's base, by piece. */
   readonly start: Float64Array;
@@ -71,8 +69,7 @@ export class TraceTile implements XRange {
   }
 
   nameOf(piece: number): string {
-    const index = this.answer.name[piece] ?? NO_NAME;
-    return index === NO_NAME ? "" : (this.answer.names[index] ?? "");
+    return this.answer.names[this.answer.name[piece] ?? -1] ?? "";
   }
 
   familyOf(piece: number): TraceFamily {
