@@ -141,7 +141,12 @@ function bandLabel(
     const x0 = pxToX(view, size.widthPx, left);
     const x1 = pxToX(view, size.widthPx, left + wantedPx);
     if (x0 < tile.low || x1 > tile.high) continue;
-    let [top, bottom, lows, highs, num] = [Infinity, 0, 0, 0, 0];
+    let top = Infinity;
+    let bottom = 0;
+    let lows = 0;
+    let highs = 0;
+    let num = 0;
+    // Each band walks the columns at every place tried: no array for any of them.
     for (
       let column = tile.columnAt(x0);
       column < tile.numColumns && (edges[column] ?? 0) < x1;
@@ -149,8 +154,11 @@ function bandLabel(
     ) {
       const low = below[row + column] ?? 0;
       const high = low + (height[row + column] ?? 0);
-      [top, bottom] = [Math.min(top, high), Math.max(bottom, low)];
-      [lows, highs, num] = [lows + low, highs + high, num + 1];
+      if (high < top) top = high;
+      if (low > bottom) bottom = low;
+      lows += low;
+      highs += high;
+      num += 1;
     }
     // A band that is nowhere level may be thick in the mean.
     for (const [high, low, level] of [
