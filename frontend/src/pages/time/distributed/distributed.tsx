@@ -59,8 +59,8 @@ export function DistributedView(view: ViewProps) {
     <section class="panel stacked" aria-labelledby="distributed-title">
       <h2 id="distributed-title">{data.sentence}</h2>
       <Findings {...view} findings={data.findings} />
+      <p class="quiet">{data.summary}</p>
       <div class="row">
-        <span class="quiet">{data.summary}</span>
         {data.cycles.length > 1 && (
           <Choice
             label="Cycle"

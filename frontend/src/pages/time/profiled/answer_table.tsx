@@ -185,7 +185,7 @@ export function rowsHolding(
 }
 
 export interface AnswerTableProps extends Partial<
-  Pick<RowTableProps, "selected" | "onSelect" | "onHover" | "heightPx">
+  Pick<RowTableProps, "selected" | "onSelect" | "onHover" | "heightPx" | "steady">
 > {
   readonly view: ViewProps;
   readonly table: TableRows;

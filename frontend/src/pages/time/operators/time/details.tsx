@@ -101,6 +101,7 @@ function Places({
         onSelect={setChosen}
         head={<p class="quiet">{places.summary}</p>}
         heightPx={TABLE_PX}
+        steady
       />
       {shown !== undefined && (
         <ol
