@@ -118,29 +118,21 @@ async function columnsOf(described: readonly Described[], body: ArrayBuffer) {
       begun = performance.now();
     }
     const type = ARRAYS[dtype.replace(PACKED, "") as keyof typeof ARRAYS];
-    const packed = dtype.startsWith(PACKED);
-    const entry = { packed, width: type.BYTES_PER_ELEMENT, offset, length };
-    const values = new type(...memoryOf(entry, body, leaves));
-    columns.push(packed && !(values instanceof Float64Array) ? summed(values) : values);
+    const width = type.BYTES_PER_ELEMENT;
+    if (dtype.startsWith(PACKED)) {
+      const planes = new Uint8Array(body, offset, length * width);
+      const values = new type(unpacked(planes, width, length));
+      columns.push(values instanceof Float64Array ? values : summed(values));
+    } else if (leaves) {
+      // A body of which the long columns were unpacked is let go of: short ones leave it too.
+      columns.push(new type(body.slice(offset, offset + length * width)));
+    } else columns.push(new type(body, offset, length));
   }
   return columns;
 }
 
-/**
- * Where a column's elements lie: in the body itself or, unpacked, beside it. A body of
- * which the long columns were unpacked is let go of: short ones leave it too.
- */
-function memoryOf(
-  of: Omit<Described, "dtype"> & { readonly packed: boolean; readonly width: number },
-  body: ArrayBuffer,
-  leaves: boolean,
-): readonly [ArrayBuffer, number, number] {
-  const { packed, width, offset, length } = of;
-  if (!packed && leaves) {
-    return [body.slice(offset, offset + length * width), 0, length];
-  }
-  if (!packed) return [body, offset, length];
-  const planes = new Uint8Array(body, offset, length * width);
+/** The elements in a row, of which the first bytes came first. */
+function unpacked(planes: Uint8Array, width: number, length: number): ArrayBuffer {
   // Words at once: byte by byte it is what a large answer takes longest for.
   const wide = Math.min(width, 4);
   const words = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[wide] ?? Uint8Array;
@@ -156,7 +148,7 @@ function memoryOf(
       whole[i * step + part] = word;
     }
   }
-  return [whole.buffer, 0, length];
+  return whole.buffer;
 }
 
 /** Running sums in place, which go round as the differences did. */

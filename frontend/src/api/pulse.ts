@@ -3,6 +3,8 @@
  * at full speed but gives them no height, so `document.hidden` alone is not enough.
  */
 
+import { listen } from "../base/browser";
+
 export interface Pulse {
   readonly visible: () => boolean;
   /** Calls back when the page comes into sight; the result stops that. */
@@ -18,11 +20,6 @@ export const pagePulse: Pulse = {
       if (now && !before) callback();
       before = now;
     };
-    window.addEventListener("resize", check);
-    document.addEventListener("visibilitychange", check);
-    return () => {
-      window.removeEventListener("resize", check);
-      document.removeEventListener("visibilitychange", check);
-    };
+    return listen(window, ["resize", "visibilitychange"], check);
   },
 };

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { requestPath, type Client, type Query, type Route } from "./client";
 import { pagePulse } from "./pulse";
 import type { Responses } from "./types.gen";
-import { Watch, type Live } from "./watch";
+import { NOTHING_YET, Watch, type Live } from "./watch";
 
 /** `query` null asks for nothing; `pollMs` Infinity asks once. */
 export function useLive<R extends Route>(
@@ -13,11 +13,7 @@ export function useLive<R extends Route>(
   query: Query | null,
   pollMs: number,
 ): Live<Responses[R]> {
-  const [live, setLive] = useState<Live<Responses[R]>>({
-    data: null,
-    stale: false,
-    error: null,
-  });
+  const [live, setLive] = useState<Live<Responses[R]>>(NOTHING_YET);
   const watch = useRef<Watch<R> | null>(null);
   useEffect(() => {
     const created = new Watch(client, route, setLive, pagePulse);

@@ -1,8 +1,15 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ApiError, Client, type Query } from "./client";
 import { runsBody } from "./test_bodies";
-import { Watch, type Live, type Timers } from "./watch";
+import { Watch, type Live } from "./watch";
 import type { RunsResponse } from "./types.gen";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** A server whose answers the test gives by hand, and a clock it moves by hand. */
 class Stage {
@@ -12,23 +19,10 @@ class Stage {
     answer: (r: Response) => void;
   }[] = [];
   readonly seen: Live<RunsResponse>[] = [];
-  readonly pauses: number[] = [];
+  readonly #started = vi.spyOn(globalThis, "setTimeout");
   readonly answered = new Set<number>();
   visible = true;
   #shown: () => void = () => undefined;
-  #timers = new Map<number, () => void>();
-  #nextTimer = 0;
-
-  readonly timers: Timers = {
-    start: (callback, delayMs) => {
-      this.pauses.push(delayMs);
-      this.#timers.set(++this.#nextTimer, callback);
-      return this.#nextTimer;
-    },
-    stop: (timer) => {
-      this.#timers.delete(timer);
-    },
-  };
 
   readonly watch = new Watch(
     new Client(
@@ -51,8 +45,12 @@ class Stage {
         return () => undefined;
       },
     },
-    this.timers,
   );
+
+  /** How long it waited before each question after the first. */
+  get pauses(): readonly (number | undefined)[] {
+    return this.#started.mock.calls.map(([, delayMs]) => delayMs);
+  }
 
   ask(query: Query | null, pollMs = 1000): void {
     this.watch.ask(query, pollMs);
@@ -79,9 +77,7 @@ class Stage {
 
   /** Lets the running pause end. */
   async tick(): Promise<void> {
-    const callbacks = [...this.#timers.values()];
-    this.#timers.clear();
-    for (const callback of callbacks) callback();
+    vi.runOnlyPendingTimers();
     await settle();
   }
 
@@ -103,8 +99,7 @@ class Stage {
 }
 
 async function settle(): Promise<void> {
-  for (let i = 0; i < 12; i += 1) await Promise.resolve();
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  for (let i = 0; i < 100; i += 1) await Promise.resolve();
 }
 
 describe("Watch", () => {

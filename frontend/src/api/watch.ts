@@ -24,6 +24,8 @@ export interface Live<T> {
   readonly error: ApiError | null;
 }
 
+export const NOTHING_YET = { data: null, stale: false, error: null } as const;
+
 /** Words that only say which part of the data is looked at. */
 const RANGE_WORDS = ["x0", "x1", "px", "rows"];
 
@@ -36,16 +38,6 @@ const CHANGED_PAUSE_MS = 1_000;
 /** After a failure the pause grows from the poll's to this. */
 const LONGEST_PAUSE_MS = 15_000;
 
-export interface Timers {
-  readonly start: (callback: () => void, delayMs: number) => number;
-  readonly stop: (timer: number) => void;
-}
-
-const pageTimers: Timers = {
-  start: (callback, delayMs) => window.setTimeout(callback, delayMs),
-  stop: (timer) => window.clearTimeout(timer),
-};
-
 interface Flight {
   readonly path: string;
   readonly subject: string;
@@ -56,11 +48,11 @@ export class Watch<R extends Route> {
   #query: Query | null = null;
   #pollMs = Number.POSITIVE_INFINITY;
   #flight: Flight | null = null;
-  #timer: number | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
   #changed = false;
   #answered = "";
-  #live: Live<Responses[R]> = { data: null, stale: false, error: null };
+  #live: Live<Responses[R]> = NOTHING_YET;
   readonly #unsubscribe: () => void;
 
   constructor(
@@ -68,7 +60,6 @@ export class Watch<R extends Route> {
     private readonly route: R,
     private readonly onChange: (live: Live<Responses[R]>) => void,
     private readonly pulse: Pulse,
-    private readonly timers: Timers = pageTimers,
   ) {
     this.#unsubscribe = pulse.onShown(() => this.refresh());
   }
@@ -89,7 +80,7 @@ export class Watch<R extends Route> {
     this.#failures = 0;
     if (query === null) {
       this.#stop();
-      this.#publish({ data: null, stale: false, error: null });
+      this.#publish(NOTHING_YET);
       return;
     }
     if (this.#flight !== null && this.#flight.subject !== subject(query)) this.#stop();
@@ -115,16 +106,14 @@ export class Watch<R extends Route> {
   #stop(): void {
     this.#flight?.abort.abort();
     this.#flight = null;
-    if (this.#timer !== null) this.timers.stop(this.#timer);
-    this.#timer = null;
+    clearTimeout(this.#timer);
   }
 
   #go(): void {
     const query = this.#query;
     if (query === null) return;
-    if (this.#timer !== null) this.timers.stop(this.#timer);
-    this.#timer = null;
-    const flight: Flight = {
+    clearTimeout(this.#timer);
+    const flight = {
       path: requestPath(this.route, query),
       subject: subject(query),
       abort: new AbortController(),
@@ -160,8 +149,7 @@ export class Watch<R extends Route> {
   }
 
   #schedule(): void {
-    if (this.#timer !== null) this.timers.stop(this.#timer);
-    this.#timer = null;
+    clearTimeout(this.#timer);
     if (!Number.isFinite(this.#pollMs) || this.#query === null) return;
     const pause = this.#changed
       ? Math.min(this.#pollMs, CHANGED_PAUSE_MS)
@@ -169,22 +157,15 @@ export class Watch<R extends Route> {
           this.#pollMs * 2 ** this.#failures,
           Math.max(LONGEST_PAUSE_MS, this.#pollMs),
         );
-    this.#timer = this.timers.start(() => {
-      this.#timer = null;
+    this.#timer = setTimeout(() => {
       // While hidden nothing is asked; coming into sight asks at once.
       if (this.pulse.visible()) this.#go();
     }, pause);
   }
 
   #publish(live: Live<Responses[R]>): void {
-    const before = this.#live;
-    if (
-      before.data === live.data &&
-      before.stale === live.stale &&
-      before.error === live.error
-    ) {
-      return;
-    }
+    const { data, stale, error } = this.#live;
+    if (data === live.data && stale === live.stale && error === live.error) return;
     this.#live = live;
     this.onChange(live);
   }

@@ -1,9 +1,10 @@
 /**
- * The page around ours: TensorBoard's, when we stand in its iframe, or none. With
- * `base/editor_host.ts` the only file that touches `parent`.
+ * The page around ours: TensorBoard's, when we stand in its iframe, or none. Beside
+ * `pages/shared/panels/source_frame.tsx` the only file that touches `parent`.
  */
 
 import { readHash, samePlace, START, writeHash, type Place } from "./location";
+import { listen } from "../base/browser";
 import type { Theme } from "../base/tokens";
 
 export interface HostPage {
@@ -63,19 +64,13 @@ export function findHostPage(): HostPage {
         last = place;
         callback(place);
       };
-      outer.addEventListener("hashchange", changed);
-      outer.addEventListener("popstate", changed);
-      return () => {
-        outer.removeEventListener("hashchange", changed);
-        outer.removeEventListener("popstate", changed);
-      };
+      return listen(outer, ["hashchange", "popstate"], changed);
     },
     takeFocus: () => {
       const active = embedded ? outer.document.activeElement : null;
       if (active === null || !isTyping(active)) window.focus();
     },
-    theme: () => hostTheme(outer, embedded),
-    onTheme: (callback) => watchTheme(outer, embedded, callback),
+    ...(embedded ? themeAround(outer.document.body) : themeOfSystem()),
   };
 }
 
@@ -87,29 +82,23 @@ export function isTyping(target: EventTarget | null): boolean {
   return editable || /^(INPUT|SELECT|TEXTAREA)$/.test(String(target.tagName));
 }
 
-const DARK_QUERY = "(prefers-color-scheme: dark)";
+type HostTheme = Pick<HostPage, "theme" | "onTheme">;
 
-function hostTheme(outer: Window, embedded: boolean): Theme {
-  const dark = embedded
-    ? outer.document.body.classList.contains("dark-mode")
-    : window.matchMedia(DARK_QUERY).matches;
-  return dark ? "dark" : "light";
+function themeOfSystem(): HostTheme {
+  const query = window.matchMedia("(prefers-color-scheme: dark)");
+  return {
+    theme: () => (query.matches ? "dark" : "light"),
+    onTheme: (callback) => listen(query, ["change"], callback),
+  };
 }
 
-function watchTheme(
-  outer: Window,
-  embedded: boolean,
-  callback: () => void,
-): () => void {
-  if (!embedded) {
-    const query = window.matchMedia(DARK_QUERY);
-    query.addEventListener("change", callback);
-    return () => query.removeEventListener("change", callback);
-  }
-  const observer = new MutationObserver(callback);
-  observer.observe(outer.document.body, {
-    attributes: true,
-    attributeFilter: ["class"],
-  });
-  return () => observer.disconnect();
+function themeAround(body: HTMLElement): HostTheme {
+  return {
+    theme: () => (body.classList.contains("dark-mode") ? "dark" : "light"),
+    onTheme: (callback) => {
+      const observer = new MutationObserver(callback);
+      observer.observe(body, { attributes: true, attributeFilter: ["class"] });
+      return () => observer.disconnect();
+    },
+  };
 }

@@ -6,70 +6,68 @@
  * uses its own hash, `#view=timeline&rank=12`. Words of others are left as they are.
  */
 
-import { BYTE_UNITS, type ByteUnit, isByteUnit } from "../base/bytes";
-import { formatRankSet, parseRankSet } from "../base/rank_set";
+import { BYTE_UNITS } from "../base/bytes";
+import { formatRankSet, parseRankSet } from "../model/words/rank_set";
+import {
+  oneOf,
+  readState,
+  text,
+  writeState,
+  type Changes,
+  type PageState,
+  type Params,
+} from "../pages/shared/page_state";
 
 const PLUGIN = "memboard";
 const PREFIX = `p.${PLUGIN}.`;
 
-export interface Place {
-  /** Name of the view; "" for the first. */
-  readonly view: string;
-  /** RunSummary.id; "" for the newest run. */
-  readonly run: string;
-  readonly rank: number | null;
-  /** The ranks to draw, as typed; "" for all. */
-  readonly ranks: string;
-  readonly pinned: readonly number[];
-  readonly unit: ByteUnit;
-  /** The views' own words. They are shared: `x0` means the same on each. */
-  readonly params: ReadonlyMap<string, string>;
+function ranksIn(params: Params, name: string): readonly number[] {
+  const read = parseRankSet(params.get(name) ?? "");
+  return read.ok ? read.ranks : [];
 }
 
-export const START: Place = {
-  view: "",
-  run: "",
-  rank: null,
-  ranks: "",
-  pinned: [],
-  unit: BYTE_UNITS[0],
-  params: new Map(),
+/** The shell's words, which no view may write. */
+const SHELL = {
+  /** Name of the tab; "" for the first. */
+  view: text("view"),
+  /** RunSummary.id; "" for the one that needs a look most. */
+  run: text("run"),
+  rank: {
+    read: (params: Params): number | null => {
+      const said = params.get("rank") ?? "";
+      return /^\d{1,9}$/.test(said) ? Number(said) : null;
+    },
+    write: (rank: number | null) => ({ rank: rank?.toString() ?? null }),
+  },
+  /** The ranks to draw, as typed; "" for all. */
+  ranks: {
+    read: (params: Params) => formatRankSet(ranksIn(params, "ranks")),
+    write: (ranks: string) => ({ ranks }),
+  },
+  pinned: {
+    read: (params: Params) => ranksIn(params, "pinned"),
+    write: (ranks: readonly number[]) => ({ pinned: formatRankSet(ranks) }),
+  },
+  unit: oneOf("unit", BYTE_UNITS, "auto"),
 };
 
-const SHELL_WORDS = ["view", "run", "rank", "ranks", "pinned", "unit"];
-
-/** A word that belongs to the shell may not be written by a view. */
-function isShellWord(name: string): boolean {
-  return SHELL_WORDS.includes(name);
+export interface Place extends PageState<typeof SHELL> {
+  /** The views' own words. They are shared: `x0` means the same on each. */
+  readonly params: Params;
 }
 
-function placeOf(words: ReadonlyMap<string, string>): Place {
-  const rank = words.get("rank") ?? "";
-  const unit = words.get("unit") ?? "";
-  const ranks = parseRankSet(words.get("ranks") ?? "");
-  const pinned = parseRankSet(words.get("pinned") ?? "");
-  return {
-    view: words.get("view") ?? "",
-    run: words.get("run") ?? "",
-    rank: /^\d{1,9}$/.test(rank) ? Number(rank) : null,
-    ranks: ranks.ok ? formatRankSet(ranks.ranks) : "",
-    pinned: pinned.ok ? pinned.ranks : [],
-    unit: isByteUnit(unit) ? unit : "auto",
-    params: new Map([...words].filter(([name]) => !isShellWord(name))),
-  };
+export const START = placeOf(new Map());
+
+function placeOf(words: Params): Place {
+  const own = [...words].filter(([name]) => !(name in SHELL));
+  return { ...readState(SHELL, words), params: new Map(own) };
 }
 
-function wordsOf(place: Place): [string, string][] {
-  const words: [string, string][] = [
-    ["view", place.view],
-    ["run", place.run],
-    ["rank", place.rank === null ? "" : place.rank.toString()],
-    ["ranks", place.ranks],
-    ["pinned", formatRankSet(place.pinned)],
-    ["unit", place.unit === "auto" ? "" : place.unit],
-    ...[...place.params].sort(([a], [b]) => (a < b ? -1 : 1)),
-  ];
-  return words.filter(([, value]) => value !== "");
+function wordsOf({ params, ...shell }: Place): (readonly [string, string])[] {
+  const own = [...params].sort(([a], [b]) => (a < b ? -1 : 1));
+  return [...Object.entries(writeState(SHELL, shell)), ...own].flatMap(
+    ([name, value]) => (value === null || value === "" ? [] : [[name, value]]),
+  );
 }
 
 /** Null where the hash shows another tab of TensorBoard. */
@@ -131,13 +129,10 @@ export function samePlace(a: Place, b: Place): boolean {
 }
 
 /** A place with some of the views' words changed; null removes a word. */
-export function withParams(
-  place: Place,
-  changes: Readonly<Record<string, string | null>>,
-): Place {
+export function withParams(place: Place, changes: Changes): Place {
   const params = new Map(place.params);
   for (const [name, value] of Object.entries(changes)) {
-    if (isShellWord(name)) throw new Error(`“${name}” is a word of the shell`);
+    if (name in SHELL) throw new Error(`“${name}” is a word of the shell`);
     if (value === null || value === "") params.delete(name);
     else params.set(name, value);
   }

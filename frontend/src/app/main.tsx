@@ -4,8 +4,7 @@ import { render } from "preact";
 import { Client } from "../api/client";
 import { App } from "./app";
 import { findHostPage } from "./host_page";
-import { aheadOf, findTab } from "./pages";
-import "../base/fonts.css";
+import { aheadOf, findTab, preload } from "./pages";
 import "../base/tokens.css";
 import "./controls.css";
 import "./app.css";
@@ -19,8 +18,6 @@ if (root !== null) {
   // Code and answers that the first picture needs come together, not one by one.
   client.ahead("runs", {});
   for (const [route, query] of aheadOf(tab, place)) client.ahead(route, query);
-  tab.load().catch(() => {
-    // It is fetched again, and its failure told, when the page is shown.
-  });
+  preload(tab);
   render(<App client={client} host={host} />, root);
 }

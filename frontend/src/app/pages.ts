@@ -63,6 +63,11 @@ export function findTab(name: string): Tab {
   return found;
 }
 
+/** Fetches a tab's code; where that fails, it is told when the tab is shown. */
+export function preload(tab: Tab): void {
+  tab.load().catch(() => undefined);
+}
+
 export function tabsOf(page: string): readonly Tab[] {
   return TABS.filter((tab) => tab.page === page);
 }

@@ -9,18 +9,17 @@ import type { Client } from "../api/client";
 import { pagePulse } from "../api/pulse";
 import type { EmptyTab, RunsResponse, RunSummary } from "../api/types.gen";
 import { useLive } from "../api/use_live";
-import { copyText } from "../base/clipboard";
+import { copyText, listen, readPreference, writePreference } from "../base/browser";
 import {
   Commands,
   commandsOf,
   keyName,
+  useCommands,
   type Command,
   type CommandRow,
 } from "../base/commands";
 import { writeLateWords } from "../base/late_words";
-import { readPreference, writePreference } from "../base/preferences";
 import type { Theme } from "../base/tokens";
-import { useCommands } from "../base/use_commands";
 import type { ViewProps } from "../pages/shared/view_props";
 import { isTyping, type HostPage } from "./host_page";
 import { withParams, type Place } from "./location";
@@ -185,13 +184,9 @@ function usePlace(host: HostPage) {
   const [place, setPlace] = useState(host.place);
   useEffect(() => {
     setPlace(host.place());
-    window.addEventListener("pagehide", writeLateWords);
-    const stop = host.onPlace(setPlace);
-    return () => {
-      window.removeEventListener("pagehide", writeLateWords);
-      stop();
-    };
+    return host.onPlace(setPlace);
   }, [host]);
+  useEffect(() => listen(window, ["pagehide"], writeLateWords), []);
   const show = (next: Place, how: "replace" | "push"): void => {
     host.show(next, how);
     setPlace(next);
@@ -211,15 +206,13 @@ function usePlace(host: HostPage) {
 function useFocus(host: HostPage): void {
   useEffect(() => {
     host.takeFocus();
+    return pagePulse.onShown(host.takeFocus);
+  }, [host]);
+  useEffect(() => {
     const entered = (): void => {
       if (!document.hasFocus()) host.takeFocus();
     };
-    document.documentElement.addEventListener("pointerenter", entered);
-    const stop = pagePulse.onShown(host.takeFocus);
-    return () => {
-      document.documentElement.removeEventListener("pointerenter", entered);
-      stop();
-    };
+    return listen(document.documentElement, ["pointerenter"], entered);
   }, [host]);
 }
 
@@ -240,8 +233,7 @@ function useKeyboard(
       event.preventDefault();
       command.run();
     };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
+    return listen(document, ["keydown"], pressed);
   }, [commands, listening]);
 }
 

@@ -4,22 +4,13 @@ import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewProps } from "../pages/shared/view_props";
 import { Failure, Skeleton } from "../widgets/state/state";
-import { TABS, type Tab } from "./pages";
+import { preload, TABS, type Tab } from "./pages";
 
 type Loaded =
   { readonly View: ComponentType<ViewProps> } | { readonly failed: string } | null;
 
 /** The other pages' code is fetched when this one has had its data. */
 const OTHERS_DELAY_MS = 4_000;
-
-/** So that pages also change while TensorBoard is away. */
-function loadOthers(): void {
-  for (const tab of TABS) {
-    tab.load().catch(() => {
-      // It is fetched again, and its failure told, when the page is chosen.
-    });
-  }
-}
 
 export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }) {
   const { tab, view } = props;
@@ -33,7 +24,8 @@ export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }
     tab.load().then(
       (View) => {
         show({ View });
-        timer = window.setTimeout(loadOthers, OTHERS_DELAY_MS);
+        // So that pages also change while TensorBoard is away.
+        timer = window.setTimeout(() => TABS.forEach(preload), OTHERS_DELAY_MS);
       },
       (error: unknown) => show({ failed: messageOf(error) }),
     );

@@ -10,10 +10,6 @@ export type ByteUnit = (typeof BYTE_UNITS)[number];
 
 const SCALED_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-export function isByteUnit(text: string): text is ByteUnit {
-  return BYTE_UNITS.some((unit) => unit === text);
-}
-
 /** The exponent of 1024 at which a value reads with one to four leading digits. */
 function exponentOf(bytes: number, unit: ByteUnit): number {
   if (unit !== "auto") return SCALED_UNITS.indexOf(unit);

@@ -4,6 +4,7 @@
  * promise what another does not know.
  */
 
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { signal, type ReadonlySignal } from "@preact/signals";
 
 export interface Command {
@@ -73,4 +74,28 @@ export function keyName(event: {
   if (event.altKey) return null;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   return event.ctrlKey || event.metaKey ? `Ctrl+${key}` : key;
+}
+
+/**
+ * Registers what `make` says, again where one of `of` is another. A command that runs is
+ * made anew by the newest `make`, so it acts on what is shown then.
+ */
+export function useCommands(
+  commands: Commands | undefined,
+  make: () => readonly Command[],
+  of: readonly unknown[] = [],
+): void {
+  const newest = useRef(make);
+  newest.current = make;
+  const run = (id: string): void => {
+    newest
+      .current()
+      .find((one) => one.id === id)
+      ?.run();
+  };
+  // Before it is painted: who sees a view may press its keys, however busy the page is.
+  useLayoutEffect(
+    () => commands?.register(make().map((one) => ({ ...one, run: () => run(one.id) }))),
+    [commands, ...of],
+  );
 }

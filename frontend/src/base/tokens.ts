@@ -6,24 +6,11 @@
 
 export type Theme = "light" | "dark";
 
-export interface Tokens {
-  readonly bg: string;
-  readonly surface: string;
-  readonly border: string;
-  /** Lines behind data: fainter than borders, or they compete with it. */
-  readonly grid: string;
-  readonly text: string;
-  readonly secondary: string;
-  readonly link: string;
-  readonly bad: string;
-  readonly warn: string;
-  readonly ok: string;
-}
-
-const LIGHT: Tokens = {
+const LIGHT = {
   bg: "#ffffff",
   surface: "#fafafa",
   border: "#ebebeb",
+  /** Lines behind data: fainter than borders, or they compete with it. */
   grid: "#ebebeb",
   text: "#212121",
   secondary: "#616161",
@@ -32,6 +19,8 @@ const LIGHT: Tokens = {
   warn: "#b26a00",
   ok: "#2e7d32",
 };
+
+export type Tokens = Readonly<typeof LIGHT>;
 
 const DARK: Tokens = {
   bg: "#303030",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { categoryColour, categoryColours, categoryLabel } from "./category";
-import { formatSigned, formatSignedExact } from "./words/signed";
+import { formatSigned, formatSignedExact } from "./words/quantity";
 
 describe("categoryColours", () => {
   it("gives each group's first name its colour and the next ones paler ones", () => {

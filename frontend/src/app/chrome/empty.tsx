@@ -42,12 +42,15 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
       <p class="quiet" role="status">
         Waiting for data. This page updates automatically.
       </p>
-      <h2>Record a training: three lines</h2>
-      <Snippet text={snippet((logdir ?? "runs").replace(/\/+$/, ""))} />
-      <h2>Look around first, with simulated data</h2>
-      <Snippet text="memboard demo" />
-      <h2>Look at a memory snapshot or a profiler’s trace</h2>
-      <Snippet text="memboard open snapshot.pickle" />
+      <Snippet
+        title="Record a training: three lines"
+        text={snippet((logdir ?? "runs").replace(/\/+$/, ""))}
+      />
+      <Snippet title="Explore first, with simulated data" text="memboard demo" />
+      <Snippet
+        title="Open a memory snapshot or a profiler’s trace"
+        text="memboard open snapshot.pickle"
+      />
       <p class="quiet">
         {runs.dropLimitBytes > 0 && "Or drop the file here, onto this page. "}
         Snapshots and traces in the folder appear automatically.
@@ -79,11 +82,14 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
   );
 }
 
-function Snippet({ text }: { readonly text: string }) {
+function Snippet({ title, text }: { readonly title: string; readonly text: string }) {
   return (
-    <div class="snippet">
-      <pre tabIndex={0}>{text}</pre>
-      <CopyIcon label="Copy" text={text} />
-    </div>
+    <>
+      <h2>{title}</h2>
+      <div class="snippet">
+        <pre tabIndex={0}>{text}</pre>
+        <CopyIcon label="Copy" text={text} />
+      </div>
+    </>
   );
 }

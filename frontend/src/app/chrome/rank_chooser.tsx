@@ -1,22 +1,15 @@
 /** Narrows every view to one rank, or draws some ranks only; lists ranks worth a look. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { RunSummary } from "../../api/types.gen";
+import type { RankStrip, RunSummary } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { formatRankSet, parseRankSet } from "../../base/rank_set";
-import { rankNotes, type RankReason } from "../../model/words/rank_notes";
-import { Icon } from "../../widgets/icon/icon";
+import { formatRankSet, parseRankSet } from "../../model/words/rank_set";
+import { Icon, IconButton } from "../../widgets/icon/icon";
 import type { Shell } from "../shell";
 
 const MAX_CHIPS = 10;
-
-/** On the chip, and at length. */
-const REASON_WORDS: Readonly<Record<RankReason, readonly [string, string]>> = {
-  oom: ["OOM", "ran out of memory"],
-  lost: ["lost", "ended without closing the recording"],
-  highest: ["highest", "has the highest peak"],
-  outlier: ["outlier", "is far above the other ranks"],
-};
+/** When half the job dies, its first few ranks tell as much as all of them. */
+const MOST_PER_REASON = 4;
 
 interface ChooserProps {
   readonly shell: Shell;
@@ -74,7 +67,12 @@ export function RankChooser({ shell, run }: ChooserProps) {
           }}
         />
         {shown !== "" && (
-          <Cross label="Show all ranks" press={() => go({ rank: null, ranks: "" })} />
+          <IconButton
+            icon="cross"
+            sizePx={12}
+            label="Show all ranks"
+            onClick={() => go({ rank: null, ranks: "" })}
+          />
         )}
       </form>
       <p
@@ -88,25 +86,51 @@ export function RankChooser({ shell, run }: ChooserProps) {
   );
 }
 
+interface Chip {
+  readonly rank: number;
+  readonly bad: boolean;
+  readonly word: string;
+  readonly title: string;
+}
+
+/** The ranks that deserve a look, the most serious first, each once. */
+export function rankChips(strip: RankStrip): readonly Chip[] {
+  const all = [...strip.rank];
+  const peak = strip.peakBytes.reduce((a, b) => (b > a ? b : a), -Infinity);
+  const highest = all[strip.peakBytes.indexOf(peak)];
+  const reasons = [
+    ["OOM", "ran out of memory", all.filter((_, i) => (strip.numOoms[i] ?? 0) > 0)],
+    ["outlier", "is far above the other ranks", strip.outliers],
+    ["highest", "has the highest peak", highest === undefined ? [] : [highest]],
+    [
+      "lost",
+      "ended without closing the recording",
+      all.filter((_, i) => strip.lost[i] === 1),
+    ],
+  ] as const;
+  const chips = new Map<number, Chip>();
+  for (const [word, atLength, ranks] of reasons) {
+    for (const rank of ranks.slice(0, MOST_PER_REASON).sort((a, b) => a - b)) {
+      const chip = chips.get(rank);
+      const title = `${chip === undefined ? `Rank ${rank}` : `${chip.title},`} ${atLength}`;
+      chips.set(rank, { rank, bad: word === "OOM", word, ...chip, title });
+    }
+  }
+  return [...chips.values()].slice(0, MAX_CHIPS);
+}
+
 function RankChips({ shell }: Pick<ChooserProps, "shell">) {
   const { pinned, rank: chosen } = shell.place;
   const { chooseRank } = shell;
-  const notes = shell.strip === null ? [] : rankNotes(shell.strip, MAX_CHIPS);
+  const notes = shell.strip === null ? [] : rankChips(shell.strip);
   const others = pinned.filter((rank) => !notes.some((note) => note.rank === rank));
-  const chips = [
-    ...notes.map(({ rank, reasons: [first = "highest", ...rest] }) => ({
-      ...{ rank, bad: first === "oom", word: REASON_WORDS[first][0], isPinned: false },
-      title: `Rank ${rank} ${[first, ...rest].map((one) => REASON_WORDS[one][1]).join(", ")}`,
-    })),
-    ...others.map((rank) => ({
-      ...{ rank, bad: false, word: "pinned", isPinned: true },
-      title: `Rank ${rank} is pinned`,
-    })),
-  ];
-  if (chips.length === 0) return null;
+  const pins = others.map((rank) => ({
+    ...{ rank, bad: false, word: "pinned", title: `Rank ${rank} is pinned` },
+  }));
+  if (notes.length + pins.length === 0) return null;
   return (
     <ul class="rank-chips" aria-label="Ranks worth a look">
-      {chips.map(({ rank, bad, word, title, isPinned }) => (
+      {[...notes, ...pins].map(({ rank, bad, word, title }) => (
         <li key={rank} class="nowrap">
           <button
             type="button"
@@ -117,29 +141,17 @@ function RankChips({ shell }: Pick<ChooserProps, "shell">) {
           >
             <b>{rank}</b> {word}
           </button>
-          {isPinned && (
-            <Cross
+          {others.includes(rank) && (
+            <IconButton
+              icon="cross"
+              sizePx={12}
               label={`Unpin rank ${rank}`}
-              press={() => shell.view.setPinned(pinned.filter((one) => one !== rank))}
+              onClick={() => shell.view.setPinned(pinned.filter((one) => one !== rank))}
             />
           )}
         </li>
       ))}
     </ul>
-  );
-}
-
-function Cross(props: { readonly label: string; readonly press: () => void }) {
-  return (
-    <button
-      type="button"
-      class="icon-button small"
-      aria-label={props.label}
-      title={props.label}
-      onClick={props.press}
-    >
-      <Icon name="cross" sizePx={12} />
-    </button>
   );
 }
 

@@ -1,8 +1,8 @@
 /** The top strip: where one is, and what holds for every page. */
 
-import { BYTE_UNITS, isByteUnit } from "../../base/bytes";
+import { BYTE_UNITS } from "../../base/bytes";
 import { unrealNote } from "../../model/words/origin";
-import { Icon, type IconName } from "../../widgets/icon/icon";
+import { Icon, IconButton, type IconName } from "../../widgets/icon/icon";
 import { Menu } from "../../widgets/menu/menu";
 import { tabsOf } from "../pages";
 import type { Shell } from "../shell";
@@ -24,7 +24,12 @@ export function TopStrip({ shell }: ShellProps) {
   const exports = shell.commands.all.value.filter((one) => one.group === "Export");
   return (
     <header class="top-strip">
-      <Button icon="rail" label="Show or hide the rail" press={shell.toggleRail} />
+      <IconButton
+        large
+        icon="rail"
+        label="Show or hide the rail"
+        onClick={shell.toggleRail}
+      />
       <div class="crumbs">
         {run !== null && (
           <span class="quiet cut" title={run.name}>
@@ -47,8 +52,8 @@ export function TopStrip({ shell }: ShellProps) {
           title="Unit of sizes"
           value={place.unit}
           onChange={(event) => {
-            const unit = event.currentTarget.value;
-            if (isByteUnit(unit)) go({ unit }, "replace");
+            const { selectedIndex } = event.currentTarget;
+            go({ unit: BYTE_UNITS[selectedIndex] ?? "auto" }, "replace");
           }}
         >
           {BYTE_UNITS.map((unit) => (
@@ -58,8 +63,13 @@ export function TopStrip({ shell }: ShellProps) {
           ))}
         </select>
       </label>
-      <Button icon={themeIcon} label={`Theme: ${themeWord}`} press={shell.nextTheme} />
-      <Button icon="link" label="Copy link (C)" press={shell.copyLink} />
+      <IconButton
+        large
+        icon={themeIcon}
+        label={`Theme: ${themeWord}`}
+        onClick={shell.nextTheme}
+      />
+      <IconButton large icon="link" label="Copy link (C)" onClick={shell.copyLink} />
       <Menu
         id="export"
         label="Export (E)"
@@ -68,10 +78,11 @@ export function TopStrip({ shell }: ShellProps) {
       >
         <Icon name="download" />
       </Menu>
-      <Button
+      <IconButton
+        large
         icon="help"
         label="Keyboard and help (?)"
-        press={() => shell.setOverlay("help")}
+        onClick={() => shell.setOverlay("help")}
       />
     </header>
   );
@@ -107,11 +118,12 @@ function RankChip({ shell }: ShellProps) {
   const { rank, ranks } = place;
   if (rank === null && ranks === "") return null;
   const step = (to: number | null, icon: IconName, label: string) => (
-    <Button
+    <IconButton
+      large
       icon={icon}
       label={to === null ? label : `${label}: ${to}`}
       disabled={to === null}
-      press={() => chooseRank(to)}
+      onClick={() => chooseRank(to)}
     />
   );
   const text = rank === null ? `ranks ${ranks}` : `rank ${rank}`;
@@ -122,31 +134,12 @@ function RankChip({ shell }: ShellProps) {
         {text}
       </span>
       {rank !== null && step(neighbours.after, "right", "Next rank")}
-      <Button
+      <IconButton
+        large
         icon="cross"
         label="Show all ranks"
-        press={() => go(rank === null ? { ranks: "" } : { rank: null })}
+        onClick={() => go(rank === null ? { ranks: "" } : { rank: null })}
       />
     </span>
-  );
-}
-
-function Button(props: {
-  readonly icon: IconName;
-  readonly label: string;
-  readonly press: () => void;
-  readonly disabled?: boolean;
-}) {
-  return (
-    <button
-      type="button"
-      class="icon-button"
-      disabled={props.disabled}
-      aria-label={props.label}
-      title={props.label}
-      onClick={props.press}
-    >
-      <Icon name={props.icon} />
-    </button>
   );
 }

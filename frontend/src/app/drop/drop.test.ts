@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ApiError } from "../../api/client";
-import { DROP_HEADER, sendDrop, type Upload } from "../../api/sending";
+import { DROP_HEADER, sendDrop } from "../../api/sending";
 import { envelope } from "../../api/test_bodies";
 import type { DropResponse } from "../../api/types.gen";
 import { type DropProgress, sendAll } from "./queue";
@@ -102,15 +102,17 @@ describe("sendAll", () => {
   });
 });
 
-class FakeUpload implements Upload {
+type Heard = ((event: ProgressEvent) => unknown) | null;
+
+/** As much of an XMLHttpRequest as a file needs. */
+class FakeUpload {
   status = 0;
   statusText = "";
   response: unknown = null;
-  responseType: XMLHttpRequestResponseType = "";
-  readonly upload: Upload["upload"] = { onprogress: null };
-  onload: Upload["onload"] = null;
-  onerror: Upload["onerror"] = null;
-  onabort: Upload["onabort"] = null;
+  readonly upload: { onprogress: Heard } = { onprogress: null };
+  onload: Heard = null;
+  onerror: Heard = null;
+  onabort: Heard = null;
   readonly asked: string[] = [];
   body: Blob | null = null;
 
@@ -143,15 +145,17 @@ class FakeUpload implements Upload {
   }
 }
 
-function start(name: string) {
+function start(name: string, abort = new AbortController()) {
   const upload = new FakeUpload();
-  const abort = new AbortController();
-  const shares: number[] = [];
-  const promise = sendDrop(file(name).file, {
-    onProgress: (share) => shares.push(share),
-    signal: abort.signal,
-    makeUpload: () => upload,
+  vi.stubGlobal("XMLHttpRequest", function () {
+    return upload;
   });
+  const shares: number[] = [];
+  const promise = sendDrop(
+    file(name).file,
+    (share) => shares.push(share),
+    abort.signal,
+  );
   return { upload, abort, shares, promise };
 }
 
@@ -214,16 +218,9 @@ describe("sendDrop", () => {
     const { abort, promise } = start("a");
     abort.abort();
     await expect(promise).rejects.toMatchObject({ name: "AbortError" });
-    const signal = AbortSignal.abort();
-    const upload = new FakeUpload();
-    await expect(
-      sendDrop(file("a").file, {
-        onProgress: () => undefined,
-        signal,
-        makeUpload: () => upload,
-      }),
-    ).rejects.toMatchObject({ name: "AbortError" });
-    expect(upload.asked).toEqual([]);
+    const late = start("a", abort);
+    await expect(late.promise).rejects.toMatchObject({ name: "AbortError" });
+    expect(late.upload.asked).toEqual([]);
   });
 });
 

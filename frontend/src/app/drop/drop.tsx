@@ -3,9 +3,11 @@
  * another, then shown. The same by a button, for who has no mouse.
  */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { DropResponse, RunSummary } from "../../api/types.gen";
 import { sendDrop } from "../../api/sending";
+import { listen } from "../../base/browser";
 import { sendAll, type DropFault, type DropProgress } from "./queue";
 import { Modal } from "../chrome/overlays";
 
@@ -37,7 +39,7 @@ export function DropTarget(props: DropTargetProps) {
     void sendAll(
       items,
       limitBytes ?? 0,
-      (file, onProgress) => sendDrop(file, { onProgress, signal: abort.signal }),
+      (file, onProgress) => sendDrop(file, onProgress, abort.signal),
       (progress) => setStage({ progress }),
     ).then(({ taken, faults }) => {
       aborter.current = null;
@@ -126,35 +128,43 @@ function useDrag(
       dataTransfer.dropEffect = "copy";
       setStage((stage) => (stage === "idle" ? "over" : stage));
     };
-    const kinds = ["dragenter", "dragover", "dragleave", "drop"] as const;
-    for (const kind of kinds) window.addEventListener(kind, dragged);
-    return () => {
-      for (const kind of kinds) window.removeEventListener(kind, dragged);
-    };
+    return listen(window, ["dragenter", "dragover", "dragleave", "drop"], dragged);
   }, [setStage]);
 }
 
-function Over({ isOff }: { readonly isOff: boolean }) {
+/** Over the whole page. */
+function Sheet(props: {
+  readonly title: string;
+  readonly class: string;
+  readonly children: ComponentChildren;
+}) {
   return (
-    <div class="drop over">
-      <div class="drop-box">
-        <h2>
-          {isOff
-            ? "Dropping files is switched off"
-            : "Drop memory snapshots or traces to open them"}
-        </h2>
-        {isOff ? (
-          <p>
-            TensorBoard runs with <code>--memboard_drop=false</code>. Open the file with{" "}
-            <code>memboard open FILE</code>.
-          </p>
-        ) : (
-          <p class="quiet">
-            They stay on the machine TensorBoard runs on, until it ends.
-          </p>
-        )}
+    <div class={props.class}>
+      <div class="drop-box" role="status">
+        <h2>{props.title}</h2>
+        {props.children}
       </div>
     </div>
+  );
+}
+
+function Over({ isOff }: { readonly isOff: boolean }) {
+  const title = isOff
+    ? "Dropping files is switched off"
+    : "Drop memory snapshots or traces to open them";
+  return (
+    <Sheet title={title} class="drop over">
+      {isOff ? (
+        <p>
+          TensorBoard runs with <code>--memboard_drop=false</code>. Open the file with{" "}
+          <code>memboard open FILE</code>.
+        </p>
+      ) : (
+        <p class="quiet">
+          They stay on the machine TensorBoard runs on, until it ends.
+        </p>
+      )}
+    </Sheet>
   );
 }
 
@@ -162,41 +172,29 @@ function Progress(props: {
   readonly progress: DropProgress | null;
   readonly cancel: () => void;
 }) {
-  const { progress } = props;
+  const { name = "", index = 1, count = 1, share } = props.progress ?? {};
   return (
-    <div class="drop">
-      <div class="drop-box" role="status">
-        <h2>
-          {progress !== null && progress.count > 1
-            ? `Sending file ${progress.index} of ${progress.count}`
-            : "Sending"}
-        </h2>
-        <p>{progress?.name ?? ""}</p>
-        <progress
-          max={1}
-          aria-label="Share that was sent"
-          {...(progress === null ? {} : { value: progress.share })}
-        />
-        <p class="quiet">
-          {progress?.share === 1
-            ? "Reading it"
-            : `${Math.floor(100 * (progress?.share ?? 0))} %`}
-        </p>
-        <button type="button" class="button" onClick={props.cancel}>
-          Cancel
-        </button>
-      </div>
-    </div>
+    <Sheet
+      title={count > 1 ? `Sending file ${index} of ${count}` : "Sending"}
+      class="drop"
+    >
+      <p>{name}</p>
+      <progress max={1} aria-label="Share that was sent" value={share} />
+      <p class="quiet">
+        {share === 1 ? "Reading it" : `${Math.floor(100 * (share ?? 0))} %`}
+      </p>
+      <button type="button" class="button" onClick={props.cancel}>
+        Cancel
+      </button>
+    </Sheet>
   );
 }
 
-function Faults({
-  faults,
-  close,
-}: {
+function Faults(props: {
   readonly faults: readonly DropFault[];
   readonly close: () => void;
 }) {
+  const { faults, close } = props;
   const title =
     faults.length === 1
       ? "A file was not opened"

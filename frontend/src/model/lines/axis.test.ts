@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { valueTicks, xText, xTicks } from "./axis";
+import { valueTicks, X_AXES } from "./axis";
 
 const GIB = 2 ** 30;
 const texts = (ticks: readonly { readonly text: string }[]): readonly string[] =>
@@ -37,9 +37,9 @@ describe("valueTicks", () => {
   });
 });
 
-describe("xTicks", () => {
+describe("ticks of a horizontal axis", () => {
   it("counts whole steps", () =>
-    expect(texts(xTicks(0, 10_000, 5, "step"))).toEqual([
+    expect(texts(X_AXES.step.ticks(0, 10_000, 5))).toEqual([
       "0",
       "2,000",
       "4,000",
@@ -53,7 +53,7 @@ describe("xTicks", () => {
     for (const span of [200, 5_000, 90_000, 7_200_000, 6e8]) {
       for (const x of ["relative", "wall"] as const) {
         const low = x === "wall" ? start : 0;
-        const ticks = texts(xTicks(low, low + span, 8, x));
+        const ticks = texts(X_AXES[x].ticks(low, low + span, 8));
         expect(ticks.length).toBeGreaterThan(1);
         expect(new Set(ticks).size).toBe(ticks.length);
       }
@@ -61,9 +61,9 @@ describe("xTicks", () => {
   });
 });
 
-describe("xText", () =>
+describe("x as text", () =>
   it("says the step, or the moment to the millisecond", () => {
-    expect(xText(1203.9999, "step")).toBe("step 1,204");
-    expect(xText(90_500, "relative")).toContain("after start");
-    expect(xText(1_700_000_000_123, "wall")).toMatch(/:\d\d\.123$/);
+    expect(X_AXES.step.text(1203.9999)).toBe("step 1,204");
+    expect(X_AXES.relative.text(90_500)).toContain("after start");
+    expect(X_AXES.wall.text(1_700_000_000_123)).toMatch(/:\d\d\.123$/);
   }));

@@ -11,6 +11,11 @@ export interface Tick {
   readonly text: string;
 }
 
+const tick = (text: (value: number) => string) => (value: number) => ({
+  value,
+  text: text(value),
+});
+
 /** Decimals that tell neighbours `step` apart, at most 6. */
 function decimalsFor(step: number): number {
   for (let decimals = 0; decimals < 6; decimals += 1) {
@@ -69,11 +74,9 @@ export function valueTicks(
   logScale = false,
 ): readonly Tick[] {
   if (logScale && high / low >= FEW_POWERS) {
-    const { values } = logTicks(low, high, most, isBytes(unit) ? 2 : 10);
-    return values.map((value) => ({
-      value,
-      text: valueTickText(value, value, value, unit, byteUnit),
-    }));
+    return logTicks(low, high, most, isBytes(unit) ? 2 : 10).map(
+      tick((value) => valueTickText(value, value, value, unit, byteUnit)),
+    );
   }
   const { step, values } = isBytes(unit)
     ? byteTicks(low, high, most)
@@ -81,10 +84,9 @@ export function valueTicks(
       ? wholeTicks(low, high, most)
       : decimalTicks(low, high, most);
   const largest = Math.max(Math.abs(low), Math.abs(high));
-  return values.map((value) => ({
-    value,
-    text: valueTickText(value, step, largest, unit, byteUnit),
-  }));
+  return values.map(
+    tick((value) => valueTickText(value, step, largest, unit, byteUnit)),
+  );
 }
 
 function localOffsetMs(at: number): number {
@@ -114,31 +116,6 @@ function relativeText(valueMs: number, stepMs: number): string {
   return `${plain(valueMs / 1000, stepMs / 1000)} s`;
 }
 
-export function xTicks(
-  low: number,
-  high: number,
-  most: number,
-  x: XKind,
-): readonly Tick[] {
-  if (x === "step") {
-    const { values } = wholeTicks(low, high, most);
-    return values.map((value) => ({ value, text: formatInteger(value) }));
-  }
-  const offset = x === "wall" ? localOffsetMs(low) : 0;
-  const { step, values } = timeTicks(low, high, most, offset);
-  return values.map((value) => ({
-    value,
-    text: x === "wall" ? wallText(value, step) : relativeText(value, step),
-  }));
-}
-
-/** x as text, exactly, e.g. "step 1,204". */
-export function xText(value: number, x: XKind): string {
-  if (x === "step") return `step ${formatInteger(Math.round(value))}`;
-  if (x === "relative") return `${formatSeconds(value / 1000)} after start`;
-  return `${formatInstant(value)}.${msOf(value)}`;
-}
-
 /** A horizontal axis: its ticks, and how one x is said. */
 export interface XAxis {
   readonly name: string;
@@ -147,27 +124,44 @@ export interface XAxis {
   /** The least that can be zoomed into. */
   readonly least: number;
   readonly ticks: (low: number, high: number, most: number) => readonly Tick[];
+  /** x exactly, e.g. "step 1,204". */
   readonly text: (x: number) => string;
-}
-
-const X_NAMES = {
-  step: ["step", "step", 2],
-  relative: ["time since the attempt began", "relative_ms", 20],
-  wall: ["local time", "wall_ms", 20],
-} as const satisfies Record<XKind, unknown>;
-
-function xAxis(x: XKind): XAxis {
-  const [name, column, least] = X_NAMES[x];
-  return {
-    ...{ name, column, least },
-    ticks: (low, high, most) => xTicks(low, high, most, x),
-    text: (value) => xText(value, x),
-  };
 }
 
 /** Axes of the three kinds: the same objects, so that what is drawn stays. */
 export const X_AXES: Readonly<Record<XKind, XAxis>> = {
-  step: xAxis("step"),
-  relative: xAxis("relative"),
-  wall: xAxis("wall"),
+  step: {
+    ...{ name: "step", column: "step", least: 2 },
+    ticks: (...range) => wholeTicks(...range).values.map(tick(formatInteger)),
+    text: (x) => `step ${formatInteger(Math.round(x))}`,
+  },
+  relative: {
+    ...{ name: "time since the attempt began", column: "relative_ms", least: 20 },
+    ticks: (...range) => {
+      const { step, values } = timeTicks(...range);
+      return values.map(tick((value) => relativeText(value, step)));
+    },
+    text: (x) => `${formatSeconds(x / 1000)} after start`,
+  },
+  wall: {
+    ...{ name: "local time", column: "wall_ms", least: 20 },
+    ticks: (low, high, most) => {
+      const { step, values } = timeTicks(low, high, most, localOffsetMs(low));
+      return values.map(tick((value) => wallText(value, step)));
+    },
+    text: (x) => `${formatInstant(x)}.${msOf(x)}`,
+  },
 };
+
+/** As the address and the switch name them. */
+export const X_KINDS: readonly XKind[] = ["step", "relative", "wall"];
+
+export const X_WORDS: Readonly<Record<XKind, string>> = {
+  step: "Step",
+  relative: "Relative",
+  wall: "Wall time",
+};
+
+export function isXKind(text: string): text is XKind {
+  return X_KINDS.some((kind) => kind === text);
+}

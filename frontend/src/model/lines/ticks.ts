@@ -86,8 +86,13 @@ export function timeTicks(
 }
 
 /** Ticks of a logarithmic axis: powers of `base`, thinned to at most `most`. */
-export function logTicks(low: number, high: number, most: number, base: 2 | 10): Ticks {
-  if (!(low > 0) || !(high > low)) return { step: base, values: [] };
+export function logTicks(
+  low: number,
+  high: number,
+  most: number,
+  base: 2 | 10,
+): readonly number[] {
+  if (!(low > 0) || !(high > low)) return [];
   const log = (value: number): number => Math.log(value) / Math.log(base);
   const first = Math.ceil(log(low) - 1e-9);
   const last = Math.floor(log(high) + 1e-9);
@@ -96,5 +101,5 @@ export function logTicks(low: number, high: number, most: number, base: 2 | 10):
   for (let power = first; power <= last; power += 1) {
     if (power % every === 0) values.push(base ** power);
   }
-  return { step: base ** every, values };
+  return values;
 }

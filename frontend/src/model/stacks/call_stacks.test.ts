@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { linkOf, VSCODE_TEMPLATE, type SourcePlace } from "../../base/source_link";
+import { linkOf, VSCODE_TEMPLATE, type SourcePlace } from "./source_link";
 import { baseName, NO_STACK, OTHER_STACKS } from "./call_stacks";
 import { testStacks, TRAINING } from "./test_stacks";
 

@@ -48,3 +48,18 @@ export function formatExact(value: number | null, unit: Unit): string {
     : value.toLocaleString("en-US", { maximumFractionDigits: 9 });
   return number + UNIT_WORDS[unit][1];
 }
+
+/** A difference: the sign always stands, and zero has none. */
+export function formatSigned(
+  value: number | null,
+  unit: Unit,
+  byteUnit: ByteUnit = "auto",
+): string {
+  const text = formatQuantity(value, unit, byteUnit);
+  return value !== null && value > 0 ? `+${text}` : text;
+}
+
+export function formatSignedExact(value: number | null, unit: Unit): string {
+  const text = formatExact(value, unit);
+  return value !== null && value > 0 ? `+${text}` : text;
+}

@@ -1,5 +1,6 @@
 /** Sources and the reasons they give, as a person reads them. */
 
+import type { CapacityKind } from "../../api/types.gen";
 import { sentenceCase } from "./column_label";
 
 const LABELS: ReadonlyMap<string, string> = new Map([
@@ -39,3 +40,11 @@ export function asSentence(text: string): string {
   const end = /[.!?:]$/.test(trimmed) ? "" : ".";
   return trimmed.charAt(0).toUpperCase() + trimmed.slice(1) + end;
 }
+
+/** What bounds the memory, said with the same words on every page. */
+export const LIMIT_WORDS: Readonly<Record<CapacityKind, string>> = {
+  device: "device capacity",
+  cgroup_limit: "memory limit",
+  host_memory: "host memory",
+  none: "",
+};

@@ -7,8 +7,12 @@ import { formatInteger } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
 import { searchOf } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
-import { formatExact, formatQuantity } from "../../model/words/quantity";
-import { formatSigned, formatSignedExact } from "../../model/words/signed";
+import {
+  formatExact,
+  formatQuantity,
+  formatSigned,
+  formatSignedExact,
+} from "../../model/words/quantity";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import {
   absentCell,

@@ -4,8 +4,12 @@ import type { ComparedNumber } from "../../api/types.gen";
 import { threeDigits } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
 import type { Table } from "../../model/table";
-import { formatExact, formatQuantity } from "../../model/words/quantity";
-import { formatSigned, formatSignedExact } from "../../model/words/signed";
+import {
+  formatExact,
+  formatQuantity,
+  formatSigned,
+  formatSignedExact,
+} from "../../model/words/quantity";
 import { changeBar, longestOf } from "../../widgets/row_table/columns";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import type { ViewProps } from "../shared/view_props";

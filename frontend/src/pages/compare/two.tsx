@@ -10,7 +10,7 @@ import { useOnce } from "../../api/use_once";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { Blaming } from "../../widgets/finding/finding";
-import { ChartButton } from "../../widgets/plot/buttons";
+import { IconButton } from "../../widgets/icon/icon";
 import { Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { NoHistory, Opening, OpeningFailed } from "../memory/history/opening";
 import {
@@ -145,7 +145,7 @@ export function Two(part: PartProps) {
           <HistorySide view={view} side={sideB} set={setB} />
         </SideFrame>
         {sameRun && both && (
-          <ChartButton
+          <IconButton
             label="Exchange A and B"
             icon="swap"
             onClick={() =>

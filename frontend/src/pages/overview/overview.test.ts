@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rankNotes } from "../../model/words/rank_notes";
+import { rankChips } from "../../app/chrome/rank_chooser";
 import { sparklinePath } from "../../widgets/sparkline/sparkline";
 import { placeBubble } from "../../widgets/tip/tip";
 import type { Finding, RankStrip } from "../../api/types.gen";
@@ -55,22 +55,19 @@ describe("findings of all sources", () =>
     expect(merged(own, ofTrace)).toEqual([own[0], ofTrace[1], ofTrace[2], own[1]]);
   }));
 
-describe("rankNotes", () =>
-  it("lists each rank once, OOMs first, and holds to the limit", () => {
+describe("chips of ranks", () =>
+  it("list each rank once, OOMs first, and at most four for a reason", () => {
     const strip = stripOf([60, 61, 79, 60], { ...ooms(4, [2]), outliers: [2, 0] });
-    const notes = rankNotes(strip, 9);
-    expect(notes.map((note) => note.rank)).toEqual([2, 0]);
-    expect(notes[0]?.reasons).toEqual(["oom", "outlier", "highest"]);
-    const many = stripOf(
-      Array(100).fill(1),
-      ooms(
-        100,
-        Array.from({ length: 100 }, (_, i) => i),
-      ),
-    );
-    expect(rankNotes(many, 3)).toHaveLength(3);
+    const [worst, outlier] = rankChips(strip);
+    expect(worst).toEqual({
+      ...{ rank: 2, bad: true, word: "OOM" },
+      title:
+        "Rank 2 ran out of memory, is far above the other ranks, has the highest peak",
+    });
+    expect(outlier?.title).toBe("Rank 0 is far above the other ranks");
     const lost = stripOf(Array(100).fill(1), { lost: new Uint8Array(100).fill(1) });
-    expect(rankNotes(lost, 10)).toHaveLength(4);
+    // The first of equal peaks is the highest.
+    expect(rankChips(lost).map(({ rank }) => rank)).toEqual([0, 1, 2, 3]);
   }));
 
 describe("orderRanks", () =>

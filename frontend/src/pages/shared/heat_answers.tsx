@@ -7,7 +7,7 @@ import type { Client, Query } from "../../api/client";
 import type { HeatmapResponse, Responses, SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
-import { formatRankSet } from "../../base/rank_set";
+import { formatRankSet } from "../../model/words/rank_set";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
 import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
 import type { XRange } from "../../widgets/plot/range";

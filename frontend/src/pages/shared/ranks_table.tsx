@@ -1,7 +1,7 @@
 /** The table of ranks as the page is narrowed to them. */
 
 import type { RankStrip } from "../../api/types.gen";
-import { parseRankSet } from "../../base/rank_set";
+import { parseRankSet } from "../../model/words/rank_set";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { lookOf, type ViewProps } from "./view_props";
 

@@ -1,8 +1,7 @@
 /** The export button of a chart or table: CSV, JSON, PNG and SVG of what is shown. */
 
 import { useState } from "preact/hooks";
-import type { Commands } from "../../base/commands";
-import { useCommands } from "../../base/use_commands";
+import { useCommands, type Commands } from "../../base/commands";
 import { Icon } from "../icon/icon";
 import { Menu } from "../menu/menu";
 import { downloadBlob, downloadText, pngOf } from "./download";

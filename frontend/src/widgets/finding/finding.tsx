@@ -8,7 +8,7 @@ import { Fragment } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
-import { copyText } from "../../base/clipboard";
+import { copyText } from "../../base/browser";
 import type { Theme } from "../../base/tokens";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { CopyIcon } from "../icon/copy_icon";

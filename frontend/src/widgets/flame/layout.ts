@@ -9,8 +9,7 @@ import {
   type FlameBoxes,
   type FlameTree,
 } from "../../model/stacks/flame_tree";
-import { formatExact, formatQuantity } from "../../model/words/quantity";
-import { formatSigned } from "../../model/words/signed";
+import { formatExact, formatQuantity, formatSigned } from "../../model/words/quantity";
 import { hexOf, pixelOf } from "../../render/palette";
 import { inkOn, mixed } from "../block_stack/paint/colours";
 import type { FlameData, FlameShape, FrameNames } from "./types";

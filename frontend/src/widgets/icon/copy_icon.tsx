@@ -1,8 +1,8 @@
 /** A button that copies a text, and says so; where it cannot, by hand is left. */
 
 import { useState } from "preact/hooks";
-import { copyText } from "../../base/clipboard";
-import { Icon } from "./icon";
+import { copyText } from "../../base/browser";
+import { IconButton } from "./icon";
 
 export function CopyIcon(props: {
   /** What it does, for people who see no icon. */
@@ -12,17 +12,11 @@ export function CopyIcon(props: {
   const [copied, setCopied] = useState<boolean | null>(null);
   return (
     <>
-      <button
-        type="button"
-        class="icon-button small"
-        aria-label={props.label}
-        title={props.label}
-        onClick={() => {
-          void copyText(props.text).then(setCopied);
-        }}
-      >
-        <Icon name={copied === true ? "check" : "copy"} />
-      </button>
+      <IconButton
+        icon={copied === true ? "check" : "copy"}
+        label={props.label}
+        onClick={() => void copyText(props.text).then(setCopied)}
+      />
       <span class="off-screen" role="status">
         {copied === null ? "" : copied ? "Copied" : "Select and copy by hand"}
       </span>

@@ -34,7 +34,13 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** Decoration only: the control or word beside it says the meaning. */
-export function Icon({ name, sizePx = 16 }: { name: IconName; sizePx?: number }) {
+export function Icon({
+  name,
+  sizePx = 16,
+}: {
+  readonly name: IconName;
+  readonly sizePx?: number | undefined;
+}) {
   return (
     <svg
       class="icon"
@@ -45,5 +51,32 @@ export function Icon({ name, sizePx = 16 }: { name: IconName; sizePx?: number })
     >
       <path d={PATHS[name]} />
     </svg>
+  );
+}
+
+/** A button that is an icon; its label is said on hover too. */
+export function IconButton(props: {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly onClick: (() => void) | undefined;
+  /** Said on hover where more is to be said than the label. */
+  readonly title?: string;
+  readonly large?: boolean;
+  readonly sizePx?: number;
+  readonly pressed?: boolean;
+  readonly disabled?: boolean;
+}) {
+  return (
+    <button
+      type="button"
+      class={props.large === true ? "icon-button" : "icon-button small"}
+      aria-label={props.label}
+      title={props.title ?? props.label}
+      aria-pressed={props.pressed}
+      disabled={props.disabled}
+      onClick={props.onClick}
+    >
+      <Icon name={props.icon} sizePx={props.sizePx} />
+    </button>
   );
 }

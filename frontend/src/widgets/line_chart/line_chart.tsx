@@ -13,7 +13,7 @@ import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import { pxToY, xToPx } from "../../render/viewport";
 import { AXIS_PX, type Picture } from "../plot/axes";
-import { ChartButton } from "../plot/buttons";
+import { IconButton } from "../icon/icon";
 import type { Named } from "../plot/legend";
 import { Plot, type PlotProps } from "../plot/plot";
 import { widened, type XRange } from "../plot/range";
@@ -218,7 +218,7 @@ export function LineChart(props: LineChartProps) {
         setHidden(next);
       }}
       bar={
-        <ChartButton
+        <IconButton
           label={fromZero ? "Fit the value axis to the data" : "Start values at zero"}
           icon="zero"
           pressed={fromZero}

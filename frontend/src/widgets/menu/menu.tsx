@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { listen } from "../../base/browser";
 import "./menu.css";
 
 interface PopoverProps {
@@ -103,8 +104,7 @@ export function useOpened() {
       if (target instanceof Node && root.current?.contains(target) !== true)
         setOpen(false);
     };
-    document.addEventListener("pointerdown", pressed);
-    return () => document.removeEventListener("pointerdown", pressed);
+    return listen(document, ["pointerdown"], pressed);
   }, [open]);
   const close = (): void => {
     setOpen(false);

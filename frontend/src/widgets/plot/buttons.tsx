@@ -1,25 +1,4 @@
-import { Icon, type IconName } from "../icon/icon";
-
-/** A small button of a drawing's tool bar. */
-export function ChartButton(props: {
-  readonly label: string;
-  readonly icon: IconName;
-  readonly onClick: () => void;
-  readonly pressed?: boolean;
-}) {
-  return (
-    <button
-      type="button"
-      class="icon-button small"
-      aria-label={props.label}
-      title={props.label}
-      aria-pressed={props.pressed}
-      onClick={props.onClick}
-    >
-      <Icon name={props.icon} />
-    </button>
-  );
-}
+import { IconButton } from "../icon/icon";
 
 /** The buttons of a drawing that do what W, S and F do. */
 export function ZoomButtons(props: {
@@ -29,9 +8,9 @@ export function ZoomButtons(props: {
 }) {
   return (
     <>
-      <ChartButton label="Zoom out (S)" icon="minus" onClick={() => props.zoom(1)} />
-      <ChartButton label="Zoom in (W)" icon="plus" onClick={() => props.zoom(-1)} />
-      <ChartButton label="Show everything (F)" icon="fit" onClick={props.fit} />
+      <IconButton label="Zoom out (S)" icon="minus" onClick={() => props.zoom(1)} />
+      <IconButton label="Zoom in (W)" icon="plus" onClick={() => props.zoom(-1)} />
+      <IconButton label="Show everything (F)" icon="fit" onClick={props.fit} />
     </>
   );
 }

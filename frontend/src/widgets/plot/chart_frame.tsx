@@ -10,7 +10,8 @@ import type { Table } from "../../model/table";
 import { DataTable } from "../export/data_table";
 import { ExportMenu, type ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
-import { ChartButton, ZoomButtons } from "./buttons";
+import { IconButton } from "../icon/icon";
+import { ZoomButtons } from "./buttons";
 import "./plot.css";
 
 export interface ChartFrameProps {
@@ -69,7 +70,7 @@ export function ChartFrame(props: ChartFrameProps) {
         <figcaption class="cut">{props.title ?? label}</figcaption>
         {props.bar}
         <ZoomButtons zoom={props.zoom} fit={props.fit} />
-        <ChartButton
+        <IconButton
           label={asTable ? "View as chart" : "View as table"}
           icon={asTable ? "chart" : "table"}
           onClick={() => props.onAsTable(!asTable)}

@@ -1,7 +1,6 @@
 /** A chart's keys as those of its page. */
 
-import { commandsOf } from "../../base/commands";
-import { useCommands } from "../../base/use_commands";
+import { commandsOf, useCommands } from "../../base/commands";
 import type { ExportShell } from "../export/export_menu";
 
 export interface PlotPage {

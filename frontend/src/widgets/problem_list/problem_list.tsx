@@ -2,7 +2,7 @@
 
 import type { Problem } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { formatRankSet } from "../../base/rank_set";
+import { formatRankSet } from "../../model/words/rank_set";
 import { Status, type StatusLook } from "../status/status";
 import "./problem_list.css";
 

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/lines/axis";
-import { LIMIT_WORDS } from "../../model/words/limit_label";
+import { LIMIT_WORDS } from "../../model/words/source_label";
 import { AXIS_PX, type Picture } from "../plot/axes";
 import { Plot, type PlotProps } from "../plot/plot";
 import type { XRange } from "../plot/range";

@@ -34,48 +34,29 @@ export function Sparkline({
 const USUAL_HOLES = 3;
 const WIDEST_JOIN = 0.1;
 
-function widestJoin(values: Float64Array): number {
-  const steps: number[] = [];
-  let last = -1;
-  values.forEach((value, i) => {
-    if (!Number.isFinite(value)) return;
-    if (last >= 0) steps.push(i - last);
-    last = i;
-  });
-  const usual = steps.sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 1;
-  const sparse = usual > 1 ? USUAL_HOLES * usual : 1;
-  return Math.max(sparse, WIDEST_JOIN * values.length);
-}
-
 /** The SVG path of a sparkline over the values' own range, 2 px free above and below. */
 export function sparklinePath(
   values: Float64Array,
   widthPx: number,
   heightPx: number,
 ): string {
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  let numFinite = 0;
-  for (const value of values) {
-    if (!Number.isFinite(value)) continue;
-    numFinite += 1;
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  if (numFinite < 2) return "";
-  const flat = high === low;
-  const spread = flat ? 1 : high - low;
-  const join = widestJoin(values);
-  const parts: string[] = [];
-  let last = Number.NEGATIVE_INFINITY;
-  values.forEach((value, i) => {
-    if (!Number.isFinite(value)) return;
-    const joined = i - last <= join;
-    last = i;
+  const at = (i: number): number => values[i] ?? NaN;
+  const known = [...values.keys()].filter((i) => Number.isFinite(at(i)));
+  if (known.length < 2) return "";
+  const low = known.reduce((least, i) => Math.min(least, at(i)), Infinity);
+  const high = known.reduce((most, i) => Math.max(most, at(i)), -Infinity);
+  const steps = known.map((i, n) => i - (known[n - 1] ?? -Infinity));
+  const sorted = steps.slice(1).sort((a, b) => a - b);
+  const usual = sorted[Math.floor(sorted.length / 2)] ?? 1;
+  const join = Math.max(
+    usual > 1 ? USUAL_HOLES * usual : 1,
+    WIDEST_JOIN * values.length,
+  );
+  const parts = known.map((i, n) => {
     const x = (i / (values.length - 1)) * widthPx;
-    const share = flat ? 0.5 : (value - low) / spread;
+    const share = high === low ? 0.5 : (at(i) - low) / (high - low);
     const y = heightPx - 2 - share * (heightPx - 4);
-    parts.push(`${joined ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`);
+    return `${(steps[n] ?? 0) <= join ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
   });
   return parts.join("");
 }

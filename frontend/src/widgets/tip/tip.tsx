@@ -72,13 +72,7 @@ function Bubble(props: {
   );
 }
 
-interface Box {
-  readonly left: number;
-  readonly top: number;
-  readonly bottom: number;
-  readonly width: number;
-  readonly height: number;
-}
+type Box = Pick<DOMRect, "left" | "top" | "bottom" | "width" | "height">;
 
 /** Centred below the anchor, above it where there is no room, never off the window. */
 export function placeBubble(

@@ -16,7 +16,7 @@ import {
   siteColour,
 } from "../../../model/category";
 import { figureTitle, originOf } from "../../../model/words/origin";
-import { formatSigned } from "../../../model/words/signed";
+import { formatSigned } from "../../../model/words/quantity";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import { figureOf, strokeLine } from "../../../widgets/export/figure";
 import { FONT, type Pen } from "../../../widgets/export/pen";

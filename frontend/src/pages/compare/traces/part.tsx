@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
-import { ChartButton } from "../../../widgets/plot/buttons";
+import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
 import {
   meanStepMs,
@@ -81,7 +81,7 @@ export function TracesPart(part: PartProps) {
           onSource={(source) => choose(aSource, source)}
         />
         {sameRun && (
-          <ChartButton
+          <IconButton
             label="Exchange A and B"
             icon="swap"
             onClick={() => choose(bId, aSource)}

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import { useOnce } from "../../../api/use_once";
-import { useCommands } from "../../../base/use_commands";
+import { useCommands } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
 import type { BlockController } from "../../../widgets/block_stack/controller";

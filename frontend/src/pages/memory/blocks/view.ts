@@ -4,7 +4,7 @@
  */
 
 import type { HistoryDevice } from "../../../api/types.gen";
-import { useLateWords } from "../../../base/use_late_words";
+import { useLateWords } from "../../../base/late_words";
 import type { Viewport } from "../../../render/viewport";
 import type { BlockController } from "../../../widgets/block_stack/controller";
 import type { BlockTile } from "../../../widgets/block_stack/tile";

@@ -8,8 +8,11 @@ import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
-import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { formatSigned } from "../../../model/words/signed";
+import {
+  formatExact,
+  formatQuantity,
+  formatSigned,
+} from "../../../model/words/quantity";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";

@@ -5,8 +5,12 @@ import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatInstant, formatSeconds } from "../../../base/durations";
 import type { Theme } from "../../../base/tokens";
 import { divergingColours } from "../../../model/category";
-import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { formatSigned, formatSignedExact } from "../../../model/words/signed";
+import {
+  formatExact,
+  formatQuantity,
+  formatSigned,
+  formatSignedExact,
+} from "../../../model/words/quantity";
 import type { Table } from "../../../model/table";
 import {
   absentCell,

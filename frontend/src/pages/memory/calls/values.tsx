@@ -7,8 +7,11 @@ import type { Theme } from "../../../base/tokens";
 import { categoryColour } from "../../../model/category";
 import { searchOf } from "../../../model/shown_rows";
 import { originOf } from "../../../model/words/origin";
-import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { formatSigned } from "../../../model/words/signed";
+import {
+  formatExact,
+  formatQuantity,
+  formatSigned,
+} from "../../../model/words/quantity";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import {
   barOf,

@@ -10,12 +10,12 @@ import type {
 } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
-import { copyText } from "../../../base/clipboard";
+import { copyText } from "../../../base/browser";
 import { formatSeconds } from "../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../model/category";
 import { FRAME_KIND, type CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
-import { ChartButton } from "../../../widgets/plot/buttons";
+import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
@@ -69,12 +69,12 @@ export function BlockDrawer(props: BlockDrawerProps) {
         <>
           {props.links}
           {typeof block?.stack === "number" && <SourceMenu opens="left" />}
-          <ChartButton
+          <IconButton
             label="Previous allocation"
             icon="left"
             onClick={() => onLife(Math.max(0, life - 1))}
           />
-          <ChartButton
+          <IconButton
             label="Next allocation"
             icon="right"
             onClick={() => onLife(Math.min(device.numAllocations - 1, life + 1))}
@@ -241,7 +241,7 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
           this stack live, {formatBytes(block.siblingBytes, view.byteUnit)}
         </button>
         <span class="quiet">{formatInteger(block.numEver)} over the whole history</span>
-        <ChartButton
+        <IconButton
           label="Copy the stack"
           icon={copied === true ? "check" : "copy"}
           onClick={() => {

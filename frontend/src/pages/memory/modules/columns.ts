@@ -12,8 +12,12 @@ import {
 import { searchOf } from "../../../model/shown_rows";
 import type { Table } from "../../../model/table";
 import { Tree } from "../../../model/tree";
-import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { formatSigned, formatSignedExact } from "../../../model/words/signed";
+import {
+  formatExact,
+  formatQuantity,
+  formatSigned,
+  formatSignedExact,
+} from "../../../model/words/quantity";
 import {
   barOf,
   changeBar,

@@ -6,7 +6,7 @@ import type { AllocatorAction, AllocatorEventsResponse } from "../../../api/type
 import { useOnce } from "../../../api/use_once";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
-import { formatSigned } from "../../../model/words/signed";
+import { formatSigned } from "../../../model/words/quantity";
 import { bytesCell } from "../../../widgets/row_table/columns";
 import {
   RowTable,

@@ -9,10 +9,11 @@ import type {
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { CommandRow } from "../../../base/commands";
-import { useLateWords } from "../../../base/use_late_words";
+import { useLateWords } from "../../../base/late_words";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { IconName } from "../../../widgets/icon/icon";
-import { ChartButton, ZoomButtons } from "../../../widgets/plot/buttons";
+import { IconButton } from "../../../widgets/icon/icon";
+import { ZoomButtons } from "../../../widgets/plot/buttons";
 import {
   clampedMoment,
   playStep,
@@ -142,7 +143,7 @@ export function MomentBar(props: {
   const { device, moment, state, playing, byteUnit } = props;
   const run = (id: string): void => props.commands.find(([one]) => one === id)?.[2]();
   const button = (id: string, icon: IconName, label: string) => (
-    <ChartButton label={label} icon={icon} onClick={() => run(id)} />
+    <IconButton label={label} icon={icon} onClick={() => run(id)} />
   );
   return (
     <div class="segments-bar row small" role="toolbar" aria-label="Moment">

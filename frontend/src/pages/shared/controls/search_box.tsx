@@ -1,8 +1,7 @@
 /** A box for a text that rows must hold; `/` goes to it where it has commands. */
 
 import { useRef } from "preact/hooks";
-import { commandsOf, type Commands } from "../../../base/commands";
-import { useCommands } from "../../../base/use_commands";
+import { commandsOf, useCommands, type Commands } from "../../../base/commands";
 
 export interface SearchBoxProps {
   readonly label: string;

@@ -1,7 +1,7 @@
 /** The switch between the three horizontal axes. */
 
 import type { XKind } from "../../../api/types.gen";
-import { X_KINDS, X_WORDS } from "../../../model/lines/x_kind";
+import { X_KINDS, X_WORDS } from "../../../model/lines/axis";
 import { Segmented } from "./choices";
 
 export function XSwitch(props: {

@@ -1,17 +1,14 @@
 /** The cross of a panel of details. */
 
-import { Icon } from "../../../widgets/icon/icon";
+import { IconButton } from "../../../widgets/icon/icon";
 
 export function CloseDetails({ close }: { readonly close: () => void }) {
   return (
-    <button
-      type="button"
-      class="icon-button small"
-      aria-label="Close the details"
+    <IconButton
+      icon="cross"
+      label="Close the details"
       title="Close the details (Esc)"
       onClick={close}
-    >
-      <Icon name="cross" />
-    </button>
+    />
   );
 }

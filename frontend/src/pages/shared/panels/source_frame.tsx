@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { readPreference, writePreference } from "../../../base/preferences";
+import { readPreference, writePreference } from "../../../base/browser";
 import {
   editorMessage,
   isFile,
@@ -14,8 +14,8 @@ import {
   templateProblem,
   VSCODE_TEMPLATE,
   type SourcePlace,
-} from "../../../base/source_link";
-import type { EditorMessage } from "../../../base/source_link";
+} from "../../../model/stacks/source_link";
+import type { EditorMessage } from "../../../model/stacks/source_link";
 import { Popover } from "../../../widgets/menu/menu";
 import "./source_frame.css";
 

@@ -4,7 +4,7 @@
  */
 
 import type { XKind } from "../../../api/types.gen";
-import { isXKind } from "../../../model/lines/x_kind";
+import { isXKind } from "../../../model/lines/axis";
 import type { XRange } from "../../../widgets/plot/range";
 import type { Word } from "../page_state";
 

@@ -5,7 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { XRange } from "../../../widgets/plot/range";
-import { useLateWords } from "../../../base/use_late_words";
+import { useLateWords } from "../../../base/late_words";
 import { rangeWords, readRange, X_WORDS, type RangeWords } from "./params";
 
 const SETTLE_MS = 150;

@@ -8,7 +8,7 @@ import type {
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { columnLabel } from "../../../model/words/column_label";
-import { LIMIT_WORDS } from "../../../model/words/limit_label";
+import { LIMIT_WORDS } from "../../../model/words/source_label";
 import type { Option } from "../controls/choices";
 import { colourBesideBand } from "../../../widgets/line_chart/palette";
 import type {

@@ -2,7 +2,7 @@
 
 import type { Client, Query } from "../../../api/client";
 import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
-import { formatRankSet } from "../../../base/rank_set";
+import { formatRankSet } from "../../../model/words/rank_set";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { PlotPage } from "../../../widgets/plot/commands";
 import type { XRange } from "../../../widgets/plot/range";

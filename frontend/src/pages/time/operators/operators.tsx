@@ -1,8 +1,7 @@
 /** Operators: how long each took and which memory it held, on the host and on devices. */
 
 import type { TableRows } from "../../../api/types.gen";
-import { commandsOf } from "../../../base/commands";
-import { useCommands } from "../../../base/use_commands";
+import { commandsOf, useCommands } from "../../../base/commands";
 import { Segmented } from "../../shared/controls/choices";
 import { oneOf, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";

@@ -10,7 +10,7 @@ import {
   type ByteUnit,
 } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
-import { parseRankSet } from "../../../base/rank_set";
+import { parseRankSet } from "../../../model/words/rank_set";
 import { categoryLabel } from "../../../model/category";
 import { originOf } from "../../../model/words/origin";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";

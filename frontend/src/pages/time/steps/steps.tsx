@@ -6,8 +6,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { commandsOf } from "../../../base/commands";
-import { useCommands } from "../../../base/use_commands";
+import { commandsOf, useCommands } from "../../../base/commands";
 import { columnLabel } from "../../../model/words/column_label";
 import { partLabel } from "../../../model/words/step_part";
 import { Findings } from "../../../widgets/finding/finding";

@@ -4,11 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { TraceResponse, TraceSource } from "../../../api/types.gen";
 import { formatBytes, formatInteger } from "../../../base/bytes";
-import { commandsOf } from "../../../base/commands";
-import { useCommands } from "../../../base/use_commands";
-import { Icon } from "../../../widgets/icon/icon";
+import { commandsOf, useCommands } from "../../../base/commands";
+import { Icon, IconButton } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
-import { ChartButton, ZoomButtons } from "../../../widgets/plot/buttons";
+import { ZoomButtons } from "../../../widgets/plot/buttons";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Choice, Options, type Option } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
@@ -168,7 +167,7 @@ export function Tools({ trace }: { readonly trace: Timeline }) {
         <Pair of="step" keys={["[", "]"]} move={step} />
       )}
       {trace.hasInstants && <Pair of="instant" keys={[",", "."]} move={instant} />}
-      <ChartButton
+      <IconButton
         label="View as table: sum up what is in sight by name (T); shift and drag sums up a part"
         icon="table"
         onClick={trace.sumUp}
@@ -193,7 +192,7 @@ function Pair(props: {
 }) {
   const { of, keys, move } = props;
   const button = (sign: -1 | 1) => (
-    <ChartButton
+    <IconButton
       label={`${sign < 0 ? "Previous" : "Next"} ${of} (${keys[sign < 0 ? 0 : 1]})`}
       icon={sign < 0 ? "left" : "right"}
       onClick={() => move(sign)}

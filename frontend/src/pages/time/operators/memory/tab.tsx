@@ -8,8 +8,7 @@ import type {
   TraceDevice,
 } from "../../../../api/types.gen";
 import { formatBytes } from "../../../../base/bytes";
-import { commandsOf } from "../../../../base/commands";
-import { useCommands } from "../../../../base/use_commands";
+import { commandsOf, useCommands } from "../../../../base/commands";
 import { categoryColours } from "../../../../model/category";
 import { Nothing } from "../../../../widgets/state/state";
 import {

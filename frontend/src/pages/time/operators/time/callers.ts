@@ -1,7 +1,7 @@
 /** What calls an operator and what it calls, as flame graphs. Pure. */
 
 import type { OperatorStack } from "../../../../api/types.gen";
-import { parseFrame } from "../../../../base/source_link";
+import { parseFrame } from "../../../../model/stacks/source_link";
 import { baseName } from "../../../../model/stacks/call_stacks";
 import { buildFlame } from "../../../../model/stacks/flame_tree";
 import type { FlameData, FrameNames } from "../../../../widgets/flame/types";

@@ -2,7 +2,7 @@
 
 import type { TraceResponse, TraceSteps, TraceTrack } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
-import { formatRankSet } from "../../../../base/rank_set";
+import { formatRankSet } from "../../../../model/words/rank_set";
 import { columnLabel } from "../../../../model/words/column_label";
 import type { XRange } from "../../../../widgets/plot/range";
 

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { useLateWords } from "../../../../base/use_late_words";
+import { useLateWords } from "../../../../base/late_words";
 import type { XRange } from "../../../../widgets/plot/range";
 import { optional, text, whole, type Word } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";

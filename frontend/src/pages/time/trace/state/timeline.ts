@@ -10,8 +10,7 @@ import type {
   TraceSliceResponse,
 } from "../../../../api/types.gen";
 import { useOnce } from "../../../../api/use_once";
-import { commandsOf } from "../../../../base/commands";
-import { useCommands } from "../../../../base/use_commands";
+import { commandsOf, useCommands } from "../../../../base/commands";
 import { panStep, zoomStep } from "../../../../render/gestures";
 import type { Limits, Viewport } from "../../../../render/viewport";
 import type { XRange } from "../../../../widgets/plot/range";

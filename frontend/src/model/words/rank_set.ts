@@ -10,6 +10,8 @@ type RankSetResult =
 /** Ranks the grammar may name; keeps "0-999999999999" from filling memory. */
 const LARGEST_RANK = 1_048_575;
 
+const no = (problem: string) => ({ ok: false, problem }) as const;
+
 /** Reads a rank set; the ranks come back ascending and without repeats. */
 export function parseRankSet(text: string): RankSetResult {
   const ranks = new Set<number>();
@@ -17,20 +19,11 @@ export function parseRankSet(text: string): RankSetResult {
     const piece = part.trim();
     if (piece === "") continue;
     const match = /^(\d{1,9})(?:\s*-\s*(\d{1,9}))?$/.exec(piece);
-    if (match === null) {
-      return { ok: false, problem: `“${piece}” is no rank; write ranks as 0-7,64` };
-    }
+    if (match === null) return no(`“${piece}” is no rank; write ranks as 0-7,64`);
     const first = Number(match[1]);
     const last = match[2] === undefined ? first : Number(match[2]);
-    if (last < first) {
-      return { ok: false, problem: `“${piece}” ends before it begins` };
-    }
-    if (last > LARGEST_RANK) {
-      return {
-        ok: false,
-        problem: `“${piece}” is above the largest rank there can be`,
-      };
-    }
+    if (last < first) return no(`“${piece}” ends before it begins`);
+    if (last > LARGEST_RANK) return no(`“${piece}” is above the largest rank`);
     for (let rank = first; rank <= last; rank++) ranks.add(rank);
   }
   return { ok: true, ranks: [...ranks].sort((a, b) => a - b) };
