@@ -20,14 +20,18 @@ function exponentOf(bytes: number, unit: ByteUnit): number {
 }
 
 // Making a formatter costs 20 times its use, and pictures format at every frame.
-const DECIMALS = [0, 1, 2].map(
+const FORMATS = [0, 1, 2, 3, 4, 5, 6].map(
   (digits) =>
     new Intl.NumberFormat("en-US", {
       minimumFractionDigits: digits,
       maximumFractionDigits: digits,
     }),
 );
-const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/** A number with 0 to 6 decimals. */
+export function formatDecimals(value: number, decimals: number): string {
+  return (FORMATS[decimals]?.format(value) ?? "").replace(/^-/, "−");
+}
 
 /** Three significant digits, never fewer than the integer part has: 1.23 12.3 123 1,234. */
 export function threeDigits(value: number): string {
@@ -35,7 +39,7 @@ export function threeDigits(value: number): string {
   if (size === 0) return "0";
   const decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
   if (size < 0.005) return value.toPrecision(1).replace("e-", "e−").replace(/^-/, "−");
-  return (DECIMALS[decimals] ?? INTEGER).format(value).replace(/^-/, "−");
+  return formatDecimals(value, decimals);
 }
 
 /** `73.2 GiB`; a missing value reads as an en dash. */
@@ -73,7 +77,7 @@ export function formatBytesExact(bytes: number | null): string {
 }
 
 export function formatInteger(value: number): string {
-  return INTEGER.format(value).replace(/^-/, "−");
+  return formatDecimals(value, 0);
 }
 
 /** Ticks of a byte axis share one unit: its exponent and name. */

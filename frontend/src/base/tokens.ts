@@ -14,9 +14,9 @@ const LIGHT = {
   grid: "#ebebeb",
   text: "#212121",
   secondary: "#616161",
-  link: "#1976d2",
+  link: "#1568bd",
   bad: "#c62828",
-  warn: "#b26a00",
+  warn: "#a36100",
   ok: "#2e7d32",
 };
 
@@ -29,7 +29,7 @@ const DARK: Tokens = {
   grid: "#444444",
   text: "#ffffff",
   secondary: "#bdbdbd",
-  link: "#42a5f5",
+  link: "#64b5f6",
   bad: "#ef9a9a",
   warn: "#ffcc80",
   ok: "#a5d6a7",

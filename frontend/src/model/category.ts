@@ -89,13 +89,10 @@ const LABELS: ReadonlyMap<string, string> = new Map([
   ["grad", "Grads"],
   ["sharded_grad", "Sharded grads"],
   ["unsharded_grad", "Unsharded grads"],
-  ["optimizer", "Optimizer"],
   ["activation", "Activations"],
   ["input", "Inputs"],
   ["all_gather", "All-gather"],
   ["reduce_scatter", "Reduce-scatter"],
-  ["temp", "Temp"],
-  ["other", "Other"],
 ]);
 
 /** A category added tomorrow reads as its name does. */

@@ -1,7 +1,12 @@
 /** Ticks of an axis with their text, by the unit of what it measures. */
 
 import type { Unit, XKind } from "../../api/types.gen";
-import { byteScale, formatInteger, type ByteUnit } from "../../base/bytes";
+import {
+  byteScale,
+  formatDecimals,
+  formatInteger,
+  type ByteUnit,
+} from "../../base/bytes";
 import { formatClock, formatInstant, formatSeconds } from "../../base/durations";
 import { isBytes, UNIT_WORDS } from "../words/quantity";
 import { byteTicks, decimalTicks, logTicks, timeTicks, wholeTicks } from "./ticks";
@@ -25,19 +30,8 @@ function decimalsFor(step: number): number {
   return 6;
 }
 
-/** A formatter for each number of decimals: making one costs 20 times its use. */
-const FORMATS = Array.from(
-  { length: 7 },
-  (_, decimals) =>
-    new Intl.NumberFormat("en-US", {
-      minimumFractionDigits: decimals,
-      maximumFractionDigits: decimals,
-    }),
-);
-
 function plain(value: number, step: number): string {
-  const text = FORMATS[decimalsFor(step)]?.format(value) ?? String(value);
-  return text.replace(/^-/, "−");
+  return formatDecimals(value, decimalsFor(step));
 }
 
 function valueTickText(
