@@ -13,7 +13,6 @@ import {
   readState,
   text,
   writeState,
-  type Changes,
   type PageState,
   type Params,
 } from "../pages/shared/page_state";
@@ -129,7 +128,10 @@ export function samePlace(a: Place, b: Place): boolean {
 }
 
 /** A place with some of the views' words changed; null removes a word. */
-export function withParams(place: Place, changes: Changes): Place {
+export function withParams(
+  place: Place,
+  changes: Readonly<Record<string, string | null>>,
+): Place {
   const params = new Map(place.params);
   for (const [name, value] of Object.entries(changes)) {
     if (name in SHELL) throw new Error(`“${name}” is a word of the shell`);
