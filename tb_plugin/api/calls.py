@@ -15,6 +15,7 @@ from tb_plugin.api.base import (
     Unit,
 )
 from tb_plugin.api.overview import Recorded
+from tb_plugin.api.tables import TableRows
 
 FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
 """What was collected around a function's calls."""
@@ -33,7 +34,7 @@ class CollectedFunction(Struct, frozen=True):
 class FunctionCalls(Columns, frozen=True):
     """Collected calls of one function on one rank, in order of time.
 
-    All columns, and those of `FunctionStat`, have one value per call. The snap that
+    All columns, and those of `StatOfCalls`, have one value per call. The snap that
     MemProfiler calls `rank.function.iteration.start` is the start of that call.
     """
 
@@ -54,8 +55,8 @@ FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
 """What a stat is about; hook: what the root module's hooks left on it."""
 
 
-class FunctionStat(Columns, frozen=True):
-    """One recorded number at the start and end of each call; NaN: not recorded."""
+class FunctionStat(Struct, frozen=True):
+    """A number that was recorded at the start or end of calls."""
 
     name: str
     """As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`."""
@@ -63,10 +64,14 @@ class FunctionStat(Columns, frozen=True):
     """The same in short."""
     unit: Unit
     group: FunctionGroup
+
+
+class StatOfCalls(Columns, frozen=True):
+    """A stat at the start and end of each call; NaN: not recorded."""
+
+    stat: FunctionStat
     start: F64Column
     end: F64Column
-    difference: F64Column
-    """End less start."""
 
 
 class FunctionOverRanks(Columns, frozen=True):
@@ -82,39 +87,14 @@ class FunctionOverRanks(Columns, frozen=True):
     """All that may have the call; more than were read where time did not allow all."""
 
 
-class ValueColumn(Columns, frozen=True, kw_only=True):
-    """One number by module."""
-
-    key: str
-    title: str
-    hint: str = ""
-    unit: Unit
-    signed: bool = False
-    """It is a change."""
-    values: F64Column
-    """One per row; NaN where the module has none."""
-
-
 class ModuleValues(Struct, frozen=True, kw_only=True):
     """What hooks said of every module in one call, or what autograd saved by module."""
 
     kind: FunctionKind
-    title: str
-    facts: str
-    """Totals, or the order."""
-    empty: str
-    """What there is where there are no rows."""
     incomplete: bool
     """The call ended in an error."""
-    name: tuple[str, ...]
-    """Row by row: its `named_modules()` path, or the root's class."""
-    type: tuple[str, ...]
-    """Empty of what was saved outside any module."""
-    dtype: tuple[str, ...] = ()
-    """Row by row, where rows differ by it."""
-    columns: tuple[ValueColumn, ...]
-    sort: str = ""
-    """The column whose largest values come first; empty: as in the model."""
+    table: TableRows
+    """In the order of the model."""
 
 
 class HistoryReference(Struct, frozen=True):
@@ -144,7 +124,7 @@ class HistoryReference(Struct, frozen=True):
 
 
 class FunctionsResponse(Columns, frozen=True):
-    """Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat).
+    """Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat, stats, sides).
 
     Memory around calls of functions: which functions, the calls of one of them on one
     rank, and what was collected in one call. What is not asked for, or is not there,
@@ -166,9 +146,16 @@ class FunctionsResponse(Columns, frozen=True):
     """The newest 1,000."""
     num_calls: int
     """All there are; about, where they are many."""
+    table: TableRows
+    """Of the calls: where and when each was, what was collected, and the stats asked for."""
     stats: tuple[FunctionStat, ...]
+    """All that any of the calls has."""
+    shown: tuple[str, ...]
+    """Those in the table."""
+    drawn: StatOfCalls | None
+    """The one over calls and over ranks; None: no stat was recorded."""
     growth: str
-    """What one call adds to the stat over ranks, and what all do, in a sentence."""
+    """What one call adds to it, and what all do, in a sentence; or how to record stats."""
     attempt: int | None
     """With `iteration`: the call that the fields below are about."""
     iteration: int | None

@@ -123,6 +123,14 @@ class HistoryCurve(Columns, frozen=True):
     """Since the epoch, of the first event; NaN where the file has no times."""
 
 
+class HistoryNote(Struct, frozen=True):
+    """A sentence about what pictures of a history show or lack."""
+
+    text: str
+    warns: bool
+    """Something in the file is wrong, rather than not there."""
+
+
 class HistoryDevice(Struct, frozen=True):
     """One device of a history."""
 
@@ -149,6 +157,8 @@ class HistoryDevice(Struct, frozen=True):
     residual_bytes: float
     """How much higher torch's own active level is than that of known allocations, by what
     it was at the end: rounding, and what was lost. May be negative."""
+    notes: tuple[HistoryNote, ...]
+    """What is missing of the history, or odd about it."""
     peaks: tuple[HistoryPeak, ...]
     """One per `HistoryLevel`."""
     marks: HistoryMarks
@@ -185,9 +195,6 @@ class HistoryFacts(Struct, frozen=True):
     """By row: `default` (always row 0), or the private pool's id, e.g. `(0, 1)`."""
     settings: tuple[HistorySetting, ...]
     num_stacks: int
-    has_tensors: bool
-    """The training said what lies at which address: categories rest on that."""
-    oddities: tuple[HistoryOddity, ...]
 
 
 class HistoryResponse(Struct, frozen=True):

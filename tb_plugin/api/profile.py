@@ -16,6 +16,7 @@ from tb_plugin.api.base import (
     RunSummary,
 )
 from tb_plugin.api.findings import Finding
+from tb_plugin.api.tables import TableRows
 from tb_plugin.api.trace import TraceState
 
 ProfileRole: TypeAlias = Literal[
@@ -121,14 +122,6 @@ class ProfileResponse(Columns, frozen=True, kw_only=True):
     facts: tuple[ProfileFact, ...] = ()
 
 
-ModuleBackward: TypeAlias = Literal[
-    "arrows", "sequence_numbers", "not_run", "not_linked", "not_in_modules"
-]
-"""What says whose an operator of backward is: the profiler's arrows or its numbers; or
-why nothing does: no backward ran, its operators name none of forward, or those that they
-name lie in no module."""
-
-
 class ModuleTimesResponse(Columns, frozen=True):
     """Route `/module_times` (run, source): modules of a trace, parents first."""
 
@@ -137,22 +130,9 @@ class ModuleTimesResponse(Columns, frozen=True):
     name: tuple[str, ...]
     parent: I32Column
     """Row of the module around it; -1: none."""
-    num_calls: F64Column
-    num_operators: F64Column
-    """Operators that it called itself."""
-    host_ms: F64Column
-    host_self_ms: F64Column
-    device_ms: F64Column
-    device_self_ms: F64Column
-    backward_host_ms: F64Column
-    """Of what it and the modules in it called. All four are NaN where nobody knows."""
-    backward_host_self_ms: F64Column
-    """Of the operators that it called itself."""
-    backward_device_ms: F64Column
-    backward_device_self_ms: F64Column
-    backward: ModuleBackward
-    has_devices: bool
-    has_modules: bool
-    """False: the trace was recorded without stacks or modules."""
-    num_modules: int
-    """All there are; more than rows where there are very many."""
+    table: TableRows
+    """By module; none where the trace was recorded without stacks or modules. Of what it
+    does not know there are no columns."""
+    backward: str
+    """Why the part of backward is not known, or by what it is, in a sentence; empty: by
+    the trace's own links."""

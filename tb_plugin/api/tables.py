@@ -19,6 +19,8 @@ ColumnUnit: TypeAlias = Literal[
     "seconds",
     "excess_seconds",
     "bytes",
+    "change_bytes",
+    "change",
     "bytes_per_second",
     "share",
     "ratio",
@@ -26,7 +28,7 @@ ColumnUnit: TypeAlias = Literal[
     "yes",
 ]
 """What values are. The first three are texts: any, names of operators and kernels, and
-categories of memory; shares are 0 to 1, and an excess has its sign."""
+categories of memory; shares are 0 to 1, and an excess or a change has its sign."""
 
 
 class TableColumn(Columns, frozen=True, kw_only=True):
@@ -51,7 +53,7 @@ class TableColumn(Columns, frozen=True, kw_only=True):
     """Stands there instead of a dash."""
     bar: str = ""
     """Whose colour a value's bar has: kind of work, part of a step or of memory; `row`:
-    what `TableRows.colours` says. Empty: no bar."""
+    what `TableRows.colours` says; `change`: of less or of more. Empty: no bar."""
     longest: float = 0.0
     """As long as a bar can be."""
     sum: float | None = None

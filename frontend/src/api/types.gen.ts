@@ -56,8 +56,6 @@ export type TraceState = "opening" | "ready" | "failed";
 
 export type ProfileRole = "kernel" | "memcpy" | "memset" | "communication" | "runtime" | "dataloader" | "cpu_exec" | "other";
 
-export type ModuleBackward = "arrows" | "sequence_numbers" | "not_run" | "not_linked" | "not_in_modules";
-
 export type SegmentSort = "address" | "size" | "free" | "largest_free" | "age";
 
 export type SizeClass = "small" | "large";
@@ -66,7 +64,7 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
-export type ColumnUnit = "text" | "name" | "category" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes";
+export type ColumnUnit = "text" | "name" | "category" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes";
 
 export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" | "other";
 
@@ -345,15 +343,19 @@ export interface FunctionCalls {
   readonly collected: readonly string[];
 }
 
-/** One recorded number at the start and end of each call; NaN: not recorded. */
+/** A number that was recorded at the start or end of calls. */
 export interface FunctionStat {
   readonly name: string;
   readonly label: string;
   readonly unit: Unit;
   readonly group: FunctionGroup;
+}
+
+/** A stat at the start and end of each call; NaN: not recorded. */
+export interface StatOfCalls {
+  readonly stat: FunctionStat;
   readonly start: Float64Array;
   readonly end: Float64Array;
-  readonly difference: Float64Array;
 }
 
 /** One stat of one call, rank by rank; ranks ascend. */
@@ -367,28 +369,11 @@ export interface FunctionOverRanks {
   readonly ofRanks: number;
 }
 
-/** One number by module. */
-export interface ValueColumn {
-  readonly key: string;
-  readonly title: string;
-  readonly hint: string;
-  readonly unit: Unit;
-  readonly signed: boolean;
-  readonly values: Float64Array;
-}
-
 /** What hooks said of every module in one call, or what autograd saved by module. */
 export interface ModuleValues {
   readonly kind: FunctionKind;
-  readonly title: string;
-  readonly facts: string;
-  readonly empty: string;
   readonly incomplete: boolean;
-  readonly name: readonly string[];
-  readonly type: readonly string[];
-  readonly dtype: readonly string[];
-  readonly columns: readonly ValueColumn[];
-  readonly sort: string;
+  readonly table: TableRows;
 }
 
 /** A captured allocator history, or a file that holds one. */
@@ -407,7 +392,7 @@ export interface HistoryReference {
   readonly path: string;
 }
 
-/** Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat). */
+/** Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat, stats, sides). */
 export interface FunctionsResponse {
   readonly run: RunSummary;
   readonly source: "recorded" | "imported";
@@ -418,7 +403,10 @@ export interface FunctionsResponse {
   readonly rank: number | null;
   readonly calls: FunctionCalls;
   readonly numCalls: number;
+  readonly table: TableRows;
   readonly stats: readonly FunctionStat[];
+  readonly shown: readonly string[];
+  readonly drawn: StatOfCalls | null;
   readonly growth: string;
   readonly attempt: number | null;
   readonly iteration: number | null;
@@ -749,6 +737,12 @@ export interface HistoryCurve {
   readonly timeMs: Float64Array;
 }
 
+/** A sentence about what pictures of a history show or lack. */
+export interface HistoryNote {
+  readonly text: string;
+  readonly warns: boolean;
+}
+
 /** One device of a history. */
 export interface HistoryDevice {
   readonly device: number;
@@ -765,6 +759,7 @@ export interface HistoryDevice {
   readonly beforeBytes: number;
   readonly numLost: number;
   readonly residualBytes: number;
+  readonly notes: readonly HistoryNote[];
   readonly peaks: readonly HistoryPeak[];
   readonly marks: HistoryMarks;
   readonly curve: HistoryCurve;
@@ -790,8 +785,6 @@ export interface HistoryFacts {
   readonly pools: readonly string[];
   readonly settings: readonly HistorySetting[];
   readonly numStacks: number;
-  readonly hasTensors: boolean;
-  readonly oddities: readonly HistoryOddity[];
 }
 
 /** Route `/history` (run, history, again): opens it, and says what it holds. */
@@ -1334,20 +1327,8 @@ export interface ModuleTimesResponse {
   readonly choice: ProfileChoice;
   readonly name: readonly string[];
   readonly parent: Int32Array;
-  readonly numCalls: Float64Array;
-  readonly numOperators: Float64Array;
-  readonly hostMs: Float64Array;
-  readonly hostSelfMs: Float64Array;
-  readonly deviceMs: Float64Array;
-  readonly deviceSelfMs: Float64Array;
-  readonly backwardHostMs: Float64Array;
-  readonly backwardHostSelfMs: Float64Array;
-  readonly backwardDeviceMs: Float64Array;
-  readonly backwardDeviceSelfMs: Float64Array;
-  readonly backward: ModuleBackward;
-  readonly hasDevices: boolean;
-  readonly hasModules: boolean;
-  readonly numModules: number;
+  readonly table: TableRows;
+  readonly backward: string;
 }
 
 /** Segments in the order that was asked for; columns of equal length. */

@@ -25,7 +25,7 @@ MAX_ROWS: Final = 20
 """Ranks, modules and calls that are listed, the largest or newest."""
 _MAX_OOMS: Final = 4
 """Failed allocations whose sizes are printed."""
-_STATS: Final = (
+SHOWN_STATS: Final = (
     "allocated_bytes.all.current",
     "allocated_bytes.all.peak",
     "reserved_bytes.all.current",
@@ -123,14 +123,18 @@ def function_section(answer: FunctionsResponse) -> Section:
     iterations = values_of(answer.calls.iteration)
     rows = range(max(0, len(iterations) - MAX_ROWS), len(iterations))
     columns: list[Column[int]] = [Column("call", lambda row: str(iterations[row]))]
-    for stat in answer.stats:
-        if stat.name in _STATS:
-            end, difference = values_of(stat.end), values_of(stat.difference)
-            if any(end[row] is not None for row in rows):
-                columns += [
-                    Column(stat.name, _cell(end, bytes_text)),
-                    Column("+/-", _cell(difference, _signed)),
-                ]
+    values = {one.key: one.numbers for one in answer.table.columns}
+    for name in answer.shown:
+        if name not in SHOWN_STATS:
+            continue
+        end, difference = (
+            values_of(values[f"{name}:{side}"]) for side in ("end", "difference")
+        )
+        if any(end[row] is not None for row in rows):
+            columns += [
+                Column(name, _cell(end, bytes_text)),
+                Column("+/-", _cell(difference, _signed)),
+            ]
     if len(columns) > 1:
         section.add(Table(columns, rows))
     return section

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tb_plugin.cache import Cache
 from tb_plugin.cli.opening import no_deadline, read_whole
+from tb_plugin.cli.report.memory_sections import SHOWN_STATS
 from tb_plugin.cli.report.traces import recorded_traces, trace_files
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.formats.recording.functions import FunctionsReader
@@ -192,7 +193,9 @@ class Reader:
         def ask(
             function: str | None = None, phase: str | None = None
         ) -> FunctionsResponse:
-            query = FunctionsQuery(rank=rank, function=function, phase=phase)
+            query = FunctionsQuery(
+                rank=rank, function=function, phase=phase, stats=",".join(SHOWN_STATS)
+            )
             view = View(self._series, run, summary, query, no_deadline())
             return functions(view, self._functions)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.analysis.series.functions import (
     NO_STEP,
     NO_TIME,
@@ -21,7 +22,7 @@ from tb_plugin.api.calls import (
     FunctionCalls,
     FunctionOverRanks,
     FunctionsResponse,
-    FunctionStat,
+    StatOfCalls,
 )
 from tb_plugin.api.overview import Recorded
 from tb_plugin.contract.parameters import Count, Text
@@ -38,8 +39,9 @@ from tb_plugin.pages.calls.captures import (
     hook_values,
     saved_activations,
 )
-from tb_plugin.pages.calls.stats import growth_text, stats_of
+from tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
 from tb_plugin.pages.of_run import View, of_run, why_absent
+from tb_plugin.pages.table import titled
 from tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry, Snaps
     from tb_plugin.index.run import Run
+    from tb_plugin.pages.calls.stats import Sides
     from tb_plugin.server.state import State
 
 MAX_CALLS: Final = 1000
@@ -60,6 +63,10 @@ MAX_FUNCTIONS: Final = 1000
 
 _MAX_ITERATION: Final = 2**31 - 1
 _SOURCES: Final = ("functions", "hooks", "activations", "history")
+_NO_STATS: Final = (
+    "Memory was not measured at the start and end of these calls:"
+    " collector.record(functions=True), the default, measures it."
+)
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
 
@@ -101,7 +108,10 @@ class FunctionsQuery(RanksQuery, frozen=True):
     step: Count | None = None
     """Where no iteration is asked for: of the calls the one nearest to it."""
     stat: Text | None = None
-    """`FunctionStat.name`."""
+    """`FunctionStat.name`: the one that is drawn."""
+    stats: Text | None = None
+    """Those in the table, between commas; the one that is drawn where none is one."""
+    sides: Text = "start,end,difference"
 
 
 def _reader(state: State) -> tuple[FunctionsReader]:
@@ -115,18 +125,24 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
     faults = run.num_faults
     collected = reader.collected(run, view.budget)
     shown = _shown(reader, view, collected)
-    stats: tuple[FunctionStat, ...] = ()
+    stats: tuple[Sides, ...] = ()
+    drawn: Sides | None = None
     over_ranks = None
     tables: list[ModuleValues] = []
     call = None if shown is None else shown.call
     if shown is not None:
         stats = stats_of(shown.snaps, shown.calls)
+        drawn = _drawn(view, stats)
         if call is not None:
             where = (shown.entries, shown.key, call[0], call[1])
             tables = [*saved_activations(*where), *hook_values(*where)]
-            over_ranks = _over_ranks(reader, view, shown, stats)
+            over_ranks = _over_ranks(reader, view, shown, drawn)
     run.note_new_faults(faults)  # reading may have found damage
-    calls = _NOTHING if shown is None else shown.calls
+    calls = _call_columns(_NOTHING if shown is None else shown.calls)
+    names = () if view.query.stats is None else view.query.stats.split(",")
+    in_table = [one for one in stats if one.stat.name in names]
+    if not in_table and drawn is not None:
+        in_table = [drawn]
     found = _histories(reader, view, shown)
     own = [one for one in found if shown is not None and _is_of_call(one, shown)]
     recorded = [one for one in found if not one.path and one.rank is not None]
@@ -138,12 +154,17 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         phase="" if shown is None else shown.key.phase,
         ranks=i32([] if shown is None else shown.ranks),
         rank=None if shown is None else shown.rank,
-        calls=_call_columns(calls),
+        calls=calls,
         num_calls=0 if shown is None else shown.num_calls,
-        stats=stats,
-        growth=""
-        if shown is None or not stats
-        else growth_text(_drawn(view, stats), shown.key.function),
+        table=titled(
+            table_of_calls(calls, in_table, view.query.sides.split(",")), _title(shown)
+        ),
+        stats=tuple(one.stat for one in stats),
+        shown=tuple(one.stat.name for one in in_table),
+        drawn=None
+        if drawn is None
+        else StatOfCalls(drawn.stat, f64(drawn.start), f64(drawn.end)),
+        growth=_NO_STATS if drawn is None else growth_text(drawn, _name_of(shown)),
         attempt=None if call is None else call[0],
         iteration=None if call is None else call[1],
         over_ranks=over_ranks,
@@ -300,24 +321,44 @@ def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
 
 
-def _drawn(view: View[FunctionsQuery], stats: Sequence[FunctionStat]) -> FunctionStat:
+def _title(shown: _Shown | None) -> str:
+    """`4 calls of step, train, rank 0`."""
+    if shown is None:
+        return ""
+    key, num, listed = shown.key, shown.num_calls, len(shown.calls)
+    words = [
+        f"{counted(num, 'call')} of {key.function}",
+        key.phase,
+        f"rank {shown.rank}",
+    ]
+    if listed < num:
+        words.append(f"the newest {listed:,} listed")
+    return ", ".join(filter(None, words))
+
+
+def _name_of(shown: _Shown | None) -> str:
+    return "" if shown is None else shown.key.function
+
+
+def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
     """The stat asked for, else the usual one, else the first."""
-    named = {stat.name: stat for stat in reversed(stats)}
-    return named.get(view.query.stat or "") or named.get(USUAL_STAT) or stats[0]
+    named = {one.stat.name: one for one in reversed(stats)}
+    wanted = named.get(view.query.stat or "") or named.get(USUAL_STAT)
+    return wanted or next(iter(stats), None)
 
 
 def _over_ranks(
     reader: FunctionsReader,
     view: View[FunctionsQuery],
     shown: _Shown,
-    stats: Sequence[FunctionStat],
+    drawn: Sides | None,
 ) -> FunctionOverRanks | None:
     """The chosen stat of the chosen call, as far as the budget allows."""
     run, budget = view.run, view.budget
     call = shown.call
-    if not stats or call is None:
+    if drawn is None or call is None:
         return None
-    stat = _drawn(view, stats)
+    stat = drawn.stat
     ranks, values = [], []
     for rank in shown.ranks:
         if rank != shown.rank and not budget.allows():

@@ -13,18 +13,18 @@ import numpy as np
 from collector.format.errors import FormatError
 from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.series.functions import unit_of
-from tb_plugin.api.calls import ModuleValues, ValueColumn
-from tb_plugin.contract.wire import f64
+from tb_plugin.api.calls import ModuleValues
+from tb_plugin.api.tables import TableRows
 from tb_plugin.formats.recording.captures import read_capture
 from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
+from tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureTable
-    from tb_plugin.api.base import Unit
     from tb_plugin.api.calls import HistoryReference
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry
@@ -35,28 +35,27 @@ MAX_HISTORIES: Final = 1000
 _MAX_ATTRIBUTES: Final = 100
 _MAX_TEXT: Final = 1000
 _OUTSIDE: Final = -1
-_SAVED: Final[tuple[tuple[str, str, Unit, str], ...]] = (
-    ("num_tensors", "Tensors", "count", ""),
-    (
+_MODULE: Final = Column("module", "Module", "name")
+_TYPE: Final = Column("type", "", "text")
+_DTYPE: Final = Column("dtype", "Dtype", "text")
+_SAVED: Final = (
+    Column("num_tensors", "Tensors"),
+    Column(
         "bytes",
         "Saved bytes",
         "bytes",
-        (
-            "Of distinct storages, without parameters and their views; a storage counts"
-            " for the module that saved it first"
-        ),
+        "Of distinct storages, without parameters and their views; a storage counts for the"
+        " module that saved it first",
+        bar="activation",
     ),
-    (
+    Column(
         "npp_compat_bytes",
         "npp_compat",
         "bytes",
-        (
-            "The sum that MemProfiler reports: every tensor that is not a parameter"
-            " counts, also twice"
-        ),
+        "The sum that MemProfiler reports: every tensor that is not a parameter counts, also"
+        " twice",
     ),
 )
-"""Columns of saved activations: name, title, unit and what they are."""
 
 
 def hook_values(
@@ -71,22 +70,49 @@ def hook_values(
     names = [own for own in table if own != "module"][:_MAX_ATTRIBUTES]
     yield ModuleValues(
         kind="hooks",
-        title="Values of hooks, by module",
-        facts="in order of the model",
-        empty="The model has no modules with values.",
         incomplete=capture.meta.get("incomplete") is True,
-        name=name,
-        type=type_,
-        columns=tuple(
-            ValueColumn(
-                key=own[:_MAX_TEXT],
-                title=own[:_MAX_TEXT],
-                unit=unit_of(f"hook.{own}"),
-                signed=own.endswith("diff"),
-                values=f64(_floats(table, own, len(sane))[sane]),
-            )
-            for own in names
+        table=titled(
+            _by_module(
+                name,
+                type_,
+                {_of_hook(own): _floats(table, own, len(sane))[sane] for own in names},
+                usual="",
+            ),
+            "Values of hooks, by module",
+            f"iteration {iteration:,}, in order of the model",
+            "The model has no modules with values.",
         ),
+    )
+
+
+def _of_hook(name: str) -> Column:
+    is_bytes = unit_of(f"hook.{name}") == "bytes"
+    name = name[:_MAX_TEXT]
+    if name.endswith("diff"):
+        return Column(
+            name, name, "change_bytes" if is_bytes else "change", name, "no value"
+        )
+    return Column(name, name, "bytes" if is_bytes else "count", name, "no value")
+
+
+def _by_module(
+    name: Sequence[str],
+    type_: Sequence[str],
+    more: Mapping[Column, Iterable[Any]],
+    usual: str,
+) -> TableRows:
+    notes = tuple(
+        "" if one == own else one for one, own in zip(type_, name, strict=True)
+    )
+    columns = [
+        _MODULE.sent(name, notes=notes),
+        *(one.sent(own) for one, own in more.items()),
+    ]
+    return TableRows(
+        columns=(*columns, _TYPE.sent(type_)),
+        num_rows=len(name),
+        num_all=len(name),
+        usual=usual,
     )
 
 
@@ -100,25 +126,26 @@ def saved_activations(
     table = capture.tables.get("saved", {})
     name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=_OUTSIDE)
     dtype = np.array(_texts(table, "dtype", len(sane)), object)
-    held = {key: _floats(table, key, len(sane))[sane] for key, *_ in _SAVED}
+    held = {one.key: _floats(table, one.key, len(sane))[sane] for one in _SAVED}
     saved = size_text(_total(capture.meta, "bytes", held))
     compatible = size_text(_total(capture.meta, "npp_compat_bytes", held))
     yield ModuleValues(
         kind="activations",
-        title="Activations saved for backward",
-        facts=f"{saved} saved · npp_compat {compatible}",
-        empty="Nothing was saved for backward in this call.",
         incomplete=capture.meta.get("incomplete") is True,
-        name=name,
-        type=type_,
-        dtype=tuple(dtype[sane].tolist()),
-        columns=tuple(
-            ValueColumn(
-                key=key, title=title, hint=hint, unit=unit, values=f64(held[key])
-            )
-            for key, title, unit, hint in _SAVED
+        table=titled(
+            _by_module(
+                name,
+                type_,
+                {
+                    _DTYPE: dtype[sane].tolist(),
+                    **{one: held[one.key] for one in _SAVED},
+                },
+                usual="bytes",
+            ),
+            "Activations saved for backward",
+            f"iteration {iteration:,}, {saved} saved · npp_compat {compatible}",
+            "Nothing was saved for backward in this call.",
         ),
-        sort="bytes",
     )
 
 

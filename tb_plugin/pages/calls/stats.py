@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, get_args
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import numpy as np
 
@@ -11,19 +12,33 @@ from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.series.functions import HOOK_PREFIX, sides, unit_of
 from tb_plugin.api.base import Unit
 from tb_plugin.api.calls import FunctionStat
-from tb_plugin.contract.wire import f64
+from tb_plugin.api.tables import ColumnUnit, TableRows
+from tb_plugin.pages.table import Column
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.series.functions import CallTable
-    from tb_plugin.api.calls import FunctionGroup
+    from tb_plugin.api.calls import FunctionCalls, FunctionGroup
     from tb_plugin.formats.recording.functions import Snaps
 
 _UNITS: Final = frozenset(get_args(Unit))
+_COLUMN_UNITS: Final = frozenset(get_args(ColumnUnit))
 _USUAL: Final = re.compile(r"([a-z_]+)_bytes(?:\.all\.current)?")
 _ACRONYMS: Final = {"rss": "RSS", "uss": "USS", "pss": "PSS", "vms": "VMS"}
 
 
-def stats_of(snaps: Snaps, calls: CallTable) -> tuple[FunctionStat, ...]:
+class Sides(NamedTuple):
+    """A stat of calls, both sides of each and the difference; NaN: not recorded."""
+
+    stat: FunctionStat
+    start: Floats
+    end: Floats
+    difference: Floats
+
+
+def stats_of(snaps: Snaps, calls: CallTable) -> tuple[Sides, ...]:
     """Those that any of the calls has."""
     found = []
     for name in snaps.table.stats:
@@ -32,17 +47,13 @@ def stats_of(snaps: Snaps, calls: CallTable) -> tuple[FunctionStat, ...]:
             continue
         column = snaps.columns.get(name)
         unit = unit_of(name) if column is None else column.unit
-        found.append(
-            FunctionStat(
-                name=name,
-                label=label_of(name),
-                unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
-                group=_group_of(name, None if column is None else column.group),
-                start=f64(start),
-                end=f64(end),
-                difference=f64(difference),
-            )
+        stat = FunctionStat(
+            name=name,
+            label=label_of(name),
+            unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
+            group=_group_of(name, None if column is None else column.group),
         )
+        found.append(Sides(stat, start, end, difference))
     return tuple(found)
 
 
@@ -55,10 +66,11 @@ def label_of(stat: str) -> str:
     return _ACRONYMS.get(words, words.capitalize())
 
 
-def growth_text(stat: FunctionStat, function: str) -> str:
+def growth_text(sides: Sides, function: str) -> str:
     """What one call adds, and what all do."""
-    label, unit, start, end = stat.label, stat.unit, stat.start, stat.end
-    each = stat.difference[~np.isnan(stat.difference)]
+    (stat, start, end, difference) = sides
+    label, unit = stat.label, stat.unit
+    each = difference[~np.isnan(difference)]
     if not len(each):
         return f"{label} was not measured on both sides of a call."
 
@@ -76,6 +88,97 @@ def growth_text(stat: FunctionStat, function: str) -> str:
         f"{in_each} (median of {len(each):,}); from the first call to the last it"
         f" {change(over_all)}."
     )
+
+
+_PLACE: Final = (
+    Column(
+        "iteration", "Iteration", help="A click on a row shows what was collected in it"
+    ),
+    Column("step", "Step", absent="not recorded"),
+    Column(
+        "took",
+        "Took",
+        "seconds",
+        "From the snap of the start to that of the end",
+        absent="There is no snap of one side: the process died inside the call, is still in"
+        " it, or nothing was snapped",
+    ),
+    Column(
+        "collected",
+        "Collected",
+        "text",
+        "What was collected around the call, besides the numbers here",
+        absent="nothing else",
+    ),
+)
+_SIDES: Final = {
+    "start": "at the start",
+    "end": "at the end",
+    "difference": "end less start",
+}
+
+
+def table_of_calls(
+    calls: FunctionCalls, stats: Iterable[Sides], shown: Collection[str]
+) -> TableRows:
+    """Where and when each call was, what was collected, and some sides of some stats."""
+    attempts = set(calls.attempt.tolist())
+    notes = tuple(f"attempt {one}" for one in calls.attempt.tolist())
+    hints = tuple(_began(ms) for ms in calls.start_ms.tolist())
+    values: dict[str, Any] = {
+        "iteration": calls.iteration,
+        "step": calls.step,
+        "took": (calls.end_ms - calls.start_ms) / 1e3,
+        "collected": calls.collected,
+    }
+    # Imported files have neither steps nor times: such a column would be all dashes.
+    is_known = {
+        "step": not np.isnan(calls.step).all(),
+        "took": not np.isnan(values["took"]).all(),
+        "collected": len(set(calls.collected)) > 1,
+    }
+    more = {"iteration": {"hints": hints, "notes": notes if len(attempts) > 1 else ()}}
+    columns = [
+        one.sent(values[one.key], **more.get(one.key, {}))
+        for one in _PLACE
+        if is_known.get(one.key, True)
+    ]
+    for own in stats:
+        name, label, unit = own.stat.name, own.stat.label, own.stat.unit
+        for side, words in _SIDES.items():
+            is_change = side == "difference"
+            column = Column(
+                f"{name}:{side}",
+                f"{label} {'Δ' if is_change else side}" if side in shown else "",
+                _unit_of(unit, is_change=is_change),
+                f"{name}, {words}",
+                absent="not recorded on this side of the call",
+                bar="change" if is_change else "",
+            )
+            columns.append(column.sent(getattr(own, side)))
+    num = len(calls.iteration)
+    files: dict[str, Ints | Floats] = {
+        "call": np.arange(num),
+        "attempt": calls.attempt,
+        "start_ms": calls.start_ms,
+        "end_ms": calls.end_ms,
+    }
+    columns += [Column(key).sent(own) for key, own in files.items()]
+    return TableRows(columns=tuple(columns), num_rows=num, num_all=num, usual="call")
+
+
+def _began(ms: float) -> str:
+    if np.isnan(ms):
+        return "When it began is not known"
+    return (
+        f"began {datetime.fromtimestamp(ms / 1e3, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    )
+
+
+def _unit_of(unit: Unit, *, is_change: bool) -> ColumnUnit:
+    if is_change:
+        return "change_bytes" if unit == "bytes" else "change"
+    return unit if unit in _COLUMN_UNITS else "ratio"  # type: ignore[return-value]
 
 
 def _group_of(name: str, group: str | None) -> FunctionGroup:

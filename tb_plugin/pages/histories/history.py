@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.stacking import columns
+from tb_plugin.analysis.findings.text import counted, size_text
 from tb_plugin.analysis.snapshots.marks import KINDS
 from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.histories import (
@@ -16,7 +17,7 @@ from tb_plugin.api.histories import (
     HistoryDevice,
     HistoryFacts,
     HistoryMarks,
-    HistoryOddity,
+    HistoryNote,
     HistoryPeak,
     HistoryResponse,
     HistorySetting,
@@ -26,6 +27,8 @@ from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tb_plugin.analysis.allocator.lifetimes import Levels
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.snapshots.marks import Marks
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 OPEN_SECONDS: Final = 1.0
 """How long an answer waits for a history before it says how far it is."""
 MAX_CURVE: Final = 2000
+_MUCH: Final = 0.02
+"""Of what is active, from which on a difference to torch's own count is mentioned."""
 _MAX_TEXT: Final = 200
 _MAX_SETTINGS: Final = 200
 
@@ -85,10 +90,6 @@ def facts_of(history: OpenHistory) -> HistoryFacts:
             for name, value in settings
         ),
         num_stacks=len(snapshot.stacks),
-        has_tensors=snapshot.tensors is not None,
-        oddities=tuple(
-            HistoryOddity(what, count) for what, count in _oddities(history).items()
-        ),
     )
 
 
@@ -100,9 +101,53 @@ def _oddities(history: OpenHistory) -> Counter[str]:
     return found
 
 
+def _notes(
+    history: OpenHistory, device: OpenDevice, before_bytes: float, num_marks: int
+) -> Iterator[HistoryNote]:
+    """What is missing of a history, or odd about it: nothing is drawn without saying so."""
+    num_lost, residual = device.lives.num_lost, float(device.residual_bytes)
+    active = float(device.replay.device.active_bytes)
+    if num_lost:
+        yield HistoryNote(
+            f"{counted(num_lost, 'free')} of memory that was free already: events in between"
+            " are missing.",
+            warns=True,
+        )
+    for what, count in _oddities(history).items():
+        yield HistoryNote(f"The file holds {count:,} {what}.", warns=True)
+    if device.num_before:
+        yield HistoryNote(
+            f"{size_text(before_bytes)} in {counted(device.num_before, 'block')} are from"
+            " before the first event: when they were allocated is not known, and where only"
+            " for those still live at the end. The ring of events was full, or recording"
+            " began later; max_entries keeps more.",
+            warns=False,
+        )
+    if abs(residual) > _MUCH * max(active, 1):
+        yield HistoryNote(
+            f"The blocks drawn add up to {size_text(abs(residual))}"
+            f" {'less' if residual > 0 else 'more'} than torch counted: rounding of blocks,"
+            " and what was lost.",
+            warns=False,
+        )
+    if len(device.marks) > num_marks:
+        yield HistoryNote(
+            f"{num_marks:,} of {len(device.marks):,} marks are shown: errors, and everywhere"
+            " the longest spans. Zoom in for the others.",
+            warns=False,
+        )
+    if history.snapshot.tensors is None:
+        yield HistoryNote(
+            "Categories are inferred from stack traces: the recording does not say which"
+            " tensor is at which address.",
+            warns=False,
+        )
+
+
 def _device(history: OpenHistory, device: OpenDevice) -> HistoryDevice:
     snapshot, lives = device.replay.device, device.lives
-    before = lives.size[: device.num_before]
+    before_bytes = float(lives.size[: device.num_before].sum())
+    marks = marks_of_device(device)
     return HistoryDevice(
         device=device.number,
         num_events=device.num_events,
@@ -115,15 +160,16 @@ def _device(history: OpenHistory, device: OpenDevice) -> HistoryDevice:
         allocated_bytes=float(snapshot.allocated_bytes),
         reserved_bytes=float(snapshot.reserved_bytes),
         num_before=device.num_before,
-        before_bytes=float(before.sum()),
+        before_bytes=before_bytes,
         num_lost=lives.num_lost,
         residual_bytes=float(device.residual_bytes),
+        notes=tuple(_notes(history, device, before_bytes, len(marks.kind))),
         peaks=(
             _peak("active", device.active, device.residual_bytes),
             _peak("allocated", device.allocated, device.residual_allocated_bytes),
             _peak("reserved", device.reserved, 0),
         ),
-        marks=marks_of_device(device),
+        marks=marks,
         curve=_curve(device),
     )
 

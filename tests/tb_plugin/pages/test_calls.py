@@ -7,7 +7,7 @@ import pytest
 
 from collector.format.columns import Column
 from tb_plugin.api.calls import FunctionStat
-from tb_plugin.pages.calls.stats import growth_text, label_of
+from tb_plugin.pages.calls.stats import Sides, growth_text, label_of
 from tests.builders import START_NS, RunBuilder, age, flip_bit
 from tests.tb_plugin.client import Page, refresh
 
@@ -48,8 +48,25 @@ def snaps(rank, function, iterations, *, phase="train", base=1000.0, step=0, at_
     )
 
 
+def columns_of(table):
+    """Its values by column."""
+    return {one["key"]: one["texts"] or one["numbers"] for one in table["columns"]}
+
+
 def stats_of(response):
-    return {stat["name"]: stat for stat in response["stats"]}
+    """Of those in the table both sides and the difference, too."""
+    values = columns_of(response["table"])
+    return {
+        stat["name"]: {
+            **stat,
+            **{
+                side: values[key]
+                for side in ("start", "end", "difference")
+                if (key := f"{stat['name']}:{side}") in values
+            },
+        }
+        for stat in response["stats"]
+    }
 
 
 def simple(run, num_ranks=1):
@@ -93,9 +110,34 @@ def test_known_numbers(tmp_path):
     }
     assert (found["attempt"], found["iteration"]) == (1, 3)
     assert found["over_ranks"]["stat"] == "allocated_bytes.all.current"
+    assert found["shown"] == [found["drawn"]["stat"]["name"]] == [ALLOCATED]
+    assert found["drawn"]["end"].tolist() == [1020, 1030]
+    table = {one["key"]: one for one in found["table"]["columns"]}
+    # Seen are these; all others are in files alone.
+    titles = [one["title"] for one in table.values() if one["title"]]
+    sides = ["Allocated start", "Allocated end", "Allocated Δ"]
+    assert titles == ["Iteration", "Step", "Took", *sides]
+    assert found["table"]["title"] == "2 calls of step, train, rank 0"
+    assert table["took"]["numbers"].tolist() == pytest.approx([1e-3, 1e-3])
+    assert table["iteration"]["hints"][0].startswith("began 20")
+    assert list(table)[-4:] == ["call", "attempt", "start_ms", "end_ms"]
     assert found["tables"] == []
     assert found["module_window"] is None
     assert found["absent"] == []
+
+
+def test_the_table_has_the_stats_and_sides_asked_for(tmp_path):
+    (rank,) = simple(RunBuilder(tmp_path / "exp"))
+    rank.close()
+    names = f"num_ooms,{ALLOCATED},none such"
+    found = Page(tmp_path).of_run("/functions", "exp", stats=names, sides="end")
+    assert found["shown"] == [ALLOCATED, "num_ooms"]
+    columns = found["table"]["columns"]
+    titles = [one["title"] for one in columns if ":" in one["key"]]
+    assert titles == ["", "Allocated end", "", "", "num_ooms end", ""]
+    units = {one["key"]: one["unit"] for one in columns}
+    assert units[f"{ALLOCATED}:difference"] == "change_bytes"
+    assert (units["num_ooms:end"], units["num_ooms:difference"]) == ("count", "change")
 
 
 def test_what_was_asked_for_is_shown(tmp_path):
@@ -173,7 +215,8 @@ def test_columns_may_change_between_calls(tmp_path):
     snaps(rank, "step", [1])
     snaps(rank, "step", [2], **{"hook.npp_diff": [None, 7680.0]})
     snaps(rank, "step", [3])
-    found = Page(tmp_path).of_run("/functions", "exp")
+    names = f"hook.npp_diff,{ALLOCATED}"
+    found = Page(tmp_path).of_run("/functions", "exp", stats=names)
     assert found["calls"]["iteration"].tolist() == [1, 2, 3]
     hook = stats_of(found)["hook.npp_diff"]
     assert (hook["group"], hook["unit"]) == ("hook", "bytes")
@@ -191,7 +234,7 @@ def test_of_very_many_calls_the_newest_are_shown(tmp_path):
     found = page.of_run("/functions", "exp")
     assert found["calls"]["iteration"].tolist() == list(range(6001, 7001))
     assert found["num_calls"] == 7000
-    assert len(found["stats"][0]["start"]) == 1000
+    assert len(found["drawn"]["start"]) == found["table"]["num_rows"] == 1000
     snaps(rank, "step", [7001])
     refresh(page)
     found = page.of_run("/functions", "exp")
@@ -260,8 +303,8 @@ def with_captures(tmp_path, **changes):
 def test_what_a_call_adds_is_a_sentence(tmp_path):
     def said(start, end, unit="bytes", stat="rss_bytes"):
         first, last = np.array(start, float), np.array(end, float)
-        known = stat, label_of(stat), unit, "process", first, last, last - first
-        return growth_text(FunctionStat(*known), "step")
+        known = FunctionStat(stat, label_of(stat), unit, "process")
+        return growth_text(Sides(known, first, last, last - first), "step")
 
     assert said([10, 20, 30], [14, 22, 36]) == (
         "RSS grows by 4 B in a call of step (median of 3); from the first call to the"
@@ -303,23 +346,23 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     kinds = found["functions"][0]["kinds"]
     assert kinds == ["snaps", "hooks", "activations", "modules", "history"]
     saved, hooks = found["tables"]
-    assert hooks["name"] == ["Net", "layers.0", "layers.1"]
-    assert hooks["type"] == ["Net", "Linear", "Linear"]
-    values = {a["key"]: (a["unit"], a["values"]) for a in hooks["columns"]}
-    assert [one["signed"] for one in hooks["columns"]] == [True, True, False]
-    assert list(values) == ["rss_diff", "npp_diff", "calls"]
-    assert values["npp_diff"][0] == values["rss_diff"][0] == "bytes"
-    assert values["npp_diff"][1].tolist() == [7680, 4608, 2560]
-    assert np.isnan(values["rss_diff"][1][2])
-    assert values["calls"][0] == "count"
-    assert saved["dtype"] == ["float32", "float32", "int64", "float32"]
+    found_hooks, found_saved = columns_of(hooks["table"]), columns_of(saved["table"])
+    assert found_hooks["module"] == ["Net", "layers.0", "layers.1"]
+    assert found_hooks["type"] == ["Net", "Linear", "Linear"]
+    units = {one["key"]: one["unit"] for one in hooks["table"]["columns"]}
+    changes = {"rss_diff": "change_bytes", "npp_diff": "change_bytes"}
+    assert units == {"module": "name", **changes, "calls": "count", "type": "text"}
+    assert found_hooks["npp_diff"].tolist() == [7680, 4608, 2560]
+    assert np.isnan(found_hooks["rss_diff"][2])
+    assert found_saved["dtype"] == ["float32", "float32", "int64", "float32"]
     outside = "outside any module"
-    assert saved["name"] == ["layers.0", "layers.1", "layers.1", outside]
-    assert saved["type"] == ["Linear", "Linear", "Linear", ""]
-    sizes = {one["key"]: one["values"].tolist() for one in saved["columns"]}
-    assert sizes["bytes"] == [4096, 1024, 80, 10]
-    assert sizes["num_tensors"] == [2, 1, 1, 1]
-    assert saved["facts"] == "5.09 KiB saved · npp_compat 7.09 KiB"
+    assert found_saved["module"] == ["layers.0", "layers.1", "layers.1", outside]
+    assert found_saved["type"] == ["Linear", "Linear", "Linear", ""]
+    assert found_saved["bytes"].tolist() == [4096, 1024, 80, 10]
+    assert found_saved["num_tensors"].tolist() == [2, 1, 1, 1]
+    assert saved["table"]["summary"] == (
+        "iteration 3, 5.09 KiB saved · npp_compat 7.09 KiB."
+    )
     assert not saved["incomplete"]
     assert found["module_window"] == "step/train/3"
     shown = [(h["function"], h["context"], h["label"]) for h in found["histories"]]
@@ -349,6 +392,8 @@ def test_a_function_with_captures_alone_has_calls(tmp_path):
     assert found["calls"]["step"].tolist() == [9]
     assert found["calls"]["collected"] == ["hooks"]
     assert found["stats"] == []
+    assert found["drawn"] is None
+    assert "functions=True" in found["growth"]
     assert found["over_ranks"] is None
     assert [one["kind"] for one in found["tables"]] == ["hooks"]
 
@@ -395,11 +440,10 @@ def test_captures_may_hold_anything(tmp_path, tables):
     found = Page(tmp_path).of_run("/functions", "exp")
     assert len(found["tables"]) == 2
     for table in found["tables"]:
-        assert len(table["name"]) == len(table["type"])
-        assert table["dtype"] == [] or len(table["dtype"]) == len(table["name"])
-        for column in table["columns"]:
-            assert len(column["values"]) == len(table["name"])
-    assert "inf" not in found["tables"][0]["facts"]
+        for column in table["table"]["columns"]:
+            values = column["texts"] or column["numbers"]
+            assert len(values) == table["table"]["num_rows"]
+    assert "inf" not in found["tables"][0]["table"]["summary"]
 
 
 def test_tables_may_hold_anything(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from tb_plugin.pages.operators.operators import place_of
@@ -213,10 +212,10 @@ def test_backward_of_modules_by_sequence_numbers(tmp_path):
     made.write(tmp_path / "exp" / "a.pt.trace.json")
     answer = ask(Page(tmp_path), "module_times")
     assert answer["name"] == ["Net_0", "Linear_0"]
-    assert answer["backward"] == "sequence_numbers"
+    assert answer["backward"].startswith("Backward by sequence numbers")
     assert answer["backward_host_ms"].tolist() == pytest.approx([0.121, 0.061])
     assert answer["backward_host_self_ms"].tolist() == pytest.approx([0.060, 0.061])
-    assert answer["backward_device_self_ms"].tolist() == [0, 0]
+    assert "backward_device_self_ms" not in answer
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -226,9 +225,9 @@ def test_backward_that_is_nobodys_is_not_zero(tmp_path, runs):
         undone(made)
     made.write(tmp_path / "exp" / "a.pt.trace.json")
     answer = ask(Page(tmp_path), "module_times")
-    assert answer["backward"] == ("not_linked" if runs else "not_run")
-    for of in ("host", "host_self", "device", "device_self"):
-        assert np.isnan(answer[f"backward_{of}_ms"]).all()
+    why = "whose its operators are" if runs else "none ran"
+    assert why in answer["backward"]
+    assert not any(key.startswith("backward_") for key in answer)
 
 
 def test_calls_without_shapes_are_a_group_of_their_own(tmp_path):

@@ -87,6 +87,7 @@ export function testDevice(): HistoryDevice {
     beforeBytes: 100,
     numLost: 0,
     residualBytes: 0,
+    notes: [],
     peaks: [
       { level: "active", bytes: 180, moment: 4 },
       { level: "allocated", bytes: 180, moment: 4 },

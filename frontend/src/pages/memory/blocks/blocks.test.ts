@@ -26,7 +26,7 @@ import { holderColumns } from "./held/stack_table";
 import { ledgerParts } from "./held/ledger_bar";
 import { foundWords, searchOf } from "./search";
 import { BLOCKS, orderOf, ordersOf, whyUntimed } from "./state";
-import { topOf } from "./view";
+import { topOf } from "./use_blocks";
 
 const stacks = testStacks(TRAINING);
 

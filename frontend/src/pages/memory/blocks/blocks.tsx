@@ -13,8 +13,7 @@ import { TextButton } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { BlockDrawer } from "../history/block_drawer";
-import { HistoryFrame, type OpenHistory } from "../history/frame";
-import { HistoryNotes } from "../history/notes";
+import { HistoryFrame, HistoryNotes, type OpenHistory } from "../history/frame";
 import "./blocks.css";
 import { FlamePanel } from "./held/flame_panel";
 import { LedgerBar } from "./held/ledger_bar";
@@ -90,7 +89,7 @@ function OfDevice(props: {
       <Waiting error={stacksError} hasContent={stacks !== null} />
       {stacks !== null && <FlamePanel of={of} stacks={stacks} before={of.before} />}
       {stacks === null && stacksError === null && <Skeleton heightPx={FLAME_PX} />}
-      <HistoryNotes open={open} byteUnit={view.byteUnit} tone="quiet" />
+      <HistoryNotes device={device} warns={false} />
     </>
   );
 }

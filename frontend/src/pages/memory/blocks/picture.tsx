@@ -3,7 +3,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+import { useLateWords } from "../../../base/late_words";
 import { originOf } from "../../../model/words/origin";
+import type { Viewport } from "../../../render/viewport";
 import { atMoment } from "../../../widgets/block_stack/axis";
 import { BlockStack } from "../../../widgets/block_stack/block_stack";
 import { spansAt } from "../../../widgets/block_stack/marks";
@@ -14,7 +16,6 @@ import { writeState } from "../../shared/page_state";
 import { momentName, momentWords, peakOf } from "../history/moment";
 import { BLOCKS } from "./state";
 import type { Blocks } from "./use_blocks";
-import { useViewWords } from "./view";
 
 /** What stands above and below the picture in the frame, and how high it gets. */
 const AROUND_PX = 420;
@@ -25,7 +26,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
   const { view, state, at, shown, picture, controller, actions, anchor, stacks } = of;
   const { axis, tiles } = picture;
   const heightPx = usePictureHeight();
-  const tellAddress = useViewWords(controller, state, view);
+  const tellAddress = useViewWords(of);
   const item = (id: string, label: string, run: () => void) => ({ id, label, run });
   return (
     <>
@@ -101,6 +102,39 @@ export function Picture({ of }: { readonly of: Blocks }) {
       )}
     </>
   );
+}
+
+/** The part in sight in the URL; the function returned is told every viewport. */
+function useViewWords({ controller, state, view }: Blocks): (now: Viewport) => void {
+  const { x, y } = state;
+  const { params, setParams } = view;
+  const write = useLateWords({
+    params,
+    setParams,
+    names: Object.keys(writeState(BLOCKS, { x: null, y: null })),
+    follow: () => {
+      if (controller === null) return;
+      const { x0, x1, y0, y1 } = controller.world;
+      controller.setView({
+        ...{ x0: x?.low ?? x0, x1: x?.high ?? x1 },
+        ...{ y0: y?.high ?? y0, y1: y?.low ?? y1 },
+      });
+    },
+    atFirst: true,
+    ready: controller !== null,
+  });
+  return ({ x0, x1, y0, y1 }) => {
+    if (controller === null) return;
+    const { world } = controller;
+    const wide = x0 <= world.x0 && x1 >= world.x1;
+    const tall = y1 <= world.y1 && y0 >= world.y0;
+    write(() =>
+      writeState(BLOCKS, {
+        x: wide ? null : { low: x0, high: x1 },
+        y: tall ? null : { low: y1, high: y0 },
+      }),
+    );
+  };
 }
 
 /** The moment at the cursor, else the one that all below is about. */

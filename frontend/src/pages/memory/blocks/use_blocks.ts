@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
+import type { HistoryDevice } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
 import { useCommands } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
@@ -9,9 +10,10 @@ import { BlockAxis } from "../../../widgets/block_stack/axis";
 import type { BlockController } from "../../../widgets/block_stack/controller";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import type { BlockPicture } from "../../../widgets/block_stack/picture";
+import type { BlockTile } from "../../../widgets/block_stack/tile";
 import type { ViewProps } from "../../shared/view_props";
 import type { OpenHistory } from "../history/frame";
-import { firstMoment, pinnedMoment } from "../history/moment";
+import { firstMoment, peakOf, pinnedMoment } from "../history/moment";
 import { useCulprits, useStacks } from "../history/use_history";
 import { pictureLabel } from "../history/words";
 import { useTiles } from "../tiles/use_tiles";
@@ -21,7 +23,27 @@ import { stackFiles, type StackFile } from "./held/files";
 import { exactly, heldColours, useHeld, type Held } from "./held/held";
 import { useSearch } from "./search";
 import { orderOf, type BlocksState } from "./state";
-import { topOf } from "./view";
+
+/** Room above the highest line. */
+const HEADROOM = 1.08;
+/** Reserved memory beyond this much of what is live would press the blocks flat. */
+const MOST_RESERVED = 1.7;
+/** The device's own size is a line of the picture where it is nearer than this. */
+const MOST_CAPACITY = 1.3;
+
+/** Bytes at the top of the picture; `part`: of one stream or pool, all of it. */
+export function topOf(device: HistoryDevice, part: BlockTile | null = null): number {
+  const highest = (level: "active" | "reserved"): number =>
+    part === null
+      ? (peakOf(device, level)?.bytes ?? 0)
+      : part.answer.columns[level].reduce((high, one) => (one > high ? one : high), 0);
+  const [active, reserved] = [highest("active"), highest("reserved")];
+  let top = Math.max(active, 1);
+  if (reserved <= MOST_RESERVED * active) top = Math.max(top, reserved);
+  const capacity = device.capacityBytes ?? Infinity;
+  if (capacity <= MOST_CAPACITY * top) top = Math.max(top, capacity);
+  return top * HEADROOM;
+}
 
 export type Blocks = ReturnType<typeof useBlocks>;
 

@@ -4,44 +4,47 @@
  */
 
 import { useMemo } from "preact/hooks";
-import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
+import type {
+  FunctionsResponse,
+  ModuleValues,
+  StatOfCalls,
+} from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
-import { originOf } from "../../../model/words/origin";
+import { categoryColour } from "../../../model/category";
 import {
   formatExact,
   formatQuantity,
   formatSigned,
 } from "../../../model/words/quantity";
-import { ExportMenu } from "../../../widgets/export/export_menu";
-import type { ExportSource } from "../../../widgets/export/source";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { RowTable } from "../../../widgets/row_table/row_table";
-import { useSort } from "../../../widgets/row_table/use_sort";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { AbsentList } from "../../shared/panels/absent_list";
+import { Status } from "../../../widgets/status/status";
+import { TextButton } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
+import { AbsentList } from "../../shared/panels/absent_list";
+import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import type { ViewProps } from "../../shared/view_props";
+import { AnswerTable } from "../../time/profiled/answer_table";
 import { useMomentStep } from "../history/moment";
 import { Pinned } from "../history/pinned";
-import { callColumns, callsTable, NEWEST_FIRST, selectedCall } from "./columns";
-import { ColumnPicker, Controls } from "./controls";
 import "./calls.css";
+import { ColumnPicker, Controls } from "./controls";
 import { Histories } from "./histories";
-import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
-import { CALLS, shownStats } from "./params";
-import { ValueTable } from "./values";
+import { CALLS, SIDES } from "./params";
 
 const TABLE_PX = 400;
+const VALUES_PX = 320;
 const CHART_PX = 180;
 
 export function CallsView(view: ViewProps) {
   const page = usePageState(view, CALLS);
-  const [{ function: name, phase, attempt, iteration, stat }] = page;
+  const [{ function: name, phase, attempt, iteration, stat, stats, sides }] = page;
   const pinned = useMomentStep(view);
   const query = {
-    ...{ run: view.run.id, rank: view.ranks.rank, function: name, phase, stat },
+    ...{ run: view.run.id, rank: view.ranks.rank, function: name, phase, stat, stats },
     ...{ attempt, iteration, step: pinned?.step ?? null },
+    sides: sides.length === SIDES.length ? null : sides.join(),
   };
   const { data, stale, error } = useLive(view.client, "functions", query, view.pollMs);
   return (
@@ -82,102 +85,81 @@ function known(value: number | undefined): number | null {
   return Number.isFinite(value) ? (value ?? null) : null;
 }
 
+/** The row that the lower part of the page is about; null where there is none. */
+export function selectedCall({
+  calls,
+  iteration,
+  attempt,
+}: FunctionsResponse): number | null {
+  const at = calls.iteration.findIndex(
+    (one, i) => one === iteration && calls.attempt[i] === attempt,
+  );
+  return at < 0 ? null : at;
+}
+
 interface OfCalls {
   readonly view: ViewProps;
   readonly data: FunctionsResponse;
 }
 
-function Body(
-  props: OfCalls & {
-    readonly page: ReturnType<typeof usePageState<typeof CALLS>>;
-  },
-) {
-  const { view, data, page } = props;
+interface BodyProps extends OfCalls {
+  readonly page: ReturnType<typeof usePageState<typeof CALLS>>;
+}
+
+function Body({ view, data, page }: BodyProps) {
   const [state, setState] = page;
-  const { theme, byteUnit } = view;
-  const drawn =
-    data.stats.find(({ name }) => name === data.overRanks?.stat) ??
-    data.stats[0] ??
-    null;
-  const shown = useMemo(
-    () => shownStats(data.stats, state.stats, drawn),
-    [data.stats, state.stats, drawn],
-  );
-  const controls = { data, state, setState, shown, drawn };
-  const columns = useMemo(
-    () => callColumns({ data, stats: shown, sides: state.sides, theme, byteUnit }),
-    [data, shown, state.sides, theme, byteUnit],
-  );
+  const controls = { data, state, setState };
   const { iteration, attempt } = data.calls;
-  const sorted = useSort(
-    columns,
-    iteration.length,
-    NEWEST_FIRST,
-    state.order,
-    (order) => setState({ order }),
-  );
   const selected = selectedCall(data);
-  const source: ExportSource = {
-    origin: originOf(data.run),
-    name: `${data.function ?? ""} rank ${data.rank ?? 0}`,
-    table: () => callsTable(data, shown),
-    about: () => ({
-      function: data.function,
-      phase: data.phase,
-      rank: data.rank,
-      source: data.source,
-    }),
-  };
+  const { function: name, phase, rank, source, drawn } = data;
   return (
     <>
       <Controls {...controls} />
       <Notes data={data} rank={view.ranks.rank} />
-      {drawn !== null && <Drawn view={view} data={data} stat={drawn} />}
-      <section class="functions-table" aria-label="Calls">
-        <div class="panel-head functions-head">
-          <h2>{callsTitle(data)}</h2>
-          {data.stats.length > 1 && <ColumnPicker {...controls} />}
-          <ExportMenu subject="the table of calls" source={source} shell={view} />
-        </div>
-        <RowTable
-          {...sorted}
-          label="Calls"
-          columns={columns}
-          selected={selected}
+      <section class="functions-over" aria-label="Memory at start and end of each call">
+        <p class="functions-growth">{data.growth}</p>
+        {drawn !== null && <Drawn view={view} data={data} drawn={drawn} />}
+      </section>
+      {drawn === null && <OneCall view={view} data={data} />}
+      <div class="functions-table">
+        <AnswerTable
+          {...{ view, selected, shell: view }}
+          table={data.table}
+          word="order"
           onSelect={(id) =>
             setState({ iteration: iteration[id] ?? null, attempt: attempt[id] ?? null })
           }
-          empty="This function has no collected calls on this rank."
+          head={
+            <>
+              <h2>{data.table.title}</h2>
+              {data.stats.length > 1 && <ColumnPicker {...controls} />}
+            </>
+          }
+          about={{ function: name, phase, rank, source }}
           heightPx={TABLE_PX}
         />
-      </section>
-      {selected !== null && (
-        <OneCall view={view} data={data} kinds={data.calls.collected[selected] ?? ""} />
-      )}
+      </div>
+      {drawn !== null && <OneCall view={view} data={data} />}
+      {data.tables.map((values) => (
+        <ValueTable
+          key={`${values.kind} ${name ?? ""} ${data.attempt ?? 0} ${data.iteration ?? 0}`}
+          {...{ view, data, values }}
+        />
+      ))}
       <Histories view={view} data={data} />
       <AbsentList absent={data.absent} />
     </>
   );
 }
 
-function callsTitle(data: FunctionsResponse): string {
-  const listed = data.calls.iteration.length;
-  const all = data.numCalls;
-  const calls = all === 1 ? "1 call" : `${formatInteger(all)} calls`;
-  const phase = data.phase === "" ? "" : `, ${data.phase}`;
-  const rank = data.rank === null ? "" : `, rank ${data.rank}`;
-  const cut = listed < all ? `, the newest ${formatInteger(listed)} listed` : "";
-  return `${calls} of ${data.function ?? ""}${phase}${rank}${cut}`;
-}
-
 /** Where the numbers come from, and what was asked for and is not there. */
-function Notes({
-  data,
-  rank,
-}: Pick<OfCalls, "data"> & { readonly rank: number | null }) {
+function Notes(props: {
+  readonly data: FunctionsResponse;
+  readonly rank: number | null;
+}) {
+  const { data, rank } = props;
   const notes = [
     data.source === "imported" ? "Imported from files of MemProfiler." : "",
-    data.stats.length === 0 ? "No measurements at the start or end of its calls." : "",
     rank !== null && rank !== data.rank
       ? `Rank ${rank} has no calls of this function; rank ${data.rank ?? 0} is shown.`
       : "",
@@ -186,87 +168,109 @@ function Notes({
 }
 
 /** One statistic of the function over its calls, and of the chosen call over ranks. */
-function Drawn({ view, data, stat }: OfCalls & { readonly stat: FunctionStat }) {
+function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls }) {
   const { calls, overRanks: ranks } = data;
-  const { label } = stat;
+  const { stat } = drawn;
+  const { label, unit } = stat;
   const over = useMemo(() => {
     const timeMs = calls.startMs.map((start, i) =>
       Number.isFinite(start) ? start : (calls.endMs[i] ?? NaN),
     );
     return callLines(calls.step, timeMs, [
-      ["start", stat.start],
-      ["end", stat.end],
+      ["start", drawn.start],
+      ["end", drawn.end],
     ]);
-  }, [calls, stat]);
+  }, [calls, drawn]);
   const word = (value: number | undefined): string =>
-    formatQuantity(value ?? NaN, stat.unit, view.byteUnit);
+    formatQuantity(value ?? NaN, unit, view.byteUnit);
   return (
-    <section class="functions-over" aria-label="Memory at start and end of each call">
-      <p class="functions-growth">{data.growth}</p>
-      <div class="functions-charts">
-        <OverCallsChart
+    <div class="functions-charts">
+      <OverCallsChart
+        {...{ view, over, unit }}
+        label={`${label} around ${data.function ?? ""}`}
+        title={`${label} at start and end`}
+        fromZero={false}
+        heightPx={CHART_PX}
+      />
+      {/* Bars stand for bytes; counts and hooks' own numbers are told by the table. */}
+      {ranks !== null && ranks.unit === "bytes" && (
+        <OverRanks
           view={view}
-          over={over}
-          label={`${label} around ${data.function ?? ""}`}
-          title={`${label} at start and end`}
-          unit={stat.unit}
-          fromZero={false}
+          label={`${label} by rank`}
+          title={`${label} after iteration ${data.iteration ?? 0} on`}
+          rank={ranks.rank}
+          bytes={ranks.end}
+          ofRanks={ranks.ofRanks}
+          facts={(i) => [
+            ["Start", word(ranks.start[i])],
+            ["End", word(ranks.end[i])],
+            ["", formatExact(ranks.end[i] ?? NaN, "bytes")],
+            [
+              "Difference",
+              formatSigned(ranks.difference[i] ?? NaN, "bytes", view.byteUnit),
+            ],
+          ]}
           heightPx={CHART_PX}
         />
-        {/* Bars stand for bytes; counts and hooks' own numbers are told by the table. */}
-        {ranks !== null && ranks.unit === "bytes" && (
-          <OverRanks
-            view={view}
-            label={`${label} by rank`}
-            title={`${label} at the end of iteration ${data.iteration ?? 0} on`}
-            rank={ranks.rank}
-            bytes={ranks.end}
-            ofRanks={ranks.ofRanks}
-            facts={(i) => [
-              ["Start", word(ranks.start[i])],
-              ["End", word(ranks.end[i])],
-              ["", formatExact(ranks.end[i] ?? NaN, "bytes")],
-              [
-                "Difference",
-                formatSigned(ranks.difference[i] ?? NaN, "bytes", view.byteUnit),
-              ],
-            ]}
-            heightPx={CHART_PX}
-          />
-        )}
-      </div>
-    </section>
+      )}
+    </div>
   );
 }
 
 /** What was collected inside the call that is selected. */
-function OneCall({ view, data, kinds }: OfCalls & { readonly kinds: string }) {
-  const { iteration, attempt, moduleWindow: window } = data;
+function OneCall({ view, data }: OfCalls) {
+  const selected = selectedCall(data);
+  if (selected === null) return null;
+  const kinds = data.calls.collected[selected] ?? "";
+  const { moduleWindow: window, numOwnHistories, histories } = data;
+  const own = numOwnHistories > 0 ? histories[0] : undefined;
   return (
-    <>
-      <p class="row">
-        <strong>
-          {data.function}, iteration {formatInteger(iteration ?? 0)}
-        </strong>
-        <span class="quiet">
-          {kinds === "" ? "only its measurements" : `collected: ${kinds}`}
-        </span>
-        {window !== null && (
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => view.showPage("modules", { window })}
-          >
-            Its modules’ memory
-          </button>
-        )}
-      </p>
-      {data.tables.map((values) => (
-        <ValueTable
-          key={`${values.kind} ${data.function ?? ""} ${attempt ?? 0} ${iteration ?? 0}`}
-          {...{ view, data, values }}
-        />
-      ))}
-    </>
+    <p class="row">
+      <strong>
+        {data.function}, iteration {formatInteger(data.iteration ?? 0)}
+      </strong>
+      <span class="quiet">
+        {kinds === "" ? "only its measurements" : `collected: ${kinds}`}
+      </span>
+      {window !== null && (
+        <TextButton press={() => view.showPage("modules", { window })}>
+          Its modules’ memory
+        </TextButton>
+      )}
+      {own !== undefined && (
+        <TextButton
+          press={() => view.showPage("blocks", { history: own.id, moment: null })}
+        >
+          Its blocks
+        </TextButton>
+      )}
+    </p>
+  );
+}
+
+/** What hooks and autograd left of one call: numbers by module. */
+function ValueTable(props: OfCalls & { readonly values: ModuleValues }) {
+  const { view, data, values } = props;
+  const { kind, table, incomplete } = values;
+  const { function: called, phase, rank, attempt, iteration } = data;
+  const colours = useMemo(
+    () => ({ activation: categoryColour(view.theme, "activation") }),
+    [view.theme],
+  );
+  return (
+    <AnswerTable
+      {...{ view, table, colours }}
+      word={`${kind}_order`}
+      find={{ label: `Find in ${table.title.toLowerCase()}`, word: `${kind}_find` }}
+      about={{ function: called, phase, rank, attempt, iteration }}
+      heightPx={VALUES_PX}
+    >
+      {incomplete && (
+        <p>
+          <Status look={{ word: "Incomplete", icon: "warning", tone: "warn" }} /> The
+          call ended in an error: modules that it did not reach are not listed.
+        </p>
+      )}
+    </AnswerTable>
   );
 }

@@ -2,9 +2,9 @@
 
 import { Popover } from "../../../widgets/menu/menu";
 import { useState } from "preact/hooks";
-import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
+import type { FunctionsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { Choice, Options } from "../../shared/controls/choices";
+import { Choice } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { PageState, usePageState } from "../../shared/page_state";
 import {
@@ -21,15 +21,11 @@ export interface ControlsProps {
   readonly data: FunctionsResponse;
   readonly state: PageState<typeof CALLS>;
   readonly setState: ReturnType<typeof usePageState<typeof CALLS>>[1];
-  /** The statistics in the table. */
-  readonly shown: readonly FunctionStat[];
-  /** The statistic that is drawn. */
-  readonly drawn: FunctionStat | null;
 }
 
 /** Which function, and which of its numbers is drawn. */
-export function Controls({ data, drawn, setState }: ControlsProps) {
-  const { functions } = data;
+export function Controls({ data, setState }: ControlsProps) {
+  const { functions, drawn } = data;
   const phases = new Set(functions.map(({ phase }) => phase));
   return (
     <div class="row">
@@ -45,25 +41,19 @@ export function Controls({ data, drawn, setState }: ControlsProps) {
           const call = { attempt: null, iteration: null };
           setState({ function: name, phase, ...call }, "push");
         }}
-      >
-        <Options
-          of={functions.map(({ function: name, phase }, i) => [
-            i,
-            `${name === "step" ? "step (the whole step)" : name}${phases.size > 1 ? `, ${phase}` : ""}`,
-            phase || "no phase",
-          ])}
-        />
-      </Choice>
+        of={functions.map(({ function: name, phase }, i) => [
+          i,
+          `${name === "step" ? "step (the whole step)" : name}${phases.size > 1 ? `, ${phase}` : ""}`,
+          phase || "no phase",
+        ])}
+      />
       {drawn !== null && (
         <Choice
           label="Statistic"
-          value={drawn.name}
+          value={drawn.stat.name}
           onChange={(stat) => setState({ stat })}
-        >
-          <Options
-            of={data.stats.map(({ name, group }) => [name, name, GROUP_WORDS[group]])}
-          />
-        </Choice>
+          of={data.stats.map(({ name, group }) => [name, name, GROUP_WORDS[group]])}
+        />
       )}
     </div>
   );
@@ -76,7 +66,8 @@ const SIDE_LABELS: Readonly<Record<Side, string>> = {
 };
 
 /** Which statistics and sides the table has: all that were recorded, with a search. */
-export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsProps) {
+export function ColumnPicker({ data, state, setState }: ControlsProps) {
+  const { shown, drawn } = data;
   const [find, setFind] = useState("");
   const found = foundStats(data.stats, find);
   return (
@@ -108,10 +99,12 @@ export function ColumnPicker({ data, state, setState, shown, drawn }: ControlsPr
               key={stat.name}
               label={stat.name}
               note={stat.label}
-              checked={shown.includes(stat)}
+              checked={shown.includes(stat.name)}
               onChange={() => {
-                const stats = statsAfterClick(data.stats, shown, drawn, stat.name);
-                setState({ stats });
+                const usual = drawn?.stat.name;
+                setState({
+                  stats: statsAfterClick(data.stats, shown, usual, stat.name),
+                });
               }}
             />
           </>

@@ -28,7 +28,6 @@ export const CALLS = {
   /** Statistics in the table, as recorded. */
   stats: optional("stats"),
   sides,
-  order: optional("order"),
 };
 
 /** The sides after one was switched on or off; the last one stays. */
@@ -37,29 +36,18 @@ export function sidesAfterClick(shown: readonly Side[], side: Side): readonly Si
   return next.length === 0 ? [side] : next;
 }
 
-/** In the table: those chosen, else the one that is drawn; the others are a choice away. */
-export function shownStats(
-  stats: readonly FunctionStat[],
-  chosen: string | null,
-  drawn: FunctionStat | null,
-): readonly FunctionStat[] {
-  const names = chosen?.split(",") ?? [];
-  const found = stats.filter(({ name }) => names.includes(name));
-  return found.length > 0 ? found : stats.filter((stat) => stat === drawn);
-}
-
 /** The word after a statistic was switched on or off; null for the one that is drawn. */
 export function statsAfterClick(
   stats: readonly FunctionStat[],
-  shown: readonly FunctionStat[],
-  drawn: FunctionStat | null,
-  name: string,
+  shown: readonly string[],
+  drawn: string | undefined,
+  clicked: string,
 ): string | null {
   const next = stats
-    .filter((stat) => shown.includes(stat) !== (stat.name === name))
-    .map((stat) => stat.name)
+    .map(({ name }) => name)
+    .filter((name) => shown.includes(name) !== (name === clicked))
     .join();
-  return next === "" || next === drawn?.name ? null : next;
+  return next === "" || next === drawn ? null : next;
 }
 
 export const GROUP_WORDS: Readonly<Record<FunctionStat["group"], string>> = {

@@ -17,6 +17,7 @@ import { FRAME_KIND, type CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
+import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
 import type { ViewProps } from "../../shared/view_props";
@@ -151,14 +152,9 @@ function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
   const momentOf = (of: AllocationMoment) => {
     const step = of.step === null ? "" : `step ${formatInteger(of.step)}`;
     const button = (
-      <button
-        type="button"
-        class="text-button"
-        title="Go to this moment"
-        onClick={() => onMoment(of.moment)}
-      >
+      <TextButton title="Go to this moment" press={() => onMoment(of.moment)}>
         {momentText(of.moment)}
-      </button>
+      </TextButton>
     );
     return said(button, [step, of.phase].filter((word) => word !== "").join(", "));
   };

@@ -10,12 +10,12 @@ import type {
   HistoryFacts,
   HistoryResponse,
 } from "../../../api/types.gen";
+import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Failure, Waiting } from "../../../widgets/state/state";
 import { Choice } from "../../shared/controls/choices";
 import "./history.css";
 import { HistoryChooser } from "./chooser";
-import { HistoryNotes } from "./notes";
 import { NoHistory, Opening, OpeningFailed } from "./opening";
 import { deviceWords, historyWords } from "./params";
 import {
@@ -77,7 +77,6 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
   const facts = answer?.facts ?? null;
   const device = chosenDevice(facts, props.device);
   const choose = (wanted: string): void => setParams(historyWords(wanted), "push");
-  const next = nextHistory(histories, id);
   const open =
     answer === null || facts === null || device === null
       ? null
@@ -103,16 +102,8 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       <Waiting error={error} hasContent={answer !== null} blocksPx={[520]} />
       {answer?.state === "failed" && (
         <OpeningFailed
-          answer={answer}
-          again={again}
-          other={
-            next === null
-              ? null
-              : {
-                  history: next,
-                  open: () => choose(next.reference.id),
-                }
-          }
+          {...{ answer, again, choose }}
+          next={nextHistory(histories, id)}
         />
       )}
       {(answer?.state === "opening" || answer?.state === "closed") && (
@@ -120,7 +111,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       )}
       {open !== null && (
         <>
-          <HistoryNotes open={open} byteUnit={byteUnit} tone="warn" />
+          <HistoryNotes device={open.device} warns />
           {children(open)}
         </>
       )}
@@ -156,5 +147,28 @@ export function DeviceChoice(props: {
         </option>
       ))}
     </Choice>
+  );
+}
+
+/** What is missing of a history, or odd about it. */
+export function HistoryNotes(props: {
+  readonly device: HistoryDevice;
+  /** Only what is wrong, else only what is not there. */
+  readonly warns: boolean;
+}) {
+  const { device, warns } = props;
+  const notes = device.notes.filter((one) => one.warns === warns);
+  if (notes.length === 0) return null;
+  return (
+    <ul class="small">
+      {notes.map(({ text }) => (
+        <li key={text} class={warns ? "" : "quiet"}>
+          <span class={warns ? "tone-warn" : ""}>
+            <Icon name={warns ? "warning" : "info"} sizePx={14} />
+          </span>{" "}
+          {text}
+        </li>
+      ))}
+    </ul>
   );
 }

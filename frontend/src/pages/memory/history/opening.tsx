@@ -8,16 +8,16 @@ import type {
 import { formatBytes, type ByteUnit } from "../../../base/bytes";
 import { asSentence } from "../../../model/words/source_label";
 import { Failure, Nothing } from "../../../widgets/state/state";
+import { TextButton } from "../../shared/controls/choices";
 import { historyTitle, rankWords } from "./words";
 import { NotCollected } from "../../shared/panels/not_collected";
 
-export function Opening({
-  answer,
-  byteUnit,
-}: {
+interface AnswerProps {
   readonly answer: HistoryResponse;
-  readonly byteUnit: ByteUnit;
-}) {
+}
+
+export function Opening(props: AnswerProps & { readonly byteUnit: ByteUnit }) {
+  const { answer, byteUnit } = props;
   const { progress, doing, reference } = answer;
   const percent = Math.round(Math.min(Math.max(progress, 0), 1) * 100);
   const size = formatBytes(reference.numBytes, byteUnit);
@@ -26,13 +26,7 @@ export function Opening({
       <p>
         <strong>Opening the history</strong>{" "}
         <span class="quiet">
-          {size}
-          {reference.path !== "" && (
-            <>
-              {" "}
-              · <code>{reference.path}</code>
-            </>
-          )}
+          {size} <code>{reference.path}</code>
         </span>
       </p>
       <progress aria-label="Opening the history" max={100} value={percent} />
@@ -44,19 +38,15 @@ export function Opening({
 }
 
 /** Why a history cannot be opened: the file, what is wrong, what to do. */
-export function OpeningFailed({
-  answer,
-  again,
-  other = null,
-}: {
-  readonly answer: HistoryResponse;
-  readonly again: () => void;
-  /** Another one to go on with. */
-  readonly other?: {
-    readonly history: HistoryChoice;
-    readonly open: () => void;
-  } | null;
-}) {
+export function OpeningFailed(
+  props: AnswerProps & {
+    readonly again: () => void;
+    /** Another one to go on with. */
+    readonly next?: HistoryChoice | null;
+    readonly choose?: (id: string) => void;
+  },
+) {
+  const { answer, again, next = null, choose } = props;
   const { problem, reference } = answer;
   const path = problem?.path ?? reference.path;
   const where = problem?.where ?? "";
@@ -76,9 +66,14 @@ export function OpeningFailed({
           <button type="button" class="button" onClick={again}>
             Try again
           </button>
-          {other !== null && (
-            <button type="button" class="button" onClick={other.open}>
-              Open {nameOf(other.history)} instead
+          {next !== null && (
+            <button
+              type="button"
+              class="button"
+              onClick={() => choose?.(next.reference.id)}
+            >
+              Open {[rankWords(next), historyTitle(next)].filter(Boolean).join(", ")}{" "}
+              instead
             </button>
           )}
         </p>
@@ -87,43 +82,32 @@ export function OpeningFailed({
   );
 }
 
-function nameOf(history: HistoryChoice): string {
-  const words = [rankWords(history), historyTitle(history)];
-  return words.filter((word) => word !== "").join(", ");
-}
-
 const SNIPPET = `with collector.record(logdir, history=True) as rec:
     ...
     rec.snapshot("before the optimizer")`;
 
-export function NoHistory({
-  histories,
-  rank,
-  showAllRanks,
-}: {
+export function NoHistory(props: {
   readonly histories: HistoriesResponse;
   readonly rank: number | null;
   readonly showAllRanks: () => void;
 }) {
-  if (histories.stillReading) {
+  const { rank, showAllRanks } = props;
+  const { ranks, stillReading, absent } = props.histories;
+  if (stillReading) {
     return (
       <Nothing title="Looking for allocator histories">
         <p>The recording is still being read. This page updates automatically.</p>
       </Nothing>
     );
   }
-  if (rank !== null && histories.ranks.length > 0) {
+  if (rank !== null && ranks.length > 0) {
     return (
       <Nothing title={`Rank ${rank} has no allocator history`}>
         <p>
-          {histories.ranks.length === 1
-            ? `Rank ${histories.ranks[0] ?? 0} has one.`
-            : `${histories.ranks.length} other ranks have some.`}
-        </p>
-        <p>
-          <button type="button" class="button" onClick={showAllRanks}>
-            Show all ranks
-          </button>
+          {ranks.length === 1
+            ? `Rank ${ranks[0] ?? 0} has one.`
+            : `${ranks.length} other ranks have some.`}{" "}
+          <TextButton press={showAllRanks}>Show all ranks</TextButton>
         </p>
       </Nothing>
     );
@@ -131,7 +115,7 @@ export function NoHistory({
   return (
     <NotCollected
       title="No allocator history in this run"
-      absent={histories.absent}
+      absent={absent}
       snippet={SNIPPET}
       note="Pickles of torch.cuda.memory._dump_snapshot in the logdir appear automatically, and open here when they are dropped onto this page. An out-of-memory error is captured automatically."
     />

@@ -4,6 +4,7 @@
  */
 
 import { formatInteger } from "../../../base/bytes";
+import { TextButton } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import type { MomentStep } from "./moment";
 
@@ -24,13 +25,7 @@ export function Pinned(props: {
     <p class="quiet">
       Pinned in Blocks: {pinned.name || `event ${formatInteger(pinned.moment)}`}, {at}.{" "}
       {pinned.step !== step && `${why}${shown} is shown. `}
-      <button
-        type="button"
-        class="text-button"
-        onClick={() => view.showPage("blocks", {})}
-      >
-        Show in Blocks
-      </button>
+      <TextButton press={() => view.showPage("blocks", {})}>Show in Blocks</TextButton>
     </p>
   );
 }

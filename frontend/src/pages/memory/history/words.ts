@@ -1,11 +1,6 @@
 /** What a history is called, and what is said of it. Pure. */
 
-import type {
-  HistoryChoice,
-  HistoryDevice,
-  HistoryFacts,
-  HistoryOrigin,
-} from "../../../api/types.gen";
+import type { HistoryChoice, HistoryOrigin } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
 import type { OpenHistory } from "./frame";
@@ -68,56 +63,6 @@ export function historyMatches(choice: HistoryChoice, typed: string): boolean {
     .toLowerCase();
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   return words.every((word) => text.includes(word));
-}
-
-export interface HistoryNote {
-  readonly text: string;
-  readonly tone: "warn" | "quiet";
-}
-
-/** What is missing of a history, or odd about it: nothing is drawn without saying so. */
-export function historyNotes(
-  facts: HistoryFacts,
-  device: HistoryDevice,
-  byteUnit: ByteUnit,
-): readonly HistoryNote[] {
-  const notes: HistoryNote[] = [];
-  const say = (when: boolean, tone: HistoryNote["tone"], text: string): void => {
-    if (when) notes.push({ tone, text });
-  };
-  const num = formatInteger;
-  const bytes = (value: number): string => formatBytes(value, byteUnit);
-  const { numBefore, numLost, residualBytes: residual, marks } = device;
-  const [listed, all] = [marks.kind.length, marks.numMarks];
-  say(
-    numBefore > 0,
-    "quiet",
-    `${bytes(device.beforeBytes)} in ${num(numBefore)} blocks are from before the first event: when they were allocated is not known, and where only for those still live at the end. The ring of events was full, or recording began later; max_entries keeps more.`,
-  );
-  say(
-    numLost > 0,
-    "warn",
-    `${num(numLost)} frees are of memory that was free already: events in between are missing.`,
-  );
-  say(
-    Math.abs(residual) > 0.02 * Math.max(device.activeBytes, 1),
-    "quiet",
-    `The blocks drawn add up to ${bytes(Math.abs(residual))} ${residual > 0 ? "less" : "more"} than torch counted: rounding of blocks, and what was lost.`,
-  );
-  for (const { what, count } of facts.oddities) {
-    say(true, "warn", `The file holds ${num(count)} ${what}.`);
-  }
-  say(
-    all > listed,
-    "quiet",
-    `${num(listed)} of ${num(all)} marks stand for all: errors, and everywhere the longest spans. Zooming in brings those in sight.`,
-  );
-  say(
-    !facts.hasTensors,
-    "quiet",
-    "Categories are told from the stacks: the recording does not say which tensor lies where.",
-  );
-  return notes;
 }
 
 /** What a picture shows, of which rank and device. */

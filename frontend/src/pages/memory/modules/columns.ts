@@ -22,6 +22,7 @@ import {
   barOf,
   changeBar,
   longestOf,
+  numberColumn,
   tableOf,
 } from "../../../widgets/row_table/columns";
 import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
@@ -255,23 +256,17 @@ function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
 }
 
 /** Which call of a module is shown, where any was called more than once. */
-function callColumns(data: ModulesResponse): readonly RowColumn[] {
-  if (data.maxCalls <= 1) return [];
-  return [
-    {
-      key: "call",
-      title: "Call",
-      hint: "Which call of the module is shown, and how many there were",
-      numeric: true,
-      width: `minmax(${LEAST_PX}px, 1fr)`,
-      cell: (id) => {
-        const num = data.numCalls[id] ?? 0;
-        const shown = data.callShown[id] ?? -1;
-        if (shown < 0 || num === 0) return { text: "–", tone: "quiet" };
-        return { text: `${formatInteger(shown + 1)} of ${formatInteger(num)}` };
-      },
-    },
-  ];
+function callColumns({ maxCalls, numCalls, callShown }: ModulesResponse): RowColumn[] {
+  if (maxCalls <= 1) return [];
+  const hint = "Which call of the module is shown, and how many there were";
+  const cell = (num: number, id: number): RowCell => {
+    const shown = callShown[id] ?? -1;
+    if (shown < 0 || num === 0) return { text: "–", tone: "quiet" };
+    return { text: `${formatInteger(shown + 1)} of ${formatInteger(num)}` };
+  };
+  const width = `minmax(${LEAST_PX}px, 1fr)`;
+  const column = numberColumn("call", "Call", width, numCalls, cell, hint);
+  return [{ ...column, sortable: false, exported: null }];
 }
 
 /** Every module that was searched for, with every digit; in the model's order. */
@@ -285,26 +280,23 @@ export function modulesTable(
   const rows = [...modules.texts.keys()].filter(
     (id) => !modules.isFold(id) && search?.(modules.texts[id] ?? "") !== false,
   );
-  const more: readonly (readonly [
-    string,
-    ArrayLike<number> | readonly string[] | null,
-  ])[] = [
-    ["type", modules.fqns.map((_, id) => modules.type(id))],
-    ["fsdp", data.tree.isFsdp],
-    ["param_bytes", data.tree.paramBytes],
-    ["buffer_bytes", data.tree.bufferBytes],
-    ["num_calls", data.numCalls],
-    ["call", data.callShown],
-    ["time_us", data.timeUs],
-    ["rank_total_bytes", data.measure === "total" ? null : data.totalBytes],
-    ["baseline_rank_total_bytes", data.baselineTotalBytes],
-    ["baseline_held_bytes", data.baselineHeldBytes],
-    ["baseline_own_bytes", data.baselineOwnBytes],
-    ...data.categories.map(
-      ({ name, baselineBytes }) => [`baseline_${name}_bytes`, baselineBytes] as const,
+  const more: Readonly<Record<string, ArrayLike<number> | readonly string[] | null>> = {
+    type: modules.fqns.map((_, id) => modules.type(id)),
+    fsdp: data.tree.isFsdp,
+    param_bytes: data.tree.paramBytes,
+    buffer_bytes: data.tree.bufferBytes,
+    num_calls: data.numCalls,
+    call: data.callShown,
+    time_us: data.timeUs,
+    rank_total_bytes: data.measure === "total" ? null : data.totalBytes,
+    baseline_rank_total_bytes: data.baselineTotalBytes,
+    baseline_held_bytes: data.baselineHeldBytes,
+    baseline_own_bytes: data.baselineOwnBytes,
+    ...Object.fromEntries(
+      data.categories.map((one) => [`baseline_${one.name}_bytes`, one.baselineBytes]),
     ),
-  ];
-  const extra = more.flatMap(([key, values]) =>
+  };
+  const extra = Object.entries(more).flatMap(([key, values]) =>
     values === null ? [] : { key, values },
   );
   return tableOf([...columns, ...extra], rows);

@@ -5,7 +5,7 @@ import type { ModulesResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
-import { Choice, Options, Segmented, type Option } from "../../shared/controls/choices";
+import { Choice, Segmented, type Option } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { Modules } from "./columns";
 import { ALL_LEVELS, FIRST_DEPTH, measureState, type ModulesPage } from "./params";
@@ -27,12 +27,12 @@ export function Controls(props: ControlsProps) {
       <Choice
         label="Tracked step"
         value={data.window ?? ""}
+        of={windowOptions(data)}
         onChange={(window) => {
           // Another window is another stretch of time.
           setState({ window, call: null, range: null }, "push");
         }}
       >
-        <Options of={windowOptions(data)} />
         {left > 0 && (
           <option disabled>{formatInteger(left)} older ones are not listed</option>
         )}
@@ -40,17 +40,15 @@ export function Controls(props: ControlsProps) {
       <Choice
         label="Moment"
         value={data.state}
+        of={data.states.map((one) => [one.state, one.words, one.group])}
         onChange={(moment) => setState({ state: moment, call: null }, "push")}
-      >
-        <Options of={data.states.map((one) => [one.state, one.words, one.group])} />
-      </Choice>
+      />
       <Choice
         label="Compare with"
         value={data.baseline === null ? "" : (state.against ?? "")}
+        of={againstOptions(data)}
         onChange={(against) => setState({ against: against || null }, "push")}
-      >
-        <Options of={againstOptions(data)} />
-      </Choice>
+      />
       <span class="row end">
         <SearchBox
           label="Find modules"
@@ -108,19 +106,14 @@ const SHAPES = {
 const MOST_CALLS = 200;
 
 function ViewOptions({ data, modules, state, setState }: ControlsProps) {
-  const lacks = (one: "held" | "total"): boolean =>
-    one === "held" && data.facts?.hasHeld === false;
-  const calls = Array.from(
-    { length: Math.min(data.maxCalls, MOST_CALLS) },
-    (_, i) => i,
-  );
+  const onlyTotals = data.facts?.hasHeld === false;
+  const numCalls = Math.min(data.maxCalls, MOST_CALLS);
   return (
     <Popover label="View" button="View">
       <Segmented
         label="Tree or list"
-        options={["tree", "list"] as const}
         chosen={state.flat ? "list" : "tree"}
-        words={(one) => SHAPES[one]}
+        words={SHAPES}
         onChoose={(one) => setState({ flat: one === "list", depth: null })}
       />
       <DepthSelect
@@ -131,30 +124,33 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
       <Segmented
         label="Whose memory"
         title="Memory"
-        options={["held", "total"] as const}
         chosen={data.measure}
-        words={(one) => (lacks(one) ? [MEASURES[one][0], ONLY_TOTALS] : MEASURES[one])}
-        disabled={lacks}
+        words={
+          onlyTotals ? { ...MEASURES, held: ["By module", ONLY_TOTALS] } : MEASURES
+        }
+        disabled={(one) => onlyTotals && one === "held"}
         onChoose={(one) => setState(measureState(one, data), "push")}
       />
       {data.maxCalls > 1 && (
         <Choice
           label="Call"
           value={state.call?.toString() ?? ""}
+          of={[
+            ["", "the highest of each module"],
+            ...Array.from({ length: numCalls }, (_, call): Option => [
+              ...([call, formatInteger(call + 1)] as const),
+            ]),
+          ]}
           onChange={(call) => setState({ call: call === "" ? null : +call }, "push")}
-        >
-          <option value="">the highest of each module</option>
-          <Options of={calls.map((call) => [call, formatInteger(call + 1)])} />
-        </Choice>
+        />
       )}
       {data.devices.length > 1 && (
         <Choice
           label="Device"
           value={data.device}
+          of={data.devices.map((device) => [device, device])}
           onChange={(device) => setState({ device }, "push")}
-        >
-          <Options of={data.devices.map((device) => [device, device])} />
-        </Choice>
+        />
       )}
     </Popover>
   );
@@ -175,9 +171,8 @@ export function DepthSelect(props: {
     <Choice
       label="Depth"
       value={(chosen >= maxDepth ? ALL_LEVELS : chosen).toString()}
+      of={[...levels, [ALL_LEVELS, "all"]]}
       onChange={(depth) => onChange(Number(depth))}
-    >
-      <Options of={[...levels, [ALL_LEVELS, "all"]]} />
-    </Choice>
+    />
   );
 }

@@ -9,6 +9,7 @@ import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
 import { RowTable } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
+import { TextButton } from "../../shared/controls/choices";
 import { CloseDetails } from "../../shared/panels/close_details";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import { stateWords, subjectOf, type ModulesPage } from "./params";
@@ -65,14 +66,12 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
     <>
       <p class="quiet">
         {facts.filter(Boolean).join(" · ")}{" "}
-        <button
-          type="button"
-          class="text-button"
+        <TextButton
           title="The blocks at the pinned moment, or the peak, by the module that made them"
-          onClick={() => view.showPage("blocks", { colour: "module" })}
+          press={() => view.showPage("blocks", { colour: "module" })}
         >
           Show in Blocks
-        </button>
+        </TextButton>
       </p>
       <Moments {...props} />
       <OverCallsChart

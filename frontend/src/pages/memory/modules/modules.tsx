@@ -18,7 +18,7 @@ import { RowTable } from "../../../widgets/row_table/row_table";
 import { useTree } from "../../../widgets/row_table/use_sort";
 import { Waiting } from "../../../widgets/state/state";
 import { AbsentList } from "../../shared/panels/absent_list";
-import { Segmented } from "../../shared/controls/choices";
+import { Segmented, TextButton } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
@@ -73,9 +73,8 @@ export function ModulesView(view: ViewProps) {
   const choice = (hasTraces || part === "time") && (
     <Segmented
       label="What of the modules"
-      options={["memory", "time"] as const}
       chosen={part}
-      words={(one) => PART_WORDS[one]}
+      words={PART_WORDS}
       onChoose={(one) => setState({ part: one }, "push")}
     />
   );
@@ -246,14 +245,9 @@ function Lead(props: {
     <p class="modules-lead">
       {before}
       {module !== null && (
-        <button
-          type="button"
-          class="text-button"
-          title={module}
-          onClick={() => props.onModule(module)}
-        >
+        <TextButton title={module} press={() => props.onModule(module)}>
           {id === null ? module : props.modules.label(id)}
-        </button>
+        </TextButton>
       )}
       {after}
     </p>

@@ -66,9 +66,8 @@ export function WindowTimeline(
       <div class="modules-axis">
         <Segmented
           label="Axis"
-          options={["time", "event"] as const}
           chosen={axis}
-          words={(one) => AXES[one]}
+          words={AXES}
           // A range of one axis says nothing about the other.
           onChoose={(one) => setState({ axis: one, range: null })}
         />

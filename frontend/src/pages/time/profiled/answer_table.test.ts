@@ -53,6 +53,27 @@ describe("a table that is sent", () => {
     expect(cells(1)[3]).toMatchObject({ text: "unknown", title: "Nothing says it" });
   });
 
+  it("shows changes with their sign, and a bar of less or of more", () => {
+    const numbers = Float64Array.of(20, -5, 0);
+    const words = {
+      numbers,
+      unit: "change_bytes",
+      bar: "change",
+      longest: 20,
+    } as const;
+    const table = { ...TABLE, columns: [column(words)] };
+    const [change] = columnsOf(table, { theme: "dark", byteUnit: "B" });
+    expect(change?.cell(0)).toMatchObject({
+      text: "+20 B",
+      bar: { from: 0.5, share: 0.5 },
+    });
+    expect(change?.cell(1)).toMatchObject({
+      text: "−5 B",
+      bar: { from: 0.375, share: 0.125 },
+    });
+    expect(change?.cell(2)).toMatchObject({ text: "0 B", bar: { share: 0 } });
+  });
+
   it("sorts ranks from the lowest, and sends all columns to files", () => {
     expect(columns[1]?.ascends).toBe(true);
     const { columns: sent } = tableOf(columns, [1, 0]);

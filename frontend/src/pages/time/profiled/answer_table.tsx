@@ -11,13 +11,15 @@ import {
 } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { parseRankSet } from "../../../model/words/rank_set";
-import { categoryLabel } from "../../../model/category";
+import { categoryLabel, divergingColours } from "../../../model/category";
 import { originOf } from "../../../model/words/origin";
+import { formatSigned, formatSignedExact } from "../../../model/words/quantity";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
 import {
   absentCell,
   barOf,
   bytesCell,
+  changeBar,
   countCell,
   durationCell,
   tableOf,
@@ -50,6 +52,14 @@ const CELLS: Readonly<Record<NumberUnit, Cells>> = {
     text: `${seconds > 0 ? "+" : ""}${formatSeconds(seconds)}`,
   }),
   bytes: bytesCell,
+  change: (value) => ({
+    text: formatSigned(value, "count"),
+    title: formatSignedExact(value, "count"),
+  }),
+  change_bytes: (bytes, unit) => ({
+    text: formatSigned(bytes, "bytes", unit),
+    title: formatSignedExact(bytes, "bytes"),
+  }),
   bytes_per_second: (value, unit) => ({
     text: `${formatBytes(value, unit)}/s`,
     title: `${value} bytes/s`,
@@ -120,6 +130,10 @@ export function columnsOf(
       if (sum !== null && sum > 0) {
         const share = ((100 * value) / sum).toFixed(1);
         Object.assign(cell, { title: `${cell.title}: ${share} % ${column.shareOf}` });
+      }
+      if (bar === "change") {
+        const change = changeBar(value, column.longest, divergingColours(theme));
+        return { ...cell, bar: change };
       }
       if (bar === "") return { ...cell, ...more(row) };
       const colour = colourOf(bar === "row" ? (table.colours[row] ?? "other") : bar);

@@ -24,33 +24,24 @@ interface Part {
   readonly background: string;
 }
 
-const ENTRY_LABEL: Readonly<Record<string, string>> = {
-  live: "Live, requested",
-  rounding: "Rounding",
-  pending_free: "Waiting to be freed",
-  inactive_split: "Free parts of segments in use",
-  free_segments: "Free segments",
-  private_pools: "Private pools, free",
-  non_torch: "Outside torch",
-  free: "Free",
-};
+const stripes =
+  (angle: number) =>
+  (grey: string, pale: string): string =>
+    `repeating-linear-gradient(${angle}deg, ${grey} 0 2px, ${pale} 2px 6px)`;
 
 /** Patterns, so that what is not a category cannot be taken for one. */
-function fillOf(key: string, theme: Theme): string {
-  const dark = theme === "dark";
-  const [grey, pale] = dark ? ["#8d9299", "#4c4f54"] : ["#9aa0a8", "#e4e6ea"];
-  const stripes = (angle: number): string =>
-    `repeating-linear-gradient(${angle}deg, ${grey} 0 2px, ${pale} 2px 6px)`;
-  const known: Readonly<Record<string, string>> = {
-    rounding: grey,
-    pending_free: stripes(90),
-    inactive_split: stripes(135),
-    free_segments: pale,
-    private_pools: stripes(45),
-    non_torch: dark ? "#c9ccd1" : "#4a4f57",
-  };
-  return known[key] ?? "transparent";
-}
+const ENTRIES: Readonly<
+  Record<string, readonly [string, fill?: (grey: string, pale: string) => string]>
+> = {
+  live: ["Live, requested"],
+  rounding: ["Rounding", (grey) => grey],
+  pending_free: ["Waiting to be freed", stripes(90)],
+  inactive_split: ["Free parts of segments in use", stripes(135)],
+  free_segments: ["Free segments", (_, pale) => pale],
+  private_pools: ["Private pools, free", stripes(45)],
+  non_torch: ["Outside torch", () => "var(--secondary)"],
+  free: ["Free"],
+};
 
 /** The parts of the bar from left to right; `colours`: of the categories. */
 export function ledgerParts(
@@ -82,15 +73,14 @@ export function ledgerParts(
   const caveat = deviceUsedBytes === null ? "or used outside torch" : "";
   const free = left > 0 ? [{ key: "free", bytes: left, caveat }] : [];
   const entries = ledger.entries.filter(({ key }) => key !== "live");
-  return [
-    ...parts,
-    ...[...entries, ...free].map((one) => ({
-      ...one,
-      label: ENTRY_LABEL[one.key] ?? one.key,
-      width: Math.max(0, one.bytes ?? 0),
-      background: fillOf(one.key, theme),
-    })),
-  ];
+  const [grey, pale] =
+    theme === "dark" ? (["#8d9299", "#4c4f54"] as const) : ["#9aa0a8", "#e4e6ea"];
+  const others = [...entries, ...free].map((one) => {
+    const [label = one.key, fill] = ENTRIES[one.key] ?? [];
+    const background = fill?.(grey, pale) ?? "transparent";
+    return { ...one, label, width: Math.max(0, one.bytes ?? 0), background };
+  });
+  return [...parts, ...others];
 }
 
 export function LedgerBar(props: {

@@ -2,29 +2,37 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ModuleTimesResponse } from "../../../../api/types.gen";
+import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
 import type { Tree } from "../../../../model/tree";
 import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { partColour } from "../../../../render/palette";
 import { Flame } from "../../../../widgets/flame/flame";
 import type { FlameData, FrameNames } from "../../../../widgets/flame/types";
-import { Segmented } from "../../../shared/controls/choices";
+import { Segmented, TextButton } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
-import { flameTimes, type FlameTime } from "./columns";
 
 const MOST_PX = 360;
 const ROW_PX = 18;
 
+/** What boxes can be as wide as: times with the modules inside, of devices first. */
+export function flameTimes({ table }: ModuleTimesResponse): readonly TableColumn[] {
+  const times = table.columns.filter(
+    ({ bar, key }) => bar !== "" && !key.endsWith("_self_ms"),
+  );
+  const isDevice = ({ key }: TableColumn): number => +key.includes("device");
+  return times.toSorted((a, b) => isDevice(b) - isDevice(a));
+}
+
 /** Boxes are as wide as the time of the modules, the longest first. */
 export function flameOf(
-  { parent }: ModuleTimesResponse,
-  { ms, allMs }: FlameTime,
+  { parent }: Pick<ModuleTimesResponse, "parent">,
+  { numbers: ms, sum }: TableColumn,
   colour: string,
 ): FlameData {
   const tree = nestedFlame(parent, ms);
   return {
     tree,
-    values: Float64Array.from(tree.frame, (id) => (ms[id] ?? allMs) / 1e3),
+    values: Float64Array.from(tree.frame, (id) => (ms[id] ?? sum ?? 0) / 1e3),
     unit: "seconds",
     colour: new Uint8Array(tree.numNodes),
     palette: [colour],
@@ -49,7 +57,7 @@ export function TimeFlame(props: {
   const time = times.find(({ key }) => key === wanted) ?? times[0];
   const source = useSignal<FlameData | null>(null);
   useEffect(() => {
-    source.value = time ? flameOf(data, time, partColour(theme, time.part)) : null;
+    source.value = time ? flameOf(data, time, partColour(theme, time.bar)) : null;
   }, [data, time?.key, theme]);
   const names = useMemo<FrameNames>(
     () => ({
@@ -70,18 +78,20 @@ export function TimeFlame(props: {
         <h2>Flame graph</h2>
         <Segmented
           label="What boxes are as wide as"
-          options={times.map(({ key }) => key)}
           chosen={time.key}
-          words={(one) => times.find(({ key }) => key === one)?.words ?? [one, ""]}
+          words={Object.fromEntries(
+            times.map(({ key, title, help }) => [
+              key,
+              [title.replace("\n", " ").replace(" total", ""), help],
+            ]),
+          )}
           onChoose={setWanted}
         />
         {selected !== null && (
-          <button type="button" class="text-button" onClick={() => onSelect(null)}>
-            All modules
-          </button>
+          <TextButton press={() => onSelect(null)}>All modules</TextButton>
         )}
       </div>
-      {time.allMs > 0 ? (
+      {(time.sum ?? 0) > 0 ? (
         <Flame
           label="Flame graph of modules"
           data={source}

@@ -1,33 +1,42 @@
 import { describe, expect, it } from "vitest";
-import type { ModuleBackward, ModuleTimesResponse } from "../../../../api/types.gen";
+import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
 import { modulePaths } from "../../../../model/module_paths";
 import { cellText } from "../../../../model/table";
 import { tableOf } from "../../../../widgets/row_table/columns";
 import { placed } from "../../../../widgets/flame/layout";
-import { BACKWARD_WORDS } from "../../../time/profiled/module_backward";
-import { flameTimes, timeColumns } from "./columns";
-import { flameOf } from "./flame";
+import { flameOf, flameTimes } from "./flame";
+import { timeColumns } from "./times";
+
+function column(key: string, title: string, ...numbers: readonly number[]) {
+  const isTime = key.endsWith("_ms");
+  const bar = key.startsWith("backward") ? "backward" : "forward";
+  const own = { numbers: Float64Array.from(numbers), texts: [], notes: [], hints: [] };
+  const words = { key, title, help: title, absent: "", sorts: true };
+  if (!isTime) return { ...own, ...words, unit: "count", bar: "", sum: null };
+  const [root = 0] = numbers;
+  const all = key.includes("_self") ? numbers.reduce((sum, one) => sum + one) : root;
+  const shares = { bar, sum: all, longest: all, shareOf: "of all modules" };
+  return { ...own, ...words, ...shares, unit: "ms" };
+}
+
+const COLUMNS = [
+  column("num_calls", "Calls", 3, 3, 6, 6),
+  column("num_operators", "Operators", 0, 1, 1, 1),
+  column("host_ms", "Host\ntotal", 100, 80, 15, 5),
+  column("host_self_ms", "Host\nself", 5, 1, 2, 2),
+  column("backward_host_ms", "Backward\nhost", 50, 10, 40, 0),
+  column("backward_host_self_ms", "Backward\nhost self", 0, 10, 40, 0),
+] as unknown as readonly TableColumn[];
 
 /** Net_0 holds Linear_0 (80 ms) and Conv_0 (15 ms), which holds ReLU_0. */
 const DATA = {
   name: ["Net_0", "Linear_0", "Conv_0", "ReLU_0"],
   parent: Int32Array.of(-1, 0, 0, 2),
-  numCalls: Float64Array.of(3, 3, 6, 6),
-  numOperators: Float64Array.of(0, 1, 1, 1),
-  hostMs: Float64Array.of(100, 80, 15, 5),
-  hostSelfMs: Float64Array.of(5, 1, 2, 2),
-  deviceMs: new Float64Array(4),
-  deviceSelfMs: new Float64Array(4),
-  backwardHostMs: Float64Array.of(50, 10, 40, 0),
-  backwardHostSelfMs: Float64Array.of(0, 10, 40, 0),
-  backwardDeviceMs: new Float64Array(4),
-  backwardDeviceSelfMs: new Float64Array(4),
-  backward: "arrows",
-  hasDevices: false,
-  hasModules: true,
-  numModules: 4,
+  table: { columns: COLUMNS, numRows: 4, numAll: 4, usual: "host_ms", colours: [] },
+  backward: "",
 } as unknown as ModuleTimesResponse;
 const PATHS = modulePaths(DATA.name, DATA.parent);
+const VIEW = { theme: "light", byteUnit: "auto" } as const;
 
 describe("time by module", () => {
   it("names modules from the root down", () =>
@@ -40,61 +49,32 @@ describe("time by module", () => {
     ]));
 
   it("shows shares of the roots, and of self times of their sum", () => {
-    const columns = timeColumns(DATA, PATHS, "light");
+    const columns = timeColumns(DATA, PATHS, VIEW);
     const cell = (key: string, id: number) =>
       columns.find((one) => one.key === key)?.cell(id);
-    expect(cell("host", 1)).toMatchObject({ text: "80.0 ms", bar: { share: 0.8 } });
-    expect(cell("host", 1)?.title).toBe("80 ms: 80.0 % of all modules");
-    expect(cell("host_self", 0)?.bar?.share).toBe(0.5);
-    expect(cell("backward_host", 2)?.bar?.share).toBe(0.8);
-    expect(cell("calls", 2)?.text).toBe("6");
-    expect(cell("operators", 0)?.tone).toBe("quiet");
-  });
-
-  it("has columns of devices only with devices", () => {
-    const keys = (hasDevices: boolean): readonly string[] =>
-      timeColumns({ ...DATA, hasDevices }, PATHS, "light").map(({ key }) => key);
-    expect(keys(false)).not.toContain("device");
-    expect(keys(true)).toContain("backward_device");
-  });
-
-  it("fits a screen of 1280 px, whatever the trace knows", () => {
-    const columns = timeColumns({ ...DATA, hasDevices: true }, PATHS, "light");
-    expect(columns).toHaveLength(11);
-    const least = columns.reduce(
-      (sum, { width }) => sum + Number(/\d+/.exec(width)?.[0]),
-      0,
-    );
-    // Without the rail, the margins, the frame and a bar that scrolls the rows.
-    expect(least).toBeLessThanOrEqual(1280 - 208 - 48 - 2 - 15);
+    expect(cell("host_ms", 1)).toMatchObject({ text: "80.0 ms", bar: { share: 0.8 } });
+    expect(cell("host_ms", 1)?.title).toBe("80 ms: 80.0 % of all modules");
+    expect(cell("host_self_ms", 0)?.bar?.share).toBe(0.5);
+    expect(cell("backward_host_ms", 2)?.bar?.share).toBe(0.8);
+    expect(cell("num_calls", 2)?.text).toBe("6");
   });
 
   it("exports every module with every digit", () => {
-    const table = tableOf(timeColumns(DATA, PATHS, "light"), [0, 1, 2, 3]);
+    const table = tableOf(timeColumns(DATA, PATHS, VIEW), [0, 1, 2, 3]);
     expect(table.numRows).toBe(4);
     expect(table.columns.map(({ name }) => name)).toContain("backward_host_self_ms");
     expect(table.columns.map((one) => cellText(one, 2))).toEqual([
       ...["Net_0 / Conv_0", "6", "1", "15", "2", "40", "40"],
     ]);
   });
-
-  it("has columns of backward only where the trace says whose it is, and why not", () => {
-    const keys = (backward: ModuleBackward): readonly string[] =>
-      timeColumns({ ...DATA, backward }, PATHS, "light").map(({ key }) => key);
-    expect(keys("sequence_numbers")).toContain("backward_host_self");
-    for (const backward of ["not_run", "not_linked", "not_in_modules"] as const) {
-      expect(keys(backward).filter((key) => key.startsWith("backward"))).toEqual([]);
-      expect(BACKWARD_WORDS[backward]).toMatch(/^No backward: .+\.$/);
-    }
-    expect(BACKWARD_WORDS.arrows).toBe("");
-  });
 });
 
 describe("the flame graph of modules", () => {
   const [host] = flameTimes(DATA);
   if (host === undefined) throw new Error("host times");
-  const boxes = (zoom: readonly number[], ms = host.ms) => {
-    const all = placed(flameOf(DATA, { ...host, ms }, "#888888"), { zoom }, 1000).boxes;
+  const boxes = (zoom: readonly number[], numbers = host.numbers) => {
+    const flame = flameOf(DATA, { ...host, numbers }, "#888888");
+    const all = placed(flame, { zoom }, 1000).boxes;
     return Array.from(all.node, (_, i) => [
       all.row[i],
       Math.round(1000 * (all.x[i] ?? 0)),
@@ -122,12 +102,13 @@ describe("the flame graph of modules", () => {
   it("leaves out what cannot be seen", () =>
     expect(boxes([], Float64Array.of(100, 99.95, 0.05, 0.05))).toHaveLength(3));
 
-  it("offers times of devices only where there are devices", () => {
-    const keys = (changes: Partial<ModuleTimesResponse>) =>
-      flameTimes({ ...DATA, ...changes }).map(({ key }) => key);
-    expect(keys({})).toEqual(["host", "backward_host"]);
-    expect(keys({ hasDevices: true })[0]).toBe("device");
-    expect(keys({ backward: "not_run" })).toEqual(["host"]);
-    expect(host.words[0]).toBe("Host");
+  it("offers times with the modules inside, of devices first", () => {
+    expect(flameTimes(DATA).map(({ key }) => key)).toEqual([
+      ...["host_ms", "backward_host_ms"],
+    ]);
+    const device = column("device_ms", "Device\ntotal", 1, 1, 0, 0);
+    const columns = [...COLUMNS, device as unknown as TableColumn];
+    const table = { ...DATA.table, columns };
+    expect(flameTimes({ ...DATA, table })[0]?.key).toBe("device_ms");
   });
 });

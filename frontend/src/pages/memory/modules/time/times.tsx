@@ -9,16 +9,16 @@ import { Tree } from "../../../../model/tree";
 import { ExportMenu } from "../../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../../widgets/export/source";
 import { tableOf } from "../../../../widgets/row_table/columns";
-import { RowTable } from "../../../../widgets/row_table/row_table";
+import { RowTable, type RowColumn } from "../../../../widgets/row_table/row_table";
 import { useTree } from "../../../../widgets/row_table/use_sort";
 import { Nothing } from "../../../../widgets/state/state";
-import { BACKWARD_WORDS } from "../../../time/profiled/module_backward";
+import { columnsOf } from "../../../time/profiled/answer_table";
 import { SearchBox } from "../../../shared/controls/search_box";
 import { TraceFrame, useProfiled } from "../../../time/profiled/trace_choice";
-import { FIRST_DEPTH, type ModulesPage } from "../params";
+import type { ViewProps } from "../../../shared/view_props";
 import { DepthSelect } from "../controls";
+import { FIRST_DEPTH, type ModulesPage } from "../params";
 import { TimeFlame } from "./flame";
-import { MOST_TIME, timeColumns } from "./columns";
 
 const TABLE_PX = 640;
 
@@ -29,9 +29,29 @@ export function ModuleTimes(page: ModulesPage) {
   const live = useProfiled(client, "module_times", query, pollMs);
   return (
     <TraceFrame live={live} what="times of modules" view={page.view}>
-      {(data) => (data.hasModules ? <Times {...page} data={data} /> : <NoModules />)}
+      {(data) =>
+        data.table.numRows > 0 ? <Times {...page} data={data} /> : <NoModules />
+      }
     </TraceFrame>
   );
+}
+
+/** Short enough that all columns of a trace with devices fit a screen of 1280 px. */
+const MODULE_PX = 208;
+
+export function timeColumns(
+  { name, table }: ModuleTimesResponse,
+  paths: readonly string[],
+  view: Pick<ViewProps, "theme" | "byteUnit">,
+): readonly RowColumn[] {
+  const module: RowColumn = {
+    ...{ key: "module", title: "Module", numeric: false, isTree: true },
+    width: `minmax(${MODULE_PX}px, 3fr)`,
+    values: name,
+    exported: { name: "module", values: paths },
+    cell: (id) => ({ text: name[id] ?? "", title: paths[id] ?? "" }),
+  };
+  return [module, ...columnsOf(table, view)];
 }
 
 function NoModules() {
@@ -48,16 +68,18 @@ function NoModules() {
 
 function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const { data, view, state, setState } = props;
-  const { theme, commands } = view;
   const { find } = state;
   const depth = state.depth ?? FIRST_DEPTH;
   const [selected, setSelected] = useState<number | null>(null);
   const tree = useMemo(() => new Tree(data.parent), [data.parent]);
   const paths = useMemo(() => modulePaths(data.name, data.parent), [data]);
-  const columns = useMemo(() => timeColumns(data, paths, theme), [data, paths, theme]);
+  const columns = useMemo(
+    () => timeColumns(data, paths, view),
+    [data, paths, view.theme],
+  );
   const table = useTree({
     ...{ columns, tree, names: paths, find, depth, selected },
-    usual: MOST_TIME,
+    usual: { key: data.table.usual, descending: true },
     word: state.timeSort,
     setWord: (timeSort) => setState({ timeSort }),
   });
@@ -67,8 +89,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
     table: () => tableOf(columns, [...paths.keys()]),
     about: () => ({ source: data.choice.source }),
   };
-  const num = paths.length;
-  const backward = BACKWARD_WORDS[data.backward];
+  const { numRows: num, numAll } = data.table;
   return (
     <section class="modules" aria-label="Time by module">
       <div class="row">
@@ -76,7 +97,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
           label="Search modules"
           text={find}
           onText={(typed) => setState({ find: typed })}
-          commands={commands}
+          commands={view.commands}
         />
         <DepthSelect
           maxDepth={tree.maxDepth}
@@ -85,8 +106,8 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
         />
         <span class="quiet" role="status">
           {formatInteger(num)} {num === 1 ? "module" : "modules"}
-          {num < data.numModules && ` of ${formatInteger(data.numModules)}`}
-          {backward !== "" && `. ${backward}`}
+          {num < numAll && ` of ${formatInteger(numAll)}`}
+          {data.backward !== "" && `. ${data.backward}`}
         </span>
         <span class="end">
           <ExportMenu subject="the times of modules" source={source} shell={view} />
