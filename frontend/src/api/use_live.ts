@@ -1,7 +1,7 @@
 /** The hook by which components read the server; see `watch.ts` for its manners. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { requestPath, type Client, type Query, type Route } from "./client";
+import type { Client, Query, Route } from "./client";
 import { pagePulse } from "./pulse";
 import type { Responses } from "./types.gen";
 import { NOTHING_YET, Watch, type Live } from "./watch";
@@ -21,10 +21,10 @@ export function useLive<R extends Route>(
     return () => created.close();
   }, [client, route]);
   const asked = query === null ? null : { ...query, unit: client.unit };
-  const path = asked === null ? null : requestPath(route, asked);
+  const words = JSON.stringify(asked);
   useEffect(() => {
     watch.current?.ask(asked, pollMs);
-    // `path` stands for `asked`, which is a new object at each drawing.
-  }, [client, route, path, pollMs]);
+    // `words` stand for `asked`, which is a new object at each drawing.
+  }, [client, route, words, pollMs]);
   return live;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RankLine } from "../../api/types.gen";
 import { nextSlots } from "../../pages/shared/series/lines";
-import { smooth } from "../../widgets/line_chart/shapes";
+import { smooth } from "../../widgets/line_chart/frame";
 
 function ranks(...all: readonly number[]): readonly RankLine[] {
   return all.map((rank) => ({ rank }) as unknown as RankLine);

@@ -7,7 +7,6 @@ import type { Client, Query } from "../../api/client";
 import type { HeatmapResponse, Responses, SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
-import { formatRankSet } from "../../model/words/rank_set";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
 import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
 import type { XRange } from "../../widgets/plot/range";
@@ -103,7 +102,7 @@ function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
     x1: need.steps?.high ?? null,
     px: need.px,
     rows: need.rows,
-    ...(need.ranks === null ? {} : { ranks: formatRankSet(need.ranks) }),
+    ...(need.ranks === null ? {} : { ranks: need.ranks }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { SizePx, Viewport } from "../../render/viewport";
 import { atMoment, BlockAxis, momentText } from "./axis";
 import { groupColours, groupLabel, inkOn, NO_LINES, runColours } from "./paint/colours";
 import { blockFigure, blockTable, seenSlots } from "./figure";
-import { fitting } from "../plot/text";
+import { fitting } from "../plot/canvas";
 import { directLabels } from "./paint/labels";
 import { drawnMarks, nextMark, spansAt } from "./marks";
 import { blockRects, chosenRange, litBy } from "./paint/cursor";

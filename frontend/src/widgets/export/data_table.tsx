@@ -1,10 +1,10 @@
 /** What a chart shows as a plain table of any length. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
 import { headingWidth } from "../row_table/headings";
-import { RowTable, type RowColumn } from "../row_table/row_table";
-import { useSort } from "../row_table/use_sort";
+import type { RowColumn } from "../row_table/row_table";
+import { SortedTable } from "../row_table/sorted_table";
 
 /** Rows that say how wide a column is. */
 const SAMPLE_ROWS = 100;
@@ -23,43 +23,45 @@ export function numberText(text: string): string {
 
 function rowColumn(column: TableColumn, place: number, numRows: number): RowColumn {
   const { name, values } = column;
-  const rows = Array.from({ length: Math.min(numRows, SAMPLE_ROWS) }, (_, row) => row);
-  const letters = rows.map((row) => numberText(cellText(column, row)).length);
+  const textOf = (row: number): string => numberText(cellText(column, row));
+  const sample = Array.from(
+    { length: Math.min(numRows, SAMPLE_ROWS) },
+    (_, row) => row,
+  );
   const wide = Math.max(
     headingWidth(name, false),
-    ...letters.map((n) => n * LETTER_PX),
+    ...sample.map((row) => textOf(row).length * LETTER_PX),
   );
   return {
-    key: String(place),
-    title: name,
-    numeric: typeof values[0] !== "string",
+    ...{
+      key: String(place),
+      title: name,
+      values,
+      numeric: typeof values[0] !== "string",
+    },
     width: `minmax(${Math.min(wide, WIDEST_PX)}px, 1fr)`,
-    values,
-    cell: (row) => ({ text: numberText(cellText(column, row)) }),
+    cell: (row) => ({ text: textOf(row) }),
   };
 }
 
-interface DataTableProps {
+export function DataTable(props: {
   readonly label: string;
   readonly table: Table;
   readonly heightPx: number;
-}
-
-export function DataTable({ label, table, heightPx }: DataTableProps) {
-  const { columns, numRows } = table;
-  const [word, setWord] = useState<string | null>(null);
+}) {
+  const { columns, numRows } = props.table;
   const shown = useMemo(
     () => columns.map((column, i) => rowColumn(column, i, numRows)),
-    [table],
+    [props.table],
   );
-  const sorted = useSort(shown, numRows, AS_IT_IS, word ?? undefined, setWord);
   return (
-    <RowTable
-      label={`${label} as a table`}
+    <SortedTable
+      label={`${props.label} as a table`}
       columns={shown}
-      {...sorted}
+      numRows={numRows}
+      usual={AS_IT_IS}
       empty="No rows."
-      heightPx={heightPx}
+      heightPx={props.heightPx}
       steady
     />
   );

@@ -1,5 +1,7 @@
 /** Files out of the page. */
 
+import type { Figure } from "./source";
+
 /** A name every file system takes, whatever a run is called. */
 export function safeFileName(stem: string, extension: string): string {
   const safe = stem
@@ -10,7 +12,21 @@ export function safeFileName(stem: string, extension: string): string {
   return `${safe === "" ? "memboard" : safe}.${extension}`;
 }
 
-export function downloadBlob(stem: string, extension: string, blob: Blob): void {
+const TYPES = {
+  csv: "text/csv",
+  json: "application/json",
+  png: "image/png",
+  svg: "image/svg+xml",
+  txt: "text/plain",
+} as const;
+
+export function download(
+  stem: string,
+  extension: keyof typeof TYPES,
+  content: Blob | string,
+): void {
+  const type = `${TYPES[extension]};charset=utf-8`;
+  const blob = typeof content === "string" ? new Blob([content], { type }) : content;
   const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
@@ -20,45 +36,19 @@ export function downloadBlob(stem: string, extension: string, blob: Blob): void 
   window.setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-export function downloadText(
-  stem: string,
-  extension: "csv" | "json" | "svg" | "txt",
-  text: string,
-): void {
-  const types = {
-    csv: "text/csv",
-    json: "application/json",
-    svg: "image/svg+xml",
-    txt: "text/plain",
-  };
-  const type = `${types[extension]};charset=utf-8`;
-  downloadBlob(stem, extension, new Blob([text], { type }));
-}
+/** Twice the screen's size: sharp on paper and on dense screens. */
+const PNG_SCALE = 2;
 
-/** An SVG file's text as PNG, `scale` px to the unit. */
-export async function pngOf(
-  svgText: string,
-  widthPx: number,
-  heightPx: number,
-  scale: number,
-): Promise<Blob> {
-  const url = URL.createObjectURL(new Blob([svgText], { type: "image/svg+xml" }));
+export async function pngOf({ svg, widthPx, heightPx }: Figure): Promise<Blob> {
+  const url = URL.createObjectURL(new Blob([svg], { type: TYPES.svg }));
   try {
     const image = new Image();
     image.src = url;
     await image.decode();
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round(widthPx * scale);
-    canvas.height = Math.round(heightPx * scale);
-    const context = canvas.getContext("2d");
-    if (context === null) throw new Error("this browser gives no 2d canvas");
-    context.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => {
-        if (blob === null) reject(new Error("the picture is too large for a PNG"));
-        else resolve(blob);
-      }, "image/png"),
-    );
+    const [wide, tall] = [widthPx, heightPx].map((px) => Math.round(px * PNG_SCALE));
+    const canvas = new OffscreenCanvas(wide ?? 0, tall ?? 0);
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await canvas.convertToBlob();
   } finally {
     URL.revokeObjectURL(url);
   }

@@ -3,21 +3,9 @@
 import { useState } from "preact/hooks";
 import { useCommands, type Commands } from "../../base/commands";
 import { Icon } from "../icon/icon";
-import { Menu } from "../menu/menu";
-import { downloadBlob, downloadText, pngOf } from "./download";
+import { Menu, type MenuItem } from "../menu/menu";
+import { download, pngOf } from "./download";
 import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
-
-const LABELS = {
-  csv: "CSV: the data shown",
-  json: "JSON: the data shown",
-  png: "PNG picture",
-  svg: "SVG picture",
-} as const;
-
-type ExportFormat = keyof typeof LABELS;
-
-/** Twice the screen's size: sharp on paper and on dense screens. */
-const PNG_SCALE = 2;
 
 /** Where exports are commands, too: by key, palette and the shell's export menu. */
 export interface ExportShell {
@@ -26,31 +14,35 @@ export interface ExportShell {
   readonly say: (sentence: string) => void;
 }
 
-function formatsOf({ figure = null }: ExportSource): readonly ExportFormat[] {
-  return figure === null ? ["csv", "json"] : ["csv", "json", "png", "svg"];
-}
-
-async function written(format: ExportFormat, source: ExportSource): Promise<void> {
-  const stem = fileStem(source);
-  const { figure = null } = source;
-  if (format === "csv") downloadText(stem, "csv", exportCsv(source));
-  else if (format === "json") downloadText(stem, "json", exportJson(source));
-  else if (figure !== null) {
-    const { svg, widthPx, heightPx } = figure();
-    if (format === "svg") downloadText(stem, "svg", svg);
-    else downloadBlob(stem, "png", await pngOf(svg, widthPx, heightPx, PNG_SCALE));
-  }
-}
-
-function exportAs(
-  format: ExportFormat,
+/** One for each kind of file. */
+function exportsOf(
   source: ExportSource,
   say: (sentence: string) => void,
-): void {
-  written(format, source).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    say(`The export failed: ${why}`);
-  });
+): readonly MenuItem[] {
+  const { figure = null } = source;
+  const item = (
+    id: "csv" | "json" | "png" | "svg",
+    label: string,
+    content: () => Promise<Blob> | string,
+  ): MenuItem => {
+    const write = async (): Promise<void> =>
+      download(fileStem(source), id, await content());
+    const fail = (error: unknown): void =>
+      say(
+        `The export failed: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    return { id, label, run: () => void write().catch(fail) };
+  };
+  return [
+    item("csv", "CSV: the data shown", () => exportCsv(source)),
+    item("json", "JSON: the data shown", () => exportJson(source)),
+    ...(figure === null
+      ? []
+      : [
+          item("png", "PNG picture", () => pngOf(figure())),
+          item("svg", "SVG picture", () => figure().svg),
+        ]),
+  ];
 }
 
 /** `subject` is what is exported: "the heatmap"; null: there is nothing yet. */
@@ -59,32 +51,28 @@ export function useExports(
   subject: string,
   source: ExportSource | null,
 ): void {
-  const formats = source === null ? [] : formatsOf(source);
+  const title = `${subject.slice(0, 1).toUpperCase()}${subject.slice(1)}`;
+  const hasFigure = typeof source?.figure === "function";
   useCommands(
     shell?.commands,
     () =>
-      formats.map((format) => ({
-        id: `export.${subject.replaceAll(" ", "_")}.${format}`,
-        label: `${subject.slice(0, 1).toUpperCase()}${subject.slice(1)} as ${format.toUpperCase()}`,
-        group: "Export",
-        run: () => {
-          if (source !== null && shell !== undefined)
-            exportAs(format, source, shell.say);
-        },
-      })),
-    [subject, formats.length],
+      shell === undefined || source === null
+        ? []
+        : exportsOf(source, shell.say).map(({ id, run }) => ({
+            id: `export.${subject.replaceAll(" ", "_")}.${id}`,
+            label: `${title} as ${id.toUpperCase()}`,
+            ...{ group: "Export", run },
+          })),
+    [subject, source === null, hasFigure],
   );
 }
 
-export function ExportMenu({
-  source,
-  subject,
-  shell,
-}: {
+export function ExportMenu(props: {
   readonly source: ExportSource;
   readonly subject: string;
   readonly shell?: ExportShell | undefined;
 }) {
+  const { source, subject, shell } = props;
   const [failure, setFailure] = useState<string | null>(null);
   useExports(shell, subject, source);
   return (
@@ -97,14 +85,7 @@ export function ExportMenu({
       <Menu
         label={`Export ${subject}`}
         empty="Nothing to export."
-        items={formatsOf(source).map((format) => ({
-          id: format,
-          label: LABELS[format],
-          run: () => {
-            setFailure(null);
-            exportAs(format, source, setFailure);
-          },
-        }))}
+        items={exportsOf(source, setFailure)}
       >
         <Icon name="download" />
       </Menu>

@@ -3,7 +3,6 @@
 import { tokens, type Theme } from "../../base/tokens";
 import { FONT, SvgPen, type Pen } from "./pen";
 import type { Figure } from "./source";
-import { svgDocument } from "./svg";
 
 /** One of the legend's: a swatch and its name. */
 export interface LegendItem {
@@ -15,17 +14,6 @@ export interface LegendItem {
   readonly scale?: readonly string[];
 }
 
-interface FigureParts {
-  readonly title: string;
-  /** What the x axis measures; stands opposite the title. */
-  readonly axisName?: string | undefined;
-  readonly theme: Theme;
-  readonly widthPx: number;
-  readonly heightPx: number;
-  readonly paint: (pen: SvgPen) => void;
-  readonly legend: readonly LegendItem[];
-}
-
 const TITLE_PX = 32;
 const MARGIN_PX = 8;
 const ROW_PX = 18;
@@ -33,43 +21,25 @@ const SQUARE_PX = 10;
 const LINE_PX = 18;
 const ITEM_GAP_PX = 18;
 
-function swatchPx({ dash, scale }: LegendItem): number {
-  if (scale !== undefined) return scale.length * SQUARE_PX;
-  return dash === undefined ? SQUARE_PX : LINE_PX;
+function swatchPx({ dash, scale = [""] }: LegendItem): number {
+  return dash === undefined ? scale.length * SQUARE_PX : LINE_PX;
 }
 
-/** Rows of the legend with what stands in each, and where. */
-function placed(
-  pen: Pen,
-  legend: readonly LegendItem[],
-  widthPx: number,
-): readonly { readonly item: LegendItem; readonly x: number; readonly row: number }[] {
-  let [x, row] = [MARGIN_PX, 0];
-  return legend.map((item) => {
-    const wide = swatchPx(item) + 5 + pen.measureText(item.label).width;
-    if (x > MARGIN_PX && x + wide > widthPx) [x, row] = [MARGIN_PX, row + 1];
-    const at = { item, x, row };
-    x += wide + ITEM_GAP_PX;
-    return at;
-  });
-}
-
-function paintItem(pen: Pen, item: LegendItem, x: number, y: number): void {
-  pen.fillStyle = item.colour;
-  pen.strokeStyle = item.colour;
-  if (item.scale !== undefined) {
-    item.scale.forEach((colour, i) => {
-      pen.fillStyle = colour;
-      // Each reaches below the next: no seam shows, however large it is drawn.
-      pen.fillRect(x + i * SQUARE_PX, y - SQUARE_PX / 2, SQUARE_PX + 0.5, SQUARE_PX);
-    });
-  } else if (item.dash === undefined)
-    pen.fillRect(x, y - SQUARE_PX / 2, SQUARE_PX, SQUARE_PX);
-  else {
-    pen.lineWidth = 2.5;
-    pen.setLineDash([...item.dash]);
+function paintSwatch(pen: Pen, item: LegendItem, x: number, y: number): void {
+  const { colour, dash, scale = [colour] } = item;
+  pen.strokeStyle = colour;
+  pen.lineWidth = 2.5;
+  pen.setLineDash(dash ?? []);
+  if (dash !== undefined) {
     strokeLine(pen, x, y, x + LINE_PX, y);
+    return;
   }
+  scale.forEach((one, i) => {
+    pen.fillStyle = one;
+    // Each reaches below the next: no seam shows, however large it is drawn.
+    const spare = i < scale.length - 1 ? 0.5 : 0;
+    pen.fillRect(x + i * SQUARE_PX, y - SQUARE_PX / 2, SQUARE_PX + spare, SQUARE_PX);
+  });
 }
 
 export function strokeLine(
@@ -85,16 +55,19 @@ export function strokeLine(
   pen.stroke();
 }
 
-export function figureOf(parts: FigureParts): Figure {
+export function figureOf(parts: {
+  readonly title: string;
+  /** What the x axis measures; stands opposite the title. */
+  readonly axisName?: string | undefined;
+  readonly theme: Theme;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly paint: (pen: SvgPen) => void;
+  readonly legend: readonly LegendItem[];
+}): Figure {
   const { title, theme, widthPx } = parts;
   const { bg, text, secondary } = tokens(theme);
   const pen = new SvgPen();
-  const legend = placed(pen, parts.legend, widthPx);
-  const top = TITLE_PX + parts.heightPx + MARGIN_PX;
-  const last = legend.at(-1);
-  const heightPx = last === undefined ? top : top + (last.row + 1) * ROW_PX + MARGIN_PX;
-  pen.fillStyle = bg;
-  pen.fillRect(0, 0, widthPx, heightPx);
   pen.fillStyle = text;
   pen.font = FONT.replace(/^\d+/, "14");
   pen.fillText(title, MARGIN_PX, 20);
@@ -109,15 +82,16 @@ export function figureOf(parts: FigureParts): Figure {
   pen.restore();
   pen.textAlign = "left";
   pen.textBaseline = "middle";
-  for (const { item, x, row } of legend) {
-    const y = top + (row + 0.5) * ROW_PX;
-    paintItem(pen, item, x, y);
+  let [x, y] = [MARGIN_PX, TITLE_PX + parts.heightPx + MARGIN_PX + ROW_PX / 2];
+  for (const item of parts.legend) {
+    const wide = swatchPx(item) + 5 + pen.measureText(item.label).width;
+    if (x > MARGIN_PX && x + wide > widthPx) [x, y] = [MARGIN_PX, y + ROW_PX];
+    paintSwatch(pen, item, x, y);
     pen.fillStyle = text;
     pen.fillText(item.label, x + swatchPx(item) + 5, y);
+    x += wide + ITEM_GAP_PX;
   }
-  return {
-    svg: svgDocument(widthPx, heightPx, title, ...pen.nodes()),
-    widthPx,
-    heightPx,
-  };
+  const heightPx =
+    parts.legend.length === 0 ? y - ROW_PX / 2 : y + ROW_PX / 2 + MARGIN_PX;
+  return { svg: pen.file(title, widthPx, heightPx, bg), widthPx, heightPx };
 }

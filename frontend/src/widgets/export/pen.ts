@@ -1,62 +1,19 @@
 /**
  * What charts are painted with: on the page a canvas, in an exported picture the pen that
- * writes the same strokes as SVG.
+ * writes the same strokes as SVG. Every text and attribute is escaped here.
  */
 
-import { svg, type SvgNode } from "./svg";
-
-/** The part of `CanvasRenderingContext2D` that charts use. */
-export interface Pen extends Pick<
-  CanvasRenderingContext2D,
-  | "arc"
-  | "beginPath"
-  | "closePath"
-  | "fillRect"
-  | "fillStyle"
-  | "fillText"
-  | "font"
-  | "globalAlpha"
-  | "lineJoin"
-  | "lineTo"
-  | "lineWidth"
-  | "moveTo"
-  | "rect"
-  | "restore"
-  | "save"
-  | "setLineDash"
-  | "strokeRect"
-  | "strokeStyle"
-  | "strokeText"
-  | "textAlign"
-  | "textBaseline"
-  | "translate"
-> {
-  readonly clip: () => void;
-  readonly fill: () => void;
-  readonly stroke: () => void;
-  readonly measureText: (text: string) => { readonly width: number };
-  /** Names what is painted next, where pictures can say it: a pointer resting on it. */
-  readonly name?: (words: string) => void;
-  /** In pictures: one made of pixels. */
-  readonly image?: SvgPen["image"];
-}
+/** What `CanvasRenderingContext2D` can do as well; `name` and `image`: pictures alone. */
+export type Pen = Omit<SvgPen, "arc" | "file" | "image" | "name" | "written"> &
+  Pick<CanvasRenderingContext2D, "arc"> &
+  Partial<Pick<SvgPen, "image" | "name">>;
 
 const FONT_PX = 11;
-export const FONT = `${FONT_PX}px Roboto, Helvetica, Arial, sans-serif`;
+const FAMILY = "Roboto, Helvetica, Arial, sans-serif";
+export const FONT = `${FONT_PX}px ${FAMILY}`;
 
-/** What `save` keeps of a pen, besides where it is and what clips it. */
-const LOOK = [
-  ...(["fillStyle", "font", "globalAlpha", "lineJoin", "lineWidth"] as const),
-  ...(["strokeStyle", "textAlign", "textBaseline"] as const),
-];
-
-interface State {
-  readonly look: Readonly<Record<string, unknown>>;
-  readonly dash: readonly number[];
-  readonly x: number;
-  readonly y: number;
-  readonly clip: string | null;
-}
+/** null leaves an attribute out. */
+type Attributes = Readonly<Record<string, string | number | null>>;
 
 /** About the width of a letter, where no canvas can measure text. */
 const LETTER_SHARE = 0.55;
@@ -71,18 +28,39 @@ const ANCHOR: Partial<Record<CanvasTextAlign, string>> = {
   end: "end",
 };
 
+/** No control characters and no halves of pairs: XML allows neither, escaped or not. */
+const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
+
+function escaped(text: string): string {
+  return text
+    .replace(FORBIDDEN, "\ufffd")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+/** Coordinates need no more than hundredths of a px. */
 function rounded(px: number): number {
   return Math.round(px * 100) / 100;
 }
 
-function colour(style: Pen["fillStyle"]): string {
+function opening(tag: string, attributes: Attributes): string {
+  const words = Object.entries(attributes).map(([name, value]) => {
+    if (value === null) return "";
+    return ` ${name}="${typeof value === "number" ? rounded(value) : escaped(value)}"`;
+  });
+  return `<${tag}${words.join("")}>`;
+}
+
+function colour(style: SvgPen["fillStyle"]): string {
   if (typeof style !== "string") throw new TypeError("pictures have plain colours");
   return style;
 }
 
-export class SvgPen implements Pen {
-  fillStyle: Pen["fillStyle"] = "#000000";
-  strokeStyle: Pen["strokeStyle"] = "#000000";
+export class SvgPen {
+  fillStyle: CanvasFillStrokeStyles["fillStyle"] = "#000000";
+  strokeStyle: CanvasFillStrokeStyles["strokeStyle"] = "#000000";
   font = FONT;
   globalAlpha = 1;
   lineJoin: CanvasLineJoin = "miter";
@@ -90,52 +68,70 @@ export class SvgPen implements Pen {
   textAlign: CanvasTextAlign = "start";
   textBaseline: CanvasTextBaseline = "alphabetic";
   #dash: readonly number[] = [];
-  #x = 0;
-  #y = 0;
   #path = "";
-  #clip: string | null = null;
   #name: string | null = null;
-  readonly #saved: State[] = [];
-  readonly #nodes: { readonly clip: string | null; readonly nodes: SvgNode[] }[] = [];
-  /** Ids of clipping paths by what they clip to. */
-  readonly #clips = new Map<string, { readonly id: string; readonly node: SvgNode }>();
+  #written = "";
+  #numClips = 0;
+  /** Groups that are open: each moves or clips what is in it. */
+  #numGroups = 0;
+  readonly #restores: (() => void)[] = [];
   readonly #context: CanvasRenderingContext2D | null =
     typeof document === "undefined"
       ? null
       : document.createElement("canvas").getContext("2d");
 
-  /** All that was painted. */
-  nodes(): readonly SvgNode[] {
-    const groups = this.#nodes.flatMap(({ clip, nodes }) =>
-      clip === null ? nodes : [svg("g", { "clip-path": `url(#${clip})` }, ...nodes)],
-    );
-    const clips = Array.from(this.#clips.values(), ({ node }) => node);
-    return clips.length === 0 ? groups : [svg("defs", {}, ...clips), ...groups];
+  /** All that was painted, as elements. */
+  written(): string {
+    return `${this.#written}${"</g>".repeat(this.#numGroups)}`;
   }
 
+  /** A whole SVG file. */
+  file(title: string, widthPx: number, heightPx: number, background: string): string {
+    const root = opening("svg", {
+      xmlns: "http://www.w3.org/2000/svg",
+      width: widthPx,
+      height: heightPx,
+      viewBox: `0 0 ${widthPx} ${heightPx}`,
+      "font-family": FAMILY,
+      "font-size": FONT_PX,
+    });
+    const ground = { width: "100%", height: "100%", fill: background };
+    return [
+      `<?xml version="1.0" encoding="UTF-8"?>\n${root}<title>${escaped(title)}</title>`,
+      `${opening("rect", ground)}</rect>${this.written()}</svg>\n`,
+    ].join("");
+  }
+
+  /** Names what is painted next: a pointer that rests on it shows the words. */
   name(words: string): void {
     this.#name = words;
   }
 
   save(): void {
-    const look = Object.fromEntries(LOOK.map((key) => [key, this[key]]));
-    const [dash, x, y, clip] = [this.#dash, this.#x, this.#y, this.#clip];
-    this.#saved.push({ look, dash, x, y, clip });
+    // What a canvas saves: all that is public, the dash and what moves and clips.
+    const look = Object.assign({}, this);
+    const [dash, numGroups] = [this.#dash, this.#numGroups];
+    this.#restores.push(() => {
+      Object.assign(this, look);
+      this.#dash = dash;
+      this.#written += "</g>".repeat(this.#numGroups - numGroups);
+      this.#numGroups = numGroups;
+    });
   }
 
   restore(): void {
-    const state = this.#saved.pop();
-    if (state === undefined) return;
-    Object.assign(this, state.look);
-    this.#dash = state.dash;
-    this.#x = state.x;
-    this.#y = state.y;
-    this.#clip = state.clip;
+    this.#restores.pop()?.();
   }
 
   translate(x: number, y: number): void {
-    this.#x += x;
-    this.#y += y;
+    this.#group({ transform: `translate(${rounded(x)} ${rounded(y)})` });
+  }
+
+  clip(): void {
+    this.#numClips += 1;
+    const id = `clip${this.#numClips}`;
+    this.#written += `<clipPath id="${id}"><path d="${this.#path}"/></clipPath>`;
+    this.#group({ "clip-path": `url(#${id})` });
   }
 
   setLineDash(dash: readonly number[]): void {
@@ -171,19 +167,6 @@ export class SvgPen implements Pen {
     this.#path += `${half}${-2 * radius} 0${half}${2 * radius} 0Z`;
   }
 
-  clip(): void {
-    const key = `${this.#clip ?? ""} ${this.#path}`;
-    let known = this.#clips.get(key);
-    if (known === undefined) {
-      const id = `clip${this.#clips.size + 1}`;
-      const within = this.#clip === null ? null : `url(#${this.#clip})`;
-      const path = svg("path", { d: this.#path });
-      known = { id, node: svg("clipPath", { id, "clip-path": within }, path) };
-      this.#clips.set(key, known);
-    }
-    this.#clip = known.id;
-  }
-
   fill(): void {
     this.#add("path", { d: this.#path, ...this.#filled() });
   }
@@ -194,12 +177,12 @@ export class SvgPen implements Pen {
 
   fillRect(x: number, y: number, width: number, height: number): void {
     if (!(width > 0 && height > 0)) return;
-    this.#add("rect", { ...this.#at(x, y), width, height, ...this.#filled() });
+    this.#add("rect", { x, y, width, height, ...this.#filled() });
   }
 
   strokeRect(x: number, y: number, width: number, height: number): void {
     if (!(width >= 0 && height >= 0)) return;
-    this.#add("rect", { ...this.#at(x, y), width, height, ...this.#stroked() });
+    this.#add("rect", { x, y, width, height, ...this.#stroked() });
   }
 
   fillText(text: string, x: number, y: number): void {
@@ -219,26 +202,26 @@ export class SvgPen implements Pen {
 
   /** A picture of pixels, as the address of its data. */
   image(href: string, x: number, y: number, width: number, height: number): void {
-    const place = { ...this.#at(x, y), width, height };
-    this.#add("image", { href, ...place, preserveAspectRatio: "none" });
+    this.#add("image", { href, x, y, width, height, preserveAspectRatio: "none" });
   }
 
-  #at(x: number, y: number): { readonly x: number; readonly y: number } {
-    return { x: x + this.#x, y: y + this.#y };
+  #group(attributes: Attributes): void {
+    this.#written += opening("g", attributes);
+    this.#numGroups += 1;
   }
 
   /** As on a canvas, what has no place is not drawn. */
   #draw(command: "L" | "M", x: number, y: number): void {
     if (!Number.isFinite(x) || !Number.isFinite(y)) return;
-    this.#path += `${command}${rounded(x + this.#x)} ${rounded(y + this.#y)}`;
+    this.#path += `${command}${rounded(x)} ${rounded(y)}`;
   }
 
-  #filled(): SvgNode["attributes"] {
+  #filled(): Attributes {
     const opacity = this.globalAlpha === 1 ? null : this.globalAlpha;
     return { fill: colour(this.fillStyle), "fill-opacity": opacity };
   }
 
-  #stroked(): SvgNode["attributes"] {
+  #stroked(): Attributes {
     return {
       fill: "none",
       stroke: colour(this.strokeStyle),
@@ -254,12 +237,10 @@ export class SvgPen implements Pen {
     return { size: Number(found?.[2] ?? FONT_PX), weight: found?.[1] ?? null };
   }
 
-  #write(text: string, x: number, y: number, ink: SvgNode["attributes"]): void {
+  #write(text: string, x: number, y: number, ink: Attributes): void {
     const { size, weight } = this.#letters();
-    const place = this.#at(x, y + size * (BELOW_SHARE[this.textBaseline] ?? 0));
     const attributes = {
-      ...place,
-      ...ink,
+      ...{ x, y: y + size * (BELOW_SHARE[this.textBaseline] ?? 0), ...ink },
       "text-anchor": ANCHOR[this.textAlign] ?? null,
       "font-size": size === FONT_PX ? null : size,
       "font-weight": weight,
@@ -267,19 +248,11 @@ export class SvgPen implements Pen {
     if (text !== "") this.#add("text", attributes, text);
   }
 
-  #add(
-    tag: string,
-    attributes: SvgNode["attributes"],
-    ...children: SvgNode["children"]
-  ): void {
+  #add(tag: string, attributes: Attributes, text = ""): void {
     const { x = 0, y = 0, d = "-" } = attributes;
-    const placed = Number.isFinite(x) && Number.isFinite(y);
-    if (!placed || d === "") return;
-    const words = this.#name === null ? [] : [svg("title", {}, this.#name)];
+    if (!Number.isFinite(x) || !Number.isFinite(y) || d === "") return;
+    const named = this.#name === null ? "" : `<title>${escaped(this.#name)}</title>`;
     this.#name = null;
-    const node = svg(tag, attributes, ...children, ...words);
-    const group = this.#nodes.at(-1);
-    if (group?.clip === this.#clip) group.nodes.push(node);
-    else this.#nodes.push({ clip: this.#clip, nodes: [node] });
+    this.#written += `${opening(tag, attributes)}${escaped(text)}${named}</${tag}>`;
   }
 }

@@ -1,8 +1,7 @@
 /** What can be exported, and as which files. Pure. */
 
+import { cellText, type Table } from "../../model/table";
 import { unrealWord, type Origin } from "../../model/words/origin";
-import type { Table } from "../../model/table";
-import { toCsv, toJson } from "./csv";
 
 export interface Figure {
   readonly svg: string;
@@ -36,12 +35,41 @@ export function exportCsv({ origin, table }: ExportSource): string {
   return toCsv({ numRows, columns: [...columns, unreal] });
 }
 
+/** Columns by name; absent numbers are null. */
 export function exportJson({ origin, table, about }: ExportSource): string {
-  const { run, unreal } = origin;
-  return toJson(table(), {
-    run,
-    simulated: unreal === "simulated data",
-    virtual_gpu: unreal === "virtual GPU",
-    ...about(),
+  const { numRows, columns } = table();
+  const written = columns.map(({ name, values }) => {
+    const cells = Array.from({ length: numRows }, (_, row) => values[row] ?? null);
+    return [name, cells] as const;
   });
+  const facts = {
+    run: origin.run,
+    simulated: origin.unreal === "simulated data",
+    virtual_gpu: origin.unreal === "virtual GPU",
+    ...about(),
+    columns: Object.fromEntries(written),
+  };
+  return `${JSON.stringify(facts, null, 1)}\n`;
+}
+
+/** A spreadsheet would run text that begins with one of these as a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** Text of ours or the user's as a cell; numbers need no guard. */
+function textCell(text: string): string {
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** RFC 4180, and nothing that a spreadsheet can be made to execute. */
+export function toCsv({ numRows, columns }: Table): string {
+  const lines = [columns.map(({ name }) => textCell(name)).join(",")];
+  for (let row = 0; row < numRows; row += 1) {
+    const cells = columns.map((column) => {
+      const text = cellText(column, row);
+      return typeof column.values[row] === "string" ? textCell(text) : text;
+    });
+    lines.push(cells.join(","));
+  }
+  return `${lines.join("\r\n")}\r\n`;
 }

@@ -105,7 +105,7 @@ describe("a flamegraph", () => {
     expect(made.svg).toContain("live at event 3: 110 B");
     // The background, the root, four frames, and the key's.
     expect(made.svg.match(/<rect/g)).toHaveLength(7);
-    expect(made.svg).toContain('x="1000" y="50" width="99"');
+    expect(made.svg).toContain('x="1000" y="18" width="99"');
     expect(figure(held, [4]).svg.match(/<rect/g)).toHaveLength(4);
   });
 

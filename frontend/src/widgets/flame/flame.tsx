@@ -7,8 +7,7 @@ import { effect, useComputed, useSignal, type ReadonlySignal } from "@preact/sig
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { boxAt, ROOT_FRAME } from "../../model/stacks/flame_tree";
 import "../plot/plot.css";
-import { fitted, useWidth } from "../plot/canvas";
-import { Pace } from "../plot/pace";
+import { fitted, Pace, useWidth } from "../plot/canvas";
 import "./flame.css";
 import { ChartTip } from "../tip/chart_tip";
 import { FlameLabels, nodeWords, placed, ROW_PX, type Placed } from "./layout";

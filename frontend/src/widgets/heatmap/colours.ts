@@ -1,65 +1,77 @@
-/** The heatmap's colours in both themes, as the raster core takes them. */
+/** The heatmap's colours in both themes, as the raster core and the legend take them. */
 
-import type { Theme } from "../../base/tokens";
-import { tokens } from "../../base/tokens";
-import type { PaletteName } from "../../render/palette";
-import { buildLut, FLAGGED_SHARE, pixelOf } from "../../render/palette";
-import type { CellColours } from "../../render/raster/grid";
-import type { SceneColours } from "../../render/raster/scene";
 import type { HeatmapResponse } from "../../api/types.gen";
+import { tokens, type Theme } from "../../base/tokens";
+import {
+  buildLut,
+  FLAGGED_SHARE,
+  hexOf,
+  paletteAt,
+  pixelOf,
+  type PaletteName,
+} from "../../render/palette";
+import type { SceneColours } from "../../render/raster/scene";
+import type { Named } from "../plot/legend";
 import type { Domain } from "./layout";
 
-export function paletteOf(domain: Domain, theme: Theme): PaletteName {
-  if (!domain.diverging) return "viridis";
+const SCALE_STEPS = 12;
+
+function paletteOf({ diverging }: Domain, theme: Theme): PaletteName {
+  if (!diverging) return "viridis";
   return theme === "dark" ? "diverging_dark" : "diverging_light";
 }
 
-interface HeatColours {
-  /** The last 3 % of the capacity. Not part of the palette, far from its bright end. */
-  readonly flag: string;
-  readonly absent: string;
-  readonly absentAccent: string;
-}
-
-export function heatColours(theme: Theme): HeatColours {
-  return theme === "dark"
-    ? { flag: "#ff2d55", absent: "#3a3a3a", absentAccent: "#707070" }
-    : { flag: "#e0003c", absent: "#f3f3f3", absentAccent: "#b8b8b8" };
-}
-
-/** Cells of an answer in the colours of a domain that all answers share. */
-function cellColours(
-  answer: HeatmapResponse,
-  domain: Domain,
-  theme: Theme,
-): CellColours {
-  const { flag, absent, absentAccent } = heatColours(theme);
-  const lut = buildLut({
-    palette: paletteOf(domain, theme),
-    valueLow: answer.valueLow,
-    valueHigh: answer.valueHigh,
-    domainLow: domain.low,
-    domainHigh: domain.high,
-    flagFrom: domain.capacity ? domain.high * (1 - FLAGGED_SHARE) : null,
-    flagColour: flag,
-    absentColour: absent,
-  });
-  return { lut, absentAccent: pixelOf(absentAccent) };
-}
+/** `flag`: the last 3 % of the capacity; far from the palette's bright end. */
+const COLOURS = {
+  light: { flag: "#e0003c", absent: "#f3f3f3", accent: "#b8b8b8" },
+  dark: { flag: "#ff2d55", absent: "#3a3a3a", accent: "#707070" },
+} as const satisfies Record<Theme, unknown>;
 
 /** Every answer is quantised to its own range, so each has its own table. */
 export function sceneColours(
-  answers: ReadonlyMap<string, HeatmapResponse>,
+  answers: Readonly<Record<string, HeatmapResponse | null>>,
   domain: Domain,
   theme: Theme,
 ): SceneColours {
-  return {
-    background: pixelOf(tokens(theme).bg),
-    cells: new Map(
-      [...answers].map(([layer, answer]) => [
-        layer,
-        cellColours(answer, domain, theme),
-      ]),
-    ),
-  };
+  const { flag, absent, accent } = COLOURS[theme];
+  const cells = Object.entries(answers).flatMap(([layer, answer]) => {
+    if (answer === null) return [];
+    const lut = buildLut({
+      palette: paletteOf(domain, theme),
+      valueLow: answer.valueLow,
+      valueHigh: answer.valueHigh,
+      domainLow: domain.low,
+      domainHigh: domain.high,
+      flagFrom: domain.capacity ? domain.high * (1 - FLAGGED_SHARE) : null,
+      flagColour: flag,
+      absentColour: absent,
+    });
+    return [[layer, { lut, absentAccent: pixelOf(accent) }] as const];
+  });
+  return { background: pixelOf(tokens(theme).bg), cells: new Map(cells) };
+}
+
+/** What the colours mean, from the lowest to the capacity. */
+export function scaleOf(
+  { low, high, capacity, diverging }: Domain,
+  theme: Theme,
+  text: (value: number) => string,
+): readonly Named[] {
+  const { flag, absent, accent } = COLOURS[theme];
+  const palette = paletteOf({ low, high, capacity, diverging }, theme);
+  const scale = Array.from({ length: SCALE_STEPS + 1 }, (_, i) => {
+    const share = i / SCALE_STEPS;
+    const isFlagged = capacity && share > 1 - FLAGGED_SHARE;
+    return isFlagged ? flag : hexOf(paletteAt(palette, share));
+  });
+  const label = diverging
+    ? `−${text(-low)} to +${text(high)}`
+    : `${text(low)} to ${text(high)}${capacity ? " capacity" : ""}`;
+  const help = capacity
+    ? "The last 3 % of the capacity have a colour of their own"
+    : undefined;
+  return [
+    { label, colour: flag, scale, help },
+    { label: "not recorded", colour: absent, hatch: accent },
+  ];
 }

@@ -8,15 +8,13 @@ import type { Theme } from "../../base/tokens";
 import { X_AXES } from "../../model/lines/axis";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
-import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
 import { RasterSurface } from "../../render/raster/surface";
 import { SIDES, type Picture } from "../plot/axes";
 import { devicePx, pixelRatio } from "../plot/canvas";
+import { ChartSwitch } from "../plot/chart_frame";
 import { Plot, type PlotProps } from "../plot/plot";
-import type { Seen } from "../plot/reader";
-import { Legend, type Named } from "../plot/legend";
-import type { Reader } from "../plot/reader";
-import { heatColours, paletteOf, sceneColours } from "./colours";
+import type { Reader, Seen } from "../plot/reader";
+import { scaleOf, sceneColours } from "./colours";
 import {
   AROUND_PX,
   defaultsToCapacity,
@@ -27,17 +25,15 @@ import {
   TOP_PX,
   worldOf,
   type CellFacts,
-  type Domain,
   type HeatmapNeed,
 } from "./layout";
-import { freeTicks, paintMarks, paintPins } from "./paint";
+import { rankTicks, paintMarks, paintPins } from "./paint";
 import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
 
 /** A gesture has settled once nothing moved for this long. */
 const SETTLE_MS = 140;
 const AXIS = { ...X_AXES.step, name: "", least: 4 };
 const LEAST_RANKS = 2;
-const SCALE_STEPS = 12;
 
 export interface HeatmapProps extends Pick<
   PlotProps,
@@ -116,9 +112,7 @@ export function Heatmap(props: HeatmapProps) {
     [surface, detail, ranks],
   );
   useEffect(() => {
-    const answers = new Map([["overview", overview]]);
-    if (detail !== null) answers.set("detail", detail);
-    surface?.setColours(sceneColours(answers, domain, theme));
+    surface?.setColours(sceneColours({ overview, detail }, domain, theme));
     surface?.refresh();
   }, [surface, overview, detail, ranks, domain, theme]);
 
@@ -145,7 +139,7 @@ export function Heatmap(props: HeatmapProps) {
     const look = { ranks, marks, pinned, theme };
     return {
       ...{ axis: AXIS, theme, grid: "none" },
-      yTicks: (view, high) => freeTicks({ view, heightPx: high }, look),
+      yTicks: (view, most, high) => rankTicks(view, most, high, look),
       paint: (pen, seen) => {
         if (pen.image !== undefined && canvas !== null) {
           const cells = canvas.toDataURL("image/png");
@@ -191,29 +185,22 @@ export function Heatmap(props: HeatmapProps) {
   const plotPx = heightPx - AROUND_PX;
   return (
     <Plot
+      {...props}
+      {...{ picture, reader, onSeen, plotPx }}
       kind="heatmap"
       what="Heatmap"
-      label={props.label}
       subject="the heatmap"
-      picture={picture}
       cross="cells"
       extent={{ low: world.x0, high: world.x1 }}
-      range={props.range}
-      onRange={props.onRange}
       y={rows}
       rows={{
         all: [world.y0, world.y1],
         least: Math.min(LEAST_RANKS, world.y1),
         onRows: (next) => setPart({ ranks, rows: next }),
       }}
-      plotPx={plotPx}
       topPx={TOP_PX}
-      cursor={props.cursor}
-      reader={reader}
-      onSeen={onSeen}
       table={() => summaryTable(shown, unit)}
       fileTable={() => cellTable(shown)}
-      origin={props.origin}
       about={() => ({
         label: props.label,
         unit,
@@ -222,26 +209,21 @@ export function Heatmap(props: HeatmapProps) {
         exact: shown.exact,
       })}
       names={() => names}
-      legend={false}
-      page={props.page}
+      legend="bar"
       bar={
-        <>
-          <Legend items={names} />
-          {capacityBytes !== null && !diverging && (
-            <button
-              type="button"
-              class="text-button small on-hover"
-              title={
-                scaled
-                  ? "Spread the colours over the values there are"
-                  : "Let the colours mean shares of the capacity"
-              }
-              onClick={() => setByCapacity(!scaled)}
-            >
-              {scaled ? "0 to capacity" : "range of the data"}
-            </button>
-          )}
-        </>
+        capacityBytes !== null &&
+        !diverging && (
+          <ChartSwitch
+            hint={
+              scaled
+                ? "Spread the colours over the values there are"
+                : "Let the colours mean shares of the capacity"
+            }
+            onClick={() => setByCapacity(!scaled)}
+          >
+            {scaled ? "0 to capacity" : "range of the data"}
+          </ChartSwitch>
+        )
       }
       under={
         <>
@@ -265,30 +247,4 @@ export function Heatmap(props: HeatmapProps) {
       help={`${formatInteger(ranks.length)} ranks over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}
     />
   );
-}
-
-/** What the colours mean, from the lowest to the capacity. */
-function scaleOf(
-  domain: Domain,
-  theme: Theme,
-  text: (value: number) => string,
-): readonly Named[] {
-  const { low, high, capacity } = domain;
-  const { flag, absent, absentAccent } = heatColours(theme);
-  const palette = paletteOf(domain, theme);
-  const scale = Array.from({ length: SCALE_STEPS + 1 }, (_, i) => {
-    const share = i / SCALE_STEPS;
-    const isFlagged = capacity && share > 1 - FLAGGED_SHARE;
-    return isFlagged ? flag : hexOf(paletteAt(palette, share));
-  });
-  const label = domain.diverging
-    ? `−${text(-low)} to +${text(high)}`
-    : `${text(low)} to ${text(high)}${capacity ? " capacity" : ""}`;
-  const help = capacity
-    ? "The last 3 % of the capacity have a colour of their own"
-    : "";
-  return [
-    { label, colour: flag, scale, help },
-    { label: "not recorded", colour: absent, hatch: absentAccent },
-  ];
 }

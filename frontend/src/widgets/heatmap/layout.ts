@@ -4,6 +4,7 @@
  */
 
 import type { HeatmapResponse } from "../../api/types.gen";
+import { formatRankSet } from "../../model/words/rank_set";
 import { lowerBound } from "../../model/lines/polyline";
 import { cellValue } from "../../render/palette";
 import type { Layer } from "../../render/raster/scene";
@@ -21,13 +22,8 @@ export interface HeatmapNeed {
   readonly steps: XRange | null;
   readonly px: number;
   readonly rows: number;
-  /** The ranks in sight, ascending; null where all are. */
-  readonly ranks: readonly number[] | null;
-}
-
-/** The place of a rank among `ranks`; between two where it is not one of them. */
-export function placeOf(ranks: Int32Array, rank: number): number {
-  return lowerBound(ranks, rank);
+  /** The ranks in sight, in words; null where all are. */
+  readonly ranks: string | null;
 }
 
 export function worldOf(overview: HeatmapResponse, numRanks: number): Viewport {
@@ -46,7 +42,7 @@ export function layerOf(answer: HeatmapResponse, ranks: Int32Array): Layer {
     rows: answer.numRows,
     x0: answer.x0 - 0.5,
     columnWidth: answer.stepsPerColumn,
-    y0: placeOf(ranks, answer.rowRank[0] ?? 0),
+    y0: lowerBound(ranks, answer.rowRank[0] ?? 0),
     rowHeight: answer.ranksPerRow,
   };
   return { kind: "grid", grid };
@@ -73,7 +69,7 @@ export function factsOf(
   const { valueLow, valueHigh, stepsPerColumn, ranksPerRow } = answer;
   const firstStep = answer.x0 + (cell % numColumns) * stepsPerColumn;
   const firstRank = answer.rowRank[Math.floor(cell / numColumns)] ?? 0;
-  const lastPlace = placeOf(ranks, firstRank) + ranksPerRow - 1;
+  const lastPlace = lowerBound(ranks, firstRank) + ranksPerRow - 1;
   return {
     value: cellValue(values[cell] ?? 0, valueLow, valueHigh),
     tolerance: (valueHigh - valueLow) / 65534 / 2,
@@ -104,7 +100,7 @@ export function needOf(
     steps: isAll ? null : { low, high },
     px: size.widthPx,
     rows: size.heightPx,
-    ranks: allRanks ? null : [...ranks.slice(first, end)],
+    ranks: allRanks ? null : formatRankSet([...ranks.slice(first, end)]),
   };
 }
 

@@ -3,31 +3,16 @@
 import type { Mark } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import type { Tick } from "../../model/lines/axis";
+import { lowerBound } from "../../model/lines/polyline";
 import { wholeTicks } from "../../model/lines/ticks";
-import type { Viewport } from "../../render/viewport";
-import { xToPx, yToPx } from "../../render/viewport";
+import { xToPx, yToPx, type Viewport } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import type { Seen } from "../plot/reader";
 import { markLook } from "../line_chart/marks";
-import { placeOf } from "./layout";
 
 /** Labels of the rank axis need this much room. */
 const LABEL_PX = 12;
-
-/** Ticks of the rank axis: places, named by the rank that stands there. */
-function rankTicks(
-  view: Viewport,
-  ranks: Int32Array,
-  heightPx: number,
-): readonly Tick[] {
-  const most = Math.max(2, Math.floor(heightPx / 22));
-  const { values } = wholeTicks(view.y0, view.y1 - 1, most);
-  return values.flatMap((place) => {
-    const rank = ranks[place];
-    return rank === undefined ? [] : [{ value: place + 0.5, text: rank.toString() }];
-  });
-}
 
 interface OverlayLook {
   readonly ranks: Int32Array;
@@ -36,34 +21,28 @@ interface OverlayLook {
   readonly theme: Theme;
 }
 
-/** Ticks of the rank axis, where no pin is named. */
-export function freeTicks(
-  { view, heightPx }: { readonly view: Viewport; readonly heightPx: number },
+/** Places, named by the rank that stands there, where no pin is named. */
+export function rankTicks(
+  view: Viewport,
+  most: number,
+  heightPx: number,
   look: OverlayLook,
 ): readonly Tick[] {
   const pins = pinPlaces(view, heightPx, look);
-  return rankTicks(view, look.ranks, heightPx).filter(({ value }) => {
-    const px = yToPx(view, heightPx, value);
-    return pins.every(({ y }) => Math.abs(y - px) >= LABEL_PX);
+  const { values } = wholeTicks(view.y0, view.y1 - 1, most);
+  return values.flatMap((place) => {
+    const rank = look.ranks[place];
+    const px = yToPx(view, heightPx, place + 0.5);
+    const isFree = pins.every(({ y }) => Math.abs(y - px) >= LABEL_PX);
+    if (rank === undefined || !isFree) return [];
+    return [{ value: place + 0.5, text: rank.toString() }];
   });
 }
 
-interface PinPlace {
-  readonly rank: number;
-  /** Top, middle and bottom of its row, in px of the plot. */
-  readonly top: number;
-  readonly y: number;
-  readonly bottom: number;
-}
-
-/** The pinned rows in sight. */
-function pinPlaces(
-  view: Viewport,
-  heightPx: number,
-  { ranks, pinned }: OverlayLook,
-): readonly PinPlace[] {
+/** The pinned rows in sight: top, middle and bottom, in px of the plot. */
+function pinPlaces(view: Viewport, heightPx: number, { ranks, pinned }: OverlayLook) {
   return pinned.flatMap((rank) => {
-    const place = placeOf(ranks, rank);
+    const place = lowerBound(ranks, rank);
     if (ranks[place] !== rank) return [];
     const top = yToPx(view, heightPx, place);
     const bottom = yToPx(view, heightPx, place + 1);
@@ -77,8 +56,7 @@ export function paintPins(pen: Pen, seen: Seen, look: OverlayLook): void {
   const { link } = tokens(look.theme);
   pen.font = `bold ${FONT}`;
   pen.textAlign = "right";
-  pen.fillStyle = link;
-  pen.strokeStyle = link;
+  pen.fillStyle = pen.strokeStyle = link;
   pen.lineWidth = 1.5;
   let labelled = -Infinity;
   for (const { rank, top, y, bottom } of pinPlaces(view, size.heightPx, look)) {
@@ -111,12 +89,12 @@ export function paintMarks(
     pen.strokeStyle = look.colour;
     pen.lineWidth = look.widthPx;
     if (mark.rank === null) {
-      pen.setLineDash([...look.dash]);
+      pen.setLineDash(look.dash);
       strokeLine(pen, x, 0, x, size.heightPx);
       pen.setLineDash([]);
       continue;
     }
-    const place = placeOf(ranks, mark.rank);
+    const place = lowerBound(ranks, mark.rank);
     if (mark.kind !== "oom" || ranks[place] !== mark.rank) continue;
     paintCross(pen, x, yToPx(view, size.heightPx, place + 0.5));
   }

@@ -12,20 +12,12 @@ import type { CellFacts } from "./layout";
 /** Of several ranks the one with the highest value, or farthest from the middle rank's. */
 export type Pooled = "farthest" | "highest";
 
-const POOLED_WORDS: Readonly<Record<Pooled, string>> = {
-  highest: "highest",
-  farthest: "farthest from the middle rank",
-};
-
 /** Cells are quantised to so many steps. */
 const CELL_STEPS = 65_534;
 const MOST_DIGITS = 9;
 
-/** Units that have no parts: what lies between is of the cells' own steps. */
-const WHOLE: ReadonlySet<Unit> = new Set<Unit>(["bytes", "count"]);
-
 export function cellReading(
-  facts: CellFacts,
+  { firstRank, lastRank, firstStep, lastStep, value, tolerance }: CellFacts,
   of: {
     readonly unit: Unit;
     readonly byteUnit: ByteUnit;
@@ -34,25 +26,25 @@ export function cellReading(
     readonly pooled: Pooled;
   },
 ): Reading {
-  const { firstRank, lastRank, firstStep, lastStep, value, tolerance } = facts;
-  const { unit, byteUnit, capacityBytes, diverging, pooled } = of;
-  const isRecorded = Number.isFinite(value);
-  const ranks =
-    firstRank === lastRank ? `rank ${firstRank}` : `ranks ${firstRank}–${lastRank}`;
-  const among = firstRank === lastRank ? "" : `${POOLED_WORDS[pooled]} of `;
-  const steps =
+  const { unit, capacityBytes, diverging, pooled } = of;
+  const among = pooled === "farthest" ? "farthest from the middle rank" : pooled;
+  const where = [
+    firstRank === lastRank
+      ? `rank ${firstRank}`
+      : `${among} of ranks ${firstRank}–${lastRank}`,
     firstStep === lastStep
       ? `step ${formatInteger(firstStep)}`
-      : `highest of steps ${formatInteger(firstStep)}–${formatInteger(lastStep)}`;
-  const where = [`${among}${ranks}`, steps];
-  if (!isRecorded) return { title: "not recorded", notes: where };
+      : `highest of steps ${formatInteger(firstStep)}–${formatInteger(lastStep)}`,
+  ];
+  if (!Number.isFinite(value)) return { title: "not recorded", notes: where };
   const sign = diverging && value > 0 ? "+" : "";
-  const title = `${sign}${formatQuantity(value, unit, byteUnit)}`;
-  const share = (value / (capacityBytes ?? 0)) * 100;
-  const exact = formatExact(WHOLE.has(unit) ? Math.round(value) : value, unit);
+  const share = (value / (capacityBytes ?? NaN)) * 100;
+  // Bytes and counts have no parts: what lies between is of the cells' own steps.
+  const isWhole = unit === "bytes" || unit === "count";
+  const exact = formatExact(isWhole ? Math.round(value) : value, unit);
   const digits = `${exact} ± ${formatQuantity(tolerance, unit)}`;
   return {
-    title,
+    title: `${sign}${formatQuantity(value, unit, of.byteUnit)}`,
     notes: [
       ...(Number.isFinite(share)
         ? [`${share.toFixed(1).replace("-", "−")} % of the capacity`]

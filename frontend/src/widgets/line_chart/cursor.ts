@@ -5,6 +5,7 @@ import type { Envelope } from "../../model/lines/peaks";
 import { lowerBound, nearestIndex } from "../../model/lines/polyline";
 import { alignTo, mergeX } from "../../model/table";
 import type { XRange } from "../plot/range";
+import { byGravity } from "./marks";
 import type { ChartBand, ChartLine } from "./types";
 
 /**
@@ -88,31 +89,14 @@ export function nearestLine(
   return best;
 }
 
-/** Marks that stand within one px of each other count as one. */
-interface MarkGroup {
-  readonly kind: Mark["kind"];
-  readonly x: number;
-  readonly marks: readonly Mark[];
-}
-
-/** When marks share a place, the gravest gives the line its look. */
-const GRAVITY: Readonly<Record<Mark["kind"], number>> = {
-  oom: 6,
-  attempt: 5,
-  dropped: 4,
-  retry: 3,
-  user: 2,
-  phase: 1,
-  epoch: 0,
-};
-
+/** Marks that stand within one px of each other, the gravest first. */
 export function groupMarks(
   marks: readonly Mark[],
   range: XRange,
   widthPx: number,
-): readonly MarkGroup[] {
+): readonly (readonly [Mark, ...Mark[]])[] {
   const scale = widthPx / (range.high - range.low || 1);
-  const groups = new Map<number, Mark[]>();
+  const groups = new Map<number, [Mark, ...Mark[]]>();
   for (const mark of marks) {
     if (!(mark.x >= range.low && mark.x <= range.high)) continue;
     const column = Math.round((mark.x - range.low) * scale);
@@ -120,9 +104,5 @@ export function groupMarks(
     if (group === undefined) groups.set(column, [mark]);
     else group.push(mark);
   }
-  return [...groups.values()].map((group) => {
-    const ordered = group.sort((a, b) => GRAVITY[b.kind] - GRAVITY[a.kind]);
-    const [first] = ordered;
-    return { kind: first?.kind ?? "user", x: first?.x ?? NaN, marks: ordered };
-  });
+  return Array.from(groups.values(), (group) => group.sort(byGravity));
 }

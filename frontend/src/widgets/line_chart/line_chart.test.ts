@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Mark } from "../../api/types.gen";
+import type { Theme } from "../../base/tokens";
+import { SvgPen } from "../export/pen";
 import { onColumns } from "../plot/reader";
 import { cursorRows, envelopeOf, groupMarks, nearestLine, pointAt } from "./cursor";
 import { chartTable } from "./line_chart";
+import { paintLines } from "./paint";
 import { dashOf, lineColour, NUM_COLOURS } from "./palette";
-import type { ChartData, Frame } from "./shapes";
-import { BAND_ID, chartShapes, fitY, projectY } from "./shapes";
+import { BAND_ID, fitY, projectY, type ChartData, type Frame } from "./frame";
 import type { ChartBand, ChartLine } from "./types";
 
 const GIB = 2 ** 30;
@@ -101,11 +103,21 @@ describe("fitY", () => {
   });
 });
 
-describe("chartShapes", () => {
+describe("paintLines", () => {
   const frame: Frame = {
     view: { x0: 0, x1: 4, y0: 10, y1: 0 },
     size: { widthPx: 400, heightPx: 100 },
     logScale: false,
+  };
+
+  /** The attributes of each path. */
+  const painted = (of: ChartData, theme: Theme) => {
+    const pen = new SvgPen();
+    paintLines(pen, frame, of, theme);
+    return Array.from(pen.written().matchAll(/<path ([^>]*)/g), ([, words = ""]) => {
+      const pairs = words.matchAll(/([\w-]+)="([^"]*)"/g);
+      return new Map(Array.from(pairs, ([, key = "", value = ""]) => [key, value]));
+    });
   };
 
   it("draws the highest of merged rows as the line, and the rest as an envelope", () => {
@@ -113,18 +125,19 @@ describe("chartShapes", () => {
       line("a", [2, 2, 9, 2, 2], { yLow: Float64Array.of(1, 1, 1, 1, 1) }),
       line("b", [4, 4, 4, 4, 4]),
     ];
-    const shapes = chartShapes(data({ lines }), frame, "light");
-    expect(shapes.map((shape) => shape.kind)).toEqual(["fill", "stroke", "stroke"]);
-    const top = Math.min(...(shapes[1]?.runs[0] ?? []).filter((_, i) => i % 2 === 1));
+    const paths = painted(data({ lines }), "light");
+    expect(paths.map((path) => path.has("stroke"))).toEqual([false, true, true]);
+    const heights = (paths[1]?.get("d") ?? "").matchAll(/[ML]\S+ ([\d.]+)/g);
+    const top = Math.min(...Array.from(heights, ([, y]) => Number(y)));
     expect(top).toBe(projectY(frame)(9));
   });
 
   it("keeps the raw line, faint, under the smoothed one", () => {
     const lines = [line("a", [1, 9, 1, 9, 1])];
-    const shapes = chartShapes(data({ lines, smoothing: 0.9 }), frame, "dark");
-    expect(shapes.length).toBe(2);
-    expect(shapes[0]?.opacity).toBeLessThan(0.5);
-    expect(shapes[1]?.opacity).toBe(1);
+    const paths = painted(data({ lines, smoothing: 0.9 }), "dark");
+    expect(paths.length).toBe(2);
+    expect(Number(paths[0]?.get("stroke-opacity"))).toBeLessThan(0.5);
+    expect(paths[1]?.has("stroke-opacity")).toBe(false);
   });
 
   it("draws strong lines last and nothing that is hidden", () => {
@@ -133,12 +146,8 @@ describe("chartShapes", () => {
       line("normal", [2, 2, 2, 2, 2]),
       line("hidden", [3, 3, 3, 3, 3]),
     ];
-    const shapes = chartShapes(
-      data({ lines, hidden: new Set(["hidden"]) }),
-      frame,
-      "light",
-    );
-    expect(shapes.map((shape) => shape.widthPx)).toEqual([1.5, 2.25]);
+    const paths = painted(data({ lines, hidden: new Set(["hidden"]) }), "light");
+    expect(paths.map((path) => path.get("stroke-width"))).toEqual(["1.5", "2.25"]);
   });
 });
 
@@ -219,7 +228,7 @@ describe("groupMarks", () =>
       mark("epoch", 500),
     ];
     const groups = groupMarks(marks, { low: 0, high: 100 }, 200);
-    expect(groups.map((g) => [g.kind, g.marks.length])).toEqual([
+    expect(groups.map((g) => [g[0].kind, g.length])).toEqual([
       ["oom", 2],
       ["user", 1],
     ]);

@@ -20,10 +20,10 @@ import { widened, type XRange } from "../plot/range";
 import { onColumns, type Reader, type Seen } from "../plot/reader";
 import type { Reading, ReadingNote, ReadingRow } from "../plot/reading";
 import { cursorRows, envelopeOf, nearestLine, pointAt, rowOf } from "./cursor";
-import { MARK_WORD } from "./marks";
-import { paintChart } from "./paint";
+import { MARK_WORDS } from "./marks";
+import { paintLimitName, paintLines, paintMarks } from "./paint";
 import { dashOf, lineColour } from "./palette";
-import { BAND_ID, fitY, projectY, visibleLines, type ChartData } from "./shapes";
+import { BAND_ID, fitY, projectY, visibleLines, type ChartData } from "./frame";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine, ChartPick } from "./types";
 
 const LINE_REACH_PX = 10;
@@ -31,8 +31,6 @@ const LINE_REACH_PX = 10;
 const MARK_REACH_PX = 6;
 const MOST_ROWS = 12;
 const MOST_MARKS = 4;
-/** Room for the text of one tick. */
-const Y_TICK_PX = 26;
 /** A box at least this high also zooms the value axis. */
 const TALL_BOX_PX = 16;
 const TOP_PX = 10;
@@ -101,12 +99,14 @@ export function LineChart(props: LineChartProps) {
   const picture = useMemo<Picture>(
     () => ({
       ...{ axis, theme, grid: "both" },
-      yTicks: ({ y0, y1 }, heightPx) => {
-        const most = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
-        return valueTicks(y1, y0, most, unit, byteUnit, logScale);
-      },
+      yTicks: ({ y0, y1 }, most) => valueTicks(y1, y0, most, unit, byteUnit, logScale),
       toY: (value, seen) => projectY({ ...seen, logScale })(value),
-      paint: (pen, seen) => paintChart(pen, { ...seen, logScale }, data, marks, theme),
+      paint: (pen, seen) => {
+        const frame = { ...seen, logScale };
+        paintMarks(pen, frame, marks, theme);
+        paintLines(pen, frame, data, theme);
+        paintLimitName(pen, frame, data, theme);
+      },
     }),
     [data, marks, axis, unit, byteUnit, logScale, theme],
   );
@@ -116,7 +116,6 @@ export function LineChart(props: LineChartProps) {
   );
   const { link, bad } = tokens(theme);
   const text = (value: number): string => formatQuantity(value, unit, byteUnit);
-  const drawnBand = hidden.has(BAND_ID) ? null : band;
   const lineLook = ({ colour, dash }: ChartLine) => ({
     colour: lineColour(theme, colour),
     dash: dashOf(colour, dash),
@@ -136,8 +135,7 @@ export function LineChart(props: LineChartProps) {
       ...lineLook(line),
       isHidden: hidden.has(line.id),
     });
-    const items = lines.map(lineItem);
-    return band === null ? items : [bandItem(band), ...items];
+    return [...(band === null ? [] : [bandItem(band)]), ...lines.map(lineItem)];
   }
 
   function read(x: number, at: PointPx, { view, size }: Seen): Reading {
@@ -158,15 +156,9 @@ export function LineChart(props: LineChartProps) {
     const numLower = found.length - rows.length;
     const foot: readonly ReadingNote[] =
       numLower > 0 ? [{ text: `and ${numLower} lower ones`, class: "quiet" }] : [];
-    const above =
-      drawnBand === null
-        ? []
-        : bandRows(
-            drawnBand,
-            x,
-            text,
-            found.map((one) => one.value),
-          );
+    const said = found.map(({ value }) => value);
+    const isDrawn = band !== null && !hidden.has(BAND_ID);
+    const above = isDrawn ? bandRows(band, x, text, said) : [];
     return { title: axis.text(x), notes, rows: [...above, ...rows], foot };
   }
   function pick(x: number, at: PointPx, seen: Seen): void {
@@ -211,10 +203,9 @@ export function LineChart(props: LineChartProps) {
         limit === null ? [] : [{ label: limit.label, colour: bad, dash: [7, 4] }]
       }
       onToggle={(i) => {
-        const id = band === null ? lines[i]?.id : i === 0 ? BAND_ID : lines[i - 1]?.id;
-        if (id === undefined) return;
+        const ids = [...(band === null ? [] : [BAND_ID]), ...lines.map(({ id }) => id)];
         const next = new Set(hidden);
-        if (!next.delete(id)) next.add(id);
+        if (!next.delete(ids[i] ?? "")) next.add(ids[i] ?? "");
         setHidden(next);
       }}
       bar={
@@ -234,13 +225,19 @@ export function LineChart(props: LineChartProps) {
 }
 
 function markWords({ kind, rank, label }: Mark): ReadingNote {
-  const words = `${MARK_WORD[kind]}${rank === null ? "" : ` on rank ${rank}`}${label === "" ? "" : `: ${label}`}`;
-  if (kind === "oom") return { text: words, class: "bad" };
-  return {
-    text: words,
-    class: kind === "retry" || kind === "dropped" ? "warn" : "quiet",
-  };
+  const words = `${MARK_WORDS[kind] ?? kind}${rank === null ? "" : ` on rank ${rank}`}${label === "" ? "" : `: ${label}`}`;
+  const isWarning = kind === "retry" || kind === "dropped";
+  return { text: words, class: kind === "oom" ? "bad" : isWarning ? "warn" : "quiet" };
 }
+
+/** What a band is made of: in files, and at the cursor. */
+const BAND = [
+  ["low", "min", "lowest"],
+  ["p5", "p5", "5 % of ranks below"],
+  ["median", "median", "median"],
+  ["p95", "p95", "95 % of ranks below"],
+  ["high", "max", "highest"],
+] as const;
 
 /** The spread at x; the highest is left out where a line of its own says the same. */
 function bandRows(
@@ -252,17 +249,11 @@ function bandRows(
   const i = pointAt(band.x, x);
   if (i < 0) return [];
   const rank = band.highRank[i];
-  const high = band.high[i] ?? NaN;
-  const rows = [
-    [`highest${rank === undefined ? "" : ` (rank ${rank})`}`, band.high],
-    ["95 % of ranks below", band.p95],
-    ["median", band.median],
-    ["5 % of ranks below", band.p5],
-    ["lowest", band.low],
-  ] as const;
-  return rows
-    .slice(said.includes(high) ? 1 : 0)
-    .map(([name, values]) => ({ name, value: text(values[i] ?? NaN) }));
+  const rows = BAND.map(([key, , words]) => ({
+    name: key === "high" && rank !== undefined ? `${words} (rank ${rank})` : words,
+    value: text(band[key][i] ?? NaN),
+  }));
+  return rows.reverse().slice(said.includes(band.high[i] ?? NaN) ? 1 : 0);
 }
 
 /** A row for each x in sight, columns for lines and band. */
@@ -273,20 +264,15 @@ export function chartTable(
   band: ChartBand | null,
   { low, high }: XRange,
 ): Table {
-  const columnsOfX = lines.map((line) => line.x);
-  if (band !== null) columnsOfX.push(band.x);
+  const all = [...lines, ...(band === null ? [] : [band])];
   // More is fetched than is shown; the table is what is shown.
-  const merged = mergeX(columnsOfX).filter((at) => at >= low && at <= high);
+  const merged = mergeX(all.map((of) => of.x)).filter((at) => at >= low && at <= high);
   const columns: TableColumn[] = [{ name: x, values: merged }];
   const add = (name: string, of: Float64Array, y: ArrayLike<number>): void => {
     columns.push({ name, values: alignTo(merged, of, Float64Array.from(y)) });
   };
   if (band !== null) {
-    add(`min (${unit})`, band.x, band.low);
-    add(`p5 (${unit})`, band.x, band.p5);
-    add(`median (${unit})`, band.x, band.median);
-    add(`p95 (${unit})`, band.x, band.p95);
-    add(`max (${unit})`, band.x, band.high);
+    for (const [key, name] of BAND) add(`${name} (${unit})`, band.x, band[key]);
     if (band.highRank.length > 0) add("rank of max", band.x, band.highRank);
   }
   for (const { label, x: of, y, yLow } of lines) {

@@ -1,8 +1,7 @@
 /** How marks look: kinds differ by dash and glyph, not by colour alone. */
 
 import type { Mark } from "../../api/types.gen";
-import type { Theme } from "../../base/tokens";
-import { tokens } from "../../base/tokens";
+import { tokens, type Theme } from "../../base/tokens";
 
 interface MarkLook {
   readonly colour: string;
@@ -15,10 +14,8 @@ interface MarkLook {
   readonly glyph: string | null;
 }
 
-export const MARK_WORD: Readonly<Record<Mark["kind"], string>> = {
-  attempt: "attempt",
-  epoch: "epoch",
-  phase: "phase",
+/** Kinds that are not said by their own name. */
+export const MARK_WORDS: Partial<Record<Mark["kind"], string>> = {
   oom: "out of memory",
   retry: "allocator retry",
   dropped: "rows dropped",
@@ -31,16 +28,23 @@ interface Style extends Omit<MarkLook, "colour"> {
 
 const PLAIN = { opacity: 0.9, widthPx: 1, dash: [], heightPx: null, glyph: null };
 
+/** The gravest first: of marks that share a place it gives the line its look. */
 const STYLES: Readonly<Record<Mark["kind"], Style>> = {
   oom: { ...PLAIN, token: "bad", opacity: 1, widthPx: 1.5, glyph: "✖" },
   attempt: { ...PLAIN, token: "text", opacity: 0.75, dash: [6, 3], glyph: "↻" },
+  dropped: { ...PLAIN, token: "warn", dash: [1, 2], glyph: "!" },
   // Retries come by the dozen: a short tick each, or they would hide the lines.
   retry: { ...PLAIN, token: "warn", widthPx: 1.5, heightPx: 10 },
-  dropped: { ...PLAIN, token: "warn", dash: [1, 2], glyph: "!" },
   user: { ...PLAIN, token: "link", dash: [4, 3], glyph: "◆" },
   phase: { ...PLAIN, token: "secondary", opacity: 0.6, dash: [4, 4] },
   epoch: { ...PLAIN, token: "secondary", opacity: 0.45, dash: [2, 4] },
 };
+
+const KINDS = Object.keys(STYLES);
+
+export function byGravity(a: Mark, b: Mark): number {
+  return KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
+}
 
 export function markLook(kind: Mark["kind"], theme: Theme): MarkLook {
   const { token, ...look } = STYLES[kind];

@@ -8,26 +8,8 @@
 import type { Theme } from "../../base/tokens";
 
 const COLOURS: Readonly<Record<Theme, readonly string[]>> = {
-  light: [
-    "#1241e4",
-    "#ef6e18",
-    "#200f56",
-    "#af1a0d",
-    "#5f91f9",
-    "#743b75",
-    "#a26b8c",
-    "#4b1201",
-  ],
-  dark: [
-    "#48bdfc",
-    "#f3f94f",
-    "#d0419e",
-    "#94fbe0",
-    "#e98aa5",
-    "#978328",
-    "#636ffd",
-    "#b7c725",
-  ],
+  light: "#1241e4 #ef6e18 #200f56 #af1a0d #5f91f9 #743b75 #a26b8c #4b1201".split(" "),
+  dark: "#48bdfc #f3f94f #d0419e #94fbe0 #e98aa5 #978328 #636ffd #b7c725".split(" "),
 };
 
 export const NUM_COLOURS = 8;

@@ -16,7 +16,8 @@ export const AXIS_PX = 26;
 export interface Picture {
   readonly theme: Theme;
   readonly axis: XAxis;
-  readonly yTicks: (view: Viewport, heightPx: number) => readonly Tick[];
+  /** At most so many, for so many px. */
+  readonly yTicks: (view: Viewport, most: number, heightPx: number) => readonly Tick[];
   /** From values to px of the plot, where that is not as the view says. */
   readonly toY?: (value: number, seen: Seen) => number;
   /** Which ticks have a line through the plot. */
@@ -27,15 +28,17 @@ export interface Picture {
   readonly over?: (pen: Pen, seen: Seen) => void;
 }
 
-/** Room for the text of one tick of x. */
-const X_TICK_PX = 84;
+/** Room for the text of one tick. */
+const [X_TICK_PX, Y_TICK_PX] = [84, 28];
 
 export function paintPicture(pen: Pen, seen: Seen, picture: Picture): void {
   const { view, size, left, top } = seen;
-  const most = Math.max(2, Math.floor(size.widthPx / X_TICK_PX));
-  const x = picture.axis.ticks(view.x0, view.x1, most);
-  paintAxes(pen, { ...picture, ...seen, x, y: picture.yTicks(view, size.heightPx) });
-  clipTo(pen, left, top, size.widthPx, size.heightPx);
+  const { widthPx, heightPx } = size;
+  const most = (px: number, tickPx: number) => Math.max(2, Math.floor(px / tickPx));
+  const x = picture.axis.ticks(view.x0, view.x1, most(widthPx, X_TICK_PX));
+  const y = picture.yTicks(view, most(heightPx, Y_TICK_PX), heightPx);
+  paintAxes(pen, { ...picture, ...seen, x, y });
+  clipTo(pen, left, top, widthPx, heightPx);
   pen.translate(left, top);
   picture.paint(pen, seen);
   pen.restore();
@@ -85,6 +88,12 @@ export function clipTo(pen: Pen, x: number, y: number, width: number, height: nu
   pen.clip();
 }
 
+/** Lines that are seen on every colour of a palette. */
+const ON_CELLS = [
+  ["rgb(0 0 0 / 55%)", 3],
+  ["#ffffff", 1],
+] as const;
+
 /** The lines under the pointer, and the box that is being drawn; values and px of the plot. */
 export function paintPointer(
   pen: Pen,
@@ -95,41 +104,31 @@ export function paintPointer(
     readonly row: number;
     readonly box: RectPx | null;
     readonly stripPx: number;
-    readonly on: boolean | "cells" | undefined;
+    readonly onCells: boolean;
   },
 ): void {
   const { text, secondary, link } = tokens(theme);
-  const isOnCells = at.on === "cells";
   const line = (colour: string, x0: number, y0: number, x1: number, y1: number) => {
-    const strokes = isOnCells ? ON_CELLS : ([[colour, 1]] as const);
-    for (const [stroke, width] of strokes) {
+    for (const [stroke, width] of at.onCells ? ON_CELLS : ([[colour, 1]] as const)) {
       pen.strokeStyle = stroke;
       pen.lineWidth = width;
       strokeLine(pen, x0, y0, x1, y1);
     }
   };
-  const [right, bottom] = [left + size.widthPx, top + size.heightPx];
   if (at.x >= view.x0 && at.x <= view.x1) {
     const x = Math.round(left + xToPx(view, size.widthPx, at.x)) + 0.5;
-    const end = at.stripPx > 0 ? bottom + AXIS_PX + at.stripPx - 4 : bottom;
-    line(text, x, top, x, end);
+    const strip = at.stripPx > 0 ? AXIS_PX + at.stripPx - 4 : 0;
+    line(text, x, top, x, top + size.heightPx + strip);
     const y = top + at.row;
-    if (y >= top && y <= bottom) line(secondary, left, y, right, y);
+    if (at.row >= 0 && at.row <= size.heightPx)
+      line(secondary, left, y, left + size.widthPx, y);
   }
   if (at.box === null) return;
   const { x, y, width, height } = at.box;
-  const colour = isOnCells ? "#ffffff" : link;
-  pen.fillStyle = colour;
-  pen.strokeStyle = colour;
+  pen.fillStyle = pen.strokeStyle = at.onCells ? "#ffffff" : link;
   pen.lineWidth = 1;
   pen.globalAlpha = 0.2;
   pen.fillRect(left + x, top + y, width, height);
   pen.globalAlpha = 1;
   pen.strokeRect(left + x, top + y, width, height);
 }
-
-/** Lines that are seen on every colour of a palette. */
-const ON_CELLS = [
-  ["rgb(0 0 0 / 55%)", 3],
-  ["#ffffff", 1],
-] as const;

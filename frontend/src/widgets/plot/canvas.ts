@@ -1,7 +1,9 @@
-/** Canvases whose unit is the CSS px. */
+/** Canvases whose unit is the CSS px, and text on them. */
 
 import { useLayoutEffect, useState } from "preact/hooks";
+import { tokens, type Theme } from "../../base/tokens";
 import type { SizePx } from "../../render/viewport";
+import type { Pen } from "../export/pen";
 
 /** More device pixels a CSS px cost time that no eye repays. */
 const MOST_PIXEL_RATIO = 2;
@@ -56,4 +58,73 @@ export function useWidth(ref: { readonly current: HTMLElement | null }): number 
     return () => observer.disconnect();
   }, [ref]);
   return widthPx;
+}
+
+/** The text, or as much of it as there is room for; "" where that says nothing. */
+export function fitting(
+  text: string,
+  roomPx: number,
+  widthOf: (text: string) => number,
+): string {
+  if (widthOf(text) <= roomPx) return text;
+  let low = 0;
+  let high = text.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (widthOf(`${text.slice(0, middle)}…`) <= roomPx) low = middle;
+    else high = middle - 1;
+  }
+  return low < 4 ? "" : `${text.slice(0, low).trimEnd()}…`;
+}
+
+/** Text that stays readable on whatever lies below it. */
+export function haloText(
+  pen: Pen,
+  theme: Theme,
+  text: string,
+  x: number,
+  y: number,
+): void {
+  pen.lineWidth = 3;
+  pen.lineJoin = "round";
+  pen.strokeStyle = tokens(theme).bg;
+  pen.globalAlpha = 0.85;
+  pen.strokeText(text, x, y);
+  pen.globalAlpha = 1;
+  pen.fillText(text, x, y);
+}
+
+/**
+ * Keeps drawings apart: one that comes too soon after the last waits, and of those that
+ * wait only the newest is drawn. A chart that follows another one's drag is redrawn less
+ * often than that one, which leaves the frame to where the pointer is.
+ */
+export class Pace {
+  #last = Number.NEGATIVE_INFINITY;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #newest: () => void = () => undefined;
+
+  constructor(private readonly pauseMs: number) {}
+
+  /** Draws now where the pause is over or `urgent`, otherwise once it is. */
+  ask(draw: () => void, urgent: boolean): void {
+    const restMs = this.#last + this.pauseMs - performance.now();
+    this.#newest = draw;
+    if (urgent || restMs <= 0) {
+      this.stop();
+      this.#draw();
+    } else this.#timer ??= setTimeout(() => this.#draw(), restMs);
+  }
+
+  /** Forgets what waits. */
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #draw(): void {
+    this.#timer = null;
+    this.#last = performance.now();
+    this.#newest();
+  }
 }

@@ -11,7 +11,6 @@ import { DataTable } from "../export/data_table";
 import { ExportMenu, type ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
 import { IconButton } from "../icon/icon";
-import { ZoomButtons } from "./buttons";
 import "./plot.css";
 
 export interface ChartFrameProps {
@@ -109,5 +108,38 @@ export function ChartFrame(props: ChartFrameProps) {
         {props.spoken}
       </p>
     </figure>
+  );
+}
+
+/** The buttons of a drawing that do what W, S and F do. */
+export function ZoomButtons(props: {
+  /** -1 zooms in, +1 out. */
+  readonly zoom: (sign: number) => void;
+  readonly fit: () => void;
+}) {
+  return (
+    <>
+      <IconButton label="Zoom out (S)" icon="minus" onClick={() => props.zoom(1)} />
+      <IconButton label="Zoom in (W)" icon="plus" onClick={() => props.zoom(-1)} />
+      <IconButton label="Show everything (F)" icon="fit" onClick={props.fit} />
+    </>
+  );
+}
+
+/** Words in the bar that change how the chart is drawn. */
+export function ChartSwitch(props: {
+  readonly hint: string;
+  readonly onClick: () => void;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <button
+      type="button"
+      class="text-button small on-hover"
+      title={props.hint}
+      onClick={props.onClick}
+    >
+      {props.children}
+    </button>
   );
 }

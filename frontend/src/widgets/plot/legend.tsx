@@ -51,50 +51,44 @@ export function Swatch({
   );
 }
 
-function Words({ label, note, value }: Named) {
-  return (
-    <>
-      <span class="cut">{label}</span>
-      {note !== undefined && <span class="quiet">{note}</span>}
-      {value !== undefined && <span class="chart-value">{value}</span>}
-    </>
-  );
-}
-
 export function Legend(props: {
   readonly items: readonly Named[];
   /** A press hides what has a name, or shows it again. */
   readonly onToggle?: ((index: number) => void) | undefined;
   readonly children?: ComponentChildren;
 }) {
-  const { onToggle } = props;
+  const { items, onToggle } = props;
   return (
     <ul class="plot-legend">
-      {props.items.map((item, i) => (
-        <li key={item.label} title={item.help}>
-          {onToggle === undefined ? (
-            <>
-              <Swatch {...item} />
-              <Words {...item} />
-            </>
-          ) : (
-            <button
-              type="button"
-              class={item.isHidden === true ? "is-faded" : ""}
-              aria-pressed={item.isAlone ?? item.isHidden !== true}
-              title={
-                item.isAlone === undefined
-                  ? `${item.isHidden === true ? "Show" : "Hide"} ${item.label}`
-                  : item.help
-              }
-              onClick={() => onToggle(i)}
-            >
-              <Swatch {...item} />
-              <Words {...item} />
-            </button>
-          )}
-        </li>
-      ))}
+      {items.map((item, i) => {
+        const { label, note, value, help, isHidden = false, isAlone } = item;
+        const words = (
+          <>
+            <Swatch {...item} />
+            <span class="cut">{label}</span>
+            {note !== undefined && <span class="quiet">{note}</span>}
+            {value !== undefined && <span class="chart-value">{value}</span>}
+          </>
+        );
+        const toggle = `${isHidden ? "Show" : "Hide"} ${label}`;
+        return (
+          <li key={label} title={help}>
+            {onToggle === undefined ? (
+              words
+            ) : (
+              <button
+                type="button"
+                class={isHidden ? "is-faded" : ""}
+                aria-pressed={isAlone ?? !isHidden}
+                title={isAlone === undefined ? toggle : help}
+                onClick={() => onToggle(i)}
+              >
+                {words}
+              </button>
+            )}
+          </li>
+        );
+      })}
       {props.children}
     </ul>
   );

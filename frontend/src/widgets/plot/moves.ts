@@ -1,20 +1,22 @@
 /** What keys, buttons and gestures do to a plot: what it shows, and where its cursor is. */
 
 import type { Signal } from "@preact/signals";
+import type { Command } from "../../base/commands";
 import { highestColumn, localPeaks, nextPeak } from "../../model/lines/peaks";
-import {
-  panStep,
-  viewAfterKey,
-  zoomStep,
-  type Axes,
-  type PointPx,
-} from "../../render/gestures";
+import { panStep, viewAfterKey, zoomStep, type PointPx } from "../../render/gestures";
 import { pxToX, pxToY, xToPx, yToPx, type Viewport } from "../../render/viewport";
-import type { PlotActions } from "./commands";
+import type { ExportShell } from "../export/export_menu";
 import type { PlotProps } from "./plot";
 import { rangeAround, type XRange } from "./range";
 import type { Seen } from "./reader";
 import { spokenWords } from "./reading";
+
+export interface PlotPage {
+  /** The view; of it, where commands go and what tells the user something. */
+  readonly view: ExportShell;
+  /** Where help lists the keys; absent: the page's keys are another chart's. */
+  readonly group?: string;
+}
 
 interface PlotState {
   readonly cursor: Signal<number | null>;
@@ -31,9 +33,9 @@ export function movesOf(
   all: XRange,
   { cursor, hover, spoken, gestured }: PlotState,
 ) {
-  const { rows, reader, range, onRange } = props;
+  const { rows, reader, range, onRange, page } = props;
   const { size } = seen;
-  const axes: Axes = rows === undefined ? "x" : "both";
+  const axes = rows === undefined ? "x" : "both";
   const [first, end] = rows?.all ?? [0, 1];
   const view = rows === undefined ? { ...seen.view, y0: 0, y1: 1 } : seen.view;
   const limits = {
@@ -43,8 +45,7 @@ export function movesOf(
   };
   const middle = (view.x0 + view.x1) / 2;
   const xPx = (x: number): number => xToPx(view, size.widthPx, x);
-  const snapped = (at: PointPx): number | null =>
-    reader.snap(pxToX(view, size.widthPx, at.x));
+  const snapped = (at: PointPx) => reader.snap(pxToX(view, size.widthPx, at.x));
 
   function setView(next: Viewport): void {
     gestured.current = performance.now();
@@ -58,6 +59,9 @@ export function movesOf(
     rows?.onRows(rows.all);
     onRange(null);
   }
+  const zoom = (sign: number): void => setView(zoomStep(view, limits, sign, axes));
+  const pan = (sign: number): void => setView(panStep(view, limits, sign));
+
   /** Puts the cursor on x as the pointer would, and says what stands there. */
   function goTo(x: number | null, y = NaN): boolean {
     if (x === null || !Number.isFinite(x)) return false;
@@ -74,9 +78,7 @@ export function movesOf(
   function rowPx(count: number): number {
     if (rows === undefined) return NaN;
     const y = hover.peek()?.y ?? NaN;
-    const from = Number.isNaN(y)
-      ? (view.y0 + view.y1) / 2
-      : pxToY(view, size.heightPx, y);
+    const from = pxToY(view, size.heightPx, Number.isNaN(y) ? size.heightPx / 2 : y);
     const each = Math.max(1, Math.round((view.y1 - view.y0) / size.heightPx));
     const row = Math.min(Math.max(Math.floor(from) + count * each, 0), end - 1);
     return yToPx(view, size.heightPx, row + 0.5);
@@ -89,63 +91,73 @@ export function movesOf(
     goTo(reader.step(cursor.peek() ?? middle, count), rowPx(0));
   function down(count: number): boolean {
     if (rows !== undefined) return goTo(cursor.peek() ?? middle, rowPx(count));
-    return reader.stops !== undefined && toStop(reader.stops, count > 0 ? 1 : -1);
+    return toStop(reader.stops ?? [], count > 0 ? 1 : -1);
+  }
+  function pick(x: number | null, at: PointPx | null): void {
+    if (x !== null) reader.pick?.(x, at ?? { x: xPx(x), y: NaN }, seen);
   }
   function leave(): boolean {
     const had = cursor.peek() !== null;
     cursor.value = hover.value = null;
     return had;
   }
-  function pick(x: number | null, at: PointPx | null): boolean {
-    if (x !== null) reader.pick?.(x, at ?? { x: xPx(x), y: NaN }, seen);
-    return true;
+  function toPeak(): boolean {
+    const columns = reader.columns?.();
+    const drawn = columns?.x[highestColumn(columns.y)];
+    return goTo(reader.peak?.() ?? drawn ?? null);
   }
-  const actions: PlotActions = {
-    fit,
-    zoom: (sign) => setView(zoomStep(view, limits, sign, axes)),
-    pan: (sign) => setView(panStep(view, limits, sign)),
-    toPeak: () => {
-      const columns = reader.columns?.();
-      const drawn = columns?.x[highestColumn(columns.y)];
-      return goTo(reader.peak?.() ?? drawn ?? null);
-    },
-    toNextPeak: (side) => {
-      const columns = reader.columns?.();
-      return columns !== undefined && toStop(localPeaks(columns), side);
-    },
-  };
+  function toNextPeak(side: -1 | 1): boolean {
+    const columns = reader.columns?.();
+    return columns !== undefined && toStop(localPeaks(columns), side);
+  }
+
+  /** Its keys, and those of its page; `false`: there was nothing to do. */
+  const actions = [
+    ["range.fit", "Show everything", "f", fit],
+    ["range.in", "Zoom in", "w", () => zoom(-1)],
+    ["range.out", "Zoom out", "s", () => zoom(1)],
+    ["range.left", "Move left", "a", () => pan(-1)],
+    ["range.right", "Move right", "d", () => pan(1)],
+    ["peak.highest", "Jump to the peak", "p", toPeak],
+    ["peak.before", "Previous peak", "[", () => toNextPeak(-1)],
+    ["peak.after", "Next peak", "]", () => toNextPeak(1)],
+  ] as const;
 
   return {
-    ...{ actions, view, limits, setView },
+    ...{ view, limits, setView, zoom, fit },
+    commands: (): readonly Command[] =>
+      page?.group === undefined
+        ? []
+        : actions.map(([id, label, key, act]) => ({
+            ...{ id, label, key, group: page.group ?? "" },
+            run: () => {
+              if (act() === false) page.view.say("There is no such peak");
+            },
+          })),
     hoverAt: (at: PointPx | null): void => {
       const isIn = at !== null && at.x >= 0 && at.x < size.widthPx && at.y >= 0;
       const isOver = isIn && (rows === undefined || at.y < size.heightPx);
-      const x = isOver ? snapped(at) : null;
-      cursor.value = x;
-      hover.value = x === null ? null : at;
+      cursor.value = isOver ? snapped(at) : null;
+      hover.value = cursor.value === null ? null : at;
     },
-    clickAt: (at: PointPx) => pick(snapped(at), at),
+    clickAt: (at: PointPx): void => pick(snapped(at), at),
     /** True: the key was the plot's. */
     onKey: ({ key, shiftKey }: KeyboardEvent): boolean => {
       const far = shiftKey ? 10 : 1;
-      const keys: Readonly<Record<string, () => boolean>> = {
+      const keys: Readonly<Record<string, () => unknown>> = {
+        ...Object.fromEntries(actions.map(([, , named, act]) => [named, act])),
         ArrowRight: () => step(far),
         ArrowLeft: () => step(-far),
         ArrowDown: () => down(far),
         ArrowUp: () => down(-far),
         Enter: () => pick(cursor.peek(), hover.peek()),
         Escape: leave,
-        p: actions.toPeak,
-        "[": () => actions.toNextPeak(-1),
-        "]": () => actions.toNextPeak(1),
       };
-      const named = keys[key.length === 1 ? key.toLowerCase() : key];
-      if (named !== undefined) return named();
+      const act = keys[key.length === 1 ? key.toLowerCase() : key];
+      if (act !== undefined) return act() !== false;
       const next = viewAfterKey(key, view, limits, axes);
       if (next !== null) setView(next);
-      else if (key.toLowerCase() === "f") fit();
-      else return false;
-      return true;
+      return next !== null;
     },
   };
 }

@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { SvgPen } from "../export/pen";
-import { svgDocument } from "../export/svg";
 import { paintAxes } from "./axes";
+import { Pace } from "./canvas";
 import { paintBands, type BandLook } from "../stack/bands";
 
 const SIZE = { widthPx: 400, heightPx: 100 };
@@ -9,7 +9,7 @@ const SIZE = { widthPx: 400, heightPx: 100 };
 function written(paint: (pen: SvgPen) => void): string {
   const pen = new SvgPen();
   paint(pen);
-  return svgDocument(400, 100, "", ...pen.nodes());
+  return pen.written();
 }
 
 describe("bands", () => {
@@ -73,3 +73,42 @@ describe("axes", () =>
     expect(svg).toContain('x="484" y="117" fill="#616161" text-anchor="end">a long');
     expect(svg.match(/<path/g)).toHaveLength(3);
   }));
+
+describe("Pace", () => {
+  const pass = (ms: number) => vi.advanceTimersByTime(ms);
+  beforeEach(() => vi.useFakeTimers());
+  afterEach(() => vi.useRealTimers());
+
+  it("draws a drag at its own rate and never loses where it ended", () => {
+    const pace = new Pace(50);
+    const drawn: number[] = [];
+    for (let frame = 0; frame <= 30; frame += 1) {
+      pace.ask(() => drawn.push(frame), false);
+      pass(16);
+    }
+    pass(50);
+    expect(drawn.length).toBeLessThanOrEqual(12);
+    expect(drawn.length).toBeGreaterThanOrEqual(8);
+    expect(drawn[0]).toBe(0);
+    expect(drawn.at(-1)).toBe(30);
+    expect(drawn).toEqual([...drawn].sort((a, b) => a - b));
+  });
+
+  it("draws at once what is urgent, and not again what it overtook", () => {
+    const pace = new Pace(50);
+    const drawn: string[] = [];
+    for (const word of ["first", "waits"]) pace.ask(() => drawn.push(word), false);
+    pace.ask(() => drawn.push("urgent"), true);
+    pass(1000);
+    expect(drawn).toEqual(["first", "urgent"]);
+  });
+
+  it("forgets what waits once it is stopped", () => {
+    const pace = new Pace(50);
+    let drawn = 0;
+    for (let i = 0; i < 2; i += 1) pace.ask(() => (drawn += 1), false);
+    pace.stop();
+    pass(1000);
+    expect(drawn).toBe(1);
+  });
+});

@@ -7,6 +7,7 @@
 import { effect, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCommands } from "../../base/commands";
 import type { Table } from "../../model/table";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { attachGestures, type PointPx } from "../../render/gestures";
@@ -14,12 +15,10 @@ import type { RectPx, Viewport } from "../../render/viewport";
 import { figureOf } from "../export/figure";
 import type { ExportSource } from "../export/source";
 import { AXIS_PX, paintPicture, paintPointer, SIDES, type Picture } from "./axes";
-import { fitted, useWidth } from "./canvas";
+import { fitted, Pace, useWidth } from "./canvas";
 import { ChartFrame, type ChartFrameProps } from "./chart_frame";
-import { usePlotCommands, type PlotPage } from "./commands";
 import { CursorLegend, type Named } from "./legend";
-import { movesOf } from "./moves";
-import { Pace } from "./pace";
+import { movesOf, type PlotPage } from "./moves";
 import { widened, type XRange } from "./range";
 import type { Reader, Rows, Seen } from "./reader";
 import { ReadingTip } from "./reading";
@@ -37,10 +36,16 @@ const TOP_PX = 12;
 
 export interface PlotProps extends Pick<
   ChartFrameProps,
-  "bar" | "children" | "help" | "kind" | "label" | "subject" | "tableView" | "title"
+  | "bar"
+  | "children"
+  | "help"
+  | "kind"
+  | "label"
+  | "subject"
+  | "tableView"
+  | "title"
+  | "what"
 > {
-  /** What kind of drawing it is, in its name: "Heatmap". */
-  readonly what?: string;
   readonly picture: Picture;
   /** The pointer's row has a line too; "cells": both are seen on every colour. */
   readonly cross?: boolean | "cells";
@@ -76,8 +81,8 @@ export interface PlotProps extends Pick<
   /** What pictures name besides. */
   readonly pictured?: readonly Named[];
   readonly onToggle?: (index: number) => void;
-  /** Whether the names stand below the chart, too; default yes. */
-  readonly legend?: boolean | undefined;
+  /** Whether the names stand below the chart, too, or in its bar; default below. */
+  readonly legend?: boolean | "bar" | undefined;
   /** The page whose keys and exports the chart's are as well. */
   readonly page?: PlotPage | undefined;
   /** Lies below the canvases. */
@@ -86,7 +91,7 @@ export interface PlotProps extends Pick<
 
 export function Plot(props: PlotProps) {
   const { picture, rows, plotPx, topPx = TOP_PX, stripPx = 0, cross } = props;
-  const { label, origin } = props;
+  const { label, origin, page, legend = true } = props;
   const { theme, axis } = picture;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<HTMLDivElement>(null);
@@ -148,7 +153,8 @@ export function Plot(props: PlotProps) {
       const isTall = isFree || now.current.props.onBox !== undefined;
       const drawn = isTall || rect === null ? rect : { ...rect, y: 0, height: plotPx };
       const row = cross === undefined ? NaN : y;
-      paintPointer(context, theme, seen, { x, row, box: drawn, stripPx, on: cross });
+      const onCells = cross === "cells";
+      paintPointer(context, theme, seen, { x, row, box: drawn, stripPx, onCells });
     });
   }, [theme, cursor, seen, totalPx, ready]);
   useEffect(() => {
@@ -165,7 +171,7 @@ export function Plot(props: PlotProps) {
       },
       dragAxes: isFree ? "both" : "x",
       onView: (view) => now.current.moves.setView(view),
-      onFit: () => now.current.moves.actions.fit(),
+      onFit: () => now.current.moves.fit(),
       onBox: (rect) => {
         drawing.value = rect;
       },
@@ -195,24 +201,26 @@ export function Plot(props: PlotProps) {
         paint: (pen) => paintPicture(pen, seen, picture),
       }),
   };
-  const { actions } = moves;
-  usePlotCommands(props.page, actions);
+  useCommands(page?.view.commands, moves.commands, [page?.group]);
+  const names = (
+    <CursorLegend names={props.names} cursor={cursor} onToggle={props.onToggle} />
+  );
   return (
     <ChartFrame
       {...props}
       {...{ source, table, asTable, box, spoken, heightPx: totalPx }}
-      shell={props.page?.view}
-      zoom={actions.zoom}
-      fit={actions.fit}
+      {...{ zoom: moves.zoom, fit: moves.fit, onKey: moves.onKey }}
+      shell={page?.view}
       onAsTable={setAsTable}
-      onKey={moves.onKey}
       axisName={axis.name}
       plotRef={plot}
-      legend={
-        props.legend !== false && (
-          <CursorLegend names={props.names} cursor={cursor} onToggle={props.onToggle} />
-        )
+      bar={
+        <>
+          {legend === "bar" && names}
+          {props.bar}
+        </>
       }
+      legend={legend === true && names}
       plot={
         <>
           {props.under}

@@ -33,28 +33,24 @@ export interface Reading {
 /** Who listens is not told every row. */
 const MOST_SPOKEN = 9;
 
-export function spokenWords({
-  title,
-  notes = [],
-  rows = [],
-  foot = [],
-}: Reading): string {
+const textOf = (note: ReadingNote): string =>
+  typeof note === "string" ? note : note.text;
+
+export function spokenWords(reading: Reading): string {
+  const { title, notes = [], rows = [], foot = [] } = reading;
   const told = rows.slice(0, MOST_SPOKEN).map(({ name, value }) => `${name} ${value}`);
-  const words = (of: readonly ReadingNote[]) =>
-    of.map((note) => (typeof note === "string" ? note : note.text));
-  return [title, ...words(notes), ...told, ...words(foot)].join(", ");
+  return [title, ...notes.map(textOf), ...told, ...foot.map(textOf)].join(", ");
 }
 
 function Notes({ notes }: { readonly notes: readonly ReadingNote[] }) {
-  return notes.map((note) =>
-    typeof note === "string" ? (
-      <div key={note}>{note}</div>
-    ) : (
-      <div key={note.text} class={`tone-${note.class}`}>
-        {note.text}
-      </div>
-    ),
-  );
+  return notes.map((note) => (
+    <div
+      key={textOf(note)}
+      class={typeof note === "string" ? undefined : `tone-${note.class}`}
+    >
+      {textOf(note)}
+    </div>
+  ));
 }
 
 export function ReadingTip(props: {

@@ -5,7 +5,7 @@ import { xToPx, type RectPx } from "../../render/viewport";
 import { FONT, type Pen } from "../export/pen";
 import { AXIS_PX, SIDES } from "./axes";
 import type { Seen } from "./reader";
-import { fitting } from "./text";
+import { fitting } from "./canvas";
 
 export const STRIP_ROW_PX = 16;
 const LABEL_LEAST_PX = 22;

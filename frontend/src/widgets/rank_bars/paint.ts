@@ -70,7 +70,7 @@ export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
     const y = Math.round(yToPx(view, size.heightPx, value)) + 0.5;
     pen.strokeStyle = colour;
     pen.lineWidth = 1;
-    pen.setLineDash([...dash]);
+    pen.setLineDash(dash);
     strokeLine(pen, 0, y, size.widthPx, y);
   }
   pen.setLineDash([]);

@@ -14,7 +14,6 @@ import { membersAt, orderRanks, rankAxis, type Bars, type StripOrder } from "./b
 import { paintBars, paintCrosses, type BarLine, type BarLook } from "./paint";
 
 const TOP_PX = 18;
-const Y_TICK_PX = 30;
 /** Below this share of the capacity the bars get the height to themselves. */
 const LEAST_SHARE = 0.15;
 const HEADROOM = 1.06;
@@ -45,10 +44,7 @@ export function RankBars(props: RankBarsProps) {
     const look = { strip, places, rank, filter, lines, theme };
     return {
       ...{ theme, grid: "y", axis: rankAxis(strip, places) },
-      yTicks: ({ y0 }, heightPx) => {
-        const most = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
-        return valueTicks(0, y0, most, "bytes", byteUnit);
-      },
+      yTicks: ({ y0 }, most) => valueTicks(0, y0, most, "bytes", byteUnit),
       paint: (pen, seen) => paintBars(pen, seen, look),
       over: (pen, seen) => paintCrosses(pen, seen, look),
     };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RankStrip } from "../../api/types.gen";
-import { toCsv } from "../export/csv";
+import { toCsv } from "../export/source";
 import { tableOf } from "../row_table/columns";
 import { rankColumns } from "./columns";
 

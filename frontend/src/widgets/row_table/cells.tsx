@@ -13,20 +13,15 @@ function cellClass({ numeric, isTree }: RowColumn): string {
   return `row-table-cell cut ${numeric ? "num" : ""} ${isTree === true ? "is-tree" : ""}`;
 }
 
-export function Heading({
-  column,
-  sort,
-  onSort,
-  onWidth,
-}: {
+export function Heading(props: {
   readonly column: RowColumn;
   readonly sort: RowTableProps["sort"];
   readonly onSort: RowTableProps["onSort"];
   /** The column is pulled this wide; null: as wide as at first. */
   readonly onWidth: (px: number | null) => void;
 }) {
-  const { key, title, values } = column;
-  const { sortable = values !== undefined } = column;
+  const { column, sort, onSort, onWidth } = props;
+  const { key, title, values, sortable = values !== undefined } = column;
   const sorted = sort?.key === key;
   const direction = sort?.descending === true ? "descending" : "ascending";
   const words = (
@@ -70,32 +65,26 @@ export function Heading({
   );
 }
 
-export function Cell({
-  column,
-  cell,
-  node,
-  onToggle,
-}: {
+export function Cell(props: {
   readonly column: RowColumn;
   readonly cell: RowCell;
   /** Of the column that holds the tree. */
   readonly node: TreeRow | undefined;
   readonly onToggle: () => void;
 }) {
-  const { bar, swatch, note, tone, text, tail, content = cut(text, tail) } = cell;
+  const { column, cell, node, onToggle } = props;
+  const { bar, swatch, note = "", tone, text, tail, content = cut(text, tail) } = cell;
   return (
     <span
       role="gridcell"
       class={`${cellClass(column)} ${cell.isCause === true ? "is-cause" : ""}`}
-      title={cell.title ?? cell.text}
-      style={
-        node === undefined ? undefined : { paddingLeft: `${node.depth * INDENT_PX}px` }
-      }
+      title={cell.title ?? text}
+      style={node && { paddingLeft: `${node.depth * INDENT_PX}px` }}
     >
-      {node !== undefined && <Toggle node={node} onToggle={onToggle} />}
+      {node !== undefined && <Toggle {...{ node, onToggle }} />}
       {swatch !== undefined && <Swatch colour={swatch} />}
       {tone === undefined ? content : <span class={`tone-${tone}`}>{content}</span>}
-      {note !== undefined && note !== "" && <span class="quiet"> {note}</span>}
+      {note !== "" && <span class="quiet"> {note}</span>}
       {bar !== undefined && bar.share !== 0 && (
         <span
           class="row-table-bar"
@@ -134,23 +123,18 @@ function Swatch({ colour }: { readonly colour: string }) {
 }
 
 /** The arrow keys do the same: thousands of stops would help nobody. */
-function Toggle({
-  node,
-  onToggle,
-}: {
-  readonly node: TreeRow;
-  readonly onToggle: () => void;
-}) {
-  if (node.numChildren === 0) return <span class="row-table-toggle" />;
+function Toggle(props: { readonly node: TreeRow; readonly onToggle: () => void }) {
+  const { numChildren, expanded } = props.node;
+  if (numChildren === 0) return <span class="row-table-toggle" />;
   return (
     <button
       type="button"
-      class={`row-table-toggle ${node.expanded ? "is-open" : ""}`}
+      class={`row-table-toggle ${expanded ? "is-open" : ""}`}
       tabIndex={-1}
-      aria-label={node.expanded ? "Collapse" : "Expand"}
+      aria-label={expanded ? "Collapse" : "Expand"}
       onClick={(event) => {
         event.stopPropagation();
-        onToggle();
+        props.onToggle();
       }}
     >
       <Icon name="right" sizePx={12} />

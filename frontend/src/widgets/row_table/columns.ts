@@ -15,21 +15,20 @@ export function tableOf(
   columns: readonly Pick<RowColumn, "key" | "values" | "exported">[],
   rows: ArrayLike<number>,
 ): Table {
+  const order = Array.from(rows);
   const sent = columns.flatMap(({ key, values, exported }) => {
     if (exported !== undefined) return exported ?? [];
     return values === undefined ? [] : { name: key, values };
   });
-  return { numRows: rows.length, columns: sent.map((one) => reordered(one, rows)) };
-}
-
-function reordered(
-  { name, values }: TableColumn,
-  rows: ArrayLike<number>,
-): TableColumn {
-  const order = Array.from(rows);
-  return isTexts(values)
-    ? { name, values: order.map((row) => values[row] ?? "") }
-    : { name, values: Float64Array.from(order, (row) => values[row] ?? NaN) };
+  return {
+    numRows: order.length,
+    columns: sent.map(({ name, values }) => ({
+      name,
+      values: isTexts(values)
+        ? order.map((row) => values[row] ?? "")
+        : Float64Array.from(order, (row) => values[row] ?? NaN),
+    })),
+  };
 }
 
 function isTexts(values: TableColumn["values"]): values is readonly string[] {

@@ -9,11 +9,10 @@ import type { TableColumn } from "../../model/table";
 import type { TreeRow } from "../../model/tree";
 import { Cell, Heading } from "./cells";
 import { headingLines } from "./headings";
-import { afterKey } from "./keys";
-import { firstRow, ROW_PX, scrollScale, totalPx } from "./scrolling";
+import { afterKey, firstRow, ROW_PX, scrollScale, totalPx } from "./rows";
 import "./row_table.css";
 
-export { ROW_PX } from "./scrolling";
+export { ROW_PX };
 
 const HEAD_PX = 28;
 /** What each line more of a heading takes. */
@@ -100,9 +99,9 @@ export interface RowTableProps {
 }
 
 export function RowTable(props: RowTableProps) {
-  const { columns, rows, onSelect, sort, onSort, heightPx, tree } = props;
+  const { label, columns, rows, onSelect, heightPx, tree } = props;
   const [scrollPx, setScrollPx] = useState(0);
-  const [widths, setWidths] = useState<ReadonlyMap<string, number>>(new Map());
+  const [widths, setWidths] = useState<Readonly<Record<string, number | null>>>({});
   const [cursor, setCursor] = useState<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   /** The row that the pointer went down on: another may stand there when it goes up. */
@@ -111,26 +110,22 @@ export function RowTable(props: RowTableProps) {
   /** Of the wheel, what is less than a pixel of the scroll bar. */
   const turned = useRef(0);
   const selected = props.selected === undefined ? cursor : props.selected;
-  const numLines = Math.max(
-    1,
-    ...columns.map(({ title }) => headingLines(title).length),
-  );
+  const numLines = Math.max(1, ...columns.map((one) => headingLines(one.title).length));
   const headPx = HEAD_PX + (numLines - 1) * HEAD_LINE_PX;
   const bodyPx = heightPx - headPx;
   const scale = scrollScale(rows.length, bodyPx);
   const first = Math.max(0, firstRow(scrollPx, rows.length, bodyPx) - SPARE_ROWS);
   const most = Math.ceil(bodyPx / ROW_PX) + 2 * SPARE_ROWS;
   const numShown = Math.max(0, Math.min(most, rows.length - first));
-  const shown = Array.from({ length: numShown }, (_, i) => first + i);
-  const template = columns
-    .map(({ key, width }) => (widths.has(key) ? `${widths.get(key) ?? 0}px` : width))
-    .join(" ");
-  const leastPx =
-    columns.reduce((sum, one) => sum + (widths.get(one.key) ?? least(one)), 0) +
-    GAP_PX * (columns.length - 1) +
-    2 * END_PX;
   const hasToggles = tree?.rows.some(({ numChildren }) => numChildren > 0) === true;
-  const lineStyle = { gridTemplateColumns: template };
+  const wide = columns.map(({ key, width }) => {
+    const px = widths[key];
+    return px == null ? width : `${px}px`;
+  });
+  // At its narrowest; where all need more the table scrolls sideways.
+  const leastPx = wide.reduce((sum, css) => sum + Number(/\d+/.exec(css)?.[0] ?? 0), 0);
+  const gapsPx = GAP_PX * (columns.length - 1) + 2 * END_PX;
+  const lineStyle = { gridTemplateColumns: wide.join(" ") };
 
   // Chosen elsewhere, such as in a picture of the same rows; and once only: whoever
   // scrolls away from it wants to be elsewhere.
@@ -139,19 +134,13 @@ export function RowTable(props: RowTableProps) {
     const place = selected === null ? -1 : Array.from(rows).indexOf(selected);
     if (selected !== null && place < 0) return;
     revealed.current = selected;
-    if (place >= 0) reveal(place);
-  }, [selected, rows]);
-
-  function reveal(place: number): void {
     const box = scroller.current;
-    if (box === null) return;
+    if (box === null || place < 0) return;
     const top = (place * ROW_PX) / scale;
-    const roomPx = box.clientHeight - headPx;
+    const lastTop = top + ROW_PX - (box.clientHeight - headPx);
     if (top < box.scrollTop) box.scrollTo({ top });
-    else if (top + ROW_PX > box.scrollTop + roomPx) {
-      box.scrollTo({ top: top + ROW_PX - roomPx });
-    }
-  }
+    else if (lastTop > box.scrollTop) box.scrollTo({ top: lastTop });
+  }, [selected, rows]);
 
   /** Where the scroll bar stands for more than it can be, the wheel still goes by rows. */
   function onWheel(event: WheelEvent): void {
@@ -181,35 +170,63 @@ export function RowTable(props: RowTableProps) {
     event.stopPropagation();
     if (done.kind === "toggle") tree?.onToggle(done.row);
     // At an end there is no other: choosing the same again would give it up.
-    else if (done.row !== selected) {
-      if (props.selected === undefined) setCursor(done.row);
-      else onSelect(done.row);
-    }
+    else if (done.row === selected) return;
+    else if (props.selected === undefined) setCursor(done.row);
+    else onSelect(done.row);
   }
 
+  const bodyRow = (place: number) => {
+    const row = rows[place] ?? 0;
+    const node = tree?.rows[place];
+    const isOn = row === selected || props.isMarked?.(row) === true;
+    const top = place * ROW_PX - scrollPx * (scale - 1);
+    return (
+      <div
+        key={place}
+        role="row"
+        aria-rowindex={place + 2}
+        aria-selected={row === selected}
+        aria-level={node && node.depth + 1}
+        aria-expanded={node && node.numChildren > 0 ? node.expanded : undefined}
+        class={`row-table-line row-table-row ${isOn ? "is-selected" : ""}`}
+        style={{ ...lineStyle, top: `${top}px` }}
+        onPointerDown={() => {
+          pressed.current = row;
+        }}
+        onClick={() => {
+          onSelect?.(pressed.current ?? row);
+          pressed.current = null;
+        }}
+        onPointerEnter={() => props.onHover?.(row)}
+      >
+        {columns.map((column) => (
+          <Cell
+            key={column.key}
+            column={column}
+            cell={column.cell(row)}
+            node={hasToggles && column.isTree === true ? node : undefined}
+            onToggle={() => tree?.onToggle(row)}
+          />
+        ))}
+      </div>
+    );
+  };
+  const isTree = tree !== undefined;
   return (
     <div
       ref={scroller}
-      class={tree === undefined ? "row-table" : "row-table tree-table"}
-      role={tree === undefined ? "grid" : "treegrid"}
-      aria-label={
-        tree === undefined
-          ? props.label
-          : `${props.label}; arrow keys move and open rows`
-      }
+      class={isTree ? "row-table tree-table" : "row-table"}
+      role={isTree ? "treegrid" : "grid"}
+      aria-label={isTree ? `${label}; arrow keys move and open rows` : label}
       aria-rowcount={rows.length + 1}
       tabIndex={0}
-      style={
-        props.steady === true
-          ? { height: `${heightPx}px` }
-          : { maxHeight: `${heightPx}px` }
-      }
+      style={{ [props.steady === true ? "height" : "maxHeight"]: `${heightPx}px` }}
       onKeyDown={onKeyDown}
       onWheel={scale > 1 ? onWheel : undefined}
       onPointerLeave={() => props.onHover?.(null)}
       onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
     >
-      <div style={{ minWidth: `${leastPx}px` }}>
+      <div style={{ minWidth: `${leastPx + gapsPx}px` }}>
         <div
           class="row-table-line row-table-head"
           role="row"
@@ -220,64 +237,17 @@ export function RowTable(props: RowTableProps) {
             <Heading
               key={column.key}
               column={column}
-              sort={sort}
-              onSort={onSort}
-              onWidth={(px) => {
-                const next = new Map(widths);
-                if (px === null) next.delete(column.key);
-                else next.set(column.key, px);
-                setWidths(next);
-              }}
+              sort={props.sort}
+              onSort={props.onSort}
+              onWidth={(px) => setWidths({ ...widths, [column.key]: px })}
             />
           ))}
         </div>
         {rows.length === 0 && <p class="row-table-line quiet">{props.empty}</p>}
         <div class="row-table-rows" style={{ height: `${totalPx(rows.length)}px` }}>
-          {shown.map((place) => {
-            const row = rows[place] ?? 0;
-            const node = tree?.rows[place];
-            const isOn = row === selected || props.isMarked?.(row) === true;
-            const top = place * ROW_PX - scrollPx * (scale - 1);
-            return (
-              <div
-                key={place}
-                role="row"
-                aria-rowindex={place + 2}
-                aria-selected={row === selected}
-                aria-level={node === undefined ? undefined : node.depth + 1}
-                aria-expanded={
-                  node !== undefined && node.numChildren > 0 ? node.expanded : undefined
-                }
-                class={`row-table-line row-table-row ${isOn ? "is-selected" : ""}`}
-                style={{ ...lineStyle, top: `${top}px` }}
-                onPointerDown={() => {
-                  pressed.current = row;
-                }}
-                onClick={() => {
-                  onSelect?.(pressed.current ?? row);
-                  pressed.current = null;
-                }}
-                onPointerEnter={() => props.onHover?.(row)}
-              >
-                {columns.map((column) => (
-                  <Cell
-                    key={column.key}
-                    column={column}
-                    cell={column.cell(row)}
-                    node={hasToggles && column.isTree === true ? node : undefined}
-                    onToggle={() => tree?.onToggle(row)}
-                  />
-                ))}
-              </div>
-            );
-          })}
+          {Array.from({ length: numShown }, (_, i) => bodyRow(first + i))}
         </div>
       </div>
     </div>
   );
-}
-
-/** A column at its narrowest; where all need more the table scrolls sideways. */
-function least({ width }: RowColumn): number {
-  return Number(/\d+/.exec(width)?.[0] ?? 0);
 }

@@ -90,12 +90,8 @@ export function useTree(
   const { columns, tree, names, texts = names, find, depth, selected } = shown;
   const { opened = [], flat = false } = shown;
   const [turned, setTurned] = useState(NONE);
-  const { values, sort, onSort } = orderOf(
-    columns,
-    shown.usual,
-    shown.word,
-    shown.setWord,
-  );
+  const { usual, word, setWord } = shown;
+  const { values, sort, onSort } = orderOf(columns, usual, word, setWord);
   useEffect(() => setTurned(NONE), [depth, flat]);
   const isOpen = (row: number, by: ReadonlySet<string>): boolean =>
     (tree.depth(row) < depth || opened.includes(row)) !== by.has(names[row] ?? "");

@@ -10,6 +10,7 @@ import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import type { Picture } from "../plot/axes";
+import { ChartSwitch } from "../plot/chart_frame";
 import type { Named } from "../plot/legend";
 import { Plot, type PlotProps } from "../plot/plot";
 import { onColumns, type Reader, type Seen } from "../plot/reader";
@@ -59,8 +60,6 @@ interface StackProps
   readonly columns?: readonly TableColumn[];
 }
 
-const Y_TICK_PX = 36;
-
 export function Stack(props: StackProps) {
   const { data, axis, unit, byteUnit = "auto", theme, over, look } = props;
   const { isCut = false } = props;
@@ -73,10 +72,7 @@ export function Stack(props: StackProps) {
   const picture = useMemo<Picture>(
     () => ({
       ...{ axis, theme, over, grid: "y" },
-      yTicks: ({ y0 }, heightPx) => {
-        const most = Math.max(2, Math.floor(heightPx / Y_TICK_PX));
-        return valueTicks(0, y0, most, unit, byteUnit);
-      },
+      yTicks: ({ y0 }, most) => valueTicks(0, y0, most, unit, byteUnit),
       paint: (pen, { view, size }) => paintBands(pen, data, look, view, size, theme),
     }),
     [data, axis, unit, byteUnit, theme, over, look],
@@ -126,14 +122,12 @@ export function Stack(props: StackProps) {
         <>
           {props.bar}
           {(top.cut || isWhole) && (
-            <button
-              type="button"
-              class="text-button small on-hover"
-              title="Some columns are far higher than the others; they are marked at the upper edge"
+            <ChartSwitch
+              hint="Some columns are far higher than the others; they are marked at the upper edge"
               onClick={() => setWhole(!isWhole)}
             >
               {isWhole ? "cut the highest" : "show the highest whole"}
-            </button>
+            </ChartSwitch>
           )}
         </>
       }

@@ -13,7 +13,7 @@ import { useLateWords } from "../../../base/late_words";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { IconName } from "../../../widgets/icon/icon";
 import { IconButton } from "../../../widgets/icon/icon";
-import { ZoomButtons } from "../../../widgets/plot/buttons";
+import { ZoomButtons } from "../../../widgets/plot/chart_frame";
 import {
   clampedMoment,
   playStep,

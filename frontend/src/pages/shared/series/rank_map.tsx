@@ -4,7 +4,7 @@ import type { Client, Query } from "../../../api/client";
 import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
 import { formatRankSet } from "../../../model/words/rank_set";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
-import type { PlotPage } from "../../../widgets/plot/commands";
+import type { PlotPage } from "../../../widgets/plot/moves";
 import type { XRange } from "../../../widgets/plot/range";
 import { RankHeatmap, useHeatAnswers, useHeatRange } from "../heat_answers";
 import type { ViewProps } from "../view_props";

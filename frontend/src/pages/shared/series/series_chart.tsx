@@ -4,7 +4,8 @@ import { useMemo, useRef } from "preact/hooks";
 import type { SeriesInfo, TimelineResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { LineChart, type LineChartProps } from "../../../widgets/line_chart/line_chart";
-import { chartShapes, fitY, paintShapes } from "../../../widgets/line_chart/shapes";
+import { fitY } from "../../../widgets/line_chart/frame";
+import { paintLines } from "../../../widgets/line_chart/paint";
 import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { Waiting } from "../../../widgets/state/state";
@@ -57,8 +58,7 @@ export function SeriesChart(
       const y = fitY(map, extent, { logScale: false, fromZero: false });
       const view = { x0: extent.low, x1: extent.high, y0: y.high, y1: y.low };
       const size = { widthPx, heightPx: MINIMAP_PX };
-      const frame = { view, size, logScale: false };
-      paintShapes(context, chartShapes(map, frame, theme));
+      paintLines(context, { view, size, logScale: false }, map, theme);
     };
   }, [whole, drawn, extent.low, extent.high, theme]);
   return (

@@ -7,7 +7,7 @@ import { formatBytes, formatInteger } from "../../../base/bytes";
 import { commandsOf, useCommands } from "../../../base/commands";
 import { Icon, IconButton } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
-import { ZoomButtons } from "../../../widgets/plot/buttons";
+import { ZoomButtons } from "../../../widgets/plot/chart_frame";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Choice, Options, type Option } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";

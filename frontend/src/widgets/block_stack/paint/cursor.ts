@@ -32,7 +32,7 @@ export function paintCursor(
     context.restore();
   }
   paintPointer(context, of.theme, scene, {
-    ...{ x: hover?.x ?? NaN, row: NaN, on: undefined },
+    ...{ x: hover?.x ?? NaN, row: NaN, onCells: false },
     box: box ?? chosenRange(scene),
     stripPx: stripHeight(of.marks) + 4,
   });

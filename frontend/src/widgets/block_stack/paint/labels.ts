@@ -8,7 +8,7 @@ import { runBelow } from "../../../render/raster/runs";
 import type { PointPx } from "../../../render/gestures";
 import type { RectPx, SizePx, Viewport } from "../../../render/viewport";
 import { pxToX, pxToY, xToPx, yToPx } from "../../../render/viewport";
-import { fitting } from "../../plot/text";
+import { fitting } from "../../plot/canvas";
 import { groupLabel } from "./colours";
 import type { BlockPicture } from "../picture";
 import type { BlockTile } from "../tile";

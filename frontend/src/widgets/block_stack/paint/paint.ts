@@ -9,7 +9,7 @@ import { FONT, type Pen } from "../../export/pen";
 import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../../plot/axes";
 import type { Seen } from "../../plot/reader";
 import { paintNames, paintStrip, STRIP_ROW_PX, stripTop } from "../../plot/strip";
-import { haloText } from "../../plot/text";
+import { haloText } from "../../plot/canvas";
 import { inkOn } from "./colours";
 import type { DirectLabel } from "./labels";
 import type { DrawnMarks, PointMark, SpanMark } from "../marks";

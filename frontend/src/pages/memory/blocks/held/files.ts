@@ -5,7 +5,7 @@ import { foldedStacks, speedscope } from "../../../../model/stacks/files";
 import type { Table } from "../../../../model/table";
 import type { Origin } from "../../../../model/words/origin";
 import { atMoment } from "../../../../widgets/block_stack/axis";
-import { downloadText } from "../../../../widgets/export/download";
+import { download } from "../../../../widgets/export/download";
 import { exportCsv, fileStem } from "../../../../widgets/export/source";
 import type { MenuItem } from "../../../../widgets/menu/menu";
 import type { Held } from "./held";
@@ -46,12 +46,12 @@ export function stackFiles(
   const source = { origin, name, table, about: () => ({}) };
   const stem = fileStem(source);
   const save = {
-    folded: () => downloadText(stem, "txt", foldedStacks(stacks, held, choice)),
+    folded: () => download(stem, "txt", foldedStacks(stacks, held, choice)),
     speedscope: () => {
       const text = speedscope(stacks, held, choice, stem);
-      downloadText(`${stem} speedscope`, "json", text);
+      download(`${stem} speedscope`, "json", text);
     },
-    csv: () => downloadText(stem, "csv", exportCsv(source)),
+    csv: () => download(stem, "csv", exportCsv(source)),
   };
   return STACK_FILES.map(([id, words]) => ({ id, label: words, run: save[id] }));
 }

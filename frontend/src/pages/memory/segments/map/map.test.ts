@@ -328,31 +328,42 @@ describe("the picture", () => {
     ...pictureOf("category"),
     answer: { ...ANSWER, why: { ...ANSWER.why, lives: Int32Array.of(2) } },
   };
+  /** Elements as their names, their attributes and what is written in them. */
   const painted = (paint: (pen: SvgPen) => void) => {
     const pen = new SvgPen();
     paint(pen);
-    const groups = pen.nodes().flatMap((node) => [node, ...node.children]);
-    return groups.filter((node) => typeof node !== "string");
+    const elements = pen.written().matchAll(/<(rect|path|text)([^>]*)>([^<]*)/g);
+    return Array.from(elements, ([, name, words = "", text]) => {
+      const pairs = words.matchAll(/([\w-]+)="([^"]*)"/g);
+      const attributes = Object.fromEntries(
+        Array.from(pairs, ([, key = "", value = ""]) => [key, value]),
+      );
+      return { name, text, attributes };
+    });
   };
 
   it("has every segment's words, live blocks upon free ones, and what is in the way", () => {
     const nodes = painted((pen) => paintMap(pen, picture));
     const texts = nodes.filter(({ name }) => name === "text");
-    expect(texts.map(({ children }) => children[0])).toContain("0x7f0030000000");
+    expect(texts.map(({ text }) => text)).toContain("0x7f0030000000");
     const rects = nodes.filter(({ name }) => name === "rect");
     const filled = rects.filter(({ attributes }) => attributes["fill"] !== "none");
     // Four segments, then the live blocks of three; neighbours differ in tone.
     expect(filled).toHaveLength(8);
     const [one, other] = filled.slice(-2).map(({ attributes }) => attributes["fill"]);
     expect(one).not.toBe(other);
-    expect(rects.some(({ attributes }) => attributes["stroke-width"] === 3)).toBe(true);
+    expect(rects.some(({ attributes }) => attributes["stroke-width"] === "3")).toBe(
+      true,
+    );
   });
 
   it("marks what is under the pointer and what is chosen", () => {
     const marks = { hovered: 0, selected: 4, segment: 0x7f0010000000 };
     const nodes = painted((pen) => paintMarks(pen, picture, marks));
-    const widths = nodes.map(({ attributes }) => attributes["stroke-width"] ?? null);
-    expect(widths).toEqual([null, null, 1.5, 2.5]);
+    const widths = nodes.map(({ attributes }) =>
+      Number(attributes["stroke-width"] ?? 1),
+    );
+    expect(widths).toEqual([1, 1, 1.5, 2.5]);
     expect(nodes.every(({ attributes }) => Number(attributes["x"]) < 600)).toBe(true);
     expect(Number(nodes.at(-1)?.attributes["x"])).toBeGreaterThan(HEAD_PX);
   });

@@ -13,7 +13,7 @@ import { groupLabel, mixed } from "../../../../widgets/block_stack/paint/colours
 import { FONT, type Pen } from "../../../../widgets/export/pen";
 import type { Named } from "../../../../widgets/plot/legend";
 import { paintHatch } from "../../../../widgets/plot/strip";
-import { fitting } from "../../../../widgets/plot/text";
+import { fitting } from "../../../../widgets/plot/canvas";
 import {
   blockPieces,
   blocksOf,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TreeRow } from "../../model/tree";
-import { afterKey } from "./keys";
+import { afterKey } from "./rows";
 
 function row(id: number, depth: number, numChildren = 0, expanded = false): TreeRow {
   return { id, depth, numChildren, expanded };

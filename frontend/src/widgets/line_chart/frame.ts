@@ -1,0 +1,99 @@
+/** Where a line chart's values stand. Pure. */
+
+import { valueRange, type Project } from "../../model/lines/polyline";
+import { yToPx } from "../../render/viewport";
+import type { XRange } from "../plot/range";
+import type { Seen } from "../plot/reader";
+import type { ChartBand, ChartFill, ChartLimit, ChartLine } from "./types";
+
+/** What is shown of the plane, and on how many px. */
+export interface Frame extends Pick<Seen, "size" | "view"> {
+  readonly logScale: boolean;
+}
+
+export interface ChartData {
+  readonly lines: readonly ChartLine[];
+  readonly band: ChartBand | null;
+  readonly limit: ChartLimit | null;
+  /** Ids that are not drawn; BAND_ID hides the band. */
+  readonly hidden: ReadonlySet<string>;
+  readonly smoothing: number;
+  readonly fills?: readonly ChartFill[];
+}
+
+export const BAND_ID = "band";
+
+export function projectX({ view, size }: Frame): Project {
+  const scale = size.widthPx / (view.x1 - view.x0 || 1);
+  return (value) => (value - view.x0) * scale;
+}
+
+export function projectY({ view, size, logScale }: Frame): Project {
+  const { heightPx } = size;
+  if (!logScale) return (value) => yToPx(view, heightPx, value);
+  const bottom = Math.log(view.y1);
+  const scale = heightPx / (Math.log(view.y0) - bottom || 1);
+  // What is not above zero has no place here: NaN breaks the line.
+  return (value) => (value > 0 ? heightPx - (Math.log(value) - bottom) * scale : NaN);
+}
+
+/** The limit belongs into the picture once the data reach this share of it. */
+const NEAR_LIMIT = 0.4;
+
+/** The y range that shows everything visible in `x`, with a little air. */
+export function fitY(
+  data: ChartData,
+  x: XRange,
+  options: { readonly logScale: boolean; readonly fromZero: boolean },
+): XRange {
+  let low = Infinity;
+  let high = -Infinity;
+  const take = (range: readonly [number, number] | null): void => {
+    if (range === null) return;
+    low = Math.min(low, range[0]);
+    high = Math.max(high, range[1]);
+  };
+  for (const line of data.lines) {
+    if (data.hidden.has(line.id)) continue;
+    take(valueRange(line.x, [line.y, line.yLow], x.low, x.high));
+  }
+  const { band } = data;
+  if (band !== null && !data.hidden.has(BAND_ID)) {
+    take(valueRange(band.x, [band.low, band.high], x.low, x.high));
+  }
+  if (!(high >= low)) [low, high] = [0, data.limit?.value ?? 1];
+  const limit = data.limit?.value ?? NaN;
+  if (limit > 0 && high >= limit * NEAR_LIMIT && options.fromZero) {
+    high = Math.max(high, limit);
+  }
+  if (options.logScale) {
+    const bottom = low > 0 ? low : Math.max(high / 1e6, Number.MIN_VALUE);
+    return { low: bottom / 1.2, high: Math.max(high, bottom) * 1.2 };
+  }
+  if (options.fromZero && low > 0) low = 0;
+  const air = (high - low || Math.abs(high) || 1) * 0.06;
+  return { low: low === 0 ? 0 : low - air, high: high + air };
+}
+
+export function visibleLines(data: ChartData): readonly ChartLine[] {
+  return data.lines.filter((line) => !data.hidden.has(line.id));
+}
+
+/**
+ * Exponential moving average without start-up bias, as TensorBoard's Scalars smooth.
+ * Gaps stay gaps and do not pull the average.
+ */
+export function smooth(y: Float64Array, weight: number): Float64Array {
+  if (weight <= 0) return y;
+  const out = new Float64Array(y.length).fill(NaN);
+  let sum = 0;
+  let total = 0;
+  for (let i = 0; i < y.length; i += 1) {
+    const value = y[i] ?? NaN;
+    if (!Number.isFinite(value)) continue;
+    sum = sum * weight + value * (1 - weight);
+    total = total * weight + (1 - weight);
+    out[i] = sum / total;
+  }
+  return out;
+}

@@ -1,0 +1,67 @@
+/** Which rows are in sight where there are too many to be elements, and keys. Pure. */
+
+import type { TreeRow } from "../../model/tree";
+
+export const ROW_PX = 24;
+
+/** Browsers give up on taller elements; beyond it the scroll bar is scaled. */
+const TALLEST_PX = 8_000_000;
+
+/** The height of all rows, as far as a browser can have it. */
+export function totalPx(numRows: number): number {
+  return Math.min(numRows * ROW_PX, TALLEST_PX);
+}
+
+/** Pixels of rows to a pixel of the scroll bar. */
+export function scrollScale(numRows: number, heightPx: number): number {
+  const [full, shown] = [numRows * ROW_PX, totalPx(numRows)];
+  return shown > heightPx ? (full - heightPx) / (shown - heightPx) : 1;
+}
+
+/** The first row in sight for a scroll position. */
+export function firstRow(scrollPx: number, numRows: number, heightPx: number): number {
+  const at = Math.floor((scrollPx * scrollScale(numRows, heightPx)) / ROW_PX);
+  return Math.max(0, Math.min(at, numRows - 1));
+}
+
+interface KeyEffect {
+  readonly kind: "select" | "toggle";
+  readonly row: number;
+}
+
+/** null where the key is not the table's. `nodes`: the rows as a tree, where they are. */
+export function afterKey(
+  key: string,
+  rows: ArrayLike<number>,
+  selected: number | null,
+  pageRows: number,
+  nodes: readonly TreeRow[] = [],
+): KeyEffect | null {
+  const at = selected === null ? -1 : Array.from(rows).indexOf(selected);
+  const select = (place: number): KeyEffect | null => {
+    const row = rows[Math.min(Math.max(place, 0), rows.length - 1)];
+    return row === undefined ? null : { kind: "select", row };
+  };
+  const places: Readonly<Record<string, number>> = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    PageDown: at + pageRows,
+    PageUp: at - pageRows,
+    Home: 0,
+    End: rows.length - 1,
+  };
+  const place = places[key];
+  if (place !== undefined) return select(place);
+  const node = nodes[at];
+  if (node === undefined) return null;
+  const { id, depth, expanded, numChildren } = node;
+  const toggle = { kind: "toggle", row: id } as const;
+  if (key === "ArrowRight" && numChildren > 0)
+    return expanded ? select(at + 1) : toggle;
+  if (key !== "ArrowLeft") return null;
+  if (expanded) return toggle;
+  // The row above that is one level higher.
+  return depth === 0
+    ? null
+    : select(nodes.findLastIndex((one, i) => i < at && one.depth < depth));
+}
