@@ -16,6 +16,7 @@ FILES = {
     "index.js": "/index.js",
     "app.html": "/app.html",
     "assets": "/assets/none.js",
+    "docs": "/docs/none.md",
     "perfetto": "/perfetto/index.html",
 }
 """Routes that hand out files of the page, and one of each."""
