@@ -120,7 +120,7 @@ export function RowTable(props: RowTableProps) {
   const hasToggles = tree?.rows.some(({ numChildren }) => numChildren > 0) === true;
   const wide = columns.map(({ key, width }) => {
     const px = widths[key];
-    return px == null ? width : `${px}px`;
+    return px === undefined ? width : `${px}px`;
   });
   // At its narrowest; where all need more the table scrolls sideways.
   const leastPx = wide.reduce((sum, css) => sum + Number(/\d+/.exec(css)?.[0] ?? 0), 0);
