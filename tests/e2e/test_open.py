@@ -62,7 +62,7 @@ def test_a_dropped_snapshot_is_shown(tensorboard, open_page, tmp_path):
     drag(page, "<b>rank3_memory_snapshot.pickle", SNAPSHOT)
     see(tab(page), "Drop memory snapshots or traces to open them")
     drop(page)
-    see(tab(page), "memory snapshots")
+    see(tab(page), "snapshots")
     page.wait_for_url(re.compile("view=blocks.*history=f[0-9a-f]{16}"))
     expect(chosen_run(tab(page))).to_have_text("dropped files")
 
@@ -115,7 +115,7 @@ def test_memboard_open_shows_the_file_it_was_given(viewer, open_page, tmp_path):
         said = process.stdout.readline()
         (url,) = re.findall(r"http\S+", said)
         page = open_page(url)
-        see(page, "memory snapshots")
+        see(page, "snapshots")
         expect(chosen_run(page)).to_have_text("data")
         painted(page, page)
         see(page, "rank3_memory_snapshot.pickle")

@@ -133,8 +133,8 @@ function RunFacts({ of }: { readonly of: RunSummary }) {
 /** A recording says more of itself. */
 const KINDS: Readonly<Record<RunSummary["madeOf"], readonly string[]>> = {
   recording: [],
-  snapshots: ["memory snapshots"],
-  traces: ["profiler traces"],
+  snapshots: ["snapshots"],
+  traces: ["traces"],
   memprofiler: ["MemProfiler's files"],
 };
 
