@@ -74,15 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         options.parser.error(str(error))
     except Failure as failure:
-        print(f"memboard {options.verb}: {failure}", file=sys.stderr)
-        return NOTHING_DONE
+        return _failed(options.verb, failure)
     except BrokenPipeError:  # whoever read the output has enough
         # What is left must go nowhere, or the interpreter complains at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"memboard {options.verb}: {_failure_of(error)}", file=sys.stderr)
-        return NOTHING_DONE
+        return _failed(options.verb, _failure_of(error))
     except KeyboardInterrupt:
         print(f"\nmemboard {options.verb}: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -138,6 +136,13 @@ class _Version(argparse.Action):
 
         print(f"memboard {plugin_version()}")
         parser.exit()
+
+
+def _failed(verb: str, failure: Failure) -> int:
+    from tb_plugin.cli.text import complain
+
+    complain(verb, [failure])
+    return NOTHING_DONE
 
 
 def _failure_of(error: OSError) -> Failure:

@@ -9,6 +9,7 @@ files are read. Damaged files are listed. The keys of --json are in the document
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ from tb_plugin.cli.report.document import markdown_of, text_of
 from tb_plugin.cli.report.memory_sections import values_of
 from tb_plugin.cli.report.reading import Reader, RunReport
 from tb_plugin.cli.report.sections import run_section
-from tb_plugin.cli.text import complain, problem_lines
+from tb_plugin.cli.text import coloured, complain, problem_lines
 from tb_plugin.index.logdirs import Given
 from tb_plugin.index.store import Store
 from tb_plugin.pages.overview.runs import plugin_version
@@ -111,7 +112,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(to_builtins(report, enc_hook=_plain), allow_nan=False))
     else:
-        print("\n".join(_lines(report, is_markdown=options.md)).rstrip())
+        text = "\n".join(_lines(report, is_markdown=options.md)).rstrip()
+        print(text if options.md else coloured(text, sys.stdout))
     return 0 if any(one.is_readable for one in report.runs) else 2
 
 

@@ -1,0 +1,68 @@
+"""Colours of the command line: on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulate import oom_case
+
+RED, OFF = "\x1b[1;31m", "\x1b[0m"
+
+
+def on_terminal(*words: object, **environment: str) -> str:
+    """What `memboard` prints on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tb_plugin.cli", *map(str, words)]
+    inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+    environment = {**inherited, "TERM": "xterm", **environment}
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    try:
+        while more := os.read(ours, 65_536):
+            said += more
+    except OSError:  # Linux: the other side is closed
+        pass
+    process.wait(120)
+    return said.decode()
+
+
+@pytest.fixture
+def dumped(tmp_path):
+    oom_case("fragmented", 7).write(tmp_path)
+    return tmp_path
+
+
+def test_an_error_is_red_on_a_terminal_and_advice_is_green(dumped):
+    said = on_terminal("report", dumped)
+    assert f"{RED}Out of memory: fragmentation" in said
+    assert "\x1b[32mtry: " in said
+    assert said.count(OFF) == said.count("\x1b[") - said.count(OFF) - said.count(
+        "\x1b[K"
+    )
+
+
+@pytest.mark.parametrize("off", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colour_can_be_switched_off(dumped, off):
+    said = on_terminal("report", dumped, **off)
+    assert "Out of memory" in said
+    assert "\x1b[1;31m" not in said
+    assert "\x1b[32m" not in said
+
+
+def test_a_file_gets_no_colour(dumped):
+    command = [sys.executable, "-m", "tb_plugin.cli", "report", str(dumped)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Out of memory" in said.stdout
+    assert "\x1b" not in said.stdout
+
+
+def test_a_failure_is_red_and_says_what_to_do_in_green(tmp_path):
+    said = on_terminal("report", tmp_path / "nothing.pickle")
+    assert "\x1b[31mmemboard report: " in said
+    assert "\x1b[32mwhat to do: " in said
