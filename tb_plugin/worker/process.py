@@ -43,7 +43,7 @@ _READ_SHARE: Final = 0.9
 _REPORT_S: Final = 0.05
 _LOOK_S: Final = 0.1
 _MAX_LINE: Final = 1 << 16
-_FORKS: Final = sys.platform != "win32"
+_FORKS: Final = hasattr(os, "fork")
 _PRELOAD: Final = ("tb_plugin.worker.preload",)
 _ENVIRONMENT: Final = {
     # Nothing is imported from where TensorBoard happens to be started (Python 3.11).
