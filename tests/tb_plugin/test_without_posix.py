@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import urllib.request
+from contextlib import ExitStack
 from http.cookiejar import CookieJar
 
 import pytest
@@ -59,16 +60,16 @@ def test_a_simulated_run_is_written_and_reported(tmp_path):
 
 def test_files_are_served(dumped):
     command = program("open", "--no-browser", dumped)
-    server = subprocess.Popen(command, stdout=-1, text=True, cwd=ROOT)
-    try:
-        assert server.stdout is not None
+    with (
+        subprocess.Popen(command, stdout=-1, text=True, cwd=ROOT) as server,
+        ExitStack() as ending,
+    ):
+        ending.callback(server.terminate)
         (url,) = re.findall(r"http\S+", server.stdout.readline())
         cookies = urllib.request.HTTPCookieProcessor(CookieJar())
         browser = urllib.request.build_opener(cookies)
-        assert b"<title>" in browser.open(url).read()
+        with browser.open(url) as page:
+            assert b"<title>" in page.read()
         place = re.match(r"(http://[^/?#]+/)", url)[1]
-        runs = browser.open(f"{place}data/plugin/memboard/runs").read()
-        assert b'"made_of":"snapshots"' in runs
-    finally:
-        server.terminate()
-        server.wait(60)
+        with browser.open(f"{place}data/plugin/memboard/runs") as runs:
+            assert b'"made_of":"snapshots"' in runs.read()
