@@ -1,13 +1,8 @@
-/**
- * Pointer, wheel and keyboard on a drawing, turned into viewports: wheel and W/S zoom,
- * drag and A/D pan, shift-drag draws a box, a double click or F fits. The owner keeps
- * the viewport; this file keeps only what a gesture in progress needs.
- */
+/** Wheel and W/S zoom, drag and A/D pan, shift-drag draws a box, double click fits. */
 
 import type { Limits, RectPx, SizePx, Viewport } from "./viewport";
 import { boxView, clampView, panBy, pxToX, pxToY, sameView, zoomAt } from "./viewport";
 
-/** Which axes a gesture changes. */
 export type Axes = "x" | "y" | "both";
 
 export interface PointPx {
@@ -16,37 +11,36 @@ export interface PointPx {
 }
 
 interface GestureHost {
-  /** The plot's corner inside the target, in CSS px; points are measured from it. */
+  /** The plot's corner inside the target, in CSS px; points are relative to it. */
   readonly origin: PointPx;
-  /** CSS px of the plot. */
+  /** CSS px. */
   readonly size: () => SizePx;
   readonly view: () => Viewport;
   readonly limits: () => Limits;
-  /** What a wheel turn at this point zooms. */
   readonly wheelAxes: (at: PointPx) => Axes;
   readonly dragAxes: Axes;
   readonly onView: (view: Viewport) => void;
   readonly onFit: () => void;
-  /** The box being drawn; null when it is done or given up. */
+  /** null: the box is done or cancelled. */
   readonly onBox: (box: RectPx | null) => void;
-  /** The box that was drawn, at least 4 px on one side. */
+  /** Not called for boxes below CLICK_PX. */
   readonly onBoxDone: (view: Viewport, box: RectPx) => void;
   readonly onHover: (at: PointPx | null) => void;
   readonly onClick: (at: PointPx) => void;
 }
 
-/** A pointer that moved less than this has clicked, not dragged. */
+/** A shorter movement is a click. */
 const CLICK_PX = 4;
 const ZOOM_STEP = 0.8;
 const PAN_STEP = 0.15;
 
-/** The zoom factor of a wheel event: the same for wheels, trackpads and lines. */
+/** Equal for wheels, trackpads and deltas in lines. */
 export function wheelFactor(deltaY: number, deltaMode: number): number {
   const px = deltaMode === 0 ? deltaY : deltaY * 33;
   return Math.exp(Math.min(Math.max(px, -240), 240) * 0.0022);
 }
 
-/** The rectangle between two corners, held inside the plot. */
+/** Clipped to the plot. */
 export function boxOf(from: PointPx, to: PointPx, size: SizePx): RectPx {
   const x0 = Math.max(0, Math.min(from.x, to.x));
   const y0 = Math.max(0, Math.min(from.y, to.y));
@@ -55,7 +49,7 @@ export function boxOf(from: PointPx, to: PointPx, size: SizePx): RectPx {
   return { x: x0, y: y0, width: Math.max(0, x1 - x0), height: Math.max(0, y1 - y0) };
 }
 
-/** Zoom in (sign -1) or out (+1) around the middle, as keys and buttons do. */
+/** -1 zooms in, +1 out. */
 export function zoomStep(
   view: Viewport,
   limits: Limits,
@@ -73,12 +67,10 @@ export function zoomStep(
   );
 }
 
-/** Pan by a share of the span along x. */
 export function panStep(view: Viewport, limits: Limits, sign: number): Viewport {
   return panBy(view, limits, sign * PAN_STEP * (view.x1 - view.x0), 0);
 }
 
-/** What W, S, A, D and + and - make of a viewport; null for every other key. */
 export function viewAfterKey(
   key: string,
   view: Viewport,
@@ -99,7 +91,7 @@ interface Drag {
   moved: boolean;
 }
 
-/** Listen on `target`; the function returned stops listening. */
+/** Returns a function that stops listening. */
 export function attachGestures(target: HTMLElement, host: GestureHost): () => void {
   const stop = new AbortController();
   const { signal } = stop;
@@ -161,7 +153,7 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     const distance = Math.hypot(at.x - state.from.x, at.y - state.from.y);
     if (!state.moved && distance < CLICK_PX) return;
     if (!state.moved) {
-      // What moves along with the pointer is always the same: it says nothing.
+      // The value under a dragged point does not change: no hover.
       host.onHover(null);
       state.moved = true;
     }
@@ -197,7 +189,7 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
       const x = axes === "y" ? 1 : factor;
       next = zoomAt(view, limits, point, x, axes === "x" ? 1 : factor);
     }
-    // At the end of the way out the wheel scrolls the page again.
+    // At the widest view the wheel scrolls the page.
     if (sameView(next, view)) return;
     event.preventDefault();
     host.onView(next);

@@ -1,8 +1,6 @@
 /**
- * Palettes. Sequential and diverging ones are lookup tables for u16 cells: cividis and
- * viridis are perceptually even and safe for every kind of colour blindness (the colours
- * are the published anchors); the diverging ones go from blue over what the page's
- * background is to orange. Parts of a step's time have their own colours.
+ * Cividis and viridis are perceptually even and safe for colour blindness (published
+ * anchors). The diverging palettes go from blue over the background's colour to orange.
  */
 
 import type { Theme } from "../base/tokens";
@@ -50,7 +48,7 @@ const PART_COLOURS: Readonly<Record<Theme, Readonly<Record<string, string>>>> = 
   },
 };
 
-/** A part that is not known is drawn as what no part explains. */
+/** Unknown parts have the colour of `other`. */
 export function partColour(theme: Theme, part: string): string {
   const colours = PART_COLOURS[theme];
   return colours[part] ?? colours["other"] ?? "#888888";
@@ -60,7 +58,7 @@ export function partColours(theme: Theme, parts: readonly string[]): readonly st
   return parts.map((part) => partColour(theme, part));
 }
 
-/** The part of the capacity, at its top, that is drawn in the flag colour. */
+/** Top share of the capacity that has the flag colour. */
 export const FLAGGED_SHARE = 0.03;
 
 type Rgb = readonly [number, number, number];
@@ -74,18 +72,16 @@ function pack(rgb: Rgb): number {
   return ((255 << 24) | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
 }
 
-/** "#rrggbb" as an opaque pixel, 0xAABBGGRR. */
+/** "#rrggbb" to 0xAABBGGRR. */
 export function pixelOf(colour: string): number {
   return pack(parseHex(colour));
 }
 
-/** A pixel as "#rrggbb". */
 export function hexOf(pixel: number): string {
   const rgb = ((pixel & 255) << 16) | (pixel & 0xff00) | ((pixel >>> 16) & 255);
   return `#${rgb.toString(16).padStart(6, "0")}`;
 }
 
-/** The palette at 0..1, as a pixel. */
 export function paletteAt(name: PaletteName, share: number): number {
   const anchors = ANCHORS[name].split(" ");
   const place = Math.min(Math.max(share, 0), 1) * (anchors.length - 1);
@@ -99,25 +95,23 @@ export function paletteAt(name: PaletteName, share: number): number {
 
 interface LutOptions {
   readonly palette: PaletteName;
-  /** What cell value 1 and 65535 stand for. */
+  /** Values of cells 1 and 65535. */
   readonly valueLow: number;
   readonly valueHigh: number;
-  /** What the ends of the palette stand for. */
+  /** Values at the ends of the palette. */
   readonly domainLow: number;
   readonly domainHigh: number;
-  /** Values from here on take the flag colour; null flags nothing. */
   readonly flagFrom: number | null;
   readonly flagColour: string;
   readonly absentColour: string;
 }
 
-/** The value a cell stands for; NaN where nothing was recorded. */
+/** NaN: not recorded. */
 export function cellValue(cell: number, valueLow: number, valueHigh: number): number {
   if (cell === 0) return NaN;
   return valueLow + ((cell - 1) / 65534) * (valueHigh - valueLow);
 }
 
-/** One colour for each of the 65,536 cell values. */
 export function buildLut(options: LutOptions): Uint32Array {
   const lut = new Uint32Array(65536);
   const span = options.domainHigh - options.domainLow || 1;

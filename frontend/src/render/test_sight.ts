@@ -1,4 +1,4 @@
-/** How far apart colours are to eyes of every kind; for tests of palettes. */
+/** Colour distances under simulated colour blindness, for tests of palettes. */
 
 import { pixelOf } from "./palette";
 
@@ -63,7 +63,7 @@ function oklab(rgb: Vector): Vector {
   );
 }
 
-/** The smallest OKLab distance of any two, times 100, over all kinds of sight. */
+/** Smallest OKLab distance of any two, times 100, over all kinds of sight. */
 export function worst(colours: readonly string[]): number {
   let least = Infinity;
   for (const sight of Object.values(SIGHTS)) {

@@ -1,8 +1,4 @@
-/**
- * A viewport is the rectangle of world units shown on a drawing. y0 is its top edge
- * and y1 its bottom edge, so y0 > y1 is an axis that grows upwards. All functions are
- * pure; names say which space a number lives in (world or px).
- */
+/** World units; y0 is the top edge, so y0 > y1 is an axis that grows upwards. */
 
 export interface Viewport {
   readonly x0: number;
@@ -16,7 +12,7 @@ export interface SizePx {
   readonly heightPx: number;
 }
 
-/** The world's extent, and the least span a viewport may shrink to. */
+/** `leastX`, `leastY`: the smallest spans. */
 export interface Limits {
   readonly world: Viewport;
   readonly leastX: number;
@@ -50,7 +46,7 @@ export function pxToY(view: Viewport, heightPx: number, px: number): number {
   return view.y0 + (px / heightPx) * (view.y1 - view.y0);
 }
 
-/** [low, high] moved inside [min, max] without changing its span, if it fits. */
+/** Moves [low, high] inside [min, max]; the span changes only if it does not fit. */
 function clampSpan(
   low: number,
   high: number,
@@ -65,7 +61,7 @@ function clampSpan(
   return [start, start + span];
 }
 
-/** `view` moved and shrunk into the limits; keeps the direction of its y axis. */
+/** The direction of the y axis is that of the world. */
 export function clampView(view: Viewport, limits: Limits): Viewport {
   const { world } = limits;
   const [x0, x1] = clampSpan(view.x0, view.x1, world.x0, world.x1, limits.leastX);
@@ -80,7 +76,7 @@ export function clampView(view: Viewport, limits: Limits): Viewport {
   return down ? { x0, x1, y0: low, y1: high } : { x0, x1, y0: high, y1: low };
 }
 
-/** Zoom by factors (below 1 zooms in) so that the world point (x, y) stays put. */
+/** Factors below 1 zoom in; the world point `at` stays in place. */
 export function zoomAt(
   view: Viewport,
   limits: Limits,
@@ -97,7 +93,7 @@ export function zoomAt(
   return clampView({ x0, x1: x0 + nextX, y0, y1: y0 + nextY }, limits);
 }
 
-/** Move by world distances; stops at the edges without changing the span. */
+/** World distances; at the edges the span does not change. */
 export function panBy(
   view: Viewport,
   limits: Limits,
@@ -110,7 +106,6 @@ export function panBy(
   );
 }
 
-/** The viewport under a box drawn from one corner to another, in px. */
 export function boxView(view: Viewport, size: SizePx, box: RectPx): Viewport {
   return {
     x0: pxToX(view, size.widthPx, box.x),
@@ -120,7 +115,7 @@ export function boxView(view: Viewport, size: SizePx, box: RectPx): Viewport {
   };
 }
 
-/** Where a frame drawn for `frame` lies, in px, when `shown` fills `size`. */
+/** Px of a drawing of `frame` while `shown` fills `size`. */
 export function frameRect(frame: Viewport, shown: Viewport, size: SizePx): RectPx {
   const x = xToPx(shown, size.widthPx, frame.x0);
   const y = yToPx(shown, size.heightPx, frame.y0);

@@ -1,14 +1,11 @@
-/**
- * Cells of a grid into pixels. A pixel shows the highest cell it touches, so that a peak
- * one cell wide never vanishes, and its id names that cell: what is seen is what is picked.
- */
+/** A pixel shows its highest cell, so that a peak one cell wide never vanishes. */
 
 import { pxToX, pxToY, type Viewport } from "../viewport";
 import type { Raster } from "./raster";
 
-/** Cells row by row, and where they lie in the world. Row 0 is at y0. */
+/** Row-major; row 0 is at y0. */
 export interface Grid {
-  /** 0: nothing was recorded; it loses to every value. */
+  /** 0: not recorded; less than every value. */
   readonly values: Uint16Array;
   readonly columns: number;
   readonly rows: number;
@@ -19,13 +16,12 @@ export interface Grid {
 }
 
 export interface CellColours {
-  /** Colour of each of the 65,536 values; entry 0 is the colour of absence. */
+  /** By value; entry 0: not recorded. */
   readonly lut: Uint32Array;
-  /** Second colour of absence: it is hatched, never plain. */
   readonly absentAccent: number;
 }
 
-/** The cells each pixel of one axis touches: [first, end) per pixel, empty outside. */
+/** [first, end) of the cells that each pixel touches; empty outside. */
 interface Touch {
   readonly first: Int32Array;
   readonly end: Int32Array;
@@ -52,7 +48,7 @@ function touches(
   return { first, end };
 }
 
-/** The highest value of each column over rows [first, end); ties keep the first. */
+/** Over rows [first, end); the first of equal values wins. */
 function poolRows(
   { values, columns }: Grid,
   [first, end]: readonly [number, number],
@@ -72,7 +68,7 @@ function poolRows(
   }
 }
 
-/** First and last pixel of an axis that touch any cell. */
+/** [first, end) of the pixels that touch any cell. */
 function covered({ first, end }: Touch): readonly [number, number] {
   const isOn = (px: number): boolean => (end[px] ?? 0) > (first[px] ?? 0);
   let low = 0;
@@ -82,7 +78,7 @@ function covered({ first, end }: Touch): readonly [number, number] {
   return [low, high];
 }
 
-/** Whether a grid leaves nothing of a view free, whichever way its axes grow. */
+/** Axes may grow either way. */
 export function gridFills(grid: Grid, view: Viewport): boolean {
   const within = (start: number, span: number, a: number, b: number): boolean =>
     Math.min(start, start + span) <= Math.min(a, b) &&
@@ -93,7 +89,7 @@ export function gridFills(grid: Grid, view: Viewport): boolean {
   );
 }
 
-/** Draw the grid; ids are `firstId` + row * columns + column. */
+/** Ids are `firstId` + row * columns + column. */
 export function drawGrid(
   raster: Raster,
   view: Viewport,

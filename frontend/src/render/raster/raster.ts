@@ -1,23 +1,16 @@
-/**
- * The raster: a pixel buffer and, beside it, a buffer that says which thing each pixel
- * shows. Drawing is a loop over typed arrays, so it runs in a worker, in Node and in
- * tests alike, and picking is one array read.
- */
-
 import { xToPx, yToPx, type Viewport } from "../viewport";
 
-/** The id of a pixel that shows nothing. */
 export const NO_ID = -1;
 
 export interface Raster {
   readonly widthPx: number;
   readonly heightPx: number;
-  /** 0xAABBGGRR, row by row: the byte order of ImageData on little-endian machines. */
+  /** 0xAABBGGRR, row-major: ImageData's byte order on little-endian machines. */
   readonly pixels: Uint32Array<ArrayBuffer>;
   readonly ids: Int32Array<ArrayBuffer>;
 }
 
-/** Axis-aligned rectangles in world units, as columns of equal length; a pick is a row. */
+/** World units; columns of equal length. */
 export interface Quads {
   readonly x0: Float64Array;
   readonly x1: Float64Array;
@@ -25,11 +18,11 @@ export interface Quads {
   readonly y1: Float64Array;
   /** 0xAABBGGRR, opaque. */
   readonly colour: Uint32Array;
-  /** Colour of the last column of those wide enough: neighbours of one colour part. */
+  /** Colour of the last px of wide quads: separates neighbours of one colour. */
   readonly seam?: number;
 }
 
-/** A raster filled with `background`; buffers are reused when their size fits. */
+/** Buffers are reused where their size fits. */
 export function createRaster(
   widthPx: number,
   heightPx: number,
@@ -45,7 +38,6 @@ export function createRaster(
   return { widthPx, heightPx, pixels, ids };
 }
 
-/** The id at a pixel; NO_ID outside. */
 export function pickId(
   ids: Int32Array,
   widthPx: number,
@@ -59,14 +51,13 @@ export function pickId(
   return ids[row * widthPx + column] ?? NO_ID;
 }
 
-/** Halfway between two opaque colours, channel by channel. */
 export function mixHalf(a: number, b: number): number {
   return (((a & 0xfefefe) >>> 1) + ((b & 0xfefefe) >>> 1) + 0xff000000) >>> 0;
 }
 
 const SEAMED_PX = 4;
 
-/** A pixel interval: rounded outwards to one pixel, so nothing thin vanishes. */
+/** At least one pixel, so that nothing thin vanishes. */
 function pixelSpan(a: number, b: number, sizePx: number): readonly [number, number] {
   const low = Math.min(a, b);
   const high = Math.max(a, b);
@@ -75,7 +66,7 @@ function pixelSpan(a: number, b: number, sizePx: number): readonly [number, numb
   return [start, Math.min(sizePx, Math.max(Math.round(high), start + 1))];
 }
 
-/** Draw quads in order, later ones on top; ids are `firstId` + the quad's row. */
+/** Later quads are on top; ids are `firstId` + the quad's row. */
 export function drawQuads(
   raster: Raster,
   view: Viewport,

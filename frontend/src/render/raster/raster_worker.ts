@@ -1,5 +1,3 @@
-/** The worker's end: a scene, and drawings of it as bitmaps. */
-
 import type { SizePx, Viewport } from "../viewport";
 import { Scene, type Drawing, type Layer, type SceneColours } from "./scene";
 
@@ -15,11 +13,10 @@ export type RasterRequest =
       readonly kind: "draw";
       readonly view: Viewport;
       readonly size: SizePx;
-      /** An id buffer the page has finished with, given back to be filled again. */
+      /** An id buffer that the page no longer reads, for reuse. */
       readonly spent: Int32Array<ArrayBuffer> | null;
     };
 
-/** One finished drawing. `image` is drawn as is; `ids` answers picks. */
 export interface Frame extends Omit<Drawing, "pixels"> {
   readonly kind: "frame";
   readonly image: ImageBitmap;
@@ -47,7 +44,7 @@ async function handle(request: RasterRequest): Promise<void> {
   const { pixels, ...drawn } = scene.draw(request.view, request.size, request.spent);
   const { widthPx, heightPx } = drawn.size;
   const bytes = new Uint8ClampedArray(pixels.buffer);
-  // Not by a canvas: the first one of a worker waits for the page's own thread.
+  // A worker's first canvas waits for the page's thread; ImageData does not.
   const image = await createImageBitmap(new ImageData(bytes, widthPx, heightPx));
   const drawMs = performance.now() - start;
   reply({ kind: "frame", ...drawn, image, drawMs }, [image, drawn.ids.buffer]);

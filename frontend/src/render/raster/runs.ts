@@ -1,17 +1,16 @@
 /**
- * Blocks of memory stacked in columns, into pixels. A run is one block at one height of
- * its band over neighbouring columns; bands lie upon each other, column by column. What
- * is thinner than a pixel is summed up on top of its band and hatched. Nothing overlaps,
- * so a drawing costs no more than its pixels.
+ * A run is one block at one height of its band over neighbouring columns; bands are
+ * stacked column by column. Blocks thinner than a pixel are summed up on top of their
+ * band and hatched. Nothing overlaps, so a drawing costs no more than its pixels.
  */
 
 import { xToPx, type Viewport } from "../viewport";
 import { mixHalf, type Raster } from "./raster";
 
 export interface Runs {
-  /** World x of the columns' edges: one more than there are columns. */
+  /** World x; one more than there are columns. */
   readonly edges: Float64Array;
-  /** By run: which block, its first and last column, and its height above the band's. */
+  /** By run: block, first and last column, bytes above its band's lower edge. */
   readonly slot: Int32Array;
   readonly first: Uint16Array;
   readonly last: Uint16Array;
@@ -19,11 +18,11 @@ export interface Runs {
   /** By block. */
   readonly size: Float64Array;
   readonly band: Uint16Array;
-  /** Bands x columns: world y where a band begins, its height, and its hatched part. */
+  /** Bands x columns, world y: lower edge, height, hatched height. */
   readonly below: Float64Array;
   readonly height: Float64Array;
   readonly rest: Float64Array;
-  /** World y between which the blocks are known; what else was drawn there is cleared. */
+  /** World y range of known blocks; it is cleared before drawing. */
   readonly yLow: number;
   readonly yHigh: number;
 }
@@ -33,30 +32,28 @@ export interface RunColours {
   readonly bySlot: Uint32Array;
   /** By band. */
   readonly byBand: Uint32Array;
-  /** What edges and hatching are mixed with. */
+  /** Mixed into edges and hatching. */
   readonly edge: number;
 }
 
-/** A run this tall has a line along its upper edge and where its block begins. */
+/** Runs this tall have a line at the top and where their block begins. */
 const EDGED_PX = 4;
 
 function numColumns({ edges }: Runs): number {
   return Math.max(0, edges.length - 1);
 }
 
-/** Ids of the drawing: a run's own, then one for each band and column. */
+/** One id per run, then one per band and column. */
 export function numRunIds(runs: Runs): number {
   return runs.slot.length + runs.rest.length;
 }
 
-/** Whether runs leave nothing of a view to what lies below them. */
 export function runsFill(runs: Runs, view: Viewport): boolean {
   const { edges, yLow, yHigh } = runs;
   const [left, right] = [edges[0] ?? Infinity, edges.at(-1) ?? -Infinity];
   return left <= view.x0 && right >= view.x1 && yLow <= view.y1 && yHigh >= view.y0;
 }
 
-/** What an id of the drawing stands for. */
 type RunPick =
   | { readonly kind: "block"; readonly run: number }
   | { readonly kind: "rest"; readonly band: number; readonly column: number };
@@ -68,14 +65,14 @@ export function runPick(runs: Runs, id: number): RunPick {
   return { kind: "rest", band: Math.floor(beyond / columns), column: beyond % columns };
 }
 
-/** World y of a run's lower edge in one of its columns. */
+/** World y. */
 export function runBelow(runs: Runs, run: number, column: number): number {
   const band = runs.band[runs.slot[run] ?? 0] ?? 0;
   const below = runs.below[band * numColumns(runs) + column] ?? 0;
   return below + (runs.offset[run] ?? 0);
 }
 
-/** Bands upon each other: where each begins, from the height of each. */
+/** Bands x columns. */
 export function stackedBelow(height: Float64Array, columns: number): Float64Array {
   const below = new Float64Array(height.length);
   for (let i = columns; i < height.length; i += 1) {
@@ -93,9 +90,9 @@ interface Canvas {
   readonly runs: Runs;
   readonly colours: RunColours;
   readonly firstId: number;
-  /** The columns' edges in px; equal ones are columns that are not seen. */
+  /** Column edges in px; equal ones: the column is not visible. */
   readonly px: Int32Array;
-  /** Bands x columns: the first column after it where the band begins elsewhere. */
+  /** Bands x columns: the next column where the band's lower edge differs. */
   readonly until: Uint16Array;
   readonly toY: (y: number) => number;
 }
@@ -118,7 +115,7 @@ function steps({ below }: Runs, columns: number): Uint16Array {
   return until;
 }
 
-/** Draw all runs and bands; ids are `firstId` + those of `runPick`. */
+/** Ids are `firstId` + those of `runPick`. */
 export function drawRuns(
   raster: Raster,
   view: Viewport,
@@ -142,7 +139,7 @@ export function drawRuns(
   drawRests(canvas);
 }
 
-/** What a coarser drawing left here. */
+/** Removes what a coarser tile drew. */
 function clear({ raster, runs, px, toY }: Canvas, background: number): void {
   const { widthPx, pixels, ids } = raster;
   const left = px[0] ?? 0;
@@ -201,7 +198,7 @@ function fill(
     const start = y * widthPx + left;
     const end = y * widthPx + right;
     if (right - left < 8) {
-      // Most runs are narrow, and there a call costs more than a loop.
+      // Most runs are narrow: below 8 px a loop is faster than `fill`.
       for (let at = start; at < end; at += 1) {
         pixels[at] = colour;
         ids[at] = id;
@@ -226,7 +223,7 @@ function drawRests({ raster, runs, colours, firstId, px, toY }: Canvas): void {
     const high = (runs.below[i] ?? 0) + (runs.height[i] ?? 0);
     const bottom = toY(high - bytes);
     const colour = colours.byBand[Math.floor(i / columns)] ?? 0;
-    // Softly: large hatched areas would else outshine what they stand between.
+    // Low contrast: large hatched areas must not dominate.
     const second = mixHalf(colour, mixHalf(colour, colours.edge));
     const id = firstId + runs.slot.length + i;
     for (let y = toY(high); y < bottom; y += 1) {

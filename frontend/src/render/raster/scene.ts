@@ -1,8 +1,3 @@
-/**
- * An ordered set of layers, drawn in any viewport. It knows nothing of the page: the same
- * class runs in the worker and in tests.
- */
-
 import type { SizePx, Viewport } from "../viewport";
 import { drawGrid, gridFills, type CellColours, type Grid } from "./grid";
 import { createRaster, drawQuads, NO_ID, type Quads, type Raster } from "./raster";
@@ -13,7 +8,7 @@ export type Layer =
   | { readonly kind: "quads"; readonly quads: Quads }
   | { readonly kind: "runs"; readonly runs: Runs };
 
-/** The same, its arrays in memory of their own, which `buffers` gets: it moves with it. */
+/** Copies arrays and adds the copies' buffers to `buffers`, for a transfer. */
 export function moved<T extends object>(of: T, buffers: ArrayBuffer[]): T {
   const fields = Object.entries(of).map(([key, value]: [string, unknown]) => {
     if (value instanceof Object && !ArrayBuffer.isView(value)) {
@@ -27,15 +22,14 @@ export function moved<T extends object>(of: T, buffers: ArrayBuffer[]): T {
   return Object.fromEntries(fields) as T;
 }
 
-/** By layer; grids and runs without any are not drawn. */
+/** By layer; grids and runs without colours are not drawn. */
 export interface SceneColours {
   readonly background: number;
   readonly cells?: ReadonlyMap<string, CellColours>;
   readonly runs?: ReadonlyMap<string, RunColours>;
 }
 
-/** Which ids of a drawing are a layer's. */
-export interface IdSpan {
+interface IdSpan {
   readonly layer: string;
   readonly firstId: number;
   readonly numIds: number;
@@ -44,13 +38,13 @@ export interface IdSpan {
 export interface Drawing {
   readonly view: Viewport;
   readonly size: SizePx;
-  /** The scene's own: they hold until its next drawing. */
+  /** Owned by the scene: valid until its next drawing. */
   readonly pixels: Uint32Array<ArrayBuffer>;
   readonly ids: Int32Array<ArrayBuffer>;
   readonly spans: readonly IdSpan[];
 }
 
-/** What a pixel shows: a layer's cell, row by row, its quad, or what `runPick` reads. */
+/** `id`: a grid's cell (row-major), a quad's row, or the input of `runPick`. */
 export interface Pick {
   readonly layer: string;
   readonly id: number;
@@ -59,7 +53,6 @@ export interface Pick {
 interface Drawable {
   readonly layer: string;
   readonly numIds: number;
-  /** Whether it leaves nothing of the view to what lies below. */
   readonly fills: boolean;
   readonly draw: (firstId: number) => void;
 }
@@ -102,10 +95,10 @@ function drawable(
 export class Scene {
   #layers = new Map<string, { readonly order: number; readonly layer: Layer }>();
   #colours: SceneColours = { background: 0xff000000 };
-  /** Filled anew at each drawing: megabytes a frame would be left to collect. */
+  /** Reused: a new buffer per frame would be megabytes of garbage. */
   #pixels: Uint32Array<ArrayBuffer> | null = null;
 
-  /** Add, replace or (null) remove a layer; higher orders are drawn on top. */
+  /** null removes the layer; higher orders are drawn on top. */
   setLayer(name: string, order: number, layer: Layer | null): void {
     if (layer === null) this.#layers.delete(name);
     else this.#layers.set(name, { order, layer });
@@ -115,7 +108,7 @@ export class Scene {
     this.#colours = colours;
   }
 
-  /** `reuse` is an id buffer of an earlier drawing that nobody reads any more. */
+  /** `reuse`: an id buffer of an earlier drawing that is no longer read. */
   draw(
     view: Viewport,
     size: SizePx,
@@ -130,7 +123,7 @@ export class Scene {
       .flatMap(
         ([name, { layer }]) => drawable(name, layer, this.#colours, raster, view) ?? [],
       );
-    // What lies below a layer that fills the view would be drawn for nothing.
+    // Layers below one that fills the view are not visible.
     const lowest = Math.max(
       0,
       ordered.findLastIndex(({ fills }) => fills),
@@ -146,7 +139,6 @@ export class Scene {
   }
 }
 
-/** Read an id of a drawing. */
 export function resolvePick(spans: readonly IdSpan[], id: number): Pick | null {
   if (id === NO_ID) return null;
   const found = spans.find(

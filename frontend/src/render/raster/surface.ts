@@ -1,7 +1,6 @@
 /**
- * A canvas that always shows something: the newest drawing, stretched to the current
- * viewport until the worker has made the one for it. At most one drawing is under way,
- * always of the newest viewport.
+ * Shows the newest drawing, stretched to the current viewport until the worker has
+ * drawn that one. At most one drawing is in progress, always of the newest viewport.
  */
 
 import {
@@ -19,7 +18,6 @@ import type { Frame, RasterReply, RasterRequest } from "./raster_worker";
 import { moved, resolvePick, type Layer, type Pick, type SceneColours } from "./scene";
 
 interface SurfaceEvents {
-  /** A drawing arrived and was painted. */
   readonly onPaint: (frame: Frame) => void;
   readonly onFailure: (message: string) => void;
 }
@@ -27,14 +25,13 @@ interface SurfaceEvents {
 export class RasterSurface {
   readonly #worker: Worker;
   #busy = false;
-  /** Another drawing is wanted once this one is there. */
   #wanted = false;
   #frame: Frame | null = null;
   #spent: Int32Array<ArrayBuffer> | null = null;
   #view: Viewport | null = null;
   #size: SizePx = { widthPx: 0, heightPx: 0 };
 
-  /** `marginShare` of the width is drawn beyond either side, so that panning has slack. */
+  /** `marginShare` of the width is drawn beyond either side, as slack for panning. */
   constructor(
     private readonly canvas: HTMLCanvasElement,
     private readonly events: SurfaceEvents,
@@ -56,8 +53,7 @@ export class RasterSurface {
   }
 
   setLayer(name: string, order: number, layer: Layer | null): void {
-    // Cloned as they are, arrays would be written out and read in again: a copy that
-    // moves is the only one.
+    // Cloning would serialise the arrays; a transferred copy is the only copy.
     const buffers: ArrayBuffer[] = [];
     const sent = layer === null ? null : moved(layer, buffers);
     this.#send({ kind: "layer", name, order, layer: sent }, buffers);
@@ -67,7 +63,7 @@ export class RasterSurface {
     this.#send({ kind: "colours", colours });
   }
 
-  /** Show a viewport; `size` is in device pixels. Paints at once, refines later. */
+  /** `size` in device px. Paints at once, refines later. */
   show(view: Viewport, size: SizePx): void {
     if (size.widthPx < 1 || size.heightPx < 1) return;
     this.#view = view;
@@ -78,7 +74,6 @@ export class RasterSurface {
     this.refresh();
   }
 
-  /** Draw again after layers or colours changed. */
   refresh(): void {
     const [view, { widthPx, heightPx }] = [this.#view, this.#size];
     if (view === null || widthPx < 1) return;
@@ -95,7 +90,7 @@ export class RasterSurface {
     this.#send({ kind: "draw", view: wide, size, spent }, buffers);
   }
 
-  /** What is drawn at a point of the canvas, in device pixels. */
+  /** Device px. */
   pick(xPx: number, yPx: number): Pick | null {
     const [frame, view] = [this.#frame, this.#view];
     if (frame === null || view === null) return null;

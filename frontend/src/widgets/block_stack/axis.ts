@@ -1,7 +1,4 @@
-/**
- * The x axis of a device's history: its events one after the other, or the time since
- * the first of them. An event takes the room from its index to the next. Pure.
- */
+/** An event covers x from its index to the next. */
 
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
@@ -10,7 +7,6 @@ import { upperBound } from "../../model/lines/polyline";
 
 export type BlockAxisKind = "event" | "time";
 
-/** Room a tick's text needs. */
 const TICK_PX = 96;
 const MS_PER_S = 1000;
 
@@ -38,7 +34,7 @@ export class BlockAxis {
     this.high = this.kind === "time" ? latest : Math.max(1, numEvents);
   }
 
-  /** Where an event stands; what was before all stands at the beginning. */
+  /** Moments before the first event are at the start. */
   xOf(moment: number): number {
     if (moment < 0) return this.low;
     if (this.kind === "event") return Math.min(moment + 0.5, this.high);
@@ -51,7 +47,7 @@ export class BlockAxis {
     return this.xOf(moment);
   }
 
-  /** The event at x, as near as the curve of the whole history tells. */
+  /** As exact as the curve of the whole history. */
   momentAt(x: number): number {
     if (this.kind === "event") {
       return Math.min(Math.max(Math.floor(x), 0), this.high - 1);
@@ -76,17 +72,15 @@ export class BlockAxis {
   }
 }
 
-/** `event 1,203,441`, or that it is before all of them. */
 export function momentText(moment: number): string {
   return moment < 0 ? "before the first event" : `event ${formatInteger(moment)}`;
 }
 
-/** `at event 1,203,441`. */
 export function atMoment(moment: number): string {
   return moment < 0 ? momentText(moment) : `at ${momentText(moment)}`;
 }
 
-/** y at x between known points, both ascending; held at the ends. */
+/** Both ascending; constant beyond the ends. */
 function interpolated(xs: Float64Array, ys: Float64Array, x: number): number {
   const low = Math.max(0, Math.min(upperBound(xs, x), xs.length - 1) - 1);
   const [x0 = 0, x1 = 0] = xs.subarray(low, low + 2);

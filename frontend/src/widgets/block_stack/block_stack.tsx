@@ -1,7 +1,4 @@
-/**
- * Live allocations of one device stacked through its history: the pointer reads every
- * block, a click pins one with its moment, Shift and drag choose a range.
- */
+/** A click pins a block and a moment; Shift and drag choose a range. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -32,25 +29,19 @@ import type { BlockPicture } from "./picture";
 interface BlockStackProps extends BlockEvents {
   readonly of: BlockPicture;
   readonly label: string;
-  /** Stands above the picture in place of its label. */
   readonly title?: ComponentChildren;
   readonly bar?: ComponentChildren;
-  /** What the export menu says it writes. */
   readonly subject: string;
   readonly origin: Origin;
-  /** Facts beside the columns in JSON. */
   readonly about: Readonly<Record<string, unknown>>;
-  /** Where its exports are commands, too. */
   readonly shell: ExportShell;
   readonly onOnly: (key: string) => void;
   readonly heightPx: number;
-  /** Set while a finer picture is on its way. */
   readonly loading: boolean;
-  /** The moment that the legend is of while nothing points. */
+  /** Moment of the legend without a cursor. */
   readonly anchor: number;
-  /** What each group, by key, holds at it exactly; null: as the picture knows it. */
+  /** Exact bytes by group key at `anchor`; null: read from the tile. */
   readonly exact?: ReadonlyMap<string, number> | null;
-  /** Told the controller, for keys and buttons elsewhere; null when it is gone. */
   readonly onReady: (controller: BlockController | null) => void;
 }
 
@@ -199,7 +190,7 @@ export function BlockStack(props: BlockStackProps) {
           </>
         }
         help={`${summary(of, label)} Left and right go from event to event, up and down
-          from block to block, Enter pins what the cursor is on, W and S zoom, A and D
+          from block to block, Enter pins the block at the cursor, W and S zoom, A and D
           pan, P goes to the peak, F shows everything.`}
         spoken={spoken}
       />
@@ -212,6 +203,6 @@ function summary({ device, byteUnit }: BlockPicture, label: string): string {
   const highest =
     peak === undefined
       ? ""
-      : ` The highest is ${formatBytes(peak.bytes, byteUnit)} ${atMoment(peak.moment)}.`;
+      : ` The peak is ${formatBytes(peak.bytes, byteUnit)} ${atMoment(peak.moment)}.`;
   return `${label}: ${formatInteger(device.numAllocations)} allocations over ${formatInteger(device.numEvents)} events.${highest}`;
 }

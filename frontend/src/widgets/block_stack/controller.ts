@@ -1,7 +1,4 @@
-/**
- * The picture's moving parts: canvases, the raster surface and the gestures. It holds the
- * viewport; the component above holds what the user chose.
- */
+/** Owns the viewport; the component owns the user's choices. */
 
 import { signal } from "@preact/signals";
 import { attachGestures, type PointPx } from "../../render/gestures";
@@ -28,27 +25,25 @@ import { paintCursor } from "./paint/cursor";
 import type { BlockHover, BlockPicture, BlockView } from "./picture";
 import type { BlockTile } from "./tile";
 
-/** A gesture has settled once nothing moved for this long. */
+/** No movement for this long ends a gesture. */
 const SETTLE_MS = 140;
-/** Drawn beyond either side, as a share of the width. */
+/** Share of the width drawn beyond either side. */
 const MARGIN_SHARE = 0.2;
-/** The least part of an axis, in events or milliseconds, and of the bytes. */
+/** Smallest spans: events, share of the axis, bytes. */
 const LEAST_EVENTS = 8;
 const LEAST_SHARE = 1e-7;
 const LEAST_BYTES = 4096;
-/** Room above the highest total when the height is fitted. */
 const FIT_ROOM = 1.06;
 
-/** What the controller tells. */
 export interface BlockEvents {
-  /** What is seen has changed; `settled` once it rests. */
+  /** `settled`: the gesture has ended. */
   readonly onView: (seen: BlockView, settled: boolean) => void;
   readonly onPin: (hover: BlockHover) => void;
   /** In units of the axis. */
   readonly onRange: (low: number, high: number) => void;
 }
 
-/** From the lowest: axes, blocks, lines and labels, the cursor. */
+/** From bottom to top: axes, blocks, lines and labels, cursor. */
 export interface BlockCanvases {
   readonly under: HTMLCanvasElement;
   readonly cells: HTMLCanvasElement;
@@ -56,21 +51,20 @@ export interface BlockCanvases {
   readonly line: HTMLCanvasElement;
 }
 
-/** Another one of these colours all blocks anew. */
+/** A change of any of these recolours all blocks. */
 const LOOK: readonly (keyof Look)[] = ["theme", "only", "found", "culprits"];
 
 export class BlockController {
   readonly hovered = signal<BlockHover | null>(null);
-  /** null while drawing works. */
   readonly failure = signal<string | null>(null);
   readonly #canvases: BlockCanvases;
   readonly #surface: RasterSurface;
   readonly #events: () => BlockEvents;
   readonly #stop: () => void;
   #of: BlockPicture;
-  /** The tile of everything keeps its own while others come and go. */
+  /** By tile: that of the whole history stays while others come and go. */
   #colours = new WeakMap<BlockTile, RunColours>();
-  /** A layer's name is its tile's alone: a pick of an older drawing finds nothing. */
+  /** Names are never reused: a pick in an older drawing finds no tile. */
   #layers = new Map<BlockTile, string>();
   #numLayers = 0;
   #view: Viewport;
@@ -98,7 +92,7 @@ export class BlockController {
       {
         onPaint: (frame) => {
           this.failure.value = null;
-          // What lies under a resting pointer may have changed, or become sharper.
+          // The block under a resting pointer may have changed.
           if (this.#pointer !== null) this.#hover(this.#pointer);
           plot.dataset["drawMs"] = frame.drawMs.toFixed(1);
         },
@@ -147,7 +141,7 @@ export class BlockController {
     }
     const isOtherAxis = before.axis !== of.axis;
     if (isOtherAxis || before.topBytes !== of.topBytes) {
-      // What was all in sight stays so while the history grows.
+      // A view of everything stays one while the history grows.
       const whole = isOtherAxis || sameView(this.#view, worldOf(before));
       this.#view = whole ? this.world : clampView(this.#view, this.limits);
       this.#paintSoon("picture");
@@ -155,11 +149,11 @@ export class BlockController {
     this.#paintSoon("lines");
   }
 
-  /** CSS px of the plot itself. */
+  /** CSS px of the plot. */
   resize(size: SizePx): void {
     this.#size = size;
     this.#paintSoon("picture");
-    // Nothing moves yet when a picture appears: its first tile is asked for at once.
+    // Nothing moves yet: the first tile is requested at once.
     if (this.#everSettled) this.#settleSoon();
     else this.#settleNow();
   }
@@ -177,7 +171,6 @@ export class BlockController {
     this.setView(this.world);
   }
 
-  /** The highest total in sight reaches nearly to the top. */
   fitHeight(): void {
     const { x0, x1 } = this.#view;
     const tile = this.#lineTile();
@@ -191,7 +184,7 @@ export class BlockController {
     this.setView({ x0, x1, y0: Math.max(top * FIT_ROOM, LEAST_BYTES), y1: 0 });
   }
 
-  /** Bring a moment into sight without changing the scale. */
+  /** The scale does not change. */
   reveal(moment: number): void {
     const x = this.#of.axis.xOf(moment);
     const { x0, x1 } = this.#view;
@@ -201,7 +194,7 @@ export class BlockController {
     this.setView({ ...this.#view, x0: x - half, x1: x + half });
   }
 
-  /** Put the cursor at x, or on a block, as the pointer would. */
+  /** World units; sets the cursor as the pointer would. */
   moveTo(x: number, y: number | null): BlockHover | null {
     const { widthPx, heightPx } = this.#size;
     const found = this.#hoverAt({
@@ -217,7 +210,6 @@ export class BlockController {
     this.#hover(null);
   }
 
-  /** The blocks as drawn now, for pictures. */
   cells(): HTMLCanvasElement {
     return this.#canvases.cells;
   }
@@ -237,7 +229,7 @@ export class BlockController {
     };
   }
 
-  /** The finest tile that shows the middle of the view. */
+  /** The finest at the middle of the view. */
   get tile(): BlockTile | null {
     return this.#tileAt((this.#view.x0 + this.#view.x1) / 2);
   }
@@ -246,7 +238,7 @@ export class BlockController {
     return this.#of.tiles.findLast((tile) => x >= tile.low && x <= tile.high) ?? null;
   }
 
-  /** Lines are drawn of one tile: the finest that covers all, else the coarsest. */
+  /** All lines are of one tile: the finest that covers the view, else the coarsest. */
   #lineTile(): BlockTile | null {
     const { tiles } = this.#of;
     const { x0, x1 } = this.#view;
@@ -255,7 +247,6 @@ export class BlockController {
     );
   }
 
-  /** Tiles as layers of the raster, from the coarsest to the finest, in their colours. */
   #setLayers(): void {
     const before = this.#layers;
     this.#layers = new Map();
@@ -312,7 +303,6 @@ export class BlockController {
     this.#paintSoon("lines");
   }
 
-  /** Everything is painted once a frame, however often it changes. */
   #paintSoon(what?: "picture" | "lines" | "layers"): void {
     if (what !== undefined) this.#dirty[what] = true;
     this.#frame ??= window.requestAnimationFrame(() => {
@@ -324,7 +314,7 @@ export class BlockController {
   #paint(): void {
     const { picture, lines, layers } = this.#dirty;
     this.#dirty = { picture: false, lines: false, layers: false };
-    // Apart from the page's own drawing: together they would take too long.
+    // In a frame of its own: together with rendering the page it would take too long.
     if (layers) this.#setLayers();
     if (this.#size.widthPx < 2) return;
     const { under, over, line } = this.#canvases;

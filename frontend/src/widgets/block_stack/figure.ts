@@ -1,5 +1,3 @@
-/** The picture of blocks as a file, and what is in sight as a table. */
-
 import type { AllocationGroup } from "../../api/types.gen";
 import type { Table } from "../../model/table";
 import type { Viewport } from "../../render/viewport";
@@ -16,7 +14,7 @@ import {
 import type { BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
 
-/** `cellsUrl`: the blocks, as a data: URL of a PNG. */
+/** `cellsUrl`: data: URL of a PNG. */
 export function blockFigure(
   title: string,
   scene: BlockScene,
@@ -43,7 +41,7 @@ export function blockFigure(
   });
 }
 
-/** Rows of the blocks that have a part in sight, the largest first. */
+/** Slots of the blocks in view, the largest first. */
 export function seenSlots(tile: BlockTile, view: Viewport): readonly number[] {
   const { first, last, edges, slot, size } = tile.runs;
   const seen = new Set<number>();
@@ -55,7 +53,7 @@ export function seenSlots(tile: BlockTile, view: Viewport): readonly number[] {
   return [...seen].sort((a, b) => (size[b] ?? 0) - (size[a] ?? 0) || a - b);
 }
 
-/** The blocks drawn in sight; those too thin to be drawn are not among them. */
+/** Without blocks too thin to draw. */
 export function blockTable(
   tile: BlockTile,
   view: Viewport,

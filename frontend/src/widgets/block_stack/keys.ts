@@ -1,5 +1,3 @@
-/** The cursor by keys, from event to event and from block to block, and what it is on. */
-
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { momentText } from "./axis";
 import { groupLabel } from "./paint/colours";
@@ -7,7 +5,7 @@ import type { BlockController } from "./controller";
 import type { BlockHover, BlockPicture } from "./picture";
 import type { BlockFacts } from "./tile";
 
-/** By events where each has a column of its own, else by columns. */
+/** By events where each has its own column, else by columns. */
 export function stepEvents(controller: BlockController, by: number): BlockHover | null {
   const { tile, view, axis } = controller;
   if (tile === null || tile.numColumns === 0) return null;
@@ -24,7 +22,7 @@ export function stepEvents(controller: BlockController, by: number): BlockHover 
   return controller.moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
 }
 
-/** To the block above (by > 0) or below, in the column of the cursor. */
+/** by > 0: up. */
 function stepBlocks(controller: BlockController, by: number): BlockHover | null {
   const from = controller.hovered.peek() ?? stepEvents(controller, 0);
   if (from === null) return null;
@@ -37,7 +35,7 @@ function stepBlocks(controller: BlockController, by: number): BlockHover | null 
   return controller.moveTo(from.x, tile.middleOfRun(run, column));
 }
 
-/** The run of the block under the cursor; -1: none is. */
+/** -1: none. */
 function runOf({ tile, column, block }: BlockHover): number {
   return tile.runsAt(column).find((run) => tile.runs.slot[run] === block?.slot) ?? -1;
 }
@@ -51,7 +49,6 @@ export const KEYS: Readonly<
   ArrowDown: (of, by) => stepBlocks(of, -by),
 };
 
-/** What the keyboard's cursor is on. */
 export function spokenOf(
   { stacks, byteUnit, device }: BlockPicture,
   at: BlockHover,
@@ -69,7 +66,7 @@ export function spokenOf(
   return words.join(", ");
 }
 
-/** Free is asked for first, and done when every stream has gone on. */
+/** A free is requested first; it completes when all streams have caught up. */
 export function freedText(
   { born, freed, gone }: Pick<BlockFacts, "born" | "freed" | "gone">,
   numEvents: number,

@@ -1,5 +1,3 @@
-/** The colours' names, what each holds at the cursor, and the block under the pointer. */
-
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { Legend, Swatch, type Named } from "../plot/legend";
@@ -10,7 +8,6 @@ import { GUTTER } from "./paint/paint";
 import type { BlockPicture } from "./picture";
 import { groupBytes, type BlockTile, type GroupBytes } from "./tile";
 
-/** Sums are made once for each tile. */
 const SUMS = new WeakMap<BlockTile, GroupBytes>();
 
 function sumsOf(tile: BlockTile): GroupBytes {
@@ -22,11 +19,9 @@ function sumsOf(tile: BlockTile): GroupBytes {
 export function BlockLegend(props: {
   readonly controller: BlockController | null;
   readonly of: BlockPicture;
-  /** The tile of everything: its groups are listed. */
   readonly whole: BlockTile;
-  /** The moment that is read where no cursor is. */
   readonly anchor: number;
-  /** Bytes by group at that moment, where they are known exactly. */
+  /** Exact bytes by group at `anchor`; null: read from the tile. */
   readonly exact: ReadonlyMap<string, number> | null;
   readonly onOnly: (key: string) => void;
 }) {
@@ -39,20 +34,20 @@ export function BlockLegend(props: {
   const { drawn, thin } = sumsOf(tile);
   const bytesOf = (key: string): number => {
     if (exact !== null) return exact.get(key) ?? 0;
-    // A tile of a part may list its groups in another order.
+    // Tiles may list groups in different orders.
     const group = tile.answer.groups.findIndex((one) => one.key === key);
     return group < 0 ? 0 : (drawn[group * tile.numColumns + column] ?? 0);
   };
   const thinBytes = thin[column] ?? 0;
   const { occurs } = sumsOf(whole);
-  // Blocks of a group may be too thin to be drawn in the picture of everything.
+  // Blocks of a group may be too thin to draw in the whole picture.
   const shown = whole.answer.groups
     .map((group, i) => ({ group, key: group.key, colour: colours[i] ?? "", i }))
     .filter(({ group, i }) => occurs[i] === 1 || group.bytes > 0 || group.key === only)
     .reverse();
   const items = shown.map(({ group, key, colour }): Named => {
     const [label, own, isAlone] = [groupLabel(group), bytesOf(key), only === key];
-    const hint = isAlone ? "Click for all" : "Click to look at it alone";
+    const hint = isAlone ? "Click to show all" : "Click to show only this";
     return {
       ...{ label, colour, isAlone, isHidden: only !== "" && !isAlone },
       help: `${label}: ${formatBytesExact(own)}. ${hint}`,
@@ -75,10 +70,8 @@ export function BlockLegend(props: {
   );
 }
 
-/** Room the card needs below the pointer. */
 const CARD_PX = 64;
 
-/** What is under the pointer, in two lines: the inspector says the rest of it. */
 export function BlockCard(props: {
   readonly controller: BlockController;
   readonly of: BlockPicture;
@@ -101,7 +94,7 @@ export function BlockCard(props: {
     flip: at.x > widthPx / 2,
     above: at.y + CARD_PX > heightPx,
   };
-  // Of a line the category, where it is known: the line itself stands below.
+  // The category of a line, where known: the line itself is below.
   const { category = null, stack = null } = group ?? {};
   const name =
     group === undefined || (stack !== null && category === "unknown")
@@ -117,7 +110,7 @@ export function BlockCard(props: {
       </div>
       {block === null ? (
         <div class="quiet">
-          in blocks below {formatBytes(minBytes, byteUnit)}; zoom in for them
+          in blocks below {formatBytes(minBytes, byteUnit)}; zoom in to see them
         </div>
       ) : (
         <div class="cut">{stacks?.stackLabel(block.stack)}</div>

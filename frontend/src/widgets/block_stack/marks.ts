@@ -1,5 +1,3 @@
-/** Marks of a history as they are drawn: points above the picture, spans below it. Pure. */
-
 import type { HistoryMarkKind, HistoryMarks } from "../../api/types.gen";
 import type { BlockAxis } from "./axis";
 
@@ -8,7 +6,7 @@ export interface PointMark {
   readonly moment: number;
   readonly x: number;
   readonly label: string;
-  /** oom: asked for; snapshot: active; NaN where not recorded. */
+  /** oom: requested; snapshot: active; NaN: not recorded. */
   readonly bytes: number;
 }
 
@@ -29,12 +27,12 @@ export interface DrawnMarks {
   readonly numRows: number;
 }
 
-/** Further rows are left out: the picture matters more. */
+/** Further rows are not drawn. */
 const MOST_ROWS = 4;
 
 const ROW_ORDER: readonly HistoryMarkKind[] = ["step", "tag", "annotation"];
 
-/** Marks of a whole history with those that a part of it has besides. */
+/** `part` may have marks that `whole` was sent without. */
 export function drawnMarks(
   whole: HistoryMarks,
   axis: BlockAxis,
@@ -64,7 +62,7 @@ export function drawnMarks(
   const placed: SpanMark[] = [];
   let firstRow = 0;
   for (const wanted of ROW_ORDER) {
-    // The lowest row in which nothing overlaps: outer spans before those inside them.
+    // The lowest row without overlap; outer spans before those inside them.
     const ends: number[] = [];
     const own = [...spans.values()].filter(({ kind }) => kind === wanted);
     for (const span of own.sort((a, b) => a.x0 - b.x0 || b.x1 - a.x1)) {
@@ -75,7 +73,7 @@ export function drawnMarks(
     }
     firstRow += ends.length;
   }
-  // Where each part brings more of them, the picture must not change its height.
+  // Parts may bring more marks: the height must not change.
   const more = whole.numMarks > whole.kind.length;
   const nest = placed.some(({ kind }) => kind !== "step");
   return {
@@ -85,7 +83,7 @@ export function drawnMarks(
   };
 }
 
-/** The nearest mark or span's edge on a side of a moment; null: none. */
+/** The nearest mark or end of a span before (-1) or after (+1) a moment. */
 export function nextMark(marks: DrawnMarks, from: number, side: -1 | 1): number | null {
   const moments = [
     ...marks.points.map(({ moment }) => moment),
@@ -98,7 +96,6 @@ export function nextMark(marks: DrawnMarks, from: number, side: -1 | 1): number 
   return found ?? null;
 }
 
-/** The spans over x, outer ones first. */
 export function spansAt(marks: DrawnMarks, x: number): readonly SpanMark[] {
   return marks.spans
     .filter(({ x0, x1 }) => x0 <= x && x < x1)

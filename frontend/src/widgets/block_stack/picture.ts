@@ -1,5 +1,3 @@
-/** What is drawn of a device's history, what of it is chosen, and what a pointer finds. */
-
 import type { HistoryDevice } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
@@ -14,31 +12,29 @@ export interface BlockPicture {
   readonly device: HistoryDevice;
   readonly axis: BlockAxis;
   readonly marks: DrawnMarks;
-  /** World y of the picture's top at rest. */
+  /** World y of the top edge when fitted. */
   readonly topBytes: number;
-  /** The whole first, then the finer ones of parts of it. */
+  /** The whole first, then finer tiles of parts. */
   readonly tiles: readonly BlockTile[];
   readonly stacks: CallStacks | null;
-  /** Key of the only group that keeps its colour; "" for all. */
+  /** Key of the group that does not fade; "": none fades. */
   readonly only: string;
-  /** Which blocks were searched for; null: nothing was. */
   readonly found: ((tile: BlockTile, slot: number) => boolean) | null;
-  /** Source lines that a finding names, as groups are labelled: drawn in red. */
+  /** Source lines that a finding blames, drawn in red. */
   readonly culprits: ReadonlySet<string>;
-  /** Pinned; null: nothing is. */
+  /** Pinned; null: none. */
   readonly moment: number | null;
   readonly life: number | null;
   /** Marked for a difference. */
   readonly marked: number | null;
-  /** Lit: all blocks of it. */
+  /** All its blocks are lit. */
   readonly stack: number | null;
-  /** Chosen, in units of the axis. */
+  /** In units of the axis. */
   readonly range: { readonly low: number; readonly high: number } | null;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }
 
-/** What of it is seen. */
 export interface BlockView {
   readonly view: Viewport;
   readonly world: Viewport;
@@ -46,16 +42,14 @@ export interface BlockView {
   readonly size: SizePx;
 }
 
-/** What is under the pointer or the keyboard's cursor. */
 export interface BlockHover {
   readonly at: PointPx;
   readonly x: number;
   readonly tile: BlockTile;
   readonly column: number;
-  /** The event that the column stands for. */
   readonly moment: number;
-  /** null: no block is drawn there. */
+  /** null: none is drawn there. */
   readonly block: BlockFacts | null;
-  /** Band of blocks too thin to draw; null: none is there. */
+  /** A band's blocks that are too thin to draw. */
   readonly rest: { readonly band: number; readonly bytes: number } | null;
 }

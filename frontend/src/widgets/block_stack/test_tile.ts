@@ -1,5 +1,3 @@
-/** A tile for tests: a handful of allocations over ten events, in two categories. */
-
 import type {
   AllocationGroup,
   AllocationsResponse,
@@ -69,7 +67,7 @@ export function testTile(span: TileSpan = WHOLE): BlockTile {
   return new BlockTile(tileAnswer(), span, "category");
 }
 
-/** A device of ten events in a hundred milliseconds, the curve in columns of two. */
+/** Ten events in 100 ms; columns of the curve have two events. */
 export function testDevice(): HistoryDevice {
   const none = new Float64Array(0);
   return {

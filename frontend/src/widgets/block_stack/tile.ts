@@ -1,24 +1,17 @@
-/**
- * One answer of `/allocations` as it is drawn and read: where its blocks lie, which
- * column stands at x, and which runs belong to a stack. Pure.
- */
-
 import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
 import { upperBound } from "../../model/lines/polyline";
 import { runBelow, stackedBelow, type Runs } from "../../render/raster/runs";
 
-/** What was asked for: events or times, and bytes; null: everything. */
+/** As requested: events or times, and bytes; null: no limit. */
 export interface TileSpan {
   readonly low: number | null;
   readonly high: number | null;
   readonly y0: number | null;
   readonly y1: number | null;
-  /** Columns and rows of it. */
   readonly px: number;
   readonly rows: number;
 }
 
-/** An allocation as a tile knows it. */
 export interface BlockFacts {
   readonly slot: number;
   readonly life: number;
@@ -37,9 +30,8 @@ export class BlockTile {
   readonly numColumns: number;
   readonly low: number;
   readonly high: number;
-  /** By slot, and one more: where its runs begin. */
+  /** By slot, and one more: its first run. */
   readonly #runStart: Int32Array;
-  /** Of the stack asked for last. */
   #lit: { readonly stack: number; readonly slots: readonly number[] } | null = null;
 
   constructor(
@@ -71,13 +63,13 @@ export class BlockTile {
     }
   }
 
-  /** Gives the memory of its blocks back; what it says of columns and bands stays. */
+  /** Frees the arrays of blocks; columns and bands stay valid. */
   free(): void {
     const { slot, first, last, offset } = this.runs;
     const { life, size, born, freed, gone, stack, group, band } = this.answer.lives;
     const ofLives = [life, size, born, freed, gone, stack, group, band];
     for (const { byteLength, buffer } of [slot, first, last, offset, ...ofLives]) {
-      // Parts of a body lie beside others in it.
+      // Several arrays may share one response body.
       const isWhole = byteLength > 0 && byteLength === buffer.byteLength;
       if (isWhole && buffer instanceof ArrayBuffer) freeBuffer(buffer);
     }
@@ -88,13 +80,13 @@ export class BlockTile {
     return this.runs.slot.length;
   }
 
-  /** The column at x; -1 outside. */
+  /** -1 outside. */
   columnAt(x: number): number {
     if (!(x >= this.low && x <= this.high) || this.numColumns === 0) return -1;
     return Math.min(upperBound(this.answer.columns.edge, x), this.numColumns) - 1;
   }
 
-  /** The column that shows a moment best: the last one not after it, else the first. */
+  /** The last column not after a moment, else the first. */
   columnOf(moment: number): number {
     return Math.max(upperBound(this.answer.columns.moment, moment) - 1, 0);
   }
@@ -104,7 +96,7 @@ export class BlockTile {
     return ((edge[column] ?? 0) + (edge[column + 1] ?? 0)) / 2;
   }
 
-  /** World y of the middle of a run in one of its columns. */
+  /** World y. */
   middleOfRun(run: number, column: number): number {
     const size = this.runs.size[this.runs.slot[run] ?? 0] ?? 0;
     return runBelow(this.runs, run, column) + size / 2;
@@ -125,22 +117,21 @@ export class BlockTile {
     };
   }
 
-  /** The row of an allocation; -1 where it has no run here. */
+  /** -1: no run in this tile. */
   slotOf(life: number): number {
     return this.answer.lives.life.indexOf(life);
   }
 
-  /** Rows of the runs of an allocation: from the first up to, without, the second. */
+  /** Its runs: [first, end). */
   runsOf(slot: number): readonly [number, number] {
     return [this.#runStart[slot] ?? 0, this.#runStart[slot + 1] ?? 0];
   }
 
-  /** Allocations of one stack that have runs here. */
   slotsOf(stack: number): readonly number[] {
     if (this.#lit?.stack !== stack) {
       const slots: number[] = [];
       const { stack: of } = this.answer.lives;
-      // At every move of the pointer, and there may be a hundred thousand.
+      // A plain loop: runs at every move of the pointer, over up to 100,000 blocks.
       for (let slot = 0; slot < of.length; slot += 1) {
         if (of[slot] === stack) slots.push(slot);
       }
@@ -149,7 +140,7 @@ export class BlockTile {
     return this.#lit.slots;
   }
 
-  /** The level parts of a run, which moves with what lies below its band: columns from, to. */
+  /** Columns [from, to) at one height: a run moves with the bands below. */
   eachPart(run: number, take: (from: number, to: number) => void): void {
     const { first, last, below, band, slot } = this.runs;
     const row = (band[slot[run] ?? 0] ?? 0) * this.numColumns;
@@ -162,7 +153,7 @@ export class BlockTile {
     }
   }
 
-  /** The blocks of a column from below upwards, as rows of runs. */
+  /** From bottom to top. */
   runsAt(column: number): readonly number[] {
     const { slot, first, last, offset, band } = this.runs;
     const found: number[] = [];
@@ -176,20 +167,16 @@ export class BlockTile {
   }
 }
 
-/** Bytes of the blocks that are drawn, by colour and column, and of what is too thin. */
 export interface GroupBytes {
-  /** By group: whether it holds anything in any column. */
+  /** By group: 1 if any column has bytes. */
   readonly occurs: Uint8Array;
   /** Groups x columns. */
   readonly drawn: Float64Array;
-  /** By column; 0 where every thin one could be told to a group. */
+  /** By column; 0 where thin blocks are counted in their groups. */
   readonly thin: Float64Array;
 }
 
-/**
- * What each colour holds in each column. Thin blocks belong to a colour only where the
- * colours are what is stacked.
- */
+/** Thin blocks count towards a group only where groups are the bands. */
 export function groupBytes(tile: BlockTile): GroupBytes {
   const { groups, bands, lives, rest, bandBytes } = tile.answer;
   const { slot, first, last, size } = tile.runs;
@@ -206,7 +193,7 @@ export function groupBytes(tile: BlockTile): GroupBytes {
     const add = (at: number, bytes: number): void => {
       drawn[at] = (drawn[at] ?? 0) + bytes;
     };
-    // First what each column changes, then the sums: runs are many, and long.
+    // Differences first, then prefix sums: runs are many and long.
     slot.forEach((block, run) => {
       const bytes = size[block] ?? 0;
       const row = (lives.group[block] ?? 0) * columns;
@@ -225,14 +212,14 @@ export function groupBytes(tile: BlockTile): GroupBytes {
   return { occurs, drawn, thin };
 }
 
-/** An `ArrayBuffer` as new as 2024. */
+/** `transfer` exists since 2024. */
 type Movable = ArrayBuffer & { transfer?: (length: number) => unknown };
 
 /**
- * Free a buffer that a script made: reading it finds nothing from now on. Never one that
- * the browser made, as the body of an answer or what came in a message: Chromium holds
- * on to its memory and only stops counting it, so that the collector comes later still
- * (measured: 220 MB in place of 150). Browsers that cannot do it leave it to the collector.
+ * Only for buffers that a script made. Of those that the browser made (response bodies,
+ * messages) Chromium retains the memory and stops counting it, so that garbage
+ * collection comes later (measured: 220 MB instead of 150). Without `transfer` the
+ * collector frees it.
  */
 function freeBuffer(buffer: Movable): void {
   buffer.transfer?.(0);

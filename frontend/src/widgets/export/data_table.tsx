@@ -1,18 +1,16 @@
-/** What a chart shows as a plain table of any length. */
-
 import { useMemo } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
 import { headingWidth } from "../row_table/headings";
 import type { RowColumn } from "../row_table/row_table";
 import { SortedTable } from "../row_table/sorted_table";
 
-/** Rows that say how wide a column is. */
+/** Rows that determine the width of a column. */
 const SAMPLE_ROWS = 100;
 const LETTER_PX = 7;
 const WIDEST_PX = 420;
 const AS_IT_IS = { key: "", descending: true };
 
-/** Numbers with their thousands apart; addresses and all other texts as they are. */
+/** Addresses (0x...) stay as they are. */
 export function numberText(text: string): string {
   if (text === "") return "–";
   const value = text.startsWith("0x") ? NaN : Number(text);

@@ -1,8 +1,6 @@
-/** Files out of the page. */
-
 import type { Figure } from "./source";
 
-/** A name every file system takes, whatever a run is called. */
+/** Valid on every file system. */
 export function safeFileName(stem: string, extension: string): string {
   const safe = stem
     .normalize("NFKC")
@@ -32,11 +30,11 @@ export function download(
   link.href = url;
   link.download = safeFileName(stem, extension);
   link.click();
-  // The browser has begun reading by then.
+  // The browser has started reading by then.
   window.setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Twice the screen's size: sharp on paper and on dense screens. */
+/** Sharp on paper and on dense screens. */
 const PNG_SCALE = 2;
 
 export async function pngOf({ svg, widthPx, heightPx }: Figure): Promise<Blob> {

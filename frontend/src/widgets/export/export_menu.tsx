@@ -1,5 +1,3 @@
-/** The export button of a chart or table: CSV, JSON, PNG and SVG of what is shown. */
-
 import { useState } from "preact/hooks";
 import { useCommands, type Commands } from "../../base/commands";
 import { Icon } from "../icon/icon";
@@ -7,14 +5,11 @@ import { Menu, type MenuItem } from "../menu/menu";
 import { download, pngOf } from "./download";
 import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
 
-/** Where exports are commands, too: by key, palette and the shell's export menu. */
 export interface ExportShell {
   readonly commands: Commands;
-  /** Tells the user why there is no file. */
   readonly say: (sentence: string) => void;
 }
 
-/** One for each kind of file. */
 function exportsOf(
   source: ExportSource,
   say: (sentence: string) => void,
@@ -45,7 +40,7 @@ function exportsOf(
   ];
 }
 
-/** `subject` is what is exported: "the heatmap"; null: there is nothing yet. */
+/** `subject`: such as "the heatmap"; null: nothing to export yet. */
 export function useExports(
   shell: ExportShell | undefined,
   subject: string,

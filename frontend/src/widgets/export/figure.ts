@@ -1,16 +1,12 @@
-/** A chart as a picture of its own: its title, what the chart paints, and its legend. */
-
 import { tokens, type Theme } from "../../base/tokens";
 import { FONT, SvgPen, type Pen } from "./pen";
 import type { Figure } from "./source";
 
-/** One of the legend's: a swatch and its name. */
 export interface LegendItem {
   readonly label: string;
   readonly colour: string;
-  /** The swatch is a line with this dash; a square where absent. */
+  /** A line with this dash; absent: a square. */
   readonly dash?: readonly number[];
-  /** The swatch is a scale of these colours. */
   readonly scale?: readonly string[];
 }
 
@@ -36,7 +32,7 @@ function paintSwatch(pen: Pen, item: LegendItem, x: number, y: number): void {
   }
   scale.forEach((one, i) => {
     pen.fillStyle = one;
-    // Each reaches below the next: no seam shows, however large it is drawn.
+    // Overlaps the next one: no seam at any zoom.
     const spare = i < scale.length - 1 ? 0.5 : 0;
     pen.fillRect(x + i * SQUARE_PX, y - SQUARE_PX / 2, SQUARE_PX + spare, SQUARE_PX);
   });
@@ -57,7 +53,6 @@ export function strokeLine(
 
 export function figureOf(parts: {
   readonly title: string;
-  /** What the x axis measures; stands opposite the title. */
   readonly axisName?: string | undefined;
   readonly theme: Theme;
   readonly widthPx: number;

@@ -1,9 +1,8 @@
 /**
- * What charts are painted with: on the page a canvas, in an exported picture the pen that
- * writes the same strokes as SVG. Every text and attribute is escaped here.
+ * On the page charts paint on a canvas, in exports on `SvgPen`, which escapes all text.
  */
 
-/** What `CanvasRenderingContext2D` can do as well; `name` and `image`: pictures alone. */
+/** Common to `CanvasRenderingContext2D`; `name` and `image` exist only in exports. */
 export type Pen = Omit<SvgPen, "arc" | "file" | "image" | "name" | "written"> &
   Pick<CanvasRenderingContext2D, "arc"> &
   Partial<Pick<SvgPen, "image" | "name">>;
@@ -12,12 +11,12 @@ const FONT_PX = 11;
 const FAMILY = "Roboto, Helvetica, Arial, sans-serif";
 export const FONT = `${FONT_PX}px ${FAMILY}`;
 
-/** null leaves an attribute out. */
+/** null: no attribute. */
 type Attributes = Readonly<Record<string, string | number | null>>;
 
-/** About the width of a letter, where no canvas can measure text. */
+/** Mean width of a letter by font size, where no canvas can measure. */
 const LETTER_SHARE = 0.55;
-/** From the baseline down to what a text stands on otherwise, by the font's size. */
+/** Offset of the baseline by font size. */
 const BELOW_SHARE: Partial<Record<CanvasTextBaseline, number>> = {
   middle: 0.36,
   top: 0.8,
@@ -28,7 +27,7 @@ const ANCHOR: Partial<Record<CanvasTextAlign, string>> = {
   end: "end",
 };
 
-/** No control characters and no halves of pairs: XML allows neither, escaped or not. */
+/** XML allows no control characters and no lone surrogates, escaped or not. */
 const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
 function escaped(text: string): string {
@@ -40,7 +39,7 @@ function escaped(text: string): string {
     .replaceAll('"', "&quot;");
 }
 
-/** Coordinates need no more than hundredths of a px. */
+/** To 0.01 px. */
 function rounded(px: number): number {
   return Math.round(px * 100) / 100;
 }
@@ -72,7 +71,6 @@ export class SvgPen {
   #name: string | null = null;
   #written = "";
   #numClips = 0;
-  /** Groups that are open: each moves or clips what is in it. */
   #numGroups = 0;
   readonly #restores: (() => void)[] = [];
   readonly #context: CanvasRenderingContext2D | null =
@@ -80,12 +78,10 @@ export class SvgPen {
       ? null
       : document.createElement("canvas").getContext("2d");
 
-  /** All that was painted, as elements. */
   written(): string {
     return `${this.#written}${"</g>".repeat(this.#numGroups)}`;
   }
 
-  /** A whole SVG file. */
   file(title: string, widthPx: number, heightPx: number, background: string): string {
     const root = opening("svg", {
       xmlns: "http://www.w3.org/2000/svg",
@@ -102,13 +98,13 @@ export class SvgPen {
     ].join("");
   }
 
-  /** Names what is painted next: a pointer that rests on it shows the words. */
+  /** Tooltip of the next element. */
   name(words: string): void {
     this.#name = words;
   }
 
   save(): void {
-    // What a canvas saves: all that is public, the dash and what moves and clips.
+    // As a canvas does: public fields, dash, transforms and clips.
     const look = Object.assign({}, this);
     const [dash, numGroups] = [this.#dash, this.#numGroups];
     this.#restores.push(() => {
@@ -160,7 +156,7 @@ export class SvgPen {
     this.#path += `h${rounded(width)}v${rounded(height)}h${rounded(-width)}Z`;
   }
 
-  /** Whole circles only, whatever the angles. */
+  /** Always a full circle. */
   arc(x: number, y: number, radius: number): void {
     this.#draw("M", x + radius, y);
     const half = `a${radius} ${radius} 0 1 1 `;
@@ -200,7 +196,7 @@ export class SvgPen {
     return this.#context.measureText(text);
   }
 
-  /** A picture of pixels, as the address of its data. */
+  /** `href`: data URL. */
   image(href: string, x: number, y: number, width: number, height: number): void {
     this.#add("image", { href, x, y, width, height, preserveAspectRatio: "none" });
   }
@@ -210,7 +206,7 @@ export class SvgPen {
     this.#numGroups += 1;
   }
 
-  /** As on a canvas, what has no place is not drawn. */
+  /** As on a canvas, points that are not finite are skipped. */
   #draw(command: "L" | "M", x: number, y: number): void {
     if (!Number.isFinite(x) || !Number.isFinite(y)) return;
     this.#path += `${command}${rounded(x)} ${rounded(y)}`;

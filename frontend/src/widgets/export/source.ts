@@ -1,5 +1,3 @@
-/** What can be exported, and as which files. Pure. */
-
 import { cellText, type Table } from "../../model/table";
 import { unrealWord, type Origin } from "../../model/words/origin";
 
@@ -11,22 +9,20 @@ export interface Figure {
 
 export interface ExportSource {
   readonly origin: Origin;
-  /** What it is; names the files together with the run. */
   readonly name: string;
   readonly table: () => Table;
-  /** Facts that stand beside the columns in JSON. */
   readonly about: () => Readonly<Record<string, unknown>>;
-  /** Absent or null where there is nothing to draw, as for tables. */
+  /** null: nothing to draw, as for tables. */
   readonly figure?: (() => Figure) | null;
 }
 
-/** The files' name, without extension. */
+/** Without extension. */
 export function fileStem({ origin, name }: ExportSource): string {
   const { run, unreal } = origin;
   return `${run} ${name}${unreal === null ? "" : ` ${unrealWord(unreal)}`}`;
 }
 
-/** Rows travel without their file's name, so each says it where data are not real. */
+/** Rows may be copied out of the file, so each is marked where data are not real. */
 export function exportCsv({ origin, table }: ExportSource): string {
   const { numRows, columns } = table();
   if (origin.unreal === null) return toCsv({ numRows, columns });
@@ -52,16 +48,15 @@ export function exportJson({ origin, table, about }: ExportSource): string {
   return `${JSON.stringify(facts, null, 1)}\n`;
 }
 
-/** A spreadsheet would run text that begins with one of these as a formula. */
+/** Spreadsheets run text that begins with one of these as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** Text of ours or the user's as a cell; numbers need no guard. */
 function textCell(text: string): string {
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** RFC 4180, and nothing that a spreadsheet can be made to execute. */
+/** RFC 4180, without cells that a spreadsheet would run. */
 export function toCsv({ numRows, columns }: Table): string {
   const lines = [columns.map(({ name }) => textCell(name)).join(",")];
   for (let row = 0; row < numRows; row += 1) {

@@ -1,8 +1,4 @@
-/**
- * One finding, wherever it is shown: a line that says what is wrong, where, when and what
- * it costs; opened, also why, what to try, and the evidence. All meaning comes from the
- * server.
- */
+/** All texts come from the server. */
 
 import { Fragment } from "preact";
 import { useId, useState } from "preact/hooks";
@@ -34,18 +30,16 @@ interface FindingsProps extends PlaceOpener {
   readonly byteUnit: ByteUnit;
   readonly say: (sentence: string) => void;
   readonly findings: readonly FindingData[];
-  /** The first one is open until it is closed. */
   readonly opensFirst?: boolean;
 }
 
-/** Several, the worst first. */
 export function Findings(props: FindingsProps) {
   const { findings, opensFirst = false } = props;
   if (findings.length === 0) return null;
   return (
     <section class="findings" aria-label="Findings">
       {findings.map((one, at) => (
-        // Not by its sentence: numbers change while it is being read.
+        // Not keyed by its sentence: numbers change while it is read.
         <Finding
           key={`${one.key} ${one.id}`}
           {...props}
@@ -110,7 +104,6 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
   );
 }
 
-/** A text in which the source line that is blamed stands out. */
 export function Blaming(props: { readonly line: string; readonly text: string }) {
   return (
     <>
@@ -170,7 +163,7 @@ function Head(
         )}
       </p>
       {cost !== null && cost > 0 && (
-        <b class="nowrap" title="What it costs">
+        <b class="nowrap" title="Cost">
           {formatQuantity(cost, one.unit, props.byteUnit)}
           {PER[one.unit]}
         </b>
@@ -196,7 +189,7 @@ function Head(
   );
 }
 
-/** Whether a sentence names a rank or a line itself. */
+/** "rank 1" is not in "rank 12". */
 function says(sentence: string, part: string): boolean {
   const at = sentence.toLowerCase().indexOf(part.toLowerCase());
   return at >= 0 && !/\d/.test(sentence[at + part.length] ?? "");

@@ -1,5 +1,3 @@
-/** What held the memory: the lines that hold most, as bars of what was live. */
-
 import type { HeldBy as HeldByLine, MemoryState } from "../../api/types.gen";
 import {
   formatBytes,
@@ -11,29 +9,27 @@ import {
 import type { Theme } from "../../base/tokens";
 import { categoryColour, groupNamed, siteColour } from "../../model/category";
 
-/** Lines that are shown; the others are in the report and in Blocks. */
+/** The others are in the report and in Blocks. */
 const MOST = 6;
-/** Smaller shares are no bar any more. */
 const LEAST_SHARE = 0.005;
 
 export function HeldBy(props: {
   readonly state: MemoryState;
-  /** The line that is blamed: red, as everywhere. */
   readonly line: string;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  /** Shows the rank's modules; null where none can have been tracked. */
+  /** null: no modules were tracked. */
   readonly showModules: (() => void) | null;
 }) {
   const { state, theme, byteUnit, showModules } = props;
   const shown = state.heldBy.filter(({ share }) => share >= LEAST_SHARE).slice(0, MOST);
   if (shown.length === 0) return null;
-  // As in Blocks, the line that holds most of what has no category has a colour.
+  // As in Blocks, the top line without a category has its own colour.
   const site = shown.find(({ category }) => groupNamed(category) === "unknown");
   return (
     <div class="finding-held">
       <h3 title={state.heldSentence}>
-        What held the memory{" "}
+        Top allocation sites{" "}
         {showModules !== null && (
           <button type="button" class="text-button" onClick={showModules}>
             Modules

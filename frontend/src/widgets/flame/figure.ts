@@ -1,5 +1,3 @@
-/** A flamegraph as a file: a picture of all its rows, and a table of its stacks. */
-
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import type { Table } from "../../model/table";
@@ -13,7 +11,6 @@ interface FlameFigure extends FlameShape {
   readonly data: FlameData;
   readonly stacks: FrameNames;
   readonly title: string;
-  /** What colours mean, below the picture. */
   readonly key: readonly (readonly [colour: string, words: string])[];
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
@@ -37,7 +34,7 @@ export function flameFigure(of: FlameFigure): Figure {
   });
 }
 
-/** Every stack of a tree with what it holds itself; of a difference, on both sides. */
+/** Own bytes of every stack; of a difference, on both sides. */
 export function flameTable(
   { tree, values, change }: FlameData,
   stacks: FrameNames,

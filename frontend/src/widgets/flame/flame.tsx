@@ -1,7 +1,4 @@
-/**
- * A flamegraph that is drawn anew with every move of the mouse: it listens to its data by
- * itself, so that nothing around it is rendered meanwhile.
- */
+/** Reads its data from a signal: a move of the pointer renders nothing around it. */
 
 import { effect, useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
@@ -14,14 +11,13 @@ import { FlameLabels, nodeWords, placed, ROW_PX, type Placed } from "./layout";
 import { labelWidths, paintFlame, rowAt, rowTop } from "./paint";
 import type { FlameProps } from "./types";
 
-/** What is pointed at. */
 interface Hover {
   readonly node: number;
   readonly x: number;
   readonly y: number;
 }
 
-/** Numbers that change with every move of a pointer are drawn this far apart. */
+/** Least time between drawings while data follow a pointer. */
 const FOLLOW_MS = 80;
 
 export function Flame(props: FlameProps) {
@@ -90,7 +86,7 @@ export function Flame(props: FlameProps) {
     return index < 0 ? null : { node: now.boxes.node[index] ?? 0, x, y };
   }
 
-  /** Zooms to a box, or looks at its frame from both sides. */
+  /** `isFrame`: callers and callees instead of zooming. */
   function choose({ data: { tree } }: Placed, node: number, isFrame: boolean): void {
     selected.value = node;
     const frame = tree.frame[node] ?? ROOT_FRAME;
@@ -154,10 +150,10 @@ export function Flame(props: FlameProps) {
         Click: zoom.{sides}
       </FlameTip>
       <p id={helpId} class="off-screen">
-        Boxes are as wide as what they stand for, callers above what they call. Arrow
-        keys move from box to box, Enter zooms
-        {onFrame !== undefined && ", Shift and Enter look at a frame from both sides"},
-        Escape shows all.
+        The width of a box shows its value; callers are nearer the root. Arrow keys move
+        from box to box, Enter zooms
+        {onFrame !== undefined && ", Shift and Enter show callers and callees"}, Escape
+        shows all.
       </p>
       <p class="off-screen" aria-live="polite">
         {spoken}
@@ -166,7 +162,7 @@ export function Flame(props: FlameProps) {
   );
 }
 
-/** The node a key leads to; null where the key is not the drawing's. */
+/** null: not a key of the chart. */
 function afterKey(key: string, now: Placed, from: number): number | null {
   const { boxes, root, upwards } = now;
   const { tree } = now.data;

@@ -1,5 +1,3 @@
-/** Boxes, labels and colours of a flamegraph; pure. */
-
 import { formatShare, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { divergingColours } from "../../model/category";
@@ -15,12 +13,11 @@ import { inkOn, mixed } from "../block_stack/paint/colours";
 import type { FlameData, FlameShape, FrameNames } from "./types";
 
 export const ROW_PX = 18;
-/** Boxes below it are left out with all they hold. */
+/** Smaller boxes are left out with their children. */
 export const LEAST_BOX_PX = 0.6;
-/** Narrower boxes have no label. */
 export const LABEL_LEAST_PX = 26;
 
-/** Fills are pale, so that text on them reads in the page's own colour. */
+/** Pale, so that text in the page's colour is readable. */
 const FILL_KEEPS: Readonly<Record<Theme, number>> = { light: 0.4, dark: 0.5 };
 
 function fills(palette: readonly string[], theme: Theme): readonly string[] {
@@ -28,7 +25,7 @@ function fills(palette: readonly string[], theme: Theme): readonly string[] {
   return palette.map((colour) => hexOf(mixed(pixelOf(colour), bg, FILL_KEEPS[theme])));
 }
 
-/** Shades from less (first) over equal (middle) to more (last). */
+/** From less (first) over equal (middle) to more (last). */
 export function changeFills(theme: Theme, numSteps = 21): readonly string[] {
   const [less, more] = divergingColours(theme);
   const neutral = pixelOf(theme === "dark" ? "#4a4a4a" : "#e4e4e4");
@@ -39,7 +36,6 @@ export function changeFills(theme: Theme, numSteps = 21): readonly string[] {
   });
 }
 
-/** The fill of each node; the root, which stands for all, has none of the colours. */
 export function boxFills(
   { colour, palette, change }: FlameData,
   theme: Theme,
@@ -56,7 +52,7 @@ export function boxFills(
   };
 }
 
-/** What is read best on each fill: the shades of a difference are no backgrounds. */
+/** Shades of a difference may be dark: the ink depends on the fill. */
 export function boxInks(): (fill: string) => string {
   const known = new Map<string, string>();
   return (fill) => {
@@ -66,11 +62,9 @@ export function boxInks(): (fill: string) => string {
   };
 }
 
-/** The boxes in sight, and where their rows stand. */
 export interface Placed {
   readonly data: FlameData;
   readonly boxes: FlameBoxes;
-  /** The node that is zoomed to. */
   readonly root: number;
   /** CSS px of all rows. */
   readonly totalPx: number;
@@ -78,7 +72,7 @@ export interface Placed {
   readonly hideRoot: boolean;
 }
 
-/** At least `heightPx`, where boxes stand on its bottom. */
+/** `upwards`: at least `heightPx`, so that boxes stand on the bottom. */
 export function placed(
   data: FlameData,
   { zoom, upwards = false, hideRoot = false }: FlameShape,
@@ -92,7 +86,6 @@ export function placed(
   return { data, boxes, root, totalPx, upwards, hideRoot };
 }
 
-/** What the box of a node says: its name, its value, and its shares or both sides. */
 export function nodeWords(
   { data, root }: Placed,
   node: number,
@@ -115,12 +108,11 @@ export function nodeWords(
   }
   const shares = [`${formatShare(value, values[0] ?? 0)} of all`];
   if (root > 0) {
-    shares.push(`${formatShare(value, values[root] ?? 0)} of what is zoomed to`);
+    shares.push(`${formatShare(value, values[root] ?? 0)} of the zoomed box`);
   }
   return [name, `${text(value)} (${formatExact(value, unit)})`, ...shares];
 }
 
-/** What stands in the root's box: all of it, of a difference by how much both differ. */
 export function rootText(
   { title, values, change, unit = "bytes" }: FlameData,
   byteUnit: ByteUnit,
@@ -143,7 +135,7 @@ export function changeStep(before: number, after: number, numSteps = 21): number
   return Math.round(((share + 1) / 2) * (numSteps - 1));
 }
 
-/** The node a path leads to, or as far as this tree follows it. */
+/** The deepest node of the path that this tree has. */
 export function zoomedNode(tree: FlameTree, path: readonly number[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = tree.find(path.slice(0, length));
@@ -152,7 +144,6 @@ export function zoomedNode(tree: FlameTree, path: readonly number[]): number {
   return 0;
 }
 
-/** Labels with their widths, measured once for each frame. */
 export class FlameLabels {
   readonly #known = new Map<
     number,
@@ -164,7 +155,7 @@ export class FlameLabels {
     private readonly widthOf: (text: string) => number,
   ) {}
 
-  /** As much of a frame's name as there is room for; "" where that says nothing. */
+  /** "" where fewer than 3 letters fit. */
   fitting(frame: number, roomPx: number): string {
     let known = this.#known.get(frame);
     if (known === undefined) {
@@ -173,13 +164,13 @@ export class FlameLabels {
       this.#known.set(frame, known);
     }
     if (known.width <= roomPx) return known.text;
-    // Measuring each cut text would take longer than all else of a drawing.
+    // Measuring every cut text would take longer than the rest of a drawing.
     const letters = Math.floor((roomPx - 6) / (known.width / known.text.length));
     return letters < 3 ? "" : `${known.text.slice(0, letters).trimEnd()}…`;
   }
 }
 
-/** Bytes of all boxes that were found, none counted twice. */
+/** No box is counted twice. */
 export function foundBytes(
   { tree, values }: FlameData,
   found: Uint8Array,
@@ -197,13 +188,10 @@ export function foundBytes(
   return bytes;
 }
 
-/** Above this share of a node's bytes one colour stands for all of it. */
+/** A colour with this share of a node's bytes is the node's. */
 const MOSTLY = 0.66;
 
-/**
- * The colour of each node: that of most of its bytes, `mixture` where no colour has two
- * thirds. `slotColour` is by slot of the tree.
- */
+/** `mixture`: no colour has two thirds of the bytes. `slotColour`: by slot. */
 export function nodeColours(
   tree: FlameTree,
   slotColour: ArrayLike<number>,

@@ -1,5 +1,3 @@
-/** A flamegraph on a canvas; only the rows that are scrolled to are drawn. */
-
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { ROOT_FRAME } from "../../model/stacks/flame_tree";
@@ -15,7 +13,6 @@ import {
   type Placed,
 } from "./layout";
 
-/** How wide labels are in the drawing's font. */
 export function labelWidths(): (text: string) => number {
   const context = document.createElement("canvas").getContext("2d");
   if (context !== null) context.font = FONT;
@@ -28,7 +25,6 @@ interface FlamePaint extends Placed {
   readonly byteUnit: ByteUnit;
   readonly widthPx: number;
   readonly heightPx: number;
-  /** CSS px that are scrolled away above. */
   readonly scrollPx: number;
   readonly found: Uint8Array | null;
   /** Nodes; -1: none. */
@@ -38,13 +34,13 @@ interface FlamePaint extends Placed {
 
 type Rows = Pick<Placed, "upwards" | "hideRoot" | "totalPx">;
 
-/** Top of a row in px of all rows. */
+/** Px from the top of all rows. */
 export function rowTop(row: number, { upwards, hideRoot, totalPx }: Rows): number {
   const shown = row - Number(hideRoot);
   return upwards ? totalPx - (shown + 1) * ROW_PX : shown * ROW_PX;
 }
 
-/** The row at a height, or below 0 where there is none. */
+/** Below 0: none. */
 export function rowAt(y: number, { upwards, hideRoot, totalPx }: Rows): number {
   return Math.floor((upwards ? totalPx - y : y) / ROW_PX) + Number(hideRoot);
 }

@@ -1,5 +1,3 @@
-/** The heatmap's colours in both themes, as the raster core and the legend take them. */
-
 import type { HeatmapResponse } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import {
@@ -21,7 +19,7 @@ function paletteOf({ diverging }: Domain, theme: Theme): PaletteName {
   return theme === "dark" ? "diverging_dark" : "diverging_light";
 }
 
-/** `flag`: the last 3 % of the capacity; far from the palette's bright end. */
+/** `flag`: the top 3 % of the capacity; far from the palette's bright end. */
 const COLOURS = {
   light: { flag: "#e0003c", absent: "#f3f3f3", accent: "#b8b8b8" },
   dark: { flag: "#ff2d55", absent: "#3a3a3a", accent: "#707070" },
@@ -51,7 +49,6 @@ export function sceneColours(
   return { background: pixelOf(tokens(theme).bg), cells: new Map(cells) };
 }
 
-/** What the colours mean, from the lowest to the capacity. */
 export function scaleOf(
   { low, high, capacity, diverging }: Domain,
   theme: Theme,
@@ -68,7 +65,7 @@ export function scaleOf(
     ? `−${text(-low)} to +${text(high)}`
     : `${text(low)} to ${text(high)}${capacity ? " capacity" : ""}`;
   const help = capacity
-    ? "The last 3 % of the capacity have a colour of their own"
+    ? "The top 3 % of the capacity have their own colour"
     : undefined;
   return [
     { label, colour: flag, scale, help },

@@ -108,7 +108,7 @@ describe("the words of a cell", () => {
     const rank = (pooled: Pooled) =>
       cellReading(facts, { ...PLAIN, pooled }).notes?.[1];
     expect(rank("highest")).toBe("highest of ranks 4–7");
-    expect(rank("farthest")).toBe("farthest from the middle rank of ranks 4–7");
+    expect(rank("farthest")).toBe("farthest from the median rank of ranks 4–7");
   });
 });
 

@@ -1,5 +1,3 @@
-/** The rank x step heatmap: which rank, and when. */
-
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { HeatmapResponse } from "../../api/types.gen";
@@ -30,7 +28,7 @@ import {
 import { rankTicks, paintMarks, paintPins } from "./paint";
 import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
 
-/** A gesture has settled once nothing moved for this long. */
+/** No movement for this long ends a gesture. */
 const SETTLE_MS = 140;
 const AXIS = { ...X_AXES.step, name: "", least: 4 };
 const LEAST_RANKS = 2;
@@ -39,23 +37,23 @@ export interface HeatmapProps extends Pick<
   PlotProps,
   "cursor" | "label" | "onRange" | "origin" | "page" | "range"
 > {
-  /** Everything, coarse: stays below while a finer answer is under way. */
+  /** Coarse, of everything; below `detail`. */
   readonly overview: HeatmapResponse;
-  /** The sharp answer for what was last asked; null until there is one. */
+  /** The answer to the last `onNeed`; null: none yet. */
   readonly detail: HeatmapResponse | null;
-  /** All ranks drawn, ascending: the rows from top to bottom. */
+  /** Ascending: rows from top to bottom. */
   readonly ranks: Int32Array;
   readonly pinned: readonly number[];
-  /** Called once a gesture has settled, and when the size changes. */
+  /** After a gesture, and when the size changes. */
   readonly onNeed: (need: HeatmapNeed) => void;
-  /** A click or Enter on a cell; where rows or columns are pooled, all it stands for. */
+  /** A click or Enter; where rows or columns are pooled, all that the cell covers. */
   readonly onPick: (pick: CellFacts) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly heightPx: number;
-  /** Values are more or less than 0, which is as usual; default no. */
+  /** Values are differences from 0; default no. */
   readonly diverging?: boolean;
-  /** Which one a cell of several ranks shows; default the highest. */
+  /** Of a cell of several ranks; default the highest. */
   readonly pooled?: Pooled;
 }
 
@@ -76,7 +74,7 @@ export function Heatmap(props: HeatmapProps) {
   const { capacityBytes, valueLow, valueHigh, marks } = overview;
   const domain = useMemo(
     () => domainOf(overview, diverging, scaled),
-    // A poll brings a new answer; colours change only when their ends do.
+    // A poll brings a new answer; colours change only with these values.
     [capacityBytes, valueLow, valueHigh, scaled, diverging],
   );
   const world = worldOf(overview, ranks.length);
@@ -88,7 +86,7 @@ export function Heatmap(props: HeatmapProps) {
     const made = new RasterSurface(canvas, {
       onPaint: ({ drawMs }) => {
         failure.value = null;
-        // What lies under a resting pointer may have changed, or become sharper.
+        // The cell under a resting pointer may have changed.
         numPainted.value += 1;
         const input = canvas.parentElement?.querySelector<HTMLElement>(".plot-input");
         if (input) input.dataset["drawMs"] = drawMs.toFixed(1);
@@ -168,7 +166,7 @@ export function Heatmap(props: HeatmapProps) {
       return inside(Math.round(from) + count * each);
     },
     read: (_, at) => {
-      // Read again once there is another drawing.
+      // Subscribes: read again after each drawing.
       const facts = numPainted.value < 0 ? null : factsAt(at);
       const of = { unit, byteUnit, capacityBytes, diverging, pooled };
       return facts && cellReading(facts, of);
@@ -216,8 +214,8 @@ export function Heatmap(props: HeatmapProps) {
           <ChartSwitch
             hint={
               scaled
-                ? "Spread the colours over the values there are"
-                : "Let the colours mean shares of the capacity"
+                ? "Scale the colours to the range of the data"
+                : "Scale the colours from 0 to the capacity"
             }
             onClick={() => setByCapacity(!scaled)}
           >

@@ -1,6 +1,5 @@
 /**
- * The heatmap's world: x is the step, a cell of step s reaching from s - 1/2 to s + 1/2
- * as the points of a line chart do; y is the place of a rank among those drawn. Pure.
+ * A cell of step s covers s - 1/2 to s + 1/2; y is a rank's place among those drawn.
  */
 
 import type { HeatmapResponse } from "../../api/types.gen";
@@ -13,16 +12,15 @@ import type { XRange } from "../plot/range";
 import { AXIS_PX } from "../plot/axes";
 
 export const TOP_PX = 6;
-/** Above and below the cells. */
 export const AROUND_PX = TOP_PX + AXIS_PX;
 
-/** The answer that would be sharp for what is shown now. */
+/** Request for an answer that is sharp in the current view. */
 export interface HeatmapNeed {
-  /** null where everything is shown. */
+  /** null: all. */
   readonly steps: XRange | null;
   readonly px: number;
   readonly rows: number;
-  /** The ranks in sight, in words; null where all are. */
+  /** As text; null: all. */
   readonly ranks: string | null;
 }
 
@@ -48,11 +46,10 @@ export function layerOf(answer: HeatmapResponse, ranks: Int32Array): Layer {
   return { kind: "grid", grid };
 }
 
-/** A cell in words of ranks and steps. */
 export interface CellFacts {
-  /** NaN where nothing was recorded. */
+  /** NaN: not recorded. */
   readonly value: number;
-  /** The value lies within this of the truth: cells are quantised. */
+  /** Cells are quantised: the value is exact to within this. */
   readonly tolerance: number;
   readonly firstStep: number;
   readonly lastStep: number;
@@ -83,7 +80,6 @@ export function factsOf(
   };
 }
 
-/** What to ask for so that the viewport becomes sharp. */
 export function needOf(
   view: Viewport,
   world: Viewport,
@@ -104,28 +100,26 @@ export function needOf(
   };
 }
 
-/** What the ends of the colour scale stand for. */
 export interface Domain {
   readonly low: number;
   readonly high: number;
-  /** Whether `high` is the capacity. */
   readonly capacity: boolean;
-  /** Whether 0 is neither: less and more have colours of their own. */
+  /** 0 is neutral; less and more have their own colours. */
   readonly diverging: boolean;
 }
 
-/** Of what differs at all, this share lies within the ends of a diverging scale. */
+/** Share of cells between the ends of a diverging scale. */
 const WITHIN_SHARE = 0.99;
-/** Differences below this, in per cent, are the same to the eye. */
+/** Least end of a diverging scale, in per cent ... */
 const LEAST_DIVERGENCE = 5;
 
-/** Likewise, of bytes, as a share of the capacity. */
+/** ... and for bytes, as a share of the capacity. */
 const LEAST_SHARE = 0.05;
 
-/** Data that fill less of the capacity than this are shown by their own range. */
+/** Data below this share of the capacity are scaled to their own range. */
 const FLAT_SHARE = 0.25;
 
-/** 0..capacity, so that 97 % looks the same everywhere, unless that would be flat. */
+/** 0 to capacity, so that 97 % looks the same everywhere, unless that would be flat. */
 export function defaultsToCapacity(answer: HeatmapResponse): boolean {
   const { capacityBytes, valueHigh } = answer;
   return capacityBytes !== null && valueHigh >= capacityBytes * FLAT_SHARE;
@@ -143,7 +137,7 @@ export function domainOf(
   if (!diverging) {
     return { low: valueLow, high: Math.max(valueHigh, valueLow), capacity, diverging };
   }
-  // As far to both sides; a few wild cells must not take all the shades.
+  // Symmetric; a few outliers must not take all shades.
   const stride = Math.max(1, Math.floor(answer.values.length / 20_000));
   const some = answer.values.filter((cell, i) => cell > 0 && i % stride === 0);
   const sizes = Float64Array.from(some, (cell) =>

@@ -1,5 +1,3 @@
-/** Axes, marks and pins: what is drawn over the cells. */
-
 import type { Mark } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import type { Tick } from "../../model/lines/axis";
@@ -11,7 +9,6 @@ import { FONT, type Pen } from "../export/pen";
 import type { Seen } from "../plot/reader";
 import { markLook } from "../line_chart/marks";
 
-/** Labels of the rank axis need this much room. */
 const LABEL_PX = 12;
 
 interface OverlayLook {
@@ -21,7 +18,7 @@ interface OverlayLook {
   readonly theme: Theme;
 }
 
-/** Places, named by the rank that stands there, where no pin is named. */
+/** Named by rank; none where a pin is named. */
 export function rankTicks(
   view: Viewport,
   most: number,
@@ -39,7 +36,7 @@ export function rankTicks(
   });
 }
 
-/** The pinned rows in sight: top, middle and bottom, in px of the plot. */
+/** In view; px of the plot. */
 function pinPlaces(view: Viewport, heightPx: number, { ranks, pinned }: OverlayLook) {
   return pinned.flatMap((rank) => {
     const place = lowerBound(ranks, rank);
@@ -66,7 +63,7 @@ export function paintPins(pen: Pen, seen: Seen, look: OverlayLook): void {
     pen.lineTo(left - 7, middle - 4);
     pen.lineTo(left - 7, middle + 4);
     pen.fill();
-    // Pins too close to name keep their arrow; zooming in names them.
+    // Pins too close to name have only their arrow; zooming in names them.
     if (y - labelled >= LABEL_PX) {
       pen.fillText(rank.toString(), left - 10, middle + 4);
       labelled = y;
@@ -76,7 +73,7 @@ export function paintPins(pen: Pen, seen: Seen, look: OverlayLook): void {
   }
 }
 
-/** A mark of a rank stands on its row; one of the whole run is a line. */
+/** A mark of a rank is on its row; one of the whole run is a line. */
 export function paintMarks(
   pen: Pen,
   { view, size }: Seen,
@@ -100,7 +97,7 @@ export function paintMarks(
   }
 }
 
-/** An OOM: a cross in a ring, readable on every colour of the palette. */
+/** Readable on every colour of the palette. */
 function paintCross(pen: Pen, x: number, y: number): void {
   for (const [colour, width] of [
     ["#ffffff", 5],

@@ -1,5 +1,3 @@
-/** The heatmap's cells in words, and as tables. */
-
 import type { HeatmapResponse, Unit } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { highestColumn } from "../../model/lines/peaks";
@@ -9,10 +7,10 @@ import { cellValue } from "../../render/palette";
 import type { Reading } from "../plot/reading";
 import type { CellFacts } from "./layout";
 
-/** Of several ranks the one with the highest value, or farthest from the middle rank's. */
+/** Of several ranks: the highest value, or the farthest from the median rank. */
 export type Pooled = "farthest" | "highest";
 
-/** Cells are quantised to so many steps. */
+/** Steps of a quantised cell. */
 const CELL_STEPS = 65_534;
 const MOST_DIGITS = 9;
 
@@ -27,7 +25,7 @@ export function cellReading(
   },
 ): Reading {
   const { unit, capacityBytes, diverging, pooled } = of;
-  const among = pooled === "farthest" ? "farthest from the middle rank" : pooled;
+  const among = pooled === "farthest" ? "farthest from the median rank" : pooled;
   const where = [
     firstRank === lastRank
       ? `rank ${firstRank}`
@@ -39,7 +37,7 @@ export function cellReading(
   if (!Number.isFinite(value)) return { title: "not recorded", notes: where };
   const sign = diverging && value > 0 ? "+" : "";
   const share = (value / (capacityBytes ?? NaN)) * 100;
-  // Bytes and counts have no parts: what lies between is of the cells' own steps.
+  // Bytes and counts are whole: fractions come from quantising.
   const isWhole = unit === "bytes" || unit === "count";
   const exact = formatExact(isWhole ? Math.round(value) : value, unit);
   const digits = `${exact} ± ${formatQuantity(tolerance, unit)}`;
@@ -49,14 +47,14 @@ export function cellReading(
       ...(Number.isFinite(share)
         ? [`${share.toFixed(1).replace("-", "−")} % of the capacity`]
         : []),
-      // Beside what is as usual, digits mean nothing.
+      // Differences from the usual need no digits.
       ...(diverging ? [] : [{ text: digits, class: "quiet" } as const]),
       ...where,
     ],
   };
 }
 
-/** A cell's value to the digits that its quantising leaves; NaN: nothing was recorded. */
+/** To the digits that quantising leaves; NaN: not recorded. */
 function valueOf({ valueLow, valueHigh }: HeatmapResponse, cell: number): number {
   const value = cellValue(cell, valueLow, valueHigh);
   const digits = Math.ceil(-Math.log10((valueHigh - valueLow) / CELL_STEPS));
@@ -68,7 +66,7 @@ function stepOf({ x0, stepsPerColumn }: HeatmapResponse, column: number): number
   return Math.ceil(x0 + column * stepsPerColumn);
 }
 
-/** Every cell: a row for each row of ranks, a column for each column of steps. */
+/** A row per row of ranks, a column per column of steps. */
 export function cellTable(answer: HeatmapResponse): Table {
   const { numRows, numColumns, values } = answer;
   const columns = Array.from({ length: numColumns }, (_, column) => ({
@@ -81,7 +79,7 @@ export function cellTable(answer: HeatmapResponse): Table {
   return { columns: [ranks, ...columns], numRows };
 }
 
-/** One line for each row: where it is highest, and how high. */
+/** A row per row of ranks. */
 export function summaryTable(answer: HeatmapResponse, unit: Unit): Table {
   const { numRows, numColumns, values } = answer;
   const rows = Array.from({ length: numRows }, (_, row) => {

@@ -1,14 +1,8 @@
-/** A button that copies a text, and says so; where it cannot, by hand is left. */
-
 import { useState } from "preact/hooks";
 import { copyText } from "../../base/browser";
 import { IconButton } from "./icon";
 
-export function CopyIcon(props: {
-  /** What it does, for people who see no icon. */
-  readonly label: string;
-  readonly text: string;
-}) {
+export function CopyIcon(props: { readonly label: string; readonly text: string }) {
   const [copied, setCopied] = useState<boolean | null>(null);
   return (
     <>
@@ -18,7 +12,11 @@ export function CopyIcon(props: {
         onClick={() => void copyText(props.text).then(setCopied)}
       />
       <span class="off-screen" role="status">
-        {copied === null ? "" : copied ? "Copied" : "Select and copy by hand"}
+        {copied === null
+          ? ""
+          : copied
+            ? "Copied"
+            : "Copying failed: select the text and copy it"}
       </span>
     </>
   );

@@ -1,4 +1,4 @@
-/** Icons as strokes on a 20 px grid; they take the colour of the text around them. */
+/** Strokes on a 20 px grid, in the colour of the text around them. */
 
 const PATHS = {
   check: "M4 10.5 8 14.5 16 6",
@@ -33,7 +33,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Decoration only: the control or word beside it says the meaning. */
+/** Decoration: the control or word beside it has the meaning. */
 export function Icon({
   name,
   sizePx = 16,
@@ -54,12 +54,11 @@ export function Icon({
   );
 }
 
-/** A button that is an icon; its label is said on hover too. */
 export function IconButton(props: {
   readonly icon: IconName;
   readonly label: string;
   readonly onClick: (() => void) | undefined;
-  /** Said on hover where more is to be said than the label. */
+  /** On hover, instead of the label. */
   readonly title?: string;
   readonly large?: boolean;
   readonly sizePx?: number;

@@ -1,5 +1,3 @@
-/** What stands at one x of a line chart. Pure. */
-
 import type { Mark } from "../../api/types.gen";
 import type { Envelope } from "../../model/lines/peaks";
 import { lowerBound, nearestIndex } from "../../model/lines/polyline";
@@ -8,10 +6,7 @@ import type { XRange } from "../plot/range";
 import { byGravity } from "./marks";
 import type { ChartBand, ChartLine } from "./types";
 
-/**
- * The nearest point speaks for x unless it is further away than twice the distance to
- * its own neighbours: then nothing was recorded there.
- */
+/** -1: x is further from it than twice the distance to its own neighbours. */
 export function pointAt(x: Float64Array, at: number): number {
   const index = nearestIndex(x, at);
   if (index < 0) return -1;
@@ -24,9 +19,9 @@ export function pointAt(x: Float64Array, at: number): number {
 
 interface CursorRow {
   readonly line: ChartLine;
-  /** Highest value there; NaN where nothing was recorded. */
+  /** Highest; NaN: not recorded. */
   readonly value: number;
-  /** Lowest value there; equals `value` where nothing was merged. */
+  /** Lowest; equals `value` where nothing was merged. */
   readonly low: number;
 }
 
@@ -37,7 +32,7 @@ export function rowOf(line: ChartLine, at: number): CursorRow {
   return { line, value: line.y[index] ?? NaN, low: line.yLow[index] ?? NaN };
 }
 
-/** The highest first, absence last; equal values keep the order of the lines. */
+/** Highest first, absent values last; equal values in the order of the lines. */
 export function cursorRows(
   lines: readonly ChartLine[],
   at: number,
@@ -49,7 +44,7 @@ export function cursorRows(
     .sort((a, b) => (key(a) === key(b) ? 0 : key(b) - key(a)));
 }
 
-/** The highest of everything drawn, at every x at which something is. */
+/** The highest value at every x of a line or the band. */
 export function envelopeOf(
   lines: readonly ChartLine[],
   band: ChartBand | null,
@@ -67,7 +62,7 @@ export function envelopeOf(
   return { x, y };
 }
 
-/** The line nearest to a point of the plot; null where none is within reach. */
+/** null: none within `reachPx`. */
 export function nearestLine(
   lines: readonly ChartLine[],
   at: number,
@@ -89,7 +84,7 @@ export function nearestLine(
   return best;
 }
 
-/** Marks that stand within one px of each other, the gravest first. */
+/** Marks within one px of each other, the gravest first. */
 export function groupMarks(
   marks: readonly Mark[],
   range: XRange,

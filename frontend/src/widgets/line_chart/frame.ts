@@ -1,12 +1,9 @@
-/** Where a line chart's values stand. Pure. */
-
 import { valueRange, type Project } from "../../model/lines/polyline";
 import { yToPx } from "../../render/viewport";
 import type { XRange } from "../plot/range";
 import type { Seen } from "../plot/reader";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine } from "./types";
 
-/** What is shown of the plane, and on how many px. */
 export interface Frame extends Pick<Seen, "size" | "view"> {
   readonly logScale: boolean;
 }
@@ -33,14 +30,14 @@ export function projectY({ view, size, logScale }: Frame): Project {
   if (!logScale) return (value) => yToPx(view, heightPx, value);
   const bottom = Math.log(view.y1);
   const scale = heightPx / (Math.log(view.y0) - bottom || 1);
-  // What is not above zero has no place here: NaN breaks the line.
+  // A logarithm needs values above zero: NaN breaks the line.
   return (value) => (value > 0 ? heightPx - (Math.log(value) - bottom) * scale : NaN);
 }
 
-/** The limit belongs into the picture once the data reach this share of it. */
+/** The y range includes the limit once data reach this share of it. */
 const NEAR_LIMIT = 0.4;
 
-/** The y range that shows everything visible in `x`, with a little air. */
+/** Everything visible in `x`, with a margin of 6 %. */
 export function fitY(
   data: ChartData,
   x: XRange,
@@ -80,8 +77,7 @@ export function visibleLines(data: ChartData): readonly ChartLine[] {
 }
 
 /**
- * Exponential moving average without start-up bias, as TensorBoard's Scalars smooth.
- * Gaps stay gaps and do not pull the average.
+ * Exponential moving average without start-up bias, as in TensorBoard; gaps stay gaps.
  */
 export function smooth(y: Float64Array, weight: number): Float64Array {
   if (weight <= 0) return y;

@@ -1,7 +1,4 @@
-/**
- * The line chart: bands, lines and marks over steps or time. The owner holds the range
- * and the cursor, so charts that share them move together.
- */
+/** Owners have the range and the cursor: charts that share them move together. */
 
 import { useMemo, useState } from "preact/hooks";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
@@ -27,21 +24,17 @@ import { BAND_ID, fitY, projectY, visibleLines, type ChartData } from "./frame";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine, ChartPick } from "./types";
 
 const LINE_REACH_PX = 10;
-/** Marks this near to the pointer are named. */
 const MARK_REACH_PX = 6;
 const MOST_ROWS = 12;
 const MOST_MARKS = 4;
-/** A box at least this high also zooms the value axis. */
+/** Boxes at least this high also zoom the value axis. */
 const TALL_BOX_PX = 16;
 const TOP_PX = 10;
 const NO_MARKS: readonly Mark[] = [];
 const NO_FILLS: readonly ChartFill[] = [];
 const SHOWN: ReadonlySet<string> = new Set();
 
-/**
- * `label` stands in the legend's heading and for screen readers; `extent` is that of the
- * data, whatever part `lines` holds; `legend` is left out of small charts, the tip stays.
- */
+/** `extent`: of all data. Small charts have no `legend`; the tip stays. */
 export interface LineChartProps extends Pick<
   PlotProps,
   | "children"
@@ -62,18 +55,17 @@ export interface LineChartProps extends Pick<
   readonly fills?: readonly ChartFill[];
   readonly marks?: readonly Mark[];
   readonly limit?: ChartLimit | null;
-  /** Whether values start at zero until the user says otherwise; default yes. */
+  /** Initial state of the switch; default yes. */
   readonly fromZero?: boolean;
   readonly theme: Theme;
-  /** The unit switch of the top strip; default auto. */
   readonly byteUnit?: ByteUnit;
   readonly heightPx: number;
   readonly logScale?: boolean;
-  /** Weight of the exponential moving average, 0 (off, default) to below 1. */
+  /** Weight of the exponential moving average: 0 (off, default) to below 1. */
   readonly smoothing?: number;
-  /** Click on a line, or on the band (then the rank highest at that x). */
+  /** A click on a line, or on the band (then the highest rank at that x). */
   readonly onPick?: (pick: ChartPick) => void;
-  /** Where P leads, where more is known than is drawn. */
+  /** Target of P, where more is known than is drawn. */
   readonly peak?: () => number | null;
 }
 
@@ -130,7 +122,6 @@ export function LineChart(props: LineChartProps) {
     const lineItem = (line: ChartLine): Named => ({
       label: line.label,
       note: line.note,
-      // Where there is no cursor, the newest.
       value: text(at === null ? (line.y.at(-1) ?? NaN) : rowOf(line, at).value),
       ...lineLook(line),
       isHidden: hidden.has(line.id),
@@ -165,7 +156,7 @@ export function LineChart(props: LineChartProps) {
     const visible = visibleLines(data);
     const toY = projectY({ ...seen, logScale });
     const [top] = cursorRows(visible, x);
-    // By keys the highest line is meant, and the only line wherever the click was.
+    // Keys mean the highest line; a single line is hit wherever the click was.
     const yPx = Number.isNaN(at.y) ? toY(top?.value ?? NaN) : at.y;
     const isOnly = visible.length === 1 && band === null;
     const hit = nearestLine(visible, x, yPx, toY, isOnly ? Infinity : LINE_REACH_PX);
@@ -198,7 +189,7 @@ export function LineChart(props: LineChartProps) {
         chartTable(axis.column, unit, visibleLines(data), band, { low: x0, high: x1 })
       }
       about={() => ({ label: props.label, unit, x: axis.column, marks })}
-      // On the plot it is named beside its line.
+      // On the plot its name is beside its line.
       pictured={
         limit === null ? [] : [{ label: limit.label, colour: bad, dash: [7, 4] }]
       }
@@ -230,7 +221,7 @@ function markWords({ kind, rank, label }: Mark): ReadingNote {
   return { text: words, class: kind === "oom" ? "bad" : isWarning ? "warn" : "quiet" };
 }
 
-/** What a band is made of: in files, and at the cursor. */
+/** Key, name in files, name at the cursor. */
 const BAND = [
   ["low", "min", "lowest"],
   ["p5", "p5", "5 % of ranks below"],
@@ -239,7 +230,7 @@ const BAND = [
   ["high", "max", "highest"],
 ] as const;
 
-/** The spread at x; the highest is left out where a line of its own says the same. */
+/** Without the highest where a line shows the same value. */
 function bandRows(
   band: ChartBand,
   x: number,
@@ -256,7 +247,7 @@ function bandRows(
   return rows.reverse().slice(said.includes(band.high[i] ?? NaN) ? 1 : 0);
 }
 
-/** A row for each x in sight, columns for lines and band. */
+/** A row per x in view, columns for lines and band. */
 export function chartTable(
   x: string,
   unit: Unit,
@@ -265,7 +256,7 @@ export function chartTable(
   { low, high }: XRange,
 ): Table {
   const all = [...lines, ...(band === null ? [] : [band])];
-  // More is fetched than is shown; the table is what is shown.
+  // More is fetched than is shown.
   const merged = mergeX(all.map((of) => of.x)).filter((at) => at >= low && at <= high);
   const columns: TableColumn[] = [{ name: x, values: merged }];
   const add = (name: string, of: Float64Array, y: ArrayLike<number>): void => {

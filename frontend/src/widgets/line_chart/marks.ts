@@ -1,4 +1,4 @@
-/** How marks look: kinds differ by dash and glyph, not by colour alone. */
+/** Kinds differ by dash and glyph, not by colour alone. */
 
 import type { Mark } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
@@ -8,13 +8,13 @@ interface MarkLook {
   readonly opacity: number;
   readonly widthPx: number;
   readonly dash: readonly number[];
-  /** Height from the bottom, in px; null is the whole plot. */
+  /** Px from the bottom; null: the whole plot. */
   readonly heightPx: number | null;
-  /** Stands at the line's upper end; null for kinds that come often. */
+  /** At the line's upper end; null for frequent kinds. */
   readonly glyph: string | null;
 }
 
-/** Kinds that are not said by their own name. */
+/** Kinds whose name differs from their key. */
 export const MARK_WORDS: Partial<Record<Mark["kind"], string>> = {
   oom: "out of memory",
   retry: "allocator retry",
@@ -28,12 +28,12 @@ interface Style extends Omit<MarkLook, "colour"> {
 
 const PLAIN = { opacity: 0.9, widthPx: 1, dash: [], heightPx: null, glyph: null };
 
-/** The gravest first: of marks that share a place it gives the line its look. */
+/** Gravest first: of marks in one place it gives the line its look. */
 const STYLES: Readonly<Record<Mark["kind"], Style>> = {
   oom: { ...PLAIN, token: "bad", opacity: 1, widthPx: 1.5, glyph: "✖" },
   attempt: { ...PLAIN, token: "text", opacity: 0.75, dash: [6, 3], glyph: "↻" },
   dropped: { ...PLAIN, token: "warn", dash: [1, 2], glyph: "!" },
-  // Retries come by the dozen: a short tick each, or they would hide the lines.
+  // Frequent: full lines would hide the data.
   retry: { ...PLAIN, token: "warn", widthPx: 1.5, heightPx: 10 },
   user: { ...PLAIN, token: "link", dash: [4, 3], glyph: "◆" },
   phase: { ...PLAIN, token: "secondary", opacity: 0.6, dash: [4, 4] },

@@ -1,5 +1,3 @@
-/** What a line chart paints in its plot. */
-
 import type { Mark } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import { area, polyline } from "../../model/lines/polyline";
@@ -20,9 +18,9 @@ import { markLook } from "./marks";
 import { dashOf, lineColour } from "./palette";
 import type { ChartLine } from "./types";
 
-/** Lower plots have no room to name a limit that is far away. */
+/** Lower plots do not name a limit above the view. */
 const ROOMY_PX = 130;
-/** How faint the raw line is beside its smoothed one. */
+/** Of the raw line below its smoothed one. */
 const RAW_OPACITY = 0.28;
 
 export function paintMarks(
@@ -57,7 +55,7 @@ export function paintMarks(
   }
 }
 
-/** The limit by name; where it is above what is shown, at the upper edge. */
+/** At the upper edge where the limit is above the view. */
 export function paintLimitName(
   pen: Pen,
   frame: Frame,
@@ -78,7 +76,7 @@ export function paintLimitName(
   }
 }
 
-/** Fills below, then the band and lines, strong ones last, the limit on top. */
+/** Fills, band, lines (strong ones last), limit. */
 export function paintLines(
   pen: Pen,
   frame: Frame,
@@ -123,7 +121,7 @@ export function paintLines(
     pen.setLineDash(dash);
     pen.stroke();
   };
-  // Round joins cost most of a dense line's time, and it has thousands of corners.
+  // Round joins take most of the time of a line with thousands of corners.
   pen.lineJoin = "bevel";
   for (const one of fills) fill(one, one.low, one.high, one.colour, 0.3);
   if (band !== null && !hidden.has(BAND_ID)) {
@@ -157,7 +155,7 @@ export function paintLines(
   pen.globalAlpha = 1;
 }
 
-/** Each value twice, from the given place on: corners of steps. */
+/** Each value twice from `from` on: corners of steps. */
 function twice(values: Float64Array, from: 0 | 1): Float64Array {
   const num = Math.max(0, 2 * values.length - 1);
   return Float64Array.from({ length: num }, (_, i) => values[(i + from) >> 1] ?? NaN);
@@ -165,7 +163,7 @@ function twice(values: Float64Array, from: 0 | 1): Float64Array {
 
 function traceRun(pen: Pen, run: Float64Array): void {
   const [x = 0, y = 0] = run;
-  // A lone point has no length; as a short dash it is seen.
+  // A lone point has no length: draw a short dash.
   const isLone = run.length === 2;
   pen.moveTo(isLone ? x - 1.5 : x, y);
   if (isLone) pen.lineTo(x + 1.5, y);

@@ -1,8 +1,8 @@
 /**
- * Line colours. Found by search: the smallest OKLab distance between any two, over
- * normal sight and three simulated colour blindnesses, is 15.1 in light and 13.7 in
- * dark, and each has a contrast of at least 3:1 to its background. Lines beyond the
- * eighth repeat the colours with a dash, so sixteen can be told apart.
+ * Found by search: the smallest OKLab distance between any two, over normal sight and
+ * three simulated colour blindnesses, is 15.1 in light and 13.7 in dark, and each has a
+ * contrast of at least 3:1 to its background. Lines beyond the eighth repeat the
+ * colours with a dash.
  */
 
 import type { Theme } from "../../base/tokens";
@@ -14,7 +14,7 @@ const COLOURS: Readonly<Record<Theme, readonly string[]>> = {
 
 export const NUM_COLOURS = 8;
 
-/** Over a band, which is blue, lines take the colours that are not. */
+/** The band is blue: lines over it have other colours. */
 const BESIDE_BAND = [1, 2, 3, 5, 6, 7] as const;
 
 export function colourBesideBand(slot: number): number {
@@ -27,7 +27,7 @@ export function lineColour(theme: Theme, index: number | string): string {
   return COLOURS[theme][index % NUM_COLOURS] ?? "#888888";
 }
 
-/** The dash of a line, in px; [] is solid. */
+/** Px; []: solid. */
 export function dashOf(
   index: number | string,
   dash: "solid" | "dashed" | "dotted" = "solid",

@@ -1,38 +1,35 @@
 /**
- * What the line chart draws. Arrays are columns: equal length, x ascending and finite,
- * NaN in y where nothing was recorded (drawn as a gap, never as zero).
+ * Arrays are columns of equal length; x is ascending and finite; NaN in y: not recorded
+ * (a gap, never zero).
  */
 
 import type { TimelineResponse } from "../../api/types.gen";
 
 export interface ChartLine {
-  /** Stable across refetches: it keeps visibility and colour. */
+  /** Stable across refetches: visibility and colour go by it. */
   readonly id: string;
-  /** Shown in the legend and the table; any text. */
   readonly label: string;
   readonly x: Float64Array;
-  /** Where rows were merged for the width: the highest of each merged group. */
+  /** Highest of each merged group of rows. */
   readonly y: Float64Array;
-  /** The lowest of each merged group; pass `y` again where nothing was merged. */
+  /** Lowest of each merged group; the same array as `y` where nothing was merged. */
   readonly yLow: Float64Array;
-  /** Index into the line palette (wraps); lines alike on two charts share it. */
+  /** Index into the palette (wraps), or a CSS colour. */
   readonly colour: number | string;
-  /** A strong line is 2 px wide and drawn last; default normal. */
+  /** Strong: wider, and drawn last; default normal. */
   readonly weight?: "normal" | "strong";
-  /** A second channel beside colour, e.g. for outliers; default solid. */
   readonly dash?: "solid" | "dashed" | "dotted";
-  /** Said after the label in the legend, e.g. "pinned". */
+  /** After the label in the legend, such as "pinned". */
   readonly note?: string;
-  /** Each value holds until the next point. */
+  /** Each value is valid until the next point. */
   readonly isStepped?: boolean;
 }
 
-/** The spread over many ranks; `label` is such as "4,096 ranks". */
+/** Spread over many ranks; `label` such as "4,096 ranks". */
 export type ChartBand = Omit<NonNullable<TimelineResponse["band"]>, "numRanks"> & {
   readonly label: string;
 };
 
-/** What lies between two columns. */
 export interface ChartFill {
   readonly x: Float64Array;
   readonly low: Float64Array;
@@ -40,10 +37,7 @@ export interface ChartFill {
   readonly colour: string;
 }
 
-/**
- * A horizontal line such as the capacity, drawn dashed. It is part of the y range where
- * the data come near it, and otherwise named at the upper edge.
- */
+/** In the y range where data come near; otherwise named at the upper edge. */
 export interface ChartLimit {
   readonly value: number;
   readonly label: string;

@@ -1,20 +1,16 @@
-/** Buttons that open something small: a panel of controls, or a list of actions. */
-
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { listen } from "../../base/browser";
 import "./menu.css";
 
 interface PopoverProps {
-  /** Of the button and of what it opens. */
   readonly label: string;
   readonly button: ComponentChildren;
   readonly children: ComponentChildren;
-  /** One more class: where it opens. */
   readonly class?: string;
 }
 
-/** A panel of controls; Escape and a press outside close it. */
+/** Escape and a press outside close it. */
 export function Popover(props: PopoverProps) {
   const { open, setOpen, root, onKeyDown } = useOpened();
   return (
@@ -44,14 +40,13 @@ export interface MenuItem {
   readonly run: () => void;
 }
 
-/** A list of actions; arrows move, Escape and outside close. */
+/** Arrows move; Escape and a press outside close it. */
 export function Menu(props: {
   readonly label: string;
   readonly items: readonly MenuItem[];
   readonly children: ComponentChildren;
-  /** Shown instead of items where there are none. */
   readonly empty: string;
-  /** Of the button, which the owner presses too (by key). */
+  /** Of the button: the owner presses it by key. */
   readonly id?: string;
 }) {
   const { open, setOpen, root, onKeyDown, close } = useOpened();
@@ -94,7 +89,6 @@ export function Menu(props: {
   );
 }
 
-/** What a button opens: a press anywhere else and Escape close it, arrows move. */
 export function useOpened() {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLElement>(null);

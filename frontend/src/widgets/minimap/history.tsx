@@ -1,5 +1,3 @@
-/** A whole history as a strip, with the part a picture above it shows. */
-
 import { useCallback } from "preact/hooks";
 import { tokens } from "../../base/tokens";
 import { Minimap, MINIMAP_PX, type MinimapProps } from "./minimap";

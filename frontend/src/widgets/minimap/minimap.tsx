@@ -1,25 +1,21 @@
-/** Everything in a strip, with a brush over the part that is shown. */
-
 import { useEffect, useRef } from "preact/hooks";
 import type { XRange } from "../plot/range";
 import { fitted, useWidth } from "../plot/canvas";
 import "./minimap.css";
 
 export const MINIMAP_PX = 44;
-/** The plot above has these gutters. */
+/** Gutters of the plot above. */
 const LEFT_PX = 72;
 const RIGHT_PX = 14;
 
 export interface MinimapProps {
   readonly label: string;
-  /** Draws the whole extent on a context in CSS px; a new function draws again. */
+  /** On a context in CSS px; a new function draws again. */
   readonly draw: (context: CanvasRenderingContext2D, widthPx: number) => void;
-  /** Says what it shows, to who points at it. */
   readonly words?: (widthPx: number) => string;
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly onRange: (range: XRange | null) => void;
-  /** Where the plot above begins. */
   readonly leftPx?: number;
 }
 
@@ -106,13 +102,12 @@ export function Minimap(props: MinimapProps) {
   );
 }
 
-/** What dragging on the minimap does to the range. Pure. */
 type BrushPart = "low" | "high" | "middle" | "new";
 
-/** What a pointer at x takes hold of; `reach` is an edge's width in units of x. */
+/** `reach`: width of an edge in units of x. */
 export function partAt(x: number, range: XRange | null, reach: number): BrushPart {
   if (range === null) return "new";
-  // On a narrow brush the nearer edge wins, and its middle third stays for moving.
+  // On a narrow brush the nearer edge wins; its middle third moves it.
   const edge = Math.min(reach, (range.high - range.low) / 3 + reach / 3);
   const [toLow, toHigh] = [Math.abs(x - range.low), Math.abs(x - range.high)];
   if (toLow <= edge && toLow <= toHigh) return "low";
@@ -120,7 +115,7 @@ export function partAt(x: number, range: XRange | null, reach: number): BrushPar
   return x > range.low && x < range.high ? "middle" : "new";
 }
 
-/** The range after a drag by `by`; null where it is everything. */
+/** null: everything. */
 export function brushAfter(
   part: BrushPart,
   range: XRange,

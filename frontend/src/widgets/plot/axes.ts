@@ -1,5 +1,3 @@
-/** Axes of plots: ticks with their texts, and the lines of the grid. */
-
 import { tokens, type Theme } from "../../base/tokens";
 import type { Tick, XAxis } from "../../model/lines/axis";
 import { xToPx, yToPx, type RectPx, type Viewport } from "../../render/viewport";
@@ -7,28 +5,26 @@ import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import type { Seen } from "./reader";
 
-/** Left and right of every plot, so that plots stand below each other. */
+/** Equal in all plots, so that they line up below each other. */
 export const SIDES = { left: 72, right: 14 } as const;
-/** Below a plot: the ticks' texts. */
+/** Tick labels below a plot. */
 export const AXIS_PX = 26;
 
-/** What is painted; another object is painted again. */
+/** Compared by identity: a new object is painted. */
 export interface Picture {
   readonly theme: Theme;
   readonly axis: XAxis;
-  /** At most so many, for so many px. */
+  /** At most `most` ticks. */
   readonly yTicks: (view: Viewport, most: number, heightPx: number) => readonly Tick[];
-  /** From values to px of the plot, where that is not as the view says. */
+  /** Values to px of the plot, where the scale is not linear. */
   readonly toY?: (value: number, seen: Seen) => number;
-  /** Which ticks have a line through the plot. */
   readonly grid: "both" | "none" | "y";
-  /** In the plot alone, moved to its corner. */
+  /** Clipped to the plot, with its corner as origin. */
   readonly paint: (pen: Pen, seen: Seen) => void;
-  /** On the canvas, over it. */
+  /** Over the plot, in px of the canvas. */
   readonly over?: (pen: Pen, seen: Seen) => void;
 }
 
-/** Room for the text of one tick. */
 const [X_TICK_PX, Y_TICK_PX] = [84, 28];
 
 export function paintPicture(pen: Pen, seen: Seen, picture: Picture): void {
@@ -80,7 +76,7 @@ export function paintAxes(pen: Pen, axes: Axes): void {
   }
 }
 
-/** What follows is painted inside a rectangle alone, until the pen is restored. */
+/** Until `pen.restore()`. */
 export function clipTo(pen: Pen, x: number, y: number, width: number, height: number) {
   pen.save();
   pen.beginPath();
@@ -88,13 +84,13 @@ export function clipTo(pen: Pen, x: number, y: number, width: number, height: nu
   pen.clip();
 }
 
-/** Lines that are seen on every colour of a palette. */
+/** Visible on every colour of a palette. */
 const ON_CELLS = [
   ["rgb(0 0 0 / 55%)", 3],
   ["#ffffff", 1],
 ] as const;
 
-/** The lines under the pointer, and the box that is being drawn; values and px of the plot. */
+/** `x` is a value; `row` and `box` are in px of the plot. */
 export function paintPointer(
   pen: Pen,
   theme: Theme,

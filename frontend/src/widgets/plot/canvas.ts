@@ -1,11 +1,9 @@
-/** Canvases whose unit is the CSS px, and text on them. */
-
 import { useLayoutEffect, useState } from "preact/hooks";
 import { tokens, type Theme } from "../../base/tokens";
 import type { SizePx } from "../../render/viewport";
 import type { Pen } from "../export/pen";
 
-/** More device pixels a CSS px cost time that no eye repays. */
+/** More device pixels per CSS px cost time without a visible gain. */
 const MOST_PIXEL_RATIO = 2;
 
 export function pixelRatio(): number {
@@ -20,7 +18,7 @@ export function devicePx({ widthPx, heightPx }: SizePx): SizePx {
   };
 }
 
-/** A cleared canvas of this size; null without one. */
+/** Cleared, in CSS px; null without a canvas. */
 export function fitted(
   canvas: HTMLCanvasElement | null,
   widthPx: number,
@@ -42,7 +40,6 @@ export function fitted(
   return context;
 }
 
-/** The width an element was given, followed as the window changes. */
 export function useWidth(ref: { readonly current: HTMLElement | null }): number {
   const [widthPx, setWidthPx] = useState(0);
   useLayoutEffect(() => {
@@ -60,7 +57,7 @@ export function useWidth(ref: { readonly current: HTMLElement | null }): number 
   return widthPx;
 }
 
-/** The text, or as much of it as there is room for; "" where that says nothing. */
+/** "" where fewer than 4 letters fit. */
 export function fitting(
   text: string,
   roomPx: number,
@@ -77,7 +74,7 @@ export function fitting(
   return low < 4 ? "" : `${text.slice(0, low).trimEnd()}…`;
 }
 
-/** Text that stays readable on whatever lies below it. */
+/** Readable on any background. */
 export function haloText(
   pen: Pen,
   theme: Theme,
@@ -95,9 +92,9 @@ export function haloText(
 }
 
 /**
- * Keeps drawings apart: one that comes too soon after the last waits, and of those that
- * wait only the newest is drawn. A chart that follows another one's drag is redrawn less
- * often than that one, which leaves the frame to where the pointer is.
+ * A drawing too soon after the last waits, and only the newest one is drawn. A chart
+ * that follows another one's drag is drawn less often, which leaves time for the one
+ * under the pointer.
  */
 export class Pace {
   #last = Number.NEGATIVE_INFINITY;
@@ -106,7 +103,7 @@ export class Pace {
 
   constructor(private readonly pauseMs: number) {}
 
-  /** Draws now where the pause is over or `urgent`, otherwise once it is. */
+  /** At once where the pause is over or `urgent`. */
   ask(draw: () => void, urgent: boolean): void {
     const restMs = this.#last + this.pauseMs - performance.now();
     this.#newest = draw;
@@ -116,7 +113,6 @@ export class Pace {
     } else this.#timer ??= setTimeout(() => this.#draw(), restMs);
   }
 
-  /** Forgets what waits. */
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -1,8 +1,3 @@
-/**
- * The frame of every chart: the bar above with zoom, table and export; the place where it
- * is drawn, with its keys; what is said of it to those who cannot see it.
- */
-
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { useId } from "preact/hooks";
@@ -17,34 +12,28 @@ export interface ChartFrameProps {
   /** Class of the figure; the plot has `${kind}-plot`. */
   readonly kind: string;
   readonly label: string;
-  /** Stands in the bar where it is not the label. */
   readonly title?: ComponentChildren;
-  /** What the export menu says it writes. */
   readonly subject: string;
   readonly source: ExportSource;
-  /** Where its exports are commands, too. */
   readonly shell?: ExportShell | undefined;
   /** -1 zooms in, +1 out. */
   readonly zoom: (sign: number) => void;
   readonly fit: () => void;
-  /** What "view as table" shows. */
   readonly table: () => Table;
-  /** Stands in place of that plain table. */
   readonly tableView?: ComponentChildren;
   readonly asTable: boolean;
   readonly onAsTable: (asTable: boolean) => void;
   readonly heightPx: number;
-  /** Keys of the owner; true: it was one. */
+  /** true: the key was handled. */
   readonly onKey: (event: KeyboardEvent) => boolean;
   readonly bar?: ComponentChildren;
-  /** What x measures. */
   readonly axisName?: string | undefined;
-  /** Canvases, what takes the pointer, and the tip. */
+  /** Canvases, pointer input and tip. */
   readonly plot: ComponentChildren;
-  /** Wherever it is, as wide as the plot. */
+  /** As wide as the plot, also as a table. */
   readonly box: Ref<HTMLDivElement>;
   readonly plotRef?: Ref<HTMLDivElement>;
-  /** What kind of drawing it is, in its name: "Heatmap". */
+  /** Kind of drawing, in its accessible name: "Heatmap". */
   readonly what?: string;
   readonly children?: ComponentChildren;
   readonly legend?: ComponentChildren;
@@ -111,7 +100,6 @@ export function ChartFrame(props: ChartFrameProps) {
   );
 }
 
-/** The buttons of a drawing that do what W, S and F do. */
 export function ZoomButtons(props: {
   /** -1 zooms in, +1 out. */
   readonly zoom: (sign: number) => void;
@@ -126,7 +114,6 @@ export function ZoomButtons(props: {
   );
 }
 
-/** Words in the bar that change how the chart is drawn. */
 export function ChartSwitch(props: {
   readonly hint: string;
   readonly onClick: () => void;

@@ -1,26 +1,20 @@
-/** The colours of a chart by name, what is said beside them, and what hides them. */
-
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { LegendItem } from "../export/figure";
 
 export interface Named extends LegendItem {
-  /** Shown when pointed at. */
   readonly help?: string | undefined;
-  /** Said after the name, fainter. */
+  /** After the name, fainter. */
   readonly note?: string | undefined;
-  /** What it is at the cursor. */
   readonly value?: string;
-  /** Stands for what lies around a line, too. */
+  /** Also the area around a line. */
   readonly isBand?: boolean;
   readonly isHidden?: boolean;
-  /** A press shows it alone: whether it is; absent where a press hides it. */
+  /** Whether it is shown alone; absent: a press hides it. */
   readonly isAlone?: boolean;
-  /** Lines of this colour over its own. */
   readonly hatch?: string;
 }
 
-/** A square, or a short piece of the line. */
 export function Swatch({
   colour,
   dash,
@@ -53,7 +47,6 @@ export function Swatch({
 
 export function Legend(props: {
   readonly items: readonly Named[];
-  /** A press hides what has a name, or shows it again. */
   readonly onToggle?: ((index: number) => void) | undefined;
   readonly children?: ComponentChildren;
 }) {
@@ -94,7 +87,6 @@ export function Legend(props: {
   );
 }
 
-/** A legend whose values follow the cursor. */
 export function CursorLegend(props: {
   readonly names: (x: number | null) => readonly Named[];
   readonly cursor: ReadonlySignal<number | null>;

@@ -1,5 +1,3 @@
-/** What keys, buttons and gestures do to a plot: what it shows, and where its cursor is. */
-
 import type { Signal } from "@preact/signals";
 import type { Command } from "../../base/commands";
 import { highestColumn, localPeaks, nextPeak } from "../../model/lines/peaks";
@@ -12,18 +10,17 @@ import type { Seen } from "./reader";
 import { spokenWords } from "./reading";
 
 export interface PlotPage {
-  /** The view; of it, where commands go and what tells the user something. */
   readonly view: ExportShell;
-  /** Where help lists the keys; absent: the page's keys are another chart's. */
+  /** Group of its keys in help; absent: another chart has the page's keys. */
   readonly group?: string;
 }
 
 interface PlotState {
   readonly cursor: Signal<number | null>;
-  /** Where the pointer is in the plot; y is NaN where keys led. */
+  /** Px of the plot; y is NaN where keys moved the cursor. */
   readonly hover: Signal<PointPx | null>;
   readonly spoken: Signal<string>;
-  /** When it last moved itself. */
+  /** `performance.now()` of its last own gesture. */
   readonly gestured: { current: number };
 }
 
@@ -62,7 +59,7 @@ export function movesOf(
   const zoom = (sign: number): void => setView(zoomStep(view, limits, sign, axes));
   const pan = (sign: number): void => setView(panStep(view, limits, sign));
 
-  /** Puts the cursor on x as the pointer would, and says what stands there. */
+  /** Sets the cursor as the pointer would and announces the reading. */
   function goTo(x: number | null, y = NaN): boolean {
     if (x === null || !Number.isFinite(x)) return false;
     const next = rangeAround(range, x, all);
@@ -74,7 +71,7 @@ export function movesOf(
     if (reading !== null) spoken.value = spokenWords(reading);
     return true;
   }
-  /** The middle of the row so many below the pointer's, in px. */
+  /** Px of the middle of the row `count` below the pointer's. */
   function rowPx(count: number): number {
     if (rows === undefined) return NaN;
     const y = hover.peek()?.y ?? NaN;
@@ -111,7 +108,7 @@ export function movesOf(
     return columns !== undefined && toStop(localPeaks(columns), side);
   }
 
-  /** Its keys, and those of its page; `false`: there was nothing to do. */
+  /** Keys of the plot and commands of its page; `false`: nothing to do. */
   const actions = [
     ["range.fit", "Show everything", "f", fit],
     ["range.in", "Zoom in", "w", () => zoom(-1)],
@@ -131,7 +128,7 @@ export function movesOf(
         : actions.map(([id, label, key, act]) => ({
             ...{ id, label, key, group: page.group ?? "" },
             run: () => {
-              if (act() === false) page.view.say("There is no such peak");
+              if (act() === false) page.view.say("No peak found");
             },
           })),
     hoverAt: (at: PointPx | null): void => {
@@ -141,7 +138,7 @@ export function movesOf(
       hover.value = cursor.value === null ? null : at;
     },
     clickAt: (at: PointPx): void => pick(snapped(at), at),
-    /** True: the key was the plot's. */
+    /** true: the key was handled. */
     onKey: ({ key, shiftKey }: KeyboardEvent): boolean => {
       const far = shiftKey ? 10 : 1;
       const keys: Readonly<Record<string, () => unknown>> = {

@@ -1,8 +1,4 @@
-/**
- * Charts over one x axis: two canvases (the chart, and what moves with the pointer), the
- * cursor with its keys, tip and spoken words, gestures, and the picture of it. Owners say
- * what is painted and what stands at an x.
- */
+/** Two canvases: the chart, and what moves with the pointer. */
 
 import { effect, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -24,13 +20,12 @@ import type { Reader, Rows, Seen } from "./reader";
 import { ReadingTip } from "./reading";
 
 /**
- * How often a chart is redrawn at most while something else moves it. Measured at 4,096
- * ranks x 10,000 steps: at 48 ms one frame in twenty of a pan takes two intervals.
+ * Least time between drawings while another chart is dragged. Measured at 4,096 ranks x
+ * 10,000 steps: at 48 ms one frame in twenty of a pan takes two intervals.
  */
 const FOLLOW_MS = 400;
-/** A chart moved itself if its own gesture is no longer ago than this. */
+/** A chart moved itself if its own gesture is not older than this. */
 const OWN_GESTURE_MS = 100;
-/** A box at least this wide zooms. */
 const WIDE_BOX_PX = 4;
 const TOP_PX = 12;
 
@@ -47,45 +42,39 @@ export interface PlotProps extends Pick<
   | "what"
 > {
   readonly picture: Picture;
-  /** The pointer's row has a line too; "cells": both are seen on every colour. */
+  /** The pointer's row has a line, too; "cells": visible on every colour. */
   readonly cross?: boolean | "cells";
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly onRange: (range: XRange | null) => void;
-  /** The values at the plot's upper and lower edge. */
   readonly y: readonly [upper: number, lower: number];
-  /** Rows that are zoomed and moved as x is. */
+  /** Rows that zoom and pan as x does. */
   readonly rows?: Rows;
   readonly plotPx: number;
-  /** Above the plot. */
   readonly topPx?: number;
-  /** Below the axis: what stands there belongs to x as well. */
+  /** Below the axis, over the same x. */
   readonly stripPx?: number;
-  /** x under the pointer, shared by the charts that should move together. */
+  /** Shared by charts that move together. */
   readonly cursor?: Signal<number | null> | undefined;
   readonly reader: Reader;
-  /** Called with what is in sight before it is painted. */
   readonly onSeen?: (seen: Seen) => void;
-  /** Besides x: what a box that was drawn chooses. Without it boxes have no height. */
+  /** A box was drawn; without it boxes have the plot's height. */
   readonly onBox?: (box: RectPx, seen: Seen) => void;
-  /** Besides showing everything: what F resets. */
+  /** F was pressed, or a double click. */
   readonly onFit?: () => void;
   readonly table: (view: Viewport) => Table;
-  /** What files hold where that is more than the table. */
+  /** Content of files; default: `table`. */
   readonly fileTable?: () => Table;
   readonly origin: Origin;
-  /** What the chart is about, beside the columns in JSON. */
   readonly about: () => Readonly<Record<string, unknown>>;
-  /** What is drawn, by name, with values at the cursor. */
+  /** Legend, with values at the cursor. */
   readonly names: (x: number | null) => readonly Named[];
-  /** What pictures name besides. */
+  /** More of the legend in exports. */
   readonly pictured?: readonly Named[];
   readonly onToggle?: (index: number) => void;
-  /** Whether the names stand below the chart, too, or in its bar; default below. */
+  /** true (default): below the chart. */
   readonly legend?: boolean | "bar" | undefined;
-  /** The page whose keys and exports the chart's are as well. */
   readonly page?: PlotPage | undefined;
-  /** Lies below the canvases. */
   readonly under?: ComponentChildren;
 }
 

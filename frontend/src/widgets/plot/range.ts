@@ -1,17 +1,15 @@
-/** Ranges of x. Pure. */
-
-/** A closed range in units of x (steps, or milliseconds). */
+/** Closed; steps or milliseconds. */
 export interface XRange {
   readonly low: number;
   readonly high: number;
 }
 
-/** What has no width is shown in the middle of some. */
+/** A range without width gets one. */
 export function widened({ low, high }: XRange): XRange {
   return high > low ? { low, high } : { low: low - 0.5, high: low + 0.5 };
 }
 
-/** The range moved, without zooming, so that `x` is in sight; null shows everything. */
+/** Pans so that `x` is in view; null: everything. */
 export function rangeAround(
   range: XRange | null,
   x: number,

@@ -1,12 +1,10 @@
-/** What the cursor of a chart goes by: its keys, tip and spoken words follow from it. */
-
 import { nearestIndex } from "../../model/lines/polyline";
 import type { Envelope } from "../../model/lines/peaks";
 import type { PointPx } from "../../render/gestures";
 import type { SizePx, Viewport } from "../../render/viewport";
 import type { Reading } from "./reading";
 
-/** What part of the chart is in sight, and where the plot is on the canvas. */
+/** The visible part, and the plot's corner on the canvas. */
 export interface Seen {
   readonly view: Viewport;
   readonly size: SizePx;
@@ -15,30 +13,26 @@ export interface Seen {
 }
 
 export interface Reader {
-  /** Where the cursor stands for an x: on what was recorded; null where nothing was. */
+  /** The nearest recorded x; null: none. */
   readonly snap: (x: number) => number | null;
-  /** x so many columns away. */
   readonly step: (from: number, count: number) => number;
-  /** Where columns are read and how high they are: P and brackets go by it. */
+  /** For P and the brackets. */
   readonly columns?: () => Envelope;
-  /** Where P leads, where that is not the highest column. */
+  /** Target of P; default: the highest column. */
   readonly peak?: (() => number | null) | undefined;
-  /** Up and down go from one to the next. */
+  /** Up and down move between them. */
   readonly stops?: readonly number[];
-  /** What stands at x; `at` is in px of the plot, with y NaN where keys led there. */
+  /** `at`: px of the plot; y is NaN where keys moved the cursor. */
   readonly read: (x: number, at: PointPx, seen: Seen) => Reading | null;
-  /** A click, or Enter at the cursor. */
   readonly pick?: (x: number, at: PointPx, seen: Seen) => void;
 }
 
-/** Rows that can be zoomed and moved. */
 export interface Rows {
   readonly all: readonly [first: number, end: number];
   readonly least: number;
   readonly onRows: (rows: readonly [first: number, end: number]) => void;
 }
 
-/** A cursor that stands on columns and nowhere else. */
 export function onColumns(
   make: () => Envelope,
 ): Required<Pick<Reader, "columns" | "snap" | "step">> {

@@ -1,5 +1,3 @@
-/** What a chart says at its cursor: in the tip, never over the plot, and read out. */
-
 import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PointPx } from "../../render/gestures";
@@ -8,16 +6,15 @@ import { ChartTip } from "../tip/chart_tip";
 import { Swatch, type Named } from "./legend";
 import type { Reader, Seen } from "./reader";
 
-/** A line of words, with a class of its own where it is not plain. */
 export type ReadingNote =
   string | { readonly text: string; readonly class: "bad" | "quiet" | "warn" };
 
 export interface ReadingRow {
   readonly name: string;
-  /** Said after the name, fainter. */
+  /** After the name, fainter. */
   readonly note?: string | undefined;
   readonly value: string;
-  /** Said after the value, fainter. */
+  /** After the value, fainter. */
   readonly exact?: string;
   readonly swatch?: Pick<Named, "colour" | "dash" | "isBand">;
 }
@@ -26,11 +23,10 @@ export interface Reading {
   readonly title: string;
   readonly notes?: readonly ReadingNote[];
   readonly rows?: readonly ReadingRow[];
-  /** Below the rows. */
   readonly foot?: readonly ReadingNote[];
 }
 
-/** Who listens is not told every row. */
+/** Screen readers get fewer rows. */
 const MOST_SPOKEN = 9;
 
 const textOf = (note: ReadingNote): string =>
@@ -54,13 +50,13 @@ function Notes({ notes }: { readonly notes: readonly ReadingNote[] }) {
 }
 
 export function ReadingTip(props: {
-  /** Where the pointer is in the plot; null: nothing is said. */
+  /** Px of the plot; null: no tip. */
   readonly hover: ReadonlySignal<PointPx | null>;
   readonly cursor: ReadonlySignal<number | null>;
   readonly read: Reader["read"];
   readonly seen: Seen;
   readonly totalPx: number;
-  /** At the pointer, where a place says more than a column. */
+  /** At the pointer instead of above or below the plot. */
   readonly beside: boolean;
 }) {
   const { seen, totalPx, beside } = props;
@@ -70,7 +66,7 @@ export function ReadingTip(props: {
   const at = props.hover.value;
   const x = props.cursor.value;
   const reading = at === null || x === null ? null : props.read(x, at, seen);
-  // Once for each time that the pointer comes in.
+  // Once each time the pointer enters.
   useLayoutEffect(() => {
     const plot = root.current?.parentElement?.getBoundingClientRect();
     const tip = root.current?.firstElementChild?.getBoundingClientRect();

@@ -1,5 +1,3 @@
-/** Spans in rows below a plot, and the names of marks above it. */
-
 import { tokens, type Theme } from "../../base/tokens";
 import { xToPx, type RectPx } from "../../render/viewport";
 import { FONT, type Pen } from "../export/pen";
@@ -10,21 +8,21 @@ import { fitting } from "./canvas";
 export const STRIP_ROW_PX = 16;
 const LABEL_LEAST_PX = 22;
 
-export interface StripSpan {
+interface StripSpan {
   readonly x0: number;
   readonly x1: number;
   readonly row: number;
   readonly colour: string;
   readonly label: string;
-  /** Stands for the label where that does not fit. */
+  /** Where the label does not fit. */
   readonly short?: string;
-  /** In pictures, where a label may be cut. */
+  /** In exports, where a label may be cut. */
   readonly name: string;
   readonly isHatched?: boolean;
   readonly isOutlined?: boolean;
 }
 
-/** Where the rows begin on the canvas. */
+/** Px of the canvas. */
 export function stripTop({ top, size }: Seen): number {
   return top + size.heightPx + AXIS_PX;
 }
@@ -63,7 +61,6 @@ export function paintStrip(
   }
 }
 
-/** Slanted lines over some rectangles. */
 export function paintHatch(
   pen: Pen,
   over: readonly RectPx[],
@@ -91,14 +88,14 @@ export function paintHatch(
   pen.restore();
 }
 
-/** A mark's name; x is in px of the canvas. */
-export interface MarkName {
+/** x in px of the canvas. */
+interface MarkName {
   readonly x: number;
   readonly text: string;
   readonly colour: string;
 }
 
-/** Names beside their marks, each where it hides none before it. */
+/** A name that would hide an earlier one is not drawn. */
 export function paintNames(
   pen: Pen,
   { left, size }: Seen,

@@ -1,5 +1,3 @@
-/** Files that could not be read whole: what, where, what was saved, what to do. */
-
 import type { Problem } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatRankSet } from "../../model/words/rank_set";
@@ -11,11 +9,11 @@ const LOOKS: Readonly<Record<Problem["severity"], StatusLook>> = {
   warning: { word: "Warning", icon: "warning", tone: "warn" },
 };
 
-/** As many with the same trouble are told one by one before they are told together. */
+/** Up to this many files with one problem are listed separately. */
 const MOST_APART = 3;
-/** A thousand rows help nobody and cost a second to lay out. */
+/** A thousand rows take a second to lay out. */
 const MOST_MEMBERS = 100;
-/** Longer lists of ranks say less than their number. */
+/** Longer lists of ranks are replaced by their number. */
 const MOST_CHARACTERS = 60;
 
 export function ProblemList({ problems }: { readonly problems: readonly Problem[] }) {
@@ -28,7 +26,7 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
           <p key={`${one.path} ${one.where}`} class="quiet">
             <code>{one.path}</code>
             {one.where !== "" && `, ${one.where}`}
-            {one.salvaged !== "" && `; kept: ${one.salvaged}`}
+            {one.salvaged !== "" && `; recovered: ${one.salvaged}`}
           </p>
         ));
         return (
@@ -57,10 +55,9 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
   );
 }
 
-/** Files with the same trouble. */
 type ProblemGroup = readonly [Problem, ...Problem[]];
 
-/** Errors first; the order of the files stays. */
+/** Errors first, otherwise in the order of the files. */
 export function groupProblems(problems: readonly Problem[]): readonly ProblemGroup[] {
   const byTrouble = new Map<string, [Problem, ...Problem[]]>();
   for (const one of problems) {
@@ -77,7 +74,7 @@ export function groupProblems(problems: readonly Problem[]): readonly ProblemGro
     .sort((a, b) => isWarning(a) - isWarning(b));
 }
 
-/** The ranks of a group, ascending, each once. */
+/** Ascending, unique. */
 export function ranksOf(group: ProblemGroup): readonly number[] {
   const ranks = group.flatMap(({ rank }) => (rank === null ? [] : [rank]));
   return [...new Set(ranks)].sort((a, b) => a - b);

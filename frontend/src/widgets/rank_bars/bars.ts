@@ -1,5 +1,3 @@
-/** One number of each rank: the order of the bars, and which ranks one place stands for. */
-
 import type { RankStrip } from "../../api/types.gen";
 import type { XAxis } from "../../model/lines/axis";
 import { xToPx } from "../../render/viewport";
@@ -8,13 +6,12 @@ import type { Seen } from "../plot/reader";
 export const STRIP_ORDERS = ["rank", "peak", "growth"] as const;
 export type StripOrder = (typeof STRIP_ORDERS)[number];
 
-/** What is drawn; what else is known of the ranks beside it. */
 export type Bars = Partial<RankStrip> & Pick<RankStrip, "peakBytes" | "rank">;
 
-/** Bars narrower than this cannot be told apart or hit. */
+/** Narrower bars cannot be distinguished or clicked. */
 const NARROWEST_PX = 3;
 
-/** Indices of the strip's columns in the order asked for; absent values go last. */
+/** Indices into `strip`; absent values last. */
 export function orderRanks(strip: Bars, order: StripOrder): readonly number[] {
   const indices = Array.from(strip.rank, (_, i) => i);
   const { rank, peakBytes, growthBytesPerStep = rank } = strip;
@@ -30,7 +27,7 @@ export function orderRanks(strip: Bars, order: StripOrder): readonly number[] {
   });
 }
 
-/** The ranks that stand at x, as indices, the highest first; several where bars are thin. */
+/** Indices of the ranks at x, the highest first; several where bars are thin. */
 export function membersAt(
   strip: Bars,
   places: readonly number[],
@@ -48,7 +45,7 @@ export function membersAt(
     .sort((a, b) => peak(b) - peak(a) || a - b);
 }
 
-/** Between one bar and the next: narrow ones stand side by side, or gaps would flicker. */
+/** Narrow bars have no gaps: those would flicker. */
 function gapOf(pitchPx: number): number {
   if (pitchPx >= 48) return 16;
   if (pitchPx >= 12) return 4;
@@ -57,7 +54,7 @@ function gapOf(pitchPx: number): number {
 
 const WIDEST_PX = 80;
 
-/** The left edge and the width of the bar at a place, in whole px of the plot. */
+/** Left edge and width, in whole px of the plot. */
 export function barPx(place: number, { view, size }: Seen): readonly [number, number] {
   const from = xToPx(view, size.widthPx, place);
   const pitch = xToPx(view, size.widthPx, place + 1) - from;
@@ -66,7 +63,7 @@ export function barPx(place: number, { view, size }: Seen): readonly [number, nu
   return [left, Math.max(1, Math.round(from + (pitch + width) / 2) - left)];
 }
 
-/** Places named by the ranks that stand there, every 1, 2, 4, 8 ... of them. */
+/** Labels every 1, 2, 4, 8 ... places. */
 export function rankAxis({ rank }: Bars, places: readonly number[]): XAxis {
   const rankAt = (x: number): number => rank[places[Math.floor(x)] ?? -1] ?? NaN;
   return {

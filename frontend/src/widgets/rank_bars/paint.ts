@@ -1,5 +1,3 @@
-/** Paints the bars of ranks, the capacity and the median. */
-
 import { tokens, type Theme } from "../../base/tokens";
 import { yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
@@ -10,15 +8,14 @@ import { barPx, type Bars } from "./bars";
 export interface BarLook {
   readonly strip: Bars;
   readonly places: readonly number[];
-  /** The rank chosen; null where all are alike. */
+  /** null: none is chosen. */
   readonly rank: number | null;
-  /** Ranks drawn at full strength; null means all. */
+  /** Ranks that are not faded; null: all. */
   readonly filter: ReadonlySet<number> | null;
   readonly lines: readonly BarLine[];
   readonly theme: Theme;
 }
 
-/** A number that all bars are held against. */
 export interface BarLine {
   readonly value: number;
   readonly label: string;
@@ -26,20 +23,19 @@ export interface BarLine {
   readonly dash: readonly number[];
 }
 
-/** 0 as usual, 1 an outlier, 2 out of memory. */
+/** 0 normal, 1 outlier, 2 out of memory. */
 function toneOf({ numOoms, outliers, rank }: Bars, i: number): 0 | 1 | 2 {
   if ((numOoms?.[i] ?? 0) > 0) return 2;
   return outliers?.includes(rank[i] ?? -1) === true ? 1 : 0;
 }
 
-/** The places in sight. */
 function seenPlaces({ view }: Seen, { places }: BarLook): readonly number[] {
   const first = Math.max(0, Math.floor(view.x0));
   const end = Math.min(places.length, Math.ceil(view.x1));
   return Array.from({ length: Math.max(0, end - first) }, (_, at) => first + at);
 }
 
-/** What stands out is painted last: where bars are thinner than a px, it is what shows. */
+/** Outliers last: bars thinner than a px would hide them. */
 export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
   const { strip, places, rank, filter, theme, lines } = look;
   const { view, size } = seen;
@@ -76,7 +72,7 @@ export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
   pen.setLineDash([]);
 }
 
-/** An OOM is a cross, not only a colour. */
+/** An OOM has a cross, not only a colour. */
 export function paintCrosses(pen: Pen, seen: Seen, look: BarLook): void {
   const { strip, places, theme } = look;
   const { left, top, view, size } = seen;

@@ -1,5 +1,3 @@
-/** One bar per rank: who stands out, and by how much. */
-
 import { useMemo, useState } from "preact/hooks";
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
@@ -14,7 +12,7 @@ import { membersAt, orderRanks, rankAxis, type Bars, type StripOrder } from "./b
 import { paintBars, paintCrosses, type BarLine, type BarLook } from "./paint";
 
 const TOP_PX = 18;
-/** Below this share of the capacity the bars get the height to themselves. */
+/** Below this share of the capacity the bars get the full height. */
 const LEAST_SHARE = 0.15;
 const HEADROOM = 1.06;
 
@@ -24,7 +22,7 @@ interface RankBarsProps
     Pick<BarLook, "filter" | "rank"> {
   readonly strip: Bars;
   readonly order: StripOrder;
-  /** What the tip says of the rank at an index: word and value; "" is of the one before. */
+  /** Name and value; the value of an empty name joins the row before. */
   readonly facts: (i: number) => readonly (readonly [string, string])[];
   readonly onPick: (rank: number) => void;
   readonly theme: Theme;
@@ -118,7 +116,6 @@ function rowsOf(facts: readonly (readonly [string, string])[]): readonly Reading
   return rows;
 }
 
-/** The upper edge, and the lines of the capacity and of the median rank. */
 function heldAgainst(
   { peakBytes, capacityBytes = new Float64Array(), capacityKind = "none" }: Bars,
   byteUnit: ByteUnit,

@@ -1,5 +1,3 @@
-/** The columns of the table of ranks. */
-
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
@@ -9,21 +7,20 @@ import { numberColumn, textColumn } from "../row_table/columns";
 import type { RowCell, RowColumn } from "../row_table/row_table";
 
 const HELP = {
-  rank: "A click on a row opens the rank",
-  host: "Where the rank runs",
-  peak: "The highest value of any of its steps",
+  rank: "Click a row to open the rank",
+  host: "The host of the rank",
+  peak: "The highest value of all steps",
   step: "The step of its peak",
-  share: "Peak ÷ what the device, or the host, has",
-  ooms: "Out-of-memory errors that were recorded",
-  last: "The last step it recorded",
+  share: "Peak ÷ device memory, host memory or memory limit",
+  ooms: "Recorded out-of-memory errors",
+  last: "The last recorded step",
   growth:
-    "Theil–Sen slope over the steps: the median of the slopes between all pairs, behind the warm-up (the first tenth, at least 5 steps). Single spikes do not move it; – where there are too few steps.",
+    "Theil–Sen slope over the steps: the median of the slopes between all pairs, after the warm-up (the first tenth, at least 5 steps). Single spikes do not move it; – where there are too few steps.",
   retries:
-    "Times the allocator had to free its cache and try again; each makes a step slow",
-  lost: "Killed, or its machine or disk was lost: the recording was not closed",
+    "Times the allocator freed cached segments and tried again; each slows its step",
+  lost: "The recording was not closed: the process was killed, or its host or disk failed",
 } as const;
 
-/** From here on a device counts as full. */
 const FULL_SHARE = 0.97;
 
 function countCell(value: number): RowCell {
@@ -75,7 +72,7 @@ export function rankColumns(
   const perStep = bytes("bytes_per_step");
   return [
     {
-      ...{ key: "pin", title: "Pin", hint: "Ranks that are always drawn" },
+      ...{ key: "pin", title: "Pin", hint: "Pinned ranks are always drawn" },
       ...{ numeric: false, width: "44px", values: isPinned, ascends: false },
       exported: null,
       cell: (row) => pinCell(rank[row] ?? -1, isPinned[row] === 1, onPin),
@@ -112,7 +109,7 @@ function pinCell(
   isPinned: boolean,
   onPin: (rank: number) => void,
 ): RowCell {
-  const title = isPinned ? "No longer draw this rank always" : "Always draw this rank";
+  const title = isPinned ? "Stop always drawing this rank" : "Always draw this rank";
   const button = (
     <button
       type="button"

@@ -1,8 +1,3 @@
-/**
- * All ranks with their peaks, sortable: four thousand rows scroll as forty do. A row
- * opens its rank, the pin keeps it drawn.
- */
-
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
@@ -18,14 +13,13 @@ const USUAL = { key: "peak", descending: true } as const;
 
 interface RankTableProps {
   readonly strip: RankStrip;
-  /** The ranks shown; null shows all. */
+  /** null: all. */
   readonly ranks: ReadonlySet<number> | null;
   readonly pinned: readonly number[];
   readonly onPin: (rank: number) => void;
-  /** A click on a row. */
   readonly onPick: (rank: number) => void;
   readonly byteUnit: ByteUnit;
-  /** The most it may take; fewer rows take less. */
+  /** At most; fewer rows take less. */
   readonly heightPx: number;
   readonly origin: Origin;
 }

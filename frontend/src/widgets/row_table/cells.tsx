@@ -1,12 +1,10 @@
-/** Headings and cells of the table. */
-
 import type { ComponentChildren } from "preact";
 import type { TreeRow } from "../../model/tree";
 import { Icon } from "../icon/icon";
 import type { RowCell, RowColumn, RowTableProps } from "./row_table";
 
 const INDENT_PX = 14;
-/** The narrowest that a column can be pulled to. */
+/** Least width of a column. */
 const LEAST_PX = 36;
 
 function cellClass({ numeric, isTree }: RowColumn): string {
@@ -17,7 +15,6 @@ export function Heading(props: {
   readonly column: RowColumn;
   readonly sort: RowTableProps["sort"];
   readonly onSort: RowTableProps["onSort"];
-  /** The column is pulled this wide; null: as wide as at first. */
   readonly onWidth: (px: number | null) => void;
 }) {
   const { column, sort, onSort, onWidth } = props;
@@ -68,7 +65,7 @@ export function Heading(props: {
 export function Cell(props: {
   readonly column: RowColumn;
   readonly cell: RowCell;
-  /** Of the column that holds the tree. */
+  /** Only in the column of the tree. */
   readonly node: TreeRow | undefined;
   readonly onToggle: () => void;
 }) {
@@ -113,7 +110,7 @@ function percent(share: number): string {
   return `${Math.min(100, Math.max(0, share * 100))}%`;
 }
 
-/** None where it would be narrower than 3 px: a speck says nothing. */
+/** Bars below 3 px are not drawn. */
 function barWidth(share: string): string {
   return `clamp(0px, (${share} - 3px) * 999, ${share})`;
 }
@@ -122,7 +119,7 @@ function Swatch({ colour }: { readonly colour: string }) {
   return <span class="swatch" style={{ background: colour }} />;
 }
 
-/** The arrow keys do the same: thousands of stops would help nobody. */
+/** Not a tab stop: arrow keys do the same, and there may be thousands. */
 function Toggle(props: { readonly node: TreeRow; readonly onToggle: () => void }) {
   const { numChildren, expanded } = props.node;
   if (numChildren === 0) return <span class="row-table-toggle" />;

@@ -1,5 +1,3 @@
-/** Columns of a `RowTable` in one call each: what most of them have in common. Pure. */
-
 import {
   formatBytes,
   formatBytesExact,
@@ -10,7 +8,7 @@ import { formatSeconds } from "../../base/durations";
 import type { Table, TableColumn } from "../../model/table";
 import type { RowCell, RowColumn } from "./row_table";
 
-/** What a file has of the columns, in the order of the rows. */
+/** Exported columns, in the order of `rows`. */
 export function tableOf(
   columns: readonly Pick<RowColumn, "key" | "values" | "exported">[],
   rows: ArrayLike<number>,
@@ -35,7 +33,7 @@ function isTexts(values: TableColumn["values"]): values is readonly string[] {
   return typeof values[0] === "string";
 }
 
-/** A column of numbers, sorted by them. `hint`: what it is, and how it is reckoned. */
+/** `hint`: its meaning, and how it is computed. */
 export function numberColumn(
   key: string,
   title: string,
@@ -51,7 +49,6 @@ export function numberColumn(
   };
 }
 
-/** A column of texts, sorted by them; `cell` says more than the text itself. */
 export function textColumn(
   key: string,
   title: string,
@@ -67,7 +64,6 @@ export function textColumn(
   };
 }
 
-/** A column of bytes, each with a bar, the longest for the most. */
 export function bytesColumn(
   key: string,
   title: string,
@@ -77,9 +73,8 @@ export function bytesColumn(
   of: {
     readonly colourOf: (row: number) => string;
     readonly hint?: string;
-    /** Of how much the bar is as wide as the cell; the most where absent. */
+    /** Bytes of a bar as wide as the cell; default: the largest value. */
     readonly longest?: number;
-    /** Said after every digit. */
     readonly more?: (row: number) => string;
   },
 ): RowColumn {
@@ -92,10 +87,9 @@ export function bytesColumn(
   return numberColumn(key, title, width, values, cell, hint);
 }
 
-/** Down to the nanosecond, which is what traces hold. */
+/** Nanoseconds, as in traces. */
 const EXACT = { maximumFractionDigits: 6 } as const;
 
-/** A time in a unit that fits; every digit where it is pointed at. */
 export function durationCell(ms: number): RowCell {
   return {
     text: formatSeconds(ms / 1e3),
@@ -111,12 +105,11 @@ export function bytesCell(bytes: number | null, unit: ByteUnit): RowCell {
   return { text: formatBytes(bytes, unit), title: formatBytesExact(bytes) };
 }
 
-/** What was not recorded, and why. */
 export function absentCell(why: string): RowCell {
   return { text: "–", title: why };
 }
 
-/** The largest of a column, as the length of its bars; 0 of nothing. */
+/** Largest absolute value; 0 without values. */
 export function longestOf(values: Iterable<number>): number {
   let longest = 0;
   for (const value of values) {
@@ -126,7 +119,6 @@ export function longestOf(values: Iterable<number>): number {
   return longest;
 }
 
-/** A length of `longest` as a share of the cell; none where all are 0. */
 export function barOf(
   value: number,
   longest: number,
@@ -135,7 +127,6 @@ export function barOf(
   return { share: longest > 0 ? value / longest : 0, colour };
 }
 
-/** A change as a bar from the middle of the cell, in the colour of less or of more. */
 export function changeBar(
   value: number,
   longest: number,

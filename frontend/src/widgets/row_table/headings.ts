@@ -1,22 +1,19 @@
-/** Headings of several lines, and the room they need. Pure. */
-
-/** Of the heading's font, with a little to spare. */
+/** In the heading's font, with a margin. */
 const LETTER_PX = 6.5;
 const PADDING_PX = 16;
 const SWATCH_PX = 14;
-/** Beside the heading of the column that orders. */
 const ARROW_PX = 14;
 
 export function headingLines(title: string): readonly string[] {
   return title.split("\n");
 }
 
-/** The last word on a line of its own: headings are often wider than their numbers. */
+/** The last word on its own line: headings are often wider than their numbers. */
 export function inTwoLines(title: string): string {
   return title.replace(/ (?=[^ ]+$)/, "\n");
 }
 
-/** CSS px at which no letter of it is cut. */
+/** CSS px at which no letter is cut. */
 export function headingWidth(title: string, hasSwatch: boolean): number {
   const letters = Math.max(...headingLines(title).map(({ length }) => length));
   const besidePx = PADDING_PX + ARROW_PX + (hasSwatch ? SWATCH_PX : 0);

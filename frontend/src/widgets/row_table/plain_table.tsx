@@ -1,11 +1,10 @@
-/** A short table whose texts wrap; its columns are declared once, the first names a row. */
+/** Texts wrap; the first column names a row. */
 
 import type { ComponentChildren } from "preact";
 
 export interface PlainColumn<T> {
-  /** "" in all columns: the table has no headings. */
+  /** "" in all columns: no headings. */
   readonly title: string;
-  /** What the column means; shown when its heading is pointed at. */
   readonly hint?: string;
   readonly look?: "num" | "nowrap" | "quiet";
   readonly cell: (row: T) => ComponentChildren;

@@ -1,6 +1,5 @@
 /**
- * The one table: rows of columns, or a tree of them. Drawn anew in a millisecond or two,
- * for numbers that change with every move of the mouse; only rows in sight are elements.
+ * Only rows in view are elements: redrawn at every move of the pointer, in 1 to 2 ms.
  */
 
 import type { ComponentChildren } from "preact";
@@ -15,58 +14,57 @@ import "./row_table.css";
 export { ROW_PX };
 
 const HEAD_PX = 28;
-/** What each line more of a heading takes. */
+/** Per further line of a heading. */
 const HEAD_LINE_PX = 18;
 const SPARE_ROWS = 6;
-/** Between columns, and at both ends; as in the style sheet. */
+/** As in row_table.css. */
 const GAP_PX = 12;
 const END_PX = 10;
 
 export interface RowCell {
   readonly text: string;
-  /** Its end, which a narrow cell shows as well: the middle is cut. */
+  /** End of the text that stays visible: the middle is cut. */
   readonly tail?: string;
-  /** Every digit, or the whole text; shown when pointed at. */
+  /** Tooltip: every digit, or the whole text. */
   readonly title?: string;
   /** "#rrggbb" before the text. */
   readonly swatch?: string;
-  /** A bar below the number: its share of the cell, where it begins, and its colour. */
+  /** Below the number: share of the cell, start and colour. */
   readonly bar?: {
     readonly share: number;
     readonly from?: number;
     readonly colour: string;
   };
-  /** Said after the text, fainter. */
+  /** After the text, fainter. */
   readonly note?: string;
   readonly tone?: "quiet" | "warn" | "bad" | "link";
-  /** It is the cause of what the page is about. */
+  /** The cause of a finding. */
   readonly isCause?: boolean;
-  /** Shown instead of the text. */
+  /** Replaces the text. */
   readonly content?: ComponentChildren;
 }
 
-/** A column, declared once: its cells, its order, its help and what a file has of it. */
 export interface RowColumn {
-  /** Its word in the URL, in files, and to the route that sorts by it. */
+  /** Name in the URL, in files and in sort requests. */
   readonly key: string;
   /** May have several lines. */
   readonly title: string;
-  /** What the column means, and how it is reckoned; shown when its heading is pointed at. */
+  /** Tooltip of the heading: its meaning, and how it is computed. */
   readonly hint?: string;
   /** "#rrggbb" beside the heading. */
   readonly swatch?: string;
   readonly numeric: boolean;
-  /** A CSS width of the grid: "96px", "minmax(160px, 1fr)". */
+  /** CSS grid width: "96px", "minmax(160px, 1fr)". */
   readonly width: string;
-  /** What it is sorted by, and what is exported; see `tableOf`. */
+  /** For sorting and exports; see `tableOf`. */
   readonly values?: ArrayLike<number> | readonly string[];
-  /** What a file has of it, with its unit; its key and its values where absent. */
+  /** Exported column with its unit; default: key and values; null: none. */
   readonly exported?: TableColumn | null;
-  /** The table's owner sorts by it, without values; false: not though it has some. */
+  /** true: the owner sorts, without values; false: not sortable despite values. */
   readonly sortable?: boolean;
-  /** A first click on its heading begins with the lowest, as with texts. */
+  /** The first click sorts ascending, as for texts. */
   readonly ascends?: boolean;
-  /** The column that holds the tree: indented, with a button to open a row. */
+  /** Indented, with a button that opens a row. */
   readonly isTree?: boolean;
   readonly cell: (row: number) => RowCell;
 }
@@ -74,24 +72,21 @@ export interface RowColumn {
 export interface RowTableProps {
   readonly label: string;
   readonly columns: readonly RowColumn[];
-  /** Rows in the order shown. */
   readonly rows: ArrayLike<number>;
-  /** The row chosen; absent where a row is only opened, by a click or Enter. */
+  /** Absent: rows are only opened, by a click or Enter. */
   readonly selected?: number | null;
   readonly onSelect?: (row: number) => void;
-  /** The row under the pointer; null: none is. */
   readonly onHover?: (row: number | null) => void;
-  /** Rows that stand out besides the one selected. */
+  /** Highlighted besides the selected row. */
   readonly isMarked?: (row: number) => boolean;
   readonly sort: { readonly key: string; readonly descending: boolean } | null;
-  /** A click on a heading. */
   readonly onSort?: (key: string) => void;
   readonly empty: string;
-  /** The most it may take; fewer rows take less. */
+  /** At most; fewer rows take less. */
   readonly heightPx: number;
-  /** It always takes `heightPx`: its rows change under the pointer. */
+  /** Always `heightPx`: rows change under the pointer. */
   readonly steady?: boolean;
-  /** Rows as a tree, by their place; arrow keys open and close them. */
+  /** By place; arrow keys open and close rows. */
   readonly tree?: {
     readonly rows: readonly TreeRow[];
     readonly onToggle: (row: number) => void;
@@ -104,10 +99,10 @@ export function RowTable(props: RowTableProps) {
   const [widths, setWidths] = useState<Readonly<Record<string, number | null>>>({});
   const [cursor, setCursor] = useState<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
-  /** The row that the pointer went down on: another may stand there when it goes up. */
+  /** Row at pointer down: rows may move before pointer up. */
   const pressed = useRef<number | null>(null);
   const revealed = useRef<number | null>(null);
-  /** Of the wheel, what is less than a pixel of the scroll bar. */
+  /** Remainder of the wheel, below one px of the scroll bar. */
   const turned = useRef(0);
   const selected = props.selected === undefined ? cursor : props.selected;
   const numLines = Math.max(1, ...columns.map((one) => headingLines(one.title).length));
@@ -122,13 +117,12 @@ export function RowTable(props: RowTableProps) {
     const px = widths[key];
     return px === undefined ? width : `${px}px`;
   });
-  // At its narrowest; where all need more the table scrolls sideways.
+  // At its narrowest; below that the table scrolls sideways.
   const leastPx = wide.reduce((sum, css) => sum + Number(/\d+/.exec(css)?.[0] ?? 0), 0);
   const gapsPx = GAP_PX * (columns.length - 1) + 2 * END_PX;
   const lineStyle = { gridTemplateColumns: wide.join(" ") };
 
-  // Chosen elsewhere, such as in a picture of the same rows; and once only: whoever
-  // scrolls away from it wants to be elsewhere.
+  // Scrolls to a row chosen elsewhere, once: the user may scroll away from it.
   useEffect(() => {
     if (selected === revealed.current) return;
     const place = selected === null ? -1 : Array.from(rows).indexOf(selected);
@@ -142,7 +136,7 @@ export function RowTable(props: RowTableProps) {
     else if (lastTop > box.scrollTop) box.scrollTo({ top: lastTop });
   }, [selected, rows]);
 
-  /** Where the scroll bar stands for more than it can be, the wheel still goes by rows. */
+  /** A scaled scroll bar would skip rows: the wheel moves by rows. */
   function onWheel(event: WheelEvent): void {
     const box = scroller.current;
     if (box === null || event.ctrlKey || event.shiftKey) return;
@@ -169,7 +163,7 @@ export function RowTable(props: RowTableProps) {
     event.preventDefault();
     event.stopPropagation();
     if (done.kind === "toggle") tree?.onToggle(done.row);
-    // At an end there is no other: choosing the same again would give it up.
+    // At an end there is no next row: selecting the same one again would clear it.
     else if (done.row === selected) return;
     else if (props.selected === undefined) setCursor(done.row);
     else onSelect(done.row);

@@ -1,24 +1,20 @@
-/** Which rows are in sight where there are too many to be elements, and keys. Pure. */
-
 import type { TreeRow } from "../../model/tree";
 
 export const ROW_PX = 24;
 
-/** Browsers give up on taller elements; beyond it the scroll bar is scaled. */
+/** Browsers limit the height of elements; beyond it the scroll bar is scaled. */
 const TALLEST_PX = 8_000_000;
 
-/** The height of all rows, as far as a browser can have it. */
 export function totalPx(numRows: number): number {
   return Math.min(numRows * ROW_PX, TALLEST_PX);
 }
 
-/** Pixels of rows to a pixel of the scroll bar. */
+/** Px of rows per px of the scroll bar. */
 export function scrollScale(numRows: number, heightPx: number): number {
   const [full, shown] = [numRows * ROW_PX, totalPx(numRows)];
   return shown > heightPx ? (full - heightPx) / (shown - heightPx) : 1;
 }
 
-/** The first row in sight for a scroll position. */
 export function firstRow(scrollPx: number, numRows: number, heightPx: number): number {
   const at = Math.floor((scrollPx * scrollScale(numRows, heightPx)) / ROW_PX);
   return Math.max(0, Math.min(at, numRows - 1));
@@ -29,7 +25,7 @@ interface KeyEffect {
   readonly row: number;
 }
 
-/** null where the key is not the table's. `nodes`: the rows as a tree, where they are. */
+/** null: not a key of the table. */
 export function afterKey(
   key: string,
   rows: ArrayLike<number>,
@@ -60,7 +56,7 @@ export function afterKey(
     return expanded ? select(at + 1) : toggle;
   if (key !== "ArrowLeft") return null;
   if (expanded) return toggle;
-  // The row above that is one level higher.
+  // The parent.
   return depth === 0
     ? null
     : select(nodes.findLastIndex((one, i) => i < at && one.depth < depth));

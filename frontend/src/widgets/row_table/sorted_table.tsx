@@ -1,19 +1,16 @@
-/** A `RowTable` that sorts its rows by a click on a heading. */
-
 import { useState } from "preact/hooks";
 import type { Sort } from "../../model/shown_rows";
 import { RowTable, type RowTableProps } from "./row_table";
 import { useSort } from "./use_sort";
 
-export interface SortedTableProps extends Omit<
+interface SortedTableProps extends Omit<
   RowTableProps,
   "rows" | "sort" | "onSort" | "tree"
 > {
   readonly numRows: number;
   readonly usual: Sort;
-  /** Whether a row is shown; all are where absent. */
   readonly shows?: ((row: number) => boolean) | undefined;
-  /** Where the address says the order: its word, and how it changes. */
+  /** The order in the URL, and its setter. */
   readonly order?: readonly [string | null, (word: string | null) => void];
 }
 

@@ -1,5 +1,3 @@
-/** Rows of a `RowTable` in the order of one of its columns; as a tree, among siblings. */
-
 import { useEffect, useMemo, useState } from "preact/hooks";
 import {
   clicked,
@@ -20,7 +18,7 @@ interface Sorted {
   readonly onSort: (key: string) => void;
 }
 
-/** The order that `word` names, as `sortWord` writes it; a click on a heading sets it. */
+/** `word`: as `sortWord` writes it. */
 function orderOf(
   columns: readonly RowColumn[],
   usual: Sort,
@@ -61,19 +59,19 @@ export function useSort(
 interface TreeShown {
   readonly columns: readonly RowColumn[];
   readonly tree: Tree;
-  /** By row, its name in full: what is opened stays open where the rows change. */
+  /** Full name by row: open rows stay open when rows change. */
   readonly names: readonly string[];
-  /** By row, what a search looks through; the names where absent. */
+  /** Searched text by row; default: the names. */
   readonly texts?: readonly string[];
   readonly find: string;
-  /** Levels that are open; of a list, those that it has. */
+  /** Levels that are open; of a flat list, levels that it has. */
   readonly depth: number;
-  /** Opened at first besides. */
+  /** Also open at first. */
   readonly opened?: readonly number[];
-  /** All rows as one list, without those that stand for others. */
+  /** One list, without rows of `isFold`. */
   readonly flat?: boolean;
   readonly isFold?: (row: number) => boolean;
-  /** The way to it is opened. */
+  /** Its ancestors are opened. */
   readonly selected: number | null;
   readonly usual: Sort;
   readonly word: string | null;
@@ -82,7 +80,6 @@ interface TreeShown {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The props of a `RowTable` that shows a tree. */
 export function useTree(
   shown: TreeShown,
 ): Omit<Sorted, "rows"> &

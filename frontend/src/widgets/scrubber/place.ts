@@ -1,12 +1,9 @@
-/** Where moments stand on the scrubber, and what keys and wheels make of them. Pure. */
-
-/** Events: from the first up to the second. */
+/** Events [low, high). */
 export interface EventRange {
   readonly low: number;
   readonly high: number;
 }
 
-/** Fewer events than this are not zoomed into. */
 const LEAST_EVENTS = 8;
 const PAGE_SHARE = 0.05;
 const FAR = 10;
@@ -15,7 +12,7 @@ export function wholeRange(numEvents: number): EventRange {
   return { low: 0, high: Math.max(1, numEvents) };
 }
 
-/** The part in sight around a point, held inside the whole; null where it is all. */
+/** Clamped to the whole; null: all. */
 export function zoomedRange(
   range: EventRange,
   at: number,
@@ -34,7 +31,6 @@ export function zoomedRange(
   return { low, high: low + wide };
 }
 
-/** A range as wide as before that holds a moment. */
 export function rangeHolding(
   range: EventRange,
   moment: number,
@@ -50,12 +46,11 @@ export function clampedMoment(moment: number, numEvents: number): number {
   return Math.min(Math.max(Math.round(moment), -1), numEvents - 1);
 }
 
-/** The moment whose room on the axis holds x. */
 export function momentAt(x: number, numEvents: number): number {
   return clampedMoment(Math.floor(x), numEvents);
 }
 
-/** Where a key leads; null where it is none of the scrubber's. */
+/** null: not a key of the scrubber. */
 export function momentAfterKey(
   key: string,
   far: boolean,
@@ -78,7 +73,7 @@ export function momentAfterKey(
   return by === undefined ? null : clampedMoment(moment + by, numEvents);
 }
 
-/** A step of playing, so that a range takes about so long at so many frames a second. */
+/** Events per frame, so that a range takes about `seconds`. */
 export function playStep(
   range: EventRange,
   seconds: number,

@@ -1,7 +1,4 @@
-/**
- * A moment chosen on the curve of a history: drag, or keys. The wheel zooms; a strip
- * below then shows the whole with the part in sight.
- */
+/** Drag or keys choose a moment. The wheel zooms; a strip then shows the whole. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { HistoryDevice } from "../../api/types.gen";
@@ -31,19 +28,17 @@ import {
 import "./scrubber.css";
 
 const CURVE_PX = 56;
-/** Room above the highest line. */
 const HEADROOM = 1.08;
 
 interface ScrubberProps {
   readonly label: string;
   readonly device: HistoryDevice;
-  /** Of events. */
+  /** In events. */
   readonly axis: BlockAxis;
   readonly marks: DrawnMarks;
   readonly moment: number;
-  /** The part in sight; null: all. */
+  /** null: all. */
   readonly range: EventRange | null;
-  /** What the moment is, read out. */
   readonly words: string;
   readonly onMoment: (moment: number) => void;
   readonly onRange: (range: EventRange | null) => void;
@@ -60,7 +55,7 @@ export function Scrubber(props: ScrubberProps) {
   const fullPx = useWidth(box);
   const range = props.range ?? wholeRange(numEvents);
   const { low, high } = range;
-  // Steps alone: what lies in them has no room here.
+  // Only steps: spans inside have no room.
   const marks = useMemo(() => {
     const spans = props.marks.spans.filter(({ row }) => row === 0);
     return { ...props.marks, spans, numRows: Math.min(1, spans.length) };
@@ -88,7 +83,6 @@ export function Scrubber(props: ScrubberProps) {
     paintMarks(context, scene);
   }, [device, axis, marks, low, high, moment, theme, byteUnit, fullPx, totalPx]);
 
-  /** The place on the axis that a pointer is over. */
   function xAt(event: MouseEvent): number {
     const left = (box.current?.getBoundingClientRect().left ?? 0) + GUTTER.left;
     const px = Math.min(Math.max(event.clientX - left, 0), size.widthPx);
@@ -104,7 +98,7 @@ export function Scrubber(props: ScrubberProps) {
   };
   useEffect(() => {
     const element = box.current;
-    // Registered by hand: a wheel listener must not be passive to hold the page.
+    // Not in JSX: the listener must not be passive to stop the page from scrolling.
     const listen = (event: WheelEvent): void => onWheel.current?.(event);
     element?.addEventListener("wheel", listen, { passive: false });
     return () => element?.removeEventListener("wheel", listen);
@@ -163,7 +157,6 @@ export function Scrubber(props: ScrubberProps) {
   );
 }
 
-/** Of what is in sight: the curve is as high as its plot. */
 function highestIn({ curve }: HistoryDevice, { low, high }: EventRange): number {
   const { event, active, reserved } = curve;
   let most = 1;

@@ -1,4 +1,4 @@
-/** A line without axes: only the shape. NaN makes a gap. */
+/** NaN makes a gap. */
 
 import "./sparkline.css";
 
@@ -27,14 +27,11 @@ export function Sparkline({
   );
 }
 
-/**
- * What is sampled slower than the line has places leaves holes everywhere: those up to
- * this many times the usual hole, or this share of the line, are joined.
- */
+/** Gaps up to this many times the usual one, or this share of the line, are joined. */
 const USUAL_HOLES = 3;
 const WIDEST_JOIN = 0.1;
 
-/** The SVG path of a sparkline over the values' own range, 2 px free above and below. */
+/** Over the values' own range, with a margin of 2 px. */
 export function sparklinePath(
   values: Float64Array,
   widthPx: number,

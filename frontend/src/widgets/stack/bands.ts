@@ -1,14 +1,12 @@
-/** Layers stacked over columns of any width. */
-
 import { tokens, type Theme } from "../../base/tokens";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import type { Pen } from "../export/pen";
 
-/** Columns side by side; `edges` has one value more than there are columns. */
+/** `edges`: one more than there are columns. */
 export interface Bands {
   readonly edges: ArrayLike<number>;
-  /** From the lowest up; what is not above 0 takes no room. */
+  /** From the bottom up; values of 0 or less take no room. */
   readonly layers: readonly {
     readonly values: ArrayLike<number>;
     readonly colour: string;
@@ -16,11 +14,11 @@ export interface Bands {
 }
 
 export interface BandLook {
-  /** A layer this thick has a line at its upper edge, in the background's colour. */
+  /** Layers this thick have an upper edge in the background's colour. */
   readonly edgedPx: number;
-  /** Columns narrower than this have no such lines: they would only be specks. */
+  /** Narrower columns have no such edges: they would be specks. */
   readonly linedPx: number;
-  /** Columns at least this wide stand apart. */
+  /** Columns this wide have a gap. */
   readonly apartPx: number;
 }
 
@@ -31,7 +29,7 @@ function span(a: number, b: number, mostPx: number): readonly [number, number] {
   return [start, Math.max(end - start, 1)];
 }
 
-/** In px of the plot: the pen is moved to its corner. */
+/** Px of the plot. */
 export function paintBands(
   pen: Pen,
   { edges, layers }: Bands,
@@ -62,7 +60,7 @@ export function paintBands(
       const lower = yToPx(view, heightPx, low);
       const [y, high] = span(upper, lower, heightPx);
       const room = Math.max(across - apart, 1);
-      // What goes on at the same height is one piece.
+      // Neighbours of one height become one rectangle.
       if (wide > 0 && at === left + wide && y === top && high === tall) wide += room;
       else {
         draw();

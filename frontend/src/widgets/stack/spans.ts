@@ -1,12 +1,8 @@
-/**
- * Forwards and backwards of modules below the stack, and the boundary nearest to a point.
- * A row is a level of the model, so that a module stands in one row in forward and in
- * backward; backwards of neighbours may overlap a little there. Pure.
- */
+/** A row is a level of the model; backwards of neighbours may overlap a little. */
 
 import type { ModuleMark, ModuleSpans, ModuleState } from "../../api/types.gen";
 
-/** Deeper rows stay out of sight; zooming in does not bring them, the table does. */
+/** Deeper levels are only in the table. */
 const MOST_ROWS = 6;
 
 export type SpanKind = ModuleSpans["kinds"][number];
@@ -20,10 +16,10 @@ export interface Span {
   readonly x1: number;
 }
 
-/** All spans, outer levels first; those below the last row are left out. */
+/** Outer levels first; those below the last row are left out. */
 export function spansOf(spans: ModuleSpans): readonly Span[] {
   const levels = spans.modules.map((fqn) => fqn.split(".").length);
-  // Containers that are never called themselves leave no empty row.
+  // Containers that are never called get no row.
   const rows = [...new Set(levels)].sort((a, b) => a - b).slice(0, MOST_ROWS);
   const rowOf = new Map(rows.map((level, row) => [level, row]));
   const found: Span[] = [];
@@ -46,7 +42,7 @@ export function numRows(spans: readonly Span[]): number {
   return (spans.at(-1)?.row ?? -1) + 1;
 }
 
-/** `Net.layers.3` -> `layers.3`: a bare number says too little. */
+/** `Net.layers.3` -> `layers.3`: a bare number is not enough. */
 export function shortName(fqn: string): string {
   const parts = fqn.split(".");
   const last = parts.at(-1) ?? fqn;
@@ -54,13 +50,13 @@ export function shortName(fqn: string): string {
   return /^\d+$/.test(last) && before !== undefined ? `${before}.${last}` : last;
 }
 
-/** The innermost span over x; at `row` the one that stands there. null: between spans. */
+/** The innermost span over x, or the one in `row`; null: none. */
 export function spanAt(
   spans: readonly Span[],
   x: number,
   row: number | null,
 ): Span | null {
-  // The last of a row is drawn on top.
+  // The last of a row is on top.
   const found = spans.findLast(
     (span) => span.x0 <= x && x <= span.x1 && (row === null || span.row === row),
   );
@@ -79,16 +75,15 @@ const MARK_STATE: Readonly<Record<ModuleMark["kind"], ModuleState>> = {
   peak: "window_peak",
 };
 
-/** A moment that can be shown in the table. */
 export interface Boundary {
   readonly x: number;
   readonly state: ModuleState;
-  /** null: of the whole window, not of one module. */
+  /** null: not of one module. */
   readonly module: string | null;
   readonly call: number | null;
 }
 
-/** All boundaries in order of x; of those at one x, outer modules first. */
+/** By x; of those at one x, outer modules first. */
 export function boundaries(
   spans: readonly Span[],
   marks: readonly ModuleMark[],
@@ -109,7 +104,7 @@ export function edgesOf(span: Span): readonly [Boundary, Boundary] {
   ];
 }
 
-/** The boundary nearest to x; of equally near ones the last, which is the innermost. */
+/** Of equally near ones the last, which is the innermost. */
 export function nearestBoundary(all: readonly Boundary[], x: number): Boundary | null {
   let best: Boundary | null = null;
   for (const one of all) {

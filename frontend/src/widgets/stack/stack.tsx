@@ -1,5 +1,3 @@
-/** Values stacked over columns of steps or time: the pointer reads every one. */
-
 import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
@@ -18,18 +16,17 @@ import type { Reading } from "../plot/reading";
 import { paintBands, type BandLook } from "./bands";
 
 interface StackLayer extends Named {
-  /** In files. */
   readonly name: string;
   readonly values: Float64Array;
 }
 
 export interface StackData {
-  /** Of columns side by side; one more than there are columns. */
+  /** One more than there are columns. */
   readonly edges: ArrayLike<number>;
-  /** Where each column is read. */
+  /** x at which each column is read. */
   readonly at: Float64Array;
   readonly totals: Float64Array;
-  /** From the lowest up. */
+  /** From the bottom up. */
   readonly layers: readonly StackLayer[];
 }
 
@@ -45,18 +42,15 @@ interface StackProps
   readonly data: StackData;
   readonly unit: Unit;
   readonly byteUnit?: ByteUnit;
-  /** What the layers add up to. */
   readonly total: string;
-  /** Said behind a value, fainter. */
   readonly exact: (value: number, total: number) => string;
-  /** What else is said of a column; -1: there is none at x. */
+  /** The rest of the tip; column -1: none at x. */
   readonly words: (x: number, at: PointPx, column: number, seen: Seen) => Reading;
   readonly look: BandLook;
-  /** The cursor stands anywhere, not on columns alone. */
+  /** The cursor is not limited to columns. */
   readonly isFree?: boolean;
-  /** Columns far higher than the others are cut unless they are asked for. */
+  /** Cut columns that are far higher than the others. */
   readonly isCut?: boolean;
-  /** More columns of files. */
   readonly columns?: readonly TableColumn[];
 }
 
@@ -126,7 +120,7 @@ export function Stack(props: StackProps) {
               hint="Some columns are far higher than the others; they are marked at the upper edge"
               onClick={() => setWhole(!isWhole)}
             >
-              {isWhole ? "cut the highest" : "show the highest whole"}
+              {isWhole ? "cut the highest" : "show full height"}
             </ChartSwitch>
           )}
         </>
@@ -135,14 +129,14 @@ export function Stack(props: StackProps) {
   );
 }
 
-/** The column over x; -1 where there is none. */
+/** -1: none. */
 export function columnAt({ edges }: Pick<StackData, "edges">, x: number): number {
   const num = edges.length - 1;
   if (num < 1 || !(x >= (edges[0] ?? NaN)) || !(x < (edges[num] ?? NaN))) return -1;
   return upperBound(edges, x) - 1;
 }
 
-/** The columns that lie, in part at least, between two x. */
+/** Also those partly inside. */
 export function columnsWithin(
   { edges }: Pick<StackData, "edges">,
   low: number,
@@ -155,14 +149,12 @@ export function columnsWithin(
   return found;
 }
 
-/** Room above the highest column. */
 const HEADROOM = 1.08;
-/** One column that is so many times the 95th percentile would flatten all others ... */
+/** Above WILD times the 95th percentile the plot ends at CUT_AT times it. */
 const WILD = 4;
-/** ... so the plot ends at so many times it. */
 const CUT_AT = 2.5;
 
-/** The value at the upper edge for what is in sight, and whether columns reach beyond. */
+/** `cut`: columns reach beyond the upper edge. */
 export function topOf(
   data: Pick<StackData, "edges" | "totals">,
   low: number,
@@ -180,7 +172,7 @@ export function topOf(
   return { value: most * HEADROOM, cut: false };
 }
 
-/** One row for each column in sight, with every digit. */
+/** A row per column in view, with every digit. */
 export function stackTable(
   of: Pick<StackProps, "axis" | "columns" | "data" | "total" | "unit">,
   view: Viewport,

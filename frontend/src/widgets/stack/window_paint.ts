@@ -1,5 +1,3 @@
-/** Modules' spans below the stacked categories, and the marks over them. */
-
 import type { ModuleMark } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import { highestColumn } from "../../model/lines/peaks";
@@ -22,9 +20,8 @@ interface WindowLook {
   readonly answer: WindowAnswer;
   readonly spans: readonly Span[];
   readonly theme: Theme;
-  /** Fqn of the module whose spans are outlined. */
+  /** Fqn of the outlined module. */
   readonly selected: string | null;
-  /** The moment that the table shows. */
   readonly moment: number | null;
 }
 
@@ -50,7 +47,7 @@ export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
     size.heightPx,
     totalBytes[highestColumn(totalBytes)] ?? NaN,
   );
-  // Where two labels would overlap the peak's stands, and the other's line is enough.
+  // Where two labels would overlap, the peak's is drawn.
   const peakFirst = marks
     .filter(({ x }) => isSeen(x))
     .sort((a, b) => Number(b.kind === "peak") - Number(a.kind === "peak"));
@@ -75,7 +72,7 @@ export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
   pen.restore();
 }
 
-/** Kinds differ by lightness and, for what is computed twice, by a pattern. */
+/** Kinds differ by lightness, recomputation by a pattern. */
 function spanFill(kind: SpanKind, theme: Theme): string {
   const dark = theme === "dark";
   if (kind === "backward") return dark ? "#6a6f78" : "#cfd4da";

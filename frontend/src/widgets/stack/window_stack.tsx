@@ -1,7 +1,4 @@
-/**
- * Categories of memory stacked through one window, with the forwards and backwards of
- * modules below: the pointer reads every value, a click chooses the nearest boundary.
- */
+/** A click chooses the nearest boundary. */
 
 import { useCallback, useMemo } from "preact/hooks";
 import type { ModuleTimelineResponse } from "../../api/types.gen";
@@ -30,7 +27,7 @@ import {
 import { Stack, type StackData } from "./stack";
 import { paintWindow } from "./window_paint";
 
-/** What is drawn: over time and without modules, where nothing else is said. */
+/** Without modules: categories over time only. */
 export type WindowAnswer = Pick<
   ModuleTimelineResponse,
   "categories" | "peakX" | "totalBytes" | "x0" | "xHigh" | "xLow" | "xPerColumn"
@@ -39,7 +36,7 @@ export type WindowAnswer = Pick<
 
 const NO_MARKS: ModuleTimelineResponse["marks"] = [];
 
-/** The least that can be zoomed into, as a share of the window. */
+/** Smallest zoom, as a share of the window. */
 const LEAST_SHARE = 1e-4;
 const TOP_PX = 16;
 const US_PER_S = 1e6;
@@ -50,18 +47,16 @@ interface WindowStackProps extends Pick<
   "label" | "onRange" | "origin" | "page" | "plotPx" | "range"
 > {
   readonly answer: WindowAnswer;
-  /** Since when x counts. */
   readonly began?: string;
-  /** Fqn of the module whose spans are outlined. */
+  /** Fqn of the outlined module. */
   readonly selected?: string | null;
-  /** The moment that the table shows, in units of the axis. */
+  /** The moment of the table, in units of the axis. */
   readonly moment?: number | null;
   readonly onPick?: (boundary: Boundary) => void;
-  /** A boundary as the table would name it: "after post-forward of Net". */
+  /** Its name in the table: "after post-forward of Net". */
   readonly boundaryWords?: (boundary: Boundary) => string;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  /** What the answer is about, beside the columns in JSON. */
   readonly about: Readonly<Record<string, unknown>>;
 }
 
@@ -79,7 +74,7 @@ export function WindowStack(props: WindowStackProps) {
     [answer, spans, theme, selected, moment],
   );
 
-  /** The span and the boundary meant by a point; y is NaN where keys led there. */
+  /** y is NaN where keys moved the cursor. */
   function meant(x: number, { y }: PointPx) {
     const below = y - (props.plotPx + AXIS_PX);
     const row = below >= 0 ? Math.floor(below / STRIP_ROW_PX) : null;
@@ -120,13 +115,15 @@ export function WindowStack(props: WindowStackProps) {
         help="Left and right read values, up and down go from boundary to boundary, Enter shows the boundary in the table, P goes to the peak, W and S zoom, A and D pan, F shows everything."
       />
       {given !== undefined && given.numLeftOut > 0 && (
-        <p class="quiet">Modules too narrow to see are left out; zoom in for them.</p>
+        <p class="quiet">
+          Modules too narrow to see are left out; zoom in to see them.
+        </p>
       )}
     </>
   );
 }
 
-/** Columns as wide as each other, read where they are highest. */
+/** Columns of equal width, read where they are highest. */
 export function stackOf(answer: WindowAnswer, theme: Theme): StackData {
   const { categories, x0, xPerColumn, totalBytes, peakX } = answer;
   const colours = categoryColours(theme, categories);
@@ -143,7 +140,6 @@ export function stackOf(answer: WindowAnswer, theme: Theme): StackData {
   };
 }
 
-/** Time since the window began, or its memory events. */
 function windowAxis({ axis, xLow, xHigh }: WindowAnswer, began: string): XAxis {
   const least = Math.max((xHigh - xLow) * LEAST_SHARE, 1e-6);
   if (axis === "event") {

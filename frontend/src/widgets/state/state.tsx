@@ -1,11 +1,9 @@
-/** What stands where content cannot: loading, failed, nothing recorded. */
-
 import type { ComponentChildren } from "preact";
 import { worthSaying, type ApiError } from "../../api/client";
 import { Icon } from "../icon/icon";
 import "./state.css";
 
-/** Grey blocks where content will stand; appears late, so quick answers do not flash. */
+/** Appears late, so that quick answers do not flash. */
 export function Skeleton({ heightPx }: { readonly heightPx: number }) {
   return (
     <div
@@ -19,9 +17,7 @@ export function Skeleton({ heightPx }: { readonly heightPx: number }) {
 
 export function Failure(props: {
   readonly failure: Pick<ApiError, "what" | "where" | "remedy">;
-  /** Said where older content still stands beside the message. */
   readonly note?: string | undefined;
-  /** A button that may help. */
   readonly action?: ComponentChildren;
 }) {
   const { note } = props;
@@ -41,14 +37,10 @@ export function Failure(props: {
   );
 }
 
-/**
- * What stands for an answer: grey blocks until it comes, and why it failed, where that is
- * worth saying beside what is shown already.
- */
+/** Blocks until an answer comes; a failure where it is worth saying. */
 export function Waiting(props: {
   readonly error: ApiError | null;
   readonly hasContent: boolean;
-  /** Heights of what will stand there. */
   readonly blocksPx?: readonly number[];
   readonly note?: string;
 }) {
@@ -68,7 +60,6 @@ export function Waiting(props: {
   );
 }
 
-/** A quiet place holder: what is not there, why, and how to get it. */
 export function Nothing({
   title,
   children,

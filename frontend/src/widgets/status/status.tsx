@@ -1,4 +1,4 @@
-/** A state as icon, colour and word: never colour alone. */
+/** Never colour alone. */
 
 import { Icon, type IconName } from "../icon/icon";
 

@@ -1,26 +1,20 @@
-/** What is under the pointer of a chart, beside it. */
-
 import type { ComponentChildren } from "preact";
 
 interface TipPlace {
-  /** Where the pointer is in the chart, in CSS px. */
+  /** CSS px of the chart. */
   readonly leftPx: number;
   readonly topPx: number;
-  /** It hangs left of the pointer. */
   readonly flip: boolean;
-  /** It stands above the pointer. */
   readonly above?: boolean;
 }
 
-/** Between the pointer and what stands beside or above it. */
+/** Distance from the pointer. */
 const ASIDE_PX = 14;
 const ABOVE_PX = 10;
 
 export function ChartTip(props: {
   readonly at: TipPlace;
-  /** Between the pointer and what hangs below it. */
   readonly belowPx?: number;
-  /** One more class. */
   readonly kind?: string;
   readonly children: ComponentChildren;
 }) {

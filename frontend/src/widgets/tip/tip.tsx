@@ -1,7 +1,4 @@
-/**
- * A tooltip that opens on hover and on focus, stays inside the window and closes on
- * Escape. The text is also the control's description for screen readers.
- */
+/** Opens on hover and focus; its text describes the control for screen readers. */
 
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -17,7 +14,7 @@ const MARGIN_PX = 8;
 interface TipProps {
   readonly text: ComponentChildren;
   readonly children: ComponentChildren;
-  /** Set where the child is text rather than a control, so the keyboard reaches it. */
+  /** For text that is not a control, so that the keyboard reaches it. */
   readonly focusable?: boolean;
   readonly class?: string;
 }
@@ -74,7 +71,7 @@ function Bubble(props: {
 
 type Box = Pick<DOMRect, "left" | "top" | "bottom" | "width" | "height">;
 
-/** Centred below the anchor, above it where there is no room, never off the window. */
+/** Below the anchor, above it where there is no room, never off the window. */
 export function placeBubble(
   anchor: Box,
   bubble: Pick<Box, "width" | "height">,

@@ -1,5 +1,3 @@
-/** Colours of blocks: by group, a little apart where neighbours would run together. Pure. */
-
 import type { AllocationColour, AllocationGroup } from "../../../api/types.gen";
 import { tokens, type Theme } from "../../../base/tokens";
 import { categoryColour, categoryLabel, siteColour } from "../../../model/category";
@@ -9,17 +7,17 @@ import type { DirectLabel } from "./labels";
 import type { BlockPicture } from "../picture";
 import type { BlockTile } from "../tile";
 
-/** Groups that are not one thing: what is beyond the largest, what nobody named. */
+/** Groups that are not one thing: the rest, and memory without a name. */
 const GREY_KEYS = new Set(["others", "before", "outside", "unknown", "all"]);
 
 export const NO_LINES: ReadonlySet<string> = new Set();
 
-/** How much lighter or darker blocks of one group may be. */
+/** Lightness of blocks of one group, so that neighbours differ. */
 const VARIANTS = [0, 0.08, -0.08, 0.04, -0.04] as const;
-/** What a block keeps of its colour where others are looked at. */
+/** Share of its colour that a faded block has. */
 const DIMMED_KEEPS = 0.16;
 
-/** Groups are of the whole history, so their places are the same in every tile. */
+/** By the order in the whole history: equal in every tile. */
 export function groupColours(
   theme: Theme,
   groups: readonly AllocationGroup[],
@@ -39,17 +37,16 @@ export function groupColours(
   });
 }
 
-/** What a group is called. */
 export function groupLabel({ category, label, stack }: AllocationGroup): string {
   return category === null || stack !== null ? label : categoryLabel(category);
 }
 
-/** From young to old, dark to light: an order needs no legend to be seen. */
+/** From young to old, dark to light. */
 function ageColour(place: number, num: number): string {
   return hexOf(paletteAt("viridis", num < 2 ? 0.5 : 0.05 + (0.9 * place) / (num - 1)));
 }
 
-/** A pixel that keeps a share of itself beside another colour. */
+/** `keeps`: share of `pixel`, 0 to 1. */
 export function mixed(pixel: number, other: number, keeps: number): number {
   const part = (shift: number): number => {
     const [a, b] = [(pixel >>> shift) & 255, (other >>> shift) & 255];
@@ -58,12 +55,11 @@ export function mixed(pixel: number, other: number, keeps: number): number {
   return ((255 << 24) | part(16) | part(8) | part(0)) >>> 0;
 }
 
-/** Neighbouring numbers land far apart. */
+/** Neighbouring numbers get distant results. */
 function scattered(value: number): number {
   return Math.imul(value ^ 0x9e3779b9, 0x85ebca6b) >>> 7;
 }
 
-/** What a tile's colours depend on besides itself. */
 export type Look = Pick<BlockPicture, "theme" | "only" | "found" | "culprits">;
 
 interface TileColours {
@@ -73,7 +69,6 @@ interface TileColours {
   readonly bandColours: readonly string[];
 }
 
-/** Whether a block is looked at. */
 function isChosen(tile: BlockTile, slot: number, { only, found }: Look): boolean {
   const { groups, lives } = tile.answer;
   if (only !== "" && groups[lives.group[slot] ?? -1]?.key !== only) return false;
@@ -85,8 +80,8 @@ export function tileColours(
   { theme, culprits }: Pick<Look, "theme" | "culprits">,
 ): TileColours {
   const colours = groupColours(theme, groups, colour, culprits);
-  // What is too thin has its group's colour where bands are the groups; else no colour
-  // of the legend would be true of it.
+  // Blocks too thin to draw have their group's colour where bands are groups; otherwise
+  // no colour of the legend fits.
   const none = categoryColour(theme, "unknown");
   const bandColours = bands.map(
     ({ key }) => colours[groups.findIndex((one) => one.key === key)] ?? none,
@@ -94,7 +89,7 @@ export function tileColours(
   return { colours, bandColours };
 }
 
-/** What a label stands on; null: something faded, or of several colours. */
+/** The label's background; null: faded, or of several colours. */
 export function labelColour(
   label: DirectLabel,
   tile: BlockTile,
@@ -105,17 +100,14 @@ export function labelColour(
   const { bands, lives } = tile.answer;
   if (label.overflows === true) return null;
   if (kind === "band") {
-    // Of a band that was searched some blocks are faded and some are not.
+    // A search fades only some blocks of a band.
     const all = look.only === "" || bands[of]?.key === look.only;
     return look.found === null && all ? (bandColours[of] ?? null) : null;
   }
   return isChosen(tile, of, look) ? (colours[lives.group[of] ?? 0] ?? null) : null;
 }
 
-/**
- * Pixels by group, and one group more in the background's colour, by variant: as it is,
- * and dimmed.
- */
+/** By group, and one more in the background's colour; by variant; plain and faded. */
 function variantsOf(colours: readonly string[], bg: number): Uint32Array {
   const found = new Uint32Array(2 * VARIANTS.length * (colours.length + 1));
   [...colours.map(pixelOf), bg].forEach((pixel, group) =>
@@ -132,7 +124,6 @@ function variantsOf(colours: readonly string[], bg: number): Uint32Array {
   return found;
 }
 
-/** The colour of every block of a tile, where others than those chosen fade. */
 export function runColours(tile: BlockTile, look: Look): RunColours {
   const { theme, only, found } = look;
   const { lives } = tile.answer;
@@ -163,7 +154,7 @@ export function runColours(tile: BlockTile, look: Look): RunColours {
   return { bySlot, byBand, edge: bg };
 }
 
-/** Black or white, whichever is read better on a colour. */
+/** Black or white, whichever has more contrast. */
 export function inkOn(colour: string | number): string {
   const pixel = typeof colour === "number" ? colour : pixelOf(colour);
   const linear = (shift: number): number => {
@@ -188,7 +179,7 @@ const PLACES: Readonly<Record<Theme, string>> = {
     "#966983 #41d2fd #5577cc #e3bb62 #adc4ae",
 };
 
-/** What a colour that is used again keeps of itself. */
+/** Share of its colour that a repeated colour has. */
 const AGAIN_KEEPS = 0.55;
 
 function placeColour(theme: Theme, place: number): string {

@@ -1,5 +1,3 @@
-/** What moves with the pointer: the line, the outlined blocks, the range being drawn. */
-
 import { tokens } from "../../../base/tokens";
 import type { RectPx, SizePx, Viewport } from "../../../render/viewport";
 import { xToPx } from "../../../render/viewport";
@@ -9,16 +7,16 @@ import { stripHeight, type BlockScene } from "./paint";
 import type { BlockHover, BlockPicture } from "../picture";
 import type { BlockTile } from "../tile";
 
-/** Rectangles that are lit at once; more are a carpet nobody can read. */
+/** More lit rectangles are unreadable. */
 const MOST_LIT = 3000;
 
 interface Pointed {
   readonly hover: BlockHover | null;
-  /** The range that is being drawn, in px of the plot. */
+  /** Px of the plot. */
   readonly box: RectPx | null;
 }
 
-/** `tile`: the finest one that shows the middle of the view. */
+/** `tile`: the finest at the middle of the view. */
 export function paintCursor(
   context: CanvasRenderingContext2D,
   scene: BlockScene,
@@ -39,13 +37,12 @@ export function paintCursor(
 }
 
 interface Lit {
-  /** Outlined: the block pointed at, else the pinned one; -1: none. */
+  /** Outlined: the block under the pointer, else the pinned one; -1: none. */
   readonly slot: number;
-  /** Lit: all blocks of it; -1: memory without a stack is no family. */
+  /** All its blocks are lit; -1: none, as for memory without a stack. */
   readonly stack: number;
 }
 
-/** What is pointed at, else what is pinned, and of a stack what is chosen. */
 export function litBy(
   { life, stack }: Pick<BlockPicture, "life" | "stack">,
   tile: BlockTile,
@@ -57,7 +54,7 @@ export function litBy(
   return { slot, stack: over?.stack ?? stack ?? own };
 }
 
-/** The chosen range, as far as it is in sight, in px of the plot. */
+/** The visible part, in px of the plot. */
 export function chosenRange({
   of: { range },
   view,
@@ -71,7 +68,7 @@ export function chosenRange({
   return { x: left, y: 0, width: right - left, height: size.heightPx };
 }
 
-/** What a block takes of the plot, in px: its level parts that are in sight. */
+/** The visible level parts of a block, in px. */
 function eachRect(
   tile: BlockTile,
   view: Viewport,
@@ -82,7 +79,7 @@ function eachRect(
   const { edges, first, last } = tile.runs;
   const [begin, end] = tile.runsOf(slot);
   for (let run = begin; run < end; run += 1) {
-    // Most blocks of a family are out of sight, and their parts many.
+    // Most blocks of a stack are out of view, and have many parts.
     if ((edges[(last[run] ?? 0) + 1] ?? 0) <= view.x0) continue;
     if ((edges[first[run] ?? 0] ?? 0) >= view.x1) continue;
     tile.eachPart(run, (from, to) => {
@@ -111,7 +108,7 @@ function paintLit(
   if (stack >= 0) {
     context.beginPath();
     let lit = 0;
-    // Nothing of them is kept: at every frame of a gesture it would be garbage.
+    // No array: it would be garbage at every frame of a gesture.
     const add = ({ x, y, width, height }: RectPx): void => {
       context.rect(x, y, Math.max(width, 1), Math.max(height, 1));
       lit += 1;
@@ -126,7 +123,7 @@ function paintLit(
     context.globalAlpha = 1;
   }
   if (slot < 0) return;
-  // Around all parts, and nothing between those that touch.
+  // Around all parts, without lines between touching ones.
   const rects = blockRects(tile, view, size, slot);
   for (const [colour, px] of [
     [bg, 3],

@@ -1,7 +1,4 @@
-/**
- * Names written on large areas, so that a picture reads without its legend: bands where
- * they are thick for long enough, blocks where one rectangle of them is. Pure.
- */
+/** Bands are named where thick for long enough, blocks where a rectangle is large. */
 
 import { formatBytes } from "../../../base/bytes";
 import { runBelow } from "../../../render/raster/runs";
@@ -15,21 +12,21 @@ import type { BlockTile } from "../tile";
 
 export interface DirectLabel {
   readonly text: string;
-  /** World point of its middle: it moves with the picture. */
+  /** World units; the middle of the text. */
   readonly x: number;
   readonly y: number;
   readonly kind: "band" | "block";
   /** Band or slot. */
   readonly of: number;
-  /** It stands on more than its own area. */
+  /** The text covers more than its own area. */
   readonly overflows?: boolean;
 }
 
 interface LabelNames {
-  /** "" leaves a band without. */
+  /** "": no label. */
   readonly band: (band: number) => string;
   readonly block: (slot: number) => string;
-  /** Width of a text in px, in the letters of bands or of blocks. */
+  /** Px, in the font of bands or of blocks. */
   readonly widthOf: (text: string, kind: DirectLabel["kind"]) => number;
 }
 
@@ -40,7 +37,7 @@ export function namesOf(
 ): LabelNames {
   const { bands } = tile.answer;
   return {
-    // One band of everything needs no name.
+    // A single band needs no name.
     band: (band) => {
       const own = bands[band];
       return bands.length < 2 || own === undefined ? "" : groupLabel(own);
@@ -60,9 +57,9 @@ const BLOCK_PX = 15;
 const BLOCK_LEAST_WIDTH_PX = 72;
 const PAD_PX = 6;
 const MOST_BLOCKS = 80;
-/** Places at which a band's label is tried. */
+/** Places tried for a band's label. */
 const TRIES = 48;
-/** A band that is nowhere level is named where it is this thick in the mean. */
+/** A band that is nowhere level needs this mean thickness. */
 const SLOPING_PX = 2 * BAND_PX;
 
 interface Placed extends DirectLabel {
@@ -98,7 +95,6 @@ export function directLabels(
   return placed;
 }
 
-/** The world point in the middle of a box. */
 function world(view: Viewport, { widthPx, heightPx }: SizePx, box: RectPx): PointPx {
   return {
     x: pxToX(view, widthPx, box.x + box.width / 2),
@@ -119,7 +115,7 @@ function overlaps(a: RectPx, b: RectPx): boolean {
   );
 }
 
-/** Where a band stays thickest over the width of its name, else where it is thick enough. */
+/** Thickest over the width of its name; the mean counts where it is nowhere level. */
 function bandLabel(
   { tile, view, size }: Drawing,
   band: number,
@@ -146,7 +142,7 @@ function bandLabel(
     let lows = 0;
     let highs = 0;
     let num = 0;
-    // Each band walks the columns at every place tried: no array for any of them.
+    // No array: every band walks the columns at every place tried.
     for (
       let column = tile.columnAt(x0);
       column < tile.numColumns && (edges[column] ?? 0) < x1;
@@ -160,7 +156,6 @@ function bandLabel(
       highs += high;
       num += 1;
     }
-    // A band that is nowhere level may be thick in the mean.
     for (const [high, low, level] of [
       [top, bottom, true],
       [highs / Math.max(num, 1), lows / Math.max(num, 1), false],
@@ -185,7 +180,7 @@ interface Candidate {
   readonly rect: RectPx;
 }
 
-/** One rectangle for each block that has one large enough, the largest first. */
+/** One rectangle per block, the largest first. */
 function candidates(
   tile: BlockTile,
   view: Viewport,
@@ -202,7 +197,7 @@ function candidates(
     const span = (edges[(last[run] ?? 0) + 1] ?? 0) - (edges[first[run] ?? 0] ?? 0);
     if (span * perX < BLOCK_LEAST_WIDTH_PX) continue;
     tile.eachPart(run, (from, to) => {
-      // Most parts of a long block are narrow: not a rectangle for each.
+      // Most parts of a long block are narrow: skip them before making a rectangle.
       if (((edges[to] ?? 0) - (edges[from] ?? 0)) * perX < BLOCK_LEAST_WIDTH_PX) return;
       const rect = rectOf(tile, view, size, run, from, to);
       const known = found.get(block);
@@ -219,7 +214,7 @@ function within(px: number, most: number): number {
   return Math.min(Math.max(px, 0), most);
 }
 
-/** The part in sight of a run over columns `from` up to, without, `to`, in px. */
+/** The visible part of a run over columns [from, to), in px. */
 export function rectOf(
   tile: BlockTile,
   view: Viewport,

@@ -1,5 +1,3 @@
-/** Axes, lines, marks and labels of the picture of blocks, on canvases or in a picture. */
-
 import { formatBytes, type ByteUnit } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { valueTicks } from "../../../model/lines/axis";
@@ -18,11 +16,9 @@ import type { BlockTile } from "../tile";
 
 export const GUTTER = { ...SIDES, top: 20 } as const;
 
-/** Bands are named in it. */
 export const BOLD = `500 ${FONT.replace(/^\d+/, "12")}`;
 const RESERVED = "reserved";
 
-/** What axes and marks need to know. */
 interface MarkScene extends Seen {
   readonly of: Pick<
     BlockPicture,
@@ -32,13 +28,12 @@ interface MarkScene extends Seen {
 
 export interface BlockScene extends MarkScene {
   readonly of: BlockPicture;
-  /** Lines are of it. */
   readonly tile: BlockTile | null;
   readonly labels: readonly ColouredLabel[];
 }
 
 export interface ColouredLabel extends DirectLabel {
-  /** What it stands on; null: something faded, or of several colours. */
+  /** The label's background; null: faded, or of several colours. */
   readonly colour: string | null;
 }
 
@@ -46,7 +41,7 @@ export function stripHeight({ numRows }: DrawnMarks): number {
   return numRows * STRIP_ROW_PX;
 }
 
-/** CSS px of everything: gutters, plot, axis and spans. */
+/** CSS px of gutters, plot, axis and spans. */
 export function totalHeight({ heightPx }: SizePx, marks: DrawnMarks): number {
   const strip = stripHeight(marks);
   return GUTTER.top + heightPx + AXIS_PX + strip + (strip > 0 ? 4 : 0);
@@ -65,7 +60,6 @@ export function widthIn(pen: Pen, font: string): (text: string) => number {
   };
 }
 
-/** How the next texts are written. */
 function write(
   pen: Pen,
   colour: string,
@@ -84,7 +78,6 @@ function plotY({ view, size, top }: Seen, y: number): number {
   return top + yToPx(view, size.heightPx, y);
 }
 
-/** Below the blocks: grid and both axes. */
 export function paintAxes(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { theme, axis, byteUnit } = scene.of;
@@ -96,7 +89,7 @@ export function paintAxes(pen: Pen, scene: MarkScene): void {
   });
 }
 
-/** Above the blocks: what does not change while the pointer moves. */
+/** Above the blocks; does not change while the pointer moves. */
 export function paintLines(pen: Pen, scene: BlockScene): void {
   const { size } = scene;
   clipTo(pen, GUTTER.left, GUTTER.top, size.widthPx, size.heightPx);
@@ -107,14 +100,13 @@ export function paintLines(pen: Pen, scene: BlockScene): void {
   paintMarks(pen, scene);
 }
 
-/** Moments, errors and snapshots through the plot, steps below it. */
 export function paintMarks(pen: Pen, scene: MarkScene): void {
   paintMoments(pen, scene);
   paintPoints(pen, scene);
   paintSpans(pen, scene);
 }
 
-/** What a whole history allocated, as an area, and what it reserved, as a line. */
+/** Active as an area, reserved as a line. */
 export function paintHistory(
   pen: Pen,
   { device, axis, theme }: Pick<BlockPicture, "axis" | "device" | "theme">,
@@ -175,7 +167,7 @@ function paintReserved(pen: Pen, scene: BlockScene): void {
   paintReservedLabel(pen, scene, tile);
 }
 
-/** At the right, above the line; below it where the device's size or nothing is above. */
+/** At the right, above the line; below it where there is no room above. */
 function paintReservedLabel(pen: Pen, scene: BlockScene, tile: BlockTile): void {
   const { view, size, of } = scene;
   const { capacityBytes } = of.device;
@@ -224,7 +216,6 @@ function paintLabels(pen: Pen, scene: BlockScene): void {
   }
 }
 
-/** The pinned moment and the marked one, through picture and spans. */
 function paintMoments(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { axis, theme, marks, moment, marked } = scene.of;
@@ -262,7 +253,7 @@ function pointLabel({ kind, bytes, label }: PointMark, byteUnit: ByteUnit): stri
     : "out of memory";
 }
 
-/** Lines of errors and snapshots, each with its name where it hides no other. */
+/** A name is drawn where it hides no other. */
 function paintPoints(pen: Pen, scene: MarkScene): void {
   const { view, size } = scene;
   const { marks, theme, byteUnit } = scene.of;
