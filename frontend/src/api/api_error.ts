@@ -1,6 +1,4 @@
-/** What went wrong with a question to the server, as the page says it. */
-
-/** What went wrong, where, and what to do: shown as it stands. */
+/** Shown as it stands. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(
@@ -13,10 +11,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * Whether a failure must be told beside older content: a lost connection is told once,
- * for all of the page.
- */
+/** A lost connection is reported once, for the whole page. */
 export function worthSaying(error: ApiError | null, hasContent: boolean): boolean {
   return error !== null && !(hasContent && error.kind === "network");
 }
@@ -25,10 +20,7 @@ export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
 
-/**
- * Why the server refused, in its own words where it sent them (a proxy's page is none);
- * `asked` is what it refused, for a person.
- */
+/** `asked` names the request for users; a proxy's page has no message of ours. */
 export function refusalOf(
   status: number,
   statusText: string,

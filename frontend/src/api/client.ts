@@ -1,6 +1,6 @@
 /**
- * Asks the plugin's routes. Every answer is kept with its ETag, so asking again for
- * what has not changed costs a 304 and returns the very same object.
+ * Answers are cached with their ETag: an unchanged one costs a 304 and is the same
+ * object.
  */
 
 import { ApiError, isAbort, refusalOf } from "./api_error";
@@ -11,15 +11,15 @@ export { ApiError, isAbort, refusalOf, worthSaying } from "./api_error";
 
 export type Route = keyof Responses;
 
-/** A route's query; null and "" leave a word out. */
+/** null and "" omit a parameter. */
 export type Query = Readonly<Record<string, string | number | null>>;
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The server draws no wider and no higher, as no screen is. */
+/** The server draws no larger pictures. */
 const MOST_PIXELS = 8192;
 
-/** Answers kept; a heatmap of a full screen is about 4 MB. */
+/** Cached answers; a heatmap of a full screen is about 4 MB. */
 const MAX_KEPT = 24;
 
 interface Kept {
@@ -28,32 +28,29 @@ interface Kept {
 }
 
 export class Client {
-  /** In which sentences of the server tell sizes; "" for that which fits each. */
+  /** Unit of sizes in the server's sentences; "" picks one for each size. */
   unit = "";
   readonly #fetch: Fetch;
   readonly #folder: string;
   readonly #kept = new Map<string, Kept>();
   readonly #ahead = new Map<string, Promise<Response>>();
 
-  /** `folder` is where the routes lie, seen from the page. */
+  /** `folder`: of the routes, relative to the page. */
   constructor(folder = "./", fetcher: Fetch = (url, init) => fetch(url, init)) {
     this.#folder = folder;
     this.#fetch = fetcher;
   }
 
-  /** Ask before anybody needs it: the first `get` of the same takes what comes of it. */
+  /** Prefetches; the first `get` of the same request takes the answer. */
   ahead(route: Route, query: Query): void {
     const url = this.#folder + requestPath(route, query);
     const answer = this.#fetch(url, { cache: "no-store" });
-    // Who takes it is told what went wrong.
+    // The `get` that takes it reports the failure.
     answer.catch(() => null);
     this.#ahead.set(url, answer);
   }
 
-  /**
-   * Throws `ApiError`, or a DOMException named AbortError when `signal` fires. `keep`
-   * false is for answers that their asker keeps, or asks for once.
-   */
+  /** Throws `ApiError`, or an AbortError. `keep` false: the caller caches the answer. */
   async get<R extends Route>(
     route: R,
     query: Query,
@@ -100,7 +97,7 @@ export class Client {
   }
 }
 
-/** What is fetched; a connection that is lost meanwhile as an `ApiError`. */
+/** A lost connection becomes an `ApiError`. */
 async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
   try {
     return await fetched();
@@ -115,7 +112,7 @@ async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
   }
 }
 
-/** `timeline?run=a&rank=3`; words in a fixed order, so equal queries share an ETag. */
+/** `timeline?run=a&rank=3`; sorted, so that equal queries share an ETag. */
 export function requestPath(route: Route, query: Query): string {
   const words = new URLSearchParams();
   for (const name of Object.keys(query).sort()) {

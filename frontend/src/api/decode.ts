@@ -1,7 +1,6 @@
 /**
- * Bytes of a response -> its typed form, or an `ApiError` that says what is wrong.
- * The layout is described in `tb_plugin/contract/wire.py`. Both ends ship together:
- * where their versions agree, the header has the fields that `types.gen.ts` declares.
+ * Layout: `tb_plugin/contract/wire.py`; equal versions mean the fields of
+ * `types.gen.ts`.
  */
 
 import { ApiError } from "./api_error";
@@ -11,10 +10,13 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const REPORT = "Reload the page. If it comes back, please report it with this text.";
 
-/** A large answer is unpacked in parts of about so long: no frame waits for all of it. */
+/**
+ * A large answer is unpacked in parts of about this length: no frame waits for all of
+ * it.
+ */
 const PART_MS = 8;
 
-/** `where` is said of a failure: the route, unless a file was asked about. */
+/** `where` is named in errors: the route, unless a file was requested. */
 export async function decode<R extends keyof Responses>(
   route: R,
   body: ArrayBuffer,
@@ -58,10 +60,8 @@ async function answerIn<R extends keyof Responses>(
   return data as unknown as Responses[R];
 }
 
-/** The same few names stand in every row of an answer. */
 const camelNames = new Map<string, string>();
 
-/** `peak_bytes` -> `peakBytes`. */
 function camel(name: string): string {
   let found = camelNames.get(name);
   if (found === undefined) {
@@ -101,7 +101,7 @@ const ARRAYS = {
   u8: Uint8Array,
 } as const;
 
-/** `packed_`: the first bytes of all elements come before all second ones, and so on. */
+/** `packed_`: the first bytes of all elements, then all second ones, and so on. */
 interface Described {
   readonly dtype: string;
   readonly offset: number;
@@ -124,16 +124,15 @@ async function columnsOf(described: readonly Described[], body: ArrayBuffer) {
       const values = new type(unpacked(planes, width, length));
       columns.push(values instanceof Float64Array ? values : summed(values));
     } else if (leaves) {
-      // A body of which the long columns were unpacked is let go of: short ones leave it too.
+      // Copied, so that a body whose long columns were unpacked can be freed.
       columns.push(new type(body.slice(offset, offset + length * width)));
     } else columns.push(new type(body, offset, length));
   }
   return columns;
 }
 
-/** The elements in a row, of which the first bytes came first. */
 function unpacked(planes: Uint8Array, width: number, length: number): ArrayBuffer {
-  // Words at once: byte by byte it is what a large answer takes longest for.
+  // Whole words first: byte by byte is the slowest part of a large answer.
   const wide = Math.min(width, 4);
   const words = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[wide] ?? Uint8Array;
   const whole = new words((length * width) / wide);
@@ -151,7 +150,7 @@ function unpacked(planes: Uint8Array, width: number, length: number): ArrayBuffe
   return whole.buffer;
 }
 
-/** Running sums in place, which go round as the differences did. */
+/** In place; sums wrap around as the differences did. */
 function summed<T extends Int32Array | Uint16Array | Uint8Array>(values: T): T {
   for (let i = 1; i < values.length; i += 1) {
     values[i] = (values[i] ?? 0) + (values[i - 1] ?? 0);

@@ -1,13 +1,9 @@
-/**
- * Whether anybody can see the page. TensorBoard keeps the iframes of other tabs running
- * at full speed but gives them no height, so `document.hidden` alone is not enough.
- */
+/** Hidden iframes of TensorBoard run without height; `document.hidden` stays false. */
 
 import { listen } from "../base/browser";
 
 export interface Pulse {
   readonly visible: () => boolean;
-  /** Calls back when the page comes into sight; the result stops that. */
   readonly onShown: (callback: () => void) => () => void;
 }
 

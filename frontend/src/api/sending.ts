@@ -1,7 +1,4 @@
-/**
- * Sends a file that was dropped onto the page: the one request that changes anything.
- * The header is what the server knows our page by; no other page may set it.
- */
+/** The only request that changes anything; no other page may set its header. */
 
 import { ApiError, refusalOf } from "./api_error";
 import { decode } from "./decode";
@@ -9,14 +6,14 @@ import type { DropResponse } from "./types.gen";
 
 export const DROP_HEADER = "X-MemBoard-Drop";
 
-/** Throws `ApiError`, or a DOMException named AbortError when the signal fires. */
+/** Throws `ApiError`, or an AbortError when the signal fires. */
 export async function sendDrop(
   file: File,
   onProgress: (share: number) => void,
   signal: AbortSignal,
 ): Promise<DropResponse> {
   signal.throwIfAborted();
-  // `fetch` does not tell how much was sent.
+  // `fetch` reports no upload progress.
   const upload = new XMLHttpRequest();
   await new Promise<void>((resolve, reject) => {
     signal.addEventListener("abort", () => upload.abort());
@@ -51,7 +48,7 @@ export async function sendDrop(
   return decode("drop", body, file.name);
 }
 
-/** A name may hold half a character, which a URL cannot. */
+/** A name may hold half a surrogate pair, which a URL cannot. */
 function wellFormed(name: string): string {
   return new TextDecoder().decode(new TextEncoder().encode(name));
 }

@@ -1,5 +1,3 @@
-/** Bodies as the server would send them, for tests. */
-
 import { API_VERSION } from "./types.gen";
 
 type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
@@ -10,7 +8,7 @@ function dtypeOf(column: Column): string {
   return column instanceof Uint16Array ? "u16" : "u8";
 }
 
-/** A column as the server packs it: differences, and byte by byte of all elements. */
+/** As the server packs it: differences, and byte by byte of all elements. */
 function planesOf(column: Column): Uint8Array {
   const whole = column.slice();
   if (!(whole instanceof Float64Array)) {
@@ -33,7 +31,7 @@ export function envelope(
   version = API_VERSION,
   packed = false,
 ): ArrayBuffer {
-  // Offsets depend on the header's length, so room for long ones is kept.
+  // Offsets depend on the header's length, so it is padded for long ones.
   const header = (offsets: readonly number[]): string =>
     JSON.stringify({
       api_version: version,

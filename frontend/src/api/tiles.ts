@@ -1,8 +1,4 @@
-/**
- * Pictures that come in parts: which are asked for, when, and which are kept. One request
- * at a time, always for the newest look; one whose answer would be of no use by now is
- * given up. Tiles are kept for the way back.
- */
+/** One request at a time, always for the newest look; a useless one is aborted. */
 
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -10,44 +6,41 @@ import { isAbort, type ApiError } from "./client";
 
 /** While a gesture goes on, requests begin at most this often. */
 const PAUSE_MS = 180;
-/** After a failure the next request waits. */
 const RETRY_MS = 1_000;
-/** By then nothing on the page shows a tile that is not kept. */
+/** By then nothing on the page shows an evicted tile. */
 const FREED_AFTER_MS = 600;
 
-/** What the tiles of a picture are, and which of them a look needs. */
 export interface TileSource<Look, Wanted, Tile extends object> {
   /** Tiles of another stamp are of no use. */
   readonly stamp: string;
   /** What was shown stays until the first tile of the next picture of the same kin. */
   readonly kin?: string;
-  /** What to ask for next; null where all is there. */
+  /** null: all is there. */
   readonly wanted: (tiles: readonly Tile[], look: Look) => Wanted | null;
-  /** What came may be coarser than hoped for; asking the same again brings the same. */
+  /** A tile may be coarser than requested; the same request brings the same tile. */
   readonly keyOf: (wanted: Wanted) => string;
-  /** Whether an answer would be of no use by now. */
+  /** The answer would be useless by now. */
   readonly isSpent: (wanted: Wanted, look: Look) => boolean;
   readonly ask: (wanted: Wanted, signal: AbortSignal) => Promise<Tile>;
-  /** Of everything: the newest one is always kept. */
+  /** A tile of everything; the newest one is always cached. */
   readonly isWhole: (tile: Tile) => boolean;
-  /** Those to show, coarse before fine; `before`: what was shown last. */
+  /** Coarse before fine; `before`: what was shown last. */
   readonly shown: (
     tiles: readonly Tile[],
     look: Look,
     before: readonly Tile[],
   ) => readonly Tile[];
-  /** Tiles that are kept, besides that of everything. */
+  /** Cached tiles, besides that of everything. */
   readonly most: number;
-  /** How much of what may be kept a tile is; 1 is all. */
+  /** Share of the cache that a tile takes; 1 is all. */
   readonly share?: (tile: Tile) => number;
-  /** Gives the memory of a tile back that nothing shows. */
   readonly free?: (tile: Tile) => void;
 }
 
 interface TileEvents {
-  /** Tiles, or what is under way, have changed. */
+  /** Tiles or the request under way have changed. */
   readonly onTiles: () => void;
-  /** null: it went well again. */
+  /** null: recovered. */
   readonly onFailure: (error: ApiError | null) => void;
 }
 
@@ -69,7 +62,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     return this.#flight !== null;
   }
 
-  /** Coarse before fine; the same array for as long as they are the same. */
+  /** Coarse before fine; the same array while nothing changes. */
   get shown(): readonly Tile[] {
     if (this.#source === null || this.#look === null) return this.#shown;
     const next = this.#source.shown(this.#tiles, this.#look, this.#shown);
@@ -80,12 +73,10 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     return this.#shown;
   }
 
-  /** The newest tile of everything. */
   get whole(): Tile | null {
     return this.#tiles.findLast((tile) => this.#source?.isWhole(tile)) ?? null;
   }
 
-  /** Another picture. */
   about(source: TileSource<Look, Wanted, Tile>): void {
     const before = this.#source;
     if (before === source) return;
@@ -99,7 +90,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     this.events.onTiles();
   }
 
-  /** What is looked at; `settled` once nothing moves. */
+  /** `settled`: nothing moves any more. */
   look(look: Look, settled: boolean): void {
     const before = this.#shown;
     this.#look = look;
@@ -175,7 +166,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     let share = 0;
     const newestFirst = [...this.#tiles].reverse().filter((one, i) => {
       share += source.share?.(one) ?? 0;
-      // The newest is kept whatever its size: it is what is looked at.
+      // The newest stays whatever its size: it is on screen.
       return i === 0 || one === whole || (i < source.most && share <= 1);
     });
     this.#tiles = newestFirst.reverse();
@@ -195,7 +186,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
 
 export interface Tiles<Look, Wanted, Tile extends object> {
   readonly loader: TileLoader<Look, Wanted, Tile>;
-  /** Raised whenever `loader` has something else. */
+  /** Raised when `loader` changes. */
   readonly version: Signal<number>;
   readonly error: ApiError | null;
 }

@@ -1,12 +1,10 @@
-/** The hook by which components read the server; see `watch.ts` for its manners. */
-
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Client, Query, Route } from "./client";
 import { pagePulse } from "./pulse";
 import type { Responses } from "./types.gen";
 import { NOTHING_YET, Watch, type Live } from "./watch";
 
-/** `query` null asks for nothing; `pollMs` Infinity asks once. */
+/** `query` null: no request; `pollMs` Infinity: one request. */
 export function useLive<R extends Route>(
   client: Client,
   route: R,
@@ -24,7 +22,7 @@ export function useLive<R extends Route>(
   const words = JSON.stringify(asked);
   useEffect(() => {
     watch.current?.ask(asked, pollMs);
-    // `words` stand for `asked`, which is a new object at each drawing.
+    // `words` stand for `asked`, a new object at each render.
   }, [client, route, words, pollMs]);
   return live;
 }

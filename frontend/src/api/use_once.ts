@@ -1,4 +1,4 @@
-/** Asks for what does not change: once, and again only after a failure. */
+/** For what does not change: repeated only after a failure. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Client, Query, Route } from "./client";
@@ -6,7 +6,7 @@ import type { Responses } from "./types.gen";
 import { useLive } from "./use_live";
 import type { Live } from "./watch";
 
-/** The server may have let go of a history and be opening it again. */
+/** The server may have released a history and be opening it again. */
 const AGAIN_MS = 1_500;
 
 export function useOnce<R extends Route>(

@@ -1,7 +1,7 @@
 /**
- * Keeps one request answered: asks, asks again after a pause, and shows the last answer
- * meanwhile. Of several changes only the latest counts. A request whose visible range
- * alone changed is let finish, so a drag shows something; any other is aborted.
+ * The last answer stays while the next is fetched; of several changes the latest
+ * counts. A request whose visible range alone changed may finish, so that a drag shows
+ * something; any other is aborted.
  */
 
 import {
@@ -16,26 +16,23 @@ import type { Pulse } from "./pulse";
 import type { Responses } from "./types.gen";
 
 export interface Live<T> {
-  /** The newest answer; null until the first. */
+  /** null until the first. */
   readonly data: T | null;
-  /** True while `data` belongs to an earlier query. */
+  /** `data` belongs to an earlier query. */
   readonly stale: boolean;
-  /** The newest failure; null again after the next success. `data` is kept. */
+  /** null after the next success; `data` stays. */
   readonly error: ApiError | null;
 }
 
 export const NOTHING_YET = { data: null, stale: false, error: null } as const;
 
-/** Words that only say which part of the data is looked at. */
+/** Parameters that only choose the visible part of the data. */
 const RANGE_WORDS = ["x0", "x1", "px", "rows"];
 
-/**
- * What has just changed is asked for again soon, even where it rests as a rule: a logdir
- * read for the first time is read in bites.
- */
+/** What has just changed is requested again soon: a logdir is first read in parts. */
 const CHANGED_PAUSE_MS = 1_000;
 
-/** After a failure the pause grows from the poll's to this. */
+/** After failures the pause grows up to this. */
 const LONGEST_PAUSE_MS = 15_000;
 
 interface Flight {
@@ -68,7 +65,7 @@ export class Watch<R extends Route> {
     return this.#live;
   }
 
-  /** Asks for something else; null asks for nothing. */
+  /** `query` null: no requests. */
   ask(query: Query | null, pollMs: number): void {
     const same = query !== null && this.#path(query) === this.#path(this.#query);
     this.#query = query;
@@ -88,7 +85,7 @@ export class Watch<R extends Route> {
     if (this.#flight === null) this.#go();
   }
 
-  /** Asks again now, unless a request is under way. */
+  /** Does nothing while a request is under way. */
   refresh(): void {
     if (this.#query !== null && this.#flight === null) this.#go();
   }
@@ -139,7 +136,7 @@ export class Watch<R extends Route> {
     );
   }
 
-  /** Handles an answer, unless it was overtaken, and goes on with what is due. */
+  /** Ignores an overtaken answer, and goes on with what is due. */
   #land(flight: Flight, handle: () => void): void {
     if (this.#flight !== flight) return;
     this.#flight = null;
@@ -158,7 +155,7 @@ export class Watch<R extends Route> {
           Math.max(LONGEST_PAUSE_MS, this.#pollMs),
         );
     this.#timer = setTimeout(() => {
-      // While hidden nothing is asked; coming into sight asks at once.
+      // Hidden pages send no requests; becoming visible sends one at once.
       if (this.pulse.visible()) this.#go();
     }, pause);
   }

@@ -1,5 +1,3 @@
-/** The shell, drawn: rail, top strip, the tab shown or why there is none, dialogs. */
-
 import type { Client } from "../api/client";
 import { formatInteger } from "../base/bytes";
 import { Icon } from "../widgets/icon/icon";
@@ -54,7 +52,6 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
   );
 }
 
-/** What stands in the middle: the tab, or why there is none. Never nothing. */
 function Content({ shell }: { readonly shell: Shell }) {
   const { runs, run, strip, tab, place, go, empty, view } = shell;
   if (runs.data === null) {
@@ -120,7 +117,7 @@ function Instead(props: {
   );
 }
 
-/** Moves the focus; a plain link would replace the state in the hash. */
+/** A plain link would replace the state in the hash. */
 function skipToContent(event: Event): void {
   event.preventDefault();
   document.getElementById("content")?.focus();

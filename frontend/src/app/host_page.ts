@@ -1,7 +1,4 @@
-/**
- * The page around ours: TensorBoard's, when we stand in its iframe, or none. Beside
- * `pages/shared/panels/source_frame.tsx` the only file that touches `parent`.
- */
+/** Only this file and `pages/shared/panels/source_frame.tsx` touch `parent`. */
 
 import { readHash, samePlace, START, writeHash, type Place } from "./location";
 import { listen } from "../base/browser";
@@ -9,19 +6,17 @@ import type { Theme } from "../base/tokens";
 
 export interface HostPage {
   readonly place: () => Place;
-  /** Shows the place in the address bar; "push" makes a step for the back button. */
+  /** "push" adds a step for the back button. */
   readonly show: (place: Place, how: "replace" | "push") => void;
-  /** The whole address that leads to this place. */
   readonly link: (place: Place) => string;
-  /** Calls back when the user changed the address. */
   readonly onPlace: (callback: (place: Place) => void) => () => void;
-  /** Takes the keyboard, unless the user types somewhere else on TensorBoard's page. */
+  /** Unless the user types elsewhere on TensorBoard's page. */
   readonly takeFocus: () => void;
   readonly theme: () => Theme;
   readonly onTheme: (callback: () => void) => () => void;
 }
 
-/** TensorBoard's window, or our own where there is none we may touch. */
+/** TensorBoard's window, or ours where we may not touch it. */
 function outerWindow(): { readonly outer: Window; readonly embedded: boolean } {
   try {
     const outer = window.parent;
@@ -74,7 +69,7 @@ export function findHostPage(): HostPage {
   };
 }
 
-/** Whether keys belong to an element; it may be of TensorBoard's document. */
+/** The element may be of TensorBoard's document. */
 export function isTyping(target: EventTarget | null): boolean {
   // Another document's elements are no instances of this one's classes.
   if (target === null || !("tagName" in target)) return false;

@@ -1,9 +1,7 @@
 /**
- * The page's state as words of a URL's hash, and back; pure.
- *
- * Inside TensorBoard the words stand in the parent's hash as TensorBoard's plugins write
- * them, `#memboard&p.memboard.view=timeline&p.memboard.rank=12`; on its own the page
- * uses its own hash, `#view=timeline&rank=12`. Words of others are left as they are.
+ * Inside TensorBoard the state is in the parent's hash, as plugins write it:
+ * `#memboard&p.memboard.view=timeline&p.memboard.rank=12`; alone, in the page's own:
+ * `#view=timeline&rank=12`. Other words stay as they are.
  */
 
 import { BYTE_UNITS } from "../base/bytes";
@@ -25,11 +23,11 @@ function ranksIn(params: Params, name: string): readonly number[] {
   return read.ok ? read.ranks : [];
 }
 
-/** The shell's words, which no view may write. */
+/** No view may write these. */
 const SHELL = {
-  /** Name of the tab; "" for the first. */
+  /** "" for the first tab. */
   view: text("view"),
-  /** RunSummary.id; "" for the one that needs a look most. */
+  /** RunSummary.id; "" for the run that most needs a look. */
   run: text("run"),
   rank: {
     read: (params: Params): number | null => {
@@ -38,7 +36,7 @@ const SHELL = {
     },
     write: (rank: number | null) => ({ rank: rank?.toString() ?? null }),
   },
-  /** The ranks to draw, as typed; "" for all. */
+  /** As typed; "" for all. */
   ranks: {
     read: (params: Params) => formatRankSet(ranksIn(params, "ranks")),
     write: (ranks: string) => ({ ranks }),
@@ -51,7 +49,7 @@ const SHELL = {
 };
 
 export interface Place extends PageState<typeof SHELL> {
-  /** The views' own words. They are shared: `x0` means the same on each. */
+  /** The views' own, and shared: `x0` means the same on each. */
   readonly params: Params;
 }
 
@@ -69,7 +67,7 @@ function wordsOf({ params, ...shell }: Place): (readonly [string, string])[] {
   );
 }
 
-/** Null where the hash shows another tab of TensorBoard. */
+/** null: the hash shows another tab of TensorBoard. */
 export function readHash(hash: string, embedded: boolean): Place | null {
   const parts = splitHash(hash);
   if (!embedded) return placeOf(new Map(parts));
@@ -81,7 +79,7 @@ export function readHash(hash: string, embedded: boolean): Place | null {
   return placeOf(new Map(own));
 }
 
-/** The hash that shows `place`, keeping what others put into the current one. */
+/** Preserves what others put into the current hash. */
 export function writeHash(current: string, place: Place, embedded: boolean): string {
   const words = wordsOf(place);
   if (!embedded) return `#${joinWords(words)}`;
@@ -109,7 +107,7 @@ function joinWords(words: readonly (readonly [string, string])[]): string {
   return words.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
 }
 
-/** A hash typed by hand may hold a broken escape; it is then taken as it stands. */
+/** A broken escape, typed by hand, stays as it is. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -118,7 +116,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Commas, slashes and colons stay readable: they are legal in a hash. */
+/** Commas, slashes and colons are legal in a hash: they stay readable. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(/%(2C|2F|3A)/g, decodeURIComponent);
 }
@@ -127,7 +125,7 @@ export function samePlace(a: Place, b: Place): boolean {
   return writeHash("", a, false) === writeHash("", b, false);
 }
 
-/** A place with some of the views' words changed; null removes a word. */
+/** null removes a parameter. */
 export function withParams(
   place: Place,
   changes: Readonly<Record<string, string | null>>,

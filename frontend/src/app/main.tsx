@@ -1,5 +1,3 @@
-/** The page starts here. */
-
 import { render } from "preact";
 import { Client } from "../api/client";
 import { App } from "./app";
@@ -15,7 +13,7 @@ if (root !== null) {
   const host = findHostPage();
   const place = host.place();
   const tab = findTab(place.view);
-  // Code and answers that the first picture needs come together, not one by one.
+  // Code and answers of the first picture load together.
   client.ahead("runs", {});
   for (const [route, query] of aheadOf(tab, place)) client.ahead(route, query);
   preload(tab);

@@ -1,7 +1,4 @@
-/**
- * The table of contents: five pages, two of them with tabs. A tab is what an address
- * names; its page follows from it.
- */
+/** A tab is what an address names; its page follows from it. */
 
 import type { ComponentType } from "preact";
 import type { Query, Route } from "../api/client";
@@ -12,7 +9,7 @@ import type { Place } from "./location";
 
 type Load = () => Promise<ComponentType<ViewProps>>;
 
-/** In the rail's order, which the keys 1 to 5 follow: each page's tabs, by their URL word. */
+/** In the rail's order, which the keys 1 to 5 follow; tabs by their name in the URL. */
 const LOADS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   Overview: {
     overview: async () => (await import("../pages/overview/overview")).OverviewView,
@@ -42,7 +39,7 @@ const LOADS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
 };
 
 export interface Tab {
-  /** The word in the URL, of the route, and of the folder below `pages`. */
+  /** In the URL, of the route, and of the folder below `pages`. */
   readonly name: string;
   readonly title: string;
   readonly page: string;
@@ -63,7 +60,7 @@ export function findTab(name: string): Tab {
   return found;
 }
 
-/** Fetches a tab's code; where that fails, it is told when the tab is shown. */
+/** A failure is reported when the tab is shown. */
 export function preload(tab: Tab): void {
   tab.load().catch(() => undefined);
 }
@@ -72,10 +69,7 @@ export function tabsOf(page: string): readonly Tab[] {
   return TABS.filter((tab) => tab.page === page);
 }
 
-/**
- * A page opens on its first tab with data; chosen again, on the tab after the one shown.
- * Tabs without data are passed over where any other has some.
- */
+/** Skips tabs without data where any has some; a page chosen again shows its next tab. */
 export function nextTab(page: string, shown: Tab, empty: readonly EmptyTab[]): Tab {
   const tabs = tabsOf(page);
   const after = tabs.indexOf(shown) + 1;
@@ -84,7 +78,7 @@ export function nextTab(page: string, shown: Tab, empty: readonly EmptyTab[]): T
   return full ?? order[0] ?? shown;
 }
 
-/** What a tab's first picture is made of, where the address says enough. */
+/** Requests of a tab's first picture, where the address says enough. */
 export function aheadOf(
   tab: Tab,
   { run, rank, params }: Place,

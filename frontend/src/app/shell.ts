@@ -1,7 +1,4 @@
-/**
- * The shell's one state: the place (run, ranks, tab, the views' words) kept in the URL,
- * what the server says of the runs, and what holds on every page. Its parts only draw it.
- */
+/** All state of the shell; its parts only draw it. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -25,16 +22,13 @@ import { isTyping, type HostPage } from "./host_page";
 import { withParams, type Place } from "./location";
 import { findTab, nextTab, PAGES, TABS, tabsOf } from "./pages";
 
-/** A run that grows is asked often, one that rests now and then. */
+/** A run that grows is polled often. */
 const LIVE_POLL_MS = 750;
 const RESTING_POLL_MS = 10_000;
 const RUNS_POLL_MS = 1_000;
-/** The overview only feeds the rail and the tabs here. */
+/** Here the overview feeds only the rail and the tabs. */
 const OVERVIEW_POLL_MS = 5_000;
-/**
- * The server reads a big run once for each of its answers, one after another: the page
- * that is looked at goes first, the rail waits for it.
- */
+/** Big runs are read once per answer, in turn: the page goes first, the rail waits. */
 const BIG_RUN_RANKS = 512;
 const BIG_RUN_DELAY_MS = 2_500;
 const SAID_FOR_MS = 5_000;
@@ -176,10 +170,7 @@ function element(id: string): HTMLElement | null {
   return document.getElementById(id);
 }
 
-/**
- * The place shown, and how to go elsewhere; follows the address bar. `here` is the place
- * with all that is on its way there: what every change starts from.
- */
+/** `here` includes changes on their way to the URL: every change starts from it. */
 function usePlace(host: HostPage) {
   const [place, setPlace] = useState(host.place);
   useEffect(() => {
@@ -198,11 +189,7 @@ function usePlace(host: HostPage) {
   return { place, here, show };
 }
 
-/**
- * Keys go to the document that has the focus, which is TensorBoard's until something
- * in our page is clicked: so it is taken when the tab is opened, and when the pointer
- * comes in.
- */
+/** TensorBoard's document has the focus, and so the keys, until our page takes it. */
 function useFocus(host: HostPage): void {
   useEffect(() => {
     host.takeFocus();
@@ -216,7 +203,6 @@ function useFocus(host: HostPage): void {
   }, [host]);
 }
 
-/** Registers the shell's commands and runs whatever command a key names. */
 function useKeyboard(
   commands: Commands,
   listening: boolean,
@@ -237,7 +223,7 @@ function useKeyboard(
   }, [commands, listening]);
 }
 
-/** A choice that outlives the page; `usual` where none was made. */
+/** Outlives the page; `usual` where nothing was chosen. */
 function usePreference(name: string, usual: () => string) {
   const [value, setValue] = useState(() => readPreference(name) ?? usual());
   const set = (next: string): void => {
@@ -247,14 +233,14 @@ function usePreference(name: string, usual: () => string) {
   return [value, set] as const;
 }
 
-/** The theme: as the page around us, unless the user chose one. */
+/** As the page around ours, unless the user chose one. */
 function useTheme(host: HostPage) {
   const [kept, keep] = usePreference("theme", () => "auto");
   const themeChoice = THEMES.find((one) => one === kept) ?? "auto";
   const [around, setAround] = useState(host.theme);
   useEffect(() => {
     const read = (): void => setAround(host.theme());
-    // It may have changed between the first drawing and now.
+    // It may have changed between the first render and now.
     read();
     return host.onTheme(read);
   }, [host]);
@@ -267,7 +253,7 @@ function useTheme(host: HostPage) {
   return { theme, themeChoice, nextTheme };
 }
 
-/** Whether `delayMs` have passed since `subject` was last another one (null: never). */
+/** Since `subject` last changed; null: never. */
 function useElapsed(subject: string | null, delayMs: number): boolean {
   const [elapsed, setElapsed] = useState<string | null>(null);
   useEffect(() => {
@@ -277,10 +263,7 @@ function useElapsed(subject: string | null, delayMs: number): boolean {
   return subject !== null && elapsed === subject;
 }
 
-/**
- * The run a link names, by id or, where a person typed it, by name; without a name the
- * one that needs a look. null where the named one is not there.
- */
+/** By id or, typed by a person, by name; no name: the one that needs a look. */
 export function findRun(
   runs: readonly RunSummary[],
   id: string,
@@ -291,16 +274,13 @@ export function findRun(
   return byId ?? runs.find((run) => run.name === wanted) ?? null;
 }
 
-/**
- * The run that needs a look most. It stays while more becomes known of the runs there
- * are; another one is chosen once a run appears or goes.
- */
+/** Stays while more becomes known of the runs; changes when a run appears or goes. */
 function useFirstRun(data: RunsResponse | null): string {
   const ids = data?.runs.map((run) => run.id).join();
   return useMemo(() => data?.standings[0]?.run ?? "", [ids]);
 }
 
-/** The ranks that exist just below and above the chosen one, of none the last and first. */
+/** Just below and above the chosen rank; the last and first where none is chosen. */
 export function neighbourRanks(known: Int32Array | null, rank: number | null) {
   return {
     before: known?.findLast((other) => other < (rank ?? Infinity)) ?? null,

@@ -1,5 +1,3 @@
-/** Loads a view's code when it is first shown, and catches what it throws. */
-
 import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewProps } from "../pages/shared/view_props";
@@ -9,7 +7,7 @@ import { preload, TABS, type Tab } from "./pages";
 type Loaded =
   { readonly View: ComponentType<ViewProps> } | { readonly failed: string } | null;
 
-/** The other pages' code is fetched when this one has had its data. */
+/** The other pages' code is fetched after this one's data. */
 const OTHERS_DELAY_MS = 4_000;
 
 export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }) {

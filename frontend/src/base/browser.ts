@@ -1,8 +1,6 @@
-/** What the browser does for us: events, the clipboard, choices that are kept. */
-
 type Events = WindowEventMap & DocumentEventMap;
 
-/** Hears events until the function returned is called. */
+/** Until the returned function is called. */
 export function listen<K extends keyof Events>(
   target: EventTarget,
   types: readonly K[],
@@ -16,10 +14,7 @@ export function listen<K extends keyof Events>(
   return () => abort.abort();
 }
 
-/**
- * Copies text. The modern interface exists only on https and localhost, but TensorBoard
- * is often reached over plain http by a cluster's host name: then the old one serves.
- */
+/** The clipboard API needs https or localhost; clusters often serve plain http. */
 export async function copyText(text: string): Promise<boolean> {
   if (window.isSecureContext) {
     try {
@@ -39,7 +34,7 @@ function copyBySelection(text: string): boolean {
   area.className = "off-screen";
   document.body.append(area);
   area.select();
-  // Deprecated but the only way on plain http; its replacement needs https.
+  // Deprecated, but the only way on plain http.
   const command: unknown = Reflect.get(document, "execCommand");
   const copied =
     typeof command === "function" &&
@@ -49,10 +44,10 @@ function copyBySelection(text: string): boolean {
   return copied;
 }
 
-/** Choices of the user that outlive the page but do not belong into a link. */
+/** Choices that outlive the page but do not belong in a link. */
 const PREFIX = "memboard.";
 
-/** Null where nothing was kept or the browser keeps nothing for us. */
+/** null: nothing stored, or the browser stores nothing for us. */
 export function readPreference(name: string): string | null {
   try {
     return window.localStorage.getItem(PREFIX + name);

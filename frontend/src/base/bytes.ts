@@ -1,16 +1,12 @@
-/**
- * The only place where bytes become text. IEC units, three significant digits; the
- * exact count belongs into tooltips and exports.
- */
+/** Bytes become text only here; the exact count belongs in tooltips and exports. */
 
 export const BYTE_UNITS = ["auto", "B", "KiB", "MiB", "GiB", "TiB"] as const;
 
-/** The unit switch of the top strip. */
 export type ByteUnit = (typeof BYTE_UNITS)[number];
 
 const SCALED_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** The exponent of 1024 at which a value reads with one to four leading digits. */
+/** The value then has one to four leading digits. */
 function exponentOf(bytes: number, unit: ByteUnit): number {
   if (unit !== "auto") return SCALED_UNITS.indexOf(unit);
   let exponent = 0;
@@ -28,12 +24,11 @@ const FORMATS = [0, 1, 2, 3, 4, 5, 6].map(
     }),
 );
 
-/** A number with 0 to 6 decimals. */
 export function formatDecimals(value: number, decimals: number): string {
   return (FORMATS[decimals]?.format(value) ?? "").replace(/^-/, "−");
 }
 
-/** Three significant digits, never fewer than the integer part has: 1.23 12.3 123 1,234. */
+/** Never fewer digits than the integer part has: 1.23 12.3 123 1,234. */
 export function threeDigits(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -51,7 +46,7 @@ export function formatBytes(bytes: number | null, unit: ByteUnit = "auto"): stri
   return `${threeDigits(bytes / 1024 ** exponent)} ${name}`;
 }
 
-/** `450 – 750 MiB`, lower end first; one size where both ends are the same. */
+/** `450 – 750 MiB`; one size where both ends agree. */
 export function formatByteRange(
   one: number,
   other: number,
@@ -63,7 +58,7 @@ export function formatByteRange(
   return `${threeDigits(low / divisor)} – ${threeDigits(high / divisor)} ${name}`;
 }
 
-/** `12.3 %` of a whole; what is too little for two digits is said to be so. */
+/** `12.3 %`; says so where the share is too small for two digits. */
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0) || !Number.isFinite(part)) return "–";
   const percent = (100 * part) / whole;
@@ -80,7 +75,7 @@ export function formatInteger(value: number): string {
   return formatDecimals(value, 0);
 }
 
-/** Ticks of a byte axis share one unit: its exponent and name. */
+/** One unit for all ticks of an axis: its exponent and name. */
 export function byteScale(
   largest: number,
   unit: ByteUnit = "auto",

@@ -1,23 +1,16 @@
-/**
- * What the user can do right now. The shell and the view shown register commands; the
- * keyboard, the palette and the help overlay all read this one list, so none of them can
- * promise what another does not know.
- */
+/** One list for keyboard, palette and help: none promises what another lacks. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { signal, type ReadonlySignal } from "@preact/signals";
 
 export interface Command {
-  /** Stable and unique among those registered, e.g. "timeline.fit". */
+  /** Unique among those registered, e.g. "timeline.fit". */
   readonly id: string;
   /** Imperative sentence: "Fit the whole run". */
   readonly label: string;
-  /** Where help lists it: "Go to", "View", "Timeline" ... */
+  /** Heading in help: "Go to", "View", "Timeline" ... */
   readonly group: string;
-  /**
-   * One key as `KeyboardEvent.key`, lower case for letters, or "Ctrl+k"; with "Shift+"
-   * before it what the key does with it, where that is something else than without.
-   */
+  /** `KeyboardEvent.key`, letters in lower case; "Ctrl+k"; "Shift+" where that differs. */
   readonly key?: string;
   readonly run: () => void;
 }
@@ -29,7 +22,6 @@ export type CommandRow = readonly [
   key?: string,
 ];
 
-/** Commands of one group, one in a row; their ids begin with `prefix`. */
 export function commandsOf(
   prefix: string,
   group: string,
@@ -48,7 +40,7 @@ export class Commands {
     return this.#registered;
   }
 
-  /** Adds commands; a later one wins a key. The returned function takes them back. */
+  /** A later command wins a key. Returns the function that removes them. */
   register(commands: readonly Command[]): () => void {
     const own = new Set(commands);
     this.#registered.value = [...this.#registered.peek(), ...commands];
@@ -64,7 +56,7 @@ export class Commands {
   }
 }
 
-/** The name of the key pressed, as `Command.key` writes it. */
+/** As `Command.key` writes it. */
 export function keyName(event: {
   readonly key: string;
   readonly ctrlKey: boolean;
@@ -76,10 +68,7 @@ export function keyName(event: {
   return event.ctrlKey || event.metaKey ? `Ctrl+${key}` : key;
 }
 
-/**
- * Registers what `make` says, again where one of `of` is another. A command that runs is
- * made anew by the newest `make`, so it acts on what is shown then.
- */
+/** Again when one of `of` changes; a command runs as the newest `make` makes it. */
 export function useCommands(
   commands: Commands | undefined,
   make: () => readonly Command[],
@@ -93,7 +82,7 @@ export function useCommands(
       .find((one) => one.id === id)
       ?.run();
   };
-  // Before it is painted: who sees a view may press its keys, however busy the page is.
+  // Before paint: the keys of a visible view work, however busy the page is.
   useLayoutEffect(
     () => commands?.register(make().map((one) => ({ ...one, run: () => run(one.id) }))),
     [commands, ...of],

@@ -1,5 +1,3 @@
-/** Durations and instants as text. */
-
 import { threeDigits } from "./bytes";
 
 /** Seconds as `812 ms`, `2.40 s`, `3 m 05 s`, `2 h 07 m`. */

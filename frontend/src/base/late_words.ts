@@ -1,7 +1,6 @@
 /**
- * Words of the URL that a gesture changes: written once it rests, or just before anything
- * else goes there, so that a page which is left at once is found again as it was. What a
- * link says after them wins.
+ * Parameters that a gesture changes: written once it rests, or just before any other
+ * write, so that a page that is left at once reopens as it was. A later link wins.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -17,7 +16,7 @@ export class LateWords {
 
   constructor(private readonly pauseMs = ADDRESS_MS) {}
 
-  /** Takes the place of what was on its way. */
+  /** Replaces the pending write. */
   put(write: () => void): void {
     this.drop();
     this.#write = write;
@@ -25,7 +24,6 @@ export class LateWords {
     this.#timer = setTimeout(() => this.writeNow(), this.pauseMs);
   }
 
-  /** What was on its way is not written any more. */
   drop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -35,35 +33,32 @@ export class LateWords {
 
   writeNow(): void {
     const write = this.#write;
-    // First, because writing asks for all that is on its way.
+    // First, because writing asks for all that is pending.
     this.drop();
     write?.();
   }
 }
 
-/** Writes whatever is on its way to the address. */
 export function writeLateWords(): void {
   for (const words of [...waiting]) words.writeNow();
 }
 
 type Words = Readonly<Record<string, string | null>>;
 
-/** State that moves with a gesture and stands in the URL once the gesture rests. */
 interface LateAddress {
   readonly params: ReadonlyMap<string, string>;
   readonly setParams: (words: Words) => void;
-  /** The words of the URL that say the state. */
   readonly names: readonly string[];
-  /** A link or the back button says another state. */
+  /** A link or the back button changed the state. */
   readonly follow: () => void;
-  /** Whether what the URL says at first is followed too. */
+  /** Follows the initial URL too. */
   readonly atFirst?: boolean;
-  /** While false nothing is followed. */
+  /** false: nothing is followed. */
   readonly ready?: boolean;
   readonly pauseMs?: number;
 }
 
-/** Writes, with a delay, the words that the function passed then makes. */
+/** Writes, with a delay, what the passed function then returns. */
 export function useLateWords(of: LateAddress): (words: () => Words) => void {
   const { names, atFirst = false, ready = true } = of;
   const newest = useRef(of);
@@ -77,7 +72,7 @@ export function useLateWords(of: LateAddress): (words: () => Words) => void {
     written.current = address;
     late.drop();
     newest.current.follow();
-    // Counted: a link may lead back to what stood there before anything was written.
+    // Counted: a link may lead back to what was there before anything was written.
   }, [ready, address, numWritten]);
   useEffect(() => () => late.drop(), []);
   return (make) =>

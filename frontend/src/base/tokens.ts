@@ -1,8 +1,4 @@
-/**
- * Colour tokens. The style sheet holds the same values as custom properties (a test
- * compares the two); canvases, which cannot read custom properties cheaply, take them
- * from here.
- */
+/** Canvases cannot read custom properties cheaply; a test compares the style sheet. */
 
 export type Theme = "light" | "dark";
 

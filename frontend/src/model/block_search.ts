@@ -1,7 +1,6 @@
 /**
- * What is typed to find blocks: words that a frame, file or module of the stack holds,
- * and sizes. `forward >100MiB` finds blocks larger than that with a frame or file like
- * `forward`; `-adam` leaves out; `file:`, `frame:` and `module:` say where to look. Pure.
+ * `forward >100MiB`: larger blocks with a frame or file like `forward`; `-adam`
+ * excludes; `file:`, `frame:` and `module:` say where to search.
  */
 
 import type { CallStacks } from "./stacks/call_stacks";
@@ -20,14 +19,13 @@ interface BlockSearch {
   /** Bytes; both ends included. */
   readonly least: number;
   readonly most: number;
-  /** What could not be understood, each as a sentence. */
   readonly problems: readonly string[];
 }
 
 const UNIT: Readonly<Record<string, number>> = { "": 0, b: 0, k: 1, m: 2, g: 3, t: 4 };
 const SIZE = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i;
 
-/** `100MiB`, `1.5g`, `4096` in bytes; null where it is no size. IEC: 1 k is 1,024. */
+/** Bytes of `100MiB`, `1.5g`, `4096`; null: no size. IEC: 1 k is 1,024. */
 export function parseSize(text: string): number | null {
   const found = SIZE.exec(text.trim());
   if (found === null) return null;
@@ -35,10 +33,10 @@ export function parseSize(text: string): number | null {
   return Number(found[1]) * 1024 ** power;
 }
 
-/** More terms than this are no search; the rest is not looked at. */
+/** Further terms are ignored. */
 const MOST_TERMS = 16;
 
-/** Words, and texts in quotes as one word. */
+/** Quoted text is one word. */
 function wordsOf(text: string): readonly string[] {
   return [...text.matchAll(/[^\s"]*"[^"]*"?|[^\s"]+/g)].map(([word]) => word);
 }
@@ -85,13 +83,13 @@ export function sizeMatches({ least, most }: BlockSearch, bytes: number): boolea
   return bytes >= least && bytes <= most;
 }
 
-/** Whether each frame by itself holds one of the words that are looked for. */
+/** 1 where the frame itself holds one of the words. */
 export function matchingFrames(search: BlockSearch, stacks: CallStacks): Uint8Array {
   const wanted = search.terms.filter((term) => term.wanted && term.place !== "module");
   return Uint8Array.from(frameBits(wanted, stacks), (bits) => Number(bits !== 0));
 }
 
-/** By stack, and one more at the end for blocks without one: 1 where the words fit. */
+/** By stack, and one more at the end for blocks without one: 1 where the words match. */
 export function matchingStacks(search: BlockSearch, stacks: CallStacks): Uint8Array {
   const { terms } = search;
   const inFrame = frameBits(terms, stacks);
@@ -107,7 +105,7 @@ export function matchingStacks(search: BlockSearch, stacks: CallStacks): Uint8Ar
   return matches;
 }
 
-/** By frame: bit i where term i is found in it. */
+/** By frame: bit i where term i matches. */
 function frameBits(terms: readonly Term[], stacks: CallStacks): Uint32Array {
   const inName = bitsOfTexts(terms, "frame", stacks);
   const inFile = bitsOfTexts(terms, "file", stacks);
@@ -117,7 +115,7 @@ function frameBits(terms: readonly Term[], stacks: CallStacks): Uint32Array {
   });
 }
 
-/** By text: bit i where term i is found in it. Texts repeat: each is looked at once. */
+/** By text: bit i where term i matches. Texts repeat: each is searched once. */
 function bitsOfTexts(
   terms: readonly Term[],
   place: Place,
@@ -137,7 +135,7 @@ function bitsOfTexts(
   };
 }
 
-/** Whether a stack matches; `stack` below 0 has none. */
+/** `stack` below 0: no stack. */
 export function stackMatches(matches: Uint8Array, stack: number): boolean {
   return matches[stack < 0 ? matches.length - 1 : stack] === 1;
 }

@@ -1,8 +1,7 @@
 /**
- * The categories of memory: their words and their colours, the same on every page. The
- * colours were found by search: the smallest OKLab distance of any two, over normal sight
- * and three simulated colour blindnesses, is 13.8 in light and 9.3 in dark. Fine names of
- * one group share its hue and differ in lightness; words stand beside them everywhere.
+ * Colours were found by search: the smallest OKLab distance of any two, over normal
+ * sight and three simulated colour blindnesses, is 13.8 in light and 9.3 in dark. Names
+ * of one group share its hue and differ in lightness.
  */
 
 import type { CategoryGroup } from "../api/types.gen";
@@ -30,13 +29,13 @@ const COLOURS: Readonly<Record<Theme, Readonly<Record<CategoryGroup, string>>>> 
   },
 };
 
-/** The group of a name that a file may hold; unknown where it is none. */
+/** unknown for names of no group. */
 export function groupNamed(name: string | null): CategoryGroup {
   const groups = Object.keys(COLOURS.light) as readonly CategoryGroup[];
   return groups.find((one) => one === name) ?? "unknown";
 }
 
-/** What each further fine name of a group keeps of the group's colour. */
+/** Share of the group's colour that each further fine name keeps. */
 const KEPT = [1, 0.66, 0.42, 0.28] as const;
 
 function mixed(colour: string, other: string, share: number): string {
@@ -48,7 +47,7 @@ function mixed(colour: string, other: string, share: number): string {
   return `#${channels.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** `variant` counts the fine names of one group, from 0. */
+/** `variant`: index among the fine names of one group. */
 export function categoryColour(
   theme: Theme,
   group: CategoryGroup,
@@ -59,16 +58,13 @@ export function categoryColour(
   return kept === 1 ? colour : mixed(colour, tokens(theme).bg, kept);
 }
 
-/**
- * The source line that holds most of what has no category: a colour of its own, and the
- * page's red where a finding names it.
- */
+/** The line with the most uncategorised bytes; red where a finding names it. */
 export function siteColour(theme: Theme, named: boolean): string {
   if (named) return theme === "dark" ? "#f2545b" : tokens(theme).bad;
   return theme === "dark" ? "#e38bdc" : "#c45cbb";
 }
 
-/** The colours of categories in the order given, each group's first one at full strength. */
+/** Each group's first one at full strength. */
 export function categoryColours(
   theme: Theme,
   categories: readonly { readonly group: CategoryGroup }[],
@@ -95,7 +91,7 @@ const LABELS: ReadonlyMap<string, string> = new Map([
   ["reduce_scatter", "Reduce-scatter"],
 ]);
 
-/** A category added tomorrow reads as its name does. */
+/** Falls back to the name, for categories added later. */
 export function categoryLabel(name: string): string {
   return LABELS.get(name) ?? sentenceCase(name);
 }
@@ -105,7 +101,6 @@ const DIVERGING: Readonly<Record<Theme, readonly [string, string]>> = {
   dark: ["#64b5f6", "#ffa95c"],
 };
 
-/** Colours of less and of more. */
 export function divergingColours(theme: Theme): readonly [string, string] {
   return DIVERGING[theme];
 }

@@ -1,6 +1,4 @@
-/** Modules of a trace by where they lie. Pure. */
-
-/** Names from the root down, one per row: what a link or an export calls a module. */
+/** Names from the root down: what a link or an export calls a module. */
 export function modulePaths(
   names: readonly string[],
   parent: ArrayLike<number>,

@@ -1,14 +1,11 @@
-/** Sorting by a click on a heading, kept in the URL. Pure. */
-
 export interface Sort {
   readonly key: string;
   readonly descending: boolean;
 }
 
-/** What is sorted by: numbers or texts, by row. */
 export type SortValues = ArrayLike<number> | readonly string[];
 
-/** Rows of columns in order; numbers that are not known come last. */
+/** Unknown numbers come last. */
 export function sortedRows(
   numRows: number,
   values: SortValues | undefined,
@@ -20,7 +17,7 @@ export function sortedRows(
 
 const { compare } = new Intl.Collator(undefined, { numeric: true });
 
-/** Compares two rows; those that are not known stand last either way, equal ones as they came. */
+/** Unknown ones come last either way; equal ones keep their order. */
 export function orderBy(
   values: SortValues,
   descending: boolean,
@@ -39,14 +36,14 @@ export function orderBy(
   };
 }
 
-/** Whether a line holds every word that was typed; null where nothing was. */
+/** Matches lines with every word typed; null: nothing typed. */
 export function searchOf(typed: string): ((line: string) => boolean) | null {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return null;
   return (line) => words.every((word) => line.toLowerCase().includes(word));
 }
 
-/** The order after a click: texts begin at A, numbers with the largest. */
+/** Texts begin at A, numbers with the largest. */
 export function clicked(sort: Sort, key: string, isText: boolean): Sort {
   if (sort.key === key) return { key, descending: !sort.descending };
   return { key, descending: !isText };
@@ -58,7 +55,7 @@ export function sortWord(sort: Sort, usual: Sort): string | null {
   return `${sort.descending ? "" : "-"}${sort.key}`;
 }
 
-/** The order a word of the URL says; the usual one where it says none of `keys`. */
+/** `usual` where the parameter names none of `keys`. */
 export function sortOf(
   word: string | undefined,
   keys: readonly string[],

@@ -1,7 +1,7 @@
-/** Data as a table of columns: what "View as table" shows and what exports write. */
+/** For "View as table" and exports. */
 
 export interface TableColumn {
-  /** Heading, with the unit where there is one: "rank 3 (bytes)". */
+  /** With the unit: "rank 3 (bytes)". */
   readonly name: string;
   readonly values: ArrayLike<number> | readonly string[];
 }
@@ -11,7 +11,7 @@ export interface Table {
   readonly numRows: number;
 }
 
-/** A cell as text with every digit; absent numbers are empty, never zero. */
+/** Every digit; absent numbers are empty, never zero. */
 export function cellText(column: TableColumn, row: number): string {
   const value = column.values[row];
   if (value === undefined) return "";
@@ -19,7 +19,7 @@ export function cellText(column: TableColumn, row: number): string {
   return Number.isFinite(value) ? String(value) : "";
 }
 
-/** All x that occur in any of the ascending columns, once each. */
+/** All x of the ascending columns, once each. */
 export function mergeX(columns: readonly Float64Array[]): Float64Array {
   const distinct = [...new Set(columns)];
   const [first] = distinct;
@@ -29,7 +29,7 @@ export function mergeX(columns: readonly Float64Array[]): Float64Array {
   return Float64Array.from(all).sort();
 }
 
-/** The values of (x, y) at each of `at`, both ascending; NaN where x has none. */
+/** Both ascending; NaN where x has none. */
 export function alignTo(
   at: Float64Array,
   x: Float64Array,

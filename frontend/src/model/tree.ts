@@ -1,11 +1,6 @@
-/**
- * A tree in columns, as tables draw it: which rows are in sight, in which order. Built
- * for 50,000 nodes; nothing here makes an object for a node that is not shown. Pure.
- */
+/** For 50,000 nodes: nothing here makes an object for a node that is not shown. */
 
-/** A row of a tree table. */
 export interface TreeRow {
-  /** The node. */
   readonly id: number;
   readonly depth: number;
   readonly numChildren: number;
@@ -17,11 +12,11 @@ export class Tree {
   readonly roots: readonly number[];
   readonly maxDepth: number;
   readonly #depth: Int32Array;
-  /** Children of node i stand at #start[i] to #start[i + 1] of #child. */
+  /** Children of node i: #child from #start[i] to #start[i + 1]. */
   readonly #start: Int32Array;
   readonly #child: Int32Array;
 
-  /** `parent` holds each node's parent, or -1; parents come before their children. */
+  /** Each node's parent, or -1; parents come before their children. */
   constructor(readonly parent: Int32Array) {
     const num = parent.length;
     this.numNodes = num;
@@ -66,7 +61,6 @@ export class Tree {
     return this.#child.subarray(this.#start[id] ?? 0, this.#start[id + 1] ?? 0);
   }
 
-  /** From the root down to the node's parent. */
   ancestors(id: number): readonly number[] {
     const found: number[] = [];
     for (let up = this.parent[id] ?? -1; up >= 0; up = this.parent[up] ?? -1) {
@@ -76,25 +70,22 @@ export class Tree {
   }
 }
 
-/** Compares two nodes; null keeps the order they came in. */
+/** null: as they came. */
 type NodeOrder = ((a: number, b: number) => number) | null;
 
 export interface Shown {
   readonly order: NodeOrder;
   readonly isExpanded: (id: number) => boolean;
-  /** Nodes that were searched for; null where nothing is searched. */
+  /** null: no search. */
   readonly matches: Uint8Array | null;
 }
 
-/**
- * The rows of the tree in sight. A search shows what matches with all above it, and
- * opens the way there; below a match the tree opens as it otherwise would.
- */
+/** A search opens the way to its matches; below them the tree opens as usual. */
 export function treeRows(tree: Tree, shown: Shown): readonly TreeRow[] {
   const { order, isExpanded, matches } = shown;
   const wanted = matches === null ? null : withAncestors(tree, matches);
   const rows: TreeRow[] = [];
-  // A stack instead of recursion: trees may be deep.
+  // No recursion: trees may be deep.
   const stack: { readonly id: number; readonly inside: boolean }[] = [];
   const push = (ids: readonly number[], inside: boolean): void => {
     const kept = inside ? ids : ids.filter((id) => wanted?.[id] === 1);
@@ -132,7 +123,6 @@ function withAncestors(tree: Tree, matches: Uint8Array): Uint8Array {
   return wanted;
 }
 
-/** All nodes as one list, without those deeper than `maxDepth`. */
 export function flatRows(
   tree: Tree,
   shown: Pick<Shown, "order" | "matches">,

@@ -1,12 +1,10 @@
-/** Shown while the logdir holds no run of ours; it goes by itself when one appears. */
-
 import type { ForeignFiles, RunsResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { CopyIcon } from "../../widgets/icon/copy_icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 
 function snippet(logdir: string): string {
-  // What is recorded lies on a disk first; a store gets a mirror of it.
+  // Recordings are local; a store gets a mirror.
   const place = logdir.includes("://")
     ? `"runs/my_run", remote=${JSON.stringify(`${logdir}/{run_name}`)}`
     : JSON.stringify(`${logdir}/my_run`);

@@ -1,5 +1,3 @@
-/** Help and the command palette: both only list what `Commands` holds. */
-
 import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLive } from "../../api/use_live";
@@ -7,7 +5,7 @@ import type { Command } from "../../base/commands";
 import { openPlace } from "../../widgets/finding/place";
 import type { Shell } from "../shell";
 
-/** A modal dialog; the browser keeps the focus inside and closes it on Escape. */
+/** The browser keeps the focus inside and closes it on Escape. */
 export function Modal(props: {
   readonly label: string;
   readonly close: () => void;
@@ -97,7 +95,6 @@ function keyLabel(key: string): string {
   return named[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 }
 
-/** Commands, what was found in the run, and the ranks that are typed. */
 export function Palette(props: { readonly shell: Shell; readonly close: () => void }) {
   const { run: shown, view, commands, strip, chooseRank } = props.shell;
   const [text, setText] = useState("");
@@ -169,14 +166,14 @@ export function Palette(props: { readonly shell: Shell; readonly close: () => vo
   );
 }
 
-/** What people type, and what findings say. */
+/** Words that people type and findings use. */
 const MEANT: Readonly<Record<string, readonly string[]>> = {
   leak: ["grow", "retained", "kept", "holds"],
   oom: ["out of memory"],
   slow: ["straggler", "waiting"],
 };
 
-/** Commands whose group and label hold every word typed, in any order. */
+/** Group and label hold every word typed, in any order. */
 export function matchCommands(
   commands: readonly Command[],
   text: string,

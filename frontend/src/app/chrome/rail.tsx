@@ -1,5 +1,3 @@
-/** The left rail: which page, which run, which ranks. */
-
 import { useEffect, useRef } from "preact/hooks";
 import type { RunStanding, RunSummary } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
@@ -60,14 +58,14 @@ const STATUS_LOOKS: Readonly<Record<NonNullable<RunStanding["status"]>, StatusLo
   fine: { word: "fine", icon: "check", tone: "ok" },
 };
 
-/** All runs, the one that needs a look most first; each is one click away. */
+/** The run that most needs a look first. */
 function RunList({ shell }: ShellProps) {
   const { run, place } = shell;
   const data = shell.runs.data;
   const byId = new Map(data?.runs.map((one) => [one.id, one]));
   const many = byId.size > 1;
   const chosen = useRef<HTMLButtonElement>(null);
-  // The ranks below, once they are known, leave less room for the list.
+  // The ranks below leave less room for the list.
   const hasRanks = shell.strip !== null;
   useEffect(
     () => chosen.current?.scrollIntoView({ block: "nearest" }),
@@ -115,7 +113,6 @@ function RunList({ shell }: ShellProps) {
   );
 }
 
-/** What is said of the chosen run, in its own row. */
 function RunFacts({ of }: { readonly of: RunSummary }) {
   const age = of.live ? "live" : formatAgo(of.lastMs, Date.now());
   return (
@@ -130,7 +127,7 @@ function RunFacts({ of }: { readonly of: RunSummary }) {
   );
 }
 
-/** A recording says more of itself. */
+/** A recording describes itself. */
 const KINDS: Readonly<Record<RunSummary["madeOf"], readonly string[]>> = {
   recording: [],
   snapshots: ["snapshots"],

@@ -1,5 +1,3 @@
-/** Narrows every view to one rank, or draws some ranks only; lists ranks worth a look. */
-
 import { useEffect, useState } from "preact/hooks";
 import type { RankStrip, RunSummary } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
@@ -8,7 +6,7 @@ import { Icon, IconButton } from "../../widgets/icon/icon";
 import type { Shell } from "../shell";
 
 const MAX_CHIPS = 10;
-/** When half the job dies, its first few ranks tell as much as all of them. */
+/** When half the job dies, a few ranks say as much as all. */
 const MOST_PER_REASON = 4;
 
 interface ChooserProps {
@@ -93,7 +91,7 @@ interface Chip {
   readonly title: string;
 }
 
-/** The ranks that deserve a look, the most serious first, each once. */
+/** The most serious first, each once. */
 export function rankChips(strip: RankStrip): readonly Chip[] {
   const all = [...strip.rank];
   const peak = strip.peakBytes.reduce((a, b) => (b > a ? b : a), -Infinity);
@@ -155,7 +153,7 @@ function RankChips({ shell }: Pick<ChooserProps, "shell">) {
   );
 }
 
-/** One rank opens its page; more of them become the filter. */
+/** One rank opens its page; several become the filter. */
 export function readDraft(draft: string, known: Int32Array | null) {
   const read = (rank: number | null, filter: string, problem: string | null) => ({
     ...{ rank, filter, problem },

@@ -1,5 +1,3 @@
-/** The top strip: where one is, and what holds for every page. */
-
 import { BYTE_UNITS } from "../../base/bytes";
 import { unrealNote } from "../../model/words/origin";
 import { Icon, IconButton, type IconName } from "../../widgets/icon/icon";
@@ -112,7 +110,6 @@ function Tabs({ shell }: ShellProps) {
   );
 }
 
-/** What all pages are narrowed to: a rank, with its neighbours, or some ranks. */
 function RankChip({ shell }: ShellProps) {
   const { place, neighbours, go, chooseRank } = shell;
   const { rank, ranks } = place;

@@ -1,7 +1,4 @@
-/**
- * Memory snapshots and traces dropped onto the page, anywhere: sent to TensorBoard one after
- * another, then shown. The same by a button, for who has no mouse.
- */
+/** Also by a button, for users without a mouse. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -12,10 +9,10 @@ import { sendAll, type DropFault, type DropProgress } from "./queue";
 import { Modal } from "../chrome/overlays";
 
 interface DropTargetProps {
-  /** RunsResponse.dropLimitBytes; 0: nothing is taken. null: not known yet. */
+  /** RunsResponse.dropLimitBytes; 0: uploads are off; null: not known yet. */
   readonly limitBytes: number | null;
   readonly runs: readonly RunSummary[];
-  /** Opens what was dropped; asked once the run is known. */
+  /** Called once the run is known. */
   readonly show: (dropped: DropResponse) => void;
 }
 
@@ -49,7 +46,7 @@ export function DropTarget(props: DropTargetProps) {
   };
   useDrag(setStage, take);
   useEffect(() => {
-    // Shown only when the list of runs has it: until then the page would say it is gone.
+    // Shown once the list of runs has it; before, the page would report it missing.
     if (arrived !== null && runs.some((run) => run.id === arrived.run)) {
       setArrived(null);
       show(arrived);
@@ -82,12 +79,12 @@ export function DropTarget(props: DropTargetProps) {
 }
 
 export interface DroppedItem {
-  /** null: a directory, whose files no page may read unasked. */
+  /** null: a directory, whose files a page may not read unasked. */
   readonly file: File | null;
   readonly name: string;
 }
 
-/** What a drag carries, as far as it is files; browsers tell it while the event lasts. */
+/** Browsers expose the items only during the event. */
 export function itemsOf(transfer: DataTransfer): readonly DroppedItem[] {
   return [...transfer.items].flatMap((item): DroppedItem[] => {
     const file = item.getAsFile();
@@ -97,12 +94,12 @@ export function itemsOf(transfer: DataTransfer): readonly DroppedItem[] {
   });
 }
 
-/** Whether a drag carries files, which is all that is known before they are dropped. */
+/** All that is known before the drop. */
 export function carriesFiles(transfer: DataTransfer | null): boolean {
   return transfer?.types.includes("Files") === true;
 }
 
-/** The whole window is the target; what is not files is left to the browser. */
+/** The whole window is the target; drags without files are left to the browser. */
 function useDrag(
   setStage: (change: (stage: Stage) => Stage) => void,
   take: (items: readonly DroppedItem[]) => void,
@@ -114,12 +111,12 @@ function useDrag(
     const dragged = (event: DragEvent): void => {
       const { dataTransfer, type, relatedTarget } = event;
       if (type === "dragleave") {
-        // Between two elements of the page there is a next one; out of the window none.
+        // Between two elements there is a next one; out of the window none.
         if (relatedTarget === null) end();
         return;
       }
       if (dataTransfer === null || !carriesFiles(dataTransfer)) return;
-      event.preventDefault(); // else the browser would leave the page for the file
+      event.preventDefault(); // otherwise the browser would open the file
       if (type === "drop") {
         end();
         taking.current(itemsOf(dataTransfer));
@@ -132,7 +129,6 @@ function useDrag(
   }, [setStage]);
 }
 
-/** Over the whole page. */
 function Sheet(props: {
   readonly title: string;
   readonly class: string;

@@ -1,11 +1,8 @@
-/** Dropped files on their way to the server, one after another; apart from the drawing. */
-
 import { isAbort, type ApiError } from "../../api/client";
 import type { DropResponse } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
 import type { DroppedItem } from "./drop";
 
-/** What went wrong with one of them. */
 export interface DropFault {
   readonly name: string;
   readonly what: string;
@@ -14,7 +11,7 @@ export interface DropFault {
 
 export interface DropProgress {
   readonly name: string;
-  /** Which file of how many, from 1. */
+  /** From 1. */
   readonly index: number;
   readonly count: number;
   /** Of this file's bytes. */
@@ -23,7 +20,7 @@ export interface DropProgress {
 
 type Send = (file: File, onProgress: (share: number) => void) => Promise<DropResponse>;
 
-/** Sends all that can be sent. Ends early where it is called off; never throws. */
+/** Stops early when aborted; never throws. */
 export async function sendAll(
   items: readonly DroppedItem[],
   limitBytes: number,
@@ -51,7 +48,7 @@ export async function sendAll(
   return { taken, faults };
 }
 
-/** Why a file is not sent at all, and what to do instead; null: it is. */
+/** null: the file is sent. */
 function refusal(file: File | null, limitBytes: number) {
   const inPlace = "Open it where it lies: memboard open";
   if (limitBytes === 0) {

@@ -1,5 +1,3 @@
-/** Ticks of an axis with their text, by the unit of what it measures. */
-
 import type { Unit, XKind } from "../../api/types.gen";
 import {
   byteScale,
@@ -21,7 +19,7 @@ const tick = (text: (value: number) => string) => (value: number) => ({
   text: text(value),
 });
 
-/** Decimals that tell neighbours `step` apart, at most 6. */
+/** Tell neighbours `step` apart; at most 6. */
 function decimalsFor(step: number): number {
   for (let decimals = 0; decimals < 6; decimals += 1) {
     const scaled = step * 10 ** decimals;
@@ -58,7 +56,7 @@ function valueTickText(
 /** Below this ratio of its ends a logarithmic axis has too few powers to mark. */
 const FEW_POWERS = 16;
 
-/** Ticks of a value axis; on a long logarithmic one every tick has its own unit. */
+/** On a long logarithmic axis every tick has its own unit. */
 export function valueTicks(
   low: number,
   high: number,
@@ -101,7 +99,6 @@ function msOf(value: number): string {
   return (Math.round(value) % 1000).toString().padStart(3, "0");
 }
 
-/** A duration of the x axis in milliseconds, with the precision its ticks need. */
 function relativeText(valueMs: number, stepMs: number): string {
   if (valueMs === 0) return "0";
   if (stepMs >= 60_000 || valueMs >= 3_600_000) return formatSeconds(valueMs / 1000);
@@ -110,19 +107,18 @@ function relativeText(valueMs: number, stepMs: number): string {
   return `${plain(valueMs / 1000, stepMs / 1000)} s`;
 }
 
-/** A horizontal axis: its ticks, and how one x is said. */
 export interface XAxis {
   readonly name: string;
   /** Its column in files. */
   readonly column: string;
-  /** The least that can be zoomed into. */
+  /** The smallest range to zoom into. */
   readonly least: number;
   readonly ticks: (low: number, high: number, most: number) => readonly Tick[];
-  /** x exactly, e.g. "step 1,204". */
+  /** Exact, e.g. "step 1,204". */
   readonly text: (x: number) => string;
 }
 
-/** Axes of the three kinds: the same objects, so that what is drawn stays. */
+/** The same objects each time, so that what is drawn stays. */
 export const X_AXES: Readonly<Record<XKind, XAxis>> = {
   step: {
     ...{ name: "step", column: "step", least: 2 },
@@ -147,7 +143,7 @@ export const X_AXES: Readonly<Record<XKind, XAxis>> = {
   },
 };
 
-/** As the address and the switch name them. */
+/** As the URL and the switch name them. */
 export const X_KINDS: readonly XKind[] = ["step", "relative", "wall"];
 
 export const X_WORDS: Readonly<Record<XKind, string>> = {

@@ -1,6 +1,4 @@
-/** Local peaks of a line, for stepping from one to the next. Pure. */
-
-/** A peak stands out by this share of the range of all values on both sides. */
+/** A peak rises by this share of the range of all values on both sides. */
 const LEAST_SHARE = 0.05;
 
 export interface Envelope {
@@ -8,7 +6,7 @@ export interface Envelope {
   readonly y: Float64Array;
 }
 
-/** x of each local peak, ascending; a plateau's peak is its first point. */
+/** Ascending x; a plateau's peak is its first point. */
 export function localPeaks({ x, y }: Envelope): readonly number[] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of y) {
@@ -42,7 +40,6 @@ export function localPeaks({ x, y }: Envelope): readonly number[] {
   return peaks.length === 0 ? [best.x] : peaks;
 }
 
-/** The peak next to `from` on one side; null where there is none. */
 export function nextPeak(
   peaks: readonly number[],
   from: number,
@@ -53,7 +50,6 @@ export function nextPeak(
   return found ?? null;
 }
 
-/** The highest column; -1 where there is none. */
 export function highestColumn(values: ArrayLike<number>): number {
   let best = -1;
   for (let c = 0; c < values.length; c += 1) {

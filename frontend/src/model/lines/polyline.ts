@@ -1,12 +1,12 @@
 /**
- * Columns of points into what is stroked: at most four points per pixel column (first,
- * lowest, highest, last), so that a million points cost no more than the screen is wide
- * and no peak is lost. A NaN breaks the line; it never becomes zero.
+ * At most four points per pixel column (first, lowest, highest, last): a million points
+ * cost no more than the screen is wide, and no peak is lost. NaN breaks the line; it
+ * never becomes zero.
  */
 
 export type Project = (value: number) => number;
 
-/** Unbroken runs of points: x, y, x, y ... in px. */
+/** Unbroken: x, y, x, y ... in px. */
 export type Runs = readonly Float64Array[];
 
 /** First index whose x is at least `value`. */
@@ -21,7 +21,7 @@ export function lowerBound(x: ArrayLike<number>, value: number): number {
   return low;
 }
 
-/** First index whose x is above `value`, of those from one up to another. */
+/** First index above `value`, between two indices. */
 export function upperBound(
   x: ArrayLike<number>,
   value: number,
@@ -52,7 +52,6 @@ export function visibleRange(
 
 const ORIGIN: readonly [number, number] = [0, 0];
 
-/** Collects points into runs, keeping four points of each pixel column. */
 class RunBuilder {
   readonly runs: Float64Array[] = [];
   #points: number[] = [];
@@ -92,7 +91,7 @@ class RunBuilder {
   }
 }
 
-/** The line through (x, y) over [low, high], in px. */
+/** Over [low, high], in px. */
 export function polyline(
   x: Float64Array,
   y: Float64Array,
@@ -112,10 +111,7 @@ export function polyline(
   return builder.runs;
 }
 
-/**
- * The area between two columns over [low, high]: closed outlines, upper edge forwards
- * and lower edge backwards. Within a pixel column the outermost values count.
- */
+/** Closed outlines over [low, high]: upper edge forwards, lower edge backwards. */
 export function area(
   x: Float64Array,
   lower: Float64Array,
@@ -155,7 +151,6 @@ export function area(
   return outlines;
 }
 
-/** Index of the point nearest to `at`; -1 where there is none. */
 export function nearestIndex(x: Float64Array, at: number): number {
   if (x.length === 0) return -1;
   const right = lowerBound(x, at);
@@ -165,7 +160,7 @@ export function nearestIndex(x: Float64Array, at: number): number {
   return at - (x[left] ?? -Infinity) <= (x[right] ?? Infinity) - at ? left : right;
 }
 
-/** Lowest and highest finite value over [low, high]; null where there is none. */
+/** Of finite values over [low, high]; null: none. */
 export function valueRange(
   x: Float64Array,
   columns: readonly Float64Array[],

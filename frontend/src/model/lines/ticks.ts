@@ -1,7 +1,4 @@
-/**
- * Where an axis puts its ticks. Bytes step in powers of two of IEC units, times in
- * steps of the clock, everything else in 1, 2, 5. Pure numbers; text is made elsewhere.
- */
+/** Bytes step in powers of two, times in steps of the clock, all else in 1, 2, 5. */
 
 const MAX_TICKS = 200;
 
@@ -17,13 +14,13 @@ function multiples(low: number, high: number, step: number): number[] {
   return ticks;
 }
 
-/** The least power of two that needs at most `most` steps from low to high. */
+/** The least power of two with at most `most` steps. */
 function byteStep(low: number, high: number, most: number): number {
   const wanted = Math.max((high - low) / Math.max(1, most), 1);
   return 2 ** Math.ceil(Math.log2(wanted) - 1e-9);
 }
 
-/** The least of 1, 2, 5 times a power of ten that needs at most `most` steps. */
+/** The least of 1, 2, 5 times a power of ten with at most `most` steps. */
 function decimalStep(low: number, high: number, most: number): number {
   const wanted = (high - low) / Math.max(1, most);
   if (!(wanted > 0)) return 1;
@@ -45,7 +42,7 @@ const TIME_STEPS: readonly number[] = [
   ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * DAY),
 ];
 
-/** The least step of the clock, in milliseconds, that needs at most `most` steps. */
+/** In milliseconds. */
 export function timeStep(low: number, high: number, most: number): number {
   const wanted = (high - low) / Math.max(1, most);
   return TIME_STEPS.find((step) => step >= wanted) ?? decimalStep(low, high, most);
@@ -70,10 +67,7 @@ export const decimalTicks = ticksOf(decimalStep);
 /** Whole numbers only: there is no step 2.5. */
 export const wholeTicks = ticksOf((...range) => Math.max(1, decimalStep(...range)));
 
-/**
- * Ticks of a time axis in milliseconds. `offsetMs` is the local clock's distance from
- * UTC (positive east), so that midnight is a tick; 0 for relative time.
- */
+/** In ms. `offsetMs`: local time less UTC, so that midnight is a tick; 0 where relative. */
 export function timeTicks(
   low: number,
   high: number,
@@ -85,7 +79,7 @@ export function timeTicks(
   return { step, values: local.map((value) => value - offsetMs) };
 }
 
-/** Ticks of a logarithmic axis: powers of `base`, thinned to at most `most`. */
+/** Powers of `base`, thinned to at most `most`. */
 export function logTicks(
   low: number,
   high: number,

@@ -1,22 +1,16 @@
-/**
- * The call stacks of a history, as tables and drawings need them: paths from the root to
- * the leaf, labels, and where a frame stands in the source. Pure.
- */
-
 import type { StacksResponse } from "../../api/types.gen";
 
-/** Stands for memory whose stack was not recorded. */
+/** Memory whose stack was not recorded. */
 export const NO_STACK = -1;
-/** Stands for all stacks that were summed up. */
+/** All stacks that were summed up. */
 export const OTHER_STACKS = -2;
 
 /** `StacksResponse.kind`. */
 export const FRAME_KIND = { user: 0, library: 1, torch: 2, native: 3 } as const;
 
-/** Which frames of a stack are shown. */
 export type FrameChoice = "user" | "python" | "all";
 
-/** As buttons say them: a name, and what it means. */
+/** A name for buttons, and its meaning. */
 export const FRAME_WORDS: Readonly<Record<FrameChoice, readonly [string, string]>> = {
   user: ["My code", "Frames of your own files alone"],
   python: ["No torch", "Frames of your own files and of libraries, without torch’s"],
@@ -43,7 +37,7 @@ const OPERATOR = /^at::_ops::(\w+?)(?:_\w+)?::(?:call|redispatch)/;
 const NODE = /(?:^|::)(\w+Backward\w*|AccumulateGrad)::(?:apply|release_variables)/;
 const ARGUMENTS = /[(<].*$/s;
 
-/** A function of C++ in short: its operator, its node of the graph, or its name. */
+/** A C++ function in short: its operator, its graph node, or its name. */
 function nativeName(name: string): string {
   const known = OPERATOR.exec(name)?.[1] ?? NODE.exec(name)?.[1];
   if (known !== undefined) return known;
@@ -52,7 +46,6 @@ function nativeName(name: string): string {
   return last.trim() === "" ? name : last.trim();
 }
 
-/** The last part of a path, whichever system wrote it. */
 export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
@@ -66,7 +59,7 @@ export class CallStacks {
   readonly numStacks: number;
   readonly numFrames: number;
   readonly #answer: StacksResponse;
-  /** Tables ask for the same ones at every move of the pointer. */
+  /** Tables need the same ones at every move of the pointer. */
   readonly #labels = new Map<number, string>();
   readonly #texts = new Map<number, string>();
 
@@ -90,13 +83,13 @@ export class CallStacks {
     };
   }
 
-  /** Rows of `strings` that a frame is described by. */
+  /** Rows of `strings` that describe a frame. */
   textsOf(frame: number): readonly [number, number] {
     const { name, filename } = this.#answer;
     return [name[frame] ?? -1, filename[frame] ?? -1];
   }
 
-  /** Frames of a stack, innermost first; none of what stands for no stack. */
+  /** Innermost first; empty where there is no stack. */
   of(stack: number): Int32Array {
     const { start, frame } = this.#answer;
     if (stack < 0) return frame.subarray(0, 0);
@@ -112,17 +105,17 @@ export class CallStacks {
     return this.strings[this.moduleText(stack)] ?? "";
   }
 
-  /** The frame that stands for a stack; -1 where there is none. */
+  /** The frame that stands for a stack; -1: none. */
   userFrame(stack: number): number {
     return stack < 0 ? -1 : (this.#answer.userFrame[stack] ?? -1);
   }
 
-  /** `model.py:121 forward`: the place first, as tables are searched by it. */
+  /** `model.py:121 forward`: tables are searched by the place. */
   frameLabel(frame: number): string {
     return this.#label(frame, (name, place) => `${place} ${name}`);
   }
 
-  /** `forward  model.py:121`: in boxes the name says more than the place. */
+  /** `forward  model.py:121`: in boxes the name says more. */
   boxLabel(frame: number): string {
     return this.#label(frame, (name, place) => `${name}  ${place}`);
   }
@@ -137,7 +130,6 @@ export class CallStacks {
     return joined(name, line > 0 ? `${file}:${line}` : file);
   }
 
-  /** What stands for a stack where there is one line of room. */
   stackLabel(stack: number): string {
     const known = PSEUDO.get(stack) ?? this.#labels.get(stack);
     if (known !== undefined) return known;
@@ -147,7 +139,7 @@ export class CallStacks {
     return label;
   }
 
-  /** Only where it happened: `model.py:121`. */
+  /** `model.py:121`. */
   stackPlace(stack: number): string {
     const frame = this.userFrame(stack);
     if (frame < 0) return this.stackLabel(stack);
@@ -156,8 +148,8 @@ export class CallStacks {
   }
 
   /**
-   * The frames to draw, from the root to the leaf. A stack with no frame of the kind
-   * asked for is shown by the frame that stands for it, so that no memory is left out.
+   * Root first. A stack without such frames shows its `userFrame`: no memory is left
+   * out.
    */
   path(stack: number, choice: FrameChoice): Int32Array {
     if (stack < 0) return Int32Array.of(stack);
@@ -171,7 +163,7 @@ export class CallStacks {
     return Int32Array.of(standing >= 0 ? standing : this.#telling(stack));
   }
 
-  /** Of a stack without Python frames: the one that says most; `NO_STACK`: none does. */
+  /** Without Python frames: the frame that says most; `NO_STACK`: none does. */
   #telling(stack: number): number {
     const frames = this.of(stack);
     const named = (pattern: RegExp): number | undefined =>
@@ -179,7 +171,7 @@ export class CallStacks {
     return named(NODE) ?? named(OPERATOR) ?? frames[0] ?? NO_STACK;
   }
 
-  /** The stack as text, innermost frame first, as Python's own tracebacks name places. */
+  /** Innermost first, as Python's tracebacks name places. */
   text(stack: number): string {
     const known = this.#texts.get(stack);
     if (known !== undefined) return known;

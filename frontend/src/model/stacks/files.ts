@@ -1,14 +1,11 @@
-/** Stacks with bytes as other tools read them: folded text and speedscope's JSON. Pure. */
-
 import { FRAME_KIND, type CallStacks, type FrameChoice } from "./call_stacks";
 
-/** Bytes by stack. */
 interface StackBytes {
   readonly stack: ArrayLike<number>;
   readonly bytes: ArrayLike<number>;
 }
 
-/** A name in a line of its own: no line breaks, and none of what parts the frames. */
+/** No line breaks, and none of what separates frames. */
 function folded(text: string): string {
   return text.replaceAll(/[\r\n]+/g, " ").replaceAll(";", ",");
 }
@@ -28,7 +25,7 @@ function samples(
   }).filter((sample) => sample.bytes > 0);
 }
 
-/** `root;caller;callee 1024` a line: what flamegraph.pl and its kin take. */
+/** `root;caller;callee 1024` per line, for flamegraph.pl. */
 export function foldedStacks(
   stacks: CallStacks,
   held: StackBytes,
@@ -48,7 +45,7 @@ interface SpeedscopeFrame {
   readonly line?: number;
 }
 
-/** A sampled profile whose weights are bytes; opens in speedscope as it is. */
+/** A sampled profile whose weights are bytes. */
 export function speedscope(
   stacks: CallStacks,
   held: StackBytes,

@@ -1,30 +1,25 @@
-/**
- * Call stacks merged into a tree with bytes, and the tree as nested boxes. The tree is
- * built once for a set of stacks; their bytes may change with every move of the mouse, so
- * summing and placing only walk over columns. Pure.
- */
+/** Built once per set of stacks; sums, new at every mouse move, only walk columns. */
 
-/** The frame of the root, which stands for all memory. */
 export const ROOT_FRAME = -3;
 
 export class FlameTree {
   readonly numNodes: number;
   readonly maxDepth: number;
 
-  /** Nodes stand in pre-order: a node's subtree is all from it up to its `end`. */
+  /** Pre-order: a node's subtree is all from it up to its `end`. */
   constructor(
     readonly frame: Int32Array,
     readonly parent: Int32Array,
     readonly depth: Int32Array,
     readonly end: Int32Array,
-    /** By slot: the node at which its path ends. */
+    /** By slot: the node where its path ends. */
     readonly leaf: Int32Array,
   ) {
     this.numNodes = frame.length;
     this.maxDepth = depth.reduce((most, one) => Math.max(most, one), 0);
   }
 
-  /** Bytes of every node, from the bytes of each slot. `into` is filled where it fits. */
+  /** By node; `into` is filled where it fits. */
   sums(bySlot: ArrayLike<number>, into?: Float64Array): Float64Array {
     const { numNodes, leaf, parent } = this;
     const fits = into?.length === numNodes;
@@ -40,7 +35,6 @@ export class FlameTree {
     return sums;
   }
 
-  /** From the root down to the node's parent. */
   ancestors(node: number): readonly number[] {
     const found: number[] = [];
     for (let up = this.parent[node] ?? -1; up >= 0; up = this.parent[up] ?? -1) {
@@ -49,13 +43,13 @@ export class FlameTree {
     return found.reverse();
   }
 
-  /** The frames from the root, without it, to the node. */
+  /** Frames from the root, excluding it, to the node. */
   path(node: number): readonly number[] {
     const nodes = [...this.ancestors(node), node];
     return nodes.slice(1).map((one) => this.frame[one] ?? ROOT_FRAME);
   }
 
-  /** The node with the same path; null where this tree has none. */
+  /** null: no node has this path. */
   find(path: readonly number[]): number | null {
     let node = 0;
     for (const frame of path) {
@@ -76,15 +70,13 @@ export class FlameTree {
   }
 }
 
-/** Frames from the root to the leaf. */
 export type FramePath = Int32Array | readonly number[];
 
-/** A node of a tree that is being built. */
 interface Draft {
   readonly frame: number;
   weight: number;
   readonly below: Map<number, Draft>;
-  /** Where it stands in the tree. */
+  /** Its index in the tree. */
   place: number;
 }
 
@@ -93,9 +85,8 @@ function draftOf(frame: number, weight = 0): Draft {
 }
 
 /**
- * The tree of paths from the root to the leaf, one for each slot. Children stand in the
- * order of `weights`, the heaviest first, and keep it whatever bytes are drawn: boxes
- * that changed places with every move of the mouse could not be followed.
+ * One path per slot, root first. Children keep the order of `weights`, heaviest first:
+ * boxes that swapped places at every mouse move could not be followed.
  */
 export function buildFlame(
   paths: readonly FramePath[],
@@ -115,7 +106,7 @@ export function buildFlame(
   return inOrder(root, leaves);
 }
 
-/** A tree that is known already, below a root: its nodes are the frames. */
+/** Of a known tree: its nodes are the frames. */
 export function nestedFlame(parent: Int32Array, weights: Float64Array): FlameTree {
   const root = draftOf(ROOT_FRAME);
   const drafts = Array.from(weights, (weight, id) => draftOf(id, weight));
@@ -127,7 +118,7 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
   const frame: number[] = [];
   const parent: number[] = [];
   const depth: number[] = [];
-  // A stack instead of recursion: trees may be deep.
+  // No recursion: trees may be deep.
   const stack: (readonly [Draft, number])[] = [[root, -1]];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const [node, up] = next;
@@ -154,18 +145,14 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
 }
 
 export interface Sandwich {
-  /** The frame as root, its callers below it, each one's caller below that. */
+  /** The frame as root, its callers below it, and theirs below them. */
   readonly callers: FlameTree;
-  /** The frame as root with what it calls. */
   readonly callees: FlameTree;
-  /** Of the slots given: those whose stack holds the frame. Slots of both trees. */
+  /** Those whose stack holds the frame; slots of both trees. */
   readonly slots: Int32Array;
 }
 
-/**
- * Both sides of a frame. Where a stack holds it several times (recursion), the outermost
- * counts, so that no byte is counted twice.
- */
+/** Of a recursion the outermost counts, so that no byte counts twice. */
 export function sandwich(
   paths: readonly FramePath[],
   weights: ArrayLike<number>,
@@ -192,13 +179,12 @@ export function sandwich(
 
 export interface FrameTotal {
   readonly frame: number;
-  /** Of all stacks that hold the frame. */
+  /** Of all stacks with the frame. */
   readonly totalBytes: number;
   /** Of those that end in it. */
   readonly selfBytes: number;
 }
 
-/** What each frame holds, alone and with what it calls; the most first. */
 export function frameTotals(
   paths: readonly FramePath[],
   bytes: ArrayLike<number>,
@@ -219,7 +205,7 @@ export function frameTotals(
   }).sort((a, b) => b.totalBytes - a.totalBytes || a.frame - b.frame);
 }
 
-/** Boxes in sight, as columns; x and width are shares of the whole width. */
+/** In sight, as columns; x and width are shares of the whole width. */
 export interface FlameBoxes {
   readonly node: Int32Array;
   readonly x: Float64Array;
@@ -230,10 +216,7 @@ export interface FlameBoxes {
   readonly numRows: number;
 }
 
-/**
- * The boxes of a tree, zoomed to a node, whose ancestors take the whole width above it.
- * Boxes narrower than `least` are left out with all below them.
- */
+/** Ancestors of the zoomed node are full width; boxes below `least` are left out. */
 export function flameBoxes(
   tree: FlameTree,
   values: Float64Array,
@@ -279,7 +262,7 @@ export function flameBoxes(
   };
 }
 
-/** The box at a point, as an index of `boxes`; -1: none. */
+/** Index in `boxes`; -1: none. */
 export function boxAt(boxes: FlameBoxes, share: number, row: number): number {
   for (let i = 0; i < boxes.num; i += 1) {
     const from = boxes.x[i] ?? 0;

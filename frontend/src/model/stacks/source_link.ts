@@ -1,8 +1,6 @@
 /**
- * Where a frame of a trace stands in the source, and the link that opens it there. Pure.
- *
- * Frames and paths come from files that anyone may have written: a link is only ever made
- * of a template that the user chose, or ours, and a path cannot leave its place in it.
+ * Frames and paths come from files that anyone may have written: a link is only made of
+ * a template that the user chose, or ours, and a path cannot leave its place in it.
  */
 
 export interface SourcePlace {
@@ -12,7 +10,7 @@ export interface SourcePlace {
   readonly name: string;
 }
 
-/** Opens a file in VS Code on the machine that shows the page. */
+/** On the machine that shows the page. */
 export const VSCODE_TEMPLATE = "vscode://file/{path}:{line}";
 
 export interface SourceSettings {
@@ -21,7 +19,7 @@ export interface SourceSettings {
   readonly mapping: readonly PathMapping[];
 }
 
-/** Paths of the machine that trained, and what they are on the one that shows. */
+/** From paths of the machine that trained to those of the one that shows. */
 interface PathMapping {
   readonly from: string;
   readonly to: string;
@@ -29,12 +27,12 @@ interface PathMapping {
 
 const FRAME = /^(.+)\((\d{1,9})\): (.*)$/s;
 
-/** `<string>`, `<frozen importlib._bootstrap>`, `??`: made while running, in no file. */
+/** Not `<string>`, `<frozen importlib._bootstrap>` or `??`, which are in no file. */
 export function isFile(filename: string): boolean {
   return filename !== "" && !/^[<?]/.test(filename);
 }
 
-/** A frame as torch's profiler writes it, `file(line): function`; null: no such place. */
+/** `file(line): function`, as torch's profiler writes it. */
 export function parseFrame(frame: string): SourcePlace | null {
   const found = FRAME.exec(frame);
   const [, filename = "", line = "0", name = ""] = found ?? [];
@@ -43,8 +41,8 @@ export function parseFrame(frame: string): SourcePlace | null {
 }
 
 /**
- * Lines of `from=>to`; what is not of that form is left out. `=>to` is for all paths that
- * are not absolute: the profiler cuts off what `sys.path` holds.
+ * `from=>to` per line. `=>to`: relative paths, of which the profiler cut off
+ * `sys.path`.
  */
 export function parseMapping(text: string): readonly PathMapping[] {
   return text.split(/[\r\n]+/).flatMap((line) => {
@@ -54,7 +52,7 @@ export function parseMapping(text: string): readonly PathMapping[] {
   });
 }
 
-/** The line of a mapping's text that is not understood; null: all are. */
+/** null: all lines are valid. */
 export function mappingProblem(text: string): string | null {
   const wrong = text
     .split(/[\r\n]+/)
@@ -65,7 +63,7 @@ export function mappingProblem(text: string): string | null {
     : `"${wrong}" is not understood: write from=>to, such as /workspace/=>/home/me/repo/.`;
 }
 
-/** The path with its longest known beginning replaced. */
+/** Its longest known beginning is replaced. */
 export function mappedPath(path: string, mapping: readonly PathMapping[]): string {
   let best: PathMapping | null = null;
   for (const one of mapping) {
@@ -75,10 +73,10 @@ export function mappedPath(path: string, mapping: readonly PathMapping[]): strin
   return best === null ? path : best.to + path.slice(best.from.length);
 }
 
-/** A scheme that only opens things, and a host that no path can change. */
+/** The scheme only opens things, and no path can change the host. */
 const TEMPLATE = /^(?:vscode:\/\/file|https?:\/\/[^/?#{}\\\s]+)\//i;
 
-/** Why a template is refused; null: it is not. */
+/** null: it is allowed. */
 export function templateProblem(template: string): string | null {
   if (!TEMPLATE.test(template)) {
     return "It must begin with vscode://file/, or with http:// or https:// and a host.";
@@ -90,13 +88,12 @@ function isAbsolute(path: string): boolean {
   return path.startsWith("/") || /^[A-Za-z]:[\\/]/.test(path);
 }
 
-/** The link that opens a place; null where none can be made. */
 export function linkOf(place: SourcePlace, settings: SourceSettings): string | null {
   const { template } = settings;
   if (templateProblem(template) !== null) return null;
   const path = mappedPath(place.filename, settings.mapping).replaceAll("\\", "/");
   const parts = path.split("/");
-  // A path that climbs would lead out of the folder which the template names.
+  // A path that climbs would leave the template's folder.
   if (parts.some((part) => part === ".." || part === ".")) return null;
   if (/^vscode:/i.test(template) && !isAbsolute(path)) return null;
   const encoded = parts
@@ -105,14 +102,14 @@ export function linkOf(place: SourcePlace, settings: SourceSettings): string | n
     .join("/")
     .replace(/^([A-Za-z])%3A(?=\/)/, "$1:");
   if (encoded === "") return null;
-  // Functions: a `$&` of a path is no order to `replaceAll`.
+  // Functions, because `replaceAll` would interpret a `$&` of a path.
   const known = place.line > 0 ? template : template.replace(/[:#]L?\{line\}/, "");
   return known
     .replaceAll("{path}", () => encoded)
     .replaceAll("{line}", () => String(place.line));
 }
 
-/** Half a pair of surrogates cannot be encoded; a replacement character can. */
+/** Half a surrogate pair cannot be encoded; a replacement character can. */
 function encodedPart(part: string): string {
   try {
     return encodeURIComponent(part);
@@ -121,7 +118,7 @@ function encodedPart(part: string): string {
   }
 }
 
-/** What VS Code's TensorBoard host listens for; its lines count from 0. */
+/** Read by VS Code's TensorBoard host; its lines count from 0. */
 export interface EditorMessage {
   readonly filename: string;
   readonly line: number;

@@ -1,4 +1,4 @@
-/** Call stacks for tests, written as text: `file.py:3 function` from the root to the leaf. */
+/** Stacks as text: `file.py:3 function`, root first. */
 
 import type { StacksResponse } from "../../api/types.gen";
 import { CallStacks } from "./call_stacks";
@@ -14,7 +14,7 @@ export interface TestStack {
   readonly module?: string;
 }
 
-/** Frames below /torch are torch's, below /site a library's; `.cpp` is native. */
+/** Below /torch: torch's; below /site: a library's; `.cpp`: native. */
 export function stacksAnswer(stacks: readonly TestStack[]): StacksResponse {
   const strings: string[] = [];
   const text = (wanted: string): number => {
@@ -66,7 +66,7 @@ export function testStacks(stacks: readonly TestStack[]): CallStacks {
   return new CallStacks(stacksAnswer(stacks));
 }
 
-/** A small training: a forward, an optimizer's step, and one without Python frames. */
+/** A forward, an optimizer's step, and one without Python frames. */
 export const TRAINING: readonly TestStack[] = [
   {
     frames: [

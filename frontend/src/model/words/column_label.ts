@@ -1,8 +1,4 @@
-/**
- * A recorded column's name as a person reads it: `gpu_temperature_celsius` -> "GPU
- * temperature", `step/allocated_peak_bytes` -> "Allocated peak". Made from the name, so
- * a column that is added tomorrow has a label too.
- */
+/** `step/allocated_peak_bytes` -> "Allocated peak"; new columns have labels too. */
 
 const SUFFIXES = [
   "_bytes_per_second",

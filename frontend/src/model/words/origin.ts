@@ -1,13 +1,9 @@
-/**
- * Where data come from, and that they are not real where they are not: every page, file
- * and picture says it.
- */
+/** Every page, file and picture says so where data are not real. */
 
-/** What made data that no real device produced. */
 export type Unreal = "simulated data" | "virtual GPU";
 
 export interface Origin {
-  /** The run's name; begins the names of files. */
+  /** Begins the names of files. */
   readonly run: string;
   /** null: a real training on a real device. */
   readonly unreal: Unreal | null;
@@ -27,17 +23,15 @@ export function originOf(run: SaysIt & { readonly name: string }): Origin {
   return { run: run.name, unreal: unrealOf(run) };
 }
 
-/** One word for names of files and columns. */
 export function unrealWord(unreal: Unreal): string {
   return unreal === "simulated data" ? "simulated" : "virtual_gpu";
 }
 
-/** A picture's heading; a picture is often seen without its page. */
+/** A picture is often seen without its page. */
 export function figureTitle(label: string, { unreal }: Origin): string {
   return unreal === null ? label : `${label} (${unreal})`;
 }
 
-/** What every page says of such a run: a title and a sentence. */
 export function unrealNote(
   run: SaysIt,
 ): readonly [title: string, words: string] | null {

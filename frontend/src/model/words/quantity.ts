@@ -1,5 +1,3 @@
-/** A value with its unit, as the contract names units, as text. */
-
 import type { Unit } from "../../api/types.gen";
 import {
   formatBytes,
@@ -10,7 +8,7 @@ import {
 } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 
-/** What stands behind a number: in short, and at length. */
+/** After a number: short, and in full. */
 export const UNIT_WORDS: Readonly<Record<Unit, readonly [string, string]>> = {
   bytes: ["", ""],
   bytes_per_step: ["/step", " per step"],
@@ -27,7 +25,7 @@ export function isBytes(unit: Unit): boolean {
   return unit.startsWith("bytes");
 }
 
-/** `73.2 GiB`, `412 ms`, `97.1 %`; a missing value reads as an en dash. */
+/** `73.2 GiB`, `412 ms`, `97.1 %`; a missing value is an en dash. */
 export function formatQuantity(
   value: number | null,
   unit: Unit,
@@ -40,7 +38,7 @@ export function formatQuantity(
   return number + UNIT_WORDS[unit][0];
 }
 
-/** Every digit that was recorded, for tooltips. */
+/** For tooltips: every recorded digit. */
 export function formatExact(value: number | null, unit: Unit): string {
   if (value === null || !Number.isFinite(value)) return "not recorded";
   const number = isBytes(unit)
@@ -49,7 +47,7 @@ export function formatExact(value: number | null, unit: Unit): string {
   return number + UNIT_WORDS[unit][1];
 }
 
-/** A difference: the sign always stands, and zero has none. */
+/** Always with its sign; zero has none. */
 export function formatSigned(
   value: number | null,
   unit: Unit,

@@ -1,18 +1,15 @@
-/**
- * The rank set grammar of the page and of the routes: "0-7,64". Ranges are closed,
- * spaces are free, order and overlap do not matter.
- */
+/** `0-7,64`, as in routes: closed ranges, free spaces; order and overlap do not matter. */
 
 type RankSetResult =
   | { readonly ok: true; readonly ranks: readonly number[] }
   | { readonly ok: false; readonly problem: string };
 
-/** Ranks the grammar may name; keeps "0-999999999999" from filling memory. */
+/** Keeps "0-999999999999" from filling memory. */
 const LARGEST_RANK = 1_048_575;
 
 const no = (problem: string) => ({ ok: false, problem }) as const;
 
-/** Reads a rank set; the ranks come back ascending and without repeats. */
+/** Ascending, without repeats. */
 export function parseRankSet(text: string): RankSetResult {
   const ranks = new Set<number>();
   for (const part of text.split(",")) {
@@ -29,7 +26,7 @@ export function parseRankSet(text: string): RankSetResult {
   return { ok: true, ranks: [...ranks].sort((a, b) => a - b) };
 }
 
-/** The shortest text that names exactly these ranks. */
+/** The shortest text for exactly these ranks. */
 export function formatRankSet(ranks: readonly number[]): string {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);
   const parts: string[] = [];

@@ -1,5 +1,3 @@
-/** Sources and the reasons they give, as a person reads them. */
-
 import type { CapacityKind } from "../../api/types.gen";
 import { sentenceCase } from "./column_label";
 
@@ -21,7 +19,6 @@ const LABELS: ReadonlyMap<string, string> = new Map([
   ["workers", "Dataloader workers"],
 ]);
 
-/** A source added tomorrow reads as its name does. */
 export function sourceLabel(source: string): string {
   const label = LABELS.get(source);
   if (label !== undefined) return label;
@@ -41,7 +38,7 @@ export function asSentence(text: string): string {
   return trimmed.charAt(0).toUpperCase() + trimmed.slice(1) + end;
 }
 
-/** What bounds the memory, said with the same words on every page. */
+/** The same words on every page. */
 export const LIMIT_WORDS: Readonly<Record<CapacityKind, string>> = {
   device: "device capacity",
   cgroup_limit: "memory limit",

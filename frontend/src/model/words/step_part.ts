@@ -1,5 +1,3 @@
-/** The parts of a step's time as a person reads them. */
-
 import { sentenceCase } from "./column_label";
 
 const LABELS: ReadonlyMap<string, string> = new Map([
@@ -24,13 +22,13 @@ const HELP: ReadonlyMap<string, string> = new Map([
 const HOST_TIME =
   "Time of the training thread; where parts lie in one another it counts for the innermost. With a device that is what launching and waiting took, not what ran on it meanwhile.";
 
-/** What a part is, and what its time is not. */
+/** What a part is, and what its time excludes. */
 export function partHelp(name: string): string {
   const help = HELP.get(name) ?? partLabel(name);
   return name === "step" || name === "other" ? `${help}.` : `${help}. ${HOST_TIME}`;
 }
 
-/** A part added tomorrow reads as its name does. */
+/** Falls back to the name, for parts added later. */
 export function partLabel(name: string): string {
   return LABELS.get(name) ?? sentenceCase(name);
 }
