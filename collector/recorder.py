@@ -57,7 +57,7 @@ Batch = TypeVar("Batch")
 _NO_SPAN: Final = NoSpan()
 
 FLUSH_SECONDS: Final = 2.0
-"""How long `flush` waits unless told otherwise."""
+"""Default time limit of `flush`."""
 
 
 def _no_block(recorder: Recorder, *_: Any) -> PhaseBlock:

@@ -27,10 +27,10 @@ _NICE: Final = 10
 """Whatever else runs on the host goes first."""
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-"""Where this very package lies: that is what the process must import."""
+"""Folder of this very package, which the process must import."""
 
 _START_SECONDS: Final = 10.0
-"""What a new interpreter and a file system's package may take to load."""
+"""Time for a new interpreter to load the package from a file system."""
 
 MERGED_NAME: Final = "merged_trace.json.gz"
 """In the run's directory: what `merge_on_close` writes."""

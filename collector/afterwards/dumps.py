@@ -29,7 +29,7 @@ SUFFIX: Final = ".dumps.json"
 """Behind the name that the rank's file has without its ending."""
 
 MAX_TRIES: Final = 3
-"""What fails so often is given up."""
+"""Attempts before giving up."""
 
 _MAX_BYTES: Final = 1 << 20
 

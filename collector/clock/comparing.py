@@ -39,7 +39,7 @@ ROUND_TRIPS: Final = 8
 """Questions per comparison: the one that was answered fastest counts."""
 
 _JUMP_NS: Final = 1_000_000
-"""What the wall clock may wander off between two looks without having been set."""
+"""Largest drift of the wall clock between two readings without having been set."""
 
 
 class ClockComparing:

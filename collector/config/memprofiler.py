@@ -48,7 +48,7 @@ _BUILT_IN_ATTRS: Final = (
     *("rss_pre_forward", "rss_post_forward", "rss_diff"),
     *("npp_pre_forward", "npp_post_forward", "npp_diff"),
 )
-"""What its own hooks leave on every module."""
+"""Attributes that MemProfiler's own hooks leave on every module."""
 
 _Codes = tuple[Code, ...]
 

@@ -19,7 +19,7 @@ NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 """Without these, nobody can say what an allocation was for."""
 
 _READ_AT_THE_END: Final = ("merge_on_close", "dumps")
-"""What is made of the recording's own files."""
+"""Settings whose files are made of the recording's own."""
 
 
 class _Need(NamedTuple):

@@ -50,7 +50,7 @@ class Action(Enum):
 
 
 _LONGEST_STRETCH: Final = 1 << 16
-"""How far `Schedule.same_until` looks ahead."""
+"""Steps that `Schedule.same_until` looks ahead."""
 
 
 @dataclass(frozen=True, slots=True)

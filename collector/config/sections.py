@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SpanState: TypeAlias = Literal["skip", "warmup", "active", "active_and_save"]
-"""What the schedule says of a step."""
+"""Action of the schedule at a step."""
 
 ClockMethod: TypeAlias = Literal["auto", "distributed", "off"]
-"""How clocks are compared."""
+"""Ways to compare clocks."""
 
 Dump: TypeAlias = Literal["yaml", "modules", "history"]
 """Files for other tools."""

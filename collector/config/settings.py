@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_RANK: Final = 9_999_999
-"""What a file's name has room for."""
+"""Largest rank that fits a file's name."""
 
 
 class RecordConfig(Section, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["events", "traces", "dumps", "merged"]
 KINDS: Final = get_args(Kind)
-"""What is mirrored."""
+"""Files to mirror."""
 
 IDENTITY: Final = (
     "run_name",
@@ -49,7 +49,7 @@ MOMENT: Final = (
 """Known of files that were taken at one moment of training."""
 
 UNKNOWN: Final = "unknown"
-"""What a variable becomes that nobody can tell."""
+"""Value of a variable that is not known."""
 
 
 def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> None:

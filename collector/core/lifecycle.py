@@ -35,7 +35,7 @@ Note: TypeAlias = "Callable[[str, dict[str, Any]], None]"
 
 
 launcher: running.Session | None = None
-"""What runs the program and records it; None: the program was started by itself."""
+"""Session that runs and records the program; None: the program started by itself."""
 
 _live: list[Session] = []
 _hooked = False

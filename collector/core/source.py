@@ -28,7 +28,7 @@ TORCH_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""What torch and the drivers below it raise where they cannot answer."""
+"""Errors of torch and the drivers below it where they cannot answer."""
 
 
 class Unavailable(Exception):  # noqa: N818  # a state of the machine, not an error

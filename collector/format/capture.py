@@ -58,14 +58,14 @@ MAX_BODY_BYTES: Final = MAX_CAPTURE_BYTES + (1 << 24)
 PART_BYTES: Final = 1 << 18
 
 _TEXT_BYTES: Final = 64
-"""What a row of a column of texts counts for, besides the texts themselves."""
+"""Size of a row of a column of texts, without the texts themselves."""
 _MAX_TABLES: Final = 64
 _MAX_COLUMNS: Final = 1024
 _LEVEL: Final = 1
 """Of deflation: texts are deflated while training goes on."""
 _NAMED: Final = ("kind", "phase", "function", "context", "label")
 _FIELDS: Final = (*_NAMED, "time_ns", "iteration", "step")
-"""What an entry and its capture share."""
+"""Fields that an entry and its capture share."""
 _MAX_NAME: Final = 10_000
 
 

@@ -90,7 +90,7 @@ STEP_PARTS: Final = (
     "eval",
     "communication",
 )
-"""What a step's time goes to: categories of the spans that come by themselves."""
+"""Parts of a step's time: categories of the automatic spans."""
 
 PARTS: Final = tuple(
     _column(f"{part}_seconds", "timing", "seconds", "f4", headline=True)

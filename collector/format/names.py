@@ -28,7 +28,7 @@ EXPORT_MARK: Final = "memboard_export.json"
 """Beside files that `memboard export` wrote: from which recording they are."""
 
 IMPORT_JOB: Final = "memboard-import-"
-"""What the job's text begins with where snapshots of other tools were brought into a run:
+"""Prefix of the job's text where snapshots of other tools were brought into a run:
 nothing ran, and no report stands beside these captures."""
 
 _ATTEMPT = r"[0-9]{8}T[0-9]{9}-[0-9a-f]{8}"

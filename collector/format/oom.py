@@ -47,7 +47,7 @@ REPORT: Final = "report"
 VERSION: Final = 1
 
 Origin: TypeAlias = Literal["oom", "exception", "signal"]
-"""Who told of it: torch's observer, before any memory was freed; an exception that ended
+"""Its source: torch's observer, before any memory was freed; an exception that ended
 the program or passed a block of ours; a signal."""
 
 ORIGINS: Final[tuple[Origin, ...]] = ("oom", "exception", "signal")

@@ -249,8 +249,8 @@ class Note(Record, frozen=True):
 
 
 How: TypeAlias = Literal["closed", "exception", "signal"]
-"""How a recording ended: in order; by an exception that left `record`'s with-block or the
-program; by a signal that ended the process and was listened to (`oom.on_sigterm`)."""
+"""The end of a recording: in order; by an exception that left `record`'s with-block or
+the program; by a signal that ended the process and was listened to (`oom.on_sigterm`)."""
 
 
 class Close(Record, frozen=True):

@@ -33,7 +33,7 @@ COARSE_BUCKETS: Final = 128
 """All other columns: enough for a sparkline and a heatmap."""
 
 SHARE: Final = 6
-"""What precedes a digest is at least so many times its size."""
+"""Least ratio of the bytes before a digest to its size."""
 
 _GROWTH: Final = 8
 """In long files digests come when this part of the file is new, ..."""

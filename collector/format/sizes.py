@@ -31,7 +31,7 @@ _LEAST: Final = 0.005
 
 MAX_TEXT: Final = 20_000
 MAX_BYTES: Final = 1 << 53
-"""What claims to be larger is no size: requests may be absurd, numbers stay exact."""
+"""Largest size: requests may be absurd, numbers stay exact."""
 
 _PATTERNS: Final = {
     "requested_bytes": (

@@ -44,7 +44,7 @@ MAX_FUNCTIONS: Final = 64
 OTHER: Final = "other"
 
 CLOSE_SECONDS: Final = 1.0
-"""How long the end of a recording waits for another thread's call to begin or end."""
+"""Longest wait of a recording's end for another thread's call to begin or end."""
 
 
 @dataclass(slots=True, eq=False)

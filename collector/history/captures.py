@@ -34,7 +34,7 @@ encodes its own."""
 
 
 ROW_BYTES: Final = 96
-"""What an event or block takes in the tables, about."""
+"""Approximate size of an event or block in the tables."""
 
 MAX_EVENTS: Final = 2_000_000
 """Of one capture: what its tables may hold; see `collector.format.capture`."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _STACKS: Final = ("python", "all")
 _CONTEXTS: Final = (None, "alloc", "all")
-"""What torch can be asked for, the least first."""
+"""Values of torch's `context`, the least first."""
 
 
 class Wish(NamedTuple):

@@ -201,7 +201,7 @@ def _is_compiling() -> bool:
 # Optimizers have hooks for it: every class of them has a `step` of its own.
 
 _steps = threading.local()
-"""What began on this thread and has not ended, by optimizer: closures may nest them."""
+"""Steps begun on this thread and not ended, by optimizer: closures may nest them."""
 
 
 def _before_step(optimizer: Any, *_: Any) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
 Block: TypeAlias = AbstractContextManager[Any]
-"""What a call happens inside of."""
+"""Context manager around a call."""
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

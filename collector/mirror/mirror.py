@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 REMOTE: Final = SourceInfo(
     name="remote", cost="uploads on threads of their own; some microseconds per file"
 )
-"""What the page says about a mirror that was asked for."""
+"""Source of the mirror, for the page."""
 
 QUEUE_FILES: Final = 10_000
 """Files that may wait; more stay here, are counted and go with the next start."""

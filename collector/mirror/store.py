@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WHOLE_OBJECTS: Final = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
 )
-"""Where an object is there whole or not at all; elsewhere a file is renamed at the end."""
+"""Stores whose objects are there whole or not at all; elsewhere a file is renamed."""
 
 _MAX_PIECES: Final = 2
 """Of a large file, that are under way at the same time."""

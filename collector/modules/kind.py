@@ -43,7 +43,7 @@ INFO: Final = SourceInfo(
 )
 
 ESTIMATE: Final = "eager estimate"
-"""What a capture says of a step that may be compiled, in whole or in part."""
+"""Note of a capture about a step that may be compiled, in whole or in part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

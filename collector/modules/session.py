@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 CUDA_ROUNDING_BYTES: Final = 512
-"""What CUDA's caching allocator rounds requests up to."""
+"""Granularity to which CUDA's caching allocator rounds requests up."""
 
 _INPUT: Final = CATEGORY["input"]
 _MADE_BEFORE: Final = frozenset({CATEGORY["activation"], CATEGORY["temp"]})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _QUIET: Final = (SystemExit, KeyboardInterrupt, GeneratorExit)
-"""How a program is meant to end."""
+"""Exceptions with which a program ends on purpose."""
 
 
 class ExitHooks:

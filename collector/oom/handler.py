@@ -39,7 +39,7 @@ INFO: Final = SourceInfo(
 )
 
 SIGNAL_SECONDS: Final = 5.0
-"""How long a signal waits for the snapshot to be there too."""
+"""Longest wait of a signal for the snapshot."""
 
 _SAME_SIZE: Final = 0.01
 """Messages round sizes to two decimals."""

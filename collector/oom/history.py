@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from collector.history.tensors import Tensors
 
 STACK_SECONDS: Final = 2e-6
-"""What recording a Python stack takes; torch's documentation."""
+"""Time to record a Python stack; torch's documentation."""
 
 EVENT_SECONDS: Final = 7e-6
-"""What an event takes in a snapshot: 0.7 s for 100,000 (pytorch#172672)."""
+"""Time per event of a snapshot: 0.7 s for 100,000 (pytorch#172672)."""
 
 NATIVE_FACTOR: Final = 100
-"""How much longer a snapshot takes with C++ stacks (461 s against 4 s, torchtitan#3628)."""
+"""Factor of a snapshot's time with C++ stacks (461 s against 4 s, torchtitan#3628)."""
 
 SNAPSHOT_SECONDS: Final = 5.0
-"""What would hold the error up for longer is left out of the snapshot: its events."""
+"""Longest delay of an error: a snapshot that would take longer omits its events."""
 
 MAX_PCT: Final = 5.0
 """Of a processor: what the stacks of allocations may take."""

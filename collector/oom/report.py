@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collector.sources.device.accelerator import Device
 
 REPORT_SECONDS: Final = 0.8
-"""How long an error waits for its report to be on the disk."""
+"""Longest wait of an error for its report to be on the disk."""
 
 _HOUR_SECONDS: Final = 3600.0
 

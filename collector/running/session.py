@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from collector.recorder import Recorder
 
 WITHOUT_TORCH_SECONDS: Final = 5.0
-"""How long a program may take to import torch, before its host alone is recorded."""
+"""Time for a program to import torch, before its host alone is recorded."""
 
 
 _OF_TORCH: Final = ("functions", "hooks", "activations", "modules", "history", "oom")
-"""What to collect of a program with torch; without it, all this would import it."""
+"""Sources of a program with torch; without it, all this would import it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ _MORE_ITERATIONS: Final = 2
 """Iterations beyond the steps, before a program whose recorder does not step is stopped."""
 
 _END_SECONDS: Final = 30.0
-"""How long a program may take to end, before it is ended."""
+"""Time for a program to end by itself, before it is ended."""
 
 
 class Stopped(SystemExit):

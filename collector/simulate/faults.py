@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 RANKS_PER_HOST: Final = 8
 IMBALANCE_BYTES: Final = 9 * GIB
 LEAK_BYTES: Final = 10 * GIB
-"""What the leaking rank has kept by the last step, about."""
+"""Approximate bytes that the leaking rank retains by the last step."""
 STRAGGLER_FACTOR: Final = 1.4
 WORKER_BYTES: Final = 26 * GIB
-"""What each dataloader worker of the hungry host holds in the end."""
+"""Final size of each dataloader worker of the hungry host."""
 
 _MAX_PIECES: Final = 1000
-"""What is kept of many steps is kept of every second one, say: in so many pieces."""
+"""Most pieces of a leak: of many steps only every second one leaks, say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,8 +127,8 @@ gather: foreach_all_gather@_fsdp_collectives.py:181 unshard@_fsdp_param_group.py
 backward gather: unshard@_fsdp_param_group.py:312 pre_backward@_fsdp_param_group.py:441
 reduce: foreach_reduce@_fsdp_collectives.py:452 post_backward@_fsdp_param_group.py:508
 """
-"""Where the program allocates, by site: the innermost frame first. A backward is missing:
-it runs in a thread of the autograd engine, where no Python is."""
+"""Stacks of the program's allocations, by site: the innermost frame first. A backward is
+missing: it runs in a thread of the autograd engine, where no Python is."""
 
 _TORCH: Final = "/opt/venv/lib/python3.11/site-packages/torch/"
 _FOLDERS: Final = {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collector.simulate.series import RankSeries, Scenario
 
 training_of = cache(Training)
-"""What a job of so many ranks trains: made once in a process."""
+"""Training of a job of so many ranks: made once in a process."""
 
 
 class Replay:

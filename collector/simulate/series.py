@@ -38,9 +38,9 @@ DEVICE_PEAK_FLOPS: Final = 989e12
 """Of the simulated accelerator, dense bfloat16."""
 
 _EPOCH_START_SECONDS: Final = 1.8
-"""What the first step of an epoch takes besides: dataloader workers start anew."""
+"""Extra time of an epoch's first step: dataloader workers start anew."""
 _START_UP_SECONDS: Final = 7.5
-"""What the very first one takes besides."""
+"""Extra time of the very first one."""
 
 _SHARES: Final = {
     "dataloader": 0.018,

@@ -13,7 +13,7 @@ from typing import Final
 from collector.format.columns import STEP_PARTS
 
 INDEX: Final = {part: index for index, part in enumerate(STEP_PARTS)}
-"""Where each part is, by name."""
+"""Index of each part, by name."""
 
 
 class StepParts:

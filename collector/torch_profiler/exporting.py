@@ -59,7 +59,7 @@ CALM_SECONDS: Final = 30.0
 thread, and what goes on here would fill the next trace."""
 
 PLACE_SECONDS: Final = 10.0
-"""How long the first trace waits for the rank's file, whose neighbour it becomes."""
+"""Longest wait of the first trace for the rank's file, whose neighbour it becomes."""
 
 _LEAST_FREE_BYTES: Final = 2**26
 

@@ -49,7 +49,7 @@ _WHY: Final[dict[str, str]] = {
     "close": "the recording ended before the cycle had",
     "exception": "an exception ended the cycle",
 }
-"""What a trace's `problem` says of a cut; an epoch's end is none."""
+"""Texts of a trace's `problem` for cuts; an epoch's end is none."""
 
 
 @dataclass(slots=True, kw_only=True)

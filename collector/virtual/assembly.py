@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collector.virtual.symbols import Wanted
 
 _REGISTERS = ("%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9")
-"""Where x86-64 Linux passes the first six arguments; others are on the stack."""
+"""Registers of the first six arguments on x86-64 Linux; others are on the stack."""
 
 _FAILING = {"libnvidia-ml": 3, "libcufile": 5001}
 """Not supported, driver not initialized: what unwritten functions of these answer."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _REPEATED: Final = {"source": 256, "epoch": 512, "phase": 512, "mark": 512, "span": 256}
 _REPEATED_OTHERS: Final = 64
-"""How many notes of a kind, the newest, a digest repeats: it must stay small."""
+"""Newest notes of a kind that a digest repeats: it must stay small."""
 
 _SPREAD: Final = {"clock": 128}
 """Kinds whose notes concern the time between them: what a digest repeats of many

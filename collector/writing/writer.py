@@ -37,11 +37,11 @@ _PERIOD_SHARE: Final = 0.75
 """Of `flush_seconds`: leaves a late wake-up room before the promise is broken."""
 
 _HOLD_SECONDS: Final = 1.0
-"""How long an unsettled rank may yet settle before its file gets a name."""
+"""Time for an unsettled rank to settle before its file gets a name."""
 
 _FLUSH_POLL_SECONDS: Final = 0.05
 _CAPTURE_SECONDS: Final = (2.0, 10.0)
-"""How much longer the end of a recording waits for captures: for the next to be written,
+"""Further wait of the end of a recording for captures: for the next to be written,
 and for all of them."""
 
 _MANY_CAPTURE_BYTES: Final = 1 << 24

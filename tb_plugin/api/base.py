@@ -29,7 +29,7 @@ Unit: TypeAlias = Literal[
 ]
 
 CapacityKind: TypeAlias = Literal["device", "cgroup_limit", "host_memory", "none"]
-"""What bounds the memory: the device, the control group's limit, or all of the host."""
+"""Limit of the memory: the device, the control group's limit, or all of the host."""
 
 F64Column: TypeAlias = npt.NDArray[np.float64]
 """NaN where nothing was recorded."""

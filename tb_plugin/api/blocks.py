@@ -17,14 +17,14 @@ from tb_plugin.api.histories import HistoryMarks
 from tb_plugin.api.modules import CategoryGroup
 
 AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]
-"""What lies on what: categories one upon the other; the colours' groups likewise; or all
+"""Order of layers: categories one upon the other; the colours' groups likewise; or all
 in order of birth, as memory_viz stacks them. Within each, in order of birth."""
 
 AllocationColour: TypeAlias = Literal[
     "category", "module", "stack", "age", "stream", "pool"
 ]
-"""What a group is. module: as `StacksResponse.module`. stack: the line of the user's own
-code. age: how long it lived, or has lived when the history ends: in time where the
+"""Kind of a group. module: as `StacksResponse.module`. stack: the line of the user's
+own code. age: how long it lived, or has lived when the history ends: in time where the
 history has times, else in events."""
 
 

@@ -18,7 +18,7 @@ from tb_plugin.api.overview import Recorded
 from tb_plugin.api.tables import TableRows
 
 FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
-"""What was collected around a function's calls."""
+"""Kinds of data collected around a function's calls."""
 
 
 class CollectedFunction(Struct, frozen=True):
@@ -52,7 +52,7 @@ class FunctionCalls(Columns, frozen=True):
 
 
 FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
-"""What a stat is about; hook: what the root module's hooks left on it."""
+"""Subject of a stat; hook: values that the root module's hooks left on it."""
 
 
 class FunctionStat(Struct, frozen=True):

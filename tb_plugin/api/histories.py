@@ -25,7 +25,7 @@ from tb_plugin.api.overview import Recorded
 HistoryOrigin: TypeAlias = Literal[
     "call", "by_hand", "oom", "exception", "signal", "file"
 ]
-"""What took it: a collected call's side; `rec.snapshot`; an out-of-memory error; an
+"""Its origin: a collected call's side; `rec.snapshot`; an out-of-memory error; an
 exception nobody caught; a signal that ended the process. `file`: another tool wrote it."""
 
 HistoryState: TypeAlias = Literal["closed", "opening", "ready", "failed"]

@@ -43,15 +43,15 @@ the others are each module's own. `peak_*` is the highest total between the modu
 boundaries, `*_ac` what activation checkpointing recomputes in backward."""
 
 ModuleMeasure: TypeAlias = Literal["held", "total"]
-"""What a module and those below it hold; or the total at the module's moment (what torch's
-trackers print). A total is of what the call tracked: parameters, gradients, optimizer states,
+"""Bytes of a module and those below it; or the total at the module's moment (what
+torch's trackers print). A total is of what the call tracked: parameters, gradients, optimizer states,
 inputs and all that was allocated during the call. What the program held before and no model
 or optimizer knows of is not in it; the allocator's own totals are in `/functions`."""
 
 CategoryGroup: TypeAlias = Literal[
     "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"
 ]
-"""What has a colour."""
+"""Categories with colours."""
 
 
 class ModuleMoment(Struct, frozen=True):

@@ -21,7 +21,7 @@ SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age
 """address ascends; the others descend, but age: the oldest first."""
 
 SizeClass: TypeAlias = Literal["small", "large"]
-"""Which of the allocator's pools: requests of at most 1 MiB are small."""
+"""The allocator's pools: requests of at most 1 MiB are small."""
 
 AllocatorAction: TypeAlias = Literal[
     "alloc",

@@ -27,7 +27,7 @@ ColumnUnit: TypeAlias = Literal[
     "flops",
     "yes",
 ]
-"""What values are. The first three are texts: any, names of operators and kernels, and
+"""Kinds of values. The first three are texts: any, names of operators and kernels, and
 categories of memory; shares are 0 to 1, and an excess or a change has its sign."""
 
 

@@ -44,7 +44,7 @@ TraceFamily: TypeAlias = Literal[
     "instant",
     "other",
 ]
-"""What kind of work a slice is: its colour. runtime: calls that launch work or wait for
+"""Kind of work of a slice: its colour. runtime: calls that launch work or wait for
 it. memory: copies and fills on a device. oom, checkpoint, instant: of what takes no time."""
 
 INSTANTS_LEVEL: Final = -1

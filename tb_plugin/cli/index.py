@@ -43,7 +43,7 @@ _MAX_PIECES_BYTES: Final = 1 << 29
 _CLOSE_WAIT_SECONDS: Final = 60.0
 """For the other ranks' files, where rank 0 has closed."""
 _MADE: Final = "/".join(("", *RANK_FILES_DIR, RUN_INDEX))
-"""How the URL of an index ends, below that of its run."""
+"""End of an index's URL, below that of its run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

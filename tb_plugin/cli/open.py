@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tb_plugin.index.store import Store
 
 _SEARCH_SECONDS: Final = 10.0
-"""What the search for the first file may take; the page goes on by itself."""
+"""Time of the search for the first file; the page goes on by itself."""
 _POLL_SECONDS: Final = 0.02
 _MAX_TRIED: Final = 100
 """Broken files that are passed over in search of the first one that is not."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Likelihood: TypeAlias = Literal["yes", "maybe", "no"]
-"""What a name tells. yes: what cannot be read is a problem then. maybe: the file's first
-bytes decide."""
+"""Verdict on a name. yes: what cannot be read is a problem then. maybe: the file's
+first bytes decide."""
 
 MAX_FILES: Final = 100_000
 """Of one run."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["memprofiler", "snapshots", "traces"]
 MadeOf: TypeAlias = Literal["recording", "memprofiler", "snapshots", "traces"]
-"""What a run's files are: our own, or another tool's."""
+"""Origin of a run's files: our own, or another tool's."""
 
 Verdict: TypeAlias = Literal[
     "snapshots", "traces", "other", "unfinished", "unclear", "stub"

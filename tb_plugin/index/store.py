@@ -30,7 +30,7 @@ CACHE_BYTES: Final = 96 << 20
 REQUEST_SECONDS: Final = 3.0
 """A request answers with what it has after about this long."""
 CHECK_SECONDS: Final = 0.1
-"""What one poll may spend on looking for damage that no picture has met yet."""
+"""Time of one poll for finding damage that no picture has met yet."""
 SMALL_RUN_FILES: Final = 64
 """The run picker opens runs of at most so many files whole, of others one or two."""
 

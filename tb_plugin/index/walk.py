@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MAX_DIRECTORIES: Final = 100_000
 _WALK_SECONDS: Final = 0.5
-"""How long one call may walk before it answers with what it has."""
+"""Time of one call before it returns the files found so far."""
 _SETTLED_SECONDS: Final = 2.0
 """A directory changed this recently is listed again: clocks of file systems tick
 slowly, and a change within the same tick leaves the modification time as it was."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     HistoryJob: TypeAlias = Job[FoundHistory, OpenHistory]
 
 MAX_BYTES: Final = 1 << 30
-"""What histories that nobody looks at may hold in memory."""
+"""Memory of histories that no page shows."""
 _READ_SHARE: Final = 0.85
 """Of the progress; the rest is pairing allocations and their frees."""
 

@@ -29,7 +29,7 @@ _AT_ONCE: Final = 2
 """Jobs that compute in this process at a time: each takes a core."""
 _MAX_FAILED: Final = 256
 RETRY_S: Final = 30.0
-"""What failed is tried again after so long, when it is asked for."""
+"""Time before a failed job may run again, when it is requested."""
 
 State: TypeAlias = Literal["opening", "ready", "failed"]
 

@@ -41,7 +41,7 @@ _RANK: Final = re.compile(
     rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*"rank"\s*:\s*"?(\d{1,7})'
 )
 _COMPOSER_MERGED_SORT: Final = 99999
-"""What Composer's own merger writes first of every thread."""
+"""Sort index that Composer's own merger gives every thread."""
 
 
 class ClockSync(NamedTuple):

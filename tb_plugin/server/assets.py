@@ -51,7 +51,7 @@ TYPES: Final = {
     ".map": "application/json",
     ".txt": "text/plain; charset=utf-8",
 }
-"""What a file is, by the end of its name."""
+"""Types of files, by the ends of their names."""
 _PACKED: Final = frozenset({".js", ".mjs", ".css", ".html", ".svg", ".json", ".map"})
 _MISSING: Final = (
     "The MemBoard page is not built in this installation.\n\n"

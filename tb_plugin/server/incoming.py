@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Request
 
 STALL_SECONDS: Final = 60.0
-"""How long the next bytes are waited for."""
+"""Longest wait for the next bytes."""
 PACE_BYTES: Final = 1 << 16
-"""What comes in that time at least, or it is no upload."""
+"""Least bytes in that time, or it is no upload."""
 
 _PIECE: Final = 1 << 20
 

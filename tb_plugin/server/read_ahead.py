@@ -46,7 +46,7 @@ _PAUSE_SECONDS: Final = 0.002
 """Between bites, so that whoever waits for the lock gets it."""
 _LISTING_SECONDS: Final = 0.2
 _WALKING_SECONDS: Final = 10.0
-"""How long the run to be shown is looked for in a large logdir."""
+"""Time to search a large logdir for the run to show."""
 _MOST_SECONDS: Final = 60.0
 _MOST_FILES: Final = 8192
 _EXIT_SECONDS: Final = 1.0

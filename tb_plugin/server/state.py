@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from tb_plugin.pages.trace.asked import RunTraces
 
 PICKER_SECONDS: Final = 0.5
-"""What the run picker may spend on reading."""
+"""Time of the run picker for reading."""
 FIND_SECONDS: Final = 2.0
-"""What looking for a run's histories, traces or reports may take at a time."""
+"""Time of one search for a run's histories, traces or reports."""
 
 
 class Reading(NamedTuple):

@@ -29,7 +29,7 @@ BLOCK: Final = 1 << 16
 _SMALL: Final = 4 * BLOCK
 """A file up to this size comes whole."""
 _LARGE: Final = 1 << 22
-"""What is longer is not kept."""
+"""Longest block that is cached."""
 MAX_BYTES: Final = 32 << 20
 _NUM_READERS: Final = 16
 _MAX_COMING: Final = 256
@@ -37,7 +37,7 @@ _MAX_COMING: Final = 256
 WAIT_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 60.0
 _BYTES_PER_SECOND: Final = 1 << 20
-"""Who reads much waits longer."""
+"""Pace of reading: who reads much waits longer."""
 _FIRST_PAUSE_S: Final = 2.0
 _LAST_PAUSE_S: Final = 60.0
 _MAX_REFUSED: Final = 10_000

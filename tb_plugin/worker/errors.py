@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 REPORT: Final = "Please report this with the log of TensorBoard."
-"""What to do about a fault of ours."""
+"""Remedy for a fault of ours."""
 
 
 class ImportFailedError(Exception):

@@ -23,7 +23,7 @@ _SILENT_S: Final = 120.0
 some time within it."""
 
 _MAX_RATIO: Final = 200
-"""What deflates more is no file of these kinds."""
+"""Highest ratio of deflation of files of these kinds."""
 
 _NICE: Final = 5
 """A page that waits for this is not to wait long, but others come first."""

@@ -46,7 +46,7 @@ _WIDTHS: Final = (0, 1, 2, 4, 8)
 _ABOVE: Final = 0x80
 """With the width: codes are what values lie above the lowest."""
 _MANY_ROWS: Final = 4096
-"""What deflates better is tried on eight samples of `_SAMPLE` rows."""
+"""Rows beyond which encodings are tried on eight samples of `_SAMPLE` rows."""
 _SAMPLE: Final = 512
 _DTYPES: Final[tuple[Dtype, ...]] = ("i8", "f4", "f8")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collector.sources.device.accelerator import Device
 
 _RESERVED: Final = 2
-"""Where the total reserved bytes stand in the order of `peaks.KEYS`."""
+"""Index of the total reserved bytes in `peaks.KEYS`."""
 
 
 def _columns(config: RecordConfig) -> tuple[Column, ...]:

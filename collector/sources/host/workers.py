@@ -29,7 +29,7 @@ _MAX_DEPTH: Final = 3
 """Workers may be children of a server that forks them."""
 
 _NAME: Final = "pt_data_worker"
-"""What torch names a worker, from 2.5 on."""
+"""Name that torch gives workers, from 2.5 on."""
 
 _GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError)
 """It has ended meanwhile, or is not ours to look at. All else is no answer at all, and

@@ -45,16 +45,16 @@ Rows: TypeAlias = "list[tuple[Any, ...]]"
 """Of a log."""
 
 SPAN_BYTES: Final = 8
-"""What a span takes on the disk, about: 3 to 7 bytes were measured, besides its texts."""
+"""Approximate bytes of a span on the disk: 3 to 7 were measured, without its texts."""
 
 _TEXT_BYTES: Final = 0.3
-"""What a byte of a text takes there, deflated."""
+"""Size of a byte of a text there, deflated."""
 
 _CAPTURE_BYTES: Final = 1000
-"""What a capture takes besides."""
+"""Further bytes of a capture."""
 
 PER_SECOND: Final = 10_000
-"""What comes faster than this for longer than a moment is dropped and counted."""
+"""Highest rate for longer than a moment: spans beyond it are dropped and counted."""
 
 MAX_BYTES: Final = 2**30
 """Disk that one rank's spans may take, about; then they are summed up per name alone."""

@@ -54,7 +54,7 @@ MAX_NAMES: Final = 64
 OTHER: Final = "other"
 
 At: TypeAlias = "list[int]"
-"""What holds during a step: its number, the index of its action (`STATES`), its cycle.
+"""State of a step: its number, the index of its action (`STATES`), its cycle.
 One for all rows of the step: its number may turn out to be another one at its end."""
 
 STATES: Final = ("SKIP", "WARMUP", "ACTIVE", "ACTIVE_AND_SAVE")

@@ -98,8 +98,8 @@ SINK: Final = 1
 LOG: Final = 2
 """Its recorder's `SpanLog`; None once the span has ended."""
 OPENED: Final = 6
-"""What `Session.open_span` returned; the places between are depth, `At` and flags, those after
-it when the span began and its place among the parts of the step, or 0."""
+"""Index of `Session.open_span`'s result; between are depth, `At` and flags, after it
+when the span began and its place among the parts of the step, or 0."""
 
 stack: Final[ContextVar[tuple[Entered, ...]]] = ContextVar("memboard_spans", default=())
 """Those of the current thread or task."""

@@ -40,8 +40,8 @@ HIGH: Final = 0.5
 above the other. Steps may differ in size by 1 / HIGH."""
 
 MIN_SWING: Final = 0.02
-"""What comes and goes is at least this share of what is live: temporaries of single
-layers come and go too, and make no rounds. A leak makes the share small."""
+"""Least share of live memory that comes and goes in a round: temporaries of
+single layers come and go too, and make no rounds. A leak makes the share small."""
 
 _FLOOR_PCT: Final = 2.0
 _TOP_PCT: Final = 98.0

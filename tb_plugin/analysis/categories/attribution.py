@@ -61,7 +61,7 @@ EVIDENCE: Final = (
     UNDER_WAY,
     *(words for words, _, _ in RULES),
 )
-"""How a category is known, in words."""
+"""Evidence for a category, in words."""
 
 _FIRST_RULE: Final = len(EVIDENCE) - len(RULES)
 

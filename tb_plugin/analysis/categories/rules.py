@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 
 MAX_PHASES_KEPT: Final = 5
-"""What a forward makes and a program still holds so many phases later (the output of a
-step, until the next one overwrites it) is an activation; what it holds longer is not.
-Nor is what is copied to the device and held longer an input."""
+"""Most phases after which a forward's tensor that a program still holds (the output of a
+step, until the next one overwrites it) is an activation. A tensor that is copied to the
+device and held longer is no input either."""
 
 _OUTSIDE: Final = MODULE | BACKWARD | OPTIMIZER | NO_PYTHON
 

@@ -106,7 +106,7 @@ def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
 
 
 MOST_LATE: Final = 0.25
-"""Where more ranks stand out, they are two kinds of ranks, and not stragglers."""
+"""Largest share of stragglers: beyond it there are two kinds of ranks."""
 _MOST_NAMED: Final = 6
 _SLOW_RANK: Final = (
     "Check that rank's batches (longest sequences?) and its GPU's clock and temperature"
@@ -192,7 +192,7 @@ def _who(late: Sequence[Straggler], hosts: Mapping[int, str]) -> str:
 SLOW_FACTOR: Final = 1.5
 """A step is slow from that many times the median on."""
 PERIODIC_COST: Final = 0.02
-"""What slow steps must cost on average, as a share of the usual step."""
+"""Least average cost of slow steps, as a share of the usual step."""
 _SAME_GAPS: Final = 0.75
 """Of the steps at the distance, so many must be slow."""
 _MOST_GAPS: Final = 64
@@ -292,7 +292,7 @@ def _period(step: Ints, begins: Indices) -> tuple[int, int]:
 
 
 GROWTH_SHARE: Final = 0.10
-"""What the step's time must have grown by from the start to the end."""
+"""Least growth of the step's time from the start to the end."""
 _MIN_GROWTH_COLUMNS: Final = 40
 _SURE: Final = 4.0
 """Standard errors by which a growth must differ from none."""

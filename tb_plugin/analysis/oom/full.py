@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FULL: Final = 0.8
 FULL_WITH: Final = 0.85
 MOSTLY: Final = 0.5
-"""Where less is live, the request itself is the larger part of what is wanted."""
+"""Least live share: below it, the request itself is the larger part."""
 
 
 def is_full(facts: OomFacts) -> bool:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _PARTS: Final = 10**6
 
 WANDER_PPM: Final = 10
-"""How far two clocks leave an even drift, at most: crystals follow the temperature."""
+"""Largest deviation of two clocks from even drift: crystals follow the temperature."""
 
 DRIFT_PPM: Final = 200
-"""How fast two clocks drift apart, at most, where nothing was measured: two crystals of
+"""Largest drift of two clocks where nothing was measured: two crystals of
 100 ppm each."""
 
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Floats
 
 SAVING: Final = 1.5
-"""How long a trace is written, as a share of how long torch took to end it: per event 10.4 us
+"""Time to write a trace, as a share of the time torch took to end it: per event 10.4 us
 beside 7 (`collector.torch_profiler.exporting`)."""
 _INSIDE: Final = ("modules", "hooks", "activations")
 """Kinds that are taken inside the step that they name."""
 MOST: Final = 1 / 2
-"""Where more of the columns would be left out, none is: nothing usual would remain."""
+"""Largest share of columns left out; beyond it none is: nothing usual would remain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _ABSENT: Final = -(2**63)
-"""What stands where a row lacks an optional whole number."""
+"""Value of an optional whole number that a row lacks."""
 MAX_LINE: Final = 2**31 - 1
 """Of a file; what is larger becomes this."""
 _WIDE: Final = 8

@@ -57,7 +57,7 @@ _MODULE: Final = re.compile(
     r"nn\.Module: (.+)|\[pl\]\[module\](?:[^:]+: )?(.+)", re.DOTALL
 )
 BackwardBy: TypeAlias = LinkedBy | Literal["not_in_modules"]
-"""How backward's part is known, or why it is not: see `LinkedBy`; the last one: no
+"""Evidence of backward's part, or why it is unknown: see `LinkedBy`; the last one: no
 forward operator of a link lies in a module."""
 
 _LIGHTNING: Final = "[pl][module]"

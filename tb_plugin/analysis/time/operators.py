@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NO_OPERATOR: Final = re.compile(
     r"ProfilerStep#|Optimizer\.|(?:Distributed)?DataParallel\.forward$"
 )
-"""What `record_function` marks around operators, as old traces have it among them."""
+"""Marks of `record_function` around operators, which old traces list among them."""
 
 _ELIGIBLE: Final = re.compile(
     r"aten::(?:_?cudnn_)?convolution(?:_backward(?:_input|_weight)?|_transpose.*)?"

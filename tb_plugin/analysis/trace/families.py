@@ -79,7 +79,7 @@ _OPTIMIZER: Final = re.compile(r"^Optimizer\.|^(optimizer|zero_grad)\b")
 _PART: Final = re.compile(
     r"(^|[.\s#:])(forward|backward|optimizer)[\s#]*$", re.IGNORECASE
 )
-"""How people name the parts of a step in annotations of their own."""
+"""Names that people give the parts of a step in their own annotations."""
 _BACKWARD: Final = re.compile(r"^autograd::engine|Backward\d*$")
 
 _TOLD_BY_NAME: Final[
@@ -92,7 +92,7 @@ _TOLD_BY_NAME: Final[
     ("backward", _BACKWARD, frozenset({"operator"})),
     ("memory", _COPY, frozenset({"kernel", "other"})),
 )
-"""What a name says more exactly than the families it may be found in."""
+"""Names that are more exact than the families they may be found in."""
 
 
 _OF_INSTANT: Final[dict[str, TraceFamily]] = {

@@ -120,7 +120,7 @@ _LAST_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
 )
 _ALL_RULES: Final = (*_TRACE_RULES, *RULES, *_LAST_RULES)
 EVIDENCE: Final = ("no rule fits", *(words for words, _, _ in _ALL_RULES))
-"""How a category is known, in words."""
+"""Evidence for a category, in words."""
 
 
 def trace_lives(

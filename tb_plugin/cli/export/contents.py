@@ -201,7 +201,7 @@ def _exact(value: float) -> int | float:
 
 
 PROTOCOL: Final = 4
-"""What memory_viz has read from the first; Python 3.14's own default is 5."""
+"""Pickle protocol that memory_viz has always read; Python 3.14's own default is 5."""
 
 _MAX_NAME: Final = 100
 

@@ -66,9 +66,9 @@ _NCCL_SOURCE: Final = (
 )
 
 _END_SECONDS: Final = 60.0
-"""How long a process may take to end after its figures are written."""
+"""Time for a process to end after its figures are written."""
 _ALONE_SECONDS: Final = 10.0
-"""How long ranks may go on once one of them has failed."""
+"""Time for ranks to go on once one of them has failed."""
 _POLL_SECONDS: Final = 0.05
 _MAX_CALLED: Final = 32
 """Ranks that run for one other; each takes some 450 MB of the host."""

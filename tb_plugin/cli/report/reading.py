@@ -55,7 +55,7 @@ MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""
 
 _RECORDED: Final = ("recording", "memprofiler")
-"""What runs are made of that hold more than files which are opened one by one."""
+"""Formats of runs that hold more than files which are opened one by one."""
 _CACHE_BYTES: Final = 256 << 20
 _MAX_PASSED_OVER: Final = 20
 """Windows that ended early, before the very last one is reported as it is."""

@@ -117,7 +117,7 @@ _MAPPINGS: Final = {
     "collections defaultdict": 1,
     "builtins dict": 0,
 }
-"""What may be called, by how many arguments: it makes an empty mapping."""
+"""Callables, with their number of arguments: each makes an empty mapping."""
 _OBJECT_BYTES: Final = 300
 
 

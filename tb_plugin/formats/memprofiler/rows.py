@@ -62,7 +62,7 @@ _ENUM: Final = re.compile(r"_?\w*(RefType|ModState)\.([A-Z_]+)")
 _SIZE: Final = re.compile(r"(-?[0-9]{1,19}(?:\.[0-9]{1,6})?) ?(B|KiB|MiB|GiB)")
 
 TOTAL: Final = "total"
-"""What `category_of` gives for the sum of the others."""
+"""Category of the sum of the others, as `category_of` returns it."""
 
 
 def category_of(label: str) -> str | None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 TABLE_PREFIX: Final = "function/"
 
 KINDS: Final = ("snaps", "hooks", "activations", "modules", "history")
-"""What may be collected around a call; the bit of a kind is 1 shifted by its index."""
+"""Kinds of data around a call; the bit of a kind is 1 shifted by its index."""
 
 MAX_ROWS: Final = 4096
 """Of one table that are decoded: the newest."""

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 TRAIN_PHASE: Final = "train"
 DEFAULT_COLUMNS: Final = ("allocated_peak_bytes", "rss_bytes")
-"""What a run shows first: the first of these that it has."""
+"""Columns that a run shows first: the first of these that it has."""
 
 SECONDS_PER_CHUNK: Final = 1e-4
-"""What decoding a column of one chunk takes, about; to decide before starting."""
+"""Approximate time to decode a column of one chunk; to decide before starting."""
 
 _SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
 """At exactly the end of a step, this one and the next are both under way."""

@@ -18,7 +18,7 @@ MAX_ALL_FRAMES: Final = 8_000_000
 """Of all distinct stacks together, each of which takes 16 bytes."""
 
 NO_STACK: Final = -1
-"""What is no list of references to frames."""
+"""Index of what is no list of references to frames."""
 
 _MAX_RAW: Final = 5 * MAX_FRAMES
 _BINGET: Final = ord("h")

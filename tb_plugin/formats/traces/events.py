@@ -133,7 +133,7 @@ FAULTS: Final = (
     RecursionError,
     OverflowError,
 )
-"""What decoding may raise."""
+"""Errors of decoding."""
 
 
 def plain(raw: bytes | Raw) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 NO_TIME: Final = -(2**63)
-"""Where an event says none, or one that cannot be."""
+"""Time of events without one, or with an impossible one."""
 EXACT_BELOW_US: Final = 2.0**43
 """A float holds so many microseconds to less than half a nanosecond."""
 _MOST_US: Final = 4e15

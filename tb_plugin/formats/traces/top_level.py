@@ -159,7 +159,7 @@ _PACKED: Final = (
     (b"\xfd7zXZ", "xz", "unxz"),
     (b"PK\x03\x04", "zip", "unzip"),
 )
-"""What files begin with, by which program packed them and which unpacks them."""
+"""First bytes of files, with the format and the program that unpacks it."""
 _WIDE: Final = (
     # The longer mark goes first: UTF-32's begins with UTF-16's.
     (re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[{\[]\0\0\0|\0\0\0[{\[]"), "UTF-32"),

@@ -1,4 +1,4 @@
-"""What differs, in one sentence: of two runs by their numbers, of two moments by bytes."""
+"""Differences in a sentence: of two runs by their numbers, of two moments by bytes."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ MAX_PROBLEMS: Final = 20
 _UNKNOWN: Final = "How long ranks wait for each other is not known."
 
 OPEN_SECONDS: Final = 2.0
-"""How long an answer waits for traces that are being opened."""
+"""Longest wait of an answer for traces that are being opened."""
 
 
 class CycleQuery(Query, frozen=True):

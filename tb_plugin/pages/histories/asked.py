@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tb_plugin.server.state import Reading, State
 
 PICTURE_SECONDS: Final = 3.0
-"""How long a picture waits for a history that is being opened."""
+"""Longest wait of a picture for a history that is being opened."""
 
 
 class HistoryQuery(Query, frozen=True):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 OPEN_SECONDS: Final = 1.0
-"""How long an answer waits for a history before it says how far it is."""
+"""Longest wait of an answer for a history before it returns the progress."""
 MAX_CURVE: Final = 2000
 _MUCH: Final = 0.02
 """Of what is active, from which on a difference to torch's own count is mentioned."""

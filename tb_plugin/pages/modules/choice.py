@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_WINDOWS: Final = 1000
 LISTING_SECONDS: Final = 1.0
-"""What an answer spends on listing captures."""
+"""Time of an answer for listing captures."""
 _MAX_TRIES: Final = 4
 """Ranks whose captures are tried before the answer is that none can be read."""
 
@@ -59,7 +59,7 @@ _DOUBTS: Final = (
         "Numbers are right up to that point: track a smaller function.",
     ),
 )
-"""What is wrong and what to do, for values that mean nothing, negative sums, and events
+"""Problems and remedies, for values that mean nothing, negative sums, and events
 that were dropped."""
 
 

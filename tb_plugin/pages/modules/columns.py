@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}
 
 MAX_MEDIAN_BYTES: Final = 128 << 20
-"""What the columns of all ranks may take while their median is made."""
+"""Memory of the columns of all ranks while their median is made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from tb_plugin.pages.modules.choice import Choice
 
 MODULE_SECONDS: Final = 1.0
-"""What the picture over windows and ranks may take: it comes with more at each poll."""
+"""Time for the picture over windows and ranks: each poll returns more of it."""
 MAX_WINDOWS_LISTED: Final = 200
 WINDOWS_SECONDS: Final = 0.4
-"""What an answer spends on other windows before it looks at other ranks."""
+"""Time of an answer for other windows before it reads other ranks."""
 
 
 class ModuleQuery(WindowQuery, frozen=True):

@@ -44,7 +44,7 @@ _SOURCES: Final = {
     CPU: "cpu",
     WORKERS: "workers",
 }
-"""Which source records a column: its words explain an absence."""
+"""Source of each column: its words explain an absence."""
 
 HeadlineKey: TypeAlias = Literal[
     "peak_allocated",
@@ -110,7 +110,7 @@ _WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
 }
 """Title and meaning."""
 _LINES: Final = {"growth": "allocated memory", "rss_growth": "RSS"}
-"""What a sparkline shows, where it is not the number itself."""
+"""Contents of sparklines, where they are not the number itself."""
 CAVEATS: Final = {
     "sampled": "sampled at intervals: a shorter peak may have been missed",
     "estimated": "estimated from other numbers, not measured",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tb_plugin.pages.overview.facts import FactsReader, FileFacts
 
 SECONDS: Final = 0.05
-"""What one poll may spend on decoding facts of runs that nobody opened."""
+"""Time of one poll for decoding facts of runs that nobody opened."""
 
 _BAD: Final[tuple[RunStatus | None, ...]] = ("out_of_memory", "leak", "stopped")
 _STOPPED: Final = ("exception", "lost")

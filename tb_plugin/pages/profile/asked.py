@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tb_plugin.server.state import State
 
 OPEN_SECONDS: Final = 2.0
-"""How long an answer waits for a trace that is being opened."""
+"""Longest wait of an answer for a trace that is being opened."""
 
 MAX_TRIED: Final = 8
 """Traces that are opened to find one that can be."""

@@ -1,4 +1,4 @@
-"""What the page says of throughputs: titles, help, and each in one short text."""
+"""Texts of throughputs: titles, help, and each in one short text."""
 
 from __future__ import annotations
 

@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 MAX_COLUMNS: Final = 1000
 """Twenty columns of so many numbers stay below 200 KB."""
 _STEP_SECONDS: Final = 0.4
-"""What reading steps one by one may take, where buckets would do."""
+"""Time for reading steps one by one, where buckets would do."""
 _MOST_SUMMED_FINELY: Final = 16
 _MOST_AWAITED: Final = 256
 """Of so few ranks it is always to be had, but on a machine that is busy."""
 _SUM_SECONDS: Final = 1.0
-"""What the throughput of all ranks may take."""
+"""Time for the throughput of all ranks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

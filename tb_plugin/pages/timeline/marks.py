@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_MARKS: Final = 500
 _MAX_PER_COUNTER: Final = 64
 _ORDER: Final = ("oom", "attempt", "user", "phase", "dropped", "epoch", "retry")
-"""What stays first where there are too many."""
+"""Marks to show first where there are too many."""
 
 
 def marks_of(

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from tb_plugin.server.state import State
 
 PICTURE_SECONDS: Final = 3.0
-"""How long a picture waits for each source that is being opened."""
+"""Longest wait of a picture for each source that is being opened."""
 _LISTED_SECONDS: Final = 1.0
-"""How long a list of sources holds for pictures."""
+"""Lifetime of a list of sources for pictures."""
 _MAX_LISTS: Final = 64
 
 

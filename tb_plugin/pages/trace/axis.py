@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tb_plugin.jobs.trace_sources import OpenSource
 
 COUNTERS: Final = "counters-"
-"""What ids of sources of a run's own numbers begin with; a rank follows."""
+"""Prefix of the ids of a run's own numbers as sources; a rank follows."""
 
 _MOST_NS: Final = 2**61
 """Times beyond it do not come from any clock; sums of a few still fit 64 bits."""

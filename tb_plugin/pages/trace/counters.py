@@ -42,7 +42,7 @@ COLUMNS: Final = (
     "disk_read_bytes_per_second",
     "network_received_bytes_per_second",
 )
-"""Which; a track's index is its place here, so add new ones at the end."""
+"""Columns of counters; a track's index is its place here: add new ones at the end."""
 
 MEMORY: Final = frozenset(
     {"allocated_peak_bytes", "reserved_peak_bytes", "device_used_bytes"}

@@ -40,7 +40,7 @@ MAX_INSTANTS: Final = 4_000
 """Of one tile."""
 
 _COUNTER_SECONDS: Final = 2.0
-"""What the run's own numbers in a tile may take."""
+"""Time for the run's own numbers in a tile."""
 
 _MOST: Final = 2**31 - 1
 

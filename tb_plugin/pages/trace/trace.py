@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     """By rank, with the offset of its clock: tracks and their rows."""
 
 OPEN_SECONDS: Final = 0.5
-"""How long an answer waits for sources that are being opened."""
+"""Longest wait of an answer for sources that are being opened."""
 DEFAULT_RANKS: Final = 4
 """More at once are opened only where they are asked for."""
 

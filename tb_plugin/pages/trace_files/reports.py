@@ -46,7 +46,7 @@ NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 MAX_SUMMARY: Final = 500_010
 """Letters; what the recorder writes at most, and the dots behind it."""
 _TIMELINE: Final = "torch_profiler.memory_timeline"
-"""What recorders call it among their sources."""
+"""Its name among recorders' sources."""
 
 _OPERATORS: Final = (
     Column("name", "Operator", "name", "The operator as PyTorch names it"),

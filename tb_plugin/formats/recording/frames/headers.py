@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.frames.parts import Layout, Part
 
 _HEAD_BYTES: Final = (1 << 13, 1 << 20)
-"""What is read of a file's start; more where its first record is longer."""
+"""Bytes read of a file's start; more where its first record is longer."""
 
 _MAX_SHARED: Final = 256
 

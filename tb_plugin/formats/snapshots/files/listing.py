@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PICKLES: Final = (b"\x80", b"(", b"]", b"}")
-"""What pickles begin with: a protocol, or in old ones the mark of a list or dict."""
+"""First bytes of pickles: a protocol, or in old ones the mark of a list or dict."""
 
 _WORDS: Final = (
     *(b"device_traces", b"allocated_size", b"segment_type", b"segment_pool_id"),

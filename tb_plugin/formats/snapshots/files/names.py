@@ -38,7 +38,7 @@ MAX_NAME: Final = 255
 """No file's name is longer."""
 _MAX_LABEL: Final = 120
 _MAX_NUMBER: Final = 2**53
-"""What the page can count exactly."""
+"""Largest number that the page represents exactly."""
 
 # Downloads and caches put a few hex digits behind a name.
 _PICKLE: Final = re.compile(
@@ -87,7 +87,7 @@ _GENERIC: Final = re.compile(
 )
 _NUMBERS: Final = re.compile(r"[0-9]+")
 _GAPS: Final = re.compile(r"[-_.= ]{2,}")
-"""What is left between words that were taken out."""
+"""Separators left between words that were taken out."""
 
 _FOLDER_PART: Final = (
     r"(?:global[-_]?)?(?:step|iteration|iter)[-_=]?\d{1,15}|rank[-_=]?-?\d{1,7}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BOUNDARY: Final = re.compile(rb"\}\s*,\s*\{")
-"""What stands between two events, and seldom anywhere else."""
+"""Text between two events, and seldom anywhere else."""
 _SURE: Final = re.compile(rb'\}\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts)"\s*:')
 _NEXT: Final = re.compile(rb"[\s,]*")
 _TOKEN: Final = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|[{}\[\]"]')
