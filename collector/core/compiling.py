@@ -23,7 +23,7 @@ COMPILED_CALL: Final = "_compiled_call_impl"
 """Attribute of a module that was told `compile()`: what is called in its place."""
 
 _REASON = (
-    "it tells MemBoard where training is and must happen: call it outside of the compiled"
+    "it records where training is, so it must run: call it outside of the compiled"
     " function, or compile without fullgraph=True"
 )
 

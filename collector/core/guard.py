@@ -46,8 +46,8 @@ def say(warn_once: WarnOnce, where: str, error: BaseException) -> None:
     """Say once that a call did not work, and what to do."""
     warn_once(
         f"fault {where}",
-        "%s did not work; training goes on, and so does the rest of the recording. Give it"
-        " what its documentation says; if that is what it was given, please report this.",
+        "%s did not work; training goes on, and so does the rest of the recording. Pass it"
+        " what its documentation asks for; if you did, please report this.",
         where,
         error=error,
     )

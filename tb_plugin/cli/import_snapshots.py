@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_run_name,
         dest="name",
         metavar="R",
-        help="the run, a directory of the logdir; one that is there gets another attempt",
+        help="the run, a directory of the logdir; an existing one gets another attempt",
     )
     parser.add_argument(
         "--rank",

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     ]
     more = len(inputs.problems) - _MAX_NAMED
     if more > 0:
-        complaints.append(f"{more} more problems stand in the trace's metadata")
+        complaints.append(f"{more} more problems are listed in the trace's metadata")
     complain("merge", complaints)
     if inputs.is_empty:
         raise Failure(

@@ -85,7 +85,7 @@ def open_files(
             continue
         if not traces and not is_folder(found) and format_of(str(found)) is TRACES:
             remedy = "put it into the logdir as it is, or: memboard open FILE"
-            what = "this is a trace, and snapshots are wanted"
+            what = "this is a trace; a snapshot was expected"
             bad.append(Failure(what, where=found, remedy=remedy))
         else:
             good[found] = None
@@ -103,7 +103,7 @@ def open_place(place: Place) -> Place:
     where, _, name = place.partition("?")[0].rpartition("/")
     if parse_rank_file_name(name) is not None:
         raise Failure(
-            "one rank's file at a store is not read alone",
+            "one rank's file at a store cannot be opened alone",
             where=f"{where}/{name}",
             remedy="name the run's directory, and choose ranks with an option",
         )
@@ -219,7 +219,7 @@ def read_whole(run: Run, rank: int | None = None) -> None:
     if rank is not None and rank not in {number for number, _ in run.found.files}:
         run.update(no_deadline(), only=())
         if rank not in run.ranks:
-            remedy = "the names of its files tell no rank: leave --rank out"
+            remedy = "the names of its files hold no rank: leave out --rank"
             if run.ranks:
                 remedy = f"its ranks are {run.ranks[0]} to {run.ranks[-1]}"
             raise Failure(
@@ -340,7 +340,7 @@ def _resolved(path: Path) -> Path:
         ) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise Failure(
-            f"the path leads nowhere: {getattr(error, 'strerror', None) or error}",
+            f"the path cannot be followed: {getattr(error, 'strerror', None) or error}",
             where=path,
             remedy="check its permissions and links",
         ) from error
@@ -355,7 +355,7 @@ def _mounted(text: str) -> tuple[str, bool]:
     try:
         url = parse_url(text)
     except ValueError as error:
-        raise Failure("this is not a URL", remedy="check how it is written") from error
+        raise Failure("this is not a URL", remedy="check its spelling") from error
     try:
         is_file = Remote(url).kind() == "file" and url.parent is not None
         remote = storage.mount(url.parent if is_file and url.parent else url)

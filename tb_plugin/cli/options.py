@@ -73,7 +73,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="wait so long for all ranks' recordings to end",
+        help="longest wait for all ranks' recordings to end",
     )
 
 

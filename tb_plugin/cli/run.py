@@ -135,7 +135,7 @@ def _program(options: argparse.Namespace) -> Program:
         raise Failure(
             "a launcher trains nothing itself",
             where=program.target,
-            remedy="have it start us on every rank:"
+            remedy="let it start memboard on every rank:"
             " torchrun --nproc-per-node 4 --no-python memboard run train.py",
         )
     return program

@@ -228,7 +228,7 @@ class Jobs(Generic[Found, Result]):
             raise NotReadyError(
                 f"{under_way} other files are being opened.",
                 found.shown_path,
-                "Ask again in a moment.",
+                "Try again in a moment.",
             )
 
     def _done(

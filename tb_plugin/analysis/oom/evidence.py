@@ -176,7 +176,7 @@ def _others(case: Case) -> Iterator[Row]:
     yield (
         *("lost_room", "reserved before, and no longer available"),
         facts.lost_room_bytes or None,
-        "something else has taken at least this much since",
+        "other processes or libraries have allocated at least this much since",
         "",
     )
     peers = f"{counted(len(facts.peers_peak_bytes), 'other rank')}, so far"

@@ -54,7 +54,7 @@ def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
     size, because = elsewhere.largest_bytes, ("elsewhere", "requested")
     if elsewhere.place == "pool":
         yield advice_of(
-            "A private memory pool keeps it, e.g. that of a CUDA graph: let graphs"
+            "It belongs to a private memory pool, e.g. that of a CUDA graph: let graphs"
             " share one pool (torch.cuda.graph(..., pool=...)), or delete unused ones.",
             size,
             *because,

@@ -140,11 +140,11 @@ def process_limit(case: Case) -> Suspect:
     facts = case.facts
     held, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
     about = "" if facts.limit_bytes is not None else "about "
-    why = "this process had used up its limit."
+    why = "this process had reached its limit."
     if held is not None and room is not None:
-        why = f"{size_text(held)} was live of the {about}{size_text(room)} it may take."
+        why = f"{size_text(held)} was live of the {about}{size_text(room)} it may allocate."
     raised = advice_of(
-        "The device had room: raise the limit on this process"
+        "The device had free memory: raise the limit on this process"
         " (torch.cuda.set_per_process_memory_fraction), or remove it.",
         free,
         "device_free",

@@ -192,7 +192,7 @@ def _ended_text(facts: OomFacts, message: str) -> str:
     how = message.strip().splitlines()[0][:200] if message.strip() else "cause unknown"
     words = f"The process ended ({how})"
     if held is None:
-        return f"{words}; how much memory it held was not recorded."
+        return f"{words}; its memory was not recorded."
     of = ""
     if share is not None and facts.room_bytes is not None:
         of = f" of the {size_text(facts.room_bytes)} available to torch"

@@ -155,7 +155,7 @@ def export(
                 f"record with {' or '.join(sources)} switched on, and a schedule that is"
                 " reached"
                 if sources
-                else "name the recording of a training: those of others hold no settings"
+                else "name a recording of a training: other files hold no settings"
             ),
         )
     if existing != "replace":

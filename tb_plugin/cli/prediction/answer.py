@@ -243,8 +243,8 @@ def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
             yield figure_line(f"  {printable(name)}", bytes_text(size))
     yield figure_line("peak reserved", bytes_text(figures.reserved_peak))
     if figures.num_alloc_retries:
-        given_back = counted(figures.num_alloc_retries, "time")
-        yield figure_line("cache given back", given_back)
+        retries = counted(figures.num_alloc_retries, "time")
+        yield figure_line("cache freed, retried", retries)
     if not prediction.has_run:
         return
     for one in prediction.estimates:
@@ -259,7 +259,7 @@ def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
 def _caveats(outcome: Outcome) -> Iterator[str]:
     """Facts that make the prediction less than certain."""
     if outcome.places:
-        yield "  This prediction rests on values that are not real, read at:"
+        yield "  This prediction depends on values that are not real, read at:"
         for place in outcome.places[:_MAX_PLACES]:
             yield f"    {_place(place)}"
         more = len(outcome.places) - _MAX_PLACES + outcome.num_places_left_out
@@ -270,7 +270,7 @@ def _caveats(outcome: Outcome) -> Iterator[str]:
     for path in outcome.unsuitable:
         yield (
             f"  {printable(path)} has a CUDA runtime of its own, linked statically:"
-            " what it allocates is not seen"
+            " its allocations are not recorded"
         )
 
 

@@ -75,8 +75,8 @@ _MAX_CALLED: Final = 32
 _LAST_WORDS: Final = 2000
 
 _ABORTED: Final = (
-    "memboard: the program aborted after its last line, while Python was ending (a thread "
-    "of torch's came back to Python too late, most often): what was measured is whole"
+    "memboard: the program aborted after its last line, while Python was ending (most often "
+    "because a thread of torch's came back to Python too late): measurements are complete"
 )
 
 

@@ -111,10 +111,10 @@ def _largest(request: Request, name: str, start: int) -> list[Trial]:
         trials.append(trial)
         if trial.fit == "cannot say":
             raise Failure(
-                f"nothing can be said of {name}={number}:"
+                f"{name}={number} cannot be predicted:"
                 f" {trial.answers[0].judged.reason}",
                 where=" ".join(trial.request.program.words),
-                remedy="run that by itself, with only --on, to see why",
+                remedy="run it alone, with only --on, to see why",
             )
         return trial.fit == "fits"
 

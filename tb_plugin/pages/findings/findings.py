@@ -367,8 +367,8 @@ def _held_text(end: _End) -> str:
 def _evidence(end: _End) -> Iterator[Evidence]:
     scope = f"rank {end.rank}, in its last steps"
     sizes = (
-        ("rss", "held by its process", end.rss_bytes, scope),
-        ("limit_used", "held by its control group", end.used_bytes, scope),
+        ("rss", "RSS of its process", end.rss_bytes, scope),
+        ("limit_used", "memory of its control group", end.used_bytes, scope),
         *[
             (
                 "limit",

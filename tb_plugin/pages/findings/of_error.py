@@ -187,12 +187,12 @@ def _not_recorded(
     if history is None:
         why = f" ({why_no_history})" if why_no_history else ""
         yield (
-            f"The allocator's history{why}: free blocks, growth by line and what lived"
+            f"The allocator's history{why}: free blocks, growth by line and live blocks"
             " at the error. It is recorded by default on CUDA devices:"
             " RecordConfig(oom=OomConfig(history=True))."
         )
     elif not case.replayed:
-        yield "The history was not read yet: open it for a surer verdict."
+        yield "The history was not read yet: open it to confirm the cause."
     if case.facts.capacity_bytes is None:
         yield (
             "The device's size: memory outside torch is not known. A recording of"

@@ -126,7 +126,7 @@ def not_open(what: str, where: str, problem: Problem | None) -> RequestError:
     """Why there is no picture of something: it cannot be opened, or not yet."""
     if problem is None:
         return NotReadyError(
-            f"The {what} is still being opened.", where, "Ask again in a moment."
+            f"The {what} is still being opened.", where, "Try again in a moment."
         )
     where = ", ".join(filter(None, (problem.path, problem.where)))
     return UnreadableError(problem.what, where, problem.remedy)
@@ -162,7 +162,7 @@ def find(reading: Reading, query: HistoryQuery) -> FoundHistory:
         raise NotReadyError(
             "The run is still being read: this history has not been found yet.",
             error.where,
-            "Ask again in a moment.",
+            "Try again in a moment.",
         ) from None
 
 

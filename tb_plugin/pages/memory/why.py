@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _FAILED_YET: Final = (
-    "And yet the request failed: such a block became free only while torch gave up, or the"
-    " history is not complete."
+    "The request failed all the same: such a block became free only while torch handled the"
+    " failure, or the history is incomplete."
 )
 
 

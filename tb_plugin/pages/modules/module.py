@@ -74,9 +74,9 @@ def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
     row = _row_of(memory, query.module)
     if row is None:
         raise NotFoundError(
-            "There is no such module in this window.",
+            "There is no such module in this tracked step.",
             f"module={query.module[:200]}",
-            "Choose another window or rank: they may have other modules.",
+            "Choose another tracked step or rank: they may have other modules.",
         )
     tree = memory.tree
     state = chosen_state(memory, choice.device, query.state)

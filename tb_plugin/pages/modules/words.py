@@ -207,13 +207,13 @@ def caveats_of(facts: CaptureFacts) -> Iterator[ModuleCaveat]:
         yield ModuleCaveat(
             _sentence(facts.estimate),
             "These sizes are what the model would hold without torch.compile; the"
-            " compiled model may keep less, or other things.",
+            " compiled model may allocate less, or other tensors.",
         )
     if facts.incomplete:
         yield ModuleCaveat(
             "Incomplete.",
             "Tracking ended before the step did, by an error or because the process"
-            " died. What was recorded until then is shown.",
+            " died. The page shows what was recorded until then.",
         )
     if facts.num_events_dropped:
         yield ModuleCaveat(

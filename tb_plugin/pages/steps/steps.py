@@ -159,11 +159,11 @@ def _grain(
     if per_column > 1:
         words = f"Each column is the slowest of {per_column:,} steps"
     if not exact:
-        words += "; its parts are estimated from what was kept: zoom in for the steps"
+        words += "; its parts are estimated: zoom in for the steps"
     if has_parts or not absent:
         return f"{words}."
     reasons = {(one.reason, one.remedy) for one in absent}
-    why = "What records each of them stands at the end of the page"
+    why = "The end of the page lists how to record each of them"
     if len(reasons) == 1:
         why = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in reasons.pop() if one)
     return f"{words}. The parts of steps were not recorded. {why}."

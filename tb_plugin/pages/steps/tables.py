@@ -47,8 +47,8 @@ _SEEN_BY: Final[dict[str, tuple[str, str]]] = {
     "checkpoint": (
         "no checkpoint was seen",
         (
-            "torch.save and torch.distributed.checkpoint are seen by themselves; around"
-            ' others put rec.span("checkpoint")'
+            "torch.save and torch.distributed.checkpoint are recorded automatically; wrap"
+            ' others in rec.span("checkpoint")'
         ),
     ),
     "eval": (

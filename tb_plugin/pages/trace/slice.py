@@ -201,7 +201,9 @@ def trace_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
     """
     places, query = places_of(asked), asked.query
     if query.text is None and query.only is None:
-        raise BadRequestError("A text must be given.", "text", "Type what to find.")
+        raise BadRequestError(
+            "The search text is missing.", "text", "Type a text to find."
+        )
     parts, number, names = [], 0, 0
     keys: list[str] = []
     for place, tracks in chosen_tracks(query, places):
