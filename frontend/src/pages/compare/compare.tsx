@@ -1,5 +1,3 @@
-/** Compare: two runs, ranks or moments; the ranks of one run; the times of two traces. */
-
 import { Segmented } from "../shared/controls/choices";
 import { usePageState } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";

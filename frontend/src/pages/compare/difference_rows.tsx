@@ -1,5 +1,3 @@
-/** Rows of A and B beside each other: by what, which of them, their table and its files. */
-
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../../api/types.gen";
@@ -36,33 +34,29 @@ import { ONLY_WORDS, type PartProps } from "./params";
 
 type Values = Float64Array | Int32Array;
 
-/** Quantities of both sides by something. */
 export interface Compared {
-  /** In exported files: what a row is, and what is compared of it, with its unit. */
+  /** Names in exported files: of a row, and of the compared quantity with its unit. */
   readonly key: string;
   readonly quantity: string;
   readonly unit: Unit;
-  /** Heading of the first column. */
   readonly title: string;
   readonly names: readonly string[];
-  /** The whole text of each, shown when pointed at. */
   readonly texts: readonly string[];
   readonly a: Float64Array;
   readonly b: Float64Array;
-  /** The side that alone has a row; "" where both have it. */
+  /** The only side that has the row; "" where both do. */
   readonly only: readonly ("" | "a" | "b")[];
-  /** Further columns of the table, and of its files. */
   readonly more: readonly RowColumn[];
   readonly exported: readonly { readonly key: string; readonly values: Values }[];
 }
 
-/** The side that alone knows anything of it; null where both do. */
+/** The only side with any value; null where both have some. */
 export function onlySide({ a, b }: Pick<Compared, "a" | "b">): "a" | "b" | null {
   const [hasA, hasB] = [a.some(Number.isFinite), b.some(Number.isFinite)];
   return hasA === hasB ? null : hasA ? "a" : "b";
 }
 
-/** B less A; a row that only one side has counts as nothing on the other. */
+/** B less A; a missing row counts as zero. */
 export function changes({ a, b, only }: Pick<Compared, "a" | "b" | "only">) {
   return Float64Array.from(only, (side, row) => {
     const [x, y] = [a[row] ?? NaN, b[row] ?? NaN];
@@ -70,7 +64,7 @@ export function changes({ a, b, only }: Pick<Compared, "a" | "b" | "only">) {
   });
 }
 
-/** A difference with its sign, and its share of the longest as a bar from the middle. */
+/** Bars start in the middle; the longest difference fills one half. */
 export function changeCell(
   by: number,
   unit: Unit,
@@ -162,7 +156,6 @@ export function differenceColumns(
   ];
 }
 
-/** Rows of `sorted` that the user asked for. */
 export function wantedRows(
   { names, texts, only }: Pick<Compared, "names" | "texts" | "only">,
   sorted: readonly number[],
@@ -180,11 +173,8 @@ export function DifferenceRows(
     readonly of: Compared;
     readonly heightPx: number;
     readonly about: Readonly<Record<string, unknown>>;
-    /** Lines that findings blame. */
     readonly culprits?: ReadonlySet<string>;
-    /** Controls before the usual ones. */
     readonly children: ComponentChildren;
-    /** What is said of the row selected. */
     readonly details?: (row: number) => ComponentChildren;
   },
 ) {

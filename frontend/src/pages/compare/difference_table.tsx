@@ -1,5 +1,3 @@
-/** Numbers of A and B beside each other: their difference, its share, and which way. */
-
 import type { ComparedNumber } from "../../api/types.gen";
 import { threeDigits } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
@@ -19,15 +17,14 @@ export interface DifferenceRow extends Pick<
   "label" | "unit" | "a" | "b"
 > {
   readonly hint?: string;
-  /** Said quietly beside the label. */
   readonly note?: string;
   readonly swatch?: string;
 }
 
-/** Beyond it the change is said as a factor. */
+/** Above this the change is shown as a factor. */
 const MANY_PERCENT = 1000;
 
-/** How much more B is, in percent of A; infinite where A is nothing. */
+/** How much more B is, in percent of A; infinite where A is zero. */
 export function changePercent(a: number, b: number): number {
   if (a === b) return 0;
   return a === 0 ? Number.POSITIVE_INFINITY : (100 * (b - a)) / a;
@@ -47,7 +44,7 @@ function changeOf({ a, b }: DifferenceRow): number | null {
 export function DifferenceTable(props: {
   readonly title: string;
   readonly rows: readonly DifferenceRow[];
-  /** The rows are parts of one whole; else each bar is the share that changed. */
+  /** Rows are parts of one whole; otherwise each bar is the share that changed. */
   readonly areParts?: true;
   readonly view: Pick<ViewProps, "theme" | "byteUnit">;
 }) {
@@ -115,7 +112,6 @@ function rowLabel({ label, hint, note, swatch }: DifferenceRow) {
   );
 }
 
-/** Such tables as a file has them: each row begins with the title of its own. */
 export function differenceTable(
   tables: readonly (readonly [title: string, rows: readonly DifferenceRow[]])[],
 ): Table {

@@ -1,5 +1,3 @@
-/** The Compare page's words in the URL, and what it calls its choices. */
-
 import { FRAME_CHOICES } from "../../model/stacks/call_stacks";
 import {
   oneOf,
@@ -21,7 +19,6 @@ export const PART_WORDS = {
   profiles: ["Traces", "Two profiler traces: time by role, operator, kernel, module"],
 } as const satisfies Words;
 
-/** What the table of two moments lists. */
 export const ROW_WORDS = {
   line: ["Line", "The innermost line of your own code"],
   stack: ["Stack", "Each call stack"],
@@ -30,7 +27,6 @@ export const ROW_WORDS = {
   size: ["Size", "Blocks by powers of two"],
 } as const satisfies Words;
 
-/** Which rows: all, or those that only one side has. */
 export const ONLY_WORDS = {
   all: ["All", "Rows of both sides"],
   a: ["Only in A", "What B does not have"],
@@ -48,14 +44,12 @@ export function keysOf<T extends string>(words: Readonly<Record<T, unknown>>) {
   return Object.keys(words) as T[];
 }
 
-/** One of the two, as the URL names it. */
 export interface SideState {
-  /** "" leaves the choice to the page. */
+  /** "": the page chooses. */
   readonly history: string;
   readonly device: number | null;
   /** null: the peak. */
   readonly moment: number | null;
-  /** The profiler's trace. */
   readonly source: string | null;
 }
 
@@ -74,10 +68,10 @@ function side(prefix: "a_" | ""): Word<SideState> {
 
 export const COMPARE = {
   part: oneOf("part", keysOf(PART_WORDS), null),
-  /** B is what was chosen on other pages too; A is what it is compared with. */
+  /** B has the words that other pages share; A has its own. */
   a: side("a_"),
   b: side(""),
-  /** "" leaves the choice to the page. */
+  /** "": the page chooses. */
   aRun: text("a_run"),
   /** `all`, or a rank. */
   aRank: text("a_rank"),
@@ -88,14 +82,12 @@ export const COMPARE = {
   find: text("find"),
   sort: optional("sort"),
   table: oneOf("table", keysOf(TABLE_WORDS), "operators"),
-  /** "": the first that the traces have. */
   measure: text("measure"),
   per: oneOf("per", ["trace", "step"] as const, null),
 };
 
 type CompareState = PageState<typeof COMPARE>;
 
-/** What every part of the page gets. */
 export interface PartProps {
   readonly view: ViewProps;
   readonly params: CompareState;

@@ -1,5 +1,3 @@
-/** All ranks: peaks, what holds them, the difference from the median, line by line. */
-
 import { useMemo, useState } from "preact/hooks";
 import type { RankHistoriesResponse, RankHistory } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
@@ -183,7 +181,6 @@ function Ranks(props: {
   );
 }
 
-/** Rows in order; ranks that are not read yet go last, whichever way it is. */
 export function rankOrder(
   { ranks }: Pick<RankHistoriesResponse, "ranks">,
   by: keyof typeof ORDER_WORDS,
@@ -201,7 +198,6 @@ function numbersOf(
   return Float64Array.from(ranks, (one) => of(one) ?? NaN);
 }
 
-/** The row of the heat table that holds a line's bytes in every rank. */
 export function lineOf(
   { lineBytes, ranks }: Pick<RankHistoriesResponse, "lineBytes" | "ranks">,
   line: number,
@@ -209,7 +205,6 @@ export function lineOf(
   return lineBytes.subarray(line * ranks.length, (line + 1) * ranks.length);
 }
 
-/** What files have besides the table: every line's bytes. */
 function lineColumns(answer: RankHistoriesResponse) {
   return answer.lines.map((line, at) => ({
     key: `${line} (bytes)`,

@@ -1,5 +1,3 @@
-/** What A and B are made of, as a table: by line, stack, module, category or size. */
-
 import { useMemo } from "preact/hooks";
 import type { CompareResponse, CompareTable } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
@@ -11,7 +9,6 @@ import { keysOf, ROW_WORDS, type PartProps } from "./params";
 
 const TABLE_PX = 340;
 
-/** Tables of two moments with their stacks, or those of two runs. */
 export type Parts = Pick<CompareResponse, "tables"> &
   Partial<Pick<CompareResponse, "stacks">>;
 
@@ -58,13 +55,11 @@ function tableBy({ tables }: Parts, by: string): CompareTable | undefined {
   return tables.find((one) => one.by === by && one.labels.length > 0);
 }
 
-/** Stacks of both sides as one set, for labels and trees. */
 export function comparedStacks(stacks: CompareResponse["stacks"]): CallStacks {
   const module = new Int32Array(stacks.aBytes.length).fill(-1);
   return new CallStacks({ ...stacks, module, numStacks: stacks.aBytes.length });
 }
 
-/** Which moment a side is, in exported files. */
 export function about({
   reference,
   device,
@@ -84,7 +79,7 @@ export function comparedBy(parts: Parts, by: keyof typeof ROW_WORDS): Compared {
   return {
     ...{ key: by, quantity: "bytes", unit: "bytes", title: TITLES[by] },
     ...{ a, b, names: found.names, texts: found.texts },
-    // Of tracked steps no blocks are known.
+    // Tracked steps have no blocks.
     ...(aBlocks.length > 0 ? ofBlocks(bothBlocks) : { more: [], exported: [] }),
     only: Array.from(a, (_, row) =>
       aBlocks[row] === 0 ? "b" : bBlocks[row] === 0 ? "a" : "",
@@ -143,7 +138,7 @@ const TITLES: Readonly<Record<keyof typeof ROW_WORDS, string>> = {
   size: "Size of the blocks",
 };
 
-/** The line, and who called it: stacks of one line differ above it. */
+/** The line and its callers: stacks of one line differ in their callers. */
 function stackWords(stacks: CallStacks, row: number): string {
   const callers = Array.from(stacks.path(row, "user")).slice(0, -1).reverse();
   const from = callers.slice(0, 3).map((frame) => stacks.frameLabel(frame));

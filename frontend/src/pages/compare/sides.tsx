@@ -1,5 +1,3 @@
-/** The two sides: what is set against what before anybody chose, and how one chooses. */
-
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/types.gen";
@@ -17,14 +15,14 @@ import type { PartProps, SideState } from "./params";
 const RUNS_POLL_MS = 10_000;
 const NOTHING: SideState = { history: "", device: null, moment: null, source: null };
 
-/** The run of A and how it is chosen; `note` says why there is none. */
+/** `note` is the reason where there is no run. */
 interface OtherRun {
   readonly run: RunSummary | null;
   readonly choice: ComponentChildren;
   readonly note: ComponentChildren;
 }
 
-/** Where the URL names no run: one like it, or B itself where it `hasOthers` inside. */
+/** Without a run in the URL: a similar run, or B itself where it `hasOthers` inside. */
 export function useOtherRun(
   { view: { client, run }, params, change }: PartProps,
   hasOthers: boolean,
@@ -33,7 +31,6 @@ export function useOtherRun(
   const onlyName = <b>{run.name}</b>;
   if (runs === null) return { run: null, choice: onlyName, note: null };
   const word = params.aRun;
-  // A link names a run by its id; a person who types it, by its name.
   const named = runs.find((one) => one.id === word || one.name === word);
   const others = runs.filter((one) => one.id !== run.id && one.madeOf === run.madeOf);
   const isOwn = hasOthers || word === SAME_RUN || others.length === 0;
@@ -63,9 +60,9 @@ export function useOtherRun(
 }
 
 /**
- * The run that one is compared with: the one before it of the same name but for the
- * number at its end, else of its folder, else of as many ranks; else such a later one.
- * Where there is but one other run, it is that.
+ * The latest earlier run of the same name without its number, else of the same folder,
+ * else with as many ranks; else such a later run. If only one other run exists, that
+ * one.
  */
 export function runBefore(
   others: readonly RunSummary[],
@@ -90,7 +87,6 @@ function byName(x: string, y: string): number {
   return x.localeCompare(y, undefined, { numeric: true });
 }
 
-/** A run's name without the number at its end. */
 function nameStem({ name }: RunSummary): string {
   return name.replace(/[\d._-]+$/, "");
 }
@@ -103,7 +99,7 @@ function sizeOf({ numRanks, simulated, virtualGpu }: RunSummary): string {
   return numRanks === 0 ? "" : [numRanks, simulated, virtualGpu].join(" ");
 }
 
-/** Of a run's histories or traces the one before by the same rank, else a near one. */
+/** The one before it of the same rank, else a near one. */
 export function nearest(
   list: readonly { readonly id: string; readonly rank: number | null }[],
   id: string,
@@ -116,7 +112,7 @@ export function nearest(
   return near?.id ?? id;
 }
 
-/** The history that A is; `b` is that of B, where both are of one run. */
+/** `b` is B's history, where both are of one run. */
 export function historyOfA(
   list: HistoriesResponse,
   named: string,
@@ -129,7 +125,6 @@ export function historyOfA(
   );
 }
 
-/** A side's letter and run, and what else is chosen of it. */
 export function SideFrame(props: {
   readonly name: "A" | "B";
   readonly run: ComponentChildren;
@@ -145,7 +140,7 @@ export function SideFrame(props: {
   );
 }
 
-/** A longer list is no choice. */
+/** A longer list is not offered. */
 const MAX_RANKS = 1_024;
 
 /** null: all ranks. */
@@ -167,7 +162,6 @@ export function RankChoice(props: {
   );
 }
 
-/** What is chosen of a side, as far as it is known. */
 export interface Side {
   readonly name: "A" | "B";
   readonly histories: HistoriesResponse | null;
@@ -178,12 +172,10 @@ export interface Side {
   readonly moment: number | null;
 }
 
-/** A side as the URL names it; `of` says what else was chosen. */
 export function stateOf({ history, device, moment }: Side, of: SideState): SideState {
   return { ...of, history, device: device?.device ?? null, moment };
 }
 
-/** History, device and moment of a side. */
 export function HistorySide(props: {
   readonly view: ViewProps;
   readonly side: Side;
@@ -227,7 +219,7 @@ export function lastMoment({ numEvents }: HistoryDevice): number {
 
 const MAX_OOMS = 20;
 
-/** Peak, end, and every out-of-memory error, as words of the URL; "" for the peak. */
+/** Peak, end and every out-of-memory error, as words of the URL; "" is the peak. */
 export function namedMoments(
   device: HistoryDevice,
 ): readonly (readonly [value: string, label: string])[] {

@@ -1,5 +1,3 @@
-/** A and B: two runs or ranks by their numbers, two moments by what lives in them. */
-
 import type {
   CompareResponse,
   CompareRunsResponse,
@@ -36,7 +34,6 @@ import {
   type Side,
 } from "./sides";
 
-/** What the parts of a difference of two moments share. */
 export interface DifferenceProps extends PartProps {
   readonly answer: CompareResponse;
   readonly a: HistoryDevice;
@@ -49,7 +46,7 @@ export function Two(part: PartProps) {
   const bRank = view.ranks.rank;
   const ofB = { run: run.id, rank: bRank };
   const bList = useLive(client, "histories", ofB, pollMs);
-  // A recording has numbers of its own; a file is first set against its neighbours.
+  // A recording has numbers of its own; a file is first compared with its neighbours.
   const hasOthers =
     run.madeOf !== "recording" && (bList.data?.histories.length ?? 2) > 1;
   const other = useOtherRun(part, hasOthers);
@@ -80,7 +77,7 @@ export function Two(part: PartProps) {
   const a = useHistory(client, aRun?.id ?? run.id, both ? aId : null);
   const b = useHistory(client, run.id, both ? bId : null);
   const bDevice = chosenDevice(b.answer?.facts ?? null, params.b.device);
-  // Unless it was chosen, A is of the same device as B.
+  // By default A is of B's device.
   const aDevice = chosenDevice(
     a.answer?.facts ?? null,
     params.a.device ?? bDevice?.device ?? null,
@@ -122,7 +119,7 @@ export function Two(part: PartProps) {
     ...{ name: "B", opened: b, device: bDevice, moment: params.b.moment },
     ...{ histories: both ? bHistories : null, history: bId },
   };
-  // A stays what it is, also where nobody had chosen it.
+  // Writes A too: its default depends on B.
   const setB = (to: Partial<SideState>, how?: "push"): void =>
     change({ b: { ...params.b, ...to }, a: { ...params.a, history: aId } }, how);
   return (
@@ -191,7 +188,6 @@ function rankNamed(word: string): number | null {
   return /^\d+$/.test(word) ? Number(word) : null;
 }
 
-/** In sentences, as numbers beside each other, as the way from A to B, and in rows. */
 function Difference(
   props: PartProps & {
     readonly runs: CompareRunsResponse | null;
@@ -202,7 +198,7 @@ function Difference(
 ) {
   const { view, runs, moments, culprits, stale, ...part } = props;
   const tables = partsOf(runs, moments);
-  // Of a side that tracked nothing all are unknown.
+  // All values are unknown on a side without tracked steps.
   const parts = tables.filter(
     ({ by, aBytes: a, bBytes: b }) =>
       by !== "size" && Number.isFinite((a[0] ?? 0) + (b[0] ?? 0)),
@@ -275,7 +271,6 @@ function Difference(
   );
 }
 
-/** There is nothing to compare with yet. */
 function Alone(props: {
   readonly view: PartProps["view"];
   readonly histories: Parameters<typeof NoHistory>[0]["histories"] | null;
@@ -300,7 +295,6 @@ function Alone(props: {
   );
 }
 
-/** What stands in the way of a side: it is being opened, or cannot be. */
 function Way(props: { readonly of: Side; readonly view: PartProps["view"] }) {
   const { name, opened } = props.of;
   const { answer, error, again } = opened;

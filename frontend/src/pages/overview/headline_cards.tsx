@@ -1,5 +1,3 @@
-/** The headline numbers: value, where it was worst, its shape over the run, its caveat. */
-
 import type { Headline } from "../../api/types.gen";
 import { formatByteRange, formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
@@ -81,7 +79,7 @@ function shortly({ value, otherEnd, unit }: Headline, byteUnit: ByteUnit): strin
   return signed + formatQuantity(value, unit, byteUnit);
 }
 
-/** Number and unit apart, so the unit can stand back. */
+/** Separate, so that the unit can be lighter. */
 function Value({ text }: { readonly text: string }) {
   const gap = text.search(/[\s/][^\d]*$/);
   if (gap < 0) return <span>{text}</span>;
@@ -93,7 +91,7 @@ function Value({ text }: { readonly text: string }) {
   );
 }
 
-/** Of a chosen rank the cards need not name it again. */
+/** With a chosen rank the cards need not name it. */
 function Where({ of, view: { ranks, chooseRank } }: Parameters<typeof Card>[0]) {
   const step =
     of.otherEnd !== null

@@ -1,8 +1,3 @@
-/**
- * Overview: what is wrong, how it went, the headline numbers; below them every rank's
- * peak, the profile, and folded what was recorded. With a rank chosen it is that rank's.
- */
-
 import { useEffect, useRef, useState } from "preact/hooks";
 import type {
   Finding,
@@ -54,7 +49,7 @@ export function OverviewView(props: ViewProps) {
     );
   }
   const { strip } = data;
-  // Of an import there are histories, and no rows that a peak could be drawn from.
+  // An import has histories, but no rows to draw a peak from.
   const isRecording = data.run.madeOf === "recording";
   const hasPeaks = isRecording && strip.peakBytes.some(Number.isFinite);
   const blamed = (found.data?.findings ?? []).map(({ line }) => line);
@@ -83,14 +78,14 @@ export function OverviewView(props: ViewProps) {
 
 const MOST_PX = 216;
 const LINE_PX = 176;
-/** Of fewer ranks none is in the middle: they are drawn as lines. */
+/** With fewer ranks there is no median rank: they are drawn as lines. */
 const FEWEST = 3;
-/** What the Timeline shows is not what happened at a glance. */
+/** Defaults, not the Timeline's choices. */
 const PARAMS = readParams(new Map());
 
 /**
- * How it went: of several ranks who is far from the others, and when, with failures
- * marked; of one rank its memory over the run.
+ * Several ranks: how far each is from the others, with failures marked; one rank: its
+ * memory over the run.
  */
 function Hero(props: {
   readonly view: ViewProps;
@@ -137,7 +132,6 @@ const LOOKS: Readonly<Record<Prediction["fit"], StatusLook>> = {
   "cannot say": { word: "Cannot say", icon: "info", tone: "quiet" },
 };
 
-/** Whether a run on a virtual GPU would fit a real one, and what that is made of. */
 function PredictionLedger(props: {
   readonly prediction: Prediction;
   readonly byteUnit: ByteUnit;
@@ -180,7 +174,7 @@ function strong(isTotal: boolean, text: string) {
   return isTotal ? <b>{text}</b> : text;
 }
 
-/** While histories are being read their findings are asked for soon again. */
+/** While findings from histories are incomplete. */
 const READING_POLL_MS = 1_000;
 
 function useFindings(view: ViewProps): Live<FindingsResponse> {
@@ -226,7 +220,7 @@ function WhatWasFound(props: {
 
 const SEVERITIES: readonly Finding["severity"][] = ["error", "warning", "info"];
 
-/** One list, the worst first. What steps say of a rank a trace need not repeat. */
+/** Worst first. Trace findings that repeat a rank's step findings are dropped. */
 export function merged(
   own: readonly Finding[],
   ofTrace: readonly Finding[],
@@ -238,7 +232,6 @@ export function merged(
   );
 }
 
-/** Files that the index or the analysis of histories could not read, each once. */
 function Problems(props: {
   readonly of: readonly (OverviewResponse | FindingsResponse | null)[];
 }) {
@@ -267,13 +260,11 @@ function useTableExports(
   useExports(view, `the ${subject}`, source);
 }
 
-/** The rank strip with every digit; one row per rank. */
 function rankTable({ strip }: OverviewResponse): Table {
   const columns = rankColumns(strip, new Set(), () => undefined, "auto");
   return tableOf(columns, [...strip.rank.keys()]);
 }
 
-/** The headline numbers with every digit. */
 function headlineTable({ headlines }: OverviewResponse): Table {
   return {
     numRows: headlines.length,

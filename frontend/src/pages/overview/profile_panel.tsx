@@ -1,5 +1,3 @@
-/** Where the time of profiled steps went: by role, by step, by device. */
-
 import { worthSaying } from "../../api/client";
 import type { ProfiledDevice, ProfileResponse } from "../../api/types.gen";
 import type { Live } from "../../api/watch";
@@ -15,7 +13,7 @@ import { meanStepMs, ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/
 import { TraceChoice, TraceState, useProfiled } from "../time/profiled/trace_choice";
 
 const STEPS_PX = 224;
-/** Steps that are drawn at most; beyond them the longest of neighbours. */
+/** With more steps each bar is the longest of its neighbours. */
 export const MOST_STEPS = 120;
 
 const WORDS = { source: optional("source"), step: whole("step") };
@@ -66,7 +64,7 @@ interface ProfileProps {
 }
 
 interface StepsProps extends ProfileProps {
-  /** The place of the step that is shown; null: the mean of all. */
+  /** Index of the shown step; null: the mean of all. */
   readonly chosen: number | null;
   readonly choose: (index: number | null) => void;
 }
@@ -116,7 +114,7 @@ function Profile({ data, view }: ProfileProps) {
   );
 }
 
-/** The place of the step that an address names; null: all of them, in the mean. */
+/** Index of the step in the URL; null: the mean of all. */
 export function chosenStep(
   { step }: Pick<ProfileResponse, "step">,
   named: number | null,
@@ -145,7 +143,7 @@ function StepChoice({ data, chosen, choose }: StepsProps) {
   );
 }
 
-/** The time by role of one step; where none is chosen, of all of them in the mean. */
+/** Of one step, or the mean of all. */
 export function partTimes(
   { parts, durationMs }: Pick<ProfileResponse, "parts" | "durationMs">,
   chosen: number | null,
@@ -203,7 +201,6 @@ function Roles({ data, chosen, view }: StepsProps) {
   return <PlainTable label="Roles" columns={columns} rows={partTimes(data, chosen)} />;
 }
 
-/** A share; every digit where it is pointed at, and what a dash means. */
 function Share({ of }: { readonly of: number | null }) {
   const title = of === null ? "The trace does not say it" : `${100 * of} %`;
   return <span title={title}>{percent(of)}</span>;
@@ -215,7 +212,7 @@ export function percent(share: number | null): string {
   return `${value < 9.95 && value !== 0 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** Places of the steps that are drawn; of very many the longest of each group. */
+/** Indices of drawn steps; of very many the longest of each group. */
 export function shownSteps({
   durationMs,
 }: Pick<ProfileResponse, "durationMs">): readonly number[] {
@@ -227,7 +224,7 @@ export function shownSteps({
   });
 }
 
-/** Bars that are clicked, as the list of steps is for the keyboard. */
+/** Bars take clicks; the list of steps serves the keyboard. */
 function Steps({ data, chosen, choose, view }: StepsProps) {
   const shown = shownSteps(data);
   const width = 100 / shown.length;

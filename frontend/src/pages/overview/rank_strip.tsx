@@ -1,5 +1,3 @@
-/** The rank strip: every rank's peak against its capacity; choosing a bar narrows to it. */
-
 import { useMemo } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
@@ -60,12 +58,11 @@ function stripTitle(strip: RankStrip): string {
 }
 
 const NO_PINS: ReadonlySet<number> = new Set();
-/** The tip's heading says them. */
+/** In the tooltip's heading already. */
 const IN_HEADING: readonly string[] = ["pin", "rank", "host"];
-/** None of these is the rule. */
+/** Zero is normal and not shown. */
 const COUNTS: readonly string[] = ["allocator retries", "out of memory"];
 
-/** What the tooltip says of a rank, as the table does; absent facts are left out. */
 export function barFacts(
   strip: RankStrip,
   byteUnit: ByteUnit,

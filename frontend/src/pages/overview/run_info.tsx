@@ -1,5 +1,3 @@
-/** What was recorded and what was not, the attempts, and the facts of the headers. */
-
 import type { ComponentChildren } from "preact";
 import type {
   Attempt,
@@ -15,7 +13,6 @@ import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_tabl
 import { Status, type StatusLook } from "../../widgets/status/status";
 import { Tip } from "../../widgets/tip/tip";
 
-/** Where all of it comes from; nobody needs it to see what is wrong. */
 export function RunInfo({ data }: { readonly data: OverviewResponse }) {
   const { recorded, missing, facts, planted, rank, strip } = data;
   const numRanks = rank === null ? strip.rank.length : 1;
@@ -112,7 +109,7 @@ function Recorded(props: { readonly one: RecordedSource; readonly numRanks: numb
   );
 }
 
-/** "all ranks" is the rule and needs no number; of one rank there is nothing to say. */
+/** "all ranks" needs no number; a single rank has no text. */
 function ranksOf(count: number, total: number): string {
   if (total === 1) return "";
   if (count >= total) return "all ranks";

@@ -1,5 +1,3 @@
-/** Imported snapshots: a row for each file says what it holds at its peak. */
-
 import type { FilePeak } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
@@ -14,7 +12,6 @@ const READING_POLL_MS = 1_000;
 
 export function SnapshotFiles(props: {
   readonly view: ViewProps;
-  /** Lines that findings blame. */
   readonly blamed: readonly string[];
 }) {
   const { view, blamed } = props;
@@ -45,7 +42,6 @@ export function SnapshotFiles(props: {
 
 function fileColumns(
   view: ViewProps,
-  /** Bytes that fill the bar. */
   scale: number,
   blamed: readonly string[],
 ): readonly PlainColumn<FilePeak>[] {

@@ -1,4 +1,4 @@
-/** Heatmaps of ranks by steps: asked for coarsely as a whole, sharply what is in sight. */
+/** Ranks by steps: coarse for everything, sharp for the visible part. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -16,21 +16,18 @@ import { lookOf, type ViewProps } from "./view_props";
 
 type HeatRoute = "distributed_heatmap" | "heatmap" | "step_heatmap";
 
-/** The tallest a heatmap becomes unless it says otherwise, in CSS px. */
 const MOST_PX = 360;
 const LEAST_PX = 96;
 const ROW_PX = 18;
-/** Around the cells of as many rows as there are ranks. */
+/** Added to the height of the rows. */
 const AIR_PX = 28;
 
 interface HeatAnswers<R extends HeatRoute> {
-  /** The coarse answer with its state. */
   readonly coarse: Live<Responses[R]>;
-  /** Its cells. */
   readonly cells: HeatmapResponse | null;
-  /** The sharp cells of what is in sight; null until they are there. */
+  /** Cells of the visible part; null until loaded. */
   readonly sharp: HeatmapResponse | null;
-  /** Ranks from top to bottom; the same array while they are the same ranks. */
+  /** Top to bottom; the same array while the ranks are unchanged. */
   readonly ranks: Int32Array;
   readonly setNeed: (need: HeatmapNeed) => void;
 }
@@ -39,7 +36,7 @@ function cellsOf(data: Responses[HeatRoute] | null): HeatmapResponse | null {
   return data !== null && "cells" in data ? data.cells : data;
 }
 
-/** `subject` says what the cells are; `px` is the width, 0 until it is known. */
+/** `subject` is the query of the cells; `px` is the width, 0 until known. */
 export function useHeatAnswers<R extends HeatRoute>(
   client: Client,
   route: R,
@@ -50,14 +47,13 @@ export function useHeatAnswers<R extends HeatRoute>(
     known,
     mostPx = MOST_PX,
   }: {
-    /** All ranks drawn, where they are known already. */
     readonly known?: Int32Array | null;
     readonly mostPx?: number;
   } = {},
 ): HeatAnswers<R> {
   const [need, setNeed] = useState<HeatmapNeed | null>(null);
   const ratio = pixelRatio();
-  // No more rows than are drawn: the server says which of pooled ranks is shown.
+  // No more rows than drawn: the server names the shown one of pooled ranks.
   const rows = Math.round((mostPx - AROUND_PX) * ratio);
   const size = { px: Math.round(px * ratio), rows };
   const whole = px === 0 ? null : { ...subject, ...size };
@@ -76,7 +72,7 @@ export function useHeatAnswers<R extends HeatRoute>(
   if (next.length !== same.length || next.some((rank, i) => rank !== same[i])) {
     kept.current.ranks = next;
   }
-  // Cells of something else would mix two meanings in one picture.
+  // Cells of another subject would mix two meanings.
   const isSharp =
     kept.current.sharp === key && partOf(detail.data) === partOf(coarse.data);
   return {
@@ -86,14 +82,13 @@ export function useHeatAnswers<R extends HeatRoute>(
   };
 }
 
-/** What the cells are. */
 function partOf(data: Responses[HeatRoute] | null): string | null {
   return data !== null && "part" in data
     ? data.part
     : (cellsOf(data)?.series?.key ?? null);
 }
 
-/** null while the coarse answer is sharp enough: everything is in sight. */
+/** null: everything is in sight, so the coarse answer is sharp enough. */
 function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
   if (need === null || (need.steps === null && need.ranks === null)) return null;
   return {
@@ -106,12 +101,11 @@ function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
   };
 }
 
-/** As tall as its ranks, within what is readable and what fits. */
 function heatHeightPx(numRanks: number, rowPx = ROW_PX, mostPx = MOST_PX): number {
   return Math.min(mostPx, Math.max(LEAST_PX, numRanks * rowPx + AIR_PX));
 }
 
-/** Range and cursor of a heatmap: those of the charts beside it where their x is the step. */
+/** Shared with the charts beside it where their x is the step. */
 export function useHeatRange(
   view: Pick<ViewProps, "cursor">,
   isShared: boolean,
@@ -143,13 +137,10 @@ interface RankHeatmapProps extends Omit<
   readonly label: (series: SeriesInfo) => string;
   readonly rowPx?: number;
   readonly mostPx?: number;
-  /** How tall it is while nothing is known. */
   readonly waitingPx?: number;
-  /** Stands there where nothing was recorded. */
   readonly empty: ComponentChildren;
 }
 
-/** The heatmap of what `useHeatAnswers` found, or why there is none. */
 export function RankHeatmap(props: RankHeatmapProps) {
   const { view, answers, label, rowPx, mostPx, waitingPx, empty, ...chart } = props;
   const { coarse, cells, sharp, ranks, setNeed } = answers;
@@ -173,7 +164,6 @@ export function RankHeatmap(props: RankHeatmapProps) {
   );
 }
 
-/** Every rank that the answer's rows stand for. */
 export function ranksOf(answer: HeatmapResponse, known: number): Int32Array {
   const ranks: number[] = [];
   answer.rowRank.forEach((first, row) => {

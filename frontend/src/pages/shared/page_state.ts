@@ -1,6 +1,5 @@
 /**
- * What of a page stands in the URL, each word declared once: its name, how it is read and
- * checked, what it is where nothing is said, and how it is written.
+ * URL state of a page, each word declared once: its name, parser, default and writer.
  */
 
 import { useMemo } from "preact/hooks";
@@ -8,11 +7,10 @@ import type { Changes, ViewProps } from "./view_props";
 
 export type Params = ReadonlyMap<string, string>;
 
-/** A value of the page and its word, or words, of the URL. */
 export interface Word<T> {
-  /** What is not well written is as if it were not there. */
+  /** Malformed words count as absent. */
   read(params: Params): T;
-  /** null removes a word: what is usual needs none. */
+  /** null removes a word: defaults are not written. */
   write(value: T): Changes;
 }
 
@@ -33,12 +31,11 @@ function word<T>(
   };
 }
 
-/** Any text; "" where nothing is said. */
 export function text(name: string): Word<string> {
   return word(name, String, (value) => (value === "" ? null : value));
 }
 
-/** A text that may be absent, as queries have it. */
+/** null where absent, as in queries. */
 export function optional(name: string): Word<string | null> {
   return word<string | null>(
     name,
@@ -47,7 +44,7 @@ export function optional(name: string): Word<string | null> {
   );
 }
 
-/** One of some words; `usual` where none of them is said. */
+/** `usual` is the default. */
 export function oneOf<T extends string, U extends T | null>(
   name: string,
   words: readonly T[],
@@ -60,7 +57,6 @@ export function oneOf<T extends string, U extends T | null>(
   );
 }
 
-/** `name=1`. */
 export function flag(name: string): Word<boolean> {
   return word(
     name,
@@ -69,7 +65,7 @@ export function flag(name: string): Word<boolean> {
   );
 }
 
-/** A whole number of at least `least`. */
+/** An integer of at least `least`. */
 export function whole(name: string, least = 0): Word<number | null> {
   return word<number | null>(
     name,
@@ -78,7 +74,7 @@ export function whole(name: string, least = 0): Word<number | null> {
   );
 }
 
-/** A number between two others; `low`, its usual value, is left out. */
+/** `low` is the default and is not written. */
 export function between(name: string, low: number, high: number): Word<number> {
   return word(
     name,
@@ -95,7 +91,6 @@ export function readState<S extends Schema>(schema: S, params: Params): PageStat
   return Object.fromEntries(read) as PageState<S>;
 }
 
-/** The words of the URL that say what changes; for `setParams` and `showPage`. */
 export function writeState<S extends Schema>(
   schema: S,
   changes: Partial<PageState<S>>,
@@ -106,7 +101,7 @@ export function writeState<S extends Schema>(
   return Object.assign({}, ...written) as Changes;
 }
 
-/** The page's state, and how it changes: "push" for what the back button should undo. */
+/** "push": the back button undoes the change. */
 export function usePageState<S extends Schema>(
   { params, setParams }: Pick<ViewProps, "params" | "setParams">,
   schema: S,

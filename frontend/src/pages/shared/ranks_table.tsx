@@ -1,11 +1,9 @@
-/** The table of ranks as the page is narrowed to them. */
-
 import type { RankStrip } from "../../api/types.gen";
 import { parseRankSet } from "../../model/words/rank_set";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { lookOf, type ViewProps } from "./view_props";
 
-/** The ranks that a filter names; null, which shows all, where it cannot be read. */
+/** null, which shows all, for an invalid filter. */
 export function filteredRanks(filter: string): ReadonlySet<number> | null {
   const parsed = parseRankSet(filter);
   return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;

@@ -1,5 +1,3 @@
-/** The Timeline's switches: series, axis, phase, smoothing, scale. */
-
 import { Popover } from "../../widgets/menu/menu";
 import type { TimelineResponse } from "../../api/types.gen";
 import { Choice, Options } from "../shared/controls/choices";
@@ -26,7 +24,7 @@ export function Controls(props: {
       </Choice>
       <XSwitch
         x={params.x}
-        // A range of steps says nothing about time.
+        // A range of steps means nothing in time.
         setX={(x) => setParams({ x, x0: null, x1: null }, "push")}
       />
       <Popover label="View" button="View">

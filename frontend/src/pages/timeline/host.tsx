@@ -1,5 +1,3 @@
-/** CPU, memory, disk, network and GPU sensors of the hosts, on the timeline’s x axis. */
-
 import { useState } from "preact/hooks";
 import type { HostResponse, HostTrack, XKind } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
@@ -20,7 +18,7 @@ import type { RangeState } from "../shared/range/use_range";
 import { lookOf, type ViewProps } from "../shared/view_props";
 
 const TRACK_PX = 172;
-/** A longer legend is higher than its chart; the tooltip names the lines then. */
+/** A longer legend is taller than its chart; the tooltip names the lines then. */
 const MAX_LEGEND = 8;
 const GROWING: readonly string[] = ["growing_host", "growing_workers"];
 
@@ -37,7 +35,7 @@ export function Host(props: {
   const query = { ...of, x, x0: settled?.low ?? null, x1: settled?.high ?? null };
   const asked = px === 0 ? null : { ...query, px: Math.round(px) };
   const { data, stale, error } = useLive(client, "host", asked, pollMs);
-  // Those of the memory that is drawn below.
+  // Findings on the memory drawn below.
   const findings = useLive(client, "findings", data && of, pollMs).data?.findings ?? [];
   const source = data && {
     origin: originOf(data.run),
@@ -128,7 +126,6 @@ function Track(props: {
   );
 }
 
-/** Each track's title, and what its limit is called. */
 const TRACKS: Readonly<Record<HostTrack["key"], readonly [string, string]>> = {
   cpu: ["CPU", "all cores"],
   memory: ["Host memory", "total"],
@@ -144,19 +141,19 @@ const TRACKS: Readonly<Record<HostTrack["key"], readonly [string, string]>> = {
 
 const DASHES = ["solid", "dashed", "dotted"] as const;
 
-/** A track's columns, in the server's order: the first says most. */
+/** In the server's order: the most important first. */
 export function trackColumns(track: HostTrack): readonly string[] {
   return [...new Set(track.lines.map((line) => line.name))];
 }
 
-/** Whether several hosts speak: then one column is drawn at a time. */
+/** With several hosts one column is drawn at a time. */
 function hasManyHosts(track: HostTrack): boolean {
   return new Set(track.lines.map((line) => line.rank)).size > 1;
 }
 
 /**
- * Of one host every column is drawn, of several hosts only `column`: eight hosts times
- * four columns cannot be told apart.
+ * One host: every column. Several hosts: only `column`, as eight hosts times four
+ * columns cannot be distinguished.
  */
 export function trackLines(track: HostTrack, column: string): readonly ChartLine[] {
   const many = hasManyHosts(track);
@@ -169,12 +166,12 @@ export function trackLines(track: HostTrack, column: string): readonly ChartLine
 }
 
 export function trackLimit({ key, limit, unit }: HostTrack): ChartLimit | null {
-  // No swap at all is no limit that could be reached; 100 % says what the axis does.
+  // Without swap there is no limit to reach; a percent axis ends at 100 anyway.
   if (limit === null || limit <= 0 || unit === "percent") return null;
   return { value: limit, label: TRACKS[key][1] };
 }
 
-/** One row for each point: lines sampled at different times share no column of x. */
+/** A row per point: lines sampled at different times share no x. */
 export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Table {
   const lines = tracks.flatMap((track) => track.lines.map((line) => ({ track, line })));
   const each = <T,>(read: (of: (typeof lines)[number], i: number) => T): T[] =>

@@ -1,7 +1,6 @@
 /**
- * Timeline: one series of every rank over steps or time. Few ranks are lines; many are
- * bands with their outliers, and the heatmap below says which rank. The table says it
- * in numbers.
+ * Few ranks are lines; many are bands with their outliers, and the heatmap below
+ * identifies the rank.
  */
 
 import { useMemo, useRef } from "preact/hooks";
@@ -44,7 +43,7 @@ const CHART_PX = 240;
 const TABLE_PX = 320;
 const COMPANION_PX = 132;
 const MOST_COMPANIONS = 8;
-/** Of more ranks the map shows how far each is from their median. */
+/** With more ranks the map shows differences from their median. */
 const MOST_ABSOLUTE = 3;
 const MAP_WORDS = {
   excess: ["Beyond the median", "How far each rank is from the median of the ranks"],
@@ -61,7 +60,7 @@ export function TimelineView(view: ViewProps) {
   const data = useTwoAnswers(client, "timeline", subject, range, px, pollMs);
   const { drawn, whole, stale } = data;
   const answer = drawn ?? whole;
-  // The table stands last on the page, so it asks last.
+  // Last on the page, so requested last.
   const tableQuery = answer === null ? null : { run: run.id };
   const overview = useLive(client, "overview", tableQuery, pollMs);
   const strip = overview.data?.strip ?? null;
@@ -72,7 +71,7 @@ export function TimelineView(view: ViewProps) {
   const hasMap = ranks.rank === null && run.numRanks > 1;
   const map = params.map ?? (run.numRanks > MOST_ABSOLUTE ? "excess" : "value");
 
-  /** A click on the chart or the map: this rank and this step, on all pages. */
+  /** This rank and this step, on all pages. */
   const choose = (rank: number, step: number | null): void => {
     if (step !== null) view.setParams({ step: step.toString() });
     if (rank !== ranks.rank) view.chooseRank(rank);
@@ -125,7 +124,7 @@ export function TimelineView(view: ViewProps) {
         </>
       )}
       {hasMap && (
-        // Asks at once: its answer is the slowest, and needs nothing of the others.
+        // Requested at once: the slowest answer, independent of the others.
         <section class="timeline-map" aria-label="Ranks by step">
           <RankMap
             {...{ view, params, px }}
@@ -164,7 +163,6 @@ export function TimelineView(view: ViewProps) {
   );
 }
 
-/** The other headline series of one rank. */
 function companionsOf(
   chosen: SeriesInfo,
   available: readonly SeriesInfo[],
@@ -244,7 +242,6 @@ function Chart(
   );
 }
 
-/** Who ran out of memory and who is highest, each with the way to its step. */
 function Lead(props: PartProps & { readonly answer: TimelineResponse }) {
   const { view, answer, choose } = props;
   const { series } = answer;

@@ -1,5 +1,3 @@
-/** The difference by stack, as a flamegraph of two colours. */
-
 import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../../base/bytes";

@@ -1,5 +1,3 @@
-/** The same line's bytes in every rank, as a table of colours: who differs, and where. */
-
 import { useRef, useState } from "preact/hooks";
 import type { RankHistoriesResponse } from "../../../api/types.gen";
 import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
@@ -12,13 +10,12 @@ const LINE_PX = 22;
 const HEAD_PX = 20;
 const LABEL_PX = 300;
 const WIDEST_PX = 76;
-/** A cell is named where its bytes fit into it. */
+/** A cell shows its bytes from this width on. */
 const NAMED_PX = 56;
 const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 
 export function LineHeat(props: {
   readonly answer: RankHistoriesResponse;
-  /** Rows of `ranks` from left to right. */
   readonly order: Int32Array;
   readonly onRank: (row: number) => void;
   readonly theme: Theme;
@@ -123,7 +120,7 @@ function tipOf(
   return `rank ${answer.ranks[row]?.rank ?? 0}: ${bytes} at ${answer.lines[line] ?? ""}`;
 }
 
-/** How bright a pixel is to the eye, 0 to 1. */
+/** Perceived brightness of a pixel, 0 to 1. */
 function luminance(pixel: number): number {
   const [r, g, b] = [pixel & 255, (pixel >>> 8) & 255, (pixel >>> 16) & 255];
   return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;

@@ -1,5 +1,3 @@
-/** The live bytes of both histories over each other, with the difference filled. */
-
 import { useMemo, useState } from "preact/hooks";
 import type { HistoryDevice, Mark } from "../../../api/types.gen";
 import { tokens } from "../../../base/tokens";
@@ -17,7 +15,7 @@ import type { DifferenceProps } from "../two";
 
 const OVERLAY_PX = 226;
 
-/** What stands at the same x: shares of each history, its events, its time. */
+/** Aligns both histories by share of their length, by event or by time. */
 type OverlayAxis = "share" | "event" | "time";
 
 const AXIS_WORDS = {
@@ -29,7 +27,7 @@ const AXIS_WORDS = {
 export interface Curve {
   readonly x: Float64Array;
   readonly bytes: Float64Array;
-  /** Where it ends. */
+  /** x where the curve ends. */
   readonly last: number;
 }
 
@@ -119,7 +117,6 @@ function lineOf(label: string, { x, bytes, last }: Curve, colour: string): Chart
   return { id: label, label, x: all, y, yLow: y, colour, isStepped: true };
 }
 
-/** From A to B where B has less, and where it has more. */
 export function fillsOf(
   a: Curve,
   b: Curve,
@@ -127,7 +124,7 @@ export function fillsOf(
 ): readonly ChartFill[] {
   const at = mergeX([a.x, b.x, Float64Array.of(Math.min(a.last, b.last))]);
   const corners = 2 * (at.length - 1);
-  // A value holds until the next one: each stands at both ends.
+  // A step curve: each value lasts until the next, so each has two corners.
   const x = Float64Array.from({ length: corners }, (_, i) => at[(i + 1) >> 1] ?? NaN);
   const held = (of: Curve) =>
     Float64Array.from({ length: corners }, (_, i) => bytesAt(of, at[i >> 1] ?? NaN));
@@ -163,7 +160,6 @@ export function curveOf(device: HistoryDevice, axis: OverlayAxis): Curve {
   };
 }
 
-/** Where an event stands on the axis. */
 function placeOf(device: HistoryDevice, axis: OverlayAxis, moment: number): number {
   const { curve, numEvents } = device;
   const event = Math.max(0, moment);
@@ -173,7 +169,6 @@ function placeOf(device: HistoryDevice, axis: OverlayAxis, moment: number): numb
   return ((curve.timeMs[Math.max(0, at)] ?? NaN) - (device.firstMs ?? NaN)) / 1000;
 }
 
-/** The curve's bytes at x: it holds a value until the next one. */
 export function bytesAt({ x, bytes, last }: Curve, at: number): number {
   if (!(at >= 0) || at > last) return NaN;
   let next = lowerBound(x, at);

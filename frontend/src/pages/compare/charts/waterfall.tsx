@@ -1,5 +1,3 @@
-/** From A to B by category, module or line: what grew and what shrank, as a waterfall. */
-
 import { useMemo, useRef, useState } from "preact/hooks";
 import type {
   CompareResponse,
@@ -30,7 +28,7 @@ export function Waterfall(props: {
   readonly view: ViewProps;
   /** At least one. */
   readonly parts: readonly CompareTable[];
-  /** At which moment, where the sides do not say it. */
+  /** The moment, where the sides do not name it. */
   readonly of: string;
   readonly culprits: ReadonlySet<string>;
 }) {
@@ -101,7 +99,7 @@ export function Waterfall(props: {
   );
 }
 
-/** Of the two moments; else of the steps that were tracked. */
+/** Those of the two moments, else of the tracked steps. */
 export function partsOf(
   runs: CompareRunsResponse | null,
   moments: CompareResponse | null,
@@ -110,7 +108,7 @@ export function partsOf(
   return tables.filter(({ labels }) => labels.length > 0);
 }
 
-/** Among the categories stands the line that holds most of what has none. */
+/** The category list may contain a line: the largest without a category. */
 function isSite(by: CompareTable["by"], label: string): boolean {
   return by === "category" && label !== "unknown" && groupNamed(label) === "unknown";
 }
@@ -119,7 +117,6 @@ export function partLabel(by: CompareTable["by"], label: string): string {
   return by === "category" && !isSite(by, label) ? categoryLabel(label) : label;
 }
 
-/** A category's own colour, else that of less or of more; a culprit is red. */
 function partColour(
   by: CompareTable["by"],
   label: string,
@@ -134,28 +131,25 @@ function partColour(
   return change < 0 ? less : more;
 }
 
-/** Categories, unless most of what differs has none: then lines. */
+/** Categories, unless most of the difference has none: then lines. */
 export function usualPart(parts: readonly CompareTable[]): CompareTable | undefined {
   const lines = parts.find(({ by }) => by === "line");
   const [first] = parts;
   return first?.labels[0] === "unknown" ? (lines ?? first) : first;
 }
 
-/** A bar of the waterfall: from one height to another. */
 interface WaterfallStep {
   readonly kind: "a" | "change" | "b";
   readonly label: string;
   readonly from: number;
   readonly to: number;
   readonly colour: string;
-  /** A finding blames it. */
   readonly isCulprit: boolean;
 }
 
-/** More bars would be too narrow for their words. */
+/** More bars would be too narrow for their labels. */
 const MAX_CHANGES = 7;
 
-/** A, then parts by how much they differ, then B; those alike are left out. */
 export function waterfallSteps(
   { by, labels, aBytes, bBytes }: Omit<CompareTable, "aBlocks" | "bBlocks">,
   theme: Theme,
@@ -195,14 +189,14 @@ const BAR_PX = 14;
 const LABEL_PX = 200;
 const VALUE_PX = 84;
 const FOOT_PX = 16;
-/** About as wide as a letter of a label. */
+/** Approximate width of a label's character. */
 const LETTER_PX = 6.2;
 
 function waterfallPx(steps: readonly WaterfallStep[]): number {
   return steps.length * ROW_PX + FOOT_PX;
 }
 
-/** What fits, the middle left out: a module's own name stands at its end. */
+/** Cuts the middle: a module's own name is at the end. */
 function shortened(label: string, widthPx: number): string {
   const room = Math.max(4, Math.floor(widthPx / LETTER_PX));
   if (label.length <= room) return label;
@@ -210,7 +204,6 @@ function shortened(label: string, widthPx: number): string {
   return `${label.slice(0, room - 1 - end)}…${label.slice(label.length - end)}`;
 }
 
-/** The waterfall on the page and in files: a row for each step. */
 export function paintWaterfall(
   pen: Pen,
   steps: readonly WaterfallStep[],
@@ -226,7 +219,7 @@ export function paintWaterfall(
   const labelPx = Math.min(letters * LETTER_PX + 12, LABEL_PX, 0.4 * widthPx);
   const plot = Math.max(1, widthPx - labelPx - VALUE_PX);
   const highest = Math.max(1, ...steps.flatMap(({ from, to }) => [from, to]));
-  // Where little differs, the part in common is cut off, and said to be.
+  // With small changes the common part is cut off; a label says so.
   const changes = steps.filter(({ kind }) => kind === "change");
   const lowest = Math.min(...changes.flatMap(({ from, to }) => [from, to]), highest);
   const isCut = changes.length > 0 && lowest > 0.85 * highest;
@@ -251,7 +244,7 @@ export function paintWaterfall(
     pen.fillRect(left, y, Math.max(1.5, right - left), BAR_PX);
     pen.globalAlpha = 1;
     if (isChange) {
-      // A category's colour says what; the edge says which way.
+      // The colour is the category's; the edge shows the direction.
       pen.fillStyle = to > from ? more : less;
       pen.fillRect(to > from ? right - 3 : left, y, 3, BAR_PX);
     }

@@ -1,5 +1,3 @@
-/** Traces: the steps of one profiler's trace against those of another, role by role. */
-
 import type { ComponentChildren } from "preact";
 import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
@@ -23,7 +21,6 @@ import type { PartProps } from "../params";
 import { nearest, SideFrame, useOtherRun } from "../sides";
 import { TraceTables } from "./tables";
 
-/** Two traces, once both are open. */
 export interface TracesProps extends PartProps {
   readonly a: ProfileResponse;
   readonly b: ProfileResponse;
@@ -47,7 +44,7 @@ export function TracesPart(part: PartProps) {
   const bId = bChoice?.source ?? null;
   const traces = bChoice?.traces ?? [];
   const ofB = traces.find(({ id }) => id === bId);
-  // A file without a cycle may be no trace of the profiler.
+  // A file without a cycle may not be a profiler trace.
   const alike = traces.filter(
     ({ cycle }) => (cycle === null) === (ofB?.cycle === null),
   );
@@ -77,7 +74,7 @@ export function TracesPart(part: PartProps) {
           name="B"
           live={b}
           run={<b>{run.name}</b>}
-          // A stays what it is, also where nobody had chosen it.
+          // Writes A too: its default depends on B.
           onSource={(source) => choose(aSource, source)}
         />
         {sameRun && (
@@ -120,7 +117,6 @@ function Side(props: {
   );
 }
 
-/** What stands in the way of a side: it is being opened, or cannot be. */
 function Way(props: { readonly live: Live<ProfileResponse>; readonly name: string }) {
   const { data, error } = props.live;
   const note = `Side ${props.name}.`;
@@ -169,7 +165,6 @@ function Roles({ a, b, view }: TracesProps) {
   );
 }
 
-/** Milliseconds per step of the roles that either has, in the order of their claims. */
 export function rolePairs(
   a: Pick<ProfileResponse, "parts">,
   b: Pick<ProfileResponse, "parts">,

@@ -1,5 +1,3 @@
-/** Operators, kernels, modules or memory of two traces, joined by name. */
-
 import { useMemo } from "preact/hooks";
 import type {
   CompareTracesResponse,
@@ -102,7 +100,6 @@ function Rows(props: TracesProps & { readonly data: CompareTracesResponse }) {
 
 const SIDES = ["", "a", "b"] as const;
 
-/** Both tables by one measure, divided by so many steps; files have all of them. */
 export function comparedTraces(
   { table, title, names, only: sides, measures }: CompareTracesResponse,
   measure: TraceMeasure,
@@ -116,7 +113,7 @@ export function comparedTraces(
   return {
     ...{ key: table, quantity: measure.name, unit: measure.unit, title },
     ...pairs(measure),
-    // Of a C++ template what it returns says nothing.
+    // The return type of a C++ template carries no information.
     names: names.map((name) => name.replace(/^void /, "")),
     texts: names,
     more: [],

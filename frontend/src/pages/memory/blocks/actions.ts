@@ -1,5 +1,3 @@
-/** What Blocks can do by button, key, palette and the shell's export menu. */
-
 import { commandsOf, type Command } from "../../../base/commands";
 import { panStep, zoomStep } from "../../../render/gestures";
 import type { BlockController } from "../../../widgets/block_stack/controller";
@@ -18,13 +16,12 @@ export interface ActionsOf {
   readonly at: MomentPlace;
   readonly controller: BlockController | null;
   readonly marks: DrawnMarks;
-  /** The moment that is shown while nothing points. */
+  /** The moment shown without a pointer. */
   readonly anchor: number;
 }
 
 type BlockActions = ReturnType<typeof blockActions>;
 
-/** What buttons and keys do to the moment. */
 export function blockActions(of: ActionsOf) {
   const { view, state, at, controller, marks, anchor } = of;
   const set = (changes: Partial<BlocksState>): void =>
@@ -32,7 +29,7 @@ export function blockActions(of: ActionsOf) {
   const pin = (moment: number): void => {
     view.setParams(momentWords(moment, at));
     controller?.reveal(moment);
-    // What is pinned now is what the next key starts from.
+    // The next key starts from the pinned moment.
     controller?.clearCursor();
   };
   const goTo = (moment: number | null | undefined, none: string): void => {
@@ -57,7 +54,6 @@ export function blockActions(of: ActionsOf) {
         nextMark(marks, shown(), side),
         side > 0 ? "No later mark" : "No earlier mark",
       ),
-    /** This moment against the marked one, or another history. */
     compare: () => {
       const { history, device } = at;
       const marked = state.mark !== null;
@@ -74,7 +70,6 @@ export function blockActions(of: ActionsOf) {
       const again = shown() === state.mark;
       set({ mark: again ? null : shown(), flame: again ? "tree" : "difference" });
     },
-    /** Let go of something: what was chosen last goes first. */
     clear: () => {
       if (state.life !== null) set({ life: null });
       else if (state.range !== null) set({ range: null });

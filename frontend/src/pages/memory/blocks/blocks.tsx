@@ -1,7 +1,6 @@
 /**
- * Blocks: what is in memory at a moment, block by block, and who allocated it. The
- * picture is one allocator history; beside it stands where the memory of its moment
- * went, or the block that was chosen.
+ * The picture shows one allocator history; beside it is the ledger of its moment, or
+ * the chosen block.
  */
 
 import { useSignal, type Signal } from "@preact/signals";
@@ -25,7 +24,7 @@ import { BLOCKS, type BlocksState } from "./state";
 import { PictureBar } from "./toolbar";
 import { useBlocks, type Blocks } from "./use_blocks";
 
-/** The top holders, from their heading to the end of the picture's column. */
+/** Height of the top holders, from their heading to the end of the column. */
 const HOLDERS_PX = 218;
 const FLAME_PX = 320;
 
@@ -55,7 +54,6 @@ function OfDevice(props: {
   readonly view: ViewProps;
   readonly state: BlocksState;
   readonly open: OpenHistory;
-  /** Told what the search found. */
   readonly found: Signal<Found>;
 }) {
   const { view, found, open } = props;
@@ -94,7 +92,6 @@ function OfDevice(props: {
   );
 }
 
-/** The chosen block, else the chosen range, else where the memory is and who holds it. */
 function Inspector({ of }: { readonly of: Blocks }) {
   const { state, view, actions, live, stacks, stacksError } = of;
   const { life, range } = state;
@@ -139,7 +136,7 @@ function Inspector({ of }: { readonly of: Blocks }) {
   );
 }
 
-/** Apart from the panels, which are not drawn again when it gets known what is live. */
+/** A component of its own: new live data must not render the panels again. */
 function ExportHeld({ of }: { readonly of: Blocks }) {
   return (
     <Menu

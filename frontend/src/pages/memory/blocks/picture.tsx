@@ -1,5 +1,3 @@
-/** The picture of allocations with its tools: cursor, peak, marks, files. */
-
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
@@ -17,7 +15,7 @@ import { momentName, momentWords, peakOf } from "../history/moment";
 import { BLOCKS } from "./state";
 import type { Blocks } from "./use_blocks";
 
-/** What stands above and below the picture in the frame, and how high it gets. */
+/** Height of everything above and below the picture in the frame. */
 const AROUND_PX = 420;
 const LEAST_PX = 220;
 const MOST_PX = 460;
@@ -104,7 +102,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
   );
 }
 
-/** The part in sight in the URL; the function returned is told every viewport. */
+/** The viewport in the URL; call the returned function with each new one. */
 function useViewWords({ controller, state, view }: Blocks): (now: Viewport) => void {
   const { x, y } = state;
   const { params, setParams } = view;
@@ -137,7 +135,6 @@ function useViewWords({ controller, state, view }: Blocks): (now: Viewport) => v
   };
 }
 
-/** The moment at the cursor, else the one that all below is about. */
 function Readout({ of }: { readonly of: Blocks }) {
   const { controller, picture, anchor, anchored, device, view } = of;
   const { axis, tiles, marks } = picture;
@@ -167,7 +164,7 @@ function Readout({ of }: { readonly of: Blocks }) {
   );
 }
 
-/** As high as the frame leaves room for, so that the legend stays in sight. */
+/** As tall as the frame allows, so that the legend stays in sight. */
 function usePictureHeight(): number {
   const [framePx, setFramePx] = useState(window.innerHeight);
   useEffect(() => {

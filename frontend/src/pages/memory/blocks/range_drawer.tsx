@@ -1,5 +1,3 @@
-/** A chosen range of events: what was allocated in it, what of that is gone, what stays. */
-
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { AllocationRangeResponse } from "../../../api/types.gen";

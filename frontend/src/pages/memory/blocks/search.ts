@@ -1,5 +1,3 @@
-/** The search as it is used: which stacks, frames and blocks it finds, and how many. */
-
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import {
@@ -13,17 +11,17 @@ import {
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import type { BlockTile } from "../../../widgets/block_stack/tile";
 
-/** Letters typed one after the other are searched for once. */
+/** Letters typed within this time make one search. */
 const TYPING_MS = 150;
 
 export interface Search {
-  /** Why what was typed is not understood; "" where it is. */
+  /** Why the query cannot be parsed; "" if it can. */
   readonly problem: string;
-  /** By stack; null: nothing is searched for, or only sizes. */
+  /** By stack; null: no search, or only sizes. */
   readonly stacks: Uint8Array | null;
   /** By frame, likewise. */
   readonly frames: Uint8Array | null;
-  /** By block of a tile; null: nothing is searched for. */
+  /** By block of a tile; null: no search. */
   readonly blocks: ((tile: BlockTile, slot: number) => boolean) | null;
 }
 
@@ -54,7 +52,6 @@ export function useSearch(typed: string, stacks: CallStacks | null): Search {
   return useMemo(() => searchOf(settled, stacks), [settled, stacks]);
 }
 
-/** What a search found, shortly and in full. */
 export interface Found {
   readonly short: string;
   readonly long: string;

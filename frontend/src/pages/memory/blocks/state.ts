@@ -1,5 +1,3 @@
-/** What of Blocks stands in the URL, and what its choices are called. Pure. */
-
 import type {
   AllocationColour,
   AllocationOrder,
@@ -11,7 +9,6 @@ import { xRange } from "../../shared/range/params";
 import { MEMORY } from "../history/moment";
 import { VIEW_X, VIEW_Y } from "../history/params";
 
-/** What lies on what: a name, and what it means. */
 export const ORDERS: Readonly<Record<AllocationOrder, readonly [string, string]>> = {
   category: ["Category", "Categories upon each other, each in order of allocation"],
   group: ["Colour", "Blocks of one colour together"],
@@ -27,7 +24,6 @@ export const COLOURS: Readonly<Record<AllocationColour, string>> = {
   pool: "memory pool",
 };
 
-/** How the stacks below the picture are shown. */
 export const FLAMES = {
   tree: ["Flame", "From the outermost caller down to the line that allocated"],
   sandwich: ["Sandwich", "What calls one frame, and what it calls"],
@@ -45,39 +41,35 @@ export const BLOCKS = {
   order: oneOf("order", keysOf(ORDERS), null),
   colour: oneOf("colour", keysOf(COLOURS), "category"),
   axis: oneOf("axis", ["event", "time"], "event"),
-  /** Key of the only group that keeps its colour; "" for all. */
+  /** Key of the only coloured group; "": all. */
   only: text("only"),
-  /** The block in the inspector. */
   life: whole("life"),
-  /** The stack that is lit. */
   stack: whole("stack"),
-  /** The moment that differences are taken against. */
   mark: whole("mark", -1),
   frames: oneOf("frames", FRAME_CHOICES, "python"),
   flame: oneOf("flame", keysOf(FLAMES), "tree"),
-  /** The frame that is looked at from both sides. */
   frame: whole("frame"),
-  /** The part in sight, in units of the axis and in bytes; null: everything. */
+  /** The visible part, in axis units and bytes; null: everything. */
   x: xRange(VIEW_X),
   y: xRange(VIEW_Y),
-  /** The chosen range of events: from the first up to, without, the second. */
+  /** Chosen events: the second bound is exclusive. */
   range: xRange({ low: "r0", high: "r1" }),
 };
 
 export type BlocksState = PageState<typeof BLOCKS>;
 
-/** Of categories the colour and the category are the same order. */
+/** Coloured by category, the orders by colour and by category are equal. */
 export function ordersOf(colour: AllocationColour): readonly AllocationOrder[] {
   return colour === "category" ? ["category", "allocation"] : keysOf(ORDERS);
 }
 
-/** Colours are read most easily where each lies in one piece. */
+/** Colours are easiest to read in contiguous areas. */
 export function orderOf({ order, colour }: Pick<BlocksState, "order" | "colour">) {
   const usual = colour === "category" ? "category" : "group";
   return order !== null && ordersOf(colour).includes(order) ? order : usual;
 }
 
-/** Why there is no axis of time, in a short sentence; "" where there is one. */
+/** Why there is no time axis; "" where there is one. */
 export function whyUntimed({ hasTimes, firstMs, lastMs }: HistoryDevice): string {
   if (!hasTimes || firstMs === null || lastMs === null) {
     return "This file does not say when its events happened";

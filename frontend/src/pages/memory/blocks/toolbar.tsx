@@ -1,5 +1,3 @@
-/** What the picture shows: the search, and in a panel order, colours, axis and filter. */
-
 import type { Signal } from "@preact/signals";
 import { Popover } from "../../../widgets/menu/menu";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
@@ -22,7 +20,6 @@ interface PictureBarProps {
   readonly open: OpenHistory;
   readonly state: BlocksState;
   readonly set: (changes: Partial<BlocksState>) => void;
-  /** What a search found, or why it found nothing. */
   readonly found: Signal<Found>;
 }
 
@@ -49,7 +46,6 @@ export function PictureBar(props: PictureBarProps) {
   );
 }
 
-/** What differs from the picture that is shown first. */
 function shownWords({ state, open: { facts } }: PictureBarProps): string {
   const { stream, pool } = state;
   const words = [
@@ -93,7 +89,7 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
           time: ["Time", untimed === "" ? "As the clock ran" : untimed],
         }}
         disabled={(axis) => axis === "time" && untimed !== ""}
-        // A part of one axis says nothing about the other.
+        // A range on one axis means nothing on the other.
         onChoose={(axis) => set({ x: null, axis })}
       />
       {state.axis === "time" && untimed !== "" && (

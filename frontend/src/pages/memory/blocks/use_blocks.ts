@@ -1,5 +1,3 @@
-/** All that the parts of Blocks share: what is open, what is chosen, what is drawn. */
-
 import { useMemo, useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { HistoryDevice } from "../../../api/types.gen";
@@ -24,14 +22,13 @@ import { exactly, heldColours, useHeld, type Held } from "./held/held";
 import { useSearch } from "./search";
 import { orderOf, type BlocksState } from "./state";
 
-/** Room above the highest line. */
 const HEADROOM = 1.08;
-/** Reserved memory beyond this much of what is live would press the blocks flat. */
+/** More reserved than this multiple of live bytes would flatten the blocks. */
 const MOST_RESERVED = 1.7;
-/** The device's own size is a line of the picture where it is nearer than this. */
+/** Device memory is drawn as a line below this multiple of the top. */
 const MOST_CAPACITY = 1.3;
 
-/** Bytes at the top of the picture; `part`: of one stream or pool, all of it. */
+/** Bytes at the top of the picture; `part`: the whole tile of one stream or pool. */
 export function topOf(device: HistoryDevice, part: BlockTile | null = null): number {
   const highest = (level: "active" | "reserved"): number =>
     part === null

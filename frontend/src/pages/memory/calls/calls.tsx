@@ -1,8 +1,3 @@
-/**
- * Calls: memory at the start and end of each collected call, and what hooks, saved
- * tensors, module tracking and allocator captures found inside one of them.
- */
-
 import { useMemo } from "preact/hooks";
 import type {
   FunctionsResponse,
@@ -85,7 +80,6 @@ function known(value: number | undefined): number | null {
   return Number.isFinite(value) ? (value ?? null) : null;
 }
 
-/** The row that the lower part of the page is about; null where there is none. */
 export function selectedCall({
   calls,
   iteration,
@@ -152,7 +146,6 @@ function Body({ view, data, page }: BodyProps) {
   );
 }
 
-/** Where the numbers come from, and what was asked for and is not there. */
 function Notes(props: {
   readonly data: FunctionsResponse;
   readonly rank: number | null;
@@ -167,7 +160,6 @@ function Notes(props: {
   return notes.length === 0 ? null : <p>{notes.join(" ")}</p>;
 }
 
-/** One statistic of the function over its calls, and of the chosen call over ranks. */
 function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls }) {
   const { calls, overRanks: ranks } = data;
   const { stat } = drawn;
@@ -192,7 +184,7 @@ function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls })
         fromZero={false}
         heightPx={CHART_PX}
       />
-      {/* Bars stand for bytes; counts and hooks' own numbers are told by the table. */}
+      {/* Bars show bytes; counts and hook values are only in the table. */}
       {ranks !== null && ranks.unit === "bytes" && (
         <OverRanks
           view={view}
@@ -217,7 +209,6 @@ function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls })
   );
 }
 
-/** What was collected inside the call that is selected. */
 function OneCall({ view, data }: OfCalls) {
   const selected = selectedCall(data);
   if (selected === null) return null;
@@ -248,7 +239,6 @@ function OneCall({ view, data }: OfCalls) {
   );
 }
 
-/** What hooks and autograd left of one call: numbers by module. */
 function ValueTable(props: OfCalls & { readonly values: ModuleValues }) {
   const { view, data, values } = props;
   const { kind, table, incomplete } = values;

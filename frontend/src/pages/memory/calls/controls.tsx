@@ -1,5 +1,3 @@
-/** Which function and statistics are shown. */
-
 import { Popover } from "../../../widgets/menu/menu";
 import { useState } from "preact/hooks";
 import type { FunctionsResponse } from "../../../api/types.gen";
@@ -23,7 +21,6 @@ export interface ControlsProps {
   readonly setState: ReturnType<typeof usePageState<typeof CALLS>>[1];
 }
 
-/** Which function, and which of its numbers is drawn. */
 export function Controls({ data, setState }: ControlsProps) {
   const { functions, drawn } = data;
   const phases = new Set(functions.map(({ phase }) => phase));
@@ -65,7 +62,6 @@ const SIDE_LABELS: Readonly<Record<Side, string>> = {
   difference: "Difference",
 };
 
-/** Which statistics and sides the table has: all that were recorded, with a search. */
 export function ColumnPicker({ data, state, setState }: ControlsProps) {
   const { shown, drawn } = data;
   const [find, setFind] = useState("");
@@ -120,7 +116,6 @@ export function ColumnPicker({ data, state, setState }: ControlsProps) {
 
 function Check(props: {
   readonly label: string;
-  /** Said after the label where it says more. */
   readonly note?: string;
   readonly checked: boolean;
   readonly onChange: () => void;

@@ -1,5 +1,3 @@
-/** Captured allocator histories: what there is, and how to get it out. */
-
 import type { FunctionsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { CopyIcon } from "../../../widgets/icon/copy_icon";

@@ -1,5 +1,3 @@
-/** What of Calls stands in the URL: the call, and the statistics that are shown. Pure. */
-
 import type { FunctionStat } from "../../../api/types.gen";
 import { searchOf } from "../../../model/shown_rows";
 import { optional, whole, type Word } from "../../shared/page_state";
@@ -7,7 +5,6 @@ import { optional, whole, type Word } from "../../shared/page_state";
 export const SIDES = ["start", "end", "difference"] as const;
 export type Side = (typeof SIDES)[number];
 
-/** Which sides of a call the table shows; at least one. */
 const sides: Word<readonly Side[]> = {
   read: (params) => {
     const said = params.get("sides")?.split(",") ?? [];
@@ -18,25 +15,22 @@ const sides: Word<readonly Side[]> = {
 };
 
 export const CALLS = {
-  // What is left to the server it answers with.
+  // Where unset, the server chooses and returns its choice.
   function: optional("function"),
   phase: optional("phase"),
   attempt: whole("attempt"),
   iteration: whole("iteration"),
-  /** The statistic drawn over calls and over ranks. */
   stat: optional("stat"),
-  /** Statistics in the table, as recorded. */
   stats: optional("stats"),
   sides,
 };
 
-/** The sides after one was switched on or off; the last one stays. */
 export function sidesAfterClick(shown: readonly Side[], side: Side): readonly Side[] {
   const next = SIDES.filter((one) => shown.includes(one) !== (one === side));
   return next.length === 0 ? [side] : next;
 }
 
-/** The word after a statistic was switched on or off; null for the one that is drawn. */
+/** null: only the drawn statistic, which is the default. */
 export function statsAfterClick(
   stats: readonly FunctionStat[],
   shown: readonly string[],
@@ -56,7 +50,6 @@ export const GROUP_WORDS: Readonly<Record<FunctionStat["group"], string>> = {
   hook: "Hooks of the root module",
 };
 
-/** Statistics group by group: those that hold every word typed. */
 export function foundStats(
   stats: readonly FunctionStat[],
   typed: string,

@@ -1,5 +1,3 @@
-/** One allocation: its sizes, its life, its stack, its siblings. */
-
 import { Fragment, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type {
@@ -35,9 +33,7 @@ interface BlockDrawerProps {
   readonly onLife: (life: number | null) => void;
   readonly onMoment: (moment: number) => void;
   readonly onStack: (stack: number | null) => void;
-  /** Source lines that a finding names. */
   readonly culprits?: ReadonlySet<string>;
-  /** Other pages that show it. */
   readonly links?: ComponentChildren;
 }
 
@@ -99,7 +95,6 @@ interface PartProps extends BlockDrawerProps {
   readonly block: AllocationBlockResponse;
 }
 
-/** The line that allocated it. */
 function Source({ block, stacks, culprits }: PartProps) {
   const { stack } = block;
   const frame = stack === null ? -1 : (stacks?.userFrame(stack) ?? -1);
@@ -115,7 +110,7 @@ function Source({ block, stacks, culprits }: PartProps) {
   );
 }
 
-/** Rows of names and values; what is null is left out. */
+/** null values are left out. */
 type FactRows = readonly (readonly [name: string, value: ComponentChildren | null])[];
 
 export function Facts({ rows }: { readonly rows: FactRows }) {
@@ -134,7 +129,7 @@ export function Facts({ rows }: { readonly rows: FactRows }) {
   );
 }
 
-/** What our own recorder writes: step and phase, which stand elsewhere. */
+/** Tag that our recorder writes: step and phase, shown elsewhere. */
 const OWN_TAG = "memboard {";
 
 function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
@@ -260,7 +255,6 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
   );
 }
 
-/** A stack as lines that open in an editor, the user’s own first to be seen. */
 export function StackFrames({
   stacks,
   frames,

@@ -1,5 +1,3 @@
-/** The list of histories: a button that opens it, with a search where they are many. */
-
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { HistoriesResponse } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
@@ -64,9 +62,8 @@ function List(props: ChooserProps & { readonly close: () => void }) {
   const { chosen, byteUnit, close, onChoose } = props;
   const { histories, numHistories } = props.histories;
   const [typed, setTyped] = useState("");
-  // The newest first, as a person looks for them.
   const found = [...histories].reverse().filter((one) => historyMatches(one, typed));
-  // By its id: histories that are found meanwhile move the others.
+  // By id: new histories shift the others.
   const [at, setAt] = useState(chosen);
   const root = useRef<HTMLDivElement>(null);
   const place = found.findIndex(({ reference }) => reference.id === at);

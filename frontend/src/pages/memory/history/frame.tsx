@@ -1,6 +1,6 @@
 /**
- * The frame of every page about one history: which one, which device, and what stands
- * there while it is being opened, where it cannot be, and where there is none.
+ * Frame of every page about one history: choice of history and device, and what
+ * replaces the page while the history is opening, failed or absent.
  */
 
 import type { ComponentChildren } from "preact";
@@ -27,7 +27,6 @@ import {
 } from "./use_history";
 import type { ViewProps } from "../../shared/view_props";
 
-/** One device of a history that is open. */
 export interface OpenHistory {
   readonly answer: HistoryResponse;
   readonly facts: HistoryFacts;
@@ -36,7 +35,7 @@ export interface OpenHistory {
 
 interface HistoryFrameProps {
   readonly view: ViewProps;
-  /** As the URL names it; "" leaves the choice to the server. */
+  /** As in the URL; "": the server chooses. */
   readonly history: string;
   readonly device: number | null;
   /** Beside the choice of history and device; null while none is open. */
@@ -150,10 +149,9 @@ export function DeviceChoice(props: {
   );
 }
 
-/** What is missing of a history, or odd about it. */
 export function HistoryNotes(props: {
   readonly device: HistoryDevice;
-  /** Only what is wrong, else only what is not there. */
+  /** true: only problems; false: only what is missing. */
   readonly warns: boolean;
 }) {
   const { device, warns } = props;

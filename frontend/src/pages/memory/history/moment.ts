@@ -1,7 +1,6 @@
 /**
- * The moment that all four tabs of Memory show: the words of the address that say
- * history, device, moment and search, and where a look begins when they say nothing.
- * The rank is the shell's word (`view.ranks.rank`). Pure but for `useMomentStep`.
+ * URL words that the four Memory tabs share: history, device, moment and search. The
+ * rank is the shell's word (`view.ranks.rank`).
  */
 
 import type { HistoryDevice, HistoryLevel } from "../../../api/types.gen";
@@ -18,12 +17,11 @@ import type { ViewProps } from "../../shared/view_props";
 import { chosenDevice, useHistory } from "./use_history";
 
 export const MEMORY = {
-  /** "" leaves the choice to the server. */
+  /** "": the server chooses. */
   history: text("history"),
   device: whole("history_device"),
-  /** The pinned moment; null: the preselected one. Of `history` alone. */
+  /** The pinned moment of `history`; null: the default one. */
   moment: whole("moment", -1),
-  /** What is searched for, as typed. */
   find: text("find"),
 };
 
@@ -33,23 +31,19 @@ export function readMemory(params: Params): MemoryWords {
   return readState(MEMORY, params);
 }
 
-/** One device of one history that is open. */
 export interface MomentPlace {
   readonly history: string;
   readonly device: HistoryDevice;
 }
 
-/**
- * The words of a moment. With the place it is of, they stay true on every tab and for
- * every rank; without, it is of whatever history is shown.
- */
+/** With `of` the words hold on every tab and rank; without, for the history shown. */
 export function momentWords(moment: number | null, of?: MomentPlace): Changes {
   if (moment === null || of === undefined) return writeState(MEMORY, { moment });
   const { history, device } = of;
   return writeState(MEMORY, { moment, history, device: device.device });
 }
 
-/** The moment the address pins in this place; null: none, or one of another history. */
+/** null: no pin, or one of another history. */
 export function pinnedMoment(words: MemoryWords, of: MomentPlace): number | null {
   const { history, device, moment } = words;
   if (moment === null || (history !== "" && history !== of.history)) return null;
@@ -57,7 +51,6 @@ export function pinnedMoment(words: MemoryWords, of: MomentPlace): number | null
   return Math.min(moment, of.device.numEvents - 1);
 }
 
-/** The moment that is shown: the pinned one, else the preselected one. */
 export function shownMoment(words: MemoryWords, of: MomentPlace): number {
   return pinnedMoment(words, of) ?? firstMoment(of.device);
 }
@@ -66,14 +59,14 @@ export function peakOf(device: HistoryDevice, level: HistoryLevel = "active") {
   return device.peaks.find((peak) => peak.level === level);
 }
 
-/** The first out-of-memory error, else the highest moment. */
+/** The first out-of-memory error, else the peak. */
 export function firstMoment(device: HistoryDevice): number {
   const { kind, kinds, moment } = device.marks;
   const at = kind.findIndex((code) => kinds[code] === "oom");
   return at >= 0 ? (moment[at] ?? -1) : (peakOf(device)?.moment ?? -1);
 }
 
-/** What a moment is besides its number; empty: nothing of note. */
+/** "" where a moment is nothing of note. */
 export function momentName(device: HistoryDevice, at: number): string {
   const { kind, kinds, moment } = device.marks;
   const out = kind.some((code, i) => kinds[code] === "oom" && moment[i] === at);
@@ -84,7 +77,6 @@ export function momentName(device: HistoryDevice, at: number): string {
   return names.filter((name) => name !== "").join(", ");
 }
 
-/** The step under way at a moment; null: not known. */
 export function stepAt({ marks }: HistoryDevice, at: number): number | null {
   const { kind, kinds, moment, end, step } = marks;
   let found: number | null = null;
@@ -103,13 +95,12 @@ export interface MomentStep {
   readonly history: string;
   readonly moment: number;
   readonly step: number | null;
-  /** As `momentName` says it. */
   readonly name: string;
 }
 
 /**
- * For tabs that show steps or calls instead of events: the step of the moment that was
- * pinned in Blocks or Segments; null: none is pinned, and nothing was asked.
+ * For tabs of steps and calls: the step of the moment pinned in Blocks or Segments;
+ * null: no pin, so no request.
  */
 export function useMomentStep(
   view: Pick<ViewProps, "client" | "run" | "params">,

@@ -1,5 +1,3 @@
-/** While a history is being opened, where it cannot be, and where there is none. */
-
 import type {
   HistoriesResponse,
   HistoryChoice,
@@ -37,11 +35,10 @@ export function Opening(props: AnswerProps & { readonly byteUnit: ByteUnit }) {
   );
 }
 
-/** Why a history cannot be opened: the file, what is wrong, what to do. */
 export function OpeningFailed(
   props: AnswerProps & {
     readonly again: () => void;
-    /** Another one to go on with. */
+    /** Another history to offer. */
     readonly next?: HistoryChoice | null;
     readonly choose?: (id: string) => void;
   },

@@ -1,6 +1,6 @@
 /**
- * On tabs of steps and calls: the moment that was pinned in Blocks or Segments, whether
- * its step is the one shown, and the way back.
+ * On tabs of steps and calls: the moment pinned in Blocks or Segments, and the way
+ * back.
  */
 
 import { formatInteger } from "../../../base/bytes";
@@ -11,9 +11,8 @@ import type { MomentStep } from "./moment";
 export function Pinned(props: {
   readonly view: ViewProps;
   readonly pinned: MomentStep | null;
-  /** The step that is shown. */
   readonly step: number | null;
-  /** Why another one is: "No call was collected in it"; null: the user chose it. */
+  /** Why another step is shown; null: the user chose it. */
   readonly absent: string | null;
 }) {
   const { view, pinned, step, absent } = props;

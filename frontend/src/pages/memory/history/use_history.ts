@@ -1,5 +1,3 @@
-/** Opens a history in the server and follows how far that is. */
-
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiError, Client } from "../../../api/client";
 import type {
@@ -17,23 +15,21 @@ import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
 import { NO_LINES } from "../../../widgets/block_stack/paint/colours";
 
-/** While a history is being opened: the server itself waits for it, up to a second. */
+/** While a history opens. Each request itself waits up to a second in the server. */
 const OPENING_POLL_MS = 50;
-/** An open one is asked after now and then, so that the server keeps it. */
+/** The server closes histories that are not polled. */
 const OPEN_POLL_MS = 20_000;
 
 export interface FollowedHistory {
-  /** null until the first answer about this very history. */
+  /** null until the first answer about this history. */
   readonly answer: HistoryResponse | null;
   readonly error: ApiError | null;
-  /** Ask anew after it failed. */
   readonly again: () => void;
 }
 
 /**
- * The histories of a run, or of one rank. They are asked for anew for each that is named:
- * what was just dropped came after the last list. Until then a list that lacks it is as
- * good as none, for another history would be shown.
+ * Fetched again for each named history: a dropped file is newer than the last list.
+ * Until then a list without it counts as none, or another history would show.
  */
 export function useHistories(
   client: Client,
@@ -55,7 +51,7 @@ function isListed({ histories }: HistoriesResponse, id: string): boolean {
   return histories.some(({ reference }) => reference.id === id);
 }
 
-/** `history` null asks for nothing. */
+/** `history` null: no request. */
 export function useHistory(
   client: Client,
   run: string,
@@ -80,7 +76,7 @@ export function useHistory(
   };
 }
 
-/** The history a link names, where it is in the list, or may be among those left out. */
+/** The named history, where it is in the list or may be among those left out. */
 export function chosenHistory(answer: HistoriesResponse, named: string): string {
   const { histories, numHistories, default: first } = answer;
   const known = isListed(answer, named);
@@ -88,7 +84,6 @@ export function chosenHistory(answer: HistoriesResponse, named: string): string 
   return first ?? histories.at(-1)?.reference.id ?? "";
 }
 
-/** Another history to go on with where one cannot be opened: the next, else the nearest. */
 export function nextHistory(
   { histories }: HistoriesResponse,
   id: string,
@@ -101,7 +96,7 @@ export function nextHistory(
   return order.find(({ state }) => state !== "failed") ?? null;
 }
 
-/** The device a link names, else the one that matters most; null: there is none. */
+/** The named device, else the most important one; null: there is none. */
 export function chosenDevice(
   facts: HistoryFacts | null,
   named: number | null,
@@ -115,7 +110,7 @@ export function chosenDevice(
   );
 }
 
-/** The call stacks of a history; null until they are known. */
+/** null until loaded. */
 export function useStacks(
   client: Client,
   run: string,
@@ -126,10 +121,10 @@ export function useStacks(
   return { stacks, error };
 }
 
-/** Findings that are still being read are asked for again. */
+/** While findings are still being computed. */
 const READING_POLL_MS = 1_500;
 
-/** Source lines that a finding blames, as `CallStacks.stackLabel` writes them. */
+/** Source lines in findings, as `CallStacks.stackLabel` writes them. */
 export function useCulprits(
   view: Pick<ViewProps, "client" | "run" | "pollMs">,
   rank: number | null,

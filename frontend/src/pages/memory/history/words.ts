@@ -1,5 +1,3 @@
-/** What a history is called, and what is said of it. Pure. */
-
 import type { HistoryChoice, HistoryOrigin } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
@@ -16,7 +14,6 @@ const ORIGIN_WORDS: Readonly<Record<HistoryOrigin, string>> = {
 
 type Titled = Pick<HistoryChoice, "reference" | "origin">;
 
-/** What took a history: its label, its call, its file, or the error. */
 export function historyTitle({ reference, origin }: Titled): string {
   const { label, function: name, phase, iteration, context, path } = reference;
   if (origin === "file") {
@@ -29,7 +26,7 @@ export function historyTitle({ reference, origin }: Titled): string {
     return `${name}${inPhase} iteration ${formatInteger(iteration)}${side}`;
   }
   if (origin === "by_hand" && label !== "") return label;
-  // The recorder labels errors by their kind, which the words say already.
+  // The recorder labels errors by kind, which the words already contain.
   const said = label === "" || label === origin;
   return said ? ORIGIN_WORDS[origin] : `${ORIGIN_WORDS[origin]}: ${label}`;
 }
@@ -38,7 +35,6 @@ export function rankWords({ reference }: HistoryChoice): string {
   return reference.rank === null ? "" : `rank ${reference.rank}`;
 }
 
-/** One line of the list, beside the title. */
 export function historyNote(choice: Titled, byteUnit: ByteUnit): string {
   const { step, timeMs, numBytes } = choice.reference;
   const words = [
@@ -49,7 +45,6 @@ export function historyNote(choice: Titled, byteUnit: ByteUnit): string {
   return words.filter((word) => word !== "").join(" · ");
 }
 
-/** Whether every word typed is found in what the list says of a history. */
 export function historyMatches(choice: HistoryChoice, typed: string): boolean {
   const { reference, origin } = choice;
   const text = [
@@ -65,7 +60,6 @@ export function historyMatches(choice: HistoryChoice, typed: string): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** What a picture shows, of which rank and device. */
 export function pictureLabel(
   what: string,
   { answer, device, facts }: OpenHistory,

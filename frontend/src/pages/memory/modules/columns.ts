@@ -1,5 +1,3 @@
-/** The answer of `/modules` as a tree with columns: cells, order, help and export. Pure. */
-
 import type { ModulesResponse, ModuleTree } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
@@ -29,12 +27,11 @@ import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
 import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 import { FIRST_DEPTH, stateWords } from "./params";
 
-/** The modules of an answer: rows that stand for equal layers hold these. */
 export class Modules {
   readonly tree: Tree;
-  /** By row; of rows that stand for layers, what they are called. */
+  /** By row; rows of equal layers have their label. */
   readonly fqns: readonly string[];
-  /** By row, what a search looks through. */
+  /** Searched text, by row. */
   readonly texts: readonly string[];
 
   constructor(private readonly data: ModuleTree) {
@@ -51,7 +48,6 @@ export class Modules {
     this.texts = fqns.map((fqn, id) => `${fqn} ${this.type(id)}`);
   }
 
-  /** The module's own part of its fqn. */
   #name(id: number): string {
     return this.data.names[this.data.name[id] ?? -1] ?? "";
   }
@@ -60,7 +56,7 @@ export class Modules {
     return this.data.types[this.data.type[id] ?? -1] ?? "";
   }
 
-  /** It is no module, but stands for some of those beside each other. */
+  /** A row of equal siblings, not a module. */
   isFold(id: number): boolean {
     return this.data.fold[id] === id;
   }
@@ -75,19 +71,18 @@ export class Modules {
     return `${formatInteger(num)} × ${layers}`;
   }
 
-  /** Rows that are modules. */
+  /** Number of rows that are modules. */
   get num(): number {
     return this.fqns.length - this.data.fold.filter((of, id) => of === id).length;
   }
 
-  /** Its type, or that of the layers it stands for. */
   note(id: number, flat: boolean): string {
     const isOne = flat || this.data.numEqual[id] === 0;
     const [layer = id] = isOne ? [] : this.tree.children(id);
     return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.type(layer)}`;
   }
 
-  /** What stands open at first: the way to a module, and rows for layers near the root. */
+  /** Initially open: the way to a module, and rows of layers near the root. */
   opened(fqn: string | null): readonly number[] {
     const id = this.idOf(fqn);
     const way = id === null ? [] : this.tree.ancestors(id);
@@ -95,7 +90,6 @@ export class Modules {
     return [...way, ...folded.filter((row) => this.tree.depth(row) <= FIRST_DEPTH)];
   }
 
-  /** null where there is no such module. */
   idOf(fqn: string | null): number | null {
     const id = fqn === null ? -1 : this.fqns.indexOf(fqn);
     return id < 0 ? null : id;
@@ -140,8 +134,8 @@ const SUMS = {
 } as const;
 
 /**
- * What modules hold, or what the rank held when each of them ran: never both beside each
- * other, as a rank's total in a module's row reads as if it were the module's.
+ * Bytes of modules, or of the rank when each ran; never both, as a rank's total in a
+ * module's row reads as the module's.
  */
 function sumsOf(data: ModulesResponse): readonly Bytes[] {
   const keys =
@@ -152,7 +146,7 @@ function sumsOf(data: ModulesResponse): readonly Bytes[] {
   });
 }
 
-/** Those that are not zero everywhere, the largest first. */
+/** Non-zero ones, largest first. */
 function categoriesOf(data: ModulesResponse): readonly Bytes[] {
   const hint =
     data.measure === "held"
@@ -167,13 +161,12 @@ function categoriesOf(data: ModulesResponse): readonly Bytes[] {
     .sort((a, b) => longestOf(b.bytes) - longestOf(a.bytes));
 }
 
-/** What a cell stands for: the value, or how much it differs. NaN: not known. */
+/** The value or its difference; NaN: unknown. */
 function shownValues({ bytes, baseline }: Bytes): Float64Array {
   if (baseline === null) return bytes;
   return bytes.map((value, id) => value - (baseline[id] ?? NaN));
 }
 
-/** Room for `+1,016 MiB`. */
 const LEAST_PX = 88;
 
 export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
@@ -184,7 +177,7 @@ export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
   }));
   const signed = data.baseline !== null;
   const longest = Math.max(0, ...all.map(({ values }) => longestOf(values)));
-  // Of all categories in their fixed order: as the timeline below has them.
+  // Of all categories in fixed order, as in the timeline below.
   const colours = categoryColours(theme, data.categories);
   const swatches = new Map(data.categories.map(({ name }, i) => [name, colours[i]]));
   const diverging = divergingColours(theme);
@@ -213,7 +206,6 @@ export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
   return [moduleColumn(input), ...columns, ...callColumns(data)];
 }
 
-/** Why a module has no number here, or every digit of it. */
 function whyOf({ data, modules }: ColumnsInput, of: Bytes, id: number): string {
   const value = of.bytes[id] ?? NaN;
   if (Number.isNaN(value) && modules.isFold(id)) {
@@ -232,7 +224,7 @@ function whyOf({ data, modules }: ColumnsInput, of: Bytes, id: number): string {
   return `${difference}: ${formatExact(value, "bytes")}, against ${formatExact(other, "bytes")} (${words})`;
 }
 
-/** Ordered by it, modules stand as in the model. */
+/** Sorted by it, modules are in the model's order. */
 function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
   return {
     key: "module",
@@ -255,7 +247,7 @@ function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
   };
 }
 
-/** Which call of a module is shown, where any was called more than once. */
+/** Only where a module was called more than once. */
 function callColumns({ maxCalls, numCalls, callShown }: ModulesResponse): RowColumn[] {
   if (maxCalls <= 1) return [];
   const hint = "Which call of the module is shown, and how many there were";
@@ -269,7 +261,6 @@ function callColumns({ maxCalls, numCalls, callShown }: ModulesResponse): RowCol
   return [{ ...column, sortable: false, exported: null }];
 }
 
-/** Every module that was searched for, with every digit; in the model's order. */
 export function modulesTable(
   data: ModulesResponse,
   modules: Modules,

@@ -1,5 +1,3 @@
-/** What the module table shows: tracked step, moment, comparison; the rest behind View. */
-
 import { Popover } from "../../../widgets/menu/menu";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -29,7 +27,7 @@ export function Controls(props: ControlsProps) {
         value={data.window ?? ""}
         of={windowOptions(data)}
         onChange={(window) => {
-          // Another window is another stretch of time.
+          // Another tracked step has another range of time.
           setState({ window, call: null, range: null }, "push");
         }}
       >
@@ -68,12 +66,10 @@ export function Controls(props: ControlsProps) {
   );
 }
 
-/** The newest first. */
 function windowOptions({ windows }: ModulesResponse): readonly Option[] {
   return windows.toReversed().map(({ id, words, group }) => [id, words, group]);
 }
 
-/** What differences are taken from: another moment, step or rank, or the median. */
 function againstOptions(data: ModulesResponse): readonly Option[] {
   const ranks = [...data.ranks].filter((rank) => rank !== data.rank);
   const states = data.states.filter(({ state }) => state !== data.state);
@@ -102,7 +98,7 @@ const SHAPES = {
   list: ["List", "All modules, sorted as one list"],
 } as const;
 
-/** Calls beyond it are reached by the timeline; a longer list helps nobody. */
+/** Further calls are reached by the timeline. */
 const MOST_CALLS = 200;
 
 function ViewOptions({ data, modules, state, setState }: ControlsProps) {

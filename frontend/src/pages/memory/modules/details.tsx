@@ -1,5 +1,3 @@
-/** One module: its moments in this window, over windows, and on every rank. */
-
 import { useMemo } from "preact/hooks";
 import type { ModuleResponse, ModulesResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
@@ -19,7 +17,7 @@ const PART_PX = 168;
 interface DetailsProps extends ModulesPage {
   readonly data: ModulesResponse;
   readonly fqn: string;
-  /** Which of the module's calls the table shows; -1 for none. */
+  /** Index of the call in the table; -1: none. */
   readonly callShown: number;
 }
 
@@ -116,7 +114,6 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
   );
 }
 
-/** The module through this step, state by state; one of them is the table's. */
 function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
   const { view, data, answer, setState, callShown } = props;
   const { moments } = answer;

@@ -1,8 +1,6 @@
 /**
- * Modules: what each module holds of a rank's memory, first of all at the highest peak
- * that was tracked. A sentence says what takes most; below it every module at one moment,
- * and the categories through that step; a row opens that module over tracked steps and
- * ranks. Where the run has profiler traces: time by module.
+ * Memory by module of one rank, by default at the highest tracked peak; where the run
+ * has profiler traces, also time by module.
  */
 
 import type { ComponentChildren } from "preact";
@@ -125,14 +123,13 @@ const SNIPPET = `with collector.record(
 function Body(
   page: ModulesPage & {
     readonly data: ModulesResponse;
-    /** Stands beside the first sentence. */
     readonly children: ComponentChildren;
   },
 ) {
   const { view, state, setState, data } = page;
   const { theme, byteUnit } = view;
   const { flat, find } = state;
-  // Kept while a poll brings the same tree.
+  // Stable while polls return the same tree.
   const modules = useMemo(() => new Modules(data.tree), [data.tree]);
   const columns = useMemo(
     () => moduleColumns({ data, modules, flat, theme, byteUnit }),

@@ -1,5 +1,3 @@
-/** What of Modules stands in the URL. */
-
 import type { ModulesResponse } from "../../../api/types.gen";
 import type { Query } from "../../../api/client";
 import {
@@ -14,29 +12,27 @@ import {
 import { xRange } from "../../shared/range/params";
 import type { ViewProps } from "../../shared/view_props";
 
-/** The part of the window that the timeline shows. */
 export const WINDOW_RANGE = { low: "t0", high: "t1" };
 
-/** Levels open in the tree at first, besides the way to what takes most. */
+/** Open levels at first, besides the way to the largest module. */
 export const FIRST_DEPTH = 1;
 /** No model is nested deeper. */
 export const ALL_LEVELS = 64;
 
 export const MODULES = {
   part: oneOf("part", ["memory", "time"], null),
-  // What is left to the server it answers with.
+  // Where unset, the server chooses and returns its choice.
   window: optional("window"),
   state: optional("state"),
   call: whole("call"),
   device: optional("device"),
   measure: oneOf("measure", ["held", "total"], "held"),
   against: optional("against"),
-  /** Whose details are open. */
   module: optional("module"),
   axis: oneOf("axis", ["time", "event"], "time"),
   range: xRange(WINDOW_RANGE),
   flat: flag("flat"),
-  /** Levels that are open, or shown in the list. */
+  /** Open levels of the tree, or levels in the list. */
   depth: whole("depth"),
   find: text("find"),
   sort: optional("sort"),
@@ -47,14 +43,13 @@ export const MODULES = {
 type ModulesState = PageState<typeof MODULES>;
 type Setter = ReturnType<typeof usePageState<typeof MODULES>>[1];
 
-/** What every part of the page works with. */
 export interface ModulesPage {
   readonly view: ViewProps;
   readonly state: ModulesState;
   readonly setState: Setter;
 }
 
-/** What an answer is about, said in full: for further questions about the same. */
+/** The answer's subject without defaults, for further requests about it. */
 export function subjectOf(data: ModulesResponse): Query {
   const { run, rank, window, device } = data;
   return { run: run.id, rank, window, device };
@@ -66,8 +61,8 @@ export function stateWords({ states }: ModulesResponse, state: string): string {
 }
 
 /**
- * The state that a measure is of: a rank's total differs from module to module only where
- * each has a moment of its own, and what modules hold adds up at the peak.
+ * The state of a measure: rank totals differ between modules only where each has a
+ * moment of its own; bytes of modules add up at the peak.
  */
 export function measureState(
   measure: ModulesState["measure"],

@@ -1,5 +1,3 @@
-/** The stacked categories through the window shown; choosing a time chooses a boundary. */
-
 import { useMemo, useRef } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { worthSaying } from "../../../api/client";
@@ -24,7 +22,7 @@ const AXES = {
 export function WindowTimeline(
   props: ModulesPage & {
     readonly data: ModulesResponse;
-    /** The moment that the table shows, in microseconds; NaN where unknown. */
+    /** Time of the table's moment, µs; NaN: unknown. */
     readonly momentUs: number;
   },
 ) {
@@ -42,7 +40,7 @@ export function WindowTimeline(
     px === 0 ? null : query,
     view.pollMs,
   );
-  // An answer about another window or axis would be drawn under the wrong words.
+  // An answer for another step or axis would get the wrong labels.
   const { data: found } = live;
   const isSame = found?.window === data.window && found.rank === data.rank;
   const answer = isSame && found.axis === axis ? found : null;
@@ -68,7 +66,7 @@ export function WindowTimeline(
           label="Axis"
           chosen={axis}
           words={AXES}
-          // A range of one axis says nothing about the other.
+          // A range on one axis means nothing on the other.
           onChoose={(one) => setState({ axis: one, range: null })}
         />
       </div>
@@ -94,7 +92,7 @@ export function WindowTimeline(
   );
 }
 
-/** What choosing a boundary of the timeline shows in the table. */
+/** URL words for a boundary chosen in the timeline. */
 export function boundaryWords(
   data: ModulesResponse,
   { module, state, call }: Boundary,

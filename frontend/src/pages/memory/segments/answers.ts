@@ -1,16 +1,16 @@
 /**
- * Answers by number, the most wanted asked for first. While somebody scrolls or drags only
- * what is wanted newest counts: what is passed already is not asked for, and what is under
- * way is shown until the newer one is there.
+ * Answers by number, the most wanted requested first. While the user scrolls or drags,
+ * numbers already passed are not requested, and the last answer is shown until a newer
+ * one arrives.
  */
 
 import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 import { isAbort, type ApiError } from "../../../api/client";
 
-/** Pieces of a list, or a few moments back and those asked for ahead. */
+/** Chunks of a list, or a few past and prefetched moments. */
 const MOST_KEPT = 24;
 const MOST_FLIGHTS = 3;
-/** After a failure the next request waits. */
+/** Delay after a failure. */
 const RETRY_MS = 1_500;
 
 type Ask<T> = (key: number, signal: AbortSignal) => Promise<T>;
@@ -31,7 +31,7 @@ export class Answers<T> {
     return this.#kept.get(key);
   }
 
-  /** The most wanted; while it is on its way, what arrived last. */
+  /** The most wanted; until it arrives, the last that did. */
   get newest(): T | null {
     return this.#newest;
   }
@@ -69,7 +69,7 @@ export class Answers<T> {
     this.ask(key, abort.signal).then(
       (answer) => {
         if (!landed()) return;
-        // Once the most wanted is here, an older one must not come after it.
+        // An older answer must not replace the most wanted one.
         if (this.#first() === undefined) this.#newest = answer;
         this.#kept.set(key, answer);
         const [oldest] = this.#kept.keys();
@@ -89,7 +89,7 @@ export class Answers<T> {
   }
 }
 
-/** `of`: what the answers are about; others are dropped when it changes. */
+/** `of`: the subject; a change drops all answers. */
 export function useAnswers<T>(
   ask: Ask<T>,
   of: readonly unknown[],

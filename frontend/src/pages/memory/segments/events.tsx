@@ -1,5 +1,3 @@
-/** What the allocator did, event by event, as many as there are; a click is a moment. */
-
 import { useMemo, useRef } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { AllocatorAction, AllocatorEventsResponse } from "../../../api/types.gen";
@@ -22,7 +20,6 @@ import type { SegmentsState, Shown } from "./params";
 type EventChoice = SegmentsState["events"];
 
 const HEIGHT_PX = 560;
-/** Rows asked for at once. */
 const CHUNK_ROWS = 400;
 
 const CHOICES: Readonly<Record<EventChoice, readonly [string, string]>> = {
@@ -37,7 +34,7 @@ const ACTIONS: Readonly<Record<EventChoice, string | null>> = {
   marks: "oom,snapshot,annotate",
 };
 
-/** Whether live or reserved memory grows or shrinks by an event's bytes. */
+/** Whether an event's bytes add to live or reserved memory. */
 const SIGNS: Partial<Record<AllocatorAction, number>> = {
   alloc: 1,
   free: -1,
@@ -54,7 +51,6 @@ export function EventList(props: Shown) {
   const choice = params.events;
   const actions = ACTIONS[choice];
   const subject = useMemo<Query>(() => ({ ...place, actions }), [place, actions]);
-  // Where the moment stands among the rows; of all events it is its own number.
   const head = useOnce(client, "allocator_events", {
     ...subject,
     moment: actions === null ? null : moment,
@@ -72,7 +68,7 @@ export function EventList(props: Shown) {
     },
     [client, subject],
   );
-  // What was drawn without being known.
+  // Rows drawn before they arrived.
   const missing = useRef(new Set<number>());
   const chunkOf = (row: number): AllocatorEventsResponse | null => {
     const chunk = Math.floor(row / CHUNK_ROWS);
@@ -115,7 +111,7 @@ export function EventList(props: Shown) {
         onSelect={(row) => {
           const chunk = chunkOf(row);
           if (chunk !== null) choose(chunk, row % CHUNK_ROWS);
-          // One that was never in sight, such as the last by its key.
+          // A row never in sight, such as the last one by its key.
           else
             void client.get("allocator_events", { ...subject, e0: row, count: 1 }).then(
               (one) => choose(one, 0),
@@ -220,7 +216,7 @@ function eventColumns(
   ];
 }
 
-/** `b7f3a40000000_2` of a block, `s7f…` of a segment, as memory_viz names them. */
+/** `b7f3a40000000_2` of a block, `s7f…` of a segment, as in memory_viz. */
 function blockName(address: number, version: number): string {
   if (!Number.isFinite(address)) return "";
   const hex = address.toString(16);

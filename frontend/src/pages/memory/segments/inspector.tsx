@@ -1,5 +1,3 @@
-/** Beside the map: the block or segment that was chosen, else the tables of the moment. */
-
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
@@ -11,7 +9,7 @@ import { momentWords } from "../history/moment";
 import { Panels } from "./panels";
 import type { Shown } from "./params";
 
-/** With less of it in sight nobody would know that it is there. */
+/** Users do not notice an inspector with less of it in sight. */
 const LEAST_SEEN_PX = 60;
 
 export function Inspector(props: Shown) {
@@ -19,7 +17,7 @@ export function Inspector(props: Shown) {
   const { life, segment } = params;
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
-    // Where there is no room beside the map it stands below.
+    // Without room beside the map it is below.
     if (life === null && segment === null) return;
     const top = box.current?.getBoundingClientRect().top ?? 0;
     if (top > window.innerHeight - LEAST_SEEN_PX)

@@ -1,5 +1,3 @@
-/** The moment of the Segments page: its state, playing, and the bar that steps and jumps. */
-
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Client, Query } from "../../../api/client";
 import type {
@@ -32,11 +30,11 @@ import {
 import { useAnswers } from "./answers";
 
 const FRAMES_PER_SECOND = 12;
-/** What is in sight takes about so long, however long it is. */
+/** Playback time of the visible range, whatever its length. */
 const SECONDS = 20;
 const STEPS_AHEAD = 4;
 
-/** The moment looked at: at once on the page, in the URL once it rests. */
+/** The moment: immediate on the page, in the URL once it rests. */
 export function useMoment(
   { params, setParams }: ViewProps,
   place: MomentPlace,
@@ -56,7 +54,7 @@ export function useMoment(
   return [clampedMoment(moment, place.device.numEvents), choose];
 }
 
-/** States of the allocator; while it plays each is shown once it is there. */
+/** During playback each state is shown once it arrives. */
 export function useStates(of: {
   readonly client: Client;
   /** run, history, device, filters and order. */
@@ -99,7 +97,7 @@ export function useStates(of: {
     playing,
     stop: () => setPlaying(false),
     toggle: () => {
-      // At its end it begins anew.
+      // At its end playback restarts.
       if (!playing && moment >= last) {
         show(clampedMoment(Math.floor(range.low), numEvents));
       }
@@ -130,10 +128,9 @@ export function actionWords(action: AllocatorAction): string {
 export function MomentBar(props: {
   readonly device: HistoryDevice;
   readonly moment: number;
-  /** What is known of it, maybe not yet of this very moment. */
+  /** The newest known state, perhaps of an earlier moment. */
   readonly state: SegmentsResponse | null;
   readonly playing: boolean;
-  /** What buttons and keys do alike. */
   readonly commands: readonly CommandRow[];
   readonly onMoment: (moment: number) => void;
   readonly hasOom: boolean;

@@ -1,5 +1,3 @@
-/** Segments over time: each, or each mapped part of an expandable one, while it was there. */
-
 import { useMemo, useState } from "preact/hooks";
 import { formatBytes, formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";

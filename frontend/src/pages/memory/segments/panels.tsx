@@ -1,5 +1,3 @@
-/** What pins free memory, free blocks by size, and memory by arena: tables of a moment. */
-
 import {
   formatBytes,
   formatBytesExact,
@@ -72,7 +70,6 @@ export function Panels(props: Shown) {
   ));
 }
 
-/** Columns of bytes and nothing else: key, title, values and hint. */
 function bytesColumns(
   unit: ByteUnit,
   width: string,
@@ -92,7 +89,6 @@ const WITH_OTHERS =
 const SPLIT =
   "inactive_split: they serve requests that fit, and are not returned to the device";
 
-/** Lines that pin free memory. */
 export function pinnerColumns({
   state: { pinners, why },
   stacks,
@@ -127,7 +123,7 @@ export function pinnerColumns({
   ];
 }
 
-/** Powers of two; the request stands in the one it would need. */
+/** Powers of two; the request is in the row that it would need. */
 function sizeColumns({ state, view }: Shown): readonly RowColumn[] {
   const { freeSizes: sizes, why } = state;
   const asked = why.askedBytes ?? NaN;
@@ -160,7 +156,7 @@ function sizeColumns({ state, view }: Shown): readonly RowColumn[] {
   ];
 }
 
-/** Powers of two are whole in their unit: `32 KiB`, not `32.0 KiB`. */
+/** Powers of two have no decimals: `32 KiB`, not `32.0 KiB`. */
 export function sizeName(bytes: number, unit: ByteUnit = "auto"): string {
   return formatBytes(bytes, unit).replace(/\.0+ /, " ");
 }

@@ -1,5 +1,3 @@
-/** The Segments page's words in the URL, and what its parts have in common. */
-
 import type { Query } from "../../../api/client";
 import type { SegmentsResponse } from "../../../api/types.gen";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
@@ -18,7 +16,7 @@ const SCALE: Word<SegmentScale> = {
   write: (scale) => ({ scale: scale === "auto" ? null : String(scale) }),
 };
 
-/** Addresses go beyond what twelve digits hold. */
+/** Addresses have more than twelve digits. */
 const ADDRESS: Word<number | null> = {
   read: (params) => {
     const said = params.get("segment") ?? "";
@@ -35,13 +33,11 @@ export const SEGMENTS = {
   sort: oneOf("sort", ["size", "address", "free", "largest_free", "age"], "size"),
   scale: SCALE,
   fill: oneOf("fill", ["category", "state"], "category"),
-  /** Bytes somebody wonders about; null: the request that failed, where one did. */
+  /** Bytes of a hypothetical request; null: the one that failed, if any. */
   request: whole("request"),
-  /** The block whose card is open. */
   life: whole("life"),
-  /** Address of the segment whose card is open. */
   segment: ADDRESS,
-  /** Events of the scrubber in sight; null: all. */
+  /** Visible events of the scrubber; null: all. */
   range: xRange({ low: "s0", high: "s1" }),
   events: oneOf("events", ["all", "segments", "marks"], "all"),
 } as const;
@@ -58,7 +54,7 @@ export interface Shown {
   readonly place: Query;
   readonly moment: number;
   readonly go: (moment: number) => void;
-  /** Of the moment, or of the one before while that is on its way. */
+  /** Of the moment, or of the previous one until it arrives. */
   readonly state: SegmentsResponse;
   readonly stacks: CallStacks | null;
   /** Source lines that a finding names. */

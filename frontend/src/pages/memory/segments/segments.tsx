@@ -1,8 +1,3 @@
-/**
- * Segments: where every block lies in the allocator's segments at any moment, what is
- * free, for whom, and what keeps it; segments over time; the events one after another.
- */
-
 import { useMemo } from "preact/hooks";
 import { type Query } from "../../../api/client";
 import type { HistoryFacts } from "../../../api/types.gen";
@@ -308,7 +303,6 @@ function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
   );
 }
 
-/** Which segments there are, and in which order. */
 function Filters({
   params,
   setParams,

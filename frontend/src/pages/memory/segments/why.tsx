@@ -1,5 +1,3 @@
-/** Why memory cannot be used, above the map: a sentence, its figures, and a question. */
-
 import { useState } from "preact/hooks";
 import { formatBytes, formatBytesExact } from "../../../base/bytes";
 import { parseSize } from "../../../model/block_search";
@@ -48,7 +46,7 @@ function Ask({
   request,
   onRequest,
 }: {
-  /** Bytes somebody asks about; null: nobody does. */
+  /** Bytes of a hypothetical request; null: none. */
   readonly request: number | null;
   readonly onRequest: (bytes: number | null) => void;
 }) {

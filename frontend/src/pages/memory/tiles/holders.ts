@@ -1,17 +1,17 @@
 /**
- * What each stack holds in every column of a tile: the answer says only what changes from
- * column to column. The flamegraph reads one at every move of the mouse. Pure.
+ * Bytes per stack in every column of a tile. The answer has only the changes between
+ * columns; the flamegraph reads one column at every move of the pointer.
  */
 
 import type { AllocationHoldersResponse } from "../../../api/types.gen";
 
 export class HolderColumns {
-  /** By slot; the last one stands for all others. */
+  /** By slot; the last one is all other stacks. */
   readonly stack: Int32Array;
   readonly moment: Int32Array;
   /** By slot but the last; see `Held`. */
   readonly category: Uint8Array;
-  /** The most that each slot holds in any column. */
+  /** The highest value of each slot in any column. */
   readonly highest: Float64Array;
 
   constructor(private readonly answer: AllocationHoldersResponse) {
@@ -30,7 +30,7 @@ export class HolderColumns {
     return this.#sum(column);
   }
 
-  /** All changes up to the end of a column, added up; `each`: told what comes of each. */
+  /** Sums all changes up to the end of a column; `each` receives every new value. */
   #sum(last: number, each?: (slot: number, bytes: number) => void): Float64Array {
     const { column, slot, change } = this.answer;
     const held = new Float64Array(this.stack.length);

@@ -1,5 +1,3 @@
-/** The tiles of a picture of blocks: what is drawn, and who holds what in its columns. */
-
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { ApiError, Client } from "../../../api/client";
@@ -18,20 +16,19 @@ import {
 } from "./wanted";
 
 /**
- * Tiles of parts that are kept, and the runs of all of them: some 50 bytes each, and half
- * as much again in the worker for the one that is shown.
+ * Cached tiles. A run takes about 50 bytes, and half as much again in the worker for
+ * the shown tile.
  */
 const MOST_KEPT = 5;
 const MOST_RUNS = 150_000;
 
 export interface BlockTiles {
-  /** From the coarsest to the finest. */
   readonly tiles: readonly BlockTile[];
   readonly loading: boolean;
   readonly error: ApiError | null;
-  /** Of each stack in the columns of a tile; null until it is known. */
+  /** By stack and column of a tile; null until loaded. */
   readonly holders: (tile: BlockTile) => HolderColumns | null;
-  /** Raised whenever a tile or its holders arrive. */
+  /** Increases when a tile or its holders arrive. */
   readonly version: ReadonlySignal<number>;
   readonly look: (at: BlockView, settled: boolean) => void;
 }
@@ -54,7 +51,7 @@ function blockSource(
         what === "allocations"
           ? await client.get(what, query, signal, false)
           : (await client.get("segment_timeline", query, signal, false)).picture;
-      // Reading an answer and drawing it would together keep the page too long.
+      // Parsing and drawing in one task would block the page too long.
       await new Promise((resolve) => window.setTimeout(resolve));
       return new BlockTile(picture, span, colour);
     },
@@ -70,9 +67,8 @@ export function useTiles(client: Client, subject: TileSubject): BlockTiles {
   const source = useMemo(() => blockSource(client, subject), [client, key]);
   const { loader, version, error } = useTileLoader(source);
   const known = useMemo(() => new WeakMap<BlockTile, HolderColumns>(), []);
-  // Read, so that whatever arrives is drawn.
+  // Subscribes, so that every arrival is drawn.
   const tiles = version.value < 0 ? [] : loader.shown;
-  // The picture goes first.
   const waits = loader.loading || subject.what === "segments";
   const next = waits ? undefined : tiles.findLast((tile) => !known.has(tile));
   useEffect(() => {
@@ -84,7 +80,7 @@ export function useTiles(client: Client, subject: TileSubject): BlockTiles {
         known.set(next, new HolderColumns(answer));
         version.value += 1;
       },
-      // The picture says what is wrong; the next look asks again.
+      // The picture shows the error; the next view retries.
       () => undefined,
     );
     return () => abort.abort();

@@ -1,5 +1,3 @@
-/** Which part of the picture is asked for, so that it is sharp where one looks. Pure. */
-
 import type { Query } from "../../../api/client";
 import type { AllocationColour } from "../../../api/types.gen";
 import type { Viewport } from "../../../render/viewport";
@@ -7,19 +5,17 @@ import type { BlockAxisKind } from "../../../widgets/block_stack/axis";
 import type { BlockView } from "../../../widgets/block_stack/picture";
 import type { BlockTile, TileSpan } from "../../../widgets/block_stack/tile";
 
-/** Half a screen more on either side, so that panning has slack. */
+/** Half a screen more per side, for panning. */
 const SLACK = 0.5;
-/** Fewer columns than this for a device px are not sharp; more hide peaks. */
+/** Columns per device px: fewer are not sharp, more hide peaks. */
 const LEAST_DENSITY = 0.9;
 const MOST_DENSITY = 2.6;
-/** What is summed up may be this tall, in device px, before it is asked for. */
+/** Merged blocks taller than this, in device px, need a finer tile. */
 const MOST_THIN_PX = 1.8;
 const MOST_PX = 4_000;
 const MOST_ROWS = 4_000;
 
-/** What all tiles shown together have in common. */
 export interface TileSubject {
-  /** What is stacked: allocations, or the segments they lie in. */
   readonly what: "allocations" | "segments";
   /** run, history, device, stream, pool. */
   readonly place: Query;
@@ -37,7 +33,7 @@ function covers(tile: BlockTile, { view, world }: BlockView, slack: number): boo
   return tile.low <= left && tile.high >= right && tall;
 }
 
-/** Whether a tile is fine enough for a view, and not so fine that peaks hide. */
+/** Fine enough for a view, and not so fine that peaks hide. */
 function isSharp(tile: BlockTile, { view, size }: BlockView): boolean {
   const perPx = (view.x1 - view.x0) / size.widthPx;
   const perColumn = (tile.high - tile.low) / Math.max(1, tile.numColumns);
@@ -53,7 +49,7 @@ export function isWhole({ span }: BlockTile): boolean {
   return span.low === null && span.y0 === null;
 }
 
-/** The tile of everything, and over it the one that shows the view best. */
+/** The tile of everything, then the best one for the view. */
 export function shownTiles(
   tiles: readonly BlockTile[],
   at: BlockView,
@@ -62,7 +58,7 @@ export function shownTiles(
   const whole = tiles.findLast(isWhole);
   if (whole === undefined) return before;
   const best = tiles.findLast((tile) => covers(tile, at, 0) && isSharp(tile, at));
-  // Until a sharp one is there the last one goes on, as long as it shows anything.
+  // Until a sharp one arrives the last one stays, while it shows anything.
   const last = before.at(-1) ?? whole;
   const { x0, x1 } = at.view;
   const goesOn = tiles.includes(last) && last.low < x1 && last.high > x0;
@@ -70,12 +66,12 @@ export function shownTiles(
   return part === whole ? [whole] : [whole, part];
 }
 
-/** Ends of tiles are whole events, or round times: equal looks ask equal questions. */
+/** Tiles end at whole events or round times: equal views make equal requests. */
 function unitOf({ x0, x1 }: Viewport, axis: BlockAxisKind): number {
   return axis === "event" ? 1 : 10 ** (Math.floor(Math.log10(x1 - x0)) - 3);
 }
 
-/** What to ask for so that a view is sharp; null where it is, with room to pan. Everything first. */
+/** The next tile to request; null: the view is sharp and has room to pan. */
 export function wantedTile(
   tiles: readonly BlockTile[],
   at: BlockView,
@@ -107,7 +103,7 @@ export function wantedTile(
   };
 }
 
-/** Who holds what in a tile: how its blocks are stacked does not matter. */
+/** The order of stacking does not matter. */
 export function holdersQuery({ place, axis }: TileSubject, span: TileSpan): Query {
   const [low, high] = axis === "time" ? ["t0", "t1"] : ["e0", "e1"];
   return { ...place, axis, [low]: span.low, [high]: span.high, px: span.px };
@@ -119,10 +115,10 @@ export function tileQuery(subject: TileSubject, span: TileSpan): Query {
   return { ...holdersQuery(subject, span), y0, y1, rows, order, colour };
 }
 
-/** Whether an answer to what was asked would be of no use by now. */
+/** Whether the answer would be useless by now. */
 export function isSpent({ low, high }: TileSpan, { view }: BlockView): boolean {
   if (low === null || high === null) return false;
   const ratio = (view.x1 - view.x0) / (high - low);
-  // Zoomed far in or out meanwhile: what comes would be thrown away.
+  // Zoomed far in or out meanwhile.
   return high < view.x0 || low > view.x1 || ratio > 2 || ratio < 0.1;
 }

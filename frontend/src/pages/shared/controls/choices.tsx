@@ -1,5 +1,3 @@
-/** Small controls: a list, words of which one is pressed, words that do something. */
-
 import type { ComponentChildren } from "preact";
 
 export function Choice(props: {
@@ -29,7 +27,7 @@ export type Option = readonly [
   group?: string | undefined,
 ];
 
-/** The options of a list; those of one group stand together, where the first of it does. */
+/** Each group is placed where its first option is. */
 export function Options({ of }: { readonly of: readonly Option[] }) {
   const groups = [...new Set(of.map(([, , group]) => group))];
   return groups.map((group) => {
@@ -53,12 +51,10 @@ type Words<T extends string> = Readonly<
   Record<T, readonly [text: string, hint: string]>
 >;
 
-/** A few words of which one is pressed. */
 export function Segmented<T extends string>(props: {
   readonly label: string;
-  /** Said before the buttons; left out where the buttons say it. */
   readonly title?: string;
-  /** All that have words, where absent. */
+  /** Default: all that have words. */
   readonly options?: readonly T[];
   readonly chosen: T;
   readonly words: Words<T> | ((option: T) => Words<T>[T]);
@@ -90,7 +86,7 @@ export function Segmented<T extends string>(props: {
   );
 }
 
-/** One row of a history's table, such as its streams; null: all of them. */
+/** null: all rows. */
 export function RowChoice(props: {
   readonly label: string;
   readonly names: readonly string[];
@@ -108,7 +104,6 @@ export function RowChoice(props: {
   );
 }
 
-/** Words that do something when they are pressed. */
 export function TextButton(props: {
   readonly press: () => void;
   readonly title?: string;

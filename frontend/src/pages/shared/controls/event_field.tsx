@@ -1,18 +1,17 @@
-/** The number of an event, typed: whatever is drawn meanwhile leaves the typing alone. */
+/** A number field for events: rendering does not disturb typing. */
 
 import { useState } from "preact/hooks";
 
 interface EventFieldProps {
   readonly label: string;
-  /** What is chosen, as text. */
   readonly shown: string;
   readonly placeholder?: string;
-  /** A finite number, or `start`, was typed and confirmed: Enter, or the field was left. */
+  /** Called on Enter or blur with a finite number or `start`. */
   readonly onEvent: (event: number) => void;
   readonly class?: string;
 }
 
-/** The number that a text says; `start` is the one before all events, null none. */
+/** `start` is the moment before all events; null: not a number. */
 export function eventOf(text: string): number | null {
   const digits = text.replaceAll(/[\s,]/g, "").toLowerCase();
   if (digits === "start") return -1;
@@ -20,7 +19,6 @@ export function eventOf(text: string): number | null {
   return digits !== "" && Number.isFinite(typed) ? typed : null;
 }
 
-/** Spaces and commas between digits are read over; Escape takes the typing back. */
 export function EventField(props: EventFieldProps) {
   const [draft, setDraft] = useState<string | null>(null);
   const confirm = (): void => {

@@ -1,4 +1,4 @@
-/** A box for a text that rows must hold; `/` goes to it where it has commands. */
+/** `/` focuses it where it has commands. */
 
 import { useRef } from "preact/hooks";
 import { commandsOf, useCommands, type Commands } from "../../../base/commands";
@@ -8,7 +8,7 @@ export interface SearchBoxProps {
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly placeholder?: string;
-  /** How to search, where the label does not say it. */
+  /** Where the label does not explain the search. */
   readonly hint?: string;
   readonly commands?: Commands;
 }

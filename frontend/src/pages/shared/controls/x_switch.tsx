@@ -1,5 +1,3 @@
-/** The switch between the three horizontal axes. */
-
 import type { XKind } from "../../../api/types.gen";
 import { X_KINDS, X_WORDS } from "../../../model/lines/axis";
 import { Segmented } from "./choices";

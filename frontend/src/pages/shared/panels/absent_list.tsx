@@ -5,11 +5,9 @@ interface AbsentItem {
   readonly source: string;
   readonly reason: string;
   readonly remedy: string;
-  /** Said after the source's name. */
   readonly note?: string;
 }
 
-/** What could be shown and is not there, why, and what to do about it. */
 export function AbsentList({ absent }: { readonly absent: readonly AbsentItem[] }) {
   if (absent.length === 0) return null;
   return (

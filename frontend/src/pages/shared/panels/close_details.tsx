@@ -1,5 +1,3 @@
-/** The cross of a panel of details. */
-
 import { IconButton } from "../../../widgets/icon/icon";
 
 export function CloseDetails({ close }: { readonly close: () => void }) {

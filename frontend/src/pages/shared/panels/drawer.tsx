@@ -1,4 +1,4 @@
-/** What is chosen, in full: in the inspector beside a picture, else at the page's foot. */
+/** In the inspector beside a picture, else at the page's foot. */
 
 import type { ComponentChildren } from "preact";
 import { CloseDetails } from "./close_details";

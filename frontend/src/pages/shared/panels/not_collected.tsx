@@ -1,5 +1,3 @@
-/** Where a page has nothing: why, what to do about it, and what that costs. */
-
 import type { Recorded } from "../../../api/types.gen";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
 import { Nothing } from "../../../widgets/state/state";
@@ -7,7 +5,6 @@ import { Nothing } from "../../../widgets/state/state";
 export function NotCollected(props: {
   readonly title: string;
   readonly absent: readonly Recorded[];
-  /** How to turn it on. */
   readonly snippet: string;
   readonly note: string;
 }) {

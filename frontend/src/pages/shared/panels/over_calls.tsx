@@ -1,5 +1,3 @@
-/** Some numbers of calls over steps, and of one call over ranks. */
-
 import { useSignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import type { Unit, XKind } from "../../../api/types.gen";
@@ -19,9 +17,9 @@ interface OverCalls {
 }
 
 /**
- * Over steps where all calls have one and they ascend, else over the clock: calls by hand
- * have no step, and a restarted training counts its steps again. A call without any time
- * has no place; what was never measured has no line.
+ * Over steps if all calls have one and they ascend, else over time: calls by hand have
+ * no step, and a restarted training counts its steps again. Calls without a time and
+ * values never measured are left out.
  */
 export function callLines(
   step: Float64Array,
@@ -45,7 +43,7 @@ export function callLines(
   };
 }
 
-/** Nothing, of fewer than two calls with a place. */
+/** Empty with fewer than two placed calls. */
 export function OverCallsChart(props: {
   readonly view: ViewProps;
   readonly over: OverCalls;
@@ -70,16 +68,14 @@ export function OverCallsChart(props: {
   );
 }
 
-/** Nothing, of one rank. */
+/** Empty with one rank. */
 export function OverRanks(props: {
   readonly view: ViewProps;
   readonly label: string;
-  /** Said before the number of ranks. */
   readonly title: string;
   readonly rank: Int32Array;
   readonly bytes: Float64Array;
   readonly ofRanks: number;
-  /** What the tip says of the rank at an index: word and value. */
   readonly facts: (i: number) => readonly (readonly [string, string])[];
   readonly heightPx: number;
 }) {

@@ -1,5 +1,3 @@
-/** A frame of a stack that opens in the editor, and the menu that says how. */
-
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -25,7 +23,7 @@ const MAPPING = "source.mapping";
 const template = signal(readPreference(TEMPLATE) ?? VSCODE_TEMPLATE);
 const mapping = signal(readPreference(MAPPING) ?? "");
 
-/** `file(line): function`; a link where its place can be opened. */
+/** `file(line): function`; a link where the file can be opened. */
 export function SourceFrame({ frame }: { readonly frame: string }) {
   const place = parseFrame(frame);
   if (place === null) return <span class="source-frame">{frame}</span>;
@@ -36,12 +34,12 @@ export function SourceFrame({ frame }: { readonly frame: string }) {
   );
 }
 
-/** `file:line`, or the file alone where the line is not known. */
+/** `file:line`, or the file alone. */
 export function whereOf({ filename, line }: SourcePlace): string {
   return line > 0 ? `${filename}:${line}` : filename;
 }
 
-/** Words that open a place in the editor, or where the user's link leads. */
+/** Opens the place in the editor, or the user's link. */
 export function SourcePlaceLink({
   place,
   children,
@@ -64,7 +62,7 @@ export function SourcePlaceLink({
     );
   }
   const link = linkOf(place, { template: template.value, mapping: paths });
-  // Only a page needs a tab of its own: VS Code is another program.
+  // Only a web page needs a tab: VS Code is another program.
   const tab = /^http/i.test(link ?? "")
     ? { target: "_blank", rel: "noopener noreferrer" }
     : {};
@@ -79,11 +77,10 @@ export function SourcePlaceLink({
   );
 }
 
-/** How links to sources are made; kept by the browser. */
 export function SourceMenu({
   opens = "right",
 }: {
-  /** To which side of its word there is room. */
+  /** The side with room. */
   readonly opens?: "left" | "right";
 }) {
   return (
@@ -158,18 +155,18 @@ function Kept(props: {
 }
 
 /**
- * VS Code shows TensorBoard in a web view of its own, which opens files for the pages in
- * it. Beside `app/host_page.ts` the only file that touches `parent`.
+ * VS Code shows TensorBoard in a web view, which opens files for the pages in it. Only
+ * this file and `app/host_page.ts` touch `parent`.
  */
 const WEB_VIEW = /^vscode-webview:|^https:\/\/[^/]*\.vscode-(?:cdn|webview)\.net$/;
 
-/** Origins of the pages around ours, the nearest first; empty where they are not told. */
+/** Origins of the frames around ours, nearest first; empty where unknown. */
 function originsAround(): readonly string[] {
   const { ancestorOrigins } = window.location as { ancestorOrigins?: DOMStringList };
   return ancestorOrigins === undefined ? [] : Array.from(ancestorOrigins);
 }
 
-/** Whether the page stands in VS Code: our frame, TensorBoard's, then the web view. */
+/** Frames in VS Code: ours, TensorBoard's, then the web view. */
 function isInEditor(): boolean {
   return (
     window.parent.parent !== window.parent &&
@@ -177,10 +174,10 @@ function isInEditor(): boolean {
   );
 }
 
-/** Asks VS Code to show a line. Only its own page gets to know the path. */
+/** Only VS Code's own page may receive the path. */
 function openInEditor(message: EditorMessage): void {
   const around = originsAround()[1];
-  // A page without an origin of its own can be named by no other word.
+  // A page with an opaque origin has no other address.
   const target = around === undefined || around === "null" ? "*" : around;
   window.parent.parent.postMessage(message, target);
 }

@@ -1,6 +1,6 @@
 /**
- * The horizontal axis in the URL: the same words, and so the same place, on every view.
- * Without a word each view takes the axis that suits it; a range without one is of steps.
+ * The horizontal axis in the URL, shared by all views. Without a word each view has its
+ * own default; a range without one is in steps.
  */
 
 import type { XKind } from "../../../api/types.gen";
@@ -10,11 +10,10 @@ import type { Word } from "../page_state";
 
 interface XParams {
   readonly x: XKind;
-  /** The part shown; null shows everything. */
+  /** null: everything. */
   readonly range: XRange | null;
 }
 
-/** Under which words a range stands in the URL. */
 export interface RangeWords {
   readonly low: string;
   readonly high: string;
@@ -41,7 +40,7 @@ export function readX(
   return { x: isXKind(x) ? x : unsaid, range };
 }
 
-/** As few digits as tell neighbouring px apart, so links stay short. */
+/** As few digits as distinguish neighbouring px, so links stay short. */
 export function rangeWords(
   range: XRange | null,
   words: RangeWords = X_WORDS,
@@ -53,20 +52,19 @@ export function rangeWords(
   return { [words.low]: text(range.low), [words.high]: text(range.high) };
 }
 
-/** What to ask for: half a screen more on either side, so that panning has slack. */
+/** Half a screen more per side, for panning. */
 export function askedRange(range: XRange | null): XRange | null {
   if (range === null) return null;
   const slack = (range.high - range.low) / 2;
   return { low: range.low - slack, high: range.high + slack };
 }
 
-/** It as a query, with the width: twice the range needs twice the width. */
+/** Twice the range needs twice the width. */
 export function rangeQuery(settled: XRange | null, px: number) {
   const asked = askedRange(settled);
   return asked === null ? { px } : { px: 2 * px, x0: asked.low, x1: asked.high };
 }
 
-/** A range as the state of a page has it. */
 export function xRange(words: RangeWords = X_WORDS): Word<XRange | null> {
   return {
     read: (params) => readRange(params, words),

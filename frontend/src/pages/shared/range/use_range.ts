@@ -1,6 +1,6 @@
 /**
- * The visible range: moves at once while the user drags, is asked for once a gesture
- * has settled, and stands in the URL a little later. Links and the back button win.
+ * The visible range: immediate while dragging, requested after the gesture, in the URL
+ * a little later. Links and the back button override it.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -11,9 +11,9 @@ import { rangeWords, readRange, X_WORDS, type RangeWords } from "./params";
 const SETTLE_MS = 150;
 
 export interface RangeState {
-  /** What is shown; null follows everything as it grows. */
+  /** null follows everything as it grows. */
   readonly shown: XRange | null;
-  /** What has settled and is asked for. */
+  /** Requested once a gesture has ended. */
   readonly settled: XRange | null;
   readonly setRange: (range: XRange | null) => void;
 }

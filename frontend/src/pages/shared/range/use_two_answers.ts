@@ -1,6 +1,6 @@
 /**
- * Two answers of a route: the sharp one for the range in sight, and the one of the whole
- * run, which feeds the minimap and stands in while a sharp one is under way.
+ * A sharp answer for the visible range, and one of the whole run for the minimap and
+ * until the sharp one arrives.
  */
 
 import { useRef } from "preact/hooks";
@@ -12,14 +12,14 @@ import { askedRange, rangeQuery } from "./params";
 import type { RangeState } from "./use_range";
 
 interface TwoAnswers<T> {
-  /** What is drawn now; null until the first answer. */
+  /** null until the first answer. */
   readonly drawn: T | null;
   readonly whole: T | null;
   readonly stale: boolean;
   readonly error: ApiError | null;
 }
 
-/** How much slower the whole run is asked for again while a part of it is shown. */
+/** Polls the whole run this much slower while a part of it is shown. */
 const WHOLE_POLL_FACTOR = 4;
 
 export function covers(have: XRange | null, wanted: XRange | null): boolean {
@@ -27,7 +27,7 @@ export function covers(have: XRange | null, wanted: XRange | null): boolean {
   return wanted !== null && have.low <= wanted.low && have.high >= wanted.high;
 }
 
-/** `subject` is everything of the query but its range. */
+/** `subject` is the query without its range. */
 export function useTwoAnswers<R extends Route>(
   client: Client,
   route: R,

@@ -1,5 +1,3 @@
-/** The answer of `/timeline` as what the chart draws. Pure. */
-
 import type {
   Mark,
   RankLine,
@@ -31,7 +29,6 @@ function lineId({ rank }: RankLine): string {
   return `rank ${rank}`;
 }
 
-/** The rank a line stands for. */
 export function rankOfId(id: string): number {
   return Number(id.slice("rank ".length));
 }
@@ -46,7 +43,7 @@ export function chartLines(
     const id = lineId(line);
     const slot = slots.get(id) ?? 0;
     const note = WHY_NOTE[why];
-    // Where nothing was merged there is no envelope to draw.
+    // Unmerged points have no envelope.
     const isWhole = y.every((value, i) => Object.is(value, line.yLow[i]));
     return {
       ...{ id, label: id, x, y, yLow: isWhole ? y : line.yLow },
@@ -62,8 +59,8 @@ export function chartBand({ band }: TimelineResponse): ChartBand | null {
 }
 
 /**
- * Give each line a slot (a colour) and keep it while the line stays: what was blue before
- * a refetch is blue after it. New lines take the slot used least.
+ * Assigns each line a slot (a colour) that stays across refetches. New lines take the
+ * least used slot.
  */
 export function nextSlots(
   lines: readonly RankLine[],
@@ -108,7 +105,7 @@ export const GROUP_WORDS: Readonly<Record<SeriesInfo["group"], string>> = {
   progress: "Progress",
 };
 
-/** Series by group: memory first, it is what people come for; headline ones lead. */
+/** Memory first; headline series lead each group. */
 export function inGroups(series: readonly SeriesInfo[]): readonly SeriesInfo[] {
   const groups = Object.keys(GROUP_WORDS);
   return [...series].sort(
@@ -126,7 +123,7 @@ export function seriesOptions(available: readonly SeriesInfo[]): readonly Option
   ]);
 }
 
-/** Two tables may have a column of one name: then the table's word tells them apart. */
+/** Two tables may have a column of one name: then the label names the table. */
 export function seriesLabel(info: SeriesInfo, all: readonly SeriesInfo[]): string {
   const label = columnLabel(info.key);
   const twin = all.some(
@@ -135,19 +132,18 @@ export function seriesLabel(info: SeriesInfo, all: readonly SeriesInfo[]): strin
   return twin ? `${label} (${info.key.split("/")[0] ?? info.key})` : label;
 }
 
-/** When the first rank ran out of memory; null where none did. */
+/** null: no rank ran out of memory. */
 export function firstOom({ marks }: TimelineResponse): Mark | null {
   const ooms = marks.filter(({ kind }) => kind === "oom");
   return [...ooms].sort((a, b) => a.x - b.x)[0] ?? null;
 }
 
-/** A mark at the step that was chosen for all pages. */
 export function chosenMark(step: number, answer: TimelineResponse): readonly Mark[] {
   if (answer.x !== "step" || step < answer.xLow || step > answer.xHigh) return [];
   return [{ kind: "user", x: step, rank: null, label: "chosen for all pages" }];
 }
 
-/** Where the highest value of all lies; null where nothing was recorded. */
+/** null where nothing was recorded. */
 export function peakOf(
   answer: TimelineResponse,
 ): { readonly x: number; readonly value: number; readonly rank: number } | null {

@@ -1,5 +1,3 @@
-/** The Timeline's words in the URL. */
-
 import {
   between,
   flag,
@@ -14,13 +12,13 @@ import { readX } from "../range/params";
 export const MOST_SMOOTHING = 0.99;
 
 const WORDS = {
-  /** "" leaves the choice to the server. */
+  /** "": the server chooses. */
   series: text("series"),
-  /** "" is the training phase. */
+  /** "": the training phase. */
   phase: text("phase"),
   smoothing: between("smooth", 0, MOST_SMOOTHING),
   logScale: flag("log"),
-  /** What the heatmap shows; null: what suits the number of ranks. */
+  /** null: depends on the number of ranks. */
   map: oneOf("map", ["excess", "value"], null),
   /** The step chosen for all pages. */
   step: whole("step"),

@@ -1,5 +1,3 @@
-/** The heatmap under the chart: asks for the coarse and for the sharp answer. */
-
 import type { Client, Query } from "../../../api/client";
 import type { SeriesInfo, HeatmapResponse } from "../../../api/types.gen";
 import { formatRankSet } from "../../../model/words/rank_set";
@@ -18,19 +16,18 @@ const MOST_PX = 420;
 export function RankMap(props: {
   readonly view: ViewProps;
   readonly params: TimelineParams;
-  /** Known once the chart above has its answer; tells twins among them apart. */
+  /** Known once the chart has its answer; distinguishes series of one name. */
   readonly available: readonly SeriesInfo[] | null;
-  /** All ranks of the run; null until they are known. */
+  /** All ranks of the run; null until known. */
   readonly known: Int32Array | null;
-  /** Shared with the chart where its x is the step; null where it is not. */
+  /** Shared with the chart where its x is the step, else null. */
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
   readonly px: number;
-  /** The page whose exports the heatmap's are as well. */
+  /** The page whose exports include the heatmap's. */
   readonly page?: PlotPage;
-  /** How far each rank is from the median of all, in place of its values. */
+  /** Difference from the median of all ranks, in place of values. */
   readonly excess?: boolean;
-  /** The tallest it becomes. */
   readonly mostPx?: number;
   readonly onPick: (rank: number, step: number) => void;
 }) {
@@ -53,7 +50,7 @@ export function RankMap(props: {
     pickedRank(client, subject, answers.ranks, picked).then(
       (rank) => props.onPick(rank, picked.firstStep),
       () => {
-        // The page already says that the server does not answer.
+        // The page already reports that the server does not answer.
       },
     );
   };
@@ -73,7 +70,7 @@ export function RankMap(props: {
   );
 }
 
-/** The rank that holds the peak of a cell: one more question where rows are pooled. */
+/** The rank with the peak of a cell: pooled rows need one more request. */
 async function pickedRank(
   client: Client,
   subject: Query,
@@ -94,13 +91,13 @@ async function pickedRank(
   return highestRank(answer) ?? firstRank;
 }
 
-/** Known ranks narrowed by the filter; a filter that cannot be read narrows nothing. */
+/** An invalid filter narrows nothing. */
 export function drawnRanks(known: Int32Array, filter: string): Int32Array {
   const wanted = filteredRanks(filter);
   return wanted === null ? known : known.filter((rank) => wanted.has(rank));
 }
 
-/** The rank of the row that holds the highest cell; null where nothing is recorded. */
+/** The rank of the row with the highest cell; null: nothing recorded. */
 export function highestRank(answer: HeatmapResponse): number | null {
   let best = 0;
   let found: number | null = null;

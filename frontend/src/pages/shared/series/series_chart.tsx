@@ -1,5 +1,3 @@
-/** An answer of `/timeline` as a chart: ranks as lines, a band of many, marks, the limit. */
-
 import { useMemo, useRef } from "preact/hooks";
 import type { SeriesInfo, TimelineResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
@@ -32,14 +30,14 @@ export function SeriesChart(
   props: ChartProps & {
     readonly view: ViewProps;
     readonly answer: TimelineResponse & { readonly series: SeriesInfo };
-    /** The whole run, for a strip that shows it below; null until it is there. */
+    /** The whole run, for the strip below; null until loaded. */
     readonly whole?: TimelineResponse | null;
   },
 ) {
   const { view, answer, whole = null, extent } = props;
   const { byteUnit, theme } = view;
   const slots = useRef<ReadonlyMap<string, number>>(new Map());
-  // The answer may be another object with the same columns, as while the chart is moved.
+  // While the chart moves, the answer may be a new object with the same columns.
   const drawn = useMemo(() => {
     slots.current = nextSlots(answer.lines, slots.current);
     const band = chartBand(answer);
@@ -86,7 +84,6 @@ export function SeriesChart(
   );
 }
 
-/** What `/timeline` is asked for, but its range. */
 export function seriesQuery(
   { run, ranks }: Pick<ViewProps, "ranks" | "run">,
   { x, phase }: Pick<TimelineParams, "phase" | "x">,
@@ -104,19 +101,19 @@ export function seriesQuery(
   };
 }
 
-/** Steps reach half a step to either side, as the heatmap's cells do. */
+/** Half a step more per side, as in the heatmap's cells. */
 export function extentOf(answer: TimelineResponse): XRange {
   const half = answer.x === "step" ? 0.5 : 0;
   return { low: answer.xLow - half, high: answer.xHigh + half };
 }
 
-/** A series that another chart's range and cursor are of, too; "": the usual one. */
+/** Shares the range and cursor of another chart; "": the default series. */
 export function SeriesBelow(
   props: Omit<ChartProps, "extent" | "onRange" | "range"> & {
     readonly view: ViewProps;
     readonly params: Pick<TimelineParams, "phase" | "x">;
     readonly series: string;
-    /** `px`: 0 until it is known; `extent`: its own where there is no other chart. */
+    /** `px`: 0 until known; `extent`: its own without another chart. */
     readonly range: RangeState & { readonly extent?: XRange; readonly px: number };
   },
 ) {

@@ -1,5 +1,3 @@
-/** Ranks of a profiling cycle beside each other, and their collectives. */
-
 import { useState } from "preact/hooks";
 import { useLive } from "../../../api/use_live";
 import { Findings } from "../../../widgets/finding/finding";
@@ -89,7 +87,7 @@ export function DistributedView(view: ViewProps) {
           ranks={table}
           onPick={({ firstRank, lastRank, firstStep, lastStep }, part) => {
             chooseRank(shownRank(table, part, firstRank, lastRank));
-            // A column of several steps is none of them.
+            // A column of several steps chooses none of them.
             if (firstStep === lastStep) setState({ step: firstStep }, "push");
           }}
         />

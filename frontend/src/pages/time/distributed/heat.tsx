@@ -1,5 +1,3 @@
-/** Ranks by profiled steps: which rank waits, or computes longer, and in which step. */
-
 import { useSignal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import type { DistributedPart, TableRows } from "../../../api/types.gen";
@@ -14,7 +12,7 @@ import { columnOf } from "../profiled/answer_table";
 
 const OPENING_POLL_MS = 700;
 
-/** What distinguishes ranks first. */
+/** Parts that distinguish ranks come first. */
 const PARTS = ["communication", "overlap", "computation", "other", "step"] as const;
 const TITLES: Readonly<Record<DistributedPart, string>> = {
   communication: "Exposed communication",
@@ -33,7 +31,7 @@ export function RankHeat(props: {
 }) {
   const { view, cycle, ranks } = props;
   const [state, setState] = usePageState(view, WORDS);
-  // A picture of nothing exposed tells no rank from another.
+  // With nothing exposed, that picture does not distinguish ranks.
   const isExposed = columnOf(ranks, "communication_ms")?.numbers.some((ms) => ms > 0);
   const usual = isExposed === true ? "communication" : "step";
   const part = state.part ?? usual;
@@ -86,10 +84,7 @@ export function RankHeat(props: {
   );
 }
 
-/**
- * Of the ranks that a cell stands for, the one that it shows: whose value is farthest from
- * the middle of all. Of one rank that rank.
- */
+/** Of a cell's ranks the shown one: its value is farthest from the median of all. */
 export function shownRank(
   table: TableRows,
   part: DistributedPart,

@@ -1,5 +1,3 @@
-/** One rank in profiled steps: its parts, each with the way to what makes it. */
-
 import type { TableRows } from "../../../api/types.gen";
 import { formatSeconds } from "../../../base/durations";
 import { Drawer } from "../../shared/panels/drawer";

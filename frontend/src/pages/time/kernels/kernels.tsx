@@ -1,5 +1,3 @@
-/** Kernels: what ran on the device, how often, how long, and how well it filled it. */
-
 import type { ViewProps } from "../../shared/view_props";
 import { familyColour } from "../profiled/family_colours";
 import { ProfiledPage } from "../profiled/profiled_page";

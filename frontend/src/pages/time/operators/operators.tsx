@@ -1,5 +1,3 @@
-/** Operators: how long each took and which memory it held, on the host and on devices. */
-
 import type { TableRows } from "../../../api/types.gen";
 import { commandsOf, useCommands } from "../../../base/commands";
 import { Segmented } from "../../shared/controls/choices";

@@ -1,5 +1,3 @@
-/** Tables as routes declare them: columns, cells, order, search and files, all from there. */
-
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { ColumnUnit, TableColumn, TableRows } from "../../../api/types.gen";
@@ -86,13 +84,13 @@ const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
 const BAR_PX = 96;
 const HEAD_PX = 32;
 const USUAL_PX = 360;
-/** Fewer rows are seen at once: nothing needs to be searched. */
+/** Shorter tables need no search. */
 const SEARCHED_FROM = 12;
 
-/** Colours by the names of `TableColumn.bar` that are no kinds of work. */
+/** Colours by names in `TableColumn.bar` that are not kinds of work. */
 export type Colours = Readonly<Record<string, string>>;
 
-/** The columns that are seen, and those that are in files alone. */
+/** Visible columns, and those only in files. */
 export function columnsOf(
   table: TableRows,
   { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
@@ -146,7 +144,7 @@ export function columnsOf(
     const heading = headingWidth(title, false);
     const px = Math.max(heading, column.bar + notes.join("") === "" ? 0 : BAR_PX);
     const ascends = unit === "rank";
-    // Names take what room there is; without any, bars do.
+    // Names take the free width; without names, bars do.
     const isWide = column.bar !== "" && !hasNames;
     const width = isWide ? `minmax(${Math.max(heading, 72)}px, 1fr)` : `${px}px`;
     return {
@@ -164,7 +162,6 @@ export function columnOf(table: TableRows, key: string): TableColumn | undefined
   return table.columns.find((one) => one.key === key);
 }
 
-/** The parts of a row: its columns with a colour of their own. */
 export function partsOf(
   table: TableRows,
   row: number,
@@ -177,7 +174,7 @@ export function partsOf(
   }));
 }
 
-/** Rows of which some text holds each word, or whose rank it names; null: all do. */
+/** Rows whose text contains each word, or whose rank it names; null: all. */
 export function rowsHolding(
   { columns, numRows }: TableRows,
   text: string,
@@ -186,7 +183,7 @@ export function rowsHolding(
   if (words.length === 0) return null;
   const holds = (one: TableColumn, row: number, word: string): boolean => {
     if (one.unit !== "rank") return (one.texts[row] ?? "").toLowerCase().includes(word);
-    // A range that is being typed names its first rank.
+    // An unfinished range names its first rank.
     const named = parseRankSet(word.replace(/[-,]+$/, ""));
     return named.ok && named.ranks.includes(one.numbers[row] ?? NaN);
   };
@@ -203,24 +200,19 @@ export interface AnswerTableProps extends Partial<
 > {
   readonly view: ViewProps;
   readonly table: TableRows;
-  /** The URL's word for its order. */
+  /** URL word of the order. */
   readonly word: string;
   readonly colours?: Colours;
-  /** What rows that are shown hold. */
   readonly text?: string;
-  /** A box for that text, where there are many rows, and the URL's word for it. */
+  /** Search box of long tables, and its URL word. */
   readonly find?: Pick<SearchBoxProps, "label" | "placeholder"> & {
     readonly word: string;
   };
-  /** Of these rows the first. */
+  /** Shows only the first of these rows. */
   readonly most?: number;
-  /** In place of its title and summary. */
   readonly head?: ComponentChildren;
-  /** What its files are of. */
   readonly about?: Readonly<Record<string, unknown>>;
-  /** Where its files are commands, too. */
   readonly shell?: ExportShell;
-  /** Between the head and the table. */
   readonly children?: ComponentChildren;
 }
 

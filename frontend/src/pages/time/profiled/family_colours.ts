@@ -1,14 +1,12 @@
-/** Colours of kinds of work on a machine: the same on every page that tells of any. */
-
 import type { TraceFamily } from "../../../api/types.gen";
 import type { Theme } from "../../../base/tokens";
 import { partColour } from "../../../render/palette";
 
 /**
- * Parts of a step have the colour they have on Steps. The others were found by search beside
- * them: the smallest OKLab distance of any two, over normal sight and three simulated
- * colour blindnesses, is 10.6 in light and 9.0 in dark. What others lie in is pale, and
- * left out of that, and so are `fill` and `hidden`, which no trace draws.
+ * Parts of a step have their colour on Steps. The others were found by search: the
+ * smallest OKLab distance of any two, over normal sight and three simulated colour
+ * blindnesses, is 10.6 in light and 9.0 in dark. Parents of other work are pale and
+ * left out of that, as are `fill` and `hidden`, which no trace draws.
  */
 const OWN: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
   light: {
@@ -36,8 +34,8 @@ const OWN: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * A trace's families; `fill` where that is told from copies, and `hidden`:
- * communication while something was computed. No page shows both.
+ * A trace's families; `fill` where it is distinguished from copies; `hidden`:
+ * communication during computation. No page shows both.
  */
 export type WorkKind = TraceFamily | "fill" | "hidden";
 

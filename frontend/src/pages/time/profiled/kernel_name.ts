@@ -1,28 +1,22 @@
-/** Names of kernels and operators at a length that can be read. Pure. */
-
 import type { RowCell } from "../../../widgets/row_table/row_table";
 
-/** Characters of a name; a longer one is cut in its middle. */
+/** Longer names are cut in the middle. */
 const MOST = 90;
-/** Of its end, which a narrow cell shows as well. */
+/** Characters of the end, which a narrow cell shows too. */
 const TAIL = 14;
-/** Names below it are not cut: they have no middle. */
+/** Names below it have no middle to cut. */
 const SHORT = 2 * TAIL;
 const APART = " · ";
-/** Of what tells names apart that are folded alike. */
+/** Limit of the part that distinguishes names folded alike. */
 const MOST_APART = 28;
 
-/** The start and the end, which say most; "…" stands for what lies between. */
 export function cutMiddle(text: string, most = MOST): string {
   if (text.length <= most) return text;
   const tail = Math.floor((most - 1) * 0.4);
   return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
-/**
- * `void ampere_sgemm<float, 32>(int)` as `ampere_sgemm<…>`: without what a C++ function
- * returns, its template arguments and its parameters.
- */
+/** `void ampere_sgemm<float, 32>(int)` becomes `ampere_sgemm<…>`. */
 export function foldTemplates(name: string): string {
   const open: Readonly<Record<string, string>> = { "<": ">", "(": ")" };
   // "Memcpy HtoD (Pageable -> Device)" has no parameters.
@@ -31,7 +25,7 @@ export function foldTemplates(name: string): string {
   const closes: string[] = [];
   const text = name
     .replace(/^void |\(anonymous namespace\)::/g, "")
-    // Signs that open and close nothing.
+    // These signs are not brackets.
     .replace(/\boperator(\(\)|->|<<|>>|[<>]=?)/g, "operator")
     .replace(/->/g, "");
   for (let at = 0; at < text.length; at += 1) {
@@ -47,7 +41,7 @@ export function foldTemplates(name: string): string {
   return closes.length > 0 ? text : folded;
 }
 
-/** All names of a column: those that are folded alike say in what they differ. */
+/** Names folded alike include what differs. */
 export function shortNames(names: readonly string[]): readonly string[] {
   const alike = new Map<string, Set<string>>();
   for (const name of names) {
@@ -63,7 +57,7 @@ export function shortNames(names: readonly string[]): readonly string[] {
   });
 }
 
-/** A name as a cell: a narrow one cuts it in its middle too; pointed at, it is whole. */
+/** Narrow cells cut the middle too; hover shows the whole name. */
 export function nameCells(
   names: readonly string[],
 ): (name: string, row: number) => RowCell {
@@ -80,7 +74,7 @@ export function nameCells(
   };
 }
 
-/** What lies between the start and the end that all of them share, in whole words. */
+/** The text between the start and the end that all share, in whole words. */
 function apartFrom(name: string, all: readonly string[]): string {
   const shared = (of: (text: string) => string): number => {
     const own = of(name);

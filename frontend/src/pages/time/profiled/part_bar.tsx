@@ -1,16 +1,13 @@
-/** One step as a bar of its parts, and its parts as ways to what makes them. */
-
 import type { ComponentChildren } from "preact";
 import { formatQuantity } from "../../../model/words/quantity";
 
-/** A part of a step's time, or of memory. */
 export interface Part {
   readonly name: string;
   readonly label: string;
   readonly help: string;
   readonly colour: string;
   readonly value: number;
-  /** Nothing says what it is. */
+  /** Its content is unknown. */
   readonly unseen?: boolean;
 }
 
@@ -20,9 +17,7 @@ export function PartBar(props: {
   readonly label: ComponentChildren;
   readonly parts: readonly Part[];
   readonly said?: (value: number) => string;
-  /** Where it is not the sum of the parts. */
   readonly total?: number;
-  /** What fills the width. */
   readonly longest: number;
 }) {
   const { label, parts, said = inSeconds } = props;
@@ -57,7 +52,6 @@ export function sumOf(parts: readonly Part[]): number {
 
 interface WayOfPart extends Part {
   readonly lead: () => void;
-  /** Said after its time. */
   readonly more?: ComponentChildren;
 }
 

@@ -1,7 +1,4 @@
-/**
- * A page about one table of a trace: what takes most, which trace, what a row is, how many
- * rows and which; the table, and beside it what is chosen.
- */
+/** A page about one table of a trace: its controls, the table, and what is chosen. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -19,7 +16,7 @@ import { shortNames } from "./kernel_name";
 import { TraceFrame, useProfiled } from "./trace_choice";
 import "../../shared/panels/inspector.css";
 
-/** The most rows that a route sends. */
+/** Limit of the route. */
 const MOST_ROWS = 2_000;
 const TABLE_PX = 620;
 
@@ -32,8 +29,8 @@ const WORDS = {
 };
 
 /**
- * The page sorts what it has by itself. Only where that is not all of it, the server is
- * asked for the first rows in the order chosen.
+ * Sorts in the page; where rows are left out, requests the first rows in the chosen
+ * order.
  */
 export function useProfiledRows<R extends "operators" | "kernels" | "operator_memory">(
   view: ViewProps,
@@ -56,7 +53,7 @@ export function useProfiledRows<R extends "operators" | "kernels" | "operator_me
   return live;
 }
 
-/** Which row takes most of all, sent or not; "" where nothing took any time. */
+/** The row with most time, sent or not; "" where nothing took any. */
 export function mostWords({ columns, usual }: TableRows): string {
   const column = columns.find(({ key }) => key === usual);
   const names = columns.find(({ unit }) => unit === "name")?.texts ?? [];
@@ -73,17 +70,15 @@ export function mostWords({ columns, usual }: TableRows): string {
 export function ProfiledPage<R extends "operators" | "kernels">(props: {
   readonly view: ViewProps;
   readonly route: R;
-  /** What a row may be; the first is the usual one. */
+  /** Kinds of rows; the first is the default. */
   readonly options: readonly (readonly [by: string, text: string, hint: string])[];
   readonly search: string;
-  /** Words of the URL that leave it with the choice of a row. */
+  /** Words of the URL that a change of the kind removes. */
   readonly leaves?: Readonly<Record<string, null>>;
-  /** Before the choice of a trace. */
   readonly tabs?: ComponentChildren;
   readonly isChosen?: (table: TableRows, row: number) => boolean;
   readonly onChoose?: (table: TableRows, row: number) => void;
   readonly note?: (table: TableRows) => ComponentChildren;
-  /** Beside the table: what is chosen. */
   readonly inspector?: (data: Responses[R]) => ComponentChildren;
 }) {
   const { view, route, options, onChoose } = props;

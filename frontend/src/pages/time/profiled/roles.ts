@@ -1,5 +1,3 @@
-/** What the time of profiled steps goes to: words, help and colours of each role. */
-
 import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
 import type { Theme } from "../../../base/tokens";
 import { familyColour, type WorkKind } from "./family_colours";
@@ -26,7 +24,7 @@ export const ROLE_HELP: Readonly<Record<ProfileRole, string>> = {
   other: "None of the others: code outside operators.",
 };
 
-/** A role has the colour that its slices have on Trace. */
+/** As the role's slices on Trace. */
 const FAMILY_OF: Readonly<Record<ProfileRole, WorkKind>> = {
   kernel: "kernel",
   memcpy: "memory",

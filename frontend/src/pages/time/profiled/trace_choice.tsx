@@ -1,5 +1,3 @@
-/** Which profiler's trace a page is about, how far opening it is, and why it failed. */
-
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type {
@@ -26,7 +24,7 @@ type ProfiledRoute = {
   [R in Route]: Responses[R] extends { readonly choice: ProfileChoice } ? R : never;
 }[Route];
 
-/** An answer about one trace; asked for again soon while that is being opened. */
+/** Polled faster while the trace is being opened. */
 export function useProfiled<R extends ProfiledRoute>(
   client: Client,
   route: R,
@@ -40,7 +38,6 @@ export function useProfiled<R extends ProfiledRoute>(
   return live;
 }
 
-/** What the page says of a trace in the chooser. */
 export function traceWords({
   name,
   rank,
@@ -64,7 +61,6 @@ export function TraceChoice(props: {
   );
 }
 
-/** What stands where the page would be while its trace is not open. */
 export function TraceState({ choice }: { readonly choice: ProfileChoice }) {
   const { state, problem, problems } = choice;
   const [first] = problems;
@@ -111,16 +107,15 @@ export function NoTraces({ what }: { readonly what: string }) {
   );
 }
 
-/** The frame of a page about one trace: chooser, state, and what it shows when open. */
 export function TraceFrame<
   D extends { readonly choice: ProfileChoice; readonly run: RunSummary },
 >(props: {
   readonly live: Live<D>;
   readonly what: string;
   readonly view: ViewProps;
-  /** Words of the URL that are of one trace alone. */
+  /** Words of the URL that are of one trace. */
   readonly leaves?: Readonly<Record<string, null>>;
-  /** `chooser` stands in the page's own bar of controls. */
+  /** `chooser` is placed among the page's own controls. */
   readonly children: (data: D, chooser: ComponentChildren) => ComponentChildren;
 }) {
   const { view, live } = props;
@@ -133,15 +128,15 @@ export function TraceFrame<
   }
   const { choice } = data;
   if (choice.numTraces === 0) return <NoTraces what={props.what} />;
-  // While another trace is read, such as a run's newest, the page keeps what it showed:
-  // what is being typed, chosen and scrolled to with it.
+  // While another trace loads, such as a run's newest, the page stays, with what is
+  // typed, chosen and scrolled.
   const before = kept.current?.run.id === data.run.id ? kept.current : null;
   const shown = isReady ? data : choice.state === "opening" ? before : null;
   const chooser = (
     <TraceChoice
       choice={choice}
       onChoose={(source) => {
-        // Where pages are narrowed to a rank, that is the trace's.
+        // Pages narrowed to a rank use the trace's.
         const own = choice.traces.find(({ id }) => id === source)?.rank ?? null;
         if (![null, own].includes(view.ranks.rank)) view.chooseRank(own);
         view.setParams({ ...props.leaves, source }, "push");

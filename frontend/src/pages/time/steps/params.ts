@@ -1,5 +1,3 @@
-/** The Steps view's words in the URL. */
-
 import type { StepRate } from "../../../api/types.gen";
 import {
   flag,
@@ -11,7 +9,7 @@ import {
 } from "../../shared/page_state";
 import { readX } from "../../shared/range/params";
 
-/** The height of a chart below the stack, in CSS px. */
+/** Height of a chart below the stack, CSS px. */
 export const CHART_PX = 132;
 
 export type RateKey = StepRate["key"];
@@ -36,13 +34,12 @@ const WORDS = {
   phase: text("phase"),
   /** Whose steps are stacked where there are several ranks. */
   of: oneOf("of", ["worst", "median"], "worst"),
-  /** null leaves the choice to what was recorded. */
+  /** null: depends on what was recorded. */
   rate: oneOf("rate", RATE_KEYS, null),
-  /** Over all ranks rather than of one. */
+  /** Over all ranks instead of one. */
   summed: flag("summed"),
-  /** What the heatmap compares; null: what tells the ranks apart. */
+  /** The compared part; null: the one that distinguishes the ranks. */
   heat: oneOf("heat", HEAT_PARTS, null),
-  /** The step that was pinned. */
   step: whole("step"),
 };
 

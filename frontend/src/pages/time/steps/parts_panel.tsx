@@ -1,6 +1,6 @@
 /**
- * What a step's time goes to, in one sentence and as bars: a rank in the middle, and
- * below it the straggler. Each part is a button that leads to what makes it.
+ * A step's time by part, of the median rank and of the straggler. Each part leads to
+ * its cause.
  */
 
 import type { StepsResponse, StragglersResponse } from "../../../api/types.gen";
@@ -13,7 +13,7 @@ import type { StepsParams } from "./params";
 import { PartBar, PartWays, sumOf, type Part } from "../profiled/part_bar";
 import { showStepInTrace, usualStep, wayOf, WAY_TITLES, type Way } from "./ways";
 
-/** A difference below that share of the step is none. */
+/** Smaller differences, as a share of the step, are ignored. */
 const TELLING = 0.01;
 
 export function PartsPanel(props: {
@@ -45,7 +45,7 @@ export function PartsPanel(props: {
       void showStepInTrace(view, rank, step, params.phase);
       return;
     }
-    // Distributed compares ranks: narrowed to one it would have nothing to say.
+    // Distributed compares ranks: it needs all of them.
     if (way === "operators" && rank !== null) view.chooseRank(rank);
     view.showPage(way, {});
   };

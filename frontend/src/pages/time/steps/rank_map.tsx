@@ -1,5 +1,3 @@
-/** Ranks by steps: how far each is from the rank in the middle of the same step. */
-
 import { partLabel } from "../../../model/words/step_part";
 import type { XRange } from "../../../widgets/plot/range";
 import { Choice } from "../../shared/controls/choices";
@@ -10,9 +8,9 @@ import { HEAT_PARTS, type HeatPart, type StepsParams } from "./params";
 export function StepMap(props: {
   readonly view: ViewProps;
   readonly params: StepsParams;
-  /** What tells the ranks apart; shown unless something was chosen. */
+  /** The part that distinguishes the ranks: the default. */
   readonly telling: HeatPart;
-  /** Shared with the charts above where their x is the step; null where it is not. */
+  /** Shared with the charts above where their x is the step, else null. */
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
   readonly onPick: (step: number) => void;

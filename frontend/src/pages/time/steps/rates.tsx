@@ -1,5 +1,3 @@
-/** Throughput: steps, samples or tokens per second, FLOP/s or MFU, of one rank or of all. */
-
 import { useMemo } from "preact/hooks";
 import type { StepRate, StepsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -76,7 +74,6 @@ export function RateChart(props: {
   );
 }
 
-/** In the middle of each column. */
 export function rateLines(
   { edges, numSummed, rank }: StepsResponse,
   { key, values, summed }: StepRate,

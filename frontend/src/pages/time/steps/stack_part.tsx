@@ -40,7 +40,7 @@ const PROFILER_DID = {
   capture: "A capture was taken in this step",
 } as const;
 
-/** The part of an answer that is drawn. Columns have equal length; edges one more. */
+/** Columns have equal length; edges one more. */
 export type StackedSteps = Pick<
   StepsResponse,
   | "columnRank"
@@ -146,7 +146,7 @@ export function Stack(props: {
   );
 }
 
-/** Columns of steps with their parts; without parts the step is one layer. */
+/** Without parts the step is one layer. */
 export function stackOf(answer: StackedSteps, theme: Theme): StackData {
   const { edges, seconds, parts } = answer;
   const layers = parts.length > 0 ? parts : [{ name: "step", seconds }];
@@ -165,7 +165,6 @@ export function stackOf(answer: StackedSteps, theme: Theme): StackData {
   };
 }
 
-/** Each layer with what it takes of all the time between two x. */
 export function sharesOf(data: StackData, low: number, high: number): StackData {
   const columns = columnsWithin(data, low, high);
   const share = (values: Float64Array): string => {
@@ -212,7 +211,7 @@ export function columnWords(answer: StackedSteps, column: number): string {
     : `the slowest of steps ${among}`;
 }
 
-/** What the profiler did in the step that a column shows; null: nothing. */
+/** What the profiler did in a column's step; null: nothing. */
 export function profiledIn(
   { shownStep, profilerSteps }: StackedSteps,
   column: number,
@@ -222,7 +221,7 @@ export function profiledIn(
   return found?.what ?? null;
 }
 
-/** The column that shows a step; -1 where none does. */
+/** -1: no column shows it. */
 export function columnOfStep(answer: StackedSteps, step: number): number {
   const { firstStep, stepsPerColumn } = answer;
   const first = firstStep[0];
@@ -232,8 +231,8 @@ export function columnOfStep(answer: StackedSteps, step: number): number {
 }
 
 /**
- * Steps whose time is the profiler's own are veiled: they are not the training's. What is
- * higher than the plot has a mark above it: nothing is cut in silence.
+ * Steps with the profiler's own time are veiled: that is not training. A bar that is
+ * cut has a mark above it.
  */
 function paintOver(
   pen: Pen,
@@ -280,7 +279,6 @@ function paintOver(
   pen.strokeRect(start - 0.5, top - 1, width, size.heightPx + 1);
 }
 
-/** The steps' time without its parts, for a strip that shows everything. */
 function drawSilhouette(
   context: CanvasRenderingContext2D,
   data: StackData,
@@ -298,7 +296,7 @@ function drawSilhouette(
     if (!(value > 0)) continue;
     const [left, right] = [Math.floor(px(column)), Math.ceil(px(column + 1))];
     const y = yToPx(view, MINIMAP_PX, value);
-    // Half of two fills laid over each other would be darker than one.
+    // Two overlapping translucent fills would be darker than one.
     context.clearRect(left, y, right - left, MINIMAP_PX - y);
     context.fillRect(left, y, right - left, MINIMAP_PX - y);
   }

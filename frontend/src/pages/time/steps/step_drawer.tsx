@@ -1,6 +1,6 @@
 /**
- * One step on every rank: its parts, who was slowest, and the way to its trace. Below
- * the charts, not beside them: they share one axis, and the table has a column a part.
+ * Below the charts, not beside them: they share one axis, and the table has a column a
+ * part.
  */
 
 import type { StepResponse } from "../../../api/types.gen";

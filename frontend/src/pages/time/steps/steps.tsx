@@ -1,8 +1,3 @@
-/**
- * Steps: what the time of each step went to, with throughput and the step's memory peak
- * on the same axis, and which ranks the others wait for.
- */
-
 import { useMemo, useRef } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
@@ -49,7 +44,7 @@ export function StepsView(props: ViewProps) {
   const box = useRef<HTMLDivElement>(null);
   const px = Math.round(useWidth(box));
   const { shown, settled, setRange } = useRange(props.params, (changes) => {
-    // The range says of which axis it is, so that every view reads it alike.
+    // The range includes its axis, so that every view reads it alike.
     props.setParams({ x: params.x === "step" ? null : params.x, ...changes });
   });
   const subject = {
@@ -63,7 +58,7 @@ export function StepsView(props: ViewProps) {
   const data = useTwoAnswers(client, "steps", subject, { shown, settled }, px, pollMs);
   const answer = data.drawn ?? data.whole;
   const drawn = answer?.rank === null ? null : answer;
-  // The slowest answer, and nothing above waits for it.
+  // The slowest answer; nothing above waits for it.
   const late = useLive(
     client,
     "stragglers",
@@ -80,7 +75,7 @@ export function StepsView(props: ViewProps) {
     [answer?.xLow, answer?.xHigh, answer?.x],
   );
   const pin = (step: number | null): void =>
-    // Trace then opens at the step, not at what it showed before.
+    // Trace must open at the step, not at its previous window.
     props.setParams({ step: step?.toString() ?? null, w0: null, w1: null }, "push");
   const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
 
@@ -205,13 +200,12 @@ export function StepsView(props: ViewProps) {
   );
 }
 
-/** Steps reach half a step to either side, as the heatmap's cells do. */
+/** Half a step more per side, as in the heatmap's cells. */
 function extentOf(answer: StepsResponse): XRange {
   const half = answer.x === "step" ? 0.5 : 0;
   return { low: answer.xLow - half, high: answer.xHigh + half };
 }
 
-/** The switches of the page: whose steps, axis, phase. */
 function Controls(props: {
   readonly answer: StepsResponse;
   readonly params: StepsParams;
@@ -233,7 +227,7 @@ function Controls(props: {
       <XSwitch
         x={params.x}
         setX={(x) => {
-          // A range of steps says nothing about time.
+          // A range of steps means nothing in time.
           setParams({ x, x0: null, x1: null }, "push");
         }}
       />

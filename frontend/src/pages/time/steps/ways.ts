@@ -1,5 +1,3 @@
-/** Where a part of a step's time leads: to what makes it. */
-
 import type { StepsResponse } from "../../../api/types.gen";
 import type { ViewProps } from "../../shared/view_props";
 import { columnOf } from "../profiled/answer_table";
@@ -20,14 +18,14 @@ const OF_PARTS: Readonly<Record<string, Way>> = {
   communication: "distributed",
 };
 
-/** Without profiler traces there are spans at most, and those are in Trace. */
+/** Without profiler traces only spans exist, and those are in Trace. */
 export function wayOf(part: string, hasTraces: boolean): Way {
   return hasTraces ? (OF_PARTS[part] ?? "trace") : "trace";
 }
 
 /**
- * A usual step of a rank, of those drawn, as an example of all; of any rank where it has
- * none. The profiler's own steps are none. null: nothing is drawn.
+ * A usual drawn step of a rank, else of any rank, without the profiler's own steps.
+ * null: nothing is drawn.
  */
 export function usualStep(answer: StepsResponse, rank: number | null): number | null {
   const { shownStep, columnRank, seconds, profilerSteps } = answer;
@@ -45,12 +43,11 @@ export function usualStep(answer: StepsResponse, rank: number | null): number | 
   return of[Math.floor(of.length / 2)]?.step ?? null;
 }
 
-/** Wall-clock nanoseconds, as the Trace view takes them. */
+/** Wall-clock nanoseconds, the unit of Trace's URL. */
 export function traceNs(epochMs: number): string {
   return Number.isFinite(epochMs) ? String(BigInt(Math.round(epochMs * 1e6))) : "";
 }
 
-/** Opens Trace where a rank ran a step. */
 export async function showStepInTrace(
   view: ViewProps,
   rank: number | null,
@@ -58,7 +55,7 @@ export async function showStepInTrace(
   phase: string,
 ): Promise<void> {
   const window: Record<string, string | null> = { w0: null, w1: null };
-  // Trace finds a step of training by its number, or says which one it shows instead.
+  // Trace finds a training step by its number, or says which one it shows instead.
   if (step !== null && phase !== "") {
     const query = { run: view.run.id, rank, ranks: view.ranks.filter, phase, step };
     const found = await view.client.get("step", query).catch(() => null);

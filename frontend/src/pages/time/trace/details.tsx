@@ -1,5 +1,3 @@
-/** Docked beside the timeline: the chosen slice or instant in full, or a range summed up. */
-
 import { Fragment, type ComponentChildren } from "preact";
 import type { TracePartner, TraceSliceResponse } from "../../../api/types.gen";
 import { formatInteger, formatShare } from "../../../base/bytes";

@@ -1,5 +1,3 @@
-/** The bar above the timeline, and what the timeline is made of: how far it is, what is wrong. */
-
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { TraceResponse, TraceSource } from "../../../api/types.gen";
@@ -19,7 +17,6 @@ export function Head(props: {
   readonly view: ViewProps;
   readonly cycle: number | null;
   readonly tabs: ComponentChildren;
-  /** What the timeline offers, where there is one. */
   readonly children?: ComponentChildren;
 }) {
   const { answer, view } = props;
@@ -91,7 +88,6 @@ export function tracesOf({ sources }: TraceResponse): readonly TraceSource[] {
   return sources.filter(({ kind }) => kind !== "counters");
 }
 
-/** Files and recordings: each with its size and clock where it is pointed at. */
 export function Sources({ of }: { readonly of: readonly TraceSource[] }) {
   return of.map(({ id, title, state, facts, notes, doing, progress }) => (
     <span key={id} class="trace-source" title={[...facts, ...notes].join("\n")}>
@@ -110,7 +106,6 @@ export function Sources({ of }: { readonly of: readonly TraceSource[] }) {
   ));
 }
 
-/** Search, and what the pointer and keys do on the plot, as buttons. */
 export function Tools({ trace }: { readonly trace: Timeline }) {
   const { view, base, state, setState, found, next, step, instant } = trace;
   const hits = useMemo(
@@ -183,7 +178,6 @@ export function hitWords(at: number, numHits: number): string {
   return at < 0 ? `${all} found` : `${formatInteger(at + 1)} of ${all}`;
 }
 
-/** A word between the buttons for the one before and the one after. */
 function Pair(props: {
   readonly of: string;
   readonly keys: readonly [before: string, after: string];
@@ -207,7 +201,6 @@ function Pair(props: {
   );
 }
 
-/** Where the timeline opened, and which ranks are not on it. */
 export function Opened({ answer }: { readonly answer: TraceResponse }) {
   const { focus, shownRanks, numRanks } = answer;
   return (

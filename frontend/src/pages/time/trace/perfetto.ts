@@ -1,6 +1,6 @@
 /**
- * Hands a trace to Perfetto in a tab of its own: it is asked until it answers, and then
- * given the bytes. They go from this browser to that tab; nothing is uploaded.
+ * Opens a trace in Perfetto in a tab of its own: pings until it answers, then posts the
+ * bytes. They go from this browser to that tab; nothing is uploaded.
  */
 
 import { refusalOf } from "../../../api/client";
@@ -11,7 +11,7 @@ const HOSTED = "https://ui.perfetto.dev";
 const ASK_MS = 150;
 const PATIENCE_MS = 60_000;
 
-/** What one buffer of a browser holds; a larger trace cannot be handed on in one. */
+/** Limit of one buffer in a browser. */
 export const MOST_BYTES = 2 ** 31 - 1;
 
 interface PerfettoPlace {
@@ -25,7 +25,7 @@ export function perfettoPlace(where: "hosted" | "local", page: string): Perfetto
   return { url: url.href, origin: url.origin };
 }
 
-/** Waits until the tab answers to PING; throws where it does not. */
+/** Waits until the tab answers PING; throws where it does not. */
 function answered(tab: Window, origin: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const begun = performance.now();
@@ -33,7 +33,7 @@ function answered(tab: Window, origin: string, signal: AbortSignal): Promise<voi
       if (tab.closed) reject(new Error("its tab was closed"));
       else if (performance.now() - begun > PATIENCE_MS)
         reject(new Error("it does not answer: is it reachable from here?"));
-      // To whatever is there yet: an empty page at first, of another origin.
+      // The tab may still be an empty page of another origin.
       else tab.postMessage("PING", "*");
     }, ASK_MS);
     signal.addEventListener("abort", () => window.clearInterval(timer));
@@ -47,7 +47,7 @@ function answered(tab: Window, origin: string, signal: AbortSignal): Promise<voi
   });
 }
 
-/** The answer; throws before its bytes are fetched where they are more than can be handed on. */
+/** Throws before the bytes are fetched where they are too many. */
 export function small(response: Response): Response {
   const length = Number(response.headers.get("Content-Length") ?? "0");
   if (length <= MOST_BYTES) return response;
@@ -56,7 +56,7 @@ export function small(response: Response): Response {
   );
 }
 
-/** The bytes of an answer; throws where they are too many after all. */
+/** Throws where the bytes are too many after all. */
 export async function bytesOf(response: Response): Promise<ArrayBuffer> {
   try {
     return await response.arrayBuffer();
@@ -70,9 +70,9 @@ export async function bytesOf(response: Response): Promise<ArrayBuffer> {
 }
 
 /**
- * Must be called while a click is handled, or the browser lets no tab open.
- * Where the trace cannot be had, the tab is closed again. It stays empty until the server
- * answers: one that is closed on its way to another origin may stay open for good.
+ * Must be called while a click is handled, or the browser blocks the tab. The tab is
+ * closed where there is no trace. It stays empty until the server answers: one that is
+ * closed on its way to another origin may stay open for good.
  */
 export async function openInPerfetto(
   place: PerfettoPlace,
@@ -112,7 +112,7 @@ export function mergedUrl(run: string): string {
   return `./trace_merged?${new URLSearchParams({ run }).toString()}`;
 }
 
-/** What is handed on: the file that is shown, where there is one alone; else all merged. */
+/** The shown file where it is the only one, else all merged. */
 export function perfettoFile(
   { sources }: Pick<TraceResponse, "sources">,
   { id, name }: Pick<RunSummary, "id" | "name">,

@@ -1,5 +1,3 @@
-/** The whole recording in small above the timeline, and which kinds of work it holds. */
-
 import { useMemo } from "preact/hooks";
 import type { TraceFamily } from "../../../api/types.gen";
 import { tokens, type Theme } from "../../../base/tokens";
@@ -63,7 +61,7 @@ export function MapStrip(props: { readonly trace: Timeline; readonly label: stri
 
 const MOST_FAMILIES = 9;
 
-/** What the colours mean: of kinds of work that are there, most of it first. */
+/** Kinds of work that occur, most first. */
 export function Families({ trace }: { readonly trace: Timeline }) {
   const { whole, view } = trace;
   const items = useMemo(() => {
@@ -84,10 +82,10 @@ export function Families({ trace }: { readonly trace: Timeline }) {
   return <Legend items={items} />;
 }
 
-/** What everything else lies in: it is always busy, and says nothing of when. */
+/** Parents of other work: always busy, so they do not show when. */
 const AROUND: readonly TraceFamily[] = ["step", "annotation", "python", "other"];
 
-/** Busy time by family and px column: of what work there is, else of all. Pure. */
+/** By family and px column, without parents unless there is nothing else. */
 export function overviewOf(tile: TraceTile, { low, high }: XRange, widthPx: number) {
   const columns = Math.max(1, Math.floor(widthPx));
   const { families, family: familyAt, busy: busyUnits, unitNs } = tile.answer;
@@ -116,9 +114,9 @@ export function overviewOf(tile: TraceTile, { low, high }: XRange, widthPx: numb
 
 type Overview = ReturnType<typeof overviewOf>;
 
-/** The strip's height for columns that are not cut; search results stand above. */
+/** Height of uncut columns; search results are above. */
 const TALL_PX = MINIMAP_PX - 6;
-/** A column that is cut goes on to the top, with a gap where it is. */
+/** A cut column has this gap near its top. */
 const GAP_PX = 2;
 
 function drawColumns(
@@ -131,7 +129,7 @@ function drawColumns(
   families.forEach((name, family) => {
     context.fillStyle = familyColour(theme, name);
     totals.forEach((total, at) => {
-      // One that is cut keeps the shares of its kinds of work.
+      // A cut column preserves its shares.
       const room = total > scale.top ? MINIMAP_PX / total : TALL_PX / scale.top;
       const tall = (busy[family * columns + at] ?? 0) * room;
       if (!(tall > 0)) return;
@@ -147,27 +145,27 @@ function drawColumns(
   });
 }
 
-/** Of the columns with any work, so many decide the scale; the rest may be spikes. */
+/** Quantile of the busy columns that sets the scale; the rest may be spikes. */
 const USUAL = 0.95;
-/** A column that is at most so many times the usual is no spike. */
+/** Up to this multiple of the usual a column is no spike. */
 const LEAST_SPIKE = 2;
-/** What is no spike is not cut: room above the usual. */
+/** Factor above the usual: what is no spike is not cut. */
 const ROOM = 1.2;
 
-/** Linear; cut where few columns stand far above the others. */
+/** Linear; cut where few columns are far above the others. */
 export function overviewScale(totals: Float64Array) {
   const sorted = totals.filter((total) => total > 0).sort();
   const most = sorted.at(-1) ?? 0;
   const mostAt = Math.max(0, totals.indexOf(most));
   const usual = sorted[Math.max(0, Math.ceil(USUAL * sorted.length) - 1)] ?? 0;
-  /** What a column as tall as the strip stands for; those above are cut off. */
+  /** The value of a column as tall as the strip; taller ones are cut. */
   const top = most > LEAST_SPIKE * usual ? ROOM * usual : most;
   return { top, most, mostAt, numCut: sorted.filter((total) => total > top).length };
 }
 
 type OverviewScale = ReturnType<typeof overviewScale>;
 
-/** What the heights say; `when`: how long after the beginning a column is. */
+/** `when`: how long after the beginning a column is. */
 export function scaleWords(
   { top, most, mostAt, numCut }: OverviewScale,
   when: (column: number) => string,

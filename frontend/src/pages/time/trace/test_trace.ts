@@ -77,7 +77,7 @@ export function testTrace(
   };
 }
 
-/** Four slices of track a:0: two levels; the last of level 1 is a block of 9. */
+/** Two levels of track a:0; the last of level 1 is a block of 9. */
 export function testSlices(
   more: Partial<TraceSlicesResponse> = {},
 ): TraceSlicesResponse {

@@ -1,5 +1,3 @@
-/** The timeline with what belongs to it: tools above, the plot, details beside it. */
-
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TraceResponse } from "../../../api/types.gen";
@@ -87,7 +85,6 @@ export function TimelinePart(props: {
   );
 }
 
-/** The legend, the summary, and the page's own edge. */
 const BELOW_PX = 64;
 
 function usePlotHeight(above: { readonly current: HTMLElement | null }): number {
@@ -96,7 +93,7 @@ function usePlotHeight(above: { readonly current: HTMLElement | null }): number 
     const element = above.current;
     if (element === null) return undefined;
     const measure = (): void => {
-      // A hidden TensorBoard tab has no size; keep the last one.
+      // A hidden TensorBoard tab has no size: the last one stays.
       if (window.innerHeight === 0) return;
       const page = document.getElementById("content")?.scrollTop ?? 0;
       const top = element.getBoundingClientRect().bottom + page;

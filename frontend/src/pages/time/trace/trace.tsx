@@ -1,5 +1,3 @@
-/** Trace: what ran when, of all ranks on one clock, with memory and host beside it. */
-
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLive } from "../../../api/use_live";

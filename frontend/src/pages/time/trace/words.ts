@@ -1,5 +1,3 @@
-/** What the Trace page says: times, values and sentences. Pure. */
-
 import type { TraceFamily } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
@@ -42,8 +40,8 @@ const TICK_UNITS = [
 ] as const;
 
 /**
- * A place on the axis, as fine as its ticks: `1.2345 s`, `12.345 ms`; `besideNs`: in the
- * unit of other ticks than that fine ones.
+ * As fine as its ticks: `1.2345 s`, `12.345 ms`; `besideNs`: the spacing of ticks whose
+ * unit it takes.
  */
 export function formatTick(ns: number, stepNs: number, besideNs = stepNs): string {
   const [, unit, scale] =

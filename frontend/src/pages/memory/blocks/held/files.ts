@@ -1,5 +1,3 @@
-/** What is live at a moment, as files: folded text, speedscope, a table. */
-
 import type { CallStacks, FrameChoice } from "../../../../model/stacks/call_stacks";
 import { foldedStacks, speedscope } from "../../../../model/stacks/files";
 import type { Table } from "../../../../model/table";

@@ -29,7 +29,6 @@ interface PartProps {
 export function FlamePanel(props: {
   readonly of: Blocks;
   readonly stacks: CallStacks;
-  /** What was live at the marked moment; null while it is not marked or not known. */
   readonly before: Held | null;
 }) {
   const { of, stacks, before } = props;
@@ -132,7 +131,7 @@ function flameProps({ actions, search, view }: Blocks, stacks: CallStacks) {
   };
 }
 
-/** Some bytes of what is shown; drawn by itself while the pointer moves. */
+/** A component of its own: only it renders while the pointer moves. */
 function Bytes(props: {
   readonly of: Blocks;
   readonly words?: string;

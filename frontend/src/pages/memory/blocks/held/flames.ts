@@ -1,7 +1,4 @@
-/**
- * Trees of what is held. A tree is built once for a set of stacks: while the pointer moves
- * only bytes change, and only they are summed up anew.
- */
+/** A tree is built once per set of stacks: a pointer move only sums bytes again. */
 
 import {
   OTHER_STACKS,
@@ -21,7 +18,7 @@ import type { Held, HeldColours } from "./held";
 interface Grown {
   readonly tree: FlameTree;
   readonly colour: Uint8Array;
-  /** What its slots are: those of what is held, or stacks. */
+  /** The slots of a `Held`, or stacks. */
   readonly slots: Int32Array;
 }
 
@@ -35,7 +32,6 @@ export class Flames {
     private readonly colours: HeldColours,
   ) {}
 
-  /** Paths from the root to the leaf, by slot. */
   paths({ stack }: Pick<Held, "stack">): readonly Int32Array[] {
     const paths =
       this.#paths.get(stack) ??
@@ -51,7 +47,6 @@ export class Flames {
     return this.#data(grown, held, `live ${atMoment(held.moment)}`);
   }
 
-  /** What calls a frame, or what it calls. */
   side(held: Held, frame: number, which: "callers" | "callees"): FlameData {
     const grown = this.#once(held, `${which} ${frame}`, () => {
       const found = sandwich(this.paths(held), held.weights, frame);
@@ -60,7 +55,6 @@ export class Flames {
     return this.#data(grown, held, which);
   }
 
-  /** What grew and what shrank since an earlier, or later, moment. */
   difference(before: Held, after: Held): FlameData {
     const earlier = besides(before, after);
     const key = `against ${before.moment} ${before.stack.length}`;
@@ -109,8 +103,8 @@ export class Flames {
 }
 
 /**
- * Bytes before by stack: first of those that are live after, in their order, then of the
- * others. Where the smallest stacks are one after, those of before are too.
+ * Earlier bytes by stack: first stacks that are live after, in their order, then the
+ * others. Where `after` merges its smallest stacks, these are merged too.
  */
 function besides(before: Held, after: Held): ReadonlyMap<number, number> {
   const held = new Map(Array.from(after.stack, (stack) => [stack, 0]));

@@ -1,7 +1,6 @@
 /**
- * What is live at the moment looked at, by stack. While the pointer moves over the picture
- * it is read from what came with the tile; where it rests, and where nothing points, the
- * server says it exactly.
+ * Live bytes by stack. While the pointer moves they come from the tile; where it rests,
+ * and without a pointer, the server returns exact ones.
  */
 
 import { computed, signal, type ReadonlySignal } from "@preact/signals";
@@ -17,24 +16,22 @@ import type { BlockController } from "../../../../widgets/block_stack/controller
 import type { BlockHover } from "../../../../widgets/block_stack/picture";
 import type { BlockTiles } from "../../tiles/use_tiles";
 
-/** Bytes by stack at one moment. */
 export interface Held {
   readonly moment: number;
-  /** Stacks by slot; the same object for as long as its trees can be used again. */
+  /** Stacks by slot; the same array while its trees can be reused. */
   readonly stack: Int32Array;
   readonly bytes: Float64Array;
-  /** Blocks by slot; null where only bytes are known, while the pointer moves. */
+  /** Blocks by slot; null while the pointer moves: only bytes are known. */
   readonly blocks: Int32Array | null;
-  /** Bytes by slot that boxes are ordered by, so that they keep their places. */
+  /** Bytes by slot that order the boxes, so that boxes stay in place. */
   readonly weights: Float64Array;
-  /** By slot, where it is known: which of the answers' categories most of it is of. */
+  /** By slot, where known: the category with most of its bytes. */
   readonly category: Uint8Array;
 }
 
-/** More stacks than this are narrower than a pixel: they are shown as one. */
+/** Further stacks are narrower than a pixel: they are merged. */
 const MOST_STACKS = 4_000;
 
-/** An exact answer as what is held; the smallest of very many stacks as one. */
 export function heldExactly(live: AllocationLiveResponse): Held {
   const { moment, stack, stackBytes, stackBlocks, stackCategory: category } = live;
   if (stack.length <= MOST_STACKS) {
@@ -62,11 +59,8 @@ export function exactly(live: AllocationLiveResponse): Held {
   return held;
 }
 
-/** Colours of what is held. */
 export interface HeldColours {
-  /** Of the categories, then of lines that a finding names, then of mixtures. */
   readonly palette: readonly string[];
-  /** By slot: row of the palette. */
   readonly rows: (held: Pick<Held, "stack" | "category">) => Uint8Array;
 }
 
@@ -100,7 +94,7 @@ export function heldColours(
   };
 }
 
-/** What the tile under the pointer says, else that of everything; null: not yet known. */
+/** From the tile under the pointer, else from that of everything; null: not loaded. */
 function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
   const [whole] = tiles.tiles;
   const tile = tiles.holders(hover.tile) === null ? whole : hover.tile;
@@ -119,16 +113,15 @@ function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
 
 interface HeldNow {
   readonly held: ReadonlySignal<Held | null>;
-  /** The exact answer shown beside it: of the pointer's rest, else of the anchor. */
+  /** The exact answer: where the pointer rests, else of the anchor. */
   readonly live: AllocationLiveResponse | null;
   /** Of the anchor alone. */
   readonly anchored: AllocationLiveResponse | null;
 }
 
-/** The pointer rests when it has not moved for this long. */
+/** The pointer rests after this time without a move. */
 const REST_MS = 220;
 
-/** The moment that the pointer rests on; null while it moves, or points at nothing. */
 function useRest(controller: BlockController | null): number | null {
   const [rest, setRest] = useState<number | null>(null);
   useEffect(() => {
@@ -148,7 +141,7 @@ function useRest(controller: BlockController | null): number | null {
   return rest;
 }
 
-/** `anchor` is the moment shown while nothing points. */
+/** `anchor`: the moment shown without a pointer. */
 export function useHeld(
   client: Client,
   place: Query,
@@ -158,7 +151,7 @@ export function useHeld(
 ): HeldNow {
   const rest = useRest(controller);
   const rests = rest !== null && rest !== anchor;
-  // The picture goes first: both would share one processor.
+  // The picture goes first: both share one processor.
   const drawn = tiles.tiles.length > 0;
   const ask = (moment: number | null): Query | null =>
     moment === null ? null : { ...place, moment };
@@ -182,7 +175,7 @@ export function useHeld(
             ? own
             : answers.value.find((one) => one?.moment === hover.moment);
         if (exact !== null && exact !== undefined) return exactly(exact);
-        // Holders arrive later than the tile they belong to.
+        // Holders arrive after their tile.
         return hover === null || tiles.version.value < 0
           ? null
           : followed(tiles, hover);

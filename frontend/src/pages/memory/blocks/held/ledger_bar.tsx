@@ -1,5 +1,3 @@
-/** Where the device's memory went at a moment: one bar, and every number of it. */
-
 import type { AllocationLiveResponse } from "../../../../api/types.gen";
 import {
   formatBytes,
@@ -16,9 +14,8 @@ import type { Blocks } from "../use_blocks";
 interface Part {
   readonly key: string;
   readonly label: string;
-  /** null: nothing recorded it. */
+  /** null: not recorded. */
   readonly bytes: number | null;
-  /** What it takes of the bar. */
   readonly width: number;
   readonly caveat: string;
   readonly background: string;
@@ -29,7 +26,7 @@ const stripes =
   (grey: string, pale: string): string =>
     `repeating-linear-gradient(${angle}deg, ${grey} 0 2px, ${pale} 2px 6px)`;
 
-/** Patterns, so that what is not a category cannot be taken for one. */
+/** Patterns distinguish these from categories. */
 const ENTRIES: Readonly<
   Record<string, readonly [string, fill?: (grey: string, pale: string) => string]>
 > = {
@@ -43,7 +40,6 @@ const ENTRIES: Readonly<
   free: ["Free"],
 };
 
-/** The parts of the bar from left to right; `colours`: of the categories. */
 export function ledgerParts(
   live: Pick<AllocationLiveResponse, "ledger" | "categories">,
   capacityBytes: number | null,
@@ -51,7 +47,7 @@ export function ledgerParts(
   colours: readonly string[],
 ): readonly Part[] {
   const { ledger } = live;
-  // Categories hold what waits to be freed too, which has a part of its own.
+  // Categories include pending-free bytes, which have a part of their own.
   const inCategories = live.categories.reduce((sum, { bytes }) => sum + bytes, 0);
   const alive =
     ledger?.entries.find(({ key }) => key === "live")?.bytes ?? inCategories;
@@ -64,7 +60,7 @@ export function ledgerParts(
       const width = bytes * perByte;
       return { key, label: groupLabel(group), bytes, width, caveat, background };
     })
-    // The largest first: a bar and its list are read from their beginning.
+    // Largest first: bar and list are read from the start.
     .filter(({ bytes }) => bytes !== 0)
     .sort((a, b) => b.width - a.width);
   if (ledger === null) return parts;

@@ -1,5 +1,3 @@
-/** Stacks with their numbers: a row lights its blocks; the search leaves what it found. */
-
 import { useMemo } from "preact/hooks";
 import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
 import { stackMatches } from "../../../../model/block_search";
@@ -19,10 +17,10 @@ export function StackTable(props: {
   readonly label: string;
   /** By row. */
   readonly stack: Int32Array;
-  /** Rows without anything are left out; null: none is. */
+  /** Zero rows are left out; null: none is. */
   readonly bytes: Float64Array | null;
   readonly columns: readonly RowColumn[];
-  /** Key of the column that rows are sorted by, the most first. */
+  /** Key of the sort column, largest first. */
   readonly by: string;
   readonly empty: string;
   readonly heightPx: number;
@@ -51,7 +49,6 @@ export function StackTable(props: {
   );
 }
 
-/** Where the stacks of the rows allocated. */
 export function placeColumn(
   stack: Int32Array,
   stacks: CallStacks | null,
@@ -92,7 +89,6 @@ export function holderColumns(
   ];
 }
 
-/** The stacks with live bytes at the moment looked at. */
 export function HoldersTable(props: {
   readonly of: Blocks;
   readonly stacks: CallStacks;

@@ -1,5 +1,3 @@
-/** Modules as a flame graph of time: those around above what they hold. */
-
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
@@ -14,7 +12,6 @@ import type { ViewProps } from "../../../shared/view_props";
 const MOST_PX = 360;
 const ROW_PX = 18;
 
-/** What boxes can be as wide as: times with the modules inside, of devices first. */
 export function flameTimes({ table }: ModuleTimesResponse): readonly TableColumn[] {
   const times = table.columns.filter(
     ({ bar, key }) => bar !== "" && !key.endsWith("_self_ms"),
@@ -23,7 +20,6 @@ export function flameTimes({ table }: ModuleTimesResponse): readonly TableColumn
   return times.toSorted((a, b) => isDevice(b) - isDevice(a));
 }
 
-/** Boxes are as wide as the time of the modules, the longest first. */
 export function flameOf(
   { parent }: Pick<ModuleTimesResponse, "parent">,
   { numbers: ms, sum }: TableColumn,
@@ -46,7 +42,6 @@ export function TimeFlame(props: {
   readonly tree: Tree;
   readonly paths: readonly string[];
   readonly view: ViewProps;
-  /** The module that is zoomed to. */
   readonly selected: number | null;
   readonly onSelect: (id: number | null) => void;
 }) {

@@ -1,5 +1,3 @@
-/** Modules by time: forward and backward, on the host and on the device. */
-
 import { useMemo, useState } from "preact/hooks";
 import type { ModuleTimesResponse } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
@@ -36,7 +34,7 @@ export function ModuleTimes(page: ModulesPage) {
   );
 }
 
-/** Short enough that all columns of a trace with devices fit a screen of 1280 px. */
+/** All columns of a trace with devices fit a screen of 1280 px. */
 const MODULE_PX = 208;
 
 export function timeColumns(

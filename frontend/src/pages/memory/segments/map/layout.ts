@@ -1,6 +1,6 @@
 /**
- * Where segments and their blocks lie on the map, in CSS px: a row for each segment, its
- * bytes from left to right, going on in the next line where it is longer than one. Pure.
+ * Positions on the map in CSS px: a row per segment, its bytes from left to right,
+ * wrapped into further lines.
  */
 
 import type { SegmentsResponse } from "../../../../api/types.gen";
@@ -8,51 +8,49 @@ import type { PointPx } from "../../../../render/gestures";
 import type { RectPx } from "../../../../render/viewport";
 import { upperBound } from "../../../../model/lines/polyline";
 
-/** Left of a segment's blocks: its words. */
+/** Width of the labels left of the blocks. */
 export const HEAD_PX = 216;
 const RIGHT_PX = 12;
-/** A line and its bar; a row has room for two lines of words. */
+/** A line and its bar; a row has room for two lines of text. */
 export const LINE_PX = 24;
 export const BAR_PX = 22;
 const LEAST_ROW_PX = 34;
 const ROW_GAP_PX = 12;
 const ABOVE_PX = 3;
 
-/** What one line stands for at least: the allocator's smallest segment. */
+/** Least bytes per line: the allocator's smallest segment. */
 const LEAST_LINE_BYTES = 2 * 2 ** 20;
-/** Of many segments the long ones may need this many lines more, all together. */
+/** Lines that long segments may add, all together. */
 const MORE_LINES = 24;
 const FEW_LINES = 32;
 const MOST_LINES = 20_000;
 
-/** Bytes of one line: alike for all, so that lengths compare, or each segment's own. */
+/** Bytes per line: equal, so that lengths compare, or fitted to segments. */
 export type SegmentScale = "auto" | "fit" | number;
 
 /** The segments and blocks of a moment. */
 export type Shown = Pick<SegmentsResponse, "segments" | "blocks">;
 
 export interface SegmentLayout {
-  /** A line's width. */
   readonly barsPx: number;
-  /** By row: bytes that one of its lines stands for. */
   readonly lineBytes: Float64Array;
   /** One more than rows. */
   readonly top: Float64Array;
-  /** By row: segments that its line stands for; 0: the line is an earlier row's. */
+  /** By row: segments folded into its line; 0: it shares an earlier row's line. */
   readonly numFolded: Int32Array;
   /** Bytes of the line that earlier rows take. */
   readonly offset: Float64Array;
-  /** The same for all rows; null where each segment fills its line. */
+  /** Bytes per line where equal in all rows; null: each segment fills its line. */
   readonly equalBytes: number | null;
 }
 
-/** Twice `bytes`, until all segments take no more lines than this. */
+/** Doubles `bytes` until all segments take at most `most` lines. */
 function coarser(sizes: readonly number[], bytes: number, most: number): number {
   const lines = sizes.reduce((sum, size) => sum + Math.ceil(size / bytes || 1), 0);
   return lines > most ? coarser(sizes, 2 * bytes, most) : bytes;
 }
 
-/** The least bytes a line may stand for, so that the map is not endlessly long. */
+/** Lower limit of bytes per line, which bounds the map's height. */
 export function leastLineBytes(totalBytes: ArrayLike<number>): number {
   const sizes = Array.from(totalBytes);
   return coarser(sizes, LEAST_LINE_BYTES / 16, MOST_LINES + sizes.length);
@@ -75,7 +73,6 @@ export function segmentLayout(
   }
   const single = [...totalBytes].filter((_, row) => numFolded[row] === 1);
   const few = Math.max(FEW_LINES, single.length + MORE_LINES);
-  // Most segments can be seen into then, and few lines are needed.
   const chosen = scale === "auto" ? coarser(single, LEAST_LINE_BYTES, few) : scale;
   const equalBytes =
     chosen === "fit" ? null : Math.max(chosen, leastLineBytes(totalBytes));
@@ -99,7 +96,7 @@ export function segmentLayout(
   return { barsPx, lineBytes, top, numFolded, offset, equalBytes };
 }
 
-/** The row at a height, the first of those in its line; -1 where there is none. */
+/** The first row of the line at a height; -1: none. */
 function rowAt({ top, numFolded }: SegmentLayout, y: number): number {
   if (!(y >= 0) || y >= (top.at(-1) ?? 0)) return -1;
   let row = upperBound(top, y) - 1;
@@ -107,7 +104,7 @@ function rowAt({ top, numFolded }: SegmentLayout, y: number): number {
   return row;
 }
 
-/** Rows any part of which lies between two heights: from the first up to the second. */
+/** Rows that touch the heights; the second is exclusive. */
 export function rowsBetween(
   layout: SegmentLayout,
   y0: number,
@@ -120,7 +117,6 @@ export function rowsBetween(
   ];
 }
 
-/** A part of a segment, line by line. */
 export function pieces(
   layout: SegmentLayout,
   row: number,
@@ -145,7 +141,6 @@ export function pieces(
   });
 }
 
-/** Where a block lies. */
 export function blockPieces(
   { segments, blocks }: Shown,
   layout: SegmentLayout,
@@ -156,7 +151,7 @@ export function blockPieces(
   return pieces(layout, row, blocks.offset[block] ?? 0, blocks.size[block] ?? 0);
 }
 
-/** Rows of blocks of a segment: from the first up to, without, the second. */
+/** Rows of blocks of a segment; the second is exclusive. */
 export function blocksOf(
   { segments }: Pick<Shown, "segments">,
   row: number,
@@ -165,7 +160,6 @@ export function blocksOf(
   return [first, first + (segments.numBlocks[row] ?? 0)];
 }
 
-/** Those of them that have any of the bytes from one offset up to another. */
 export function blocksWithin(
   { segments, blocks }: Shown,
   row: number,
@@ -177,7 +171,7 @@ export function blocksWithin(
   return [Math.max(first, at), upperBound(blocks.offset, to, first, end)];
 }
 
-/** The row of the segment that a block lies in; -1: there is no such block. */
+/** -1: there is no such block. */
 export function rowOfBlock(
   { segments }: Pick<Shown, "segments">,
   block: number,
@@ -186,13 +180,12 @@ export function rowOfBlock(
   return row >= 0 && block < blocksOf({ segments }, row)[1] ? row : -1;
 }
 
-/** A segment, and a block of it; -1: the segment itself, or its blocks are not listed. */
+/** `block` -1: the segment itself, or its blocks are not listed. */
 export interface Hit {
   readonly row: number;
   readonly block: number;
 }
 
-/** What lies at a point. A live block is found first. */
 export function hitAt(shown: Shown, layout: SegmentLayout, at: PointPx): Hit | null {
   const first = rowAt(layout, at.y);
   if (first < 0) return null;
@@ -215,7 +208,7 @@ export function hitAt(shown: Shown, layout: SegmentLayout, at: PointPx): Hit | n
   return { row, block: from < to ? from : -1 };
 }
 
-/** The block before or after one; with `far` the first of the next segment. */
+/** `far`: the first block of the next segment. */
 export function steppedBlock(
   shown: Shown,
   from: number,

@@ -1,7 +1,4 @@
-/**
- * Every segment of the allocator with its blocks, at one moment: a row each. The page
- * scrolls through them; only what is in sight is drawn.
- */
+/** A row per segment; the page scrolls, and only the visible part is drawn. */
 
 import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -41,13 +38,13 @@ import {
 } from "./paint";
 import { addressText, blockWords, pinText, segmentTable, STATE_WORDS } from "./words";
 
-/** What is longer is cut until all is asked for: other things stand below the map. */
+/** Taller maps are cut until the user shows all: other panels are below. */
 const MOST_PX = 900;
-/** Turns of the wheel, with a modifier key, up to the next scale. */
+/** Wheel distance per scale, with a modifier key. */
 const WHEEL_PX = 80;
 const CARD_PX = 60;
 
-/** What the pointer is on, in px of the whole map. */
+/** In px of the whole map. */
 interface Hover extends Hit {
   readonly x: number;
   readonly y: number;
@@ -93,7 +90,7 @@ export function SegmentMap(props: Shown) {
   );
 
   useEffect(() => {
-    // Whatever scrolls the page: the part in sight sticks to its top.
+    // Any ancestor may scroll: the visible part sticks to its top.
     const follow = (): void => {
       const top = plot.current?.getBoundingClientRect().top ?? 0;
       const own = sightBox.current?.getBoundingClientRect().top ?? 0;
@@ -117,11 +114,11 @@ export function SegmentMap(props: Shown) {
     [picture, selected, segment, asTable],
   );
   useEffect(() => {
-    // What was pointed at may be gone at another moment.
+    // The hovered object may be gone at another moment.
     hover.value = null;
   }, [answer, layout]);
   useEffect(() => {
-    // A block that a link names, or that was found elsewhere, comes into sight.
+    // A block from a link or a search comes into sight.
     reveal(selected);
   }, [selected >= 0, life]);
 
@@ -132,7 +129,7 @@ export function SegmentMap(props: Shown) {
     if (piece.y + piece.height > shownPx) setAll(true);
     const y = top + piece.y;
     if (y > 0 && y < window.innerHeight - 100) return;
-    // Whatever else scrolls, such as the frame of the page, stays.
+    // Scrolls this page only, not the frames around it.
     plot.current?.closest(".content")?.scrollBy({ top: y - window.innerHeight / 2 });
   }
 
@@ -151,19 +148,19 @@ export function SegmentMap(props: Shown) {
     const address = segments.address[row] ?? 0;
     const canFold = (segments.numAlike[row] ?? 1) > 1;
     if (x < HEAD_PX && canFold && (x < FOLD_PX || layout.numFolded[row] !== 1)) {
-      // The first of its run stands for it.
+      // A run is named by its first segment.
       const next = new Set(unfolded);
       if (!next.delete(address)) next.add(address);
       setUnfolded(next);
       return;
     }
     const own = blocks.life[block] ?? -1;
-    // A free block has no story of its own; its segment has.
+    // A free block has no details; its segment has.
     if (own >= 0) setParams({ life: own, segment: null });
     else setParams({ life: null, segment: address === segment ? null : address });
   }
 
-  /** 1: more bytes to a line, -1: fewer. */
+  /** 1: more bytes per line, -1: fewer. */
   function zoom(sign: number): void {
     if (layout.equalBytes === null) return;
     const bytes = layout.equalBytes * (sign > 0 ? 2 : 0.5);
@@ -244,7 +241,7 @@ export function SegmentMap(props: Shown) {
             class="segment-sight"
             style={{ height: `${heightPx}px` }}
             onWheel={(event) => {
-              // Without a key the wheel is the page's.
+              // Without a modifier key the wheel scrolls the page.
               if (!event.ctrlKey && !event.metaKey) return;
               event.preventDefault();
               turned.current += event.deltaY;
@@ -317,7 +314,6 @@ function Looks({ params: { scale, fill }, setParams }: Shown) {
   );
 }
 
-/** What is under the pointer, in two lines; a click says the rest. */
 function Card({
   hover,
   picture,

@@ -1,7 +1,6 @@
 /**
- * The map, painted: words beside each segment, its blocks by what they hold or by their
- * state, and who pins it. Patterns carry the states, so that no colour has to: waiting
- * blocks are striped, free ones that share their segment with live ones hatched.
+ * Patterns carry the states, so that no colour has to: pending blocks are striped, free
+ * ones beside live ones hatched.
  */
 
 import type { SegmentsResponse } from "../../../../api/types.gen";
@@ -26,20 +25,19 @@ import {
 } from "./layout";
 import { headWords, pinText } from "./words";
 
-/** What the colours of live blocks say. */
 type SegmentFill = "category" | "state";
 
 /** `SegmentBlocks.state`. */
 export const STATE = { free: 0, allocated: 1, pending: 2 } as const;
 
-/** Left of the words, where equal segments are folded. */
+/** Left of the labels, where equal segments are folded. */
 export const FOLD_PX = 16;
 const HEAD_FONT = FONT.replace(/^\d+/, "12");
-/** Every other block is a little nearer to the background: neighbours stay apart. */
+/** Neighbours differ: every other block is closer to the background. */
 const TONES = [1, 0.84] as const;
-/** A note is written where a free block has this much room for it. */
+/** A free block narrower than this has no note. */
 const NOTE_LEAST_PX = 120;
-/** Of a segment that is freer than this it is said who pins it. */
+/** Segments with a larger free share get a note on what pins them. */
 const NOTE_LEAST_FREE = 0.5;
 
 const COLOURS: Readonly<
@@ -59,12 +57,10 @@ const COLOURS: Readonly<
   },
 };
 
-/** What is drawn, and the part of it in sight with all that stands beside the blocks. */
 export interface MapPicture {
   readonly answer: SegmentsResponse;
   readonly layout: SegmentLayout;
   readonly fill: SegmentFill;
-  /** Of the answer's categories. */
   readonly colours: readonly string[];
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
@@ -72,15 +68,14 @@ export interface MapPicture {
   readonly scrollPx: number;
 }
 
-/** What stands out; rows of blocks, -1: none. */
+/** Rows of blocks; -1: none. */
 interface MapMarks {
   readonly hovered: number;
   readonly selected: number;
-  /** Address of the chosen segment. */
   readonly segment: number | null;
 }
 
-/** A live block's colour; `block & 1` is its tone. */
+/** `block & 1` selects the tone. */
 export function blockColour(
   { answer: { blocks }, fill, colours, theme }: MapPicture,
   block: number,
@@ -131,7 +126,7 @@ export function paintMap(pen: Pen, of: MapPicture): void {
       pen.fillStyle = shade(blockColour(of, block), block);
       for (const piece of blockPieces(answer, layout, block)) {
         const { x, y, width, height } = piece;
-        // Of those that share a pixel one is enough.
+        // One block per pixel is enough.
         if (width === 1 && x === lastX && y === lastY) continue;
         [lastX, lastY] = [x, y];
         pen.fillRect(x, y, width, height);
@@ -151,7 +146,6 @@ export function paintMap(pen: Pen, of: MapPicture): void {
   pen.translate(0, of.scrollPx);
 }
 
-/** What moves with the pointer, and what is chosen. */
 export function paintMarks(pen: Pen, of: MapPicture, marks: MapMarks): void {
   const { answer, layout, theme } = of;
   const { segments, blocks } = answer;
@@ -178,13 +172,12 @@ export function paintMarks(pen: Pen, of: MapPicture, marks: MapMarks): void {
   pen.translate(0, of.scrollPx);
 }
 
-/** Rows any part of which is in sight. */
 function inSight({ layout, scrollPx, heightPx }: MapPicture): readonly number[] {
   const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
   return Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i);
 }
 
-/** Of a segment that is longer than the sight: its bytes from the first line up to the last. */
+/** Of a segment taller than the view: its visible lines. */
 function bytesInSight(
   { layout, scrollPx, heightPx }: MapPicture,
   row: number,
@@ -244,7 +237,7 @@ function paintHead(pen: Pen, of: MapPicture, row: number): void {
   write(below, FOLD_PX, 27, secondary);
 }
 
-/** Who keeps a mostly free segment, written into its largest free block. */
+/** Names what pins a mostly free segment, in its largest free block. */
 function paintNote(pen: Pen, of: MapPicture, row: number): void {
   const { answer, layout, theme } = of;
   const { segments, blocks } = answer;
@@ -274,7 +267,6 @@ function paintNote(pen: Pen, of: MapPicture, row: number): void {
   pen.fillText(fits, room.x + 8, room.y + room.height / 2 + 0.5);
 }
 
-/** What the map shows, with the bytes of each. */
 export function legendOf({
   answer,
   fill,

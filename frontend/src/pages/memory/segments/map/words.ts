@@ -1,5 +1,3 @@
-/** What the map says of segments and blocks. Pure. */
-
 import type { SegmentsResponse } from "../../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../../base/bytes";
 import type { CallStacks } from "../../../../model/stacks/call_stacks";
@@ -8,7 +6,7 @@ import { momentText } from "../../../../widgets/block_stack/axis";
 import { rowOfBlock, type Shown } from "./layout";
 import type { MapPicture } from "./paint";
 
-/** Addresses stay below 2^53: they are exact as numbers. */
+/** Exact: addresses are below 2^53. */
 export function addressText(address: number): string {
   return `0x${address.toString(16)}`;
 }
@@ -20,12 +18,11 @@ export function openedText(opened: number): string {
   return opened < 0 ? "before the first event" : momentText(opened);
 }
 
-/** What keeps a segment, by its address; empty: nothing does. */
+/** What pins a segment; "": nothing. */
 export function pinText({ pins }: SegmentsResponse, address: number): string {
   return pins.text[pins.address.indexOf(address)] ?? "";
 }
 
-/** What is read out of a block: `allocated, 24.0 MiB, forward model.py:3, at 0x…`. */
 export function blockWords(
   shown: Shown,
   block: number,
@@ -47,7 +44,7 @@ export function blockWords(
     .join(", ");
 }
 
-/** What stands beside a segment's blocks; the address is empty of many in one line. */
+/** The address is empty for several segments in one line. */
 export function headWords(
   { answer, layout, byteUnit }: Pick<MapPicture, "answer" | "layout" | "byteUnit">,
   row: number,
@@ -64,7 +61,6 @@ export function headWords(
   };
 }
 
-/** Every segment as a row. */
 export function segmentTable(
   answer: SegmentsResponse,
   stacks: CallStacks | null,

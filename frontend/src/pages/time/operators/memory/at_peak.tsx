@@ -1,5 +1,3 @@
-/** Who holds the memory at the peak: by category, module and phase. */
-
 import type {
   OperatorMemoryResponse,
   TraceMemoryPeak,
@@ -18,7 +16,6 @@ import { PartBar, type Part } from "../../profiled/part_bar";
 
 const MOST_PX = 264;
 
-/** What rows are one of. */
 export const HOLDERS_BY = ["category", "module", "phase", "all"] as const;
 const WORDS = { by: oneOf("peak_by", HOLDERS_BY, "category") };
 const BY_WORDS = {

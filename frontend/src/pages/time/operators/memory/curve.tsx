@@ -1,5 +1,3 @@
-/** Allocated and reserved bytes over a trace; the part that is shown is that of the tables. */
-
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Mark, OperatorMemoryResponse } from "../../../../api/types.gen";
@@ -20,7 +18,6 @@ export function Curve(props: {
   readonly view: ViewProps;
   readonly extent: XRange;
   readonly range: RangeState;
-  /** The allocation that is marked. */
   readonly row: number | null;
 }) {
   const { data, view, extent, row } = props;
@@ -32,7 +29,7 @@ export function Curve(props: {
       [
         lineOf("Allocated", curve.timeMs, curve.allocatedBytes, 0),
         lineOf("Reserved", curve.timeMs, curve.reservedBytes, 1),
-        // The host's allocator reserves nothing: no line, rather than one of zeros.
+        // The host's allocator reserves nothing: no line, rather than zeros.
       ].filter(({ y }) => y.some((bytes) => bytes > 0)),
     [curve],
   );
@@ -51,7 +48,7 @@ export function Curve(props: {
     () => ({
       ...X_AXES.relative,
       name: "time since the trace began",
-      // A trace may be shorter than the least that a run can be zoomed to.
+      // A trace may be shorter than the closest zoom of a run.
       least: Math.min(X_AXES.relative.least, (high - low) / 50),
     }),
     [low, high],

@@ -1,5 +1,3 @@
-/** Operators by the memory they allocated, when, and for how long. */
-
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type {
@@ -167,7 +165,7 @@ function OfDevice(props: {
   const [chosen, setChosen] = useState<number | null>(null);
   const extent = { low: 0, high: Math.max(data.durationMs, 1e-6) };
   useLayoutEffect(() => {
-    // Rows are of this answer alone; whoever sees the new ones may point at them.
+    // Rows are indices into one answer.
     setPointed(null);
     setChosen(null);
   }, [allocations]);

@@ -14,14 +14,14 @@ function weightOf(stack: OperatorStack, weight: Weight): number {
   return (weight === "host" ? stack.hostMs : stack.deviceMs) / 1e3;
 }
 
-/** `forward  model.py:12`; what is no place, as it stands. */
+/** `forward model.py:12`; other text is unchanged. */
 export function frameLabel(frame: string): string {
   const place = parseFrame(frame);
   if (place === null) return frame;
   return `${place.name}  ${baseName(place.filename)}:${place.line}`;
 }
 
-/** One side of an operator; row 1 is what lies nearest to the figure's start. */
+/** Row 1 is nearest to the figure's start. */
 export interface Side {
   readonly data: FlameData;
   readonly names: FrameNames;
@@ -29,10 +29,10 @@ export interface Side {
 }
 
 /**
- * Callers above what they call, from the outermost. As a sandwich, callers from the
- * nearest, and below the operator what it calls: widths of both are of all its calls, and
- * what no stack is known of stays empty, as what it took itself. Calls within calls do not
- * add up to those around them: callees then are as wide as their time on the host.
+ * Callers above callees, outermost first; as a sandwich, callers nearest first with
+ * callees below. Widths are of all calls, so self time and time of unknown stacks stay
+ * empty. Nested calls do not add up to the outer ones: callees then have the width of
+ * their host time.
  */
 export function callersOf(
   stacks: readonly OperatorStack[],
@@ -60,7 +60,7 @@ function sumOf(values: readonly number[]): number {
   return values.reduce((sum, one) => sum + one, 0);
 }
 
-/** Frames from the outermost, without those that all begin with, but for the last. */
+/** From the outermost, without the common start, but always with the last. */
 function tellingPaths(
   stacks: readonly OperatorStack[],
 ): readonly (readonly string[])[] {

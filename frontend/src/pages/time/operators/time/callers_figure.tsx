@@ -1,5 +1,3 @@
-/** What calls an operator, from the outermost; or from the nearest, and what it calls. */
-
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { OperatorResponse } from "../../../../api/types.gen";
@@ -107,7 +105,6 @@ function Boxes(props: {
   readonly side: Side;
   readonly view: ViewProps;
   readonly upwards?: boolean;
-  /** Stands there without any. */
   readonly empty: string;
 }) {
   const { label, side, view, upwards = false } = props;

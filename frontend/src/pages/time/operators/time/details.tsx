@@ -1,5 +1,3 @@
-/** One operator: the places it is called from, with their frames, and what it calls. */
-
 import { useState } from "preact/hooks";
 import type { OperatorResponse, OperatorsResponse } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
@@ -16,7 +14,7 @@ export function OperatorDetails(props: {
   readonly view: ViewProps;
   readonly answer: OperatorsResponse;
   readonly name: string;
-  /** Null: calls of any shapes; empty: those whose shapes are not known. */
+  /** null: calls of any shapes; empty: calls of unknown shapes. */
   readonly shapes: string | null;
   readonly close: () => void;
 }) {

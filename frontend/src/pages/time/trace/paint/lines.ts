@@ -1,5 +1,3 @@
-/** Counters over time, each value until the next one; instants; and the ruler. */
-
 import type { TraceFamily, TraceSteps } from "../../../../api/types.gen";
 import { tokens, type Theme } from "../../../../base/tokens";
 import { categoryColour } from "../../../../model/category";
@@ -14,7 +12,7 @@ import { marksOf, type Piece, type TraceTile } from "../tiles/tile";
 import { formatTick } from "../words";
 import { fitting, MARK_PX, widthOf, type Canvas } from "./paint";
 
-/** No kind of work and no category of memory has it. */
+/** Not the colour of a kind of work or a category. */
 const COUNTER_COLOUR: Readonly<Record<Theme, string>> = {
   light: "#00796b",
   dark: "#4db6ac",
@@ -32,12 +30,12 @@ function paintCounter(canvas: Canvas, row: Row, tile: TraceTile): void {
   const { theme } = trace.view;
   const { key, track } = row;
   const lines = tile.linesOf(key);
-  // A finer tile is drawn over what a coarser one says there.
+  // A finer tile is drawn over a coarser one.
   const from = Math.max(0, toX(tile.low));
   const to = Math.min(widthPx, toX(tile.high));
   if (track === null || lines.length === 0 || to <= from) return;
   const most = track.most ?? 1;
-  // Shares are compared with all there is.
+  // Percentages are compared with 100.
   const high = track.unit === "percent" ? Math.max(100, most) : most;
   const low = Math.min(0, track.least ?? 0);
   const tall = Math.max(4, Math.min(COUNTER_PX, row.heightPx - 6) - 2);
@@ -65,7 +63,7 @@ function paintCounter(canvas: Canvas, row: Row, tile: TraceTile): void {
       lastX = x;
     }
     if (Number.isNaN(lastX)) continue;
-    // The last value holds on where the recording does.
+    // The last value lasts as long as the recording.
     const end = Math.min(to, Math.max(lastX + 1, toX(trace.extent.high)));
     context.lineTo(end, y);
     context.lineTo(end, bottom);
@@ -82,7 +80,6 @@ function paintCounter(canvas: Canvas, row: Row, tile: TraceTile): void {
 
 const LEAST_ROOM_PX = 26;
 
-/** Of slices, and of instants. */
 export function traceColour(theme: Theme, family: TraceFamily): string {
   const { bad, ok, text } = tokens(theme);
   if (family === "oom") return bad;
@@ -114,7 +111,7 @@ export function paintInstants(canvas: Canvas): void {
   }
 }
 
-/** Gives back where the next name may begin. */
+/** Returns where the next name may begin. */
 function paintName(
   { context, trace }: Canvas,
   { name, count }: Piece,
@@ -131,7 +128,7 @@ function paintName(
   return left + widthOf(context, words);
 }
 
-/** Told apart by their form alone: a disc with a cross, a flag, a diamond. */
+/** Distinguished by form alone: a disc with a cross, a flag, a diamond. */
 const SHAPES: Partial<Record<TraceFamily, string>> = {
   oom: "M-5.5 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0",
   checkpoint: "M-.75 6V-6H0L7-3L.75 0V6Z",
@@ -177,7 +174,7 @@ export function paintRuler(
     context.fillStyle = border;
     context.fillRect(x, 0, 1, 20);
     context.fillStyle = secondary;
-    // A text is not cut at the plot's edge.
+    // Text must not cross the plot's edge.
     if (x + 4 + widthOf(context, words) <= widthPx) context.fillText(words, x + 4, 9);
   }
   let free = -Infinity;

@@ -1,5 +1,3 @@
-/** What lies over the raster: headings, steps, counters, labels, selections, the cursor. */
-
 import { formatInteger } from "../../../../base/bytes";
 import { tokens } from "../../../../base/tokens";
 import type { RectPx, Viewport } from "../../../../render/viewport";
@@ -13,14 +11,12 @@ import { formatNs } from "../words";
 import { firstStep, paintCounters, paintInstants } from "./lines";
 import type { Picture } from "./quads";
 
-/** What is painted, and where. */
 export interface Canvas {
   readonly context: CanvasRenderingContext2D;
   readonly trace: Timeline;
   readonly layout: Layout;
   readonly picture: Picture;
   readonly hovered: Piece | null;
-  /** What is being drawn. */
   readonly box: RectPx | null;
   readonly view: Viewport;
   readonly widthPx: number;
@@ -28,7 +24,7 @@ export interface Canvas {
   readonly toX: (ns: number) => number;
 }
 
-/** Half of what an instant takes. */
+/** Half of an instant's width. */
 export const MARK_PX = 5;
 
 export function paintOverlay(canvas: Canvas): void {
@@ -97,7 +93,7 @@ function paintSteps({ context, trace, view, heightPx, toX }: Canvas): void {
     const start = steps.startNs[i] ?? 0;
     if (start > view.x1) break;
     const x = Math.round(toX(start));
-    // Closer together they would be a grey wash.
+    // Closer lines would merge into grey.
     if (x - last < 6) continue;
     last = x;
     context.fillRect(x, 0, 1, heightPx);
@@ -127,7 +123,7 @@ function paintRange({ context, trace, toX, widthPx, heightPx }: Canvas): void {
   context.fillText(text, from + PAD_PX, 2 + LANE_PX / 2);
 }
 
-/** Names on the slices that are wide enough for them. */
+/** Narrower slices have no name. */
 const LABEL_LEAST_PX = 24;
 const MOST_LABELS = 900;
 const PAD_PX = 4;
@@ -169,14 +165,14 @@ export function widthOf(context: CanvasRenderingContext2D, text: string): number
   return width;
 }
 
-/** A text, cut in its middle where it does not fit; "" where that says nothing. */
+/** Cut in the middle where it does not fit; "" where that is meaningless. */
 export function fitting(text: string, wide: number, room: number): string {
   if (wide <= room) return text;
   const letters = Math.floor((room - 8) / (wide / Math.max(1, text.length)));
   return letters < 3 ? "" : cutMiddle(text, letters + 1);
 }
 
-/** null: it is folded away or filtered out. */
+/** null: folded or filtered out. */
 function boxOf({ layout, view, toX, widthPx }: Canvas, place: Place) {
   const { trackKey, level, startNs, endNs } = place;
   const top = laneTop(layout, trackKey, level);
@@ -199,7 +195,7 @@ function outline(canvas: Canvas, place: Place, colour: string, px: number): void
   context.strokeRect(box.x, box.y, box.width, LANE_PX - 1);
 }
 
-/** From the end of one slice to the start of another, or from start to start where they overlap. */
+/** From end to start, or from start to start where the slices overlap. */
 function paintArrow(canvas: Canvas, from: Place, to: Place): void {
   const [fromBox, toBox] = [boxOf(canvas, from), boxOf(canvas, to)];
   if (fromBox === null || toBox === null) return;

@@ -1,5 +1,3 @@
-/** Tiles as rectangles for the raster: what lies where, and which piece each is. Pure. */
-
 import type { Quads } from "../../../../render/raster/raster";
 import { LANE_PX, laneTop, type Layout } from "../plot/layout";
 import type { Piece, TraceTile } from "../tiles/tile";
@@ -9,11 +7,9 @@ import { familyColour } from "../../profiled/family_colours";
 import { pixelOf } from "../../../../render/palette";
 import { mixed } from "../../../../widgets/block_stack/paint/colours";
 
-/** What is drawn, coarse before fine. */
 export interface Picture {
   readonly quads: Quads;
   readonly tiles: readonly TraceTile[];
-  /** What a quad shows, by its id. */
   readonly pieceOf: (id: number) => Piece | null;
 }
 
@@ -40,12 +36,12 @@ export function pictureOf(
     const { answer } = tile;
     const tops = answer.lanes.map(({ track, level }) => {
       const row = layout.byTrack.get(track);
-      // What is folded shows its outermost level; instants are no rectangles.
+      // A folded row shows its outermost level; instants are not rectangles.
       const isShown = row !== undefined && level >= 0 && level < row.lanes;
       return isShown ? laneTop(layout, track, level) : null;
     });
     const finerHas = answer.lanes.map(({ track }) => finer?.tracks.has(track) === true);
-    // By family and name: a tile has thousands of pieces, and hundreds of names.
+    // Cached by family and name: a tile has thousands of pieces, and hundreds of names.
     const looks = new Map<number, { readonly own: number; readonly lit: boolean }>();
     const lookOf = (i: number) => {
       const key = (answer.family[i] ?? 0) * 0x10000 + (answer.name[i] ?? 0);
@@ -95,7 +91,7 @@ export function pictureOf(
   };
 }
 
-/** The same for a name whatever else is drawn: FNV-1a. */
+/** FNV-1a: the same for a name whatever else is drawn. */
 export function nameHash(name: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i += 1) {
@@ -104,7 +100,7 @@ export function nameHash(name: string): number {
   return hash >>> 0;
 }
 
-/** Lightness differs by at most this share, up or down. */
+/** Limit of the relative change in lightness. */
 const VARIES = 0.16;
 
 export class TraceColours {
@@ -116,7 +112,7 @@ export class TraceColours {
     this.#dark = pixelOf(theme === "dark" ? "#000000" : "#202428");
   }
 
-  /** A pixel, 0xAABBGGRR. */
+  /** 0xAABBGGRR. */
   of(family: TraceFamily, name: string): number {
     const base = pixelOf(familyColour(this.theme, family));
     const share = ((nameHash(name) % 9) / 4 - 1) * VARIES;
@@ -124,12 +120,12 @@ export class TraceColours {
     return mixed(base, towards, 1 - Math.abs(share));
   }
 
-  /** A block that is busy for a share of its time: always lighter than a slice. */
+  /** By the busy share; always lighter than a slice. */
   ofBlock(colour: number, busy: number): number {
     return mixed(colour, this.background, 0.3 + 0.45 * Math.min(1, busy));
   }
 
-  /** What a search did not find. */
+  /** For what a search did not match. */
   dimmed(colour: number): number {
     return mixed(colour, this.background, 0.22);
   }

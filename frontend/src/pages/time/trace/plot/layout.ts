@@ -1,4 +1,4 @@
-/** Where each track lies: ranks, in them processes, in them tracks. In CSS px. Pure. */
+/** Positions in CSS px: ranks, in them processes, in them tracks. */
 
 import type { TraceResponse, TraceSteps, TraceTrack } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
@@ -13,27 +13,25 @@ const GAP_PX = 6;
 
 export interface Row {
   readonly kind: "rank" | "process" | "track";
-  /** Stable: stands in the URL where it is folded. Of tracks `id:index`. */
+  /** Stable: the URL names folded rows by it. Of tracks `id:index`. */
   readonly key: string;
   readonly label: string;
   readonly hint: string;
   readonly y: number;
   readonly heightPx: number;
   readonly folded: boolean;
-  /** Whether folding it hides anything. */
   readonly foldable: boolean;
-  /** null: it is a heading. */
+  /** null: a heading. */
   readonly track: TraceTrack | null;
-  /** Levels that are drawn. */
   readonly lanes: number;
-  /** Whether instants have a lane above them. */
+  /** Whether instants have a lane above the others. */
   readonly hasMarks: boolean;
 }
 
 export interface Layout {
   readonly rows: readonly Row[];
   readonly totalPx: number;
-  /** Of tracks that are drawn. */
+  /** Drawn tracks only. */
   readonly byTrack: ReadonlyMap<string, Row>;
 }
 
@@ -54,7 +52,7 @@ function trackHint(track: TraceTrack): string {
 
 type Tracks = Pick<TraceResponse, "sources" | "tracks">;
 
-/** Those whose names, with their process's and rank's, hold all of some words. */
+/** Tracks whose name, process and rank contain all words. */
 export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
   const words = text
     .toLocaleLowerCase()
@@ -68,15 +66,15 @@ export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
   return { sources, tracks: text === "" ? tracks : tracks.filter(isNamed) };
 }
 
-/** Those that are pinned, as keys with commas between them. */
+/** `pins`: keys with commas between them. */
 export function pinnedTracks({ sources, tracks }: Tracks, pins: string): Tracks {
   const keys = pins.split(",");
   return { sources, tracks: tracks.filter(({ key }) => keys.includes(key)) };
 }
 
 /**
- * Ranks in order; their tracks by source and process, as the server gives them. `closed`:
- * keys of what is folded. `flat`: without headings, so that each track names its rank.
+ * Ranks in order; tracks by source and process as the server returns them. `closed`:
+ * keys of folded rows. `flat`: without headings, so each track names its rank.
  */
 export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
   const rows: Row[] = [];
@@ -118,7 +116,7 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
     const folded = keys.includes(key);
     const isCounter = track.kind === "counter";
     const hasMarks = track.numInstants > 0;
-    // One of instants alone needs no lane of slices.
+    // Instants alone need no lane of slices.
     const least = hasMarks ? 0 : 1;
     const lanes = isCounter ? 0 : Math.max(least, folded ? 1 : track.numLevels);
     const counterPx = folded ? LANE_PX : COUNTER_PX;
@@ -135,17 +133,15 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
   return { rows, totalPx: y, byTrack: new Map(tracks.map((row) => [row.key, row])) };
 }
 
-/** Rows that touch a stretch of heights. */
 export function rowsBetween({ rows }: Layout, top: number, bottom: number) {
   return rows.filter(({ y, heightPx }) => y + heightPx > top && y < bottom);
 }
 
-/** The source's id of a track's key. */
 export function sourceOf(trackKey: string): string {
   return trackKey.slice(0, trackKey.lastIndexOf(":"));
 }
 
-/** Tracks as the routes read them: `id:0-4,7;id:1`. */
+/** In the routes' syntax: `id:0-4,7;id:1`. */
 export function tracksQuery(rows: readonly Row[]): string {
   const bySource = new Map<string, number[]>();
   for (const { key, track } of rows) {
@@ -156,7 +152,7 @@ export function tracksQuery(rows: readonly Row[]): string {
   return [...bySource].map(([id, all]) => `${id}:${formatRankSet(all)}`).join(";");
 }
 
-/** The top of a level of a track, or of its instants (below 0); null: not in the layout. */
+/** Levels below 0 are instants; null: not in the layout. */
 export function laneTop(
   layout: Layout,
   trackKey: string,
@@ -169,10 +165,10 @@ export function laneTop(
   return first + Math.min(level, Math.max(0, row.lanes - 1)) * LANE_PX;
 }
 
-/** Ten nanoseconds over the whole width: no clock is finer. */
+/** The narrowest window: no clock is finer than ten nanoseconds. */
 export const LEAST_NS = 10;
 
-/** A slice's place, in nanoseconds since the timeline's base: it is outlined there. */
+/** In nanoseconds since the timeline's base. */
 export interface Place {
   readonly trackKey: string;
   readonly level: number;
@@ -180,13 +176,13 @@ export interface Place {
   readonly endNs: number;
 }
 
-/** A window around a stretch; `share` of it on either side. */
+/** `share`: the margin per side. */
 export function around(low: number, high: number, share: number): XRange {
   const slack = Math.max(LEAST_NS, (high - low) * share);
   return { low: low - slack, high: high + slack };
 }
 
-/** As wide a window as was asked for, moved to lie within what there is. */
+/** Moves a window into the extent; its width stays. */
 export function within(next: XRange, extent: XRange): XRange {
   const whole = extent.high - extent.low;
   const span = Math.max(LEAST_NS, Math.min(next.high - next.low, whole));
@@ -195,11 +191,11 @@ export function within(next: XRange, extent: XRange): XRange {
   return { low, high: low + span };
 }
 
-/** The window in which a place can be seen and read; null where it can already. */
+/** A window in which the place is readable; null: it already is. */
 export function windowOn({ startNs, endNs }: Place, now: XRange): XRange | null {
   const span = now.high - now.low;
   const length = endNs - startNs;
-  // An instant is as easy to see at any zoom.
+  // An instant is visible at any zoom.
   const tiny = length > 0 && length < span / 2000;
   if (startNs >= now.low && endNs <= now.high && !tiny) return null;
   const middle = (startNs + endNs) / 2;
@@ -207,7 +203,7 @@ export function windowOn({ startNs, endNs }: Place, now: XRange): XRange | null 
   return { low: middle - wide / 2, high: middle + wide / 2 };
 }
 
-/** The step after (or before) a time, with a little around it. */
+/** With a margin around it. */
 export function stepBeside(
   { startNs, endNs }: TraceSteps,
   ns: number,

@@ -1,7 +1,4 @@
-/**
- * The timeline itself: names at the left, slices on the raster, what lies over them on a
- * second canvas. It listens to the window by itself, so that a pan renders nothing else.
- */
+/** Subscribes to the window itself, so that a pan renders nothing else. */
 
 import { useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
 import type { ComponentChildren } from "preact";
@@ -19,7 +16,6 @@ export const NAMES_PX = 212;
 
 export interface PlotProps extends Omit<PlotNow, "widthPx"> {
   readonly label: string;
-  /** What stands above the names; null: this plot has no ruler. */
   readonly corner: ComponentChildren;
 }
 

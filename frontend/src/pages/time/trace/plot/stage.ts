@@ -1,7 +1,6 @@
 /**
- * The plot's pictures, pointer and keys: slices on the raster, what lies over them and the
- * ruler on canvases of their own. One frame at a time; a pan draws what there is and asks
- * for more.
+ * Slices are on the raster; overlays and ruler on canvases of their own. One frame at a
+ * time; a pan draws cached tiles and requests more.
  */
 
 import { signal } from "@preact/signals";
@@ -37,10 +36,9 @@ import {
 
 const SETTLED_MS = 160;
 const MARGIN_SHARE = 0.25;
-/** A box less tall than this is a range of time; a taller one is also about its tracks. */
+/** A lower box is a range of time; a taller one is also about its tracks. */
 const FLAT_PX = 10;
 
-/** What is to be drawn. */
 export interface PlotNow {
   readonly trace: Timeline;
   readonly layout: Layout;
@@ -62,33 +60,29 @@ const COLOURS: Readonly<Record<Theme, TraceColours>> = {
 };
 
 export class PlotStage {
-  /** Says in `data-` what is drawn and how long it took. */
+  /** Its `data-` attributes are for tests: what is drawn and how long it took. */
   readonly root = createRef<HTMLDivElement>();
   readonly scroller = createRef<HTMLDivElement>();
-  /** Takes the pointer. */
   readonly target = createRef<HTMLDivElement>();
   readonly cells = createRef<HTMLCanvasElement>();
   readonly over = createRef<HTMLCanvasElement>();
   readonly ruler = createRef<HTMLCanvasElement>();
   readonly hover = signal<Hover | null>(null);
-  /** The box that is being drawn. */
   readonly box = signal<RectPx | null>(null);
-  /** Why nothing can be drawn. */
   readonly failure = signal("");
-  /** For those who cannot see which slice was chosen. */
+  /** For screen readers: the chosen slice. */
   readonly spoken = signal("");
   picture: Picture | null = null;
   #scrollPx = 0;
   #surface: RasterSurface | null = null;
-  /** Of what the picture was made. */
+  /** Inputs of the last picture. */
   #madeOf: readonly unknown[] = [];
   #frame = 0;
   #settle = 0;
 
-  /** `now`: what the newest rendering says. */
+  /** `now`: of the newest rendering. */
   constructor(public now: PlotNow) {}
 
-  /** Gives back what ends it. */
   attach(): (() => void) | undefined {
     const [root, target, cells] = [
       this.root.current,
@@ -128,7 +122,6 @@ export class PlotStage {
     this.moved();
   }
 
-  /** What is in sight is another now. */
   moved(): void {
     this.refresh(false);
     window.clearTimeout(this.#settle);
@@ -139,7 +132,6 @@ export class PlotStage {
     this.#frame ||= requestAnimationFrame(() => this.#paint());
   }
 
-  /** Asks for what is in sight, and draws what of it is there. */
   refresh(settled: boolean): void {
     const { widthPx, tiles } = this.now;
     this.paintSoon();
@@ -149,7 +141,6 @@ export class PlotStage {
     this.rebuild();
   }
 
-  /** What the loader has for this look, as quads. */
   rebuild(): void {
     const { trace, layout, tiles } = this.now;
     const { loader } = tiles;
@@ -166,7 +157,7 @@ export class PlotStage {
     const made = pictureOf(loader.shown, layout, own, find);
     this.picture = made;
     this.#surface.setLayer("slices", 0, { kind: "quads", quads: made.quads });
-    // Until a drawing of it arrives nothing is said of how long one took.
+    // No duration until the new picture is drawn.
     delete root.dataset["drawMs"];
     root.dataset["pieces"] = made.quads.colour.length.toString();
     this.paintSoon();
@@ -262,7 +253,7 @@ export class PlotStage {
         if (piece === null) {
           if (state.slice !== null) close();
         } else if (piece.count > 1 && x1 - x0 > LEAST_NS) {
-          // A block opens into what it holds; instants that fall together come apart.
+          // A click zooms into a merged block, and separates instants that coincide.
           const { startNs, endNs } = piece;
           const slack = endNs > startNs ? (endNs - startNs) * 0.3 : (x1 - x0) / 40;
           setWindow({ low: startNs - slack, high: endNs + slack });
@@ -313,7 +304,7 @@ function refOf({ trackKey, row }: Piece) {
   return { source: sourceOf(trackKey), row };
 }
 
-/** The neighbour on its level of a slice, of those drawn; `fromNs`: where none is chosen. */
+/** A slice's neighbour on its level, among those drawn; `fromNs`: without a slice. */
 function pieceBeside(
   picture: Picture | null,
   from: Place | null,

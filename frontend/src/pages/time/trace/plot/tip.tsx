@@ -1,5 +1,3 @@
-/** What is under the pointer, in two lines beside it; a click says the rest. */
-
 import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { ChartTip } from "../../../../widgets/tip/chart_tip";
@@ -64,7 +62,6 @@ const REDUCED_WORDS = {
   mean: "mean of this pixel",
 } as const;
 
-/** A counter's values at a time. */
 function counterWords(
   picture: Picture | null,
   { key, track }: Row,

@@ -1,5 +1,3 @@
-/** What of the Trace page stands in the URL, and the window that moves with gestures. */
-
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLateWords } from "../../../../base/late_words";
@@ -8,7 +6,7 @@ import { optional, text, whole, type Word } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { within } from "../plot/layout";
 
-/** A slice by its source and row; below 0: an instant. */
+/** By source and row; below 0: an instant. */
 export interface SliceRef {
   readonly source: string;
   readonly row: number;
@@ -17,7 +15,7 @@ export interface SliceRef {
 const TIME = /^-?\d{1,19}$/;
 const SLICE = /^([A-Za-z0-9_.-]{1,64}):(-?\d{1,10})$/;
 
-/** Nanoseconds of a time since 1970 after `base`: exact within 104 days of it. */
+/** Nanoseconds of a Unix time after `base`: exact within 104 days of it. */
 export function since(base: bigint, time: string): number {
   return Number(BigInt(time) - base);
 }
@@ -26,7 +24,7 @@ export function absolute(base: bigint, ns: number): string {
   return (base + BigInt(Math.round(ns))).toString();
 }
 
-/** A range of the timeline; in the URL since 1970, beyond what a number holds exactly. */
+/** The URL has Unix times, which a number cannot hold exactly. */
 export function times(base: bigint, low: string, high: string): Word<XRange | null> {
   return {
     read: (params) => {
@@ -49,7 +47,7 @@ export const SLICE_WORD: Word<SliceRef | null> = {
   write: (slice) => ({ slice: slice && `${slice.source}:${slice.row}` }),
 };
 
-/** What the server is asked for: without a cycle, the newest of each rank. */
+/** Words of the request; without a cycle, the newest trace of each rank. */
 export const ASKED = {
   tab: text("tab"),
   cycle: whole("cycle"),
@@ -61,20 +59,17 @@ export function wordsOf(base: bigint) {
   return {
     window: times(base, "w0", "w1"),
     slice: SLICE_WORD,
-    /** What is summed up beside the timeline. */
     range: times(base, "r0", "r1"),
-    /** Of these tracks, as the routes read them; "" for all that are shown. */
+    /** Its tracks, in the routes' syntax; "": all that are shown. */
     rangeTracks: text("r_tracks"),
     find: text("find"),
-    /** Keys of what is folded away, and of tracks that stay at the top. */
+    /** Keys of folded rows, and of pinned tracks. */
     closed: text("closed"),
     pins: text("pins"),
-    /** Of tracks with these words in their names alone. */
     only: text("tracks"),
   };
 }
 
-/** Keys as a word of the URL, with one the other way round. */
 export function toggled(keys: string, key: string): string {
   const next = new Set(keys.split(",").filter(Boolean));
   if (!next.delete(key)) next.add(key);
@@ -83,7 +78,7 @@ export function toggled(keys: string, key: string): string {
 
 const URL_PAUSE_MS = 180;
 
-/** `first`: what is shown where the URL says nothing; it stays out of the URL. */
+/** `first` is the default and stays out of the URL. */
 export function useWindow(
   { params, setParams }: ViewProps,
   base: bigint,
@@ -109,7 +104,7 @@ export function useWindow(
     pauseMs: URL_PAUSE_MS,
   });
   useEffect(() => {
-    // Further sources were opened, and nobody has moved yet.
+    // More sources were opened before the user moved.
     if (!moved.current) shown.value = first;
   }, [first]);
   const setWindow = (next: XRange): void => {

@@ -1,5 +1,3 @@
-/** All that the timeline shows and does: its axis, what was found or chosen, the moves. */
-
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Client } from "../../../../api/client";
@@ -34,7 +32,7 @@ import { tileQuery, useTraceTiles } from "../tiles/loader";
 import { TraceTile } from "../tiles/tile";
 import { absolute, since, useWindow, wordsOf, type SliceRef } from "./params";
 
-/** Of the strip: finer than its columns are. */
+/** Of the strip: finer than its columns. */
 const OVERVIEW_PX = 1_200;
 
 export type Timeline = ReturnType<typeof useTimeline>;
@@ -71,7 +69,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     const holdsAny = layout.rows.filter(({ lanes, hasMarks }) => lanes > 0 || hasMarks);
     return tracksQuery(holdsAny);
   }, [layout]);
-  // Of all tracks, whichever are in sight: the strip and the legend stay as they are.
+  // All tracks, not only the visible ones: strip and legend stay as they are.
   const every = useMemo(
     () => tracksQuery(layoutOf(answer, "").rows.filter(({ lanes }) => lanes > 0)),
     [answer],
@@ -93,7 +91,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     "trace_slice",
     state.slice && { run: run.id, ...state.slice },
   );
-  // While another one is asked for the last answer is still there.
+  // Until another slice loads the last answer is still here.
   const isOther =
     data?.source !== state.slice?.source || data?.row !== state.slice?.row;
   const slice = isOther ? null : data;
@@ -109,11 +107,10 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
       t1: absolute(base, range.high),
     },
   ).data;
-  /** Where the pointer is, over any plot of the page. */
+  /** Time under the pointer, over any plot of the page. */
   const cursor = useSignal<number | null>(null);
   /** The first of two marks. */
   const mark = useSignal<number | null>(null);
-  /** A lane that is to be scrolled to. */
   const scrollTo = useSignal<Place | null>(null);
   const wantsSight = useRef(false);
 
@@ -123,7 +120,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     scrollTo.value = place;
   };
   const nothing = { slice: null, range: null, rangeTracks: "" };
-  /** `reveal`: it is brought into sight once it is known where it lies. */
+  /** `reveal`: scrolls to it once its place is known. */
   const choose = (chosen: SliceRef | null, reveal = false): void => {
     wantsSight.current = reveal;
     setState({ ...nothing, slice: chosen }, "push");
@@ -219,13 +216,11 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   };
 }
 
-/** What is shown first: the step that the server found, with a little around it. */
 export function firstWindow(focus: TraceResponse["focus"], extent: XRange): XRange {
   if (focus === null || focus.endNs <= focus.startNs) return extent;
   return within(around(focus.startNs, focus.endNs, 0.02), extent);
 }
 
-/** Where a slice and its partners lie. Pure. */
 function linkedOf(slice: TraceSliceResponse | null, base: bigint) {
   if (slice === null) return { selected: null, related: [] };
   const placed = (
@@ -240,7 +235,6 @@ function linkedOf(slice: TraceSliceResponse | null, base: bigint) {
   return { selected: placed(slice, startNs), related };
 }
 
-/** What was found, in order of time: where it lies, and what it is. Pure. */
 export function hitsOf(found: TraceSearchResponse, base: bigint) {
   const shift = since(base, found.t0);
   return Array.from(found.row, (row, i) => {
@@ -256,14 +250,14 @@ export function hitsOf(found: TraceSearchResponse, base: bigint) {
 
 type Hits = ReturnType<typeof hitsOf>;
 
-/** Which of the hits a slice is; below 0: none. Pure. */
+/** Below 0: none. */
 export function hitOf(hits: Hits, slice: SliceRef | null): number {
   return hits.findIndex(
     ({ ref }) => ref.row === slice?.row && ref.source === slice.source,
   );
 }
 
-/** The hit after (or before) the one chosen, or a time; round at the ends. Pure. */
+/** The hit after (or before) the chosen one, or a time; wraps around. */
 export function hitBeside(
   hits: Hits,
   chosen: SliceRef | null,

@@ -1,5 +1,3 @@
-/** Memory by category through one trace, as torch's analysis tells it. */
-
 import { useState } from "preact/hooks";
 import type { TraceReportResponse } from "../../../../api/types.gen";
 import { useOnce } from "../../../../api/use_once";

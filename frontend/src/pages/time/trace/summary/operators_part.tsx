@@ -1,5 +1,3 @@
-/** Operators of one trace: torch's tables as text, or as a table to sort. */
-
 import type { TraceReportResponse } from "../../../../api/types.gen";
 import { CopyIcon } from "../../../../widgets/icon/copy_icon";
 import { Segmented } from "../../../shared/controls/choices";

@@ -1,5 +1,3 @@
-/** What our own recordings say of the traces they saved: tables, operators, memory. */
-
 import { useEffect, useState } from "preact/hooks";
 import type { TraceReport } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
@@ -101,7 +99,7 @@ const BESIDE =
 const ANOTHERS =
   "The run's trace files were written without MemBoard's recorder, which sums them up while it saves them: their operators are under Operators.";
 
-/** The one that is named, else the newest of the lowest rank; null: there is none. */
+/** The named one, else the newest of the lowest rank; null: none. */
 export function chosenReport(
   reports: readonly TraceReport[],
   id: string | undefined,

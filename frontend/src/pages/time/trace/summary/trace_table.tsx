@@ -1,5 +1,3 @@
-/** What an analysis says of one trace: sentences and their table. */
-
 import { useState } from "preact/hooks";
 import { useLive } from "../../../../api/use_live";
 import { ROW_PX } from "../../../../widgets/row_table/row_table";

@@ -1,4 +1,4 @@
-/** The tiles of the timeline: everything in sight coarsely first, then sharply. */
+/** The visible part is requested coarsely first, then sharply. */
 
 import { useMemo } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
@@ -10,17 +10,16 @@ import { absolute } from "../state/params";
 import { TraceTile } from "./tile";
 
 const MOST_KEPT = 8;
-/** Half a window more on either side, so that panning has slack. */
+/** Half a window more per side, for panning. */
 const SLACK = 0.5;
 const MOST_PX = 8_000;
 
-/** What is in sight: x in nanoseconds since the base, y in px of the layout. */
+/** x in nanoseconds since the base, y in px of the layout. */
 export interface Look extends Viewport {
   /** Device px. */
   readonly widthPx: number;
 }
 
-/** All of the time. */
 export interface World extends XRange {
   readonly base: bigint;
 }
@@ -30,7 +29,6 @@ interface WantedTile extends XRange {
   readonly rows: readonly Row[];
 }
 
-/** Tracks whose slices can be drawn in a stretch of heights. */
 function tracksIn(layout: Layout, top: number, bottom: number): readonly Row[] {
   return rowsBetween(layout, top, bottom).filter(({ track }) => track !== null);
 }
@@ -46,18 +44,18 @@ function spans(tile: XRange, { low, high }: XRange): boolean {
   return tile.low <= low && tile.high >= high;
 }
 
-/** What is in sight, with a share of it on either side, of what there is. */
+/** With a margin of `share` per side, within the world. */
 function seenOf({ x0, x1 }: Look, { low, high }: World, share = 0): XRange {
   const slack = share * (x1 - x0);
   return { low: Math.max(x0 - slack, low), high: Math.min(x1 + slack, high) };
 }
 
-/** Whether a tile is as fine as pixels are. */
+/** As fine as pixels. */
 function isSharp({ answer }: TraceTile, { x0, x1, widthPx }: Look): boolean {
   return 2 ** answer.zoom <= ((x1 - x0) / widthPx) * 1.01 || answer.zoom === 0;
 }
 
-/** The tiles to show, coarse before fine: of what the finer one does not reach. */
+/** Coarse before fine; coarse ones only where the finer one does not reach. */
 export function shownTiles(
   tiles: readonly TraceTile[],
   look: Look,
@@ -70,7 +68,7 @@ export function shownTiles(
   const best = full.findLast((tile) => spans(tile, seen) && isSharp(tile, look));
   if (best !== undefined) return [best];
   const whole = full.findLast((tile) => spans(tile, world));
-  // The finest that shows a part of it, until a sharp one is there.
+  // Until a sharp one arrives: the finest that shows a part of it.
   const part = tiles.findLast(
     (tile) =>
       tile !== whole &&
@@ -81,7 +79,7 @@ export function shownTiles(
   return [whole, part].filter((tile) => tile !== undefined);
 }
 
-/** What to ask for next; null where all is there. */
+/** null: all is there. */
 export function wantedTile(
   tiles: readonly TraceTile[],
   look: Look,
@@ -101,7 +99,7 @@ export function wantedTile(
   }
   const near = seenOf(look, world, SLACK / 4);
   if (full.some((tile) => spans(tile, near) && isSharp(tile, look))) return null;
-  // Round ends: looks that are nearly the same ask the same.
+  // Round ends: similar views make equal requests.
   const unit = 2 ** Math.max(0, Math.floor(Math.log2(span)) - 4);
   const wide = seenOf(look, world, SLACK);
   const low = Math.max(world.low, Math.floor(wide.low / unit) * unit);
@@ -120,7 +118,7 @@ export function tileQuery(
   return { run, tracks, t0, t1, px };
 }
 
-/** `stamp` names what the tiles are of: another one throws them away. */
+/** A new `stamp` drops all tiles. */
 export function useTraceTiles(
   client: Client,
   run: string,

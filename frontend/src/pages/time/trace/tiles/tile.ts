@@ -1,5 +1,3 @@
-/** One tile of a timeline: slices, blocks and instants by lane, and counters. Pure. */
-
 import type {
   TraceFamily,
   TraceLine,
@@ -9,7 +7,7 @@ import type { XRange } from "../../../../widgets/plot/range";
 import type { Place } from "../plot/layout";
 import { since } from "../state/params";
 
-/** What is drawn as one: a slice, a block of short ones, or instants that fall together. */
+/** A slice, a block of short ones, or instants that coincide. */
 export interface Piece extends Place {
   readonly row: number;
   readonly name: string;
@@ -19,17 +17,16 @@ export interface Piece extends Place {
 }
 
 export class TraceTile implements XRange {
-  /** Nanoseconds since the timeline's base, by piece. */
+  /** Nanoseconds since the timeline's base. */
   readonly start: Float64Array;
   readonly end: Float64Array;
-  /** By piece: its lane. */
   readonly lane: Int32Array;
   readonly low: number;
   readonly high: number;
-  /** Instants by track, in order of time. */
+  /** By track, in order of time. */
   readonly marks: ReadonlyMap<string, readonly Piece[]>;
 
-  /** `tracks`: keys of those that were asked for. */
+  /** `tracks`: keys of the requested ones. */
   constructor(
     readonly answer: TraceSlicesResponse,
     base: bigint,
@@ -40,7 +37,7 @@ export class TraceTile implements XRange {
     const shift = since(base, answer.t0);
     this.low = shift;
     this.high = high;
-    // Loops: a mapping function for each of them takes several times as long.
+    // Loops: a mapping function for each takes several times as long.
     this.start = new Float64Array(start.length);
     this.end = new Float64Array(start.length);
     for (let i = 0; i < start.length; i += 1) {
@@ -95,14 +92,14 @@ export class TraceTile implements XRange {
     return this.answer.lines.filter(({ track }) => track === trackKey);
   }
 
-  /** A counter's value at a time: that of the last point before it. */
+  /** The value of the last point before a time. */
   valueAt(line: TraceLine, ns: number): number | null {
     const at = line.timeNs.findLastIndex((time) => time <= ns - this.low);
     return line.value[at] ?? null;
   }
 }
 
-/** The instants of a track: of the finest tile where it reaches, else of coarser ones. */
+/** From the finest tile where it reaches, else from coarser ones. */
 export function marksOf(
   tiles: readonly TraceTile[],
   trackKey: string,
@@ -121,7 +118,6 @@ export function marksOf(
 /** Instants are clicked this far beside them. */
 const NEAR_PX = 7;
 
-/** The instant nearest to a time, where it is near on the screen. */
 export function markNear(
   marks: readonly Piece[],
   ns: number,
