@@ -18,7 +18,7 @@ export function CompareView(view: ViewProps) {
   return (
     <div class="history compare">
       <Segmented
-        label="What is compared"
+        label="Comparison"
         chosen={chosen}
         words={PART_WORDS}
         onChoose={(one) => change({ part: one === usual ? null : one }, "push")}

@@ -131,7 +131,7 @@ export function differenceColumns(
         "120px",
         change.map(Math.abs),
         (_, row) => changeCell(change[row] ?? NaN, unit, longest, { theme, byteUnit }),
-        "More is what B has more of; sorted by the size of the difference",
+        "Positive where B has more; sorted by the size of the difference",
       ),
       exported: { name: `difference_${quantity}`, values: change },
     },
@@ -148,7 +148,7 @@ export function differenceColumns(
           const text = percentText(of.a[row] ?? NaN, of.b[row] ?? NaN);
           return { text, title: `${value} %` };
         },
-        "(B − A) ÷ A; of little, a small difference is many per cent",
+        "(B − A) ÷ A; a small difference of a small value is a large percentage",
       ),
       exported: null,
     },
@@ -205,7 +205,7 @@ export function DifferenceRows(
         {props.children}
         {alone === null && (
           <Segmented
-            label="Which rows"
+            label="Rows shown"
             chosen={only}
             words={ONLY_WORDS}
             onChoose={(one) => change({ only: one })}
@@ -243,8 +243,8 @@ export function DifferenceRows(
           find !== ""
             ? "Nothing matches."
             : only === "all"
-              ? "Neither side holds anything."
-              : `${only.toUpperCase()} holds nothing that the other does not.`
+              ? "Both sides are empty."
+              : `${only.toUpperCase()} has nothing that the other side lacks.`
         }
         heightPx={props.heightPx}
       />

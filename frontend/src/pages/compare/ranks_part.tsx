@@ -280,10 +280,10 @@ export function rankColumns(
     number(
       ...(["top", "Top allocation site", "top_bytes"] as const),
       (one) => one.topBytes,
-      "Bytes of the line that holds most",
+      "Live bytes of the top allocation site",
     ),
     textColumn(
-      ...(["top_holder", "At line", "minmax(140px, 1fr)", lines, undefined] as const),
+      ...(["top_holder", "Site", "minmax(140px, 1fr)", lines, undefined] as const),
       (_, row) => reading(NaN, row),
     ),
     number(

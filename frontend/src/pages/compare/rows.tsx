@@ -40,7 +40,7 @@ export function PartRows(
       >
         <h2>{alone === null ? "Difference by" : `Memory of ${alone} alone by`}</h2>
         <Segmented
-          label="By what"
+          label="Group by"
           options={known}
           chosen={rows}
           words={ROW_WORDS}

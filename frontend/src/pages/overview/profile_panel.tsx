@@ -202,7 +202,7 @@ function Roles({ data, chosen, view }: StepsProps) {
 }
 
 function Share({ of }: { readonly of: number | null }) {
-  const title = of === null ? "The trace does not say it" : `${100 * of} %`;
+  const title = of === null ? "Not in the trace" : `${100 * of} %`;
   return <span title={title}>{percent(of)}</span>;
 }
 

@@ -33,7 +33,7 @@ export function RunInfo({ data }: { readonly data: OverviewResponse }) {
         <>
           <Panel title="Recorded">
             {recorded.length === 0 && (
-              <p class="quiet">No rank has said yet what it records.</p>
+              <p class="quiet">No rank has reported its sources yet.</p>
             )}
             <ul class="recorded">
               {recorded.map((one) => (

@@ -74,7 +74,7 @@ function fileColumns(
       cell: ({ reservedBytes }) => size(reservedBytes),
     },
     {
-      title: "At the peak, of the most reserved",
+      title: "Categories at the peak",
       cell: ({ categories }) => (
         <span class="snapshot-bar">
           {categories.map(({ category, bytes }) => (

@@ -137,7 +137,7 @@ export function TimelineView(view: ViewProps) {
             page={{ view }}
           />
           <Segmented
-            label="What the heatmap shows"
+            label="Heatmap values"
             chosen={map}
             words={MAP_WORDS}
             onChoose={(one) => view.setParams({ map: one }, "push")}

@@ -90,15 +90,15 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
       <div class="panel-head">
         <h2>Difference by stack</h2>
         <Segmented
-          label="Which frames are shown"
+          label="Frames shown"
           options={FRAME_CHOICES}
           chosen={params.frames}
           words={FRAME_WORDS}
           onChoose={(one) => setParams({ frames: one === "python" ? null : one })}
         />
         <Segmented
-          label="When two stacks are one"
-          title="Same"
+          label="Match by"
+          title="Match by"
           chosen={params.match}
           words={MATCH_WORDS}
           onChoose={(one) => setParams({ match: one === "exact" ? null : one })}

@@ -19,8 +19,8 @@ const OVERLAY_PX = 226;
 type OverlayAxis = "share" | "event" | "time";
 
 const AXIS_WORDS = {
-  share: ["Normalised (0–100 %)", "Each history stretched to the same width"],
-  event: ["Events", "The same number of events"],
+  share: ["Normalised (0–100 %)", "Each history scaled to the same width"],
+  event: ["Events", "At the same event number"],
   time: ["Time", "The same time since the first event"],
 } as const;
 
@@ -61,7 +61,7 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
       <div class="panel-head">
         <h2>Live bytes of both</h2>
         <Segmented
-          label="What stands at the same place"
+          label="Align by"
           options={["share", "event", "time"] as const}
           chosen={kind}
           words={(one) =>

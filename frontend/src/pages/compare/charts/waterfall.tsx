@@ -76,7 +76,7 @@ export function Waterfall(props: {
       <div class="panel-head">
         <h2>From A to B</h2>
         <Segmented
-          label="By what from A to B"
+          label="Group by, from A to B"
           options={parts.map((one) => one.by)}
           chosen={by}
           words={ROW_WORDS}

@@ -38,7 +38,7 @@ export function TraceTables(props: TracesProps) {
       <div class="panel-head">
         <h2>Difference by</h2>
         <Segmented
-          label="By what"
+          label="Group by"
           chosen={table}
           words={TABLE_WORDS}
           onChoose={(one) => change({ table: one, measure: "" }, "push")}

@@ -98,7 +98,7 @@ export function blockCommands(
   const step = (by: number) => view((of) => stepEvents(of, by));
   const save = (id: string) => () => {
     const file = files.find((one) => one.id === id);
-    if (file === undefined) say("Nothing is known of what is live yet");
+    if (file === undefined) say("Live memory is not loaded yet");
     else file.run();
   };
   const { toMark } = actions;
@@ -110,7 +110,7 @@ export function blockCommands(
       ["flatter", "Zoom out of the bytes", zoom("y", 1)],
       [
         "height",
-        "Fit the height to what is in sight",
+        "Fit the height to the visible part",
         view((of) => of.fitHeight()),
         "h",
       ],

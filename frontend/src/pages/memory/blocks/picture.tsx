@@ -57,7 +57,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
                   actions.mark,
                 ),
                 item("compare", "Compare…", actions.compare),
-                item("height", "Fit the height to what is in sight (H)", () =>
+                item("height", "Fit the height to the visible part (H)", () =>
                   controller?.fitHeight(),
                 ),
               ]}

@@ -10,7 +10,7 @@ import { MEMORY } from "../history/moment";
 import { VIEW_X, VIEW_Y } from "../history/params";
 
 export const ORDERS: Readonly<Record<AllocationOrder, readonly [string, string]>> = {
-  category: ["Category", "Categories upon each other, each in order of allocation"],
+  category: ["Category", "Categories stacked, each in order of allocation"],
   group: ["Colour", "Blocks of one colour together"],
   allocation: ["Allocation", "All in order of allocation, as memory_viz stacks them"],
 };

@@ -33,7 +33,7 @@ export function PictureBar(props: PictureBarProps) {
       </span>
       <SearchBox
         label="Find blocks by function, file, module or size"
-        hint="Words that a frame, file or module holds; frame: file: module: say where to look, - leaves out, >100MiB <1GiB are sizes"
+        hint="Words in a frame, file or module; frame: file: module: limit the search, - excludes, >100MiB <1GiB are sizes"
         placeholder="function, file, module, >100MiB"
         text={state.find}
         onText={(find) => set({ find })}
@@ -64,7 +64,7 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
   return (
     <>
       <Segmented
-        label="What lies on what"
+        label="Stacking order"
         title="Stack"
         options={ordersOf(state.colour)}
         chosen={order}
@@ -85,15 +85,15 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
         title="Axis"
         chosen={untimed === "" ? state.axis : "event"}
         words={{
-          event: ["Events", "One after another: long kernels take no room"],
-          time: ["Time", untimed === "" ? "As the clock ran" : untimed],
+          event: ["Events", "The same width for every event"],
+          time: ["Time", untimed === "" ? "Wall-clock time" : untimed],
         }}
         disabled={(axis) => axis === "time" && untimed !== ""}
         // A range on one axis means nothing on the other.
         onChoose={(axis) => set({ x: null, axis })}
       />
       {state.axis === "time" && untimed !== "" && (
-        <span class="quiet">No axis of time. {untimed}.</span>
+        <span class="quiet">No time axis. {untimed}.</span>
       )}
       <RowChoice
         label="Stream"

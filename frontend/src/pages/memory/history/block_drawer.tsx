@@ -183,7 +183,7 @@ function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
       isRounded ? "Size, as rounded" : "Asked for",
       said(bytes(sizeBytes), formatBytesExact(sizeBytes)),
     ],
-    ["Takes", isRounded ? null : said(bytes(blockBytes), more)],
+    ["Block size", isRounded ? null : said(bytes(blockBytes), more)],
     ["Category", said(categoryLabel(block.category), why)],
     ["Allocated", born === null ? "before the first event" : momentOf(born)],
     ["Freed", ended],

@@ -117,10 +117,10 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       {facts !== null && device === null && (
         <Failure
           failure={{
-            what: "This history holds no device.",
+            what: "This history contains no device.",
             where: answer?.reference.path ?? "",
             remedy:
-              "Neither events nor segments are in it: nothing was allocated, or recording was not on.",
+              "It has no events and no segments: nothing was allocated, or recording was off.",
           }}
         />
       )}

@@ -53,10 +53,10 @@ export function OpeningFailed(
       failure={{
         what: asSentence(problem?.what ?? "This history could not be opened."),
         where: place.filter((word) => word !== "").join(", "),
-        remedy: problem?.remedy ?? "Look at TensorBoard’s own output for the reason.",
+        remedy: problem?.remedy ?? "See TensorBoard’s output for the reason.",
       }}
       {...(problem !== null && problem.salvaged !== ""
-        ? { note: `What was read in spite of it: ${problem.salvaged}` }
+        ? { note: `Recovered: ${problem.salvaged}` }
         : {})}
       action={
         <p class="row">

@@ -127,7 +127,7 @@ const SUMS = {
   ],
   own: [
     "Own",
-    "Bytes of the module itself, without its children: its parameters, gradients and optimizer states, and what its code allocated",
+    "Own bytes, without those of its children: its parameters, gradients and optimizer states, and what its code allocated",
     "ownBytes",
     "baselineOwnBytes",
   ],

@@ -70,7 +70,7 @@ export function ModulesView(view: ViewProps) {
   const part = state.part ?? (hasNone ? "time" : "memory");
   const choice = (hasTraces || part === "time") && (
     <Segmented
-      label="What of the modules"
+      label="Module quantity"
       chosen={part}
       words={PART_WORDS}
       onChoose={(one) => setState({ part: one }, "push")}

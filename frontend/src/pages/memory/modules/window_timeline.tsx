@@ -15,8 +15,8 @@ import { stateWords, subjectOf, WINDOW_RANGE, type ModulesPage } from "./params"
 const PLOT_PX = 168;
 
 const AXES = {
-  time: ["Time", "As the clock ran"],
-  event: ["Events", "One after another: long kernels take no room"],
+  time: ["Time", "Wall-clock time"],
+  event: ["Events", "The same width for every event"],
 } as const;
 
 export function WindowTimeline(

@@ -93,7 +93,7 @@ export function EventList(props: Shown) {
       <div class="panel-head">
         <h2>Allocator events</h2>
         <Segmented
-          label="Which events"
+          label="Events shown"
           chosen={choice}
           words={CHOICES}
           onChoose={(events) => setParams({ events })}

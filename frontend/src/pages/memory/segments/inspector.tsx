@@ -67,9 +67,7 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
   if (row < 0) {
     return (
       <Drawer label="The chosen segment" title={addressText(address)} close={close}>
-        <p class="quiet">
-          It is not there at this moment, or the filter leaves it out.
-        </p>
+        <p class="quiet">It does not exist at this moment, or the filter hides it.</p>
       </Drawer>
     );
   }
@@ -94,7 +92,7 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
     ["Kind", kinds[segments.kind[row] ?? -1]],
     ["Pinned", pinned === "" ? null : pinned],
     [
-      "Came with",
+      "Since",
       opened < 0 ? (
         openedText(opened)
       ) : (
@@ -111,10 +109,10 @@ function SegmentDrawer(props: Shown & { readonly address: number }) {
     >
       <Facts rows={facts} />
       {stacks === null || frames === undefined || frames.length === 0 ? (
-        <p class="quiet">No stack was recorded for the event that brought it.</p>
+        <p class="quiet">No stack was recorded for its reservation.</p>
       ) : (
         <>
-          <p class="quiet">Brought by the allocation at</p>
+          <p class="quiet">Reserved by the allocation at</p>
           <StackFrames stacks={stacks} frames={frames} all={false} />
         </>
       )}

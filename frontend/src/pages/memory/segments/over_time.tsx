@@ -16,8 +16,8 @@ const PICTURE_PX = 420;
 const HEADROOM = 1.05;
 
 const ORDERS = {
-  category: ["Kind", "Small, large and private pools upon each other"],
-  allocation: ["Order", "All in the order they came, as memory_viz stacks them"],
+  category: ["Kind", "Small, large and private pools stacked"],
+  allocation: ["Order", "All in order of reservation, as memory_viz stacks them"],
 } as const;
 
 export function OverTime({ view, open, place, stacks, moment, go, ...props }: Shown) {
@@ -63,7 +63,7 @@ export function OverTime({ view, open, place, stacks, moment, go, ...props }: Sh
               {num > 0 && `${formatInteger(num)} pieces drawn`}
             </span>
             <Segmented
-              label="What lies on what"
+              label="Stacking order"
               chosen={order}
               words={ORDERS}
               onChoose={setOrder}

@@ -47,10 +47,7 @@ const SORTS: Readonly<Record<SegmentsState["sort"], string>> = {
 
 const PARTS: Readonly<Record<SegmentsState["part"], readonly [string, string]>> = {
   map: ["Map", "Segments and blocks at one moment"],
-  time: [
-    "Over time",
-    "Segments from the event that brought them to the one that took them",
-  ],
+  time: ["Over time", "Segments from their reservation to their release"],
   events: ["Events", "What the allocator did, one after another"],
 };
 
@@ -281,7 +278,7 @@ function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
         Allocator settings{" "}
         <span class="quiet">
           {settings.length === 0
-            ? "not recorded in this file: snapshots of torch 2.1 and later hold them"
+            ? "not recorded in this file: snapshots of torch 2.1 and later contain them"
             : `${formatInteger(settings.length)} as torch names them`}
         </span>
       </summary>

@@ -86,7 +86,7 @@ export function SourceMenu({
   return (
     <Popover
       class={`source-menu opens-${opens}`}
-      label="Where links to sources lead"
+      label="Target of source links"
       button="Source links"
     >
       <Kept
@@ -111,7 +111,7 @@ export function SourceMenu({
           mapping.value = value;
           writePreference(MAPPING, value);
         }}
-        help="The beginning of paths on the machine that trained, and what stands there on this one. The longest that fits is taken; =>to alone is for all paths that are not absolute."
+        help="Prefixes of paths on the training machine, and their replacements on this one. The longest match is used; =>to alone applies to all relative paths."
       />
       {isInEditor() && (
         <p class="quiet">VS Code opens the files itself; the link is not used.</p>

@@ -33,7 +33,7 @@ export function OperatorsView(view: ViewProps) {
   );
   const tabs = (
     <Segmented
-      label="What is shown of operators"
+      label="Operator view"
       options={PARTS}
       chosen={tab}
       words={(one) => PART_WORDS[one]}

@@ -98,7 +98,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
             {props.tabs}
             {chooser}
             <Segmented
-              label="What a row is"
+              label="One row per"
               options={options.map(([one]) => one)}
               chosen={by}
               words={(one) => {

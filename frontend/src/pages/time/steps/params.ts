@@ -12,7 +12,7 @@ import { readX } from "../../shared/range/params";
 /** Height of a chart below the stack, CSS px. */
 export const CHART_PX = 132;
 
-export type RateKey = StepRate["key"];
+type RateKey = StepRate["key"];
 
 export const HEAT_PARTS = [
   "step",

@@ -55,7 +55,7 @@ export function StepMap(props: {
           ))}
         </Choice>
         <span class="quiet">
-          beyond the rank in the middle of the same step, in % of its step time
+          above the median rank of the same step, in % of its step time
         </span>
       </div>
       {heat}

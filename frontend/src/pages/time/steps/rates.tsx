@@ -40,7 +40,7 @@ export function RateChart(props: {
         />
         {rate.summed.length > 0 && (
           <Segmented
-            label="Of whom"
+            label="Throughput of"
             options={["one", "all"] as const}
             chosen={params.summed ? "all" : "one"}
             words={(one) =>

@@ -217,7 +217,7 @@ function Controls(props: {
     <div class="row on-hover">
       {answer.of !== "rank" && (
         <Segmented
-          label="Whose steps are shown"
+          label="Steps of"
           options={["worst", "median"] as const}
           chosen={params.of}
           words={(option) => OF_WORDS[option]}

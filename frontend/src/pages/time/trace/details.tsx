@@ -54,7 +54,7 @@ function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
     : [
         ["Zoom to it", zoom],
         [
-          "Find its name",
+          "Search for its name",
           () => trace.setState({ find: slice?.name.slice(0, 120) ?? "" }),
         ],
       ];
@@ -100,8 +100,8 @@ function Facts(props: {
     ...(isInstant
       ? ([["At", formatNs(startNs), exactly]] as const)
       : ([
-          ["Takes", formatNs(durationNs), formatNsExact(durationNs)],
-          ["Itself", formatNs(selfNs), ofWhole],
+          ["Duration", formatNs(durationNs), formatNsExact(durationNs)],
+          ["Self time", formatNs(selfNs), ofWhole],
           ["Starts", formatNs(startNs), when],
         ] as const)),
     [
@@ -110,7 +110,7 @@ function Facts(props: {
       rank === null ? "" : `rank ${rank}`,
     ],
     ["Category", category === "" ? FAMILY_WORDS[slice.family] : category, ""],
-    ...(stack.length > 0 ? ([["Lies in", <Linked list={stack} />, ""]] as const) : []),
+    ...(stack.length > 0 ? ([["Parents", <Linked list={stack} />, ""]] as const) : []),
   ];
 
   function Linked({ list }: { readonly list: readonly TracePartner[] }) {

@@ -130,7 +130,7 @@ export function openPerfetto(
 ): void {
   const place = perfettoPlace(answer.perfetto, document.baseURI);
   const [url, fileName] = perfettoFile(answer, run);
-  say("Handing the trace to Perfetto’s tab");
+  say("Sending the trace to Perfetto’s tab");
   openInPerfetto(place, run.name, fileName, async () => {
     const response = await fetch(url, { cache: "no-store" });
     if (response.ok) return response;

@@ -175,5 +175,5 @@ export function scaleWords(
     value.toLocaleString("en", { maximumSignificantDigits: 2 });
   const words = `Height: how many slices are under way at once, up to ${round(top)}`;
   if (numCut === 0) return words;
-  return `${words}. Columns with a gap near their top go higher and are cut off: up to ${round(most)}, ${when(mostAt)} after the beginning`;
+  return `${words}. Columns with a gap near their top are cut off: up to ${round(most)}, ${when(mostAt)} after the beginning`;
 }

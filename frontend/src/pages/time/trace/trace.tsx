@@ -27,7 +27,7 @@ export function TraceView(view: ViewProps) {
   const isSummary = tab === "summary";
   const tabs = (
     <Segmented
-      label="What is shown of traces"
+      label="Trace view"
       options={TABS}
       chosen={isSummary ? "summary" : "timeline"}
       words={(one) => TAB_WORDS[one]}
@@ -91,7 +91,7 @@ function TimelineTab(props: {
       {ready && !hasTracks && (
         <Nothing title="The trace holds no slices">
           <p>
-            Its file was read and nothing in it took a time: was the profiler on while
+            Its file contains nothing with a duration: was the profiler on while
             something ran?
           </p>
         </Nothing>

@@ -55,7 +55,7 @@ export function FlamePanel(props: {
       <div class="panel-head">
         <h2>Live bytes by stack</h2>
         <Segmented
-          label="How stacks are shown"
+          label="Stack chart"
           chosen={mode}
           words={FLAMES}
           onChoose={(flame) => {
@@ -64,7 +64,7 @@ export function FlamePanel(props: {
           }}
         />
         <Segmented
-          label="Which frames are shown"
+          label="Frames shown"
           chosen={frames}
           words={FRAME_WORDS}
           onChoose={(one) => {
@@ -93,7 +93,7 @@ export function FlamePanel(props: {
         <p class="quiet flame-hint">
           {state.mark === null
             ? "Mark a moment to compare with: M marks the one at the cursor."
-            : "Asking what was live at the marked moment…"}
+            : "Loading live memory at the marked moment…"}
         </p>
       ) : (
         <Flame
@@ -213,7 +213,7 @@ function FrameList({ of, stacks, flames }: PartProps) {
     return [
       bytesColumn("total", "Total", "84px", total, byteUnit, {
         ...bars,
-        hint: "Of all stacks that hold the frame",
+        hint: "Of all stacks that contain the frame",
       }),
       bytesColumn("self", "Self", "84px", self, byteUnit, {
         ...bars,

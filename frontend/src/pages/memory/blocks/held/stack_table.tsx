@@ -43,7 +43,7 @@ export function StackTable(props: {
         const one = stack[row] ?? -1;
         of.actions.set({ stack: one === lit || one < 0 ? null : one });
       }}
-      empty={found === null ? props.empty : "Nothing of it matches."}
+      empty={found === null ? props.empty : "Nothing matches."}
       steady
     />
   );

@@ -72,7 +72,7 @@ export function TimeFlame(props: {
       <div class="panel-head">
         <h2>Flame graph</h2>
         <Segmented
-          label="What boxes are as wide as"
+          label="Box width"
           chosen={time.key}
           words={Object.fromEntries(
             times.map(({ key, title, help }) => [

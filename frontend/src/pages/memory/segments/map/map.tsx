@@ -305,7 +305,7 @@ function Looks({ params: { scale, fill }, setParams }: Shown) {
         onChoose={(one) => setParams({ scale: one })}
       />
       <Segmented
-        label="What colours say"
+        label="Colour by"
         chosen={fill}
         words={FILLS}
         onChoose={(one) => setParams({ fill: one })}

@@ -283,7 +283,7 @@ export function legendOf({
     ...(isHatched ? { hatch: bg } : {}),
   });
   const rounded = "Blocks in use, as rounded by the allocator";
-  const waits = "Freed, and kept until another stream has finished with it";
+  const waits = "Freed, and retained until another stream finishes with it";
   const beside =
     "inactive_split: free blocks that share their segment with live ones, so that it cannot be returned";
   const returned = "Wholly free: torch.cuda.empty_cache() returns these";

@@ -26,7 +26,7 @@ const BY_WORDS = {
 } as const;
 
 const UNSEEN =
-  "The allocator’s total holds it, and no event explains it: it was allocated before the trace began, and kept.";
+  "In the allocator’s total but in no event: allocated before the trace began, and retained.";
 
 interface PeakProps extends Pick<AnswerTableProps, "about" | "view"> {
   readonly data: OperatorMemoryResponse;
@@ -42,8 +42,8 @@ export function AtPeak(props: PeakProps) {
     return (
       <p class="quiet">
         {data.hasAddresses
-          ? "Nothing was allocated in this part, so nothing holds its peak."
-          : "The trace has no addresses, so who holds the peak is not known."}
+          ? "Nothing was allocated in this part, so its peak has no holders."
+          : "The trace has no addresses, so holders of the peak are not known."}
       </p>
     );
   }
@@ -69,7 +69,7 @@ export function AtPeak(props: PeakProps) {
       <Bar {...props} peak={peak} />
       <div class="row">
         <Segmented
-          label="What holders of the peak are grouped by"
+          label="Group holders of the peak by"
           title="By"
           options={HOLDERS_BY}
           chosen={by}

@@ -76,8 +76,8 @@ export function Curve(props: {
       </p>
       {curve.timeMs.length === 0 ? (
         <p class="quiet">
-          The trace does not say how much was allocated in all, so there is no curve:
-          older versions of torch did not write it.
+          The trace has no totals of allocated bytes, so there is no curve: older
+          versions of torch did not write them.
         </p>
       ) : (
         <LineChart

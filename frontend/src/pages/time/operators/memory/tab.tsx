@@ -100,7 +100,7 @@ export function MemoryTab({
               {chooser}
               <DeviceChoice data={data} view={view} />
               <Segmented
-                label="Whom a release is charged to"
+                label="Releases are charged to"
                 title="Charged to"
                 options={CHARGES}
                 chosen={charge}

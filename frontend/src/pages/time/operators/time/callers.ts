@@ -1,5 +1,3 @@
-/** What calls an operator and what it calls, as flame graphs. Pure. */
-
 import type { OperatorStack } from "../../../../api/types.gen";
 import { parseFrame } from "../../../../model/stacks/source_link";
 import { baseName } from "../../../../model/stacks/call_stacks";

@@ -55,7 +55,7 @@ export function Callers(props: {
           onChoose={(one) => view.setParams({ figure: one === "flame" ? null : one })}
         />
         <Segmented
-          label="What boxes are as wide as"
+          label="Box width"
           options={WEIGHTS}
           chosen={weight}
           words={(one) => WEIGHT_WORDS[one]}
@@ -69,9 +69,7 @@ export function Callers(props: {
           side={callers}
           view={view}
           upwards={isSandwich}
-          empty={
-            isSandwich ? "No Python frame lies around it." : `Nothing of it ${nothing}`
-          }
+          empty={isSandwich ? "It has no Python callers." : `No caller ${nothing}`}
         />
       )}
       {below !== null && (
@@ -89,9 +87,7 @@ export function Callers(props: {
             side={below}
             view={view}
             empty={
-              callees.length > 1
-                ? `Nothing that it calls ${nothing}`
-                : "It calls no operators."
+              callees.length > 1 ? `No callee ${nothing}` : "It calls no operators."
             }
           />
         </>

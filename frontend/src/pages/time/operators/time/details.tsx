@@ -114,7 +114,7 @@ function Places({
           ))}
           {shown.frames.length === 0 && (
             <li class="quiet">
-              No Python frame lies around these calls: another thread made them, such as
+              These calls have no Python frames: another thread made them, such as
               autograd's.
             </li>
           )}

@@ -60,7 +60,7 @@ const COLOURS: Readonly<Record<Theme, TraceColours>> = {
 };
 
 export class PlotStage {
-  /** Its `data-` attributes are for tests: what is drawn and how long it took. */
+  /** Its `data-` attributes: what is drawn and how long it took. */
   readonly root = createRef<HTMLDivElement>();
   readonly scroller = createRef<HTMLDivElement>();
   readonly target = createRef<HTMLDivElement>();

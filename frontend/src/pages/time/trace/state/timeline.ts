@@ -144,7 +144,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     }
   };
   const next = (sign: number): void => {
-    if (found !== null) goTo(found, sign, `Nothing is called “${find}”`);
+    if (found !== null) goTo(found, sign, `No name contains “${find}”`);
   };
   const hasInstants = layout.rows.some(({ hasMarks }) => hasMarks);
   const instant = (sign: number): void => {

@@ -70,8 +70,8 @@ export function MemoryPart(props: {
             about={{ trace: report.title, device: memory.device }}
           />
           <p class="quiet small">
-            What the trace saw: allocations while it ran and, of what was there before,
-            the tensors it touched. A device may hold more.
+            Allocations during the trace, and earlier tensors that it used. More device
+            memory may be allocated.
           </p>
         </>
       )}

@@ -10,7 +10,7 @@ const FORMS = ["text", "table"] as const;
 const WORDS = { form: oneOf("form", FORMS, "text") };
 
 const FORM_WORDS = {
-  text: ["Text", "As torch_profiler.sort_by, row_limit and name_width ask for"],
+  text: ["Text", "As set by torch_profiler.sort_by, row_limit and name_width"],
   table: ["Table", "All operators; click a column to sort"],
 } as const;
 
@@ -26,7 +26,7 @@ export function OperatorsPart(props: {
       <h3>Operators</h3>
       {operators.numRows > 0 && (
         <Segmented
-          label="How operators are shown"
+          label="Operator format"
           options={FORMS}
           chosen={form}
           words={(one) => FORM_WORDS[one]}
