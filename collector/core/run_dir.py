@@ -39,7 +39,7 @@ def run_dir_of(logdir: str | Path) -> Path:
         return Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100
     except (OSError, RuntimeError) as error:
         raise ConfigError(
-            f"logdir {text!r} leads nowhere: {error}. The working directory may be gone,"
+            f"logdir {text!r} cannot be resolved: {error}. The working directory may be gone,"
             " or the home directory unknown; give an absolute path."
         ) from error
 

@@ -81,7 +81,7 @@ def predict_values(
     ]
     if not any(f"{{{name}}}" in text for text in texts):
         raise UsageError(
-            f"{{{name}}} stands nowhere in {' '.join(request.program.words)!r}: put it"
+            f"{{{name}}} is missing in {' '.join(request.program.words)!r}: put it"
             f" where the value belongs, as in train.py --batch-size {{{name}}}, or --env"
             f" BATCH_SIZE={{{name}}}"
         )

@@ -99,9 +99,9 @@ _PLACE: Final = (
         "took",
         "Took",
         "seconds",
-        "From the snap of the start to that of the end",
-        absent="There is no snap of one side: the process died inside the call, is still in"
-        " it, or nothing was snapped",
+        "From the measurement at the start to the one at the end",
+        absent="One side was not measured: the process died inside the call, is still in"
+        " it, or its memory was not measured",
     ),
     Column(
         "collected",

@@ -52,9 +52,9 @@ MAX_ROWS: Final = 2_000
 _MAX_TEXT: Final = 1000
 _UNKNOWN: Final = "unknown"
 _FIGURES: Final[tuple[tuple[str, Unit, str], ...]] = (
-    ("Live", "bytes", "Blocks as asked for, those that wait to be freed too"),
+    ("Live", "bytes", "Requested bytes of blocks, with blocks pending free"),
     ("Allocated", "bytes", "Live blocks without those that wait to be freed"),
-    ("Reserved", "bytes", "What the allocator held of the device"),
+    ("Reserved", "bytes", "Memory that the allocator reserved on the device"),
     ("Blocks", "count", "Live blocks"),
 )
 """Label, unit and what it is."""

@@ -66,7 +66,7 @@ _NAMED: Final = 3
 _RANKS: Final = (
     Column(
         *("rank", "Rank", "rank"),
-        "Late: far beyond the median rank, measured by how far ranks usually are apart",
+        "Late: far beyond the median rank, relative to the usual spread of the ranks",
     ),
     Column(
         *("host", "Host", "text"),
@@ -78,7 +78,7 @@ _RANKS: Final = (
         "about 1 ÷ their number.",
     ),
     Column(
-        *("excess_seconds", "Step beyond median", "excess_seconds"),
+        *("excess_seconds", "Excess step time", "excess_seconds"),
         "Median over the steps of its step time less that of the median rank",
     ),
     Column(

@@ -80,7 +80,7 @@ _RANKS: Final = (
     ),
     Column(
         *("waiting_ms", "Waited", "ms"),
-        "Its collectives' time less that in which data moved: it waited for the last rank. "
+        "Time in collectives minus the transfer of data: it waited for the last rank. "
         "A link that is slow for this rank alone counts as well.",
         _NOT_COMPARED,
     ),
@@ -146,7 +146,7 @@ _COLLECTIVES: Final = (
         *("num_bytes", "Bytes", "bytes"),
         "Elements times bytes of an element, over all calls: of what goes into all_reduce, "
         "reduce, reduce_scatter, broadcast, scatter and send; of others what comes out",
-        "The trace does not say it",
+        "Not in the trace",
     ),
     Column(
         *("total_ms", "Total", "ms"),

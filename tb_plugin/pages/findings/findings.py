@@ -284,7 +284,10 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
     sentence = first.sentence
     if num > 1:
         more = counted(num - 1, "more rank")
-        ended = {"lost": "stopped so too", "signal": "were ended by a signal too"}
+        ended = {
+            "lost": "stopped in the same way",
+            "signal": "were ended by a signal too",
+        }
         verb = ended.get(how, "ended by an exception too")
         sentence += f" {more} {verb.replace('were', 'was') if num == 2 else verb}."
     severity: Severity = "error"

@@ -183,7 +183,7 @@ def _not_recorded(
     without = sum(one.share for one in found if not one.label)
     if without > _MANY and live.any():
         yield (
-            f"Stack traces of {without:.0%} of the peak: who allocated it is unknown."
+            f"Stack traces of {without:.0%} of the peak: its allocation sites are unknown."
             ' Record them with stacks="python".'
         )
     if device.num_events and not device.has_times:
@@ -193,4 +193,4 @@ def _not_recorded(
     if history.capacity_of(device.number) is None:
         yield "The size of the device: torch's snapshots do not hold it."
     if history.snapshot.tensors is None:
-        yield "What each block is: categories are inferred from stack traces."
+        yield "Categories of blocks: they are inferred from stack traces."

@@ -81,7 +81,7 @@ def why_of(
         SegmentFigure(
             "Rounding",
             max(0, active - int(segments.requested_size.sum())),
-            "What blocks in use take beyond what was asked for: multiples of 512"
+            "Bytes of active blocks beyond the requested size: multiples of 512"
             " bytes, and what was not worth splitting",
         ),
     )
@@ -152,7 +152,7 @@ def _of_request(
     else:
         sentence = _refused(asked, arena, found, request)
         if way is None and state.reserved_bytes:
-            more.append("No segment that it may use is as long.")
+            more.append("No segment that it may use is that large.")
         # What the device lacked may be less than what has to go for a free stretch.
         if way is not None and missing is not None and missing < way.live_bytes:
             way = None

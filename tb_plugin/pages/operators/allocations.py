@@ -32,7 +32,7 @@ _PLACES: Final = (
     Column(
         *("category", "Category", "category"),
         "What the memory is for: the rules of recorded histories, over what the trace says "
-        "around each allocation. Other: nothing says it.",
+        "around each allocation. Other: unknown.",
     ),
     Column(
         *("module", "Module", "text"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
 
-_UNSAID: Final = "The trace does not say it"
+_UNSAID: Final = "Not in the trace"
 _KERNELS: Final = Table(
     (
         Column(
@@ -50,7 +50,7 @@ _KERNELS: Final = Table(
         Column(*("min_us", "Min", "us"), "The shortest run"),
         Column(
             *("max_us", "Max", "us"),
-            "The longest run; far above the mean, something was in its way at times",
+            "The longest run; far above the mean, something delayed it at times",
         ),
         Column(
             *("blocks_per_sm", "Blocks/SM", "ratio"),

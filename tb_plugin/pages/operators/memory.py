@@ -62,12 +62,12 @@ _OPERATORS: Final = Table(
         Column("num_calls", "Calls", "count", "How often it was called"),
         Column(
             *("self_increase_bytes", "Self increase", "bytes"),
-            "What it allocated less what was freed of it, without the operators it calls",
+            "Allocated minus freed memory of the operator, without the operators it calls",
             bar="forward",
         ),
         Column(
             *("increase_bytes", "Increase", "bytes"),
-            "What it allocated less what was freed of it, with the operators it calls",
+            "Allocated minus freed memory of the operator and the operators it calls",
             bar="forward",
         ),
         Column(

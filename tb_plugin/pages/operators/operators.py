@@ -213,7 +213,7 @@ _BACKWARD: Final[Mapping[BackwardBy, str]] = MappingProxyType(
         "sequence_numbers": "Backward by sequence numbers: the trace has no"
         " forward-backward links.",
         "not_run": "No backward: none ran while the profiler did.",
-        "not_linked": "No backward: the trace does not say whose its operators are."
+        "not_linked": "No backward: the trace does not link its operators to a forward operator."
         " Profilers since torch 1.13 write forward-backward links.",
         "not_in_modules": "No backward: the forward operators that it names lie in no module"
         " of the trace.",

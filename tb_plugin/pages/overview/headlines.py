@@ -68,7 +68,7 @@ _WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
     ),
     "peak_reserved": (
         "Peak reserved",
-        "The most bytes PyTorch's allocator took, used or not, on the worst rank.",
+        "Highest reserved memory: bytes that PyTorch's allocator took from the device, on the worst rank.",
     ),
     "headroom": (
         "Headroom",
@@ -76,7 +76,7 @@ _WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
     ),
     "fragmentation": (
         "Fragmentation",
-        "Reserved minus allocated at the peak: bytes held without a tensor in them.",
+        "Reserved minus allocated at the peak: reserved bytes that no tensor uses.",
     ),
     "non_torch": (
         "Outside PyTorch",
@@ -137,7 +137,7 @@ _STEPLESS: Final = ("step_time", "cpu")
 _NOTHING_OUTSIDE: Final = (
     "a virtual GPU holds nothing but torch's, and nothing was estimated"
 )
-_NO_HEADROOM: Final = "of a virtual GPU it is told once the program has run its steps"
+_NO_HEADROOM: Final = "of a virtual GPU it is known once the program has run its steps"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _COLUMNS: Final = (
     ),
     Column(
         *("kernel_ms", "Between kernels", "ms"),
-        "Launched in time; the device's own moment between two kernels",
+        "Launched in time: the time that the device needs between two kernels",
     ),
     Column(
         *("other_ms", "Other", "ms"),
@@ -56,7 +56,7 @@ _COLUMNS: Final = (
     ),
     Column(
         *("queue_mean", "Queued", "ratio"),
-        "Works that were launched and had not begun: mean over time",
+        "Kernels and copies launched but not started: mean over time",
         _UNKNOWN,
     ),
     Column(

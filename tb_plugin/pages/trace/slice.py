@@ -266,9 +266,7 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
 
 _SUMS: Final = (
     Column("name", "Name", "name"),
-    Column(
-        "total_us", "Total", "us", "Of their times what lies in the range", bar="row"
-    ),
+    Column("total_us", "Total", "us", "Their time within the range", bar="row"),
     Column("count", "Count", "count", "Slices that touch the range"),
     Column("self_us", "Self", "us", "Total without the slices inside them"),
     Column("mean_us", "Mean", "us", "Total by count"),

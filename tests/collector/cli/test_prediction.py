@@ -191,7 +191,7 @@ def test_sizes():
         (["--on", "h100", "--ranks", "0"], "--ranks was given without --world-size"),
         (["--on", "h100", "--nproc", "2", "--world-size", "2"], "--nproc was given"),
         (["--on", "h100", "--world-size", "2", "--ranks", "2"], "ranks are 0 to 1"),
-        (["--on", "h100", "--sweep", "batch=1,2"], "{batch} stands nowhere"),
+        (["--on", "h100", "--sweep", "batch=1,2"], "{batch} is missing"),
         (["--on", "h100", "--largest", "b=0"], "--largest: 'b=0' was given"),
         (["--on", "h100", "--outside", "much"], "'much' is not a size"),
         (["--on", "h100", "--python", "/no/python"], "cannot be run"),

@@ -284,7 +284,7 @@ def test_how_ranks_ended_is_told_in_every_form(say, tmp_path):
     ]
     assert [one["key"] for one in ends] == ["ended_exception", "ended_lost"]
     assert len(ends[1]["others"]) == 1
-    assert "1 more rank stopped so too." in say(tmp_path, "--md")
+    assert "1 more rank stopped in the same way." in say(tmp_path, "--md")
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_exceptions_come_first_and_what_is_many_is_counted(run, tmp_path):
     assert exception["sentence"] == (
         "Rank 20 ended by an exception in step 5 (train): ValueError: boom."
     )
-    assert lost["sentence"].endswith(" 19 more ranks stopped so too.")
+    assert lost["sentence"].endswith(" 19 more ranks stopped in the same way.")
     assert len(lost["others"]) == 15
     assert (signal["severity"], signal["rank"]) == ("warning", 21)
     assert overview(tmp_path)["attempts"][0]["ended"] == "exception"

@@ -123,7 +123,7 @@ def test_opens_at_the_error_and_says_what_was_in_the_way(tmp_path):
     # Whatever is freed: no segment of it is as long as the request.
     assert found["segments"]["total_bytes"].max() < why["asked_bytes"]
     assert not len(why["lives"])
-    assert why["more"][0].startswith("No segment that it may use is as long")
+    assert why["more"][0].startswith("No segment that it may use is that large")
     assert why["culprit"] == found["pinners"]["stack"][0]
     assert found["pins"]["text"][0].startswith("pinned by ")
 
