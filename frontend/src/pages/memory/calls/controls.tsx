@@ -63,7 +63,9 @@ const SIDE_LABELS: Readonly<Record<Side, string>> = {
 };
 
 export function ColumnPicker({ data, state, setState }: ControlsProps) {
-  const { shown, drawn } = data;
+  const { drawn } = data;
+  // The answer follows later: a box changes at once.
+  const shown = state.stats?.split(",") ?? (drawn === null ? [] : [drawn.stat.name]);
   const [find, setFind] = useState("");
   const found = foundStats(data.stats, find);
   return (
