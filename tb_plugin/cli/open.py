@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -94,7 +95,8 @@ def run(options: argparse.Namespace) -> int:
             f"nothing can be served at {options.host}: {error}",
             remedy="choose another port with --port, or another address with --host",
         ) from error
-    with ending_in_order(), server:
+    # From here on an interrupt is the normal end.
+    with ending_in_order(), server, suppress(KeyboardInterrupt):
         server.plugin.read_ahead()
         place = first_place(given, lambda: server.plugin.state().store)
         if not place:

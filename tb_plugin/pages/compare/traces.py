@@ -37,7 +37,7 @@ class _Table(NamedTuple):
     measures: dict[str, str]
     """Title by field, whose ending is its unit."""
     rows: str = "table"
-    """Field of the answer that holds them; empty: they are its own fields."""
+    """Field of the answer that holds them."""
 
 
 _TABLES: Final[dict[TraceTableName, _Table]] = {
@@ -82,7 +82,6 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
             "backward_device_self_ms": "Backward device self",
             "num_calls": "Calls",
         },
-        rows="",
     ),
     "memory": _Table(
         operator_memory_of,
@@ -164,18 +163,12 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     if hasattr(query, "top"):
         query = table.query(run=found.run.id, top=len(profile.trace.slices))
     answer = table.view(found.run, found.choice(query), profile, query)
-    if table.rows:
-        rows = getattr(answer, table.rows)
-        of = {one.key: one.texts or one.numbers for one in rows.columns}
-    else:
-        of = {
-            name: getattr(answer, name) for name in ("name", "parent", *table.measures)
-        }
-    has_devices = getattr(answer, "has_devices", True)
+    rows = getattr(answer, table.rows)
+    of: dict[str, Any] = {one.key: one.texts or one.numbers for one in rows.columns}
+    if hasattr(answer, "parent"):  # modules: a tree
+        of |= {"name": answer.name, "parent": answer.parent}
     columns = {
-        key: np.asarray(of[key], np.float64)
-        for key in table.measures
-        if has_devices or "device" not in key
+        key: np.asarray(of[key], np.float64) for key in table.measures if key in of
     }
     unknown = [key for key, values in columns.items() if np.isnan(values).all()]
     for key in unknown:
