@@ -225,7 +225,7 @@ def test_backward_that_is_nobodys_is_not_zero(tmp_path, runs):
         undone(made)
     made.write(tmp_path / "exp" / "a.pt.trace.json")
     answer = ask(Page(tmp_path), "module_times")
-    why = "whose its operators are" if runs else "none ran"
+    why = "does not link its operators" if runs else "none ran"
     assert why in answer["backward"]
     assert not any(key.startswith("backward_") for key in answer)
 
