@@ -79,6 +79,7 @@ def test_a_bucket_is_shown_as_a_directory_is_and_fills_while_one_looks(
         timeout=PATIENCE_MS
     )
     painted(page)
+    see(tab(page), "rank3_memory_snapshot.pickle")
 
 
 def test_without_the_extra_the_page_says_what_to_install(
