@@ -57,6 +57,11 @@ class ProfiledSteps(Table):
         """From the first one's start to the last one's end."""
         return (int(self.start_ns[0]), int(self.end_ns[-1])) if len(self) else (0, 0)
 
+    def index_of(self, number: int | None) -> int | None:
+        """The first step with a number; None where there is none."""
+        found = np.flatnonzero(self.number == number)
+        return int(found[0]) if len(found) else None
+
     def of(self, time_ns: Ints) -> Ints:
         """Index of the step that holds each time; -1 where none does."""
         at = np.searchsorted(self.start_ns, time_ns, "right") - 1

@@ -73,7 +73,7 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
         return ProfileResponse(run=found.run, choice=choice)
     steps, parts = profile.steps, profile.parts
     first = slice(MAX_STEPS)
-    chosen = _step_at(profile, query.step)
+    chosen = profile.steps.index_of(query.step)
     start = steps.start_ns - (steps.start_ns[0] if len(steps) else 0)
     findings = [
         structs.replace(
@@ -132,14 +132,6 @@ def _parts(
             mean_ms=float(column.sum()) / num / MS,
             share=finite(float(shares[role])) or 0.0,
         )
-
-
-def _step_at(profile: TraceProfile, number: int | None) -> int | None:
-    """Index of the first step with a number; None where there is none."""
-    if number is None:
-        return None
-    found = np.flatnonzero(profile.steps.number == number)
-    return int(found[0]) if len(found) else None
 
 
 def _uses(profile: TraceProfile, step: int | None) -> Sequence[DeviceUse]:

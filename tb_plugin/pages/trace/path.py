@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from tb_plugin.analysis.findings.text import duration_text, share_text
 from tb_plugin.analysis.trace.critical_path import by_name, critical_path
 from tb_plugin.api.trace import TracePathResponse
@@ -51,8 +49,9 @@ def trace_path(
     if not len(steps):
         return TracePathResponse(choice.state, (), _table([], 0))
     took = steps.end_ns - steps.start_ns
-    wanted = np.flatnonzero(steps.number == query.step)
-    index = int(wanted[0] if len(wanted) else took.argmax())
+    index = steps.index_of(query.step)
+    if index is None:
+        index = int(took.argmax())
     path = critical_path(profile, index)
     found = by_name(profile, path)
     what = f"Step {int(steps.number[index])}" if steps.are_marked else "The trace"
