@@ -92,8 +92,7 @@ export class BlockController {
       {
         onPaint: (frame) => {
           this.failure.value = null;
-          // The block under a resting pointer may have changed.
-          if (this.#pointer !== null) this.#hover(this.#pointer);
+          this.#hoverAgain();
           plot.dataset["drawMs"] = frame.drawMs.toFixed(1);
         },
         onFailure: (message) => {
@@ -285,6 +284,7 @@ export class BlockController {
     if (this.#size.widthPx < 2) return;
     this.#everSettled = true;
     this.#relabel();
+    this.#hoverAgain();
     this.#tell(true);
   }
 
@@ -313,9 +313,14 @@ export class BlockController {
 
   #paint(): void {
     const { picture, lines, layers } = this.#dirty;
+    if (layers) {
+      // In a frame of its own: together with the drawing it would take too long.
+      this.#dirty.layers = false;
+      this.#setLayers();
+      this.#paintSoon();
+      return;
+    }
     this.#dirty = { picture: false, lines: false, layers: false };
-    // In a frame of its own: together with rendering the page it would take too long.
-    if (layers) this.#setLayers();
     if (this.#size.widthPx < 2) return;
     const { under, over, line } = this.#canvases;
     const scene = this.scene();
@@ -356,10 +361,17 @@ export class BlockController {
     return { ...found, rest: { band: what.band, bytes } };
   }
 
+  /** Not during a gesture: cards and tables would be rendered in each of its frames. */
   #hover(at: PointPx | null): void {
     this.#pointer = at;
+    if (at !== null && this.#settle !== null) return;
     this.hovered.value = at === null ? null : this.#hoverAt(at);
     this.#paintSoon();
+  }
+
+  /** The block under a resting pointer may have changed. */
+  #hoverAgain(): void {
+    if (this.#pointer !== null) this.#hover(this.#pointer);
   }
 
   #listen(plot: HTMLElement): () => void {
