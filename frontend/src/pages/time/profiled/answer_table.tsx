@@ -87,6 +87,10 @@ const USUAL_PX = 360;
 /** Shorter tables need no search. */
 const SEARCHED_FROM = 12;
 
+function isTextUnit(unit: ColumnUnit): boolean {
+  return unit === "text" || unit === "name" || unit === "category";
+}
+
 /** Colours by names in `TableColumn.bar` that are not kinds of work. */
 export type Colours = Readonly<Record<string, string>>;
 
@@ -98,11 +102,13 @@ export function columnsOf(
 ): readonly RowColumn[] {
   const colourOf = (name: string): string =>
     colours[name] ?? familyColour(theme, name as WorkKind);
-  const hasNames = table.columns.some(({ unit }) => unit === "name");
+  const hasTexts = table.columns.some(
+    ({ unit, title }) => isTextUnit(unit) && title !== "",
+  );
   return table.columns.map((column): RowColumn => {
     const { key, title, unit, texts, numbers, notes, hints } = column;
     const words = { key, title, hint: column.help, sortable: column.sorts };
-    const isText = unit === "text" || unit === "name" || unit === "category";
+    const isText = isTextUnit(unit);
     const named = unit === "name" ? nameCells(texts) : (text: string) => ({ text });
     const absent = (): RowCell => ({
       ...absentCell(column.absent),
@@ -144,9 +150,8 @@ export function columnsOf(
     const heading = headingWidth(title, false);
     const px = Math.max(heading, column.bar + notes.join("") === "" ? 0 : BAR_PX);
     const ascends = unit === "rank";
-    // Names take the free width; without names, bars do.
-    const isWide = column.bar !== "" && !hasNames;
-    const width = isWide ? `minmax(${Math.max(heading, 72)}px, 1fr)` : `${px}px`;
+    // Texts take the free width; without texts, numbers share it.
+    const width = hasTexts ? `${px}px` : `minmax(${px}px, 1fr)`;
     return {
       ...words,
       width,

@@ -18,8 +18,6 @@ export interface DirectLabel {
   readonly kind: "band" | "block";
   /** Band or slot. */
   readonly of: number;
-  /** The text covers more than its own area. */
-  readonly overflows?: boolean;
 }
 
 interface LabelNames {
@@ -59,8 +57,6 @@ const PAD_PX = 6;
 const MOST_BLOCKS = 80;
 /** Places tried for a band's label. */
 const TRIES = 48;
-/** A band that is nowhere level needs this mean thickness. */
-const SLOPING_PX = 2 * BAND_PX;
 
 interface Placed extends DirectLabel {
   readonly box: RectPx;
@@ -115,7 +111,7 @@ function overlaps(a: RectPx, b: RectPx): boolean {
   );
 }
 
-/** Thickest over the width of its name; the mean counts where it is nowhere level. */
+/** Where the band is thickest over the width of its name, near its upper edge. */
 function bandLabel(
   { tile, view, size }: Drawing,
   band: number,
@@ -129,8 +125,8 @@ function bandLabel(
   const wantedPx = textPx + 2 * PAD_PX;
   const toPx = (y: number): number =>
     within(yToPx(view, size.heightPx, y), size.heightPx);
-  let best: (Pick<Placed, "box"> & { readonly room: number; level: boolean }) | null =
-    null;
+  let best: RectPx | null = null;
+  let most = BAND_PX;
   for (let i = 0; i < TRIES; i += 1) {
     const left = (i / TRIES) * (size.widthPx - wantedPx);
     if (left < 0) break;
@@ -139,9 +135,6 @@ function bandLabel(
     if (x0 < tile.low || x1 > tile.high) continue;
     let top = Infinity;
     let bottom = 0;
-    let lows = 0;
-    let highs = 0;
-    let num = 0;
     // No array: every band walks the columns at every place tried.
     for (
       let column = tile.columnAt(x0);
@@ -149,30 +142,17 @@ function bandLabel(
       column += 1
     ) {
       const low = below[row + column] ?? 0;
-      const high = low + (height[row + column] ?? 0);
-      if (high < top) top = high;
-      if (low > bottom) bottom = low;
-      lows += low;
-      highs += high;
-      num += 1;
+      top = Math.min(top, low + (height[row + column] ?? 0));
+      bottom = Math.max(bottom, low);
     }
-    for (const [high, low, level] of [
-      [top, bottom, true],
-      [highs / Math.max(num, 1), lows / Math.max(num, 1), false],
-    ] as const) {
-      const [topPx, bottomPx] = [toPx(high), toPx(low)];
-      const room = bottomPx - topPx;
-      const isBetter = best === null || (level && !best.level) || room > best.room;
-      if (room <= (level ? BAND_PX : SLOPING_PX) || !isBetter) continue;
-      if (best?.level === true && !level) continue;
-      const box = textBox(left + wantedPx / 2, (topPx + bottomPx) / 2, textPx);
-      best = { box, room, level };
-    }
+    const topPx = toPx(top);
+    const room = toPx(bottom) - topPx;
+    if (room <= most) continue;
+    most = room;
+    best = textBox(left + wantedPx / 2, topPx + BAND_PX / 2, textPx);
   }
   if (best === null) return null;
-  const { box, level } = best;
-  const overflows = level ? {} : { overflows: true };
-  return { ...world(view, size, box), text, kind: "band", of: band, box, ...overflows };
+  return { ...world(view, size, best), text, kind: "band", of: band, box: best };
 }
 
 interface Candidate {

@@ -1,0 +1,297 @@
+import { describe, expect, it } from "vitest";
+import type {
+  AllocationLiveResponse,
+  CategoryGroup,
+  LedgerEntry,
+} from "../../../../api/types.gen";
+import { siteColour } from "../../../../model/category";
+import { OTHER_STACKS } from "../../../../model/stacks/call_stacks";
+import { testStacks, TRAINING } from "../../../../model/stacks/test_stacks";
+import { sortedRows } from "../../../../model/shown_rows";
+import { groupColours, NO_LINES } from "../../../../widgets/block_stack/paint/colours";
+import { testGroup } from "../../../../widgets/block_stack/test_tile";
+import { heldTable, STACK_FILES, stackFiles } from "./files";
+import { Flames } from "./flames";
+import { heldColours, heldExactly, type Held } from "./held";
+import { ledgerParts } from "./ledger_bar";
+import { holderColumns } from "./stack_table";
+
+const stacks = testStacks(TRAINING);
+
+const ENTRIES: readonly LedgerEntry[] = [
+  { key: "live", bytes: 1000, caveat: "" },
+  { key: "rounding", bytes: 24, caveat: "" },
+  { key: "pending_free", bytes: 100, caveat: "" },
+  { key: "inactive_split", bytes: 76, caveat: "" },
+  { key: "free_segments", bytes: 0, caveat: "" },
+  { key: "private_pools", bytes: 0, caveat: "" },
+  { key: "non_torch", bytes: null, caveat: "the size of the device was not recorded" },
+];
+
+function category(name: CategoryGroup, bytes: number, numBlocks: number) {
+  return { ...testGroup(name, name), bytes, numBlocks };
+}
+
+function live(
+  rows: readonly (readonly [stack: number, bytes: number, category: number])[],
+  moment = 5,
+): AllocationLiveResponse {
+  const active = rows.reduce((sum, [, bytes]) => sum + bytes, 0);
+  return {
+    device: 0,
+    moment,
+    timeMs: null,
+    step: 3,
+    phase: "train",
+    activeBytes: active,
+    allocatedBytes: active,
+    reservedBytes: 1200,
+    numBlocks: rows.length,
+    categories: [
+      category("activation", active * 0.75, 3),
+      category("param", active * 0.25, 1),
+      category("temp", 0, 0),
+    ],
+    stack: Int32Array.from(rows, ([stack]) => stack),
+    stackBytes: Float64Array.from(rows, ([, bytes]) => bytes),
+    stackBlocks: Int32Array.from(rows, (_, i) => i + 1),
+    stackCategory: Uint8Array.from(rows, ([, , category]) => category),
+    ledger: {
+      entries: ENTRIES,
+      reservedBytes: 1200,
+      deviceUsedBytes: null,
+    },
+  };
+}
+
+describe("what is held", () => {
+  it("sums up the smallest of very many stacks, and loses no byte", () => {
+    const rows = Array.from({ length: 5000 }, (_, i) => [i, 5000 - i, 0] as const);
+    const held = heldExactly(live(rows));
+    expect(held.stack).toHaveLength(4001);
+    expect(held.stack.at(-1)).toBe(OTHER_STACKS);
+    const sum = (values: Iterable<number>): number =>
+      Array.from(values).reduce((total, one) => total + one, 0);
+    expect(sum(held.bytes)).toBe((5000 * 5001) / 2);
+    expect(sum(held.blocks ?? [])).toBe((5000 * 5001) / 2);
+  });
+
+  it("has the colour of its category, red where a finding names its line", () => {
+    const answer = live([
+      [0, 100, 0],
+      [1, 60, 1],
+    ]);
+    const culprits = new Set([stacks.stackLabel(1)]);
+    for (const named of [NO_LINES, culprits]) {
+      const { palette, rows } = heldColours(answer, stacks, named, "light");
+      const own = Array.from(rows(heldExactly(answer)), (row) => palette[row]);
+      const [first, second] = groupColours(
+        "light",
+        answer.categories,
+        "category",
+        NO_LINES,
+      );
+      expect(own).toEqual([
+        first,
+        named === NO_LINES ? second : siteColour("light", true),
+      ]);
+    }
+    // Before anything is known exactly all is a mixture.
+    const nothing = heldColours(null, stacks, NO_LINES, "light");
+    expect(nothing.rows(heldExactly(answer))[0]).toBe(nothing.palette.length - 1);
+  });
+});
+
+describe("flames of what is held", () => {
+  const colours = heldColours(live([]), stacks, NO_LINES, "light");
+  const flames = new Flames(stacks, "user", colours);
+  const held = heldExactly(
+    live([
+      [0, 100, 0],
+      [1, 60, 0],
+      [2, 40, 1],
+    ]),
+  );
+
+  it("hold all bytes at the root, and keep their tree while bytes change", () => {
+    const data = flames.tree(held);
+    expect(data.values[0]).toBe(200);
+    expect(data.title).toBe("live at event 5");
+    const moved: Held = { ...held, bytes: Float64Array.of(1, 2, 3), moment: 6 };
+    const again = flames.tree(moved);
+    expect(again.tree).toBe(data.tree);
+    expect(again.values[0]).toBe(6);
+    expect(data.values[0]).toBe(200);
+  });
+
+  it("of a frame hold what its stacks hold, on both sides", () => {
+    const main = stacks.path(0, "user")[0] ?? -1;
+    expect(flames.side(held, main, "callers").values[0]).toBe(160);
+    expect(flames.side(held, main, "callees").values[0]).toBe(160);
+    const moved: Held = { ...held, bytes: Float64Array.of(1, 2, 3) };
+    expect(flames.side(moved, main, "callees").values[0]).toBe(3);
+  });
+
+  it("of two moments say what each box held, also what is gone", () => {
+    const before = heldExactly(
+      live(
+        [
+          [0, 30, 0],
+          [3, 50, 0],
+        ],
+        1,
+      ),
+    );
+    const data = flames.difference(before, held);
+    expect(data.change?.before[0]).toBe(80);
+    expect(data.change?.after[0]).toBe(200);
+    // As wide as the larger: 100 + 60 + 40 + 50.
+    expect(data.values[0]).toBe(250);
+    expect(data.title).toBe("event 5 against event 1");
+  });
+
+  it("fold what the pointer's columns do not name into their others", () => {
+    const before = heldExactly(
+      live(
+        [
+          [0, 30, 0],
+          [3, 50, 0],
+        ],
+        1,
+      ),
+    );
+    const follow: Held = {
+      moment: 9,
+      stack: Int32Array.of(0, OTHER_STACKS),
+      bytes: Float64Array.of(10, 5),
+      blocks: null,
+      weights: Float64Array.of(10, 5),
+      category: Uint8Array.of(0),
+    };
+    const data = flames.difference(before, follow);
+    const others = data.tree.find([OTHER_STACKS]) ?? -1;
+    expect(data.change?.before[others]).toBe(50);
+    expect(data.change?.after[others]).toBe(5);
+    const next = flames.difference(before, {
+      ...follow,
+      bytes: Float64Array.of(10, 80),
+    });
+    expect(next.tree).toBe(data.tree);
+    expect(next.change?.after[others]).toBe(80);
+  });
+});
+
+describe("holders", () => {
+  const held = heldExactly(
+    live([
+      [0, 60, 0],
+      [1, 100, 0],
+      [2, 60, 1],
+      [3, 0, 0],
+    ]),
+  );
+  const colours = heldColours(live([]), stacks, NO_LINES, "light");
+  const columns = holderColumns(held, stacks, colours, "auto");
+
+  it("are in the order of the column chosen", () => {
+    const ordered = (key: string, descending: boolean) =>
+      sortedRows(4, columns.find((one) => one.key === key)?.values, descending);
+    expect(ordered("bytes", true)).toEqual([1, 0, 2, 3]);
+    expect(ordered("blocks", true)).toEqual([3, 2, 1, 0]);
+    expect(ordered("place", false).filter((slot) => slot < 3)).toEqual([0, 1, 2]);
+  });
+
+  it("say what they hold, and no number of blocks that is not known", () => {
+    expect(columns.map(({ cell }) => cell(1).text)).toEqual([
+      ...["100 B", "2", stacks.stackLabel(1)],
+    ]);
+    const moving = { ...held, blocks: null };
+    const [, blocks] = holderColumns(moving, stacks, colours, "auto");
+    expect(blocks?.cell(1).text).toBe("–");
+  });
+});
+
+describe("the ledger", () => {
+  const answer = live([
+    [0, 880, 0],
+    [1, 220, 1],
+  ]);
+
+  it("is as wide as what is reserved, with live memory by category", () => {
+    const parts = ledgerParts(answer, null, "light", []);
+    const width = parts.reduce((sum, part) => sum + part.width, 0);
+    expect(width).toBeCloseTo(1200);
+    expect(parts.map(({ key }) => key)).toEqual([
+      "activation",
+      "param",
+      "rounding",
+      "pending_free",
+      "inactive_split",
+      "free_segments",
+      "private_pools",
+      "non_torch",
+    ]);
+    expect(parts.at(-1)?.bytes).toBeNull();
+  });
+
+  it("shows what of the device is left", () => {
+    const ledger = {
+      entries: ENTRIES,
+      reservedBytes: 1200,
+      deviceUsedBytes: 1500,
+    };
+    const parts = ledgerParts({ ...answer, ledger }, 2000, "dark", []);
+    const bytesOf = (key: string) => parts.find((part) => part.key === key)?.bytes;
+    expect(bytesOf("free")).toBe(500);
+  });
+
+  it("of one stream or pool is its categories alone", () => {
+    const parts = ledgerParts({ ...answer, ledger: null }, 2000, "light", []);
+    expect(parts.map(({ key }) => key)).toEqual(["activation", "param"]);
+  });
+});
+
+describe("the line that holds most of what has no category", () => {
+  const site = { key: "k", label: "a.py:1 f", category: "unknown", stack: 1 } as const;
+  const answer: AllocationLiveResponse = {
+    ...live([]),
+    categories: [
+      category("activation", 300, 1),
+      category("unknown", 80, 5),
+      { ...site, bytes: 220, numBlocks: 2 },
+    ],
+    ledger: null,
+  };
+
+  it("is a part of the ledger with its name, in red where a finding blames it", () => {
+    for (const named of [false, true]) {
+      const culprits = new Set(named ? [site.label] : []);
+      const { palette } = heldColours(answer, stacks, culprits, "light");
+      const parts = ledgerParts(answer, null, "light", palette);
+      expect(parts.map((one) => [one.label, one.bytes])).toEqual([
+        ["Activations", 300],
+        [site.label, 220],
+        ["Unknown", 80],
+      ]);
+      expect(parts[1]?.background).toBe(siteColour("light", named));
+    }
+  });
+});
+
+describe("files", () => {
+  const held = heldExactly(
+    live([
+      [0, 60, 0],
+      [1, 100, 0],
+    ]),
+  );
+
+  it("list what is live with whole stacks", () => {
+    const table = heldTable(held, stacks);
+    expect(table.numRows).toBe(2);
+    expect(table.columns.map(({ name }) => name)).toContain("stack");
+    const origin = { run: "r", unreal: "virtual GPU" } as const;
+    const files = stackFiles(held, stacks, "user", origin, "Active memory, rank 0");
+    expect(files.map(({ id }) => id)).toEqual(STACK_FILES.map(([id]) => id));
+  });
+});
