@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collector.config.memprofiler import Imported
     from collector.config.values import Found
 
-HELP = "turn MemProfiler's settings into MemBoard's"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `memboard import-config`."""
@@ -55,6 +53,12 @@ def _read(path: Path) -> tuple[dict[str, Found], Imported]:
     """What the file sets, checked as `collector.record` checks it."""
     from collector.config.layers import from_document, load, read
 
+    if not path.exists():
+        raise Failure(
+            "there is no such file",
+            where=str(path),
+            remedy="check the path; it is taken relative to where you are",
+        )
     try:
         leaves, imports = from_document(read(path))
         load(path)

@@ -67,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; `arguments` default to the command line's. Returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     parser = parser_of(*words[:1])
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(NOTHING_DONE)
     options = parser.parse_args(words)
     try:
         code: int | Callable[[], int] = options.run(options)

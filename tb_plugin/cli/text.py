@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from collector.cli.failure import printable
+from collector.cli.terminal import shown
 from collector.format.sizes import range_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import TextIO
 
     from tb_plugin.api.base import Problem
-
-_COLOURS: Final = {
-    "Out of memory": "1;31",
-    "memboard ": "31",
-    "error:": "31",
-    "warning:": "33",
-    "try:": "32",
-    "what to do:": "32",
-    "not recorded:": "2",
-}
-"""By how a line begins: codes of ECMA-48's SGR."""
-
-
-def coloured(text: str, stream: TextIO) -> str:
-    """The same for a terminal, unless NO_COLOR (no-color.org) or TERM=dumb is set."""
-    if (
-        not stream.isatty()
-        or os.environ.get("NO_COLOR")
-        or os.environ.get("TERM") == "dumb"
-    ):
-        return text
-    return "\n".join(map(_coloured_line, text.split("\n")))
-
-
-def _coloured_line(line: str) -> str:
-    words = line.lstrip()
-    for start, code in _COLOURS.items():
-        if words.startswith(start):
-            indent = line[: len(line) - len(words)]
-            return f"{indent}\033[{code}m{words}\033[0m"
-    return line
 
 
 def text_table(
@@ -89,4 +57,4 @@ def problem_text(problem: Problem) -> str:
 def complain(verb: str, complaints: Iterable[object]) -> None:
     """Name on standard error what a verb goes on without."""
     for complaint in complaints:
-        print(coloured(f"memboard {verb}: {complaint}", sys.stderr), file=sys.stderr)
+        print(shown(f"memboard {verb}: {complaint}", sys.stderr), file=sys.stderr)

@@ -7,11 +7,13 @@ the GPUs where there are any, else on the CPU), which needs PyTorch.
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
+from collector.cli.terminal import shown
 from collector.core.run_dir import free_run_dir
 
 if TYPE_CHECKING:
@@ -203,9 +205,9 @@ def _write_simulated(
             remedy="Free some space, or name another directory with --out.",
         ) from error
     seconds = time.perf_counter() - started
-    print(
+    wrote = (
         f"Wrote {written.num_files} files, {written.num_bytes / (1 << 20):.0f} MiB,"
         f" in {seconds:.1f} s. All of it is simulated. Planted faults:"
     )
-    for words in written.planted:
-        print(f"  {words}")
+    lines = [wrote, *(f"  {words}" for words in written.planted)]
+    print(shown("\n".join(lines), sys.stdout))

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct, to_builtins
 
 from collector.cli.failure import printable
+from collector.cli.terminal import shown
 from tb_plugin.api.base import Problem
 from tb_plugin.cli.dumps import finish_all
 from tb_plugin.cli.opening import (
@@ -33,7 +34,7 @@ from tb_plugin.cli.report.document import markdown_of, text_of
 from tb_plugin.cli.report.memory_sections import values_of
 from tb_plugin.cli.report.reading import Reader, RunReport
 from tb_plugin.cli.report.sections import run_section
-from tb_plugin.cli.text import coloured, complain, problem_lines
+from tb_plugin.cli.text import complain, problem_lines
 from tb_plugin.index.logdirs import Given
 from tb_plugin.index.store import Store
 from tb_plugin.pages.overview.runs import plugin_version
@@ -113,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(to_builtins(report, enc_hook=_plain), allow_nan=False))
     else:
         text = "\n".join(_lines(report, is_markdown=options.md)).rstrip()
-        print(text if options.md else coloured(text, sys.stdout))
+        print(text if options.md else shown(text, sys.stdout))
     return 0 if any(one.is_readable for one in report.runs) else 2
 
 

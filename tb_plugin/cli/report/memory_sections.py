@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.sizes import bytes_text, time_text
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 20
 """Ranks, modules and calls that are listed, the largest or newest."""
+_MAX_SNAPSHOTS: Final = 3
+"""Snapshots that are printed in full; of the others one row."""
 _MAX_OOMS: Final = 4
 """Failed allocations whose sizes are printed."""
 SHOWN_STATS: Final = (
@@ -40,6 +44,13 @@ SITES: Final[Sequence[Column[SiteFigures]]] = (
     Column("share", lambda one: f"{one.share:.1%}"),
     Column("category", lambda one: one.category, is_text=True),
     Column("blocks", lambda one: f"{one.num_blocks:,}"),
+)
+SNAPSHOTS: Final[Sequence[Column[tuple[Snapshot, DeviceFigures]]]] = (
+    Column("snapshot", lambda row: _snapshot_name(row[0])),
+    Column("device", lambda row: str(row[1].device)),
+    Column("peak", lambda row: bytes_text(row[1].peak_active_bytes)),
+    Column("reserved", lambda row: bytes_text(row[1].reserved_bytes)),
+    Column("largest free", lambda row: bytes_text(row[1].largest_inactive_block_bytes)),
 )
 MODULES: Final[Sequence[Column[Mapping[str, Any]]]] = (
     Column("module", lambda one: one["module"]),
@@ -84,8 +95,25 @@ def modules_section(report: RunReport) -> Section | None:
         by = "total"
         columns = [one for one in MODULES if one.title not in ("held", "own")]
     rows.sort(key=lambda row: -(row[by] or 0))
-    section.add(Table(columns, rows[:MAX_ROWS]))
+    section.add(Table(columns, list(_folded(rows))[:MAX_ROWS]))
     return section
+
+
+def _folded(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Equal layers as one row: `32 x Transformer.layers.*`, with the figures of each."""
+
+    def alike(row: dict[str, Any]) -> tuple[Any, ...]:
+        name = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", row["module"])
+        return name, *(row[key] for key in ("held", "own", "total", "categories"))
+
+    # Those of equal size are neighbours, though in the order of the model.
+    for _, same_size in groupby(rows, lambda row: alike(row)[1:]):
+        by_name: dict[str, list[dict[str, Any]]] = {}
+        for row in same_size:
+            by_name.setdefault(alike(row)[0], []).append(row)
+        for name, layers in by_name.items():
+            many = {"module": f"{len(layers)} x {name}"} if len(layers) > 1 else {}
+            yield {**layers[0], **many}
 
 
 def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
@@ -140,7 +168,33 @@ def function_section(answer: FunctionsResponse) -> Section:
     return section
 
 
-def snapshot_section(one: Snapshot) -> Section:
+def snapshot_sections(snapshots: Sequence[Snapshot]) -> Iterator[Section]:
+    """Those that ran out of memory or peaked highest in full, the others as rows."""
+    read = [one for one in snapshots if one.problem is None]
+    read.sort(key=_weight, reverse=True)
+    shown = read[:_MAX_SNAPSHOTS]
+    for one in snapshots:
+        if one.problem is not None or one in shown:
+            yield _snapshot_section(one)
+    rows = [
+        (one, device)
+        for one in snapshots
+        if one.problem is None and one not in shown
+        for device in one.devices
+    ]
+    if rows:
+        section = Section(f"{counted(len(read) - len(shown), 'more snapshot')}")
+        section.add(Table(SNAPSHOTS, rows))
+        section.add("--rank N prints those of one rank in full, --json prints all")
+        yield section
+
+
+def _weight(one: Snapshot) -> tuple[bool, int]:
+    peaks = [device.peak_active_bytes for device in one.devices]
+    return any(device.oom for device in one.devices), max(peaks, default=0)
+
+
+def _snapshot_section(one: Snapshot) -> Section:
     """The most important figures of each of its devices."""
     section = Section(f"snapshot {_snapshot_name(one)}")
     if one.problem is not None:

@@ -13,7 +13,7 @@ from tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,
     function_section,
     modules_section,
-    snapshot_section,
+    snapshot_sections,
     values_of,
 )
 from tb_plugin.cli.text import problem_lines
@@ -75,11 +75,11 @@ def run_section(report: RunReport, name: str) -> Section:
         *map(function_section, (one for one in report.functions if one.function))
     )
     histories = report.histories
-    if histories:
+    if histories and run.made_of == "recording":
         ranks = {history.rank for history in histories}
         of = f" on rank {ranks.pop()}" if len(ranks) == 1 else ""
         section.add(f"captures of the allocator: {len(histories)}{of}")
-    section.add(*map(snapshot_section, report.snapshots))
+    section.add(*snapshot_sections(report.snapshots))
     section.add(_traces(report.traces))
     for group in report.overview.missing:
         reason = f": {group.reason}" if group.reason else ""

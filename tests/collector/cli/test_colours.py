@@ -1,9 +1,10 @@
-"""Colours of the command line: on a terminal, and nowhere else."""
+"""Colours and the width of the command line: on a terminal, and nowhere else."""
 
 from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -66,3 +67,20 @@ def test_a_failure_is_red_and_says_what_to_do_in_green(tmp_path):
     said = on_terminal("report", tmp_path / "nothing.pickle")
     assert "\x1b[31mmemboard report: " in said
     assert "\x1b[32mwhat to do: " in said
+
+
+def test_sentences_are_wrapped_to_the_terminal(dumped):
+    said = on_terminal("report", dumped, COLUMNS="64").replace("\r", "")
+    lines = re.sub(r"\x1b\[[0-9;]*[mK]", "", said).split("\n")
+    assert any(line.lstrip().startswith("try: ") for line in lines)
+    too_long = [line for line in lines if len(line) > 64]
+    # Only rows of tables, and words that are as long as that.
+    assert all("  " in line.strip() or " " not in line.strip() for line in too_long)
+
+
+def test_a_colour_goes_on_behind_the_end_of_a_line(dumped):
+    said = on_terminal("report", dumped, COLUMNS="64").replace("\r", "")
+    lines = said.split("\n")
+    begin = next(i for i, line in enumerate(lines) if "\x1b[32mtry: " in line)
+    assert lines[begin].endswith("\x1b[0m")
+    assert lines[begin + 1].lstrip().startswith("\x1b[32m")

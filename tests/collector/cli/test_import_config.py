@@ -107,4 +107,4 @@ def test_an_unwritable_place(demo, tmp_path, capsys):
     assert main(["import-config", str(demo), "-o", str(tmp_path / "no" / "x")]) == 2
     assert "No such file or directory" in capsys.readouterr().err
     assert main(["import-config", str(tmp_path / "none.yaml")]) == 2
-    assert "cannot read the configuration file" in capsys.readouterr().err
+    assert "there is no such file" in capsys.readouterr().err

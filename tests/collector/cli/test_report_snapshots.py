@@ -116,3 +116,29 @@ def test_a_run_that_is_the_logdir_itself_has_the_directorys_name(dump, say, tmp_
     assert "0 ranks" not in text
     assert "snapshot snapshot.pickle" in text
     assert say(tmp_path, "--md")[0].startswith(f"# {tmp_path.name} (")
+
+
+def test_many_files_are_a_row_each_but_those_that_hold_most(dump, say):
+    sizes = (10, 20, 40, 70, 100)
+    paths = [dump(f"rank{n}_snapshot.pickle", long_history(n)) for n in sizes]
+    peaks = {
+        one["history"]["path"]: one["devices"][0]["peak_active_bytes"]
+        for one in snapshots_of(say(*paths, "--json")[0])
+    }
+    by_peak = sorted(peaks, key=peaks.__getitem__, reverse=True)
+    text, code = say(*paths)
+    assert code == 0
+    lines = [line.strip() for line in text.splitlines()]
+    assert {f"snapshot {name}" for name in by_peak[:3]} < set(lines)
+    begin = lines.index("2 more snapshots") + 2
+    assert {line.split()[0] for line in lines[begin : begin + 2]} == set(by_peak[3:])
+
+
+def test_equal_layers_are_one_row(say, tmp_path, capsys):
+    sizes = ["--simulate", "2", "--steps", "20", "--out", str(tmp_path)]
+    assert main(["demo", "--no-serve", *sizes]) == 0
+    capsys.readouterr()
+    text, _ = say(tmp_path, "--rank", "0")
+    layers = [line for line in text.splitlines() if "Transformer.layers." in line]
+    assert layers
+    assert all(" x Transformer.layers.*" in line for line in layers)

@@ -1,0 +1,73 @@
+"""What commands print, as a terminal shows it best."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_COLOURS: Final = {
+    "Out of memory": "1;31",
+    "memboard ": "31",
+    "error:": "31",
+    "warning:": "33",
+    "try:": "32",
+    "what to do:": "32",
+    "not recorded:": "2",
+}
+"""By how a line begins: codes of ECMA-48's SGR."""
+_MOST_INDENT: Final = 0.75
+"""Share of a terminal's width at which a table's last column may begin and be wrapped."""
+
+
+def shown(text: str, stream: TextIO) -> str:
+    """The same for a terminal: wrapped to its width, and coloured.
+
+    Without colours where NO_COLOR (no-color.org) or TERM=dumb is set.
+    """
+    if not stream.isatty():
+        return text
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    width = shutil.get_terminal_size().columns
+    lines: list[str] = []
+    for line in text.split("\n"):
+        wrapped = _wrapped(line, width)
+        lines += wrapped if is_plain else _coloured(wrapped)
+    return "\n".join(lines)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """At words; what goes on stands further in, or below the last column of a table."""
+    if len(line) <= width:
+        return [line]
+    indent = len(line) - len(line.lstrip()) + 2
+    columns = [one.end() for one in re.finditer(r"(?<=\S)  +", line)]
+    if columns:
+        indent = columns[-1]
+        if indent > width * _MOST_INDENT:
+            return [line]  # a table that needs a wider terminal
+    more = " " * indent
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=more,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _coloured(lines: list[str]) -> list[str]:
+    """A line in the colour that its beginning has, wherever it was wrapped."""
+    words = lines[0].lstrip()
+    for start, code in _COLOURS.items():
+        if words.startswith(start):
+            return [
+                f"{' ' * (len(line) - len(line.lstrip()))}\033[{code}m{line.lstrip()}\033[0m"
+                for line in lines
+            ]
+    return lines
