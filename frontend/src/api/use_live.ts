@@ -4,6 +4,21 @@ import { pagePulse } from "./pulse";
 import type { Responses } from "./types.gen";
 import { NOTHING_YET, Watch, type Live } from "./watch";
 
+/** Answers about what is still being opened or read are requested again this soon. */
+const READING_POLL_MS = 700;
+
+function isReading(data: object | null): boolean {
+  const { stillReading, numOpening, state, choice, sources } = (data ?? {}) as {
+    readonly stillReading?: boolean;
+    readonly numOpening?: number;
+    readonly state?: string;
+    readonly choice?: { readonly state: string };
+    readonly sources?: readonly { readonly state?: string }[];
+  };
+  const states = [state, choice?.state, ...(sources ?? []).map((one) => one.state)];
+  return stillReading === true || (numOpening ?? 0) > 0 || states.includes("opening");
+}
+
 /** `query` null: no request; `pollMs` Infinity: one request. */
 export function useLive<R extends Route>(
   client: Client,
@@ -20,9 +35,10 @@ export function useLive<R extends Route>(
   }, [client, route]);
   const asked = query === null ? null : { ...query, unit: client.unit };
   const words = JSON.stringify(asked);
+  const pauseMs = isReading(live.data) ? Math.min(pollMs, READING_POLL_MS) : pollMs;
   useEffect(() => {
-    watch.current?.ask(asked, pollMs);
+    watch.current?.ask(asked, pauseMs);
     // `words` stand for `asked`, a new object at each render.
-  }, [client, route, words, pollMs]);
+  }, [client, route, words, pauseMs]);
   return live;
 }

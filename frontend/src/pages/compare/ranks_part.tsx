@@ -27,7 +27,6 @@ import { LineHeat } from "./charts/line_heat";
 import { changeCell } from "./difference_rows";
 import type { PartProps } from "./params";
 
-const READING_POLL_MS = 700;
 const RESTING_POLL_MS = 20_000;
 const BARS_PX = 150;
 const TABLE_PX = 340;
@@ -39,15 +38,12 @@ const ORDER_WORDS = {
 } as const;
 
 export function RanksPart({ view, params }: PartProps) {
-  const [pollMs, setPollMs] = useState(READING_POLL_MS);
   const run = view.run.id;
   const list = useLive(view.client, "histories", { run }, view.pollMs);
   const id = list.data === null ? "" : chosenHistory(list.data, params.b.history);
   const query = id === "" ? null : { run, history: id };
-  const live = useLive(view.client, "rank_histories", query, pollMs);
+  const live = useLive(view.client, "rank_histories", query, RESTING_POLL_MS);
   const { data } = live;
-  const wanted = data?.stillReading === false ? RESTING_POLL_MS : READING_POLL_MS;
-  if (wanted !== pollMs) setPollMs(wanted);
   if (list.data?.histories.length === 0) {
     return (
       <NoHistory histories={list.data} rank={null} showAllRanks={() => undefined} />

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type {
   Finding,
   FindingsResponse,
@@ -37,7 +37,7 @@ export function OverviewView(props: ViewProps) {
   const { client, run, ranks, pollMs } = props;
   const query = { run: run.id, rank: ranks.rank };
   const { data, stale, error } = useLive(client, "overview", query, pollMs);
-  const found = useFindings(props);
+  const found = useLive(client, "findings", query, pollMs);
   const profile = useProfile(props);
   useTableExports(props, data, "table of ranks", rankTable);
   useTableExports(props, data, "table of headline numbers", headlineTable);
@@ -105,8 +105,7 @@ function Hero(props: {
           params={PARAMS}
           available={null}
           known={known}
-          range={range}
-          setRange={setRange}
+          shared={{ range, setRange }}
           onPick={(picked) => view.chooseRank(picked)}
           px={px}
           excess
@@ -172,20 +171,6 @@ function PredictionLedger(props: {
 
 function strong(isTotal: boolean, text: string) {
   return isTotal ? <b>{text}</b> : text;
-}
-
-/** While findings from histories are incomplete. */
-const READING_POLL_MS = 1_000;
-
-function useFindings(view: ViewProps): Live<FindingsResponse> {
-  const { client, run, ranks, pollMs } = view;
-  const [reads, setReads] = useState(false);
-  const query = { run: run.id, rank: ranks.rank };
-  const poll = reads ? Math.min(pollMs, READING_POLL_MS) : pollMs;
-  const found = useLive(client, "findings", query, poll);
-  const stillReading = found.data?.stillReading ?? false;
-  useEffect(() => setReads(stillReading), [stillReading]);
-  return found;
 }
 
 function WhatWasFound(props: {

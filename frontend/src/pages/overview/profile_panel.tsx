@@ -1,5 +1,6 @@
 import { worthSaying } from "../../api/client";
 import type { ProfiledDevice, ProfileResponse } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
@@ -10,7 +11,7 @@ import { Choice, Options } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
 import { meanStepMs, ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
-import { TraceChoice, TraceState, useProfiled } from "../time/profiled/trace_choice";
+import { TraceChoice, TraceState } from "../time/profiled/trace_choice";
 
 const STEPS_PX = 224;
 /** With more steps each bar is the longest of its neighbours. */
@@ -21,7 +22,7 @@ const WORDS = { source: optional("source"), step: whole("step") };
 export function useProfile(view: ViewProps): Live<ProfileResponse> {
   const { run, ranks, params } = view;
   const query = { run: run.id, rank: ranks.rank, ...readState(WORDS, params) };
-  return useProfiled(view.client, "profile", query, view.pollMs);
+  return useLive(view.client, "profile", query, view.pollMs);
 }
 
 export function ProfilePanel(props: {

@@ -8,16 +8,13 @@ import { Waiting } from "../../widgets/state/state";
 import { Status } from "../../widgets/status/status";
 import type { ViewProps } from "../shared/view_props";
 
-const READING_POLL_MS = 1_000;
-
 export function SnapshotFiles(props: {
   readonly view: ViewProps;
   readonly blamed: readonly string[];
 }) {
   const { view, blamed } = props;
   const query = { run: view.run.id, rank: view.ranks.rank };
-  const poll = Math.min(view.pollMs, READING_POLL_MS);
-  const { data, error } = useLive(view.client, "snapshot_files", query, poll);
+  const { data, error } = useLive(view.client, "snapshot_files", query, view.pollMs);
   if (data === null) {
     return <Waiting error={error} hasContent={false} blocksPx={[120]} />;
   }

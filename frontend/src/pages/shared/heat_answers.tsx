@@ -3,14 +3,20 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Client, Query } from "../../api/client";
+import type { Query } from "../../api/client";
 import type { HeatmapResponse, Responses, SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
+import { formatRankSet } from "../../model/words/rank_set";
+import { cellValue } from "../../render/palette";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
-import { AROUND_PX, type HeatmapNeed } from "../../widgets/heatmap/layout";
-import type { XRange } from "../../widgets/plot/range";
+import {
+  AROUND_PX,
+  type CellFacts,
+  type HeatmapNeed,
+} from "../../widgets/heatmap/layout";
 import { pixelRatio } from "../../widgets/plot/canvas";
+import type { XRange } from "../../widgets/plot/range";
 import { Waiting } from "../../widgets/state/state";
 import { lookOf, type ViewProps } from "./view_props";
 
@@ -22,7 +28,12 @@ const ROW_PX = 18;
 /** Added to the height of the rows. */
 const AIR_PX = 28;
 
-interface HeatAnswers<R extends HeatRoute> {
+type Shown = Pick<HeatmapProps, "cursor" | "onRange" | "range">;
+
+interface HeatAnswers<R extends HeatRoute> extends Shown {
+  readonly view: ViewProps;
+  readonly route: R;
+  readonly query: Query;
   readonly coarse: Live<Responses[R]>;
   readonly cells: HeatmapResponse | null;
   /** Cells of the visible part; null until loaded. */
@@ -30,36 +41,44 @@ interface HeatAnswers<R extends HeatRoute> {
   /** Top to bottom; the same array while the ranks are unchanged. */
   readonly ranks: Int32Array;
   readonly setNeed: (need: HeatmapNeed) => void;
+  readonly mostPx: number;
 }
 
 function cellsOf(data: Responses[HeatRoute] | null): HeatmapResponse | null {
   return data !== null && "cells" in data ? data.cells : data;
 }
 
-/** `subject` is the query of the cells; `px` is the width, 0 until known. */
+export interface SharedRange {
+  readonly range: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+}
+
+/** Of the drawn ranks; `px` is the width, 0 until known. */
 export function useHeatAnswers<R extends HeatRoute>(
-  client: Client,
+  view: ViewProps,
   route: R,
   subject: Query,
   px: number,
-  pollMs: number,
-  {
-    known,
-    mostPx = MOST_PX,
-  }: {
+  of: {
+    /** With charts beside it, where their x is the step. */
+    readonly shared?: SharedRange | null;
     readonly known?: Int32Array | null;
     readonly mostPx?: number;
   } = {},
 ): HeatAnswers<R> {
+  const { client, run, ranks: choice, pollMs } = view;
+  const { shared, known, mostPx = MOST_PX } = of;
+  const [ownRange, setOwnRange] = useState<XRange | null>(null);
+  const ownCursor = useSignal<number | null>(null);
   const [need, setNeed] = useState<HeatmapNeed | null>(null);
+  const query = { run: run.id, ranks: choice.filter, ...subject };
   const ratio = pixelRatio();
   // No more rows than drawn: the server names the shown one of pooled ranks.
   const rows = Math.round((mostPx - AROUND_PX) * ratio);
-  const size = { px: Math.round(px * ratio), rows };
-  const whole = px === 0 ? null : { ...subject, ...size };
+  const whole = px === 0 ? null : { ...query, px: Math.round(px * ratio), rows };
   const coarse = useLive(client, route, whole, pollMs);
-  const detail = useLive(client, route, detailQuery(subject, need), pollMs);
-  const key = JSON.stringify(subject);
+  const detail = useLive(client, route, detailQuery(query, need), pollMs);
+  const key = JSON.stringify(query);
   const kept = useRef<{ sharp: string; ranks: Int32Array }>({
     sharp: "",
     ranks: new Int32Array(),
@@ -76,7 +95,10 @@ export function useHeatAnswers<R extends HeatRoute>(
   const isSharp =
     kept.current.sharp === key && partOf(detail.data) === partOf(coarse.data);
   return {
-    ...{ coarse, cells, setNeed },
+    ...{ view, route, query, coarse, cells, setNeed, mostPx },
+    ...(shared
+      ? { range: shared.range, onRange: shared.setRange, cursor: view.cursor }
+      : { range: ownRange, onRange: setOwnRange, cursor: ownCursor }),
     sharp: isSharp ? found : null,
     ranks: kept.current.ranks,
   };
@@ -89,10 +111,10 @@ function partOf(data: Responses[HeatRoute] | null): string | null {
 }
 
 /** null: everything is in sight, so the coarse answer is sharp enough. */
-function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
+function detailQuery(query: Query, need: HeatmapNeed | null): Query | null {
   if (need === null || (need.steps === null && need.ranks === null)) return null;
   return {
-    ...subject,
+    ...query,
     x0: need.steps?.low ?? null,
     x1: need.steps?.high ?? null,
     px: need.px,
@@ -101,67 +123,76 @@ function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
   };
 }
 
-function heatHeightPx(numRanks: number, rowPx = ROW_PX, mostPx = MOST_PX): number {
-  return Math.min(mostPx, Math.max(LEAST_PX, numRanks * rowPx + AIR_PX));
-}
-
-/** Shared with the charts beside it where their x is the step. */
-export function useHeatRange(
-  view: Pick<ViewProps, "cursor">,
-  isShared: boolean,
-  range: XRange | null,
-  onRange: (range: XRange | null) => void,
-): Pick<HeatmapProps, "cursor" | "onRange" | "range"> {
-  const [ownRange, setOwnRange] = useState<XRange | null>(null);
-  const ownCursor = useSignal<number | null>(null);
-  return isShared
-    ? { range, onRange, cursor: view.cursor }
-    : { range: ownRange, onRange: setOwnRange, cursor: ownCursor };
-}
-
-interface RankHeatmapProps extends Omit<
-  HeatmapProps,
-  | "byteUnit"
-  | "detail"
-  | "heightPx"
-  | "label"
-  | "onNeed"
-  | "origin"
-  | "overview"
-  | "pinned"
-  | "ranks"
-  | "theme"
-> {
-  readonly view: ViewProps;
+type RankHeatmapProps = Pick<HeatmapProps, "diverging" | "pooled" | "page"> & {
   readonly answers: HeatAnswers<HeatRoute>;
   readonly label: (series: SeriesInfo) => string;
   readonly rowPx?: number;
-  readonly mostPx?: number;
   readonly waitingPx?: number;
   readonly empty: ComponentChildren;
-}
+  /** Of pooled ranks, the one that is shown. */
+  readonly onPick: (rank: number, cell: CellFacts) => void;
+};
 
 export function RankHeatmap(props: RankHeatmapProps) {
-  const { view, answers, label, rowPx, mostPx, waitingPx, empty, ...chart } = props;
-  const { coarse, cells, sharp, ranks, setNeed } = answers;
+  const { answers, label, rowPx = ROW_PX, empty, onPick, ...chart } = props;
+  const { waitingPx = LEAST_PX, ...look } = chart;
+  const { view, coarse, cells, sharp, ranks, setNeed, mostPx } = answers;
+  const { range, onRange, cursor } = answers;
   if (cells === null) {
-    const blocksPx = [waitingPx ?? heatHeightPx(0)];
-    return <Waiting error={coarse.error} hasContent={false} blocksPx={blocksPx} />;
+    return <Waiting error={coarse.error} hasContent={false} blocksPx={[waitingPx]} />;
   }
   if (cells.series === null || cells.numRows === 0) return <>{empty}</>;
+  const heightPx = Math.max(LEAST_PX, ranks.length * rowPx + AIR_PX);
   return (
     <Heatmap
+      {...{ range, onRange, cursor, ranks, ...look, ...lookOf(view) }}
       label={label(cells.series)}
       overview={cells}
       detail={sharp}
-      ranks={ranks}
       pinned={view.ranks.pinned}
       onNeed={setNeed}
-      {...lookOf(view)}
-      heightPx={heatHeightPx(ranks.length, rowPx, mostPx)}
-      {...chart}
+      onPick={(cell) =>
+        void pickedRank(answers, cell).then(
+          (rank) => onPick(rank, cell),
+          () => {
+            // The page already reports that the server does not answer.
+          },
+        )
+      }
+      heightPx={Math.min(mostPx, heightPx)}
     />
   );
+}
+
+/** Pooled rows need one more request. */
+async function pickedRank(
+  { view, route, query, ranks }: HeatAnswers<HeatRoute>,
+  { value, firstRank, lastRank, firstStep, lastStep }: CellFacts,
+): Promise<number> {
+  if (firstRank === lastRank) return firstRank;
+  const inside = [...ranks].filter((rank) => rank >= firstRank && rank <= lastRank);
+  const answer = await view.client.get(route, {
+    ...query,
+    ranks: formatRankSet(inside),
+    x0: firstStep,
+    x1: lastStep,
+    px: lastStep - firstStep + 1,
+    rows: inside.length,
+  });
+  const cells = cellsOf(answer);
+  return (cells && rankNearest(cells, value)) ?? firstRank;
+}
+
+/** The rank with the cell nearest to a value; null: nothing recorded. */
+export function rankNearest(answer: HeatmapResponse, value: number): number | null {
+  const { values, valueLow, valueHigh, numColumns, rowRank } = answer;
+  let [least, found]: [number, number | null] = [Infinity, null];
+  values.forEach((cell, i) => {
+    const apart = Math.abs(cellValue(cell, valueLow, valueHigh) - value);
+    if (!(apart < least)) return;
+    [least, found] = [apart, rowRank[Math.floor(i / numColumns)] ?? null];
+  });
+  return found;
 }
 
 export function ranksOf(answer: HeatmapResponse, known: number): Int32Array {

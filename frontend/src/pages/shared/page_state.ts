@@ -57,6 +57,24 @@ export function oneOf<T extends string, U extends T | null>(
   );
 }
 
+/** The label and the hint of each option. */
+export type Labels<T extends string> = Readonly<
+  Record<T, readonly [label: string, hint: string]>
+>;
+
+export interface Switched<T extends string> extends Word<T> {
+  readonly labels: Labels<T>;
+}
+
+/** One of the options that have labels. */
+export function switched<T extends string>(
+  name: string,
+  labels: Labels<T>,
+  usual: NoInfer<T>,
+): Switched<T> {
+  return { ...oneOf<T, T>(name, Object.keys(labels) as T[], usual), labels };
+}
+
 export function flag(name: string): Word<boolean> {
   return word(
     name,

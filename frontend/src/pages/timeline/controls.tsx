@@ -1,7 +1,7 @@
 import { Popover } from "../../widgets/menu/menu";
 import type { TimelineResponse } from "../../api/types.gen";
-import { Choice, Options } from "../shared/controls/choices";
-import { XSwitch } from "../shared/controls/x_switch";
+import { Choice } from "../shared/controls/choices";
+import { PhaseChoice, XSwitch } from "../shared/controls/x_switch";
 import { seriesOptions } from "../shared/series/lines";
 import type { ViewProps } from "../shared/view_props";
 import { MOST_SMOOTHING, type TimelineParams } from "../shared/series/params";
@@ -12,33 +12,17 @@ export function Controls(props: {
   readonly setParams: ViewProps["setParams"];
 }) {
   const { answer, params, setParams } = props;
-  const { phases } = answer;
   return (
     <div class="row">
       <Choice
         label="Series"
         value={answer.series?.key ?? ""}
+        of={seriesOptions(answer.available)}
         onChange={(key) => setParams({ series: key }, "push")}
-      >
-        <Options of={seriesOptions(answer.available)} />
-      </Choice>
-      <XSwitch
-        x={params.x}
-        // A range of steps means nothing in time.
-        setX={(x) => setParams({ x, x0: null, x1: null }, "push")}
       />
+      <XSwitch x={params.x} setParams={setParams} />
       <Popover label="View" button="View">
-        {phases.length > 1 && (
-          <Choice
-            label="Phase"
-            value={params.phase === "" ? (phases[0] ?? "") : params.phase}
-            onChange={(value) =>
-              setParams({ phase: value === phases[0] ? null : value }, "push")
-            }
-          >
-            <Options of={phases.map((phase) => [phase, phase])} />
-          </Choice>
-        )}
+        <PhaseChoice {...{ setParams }} phase={params.phase} phases={answer.phases} />
         <label class="timeline-smoothing">
           <span class="quiet">Smoothing</span>{" "}
           <input

@@ -19,7 +19,8 @@ import {
 import { rangeWords, askedRange } from "../shared/range/params";
 import { covers } from "../shared/range/use_two_answers";
 import { readParams } from "../shared/series/params";
-import { drawnRanks, highestRank } from "../shared/series/rank_map";
+import { rankNearest } from "../shared/heat_answers";
+import { drawnRanks } from "../shared/series/rank_map";
 
 describe("readParams", () => {
   it("reads what it writes", () => {
@@ -249,11 +250,12 @@ const HEATMAP: HeatmapResponse = {
   absent: [],
 };
 
-describe("highestRank", () =>
-  it("names the row of the highest cell, and nothing where all is absent", () => {
-    const values = Uint16Array.of(1, 2, 3, 9, 0, 8);
-    expect(highestRank({ ...HEATMAP, numColumns: 2, values })).toBe(4);
-    expect(
-      highestRank({ ...HEATMAP, numColumns: 2, values: new Uint16Array(6) }),
-    ).toBeNull();
+describe("rankNearest", () =>
+  it("names the row of the nearest cell, and nothing where all is absent", () => {
+    const values = Uint16Array.of(1, 20_000, 3, 60_000, 0, 50_000);
+    const nearest = (of: Uint16Array, value: number) =>
+      rankNearest({ ...HEATMAP, numColumns: 2, values: of }, value);
+    expect(nearest(values, 0.9)).toBe(4);
+    expect(nearest(values, 0.3)).toBe(HEATMAP.rowRank[0]);
+    expect(nearest(new Uint16Array(6), 0.9)).toBeNull();
   }));

@@ -12,7 +12,7 @@ import type { XRange } from "../../widgets/plot/range";
 import { useWidth } from "../../widgets/plot/canvas";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Nothing, Waiting } from "../../widgets/state/state";
-import { Segmented } from "../shared/controls/choices";
+import { Segmented, TextButton } from "../shared/controls/choices";
 import { filteredRanks, RanksTable } from "../shared/ranks_table";
 import { useRange, type RangeState } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
@@ -130,9 +130,8 @@ export function TimelineView(view: ViewProps) {
             {...{ view, params, px }}
             available={answer?.available ?? null}
             known={strip === null ? null : strip.rank}
-            range={range.shown}
-            setRange={range.setRange}
-            onPick={choose}
+            shared={{ range: range.shown, setRange: range.setRange }}
+            onPick={(rank, { firstStep }) => choose(rank, firstStep)}
             excess={map === "excess"}
             page={{ view }}
           />
@@ -221,13 +220,9 @@ function Chart(
         {step !== null && (
           <span>
             Step {formatInteger(step)} is chosen for all pages.{" "}
-            <button
-              type="button"
-              class="text-button"
-              onClick={() => view.setParams({ step: null }, "push")}
-            >
+            <TextButton press={() => view.setParams({ step: null }, "push")}>
               Clear
-            </button>
+            </TextButton>
           </span>
         )}
         {view.run.live && (
@@ -250,14 +245,12 @@ function Lead(props: PartProps & { readonly answer: TimelineResponse }) {
   if (series === null || peak === null) return null;
   const step = (x: number) => (answer.x === "step" ? Math.round(x) : null);
   const named = (text: string, rank: number, x: number) => (
-    <button
-      type="button"
-      class="text-button"
+    <TextButton
       title="This rank and this step, on all pages"
-      onClick={() => choose(rank, step(x))}
+      press={() => choose(rank, step(x))}
     >
       {text}
-    </button>
+    </TextButton>
   );
   const at = (x: number) =>
     answer.x === "step" ? ` at step ${formatInteger(Math.round(x))}` : "";

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
 import { IconButton } from "../../../widgets/icon/icon";
@@ -10,12 +11,7 @@ import {
   ROLE_WORDS,
   roleColour,
 } from "../../time/profiled/roles";
-import {
-  NoTraces,
-  TraceChoice,
-  TraceState,
-  useProfiled,
-} from "../../time/profiled/trace_choice";
+import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";
 import { DifferenceTable, percentText, type DifferenceRow } from "../difference_table";
 import type { PartProps } from "../params";
 import { nearest, SideFrame, useOtherRun } from "../sides";
@@ -36,7 +32,7 @@ export function TracesPart(part: PartProps) {
   const { client, run, pollMs } = view;
   const { rank } = view.ranks;
   const bQuery = { run: run.id, source: params.b.source, rank };
-  const b = useProfiled(client, "profile", bQuery, pollMs);
+  const b = useLive(client, "profile", bQuery, pollMs);
   const bChoice = b.data?.choice ?? null;
   const other = useOtherRun(part, (bChoice?.numTraces ?? 2) > 1);
   const aRun = other.run;
@@ -52,7 +48,7 @@ export function TracesPart(part: PartProps) {
   const aId = params.a.source ?? usual;
   const isKnown = aRun !== null && !(sameRun && aId === null);
   const aQuery = isKnown ? { run: aRun.id, source: aId, rank } : null;
-  const a = useProfiled(client, "profile", aQuery, pollMs);
+  const a = useLive(client, "profile", aQuery, pollMs);
   if (bChoice?.numTraces === 0) return <NoTraces what="profiles to compare" />;
   const [aReady, bReady] = [ready(a), ready(b)];
   const choose = (ofA: string | null, ofB: string | null): void =>

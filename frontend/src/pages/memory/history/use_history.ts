@@ -121,19 +121,13 @@ export function useStacks(
   return { stacks, error };
 }
 
-/** While findings are still being computed. */
-const READING_POLL_MS = 1_500;
-
 /** Source lines in findings, as `CallStacks.stackLabel` writes them. */
 export function useCulprits(
   view: Pick<ViewProps, "client" | "run" | "pollMs">,
   rank: number | null,
 ): ReadonlySet<string> {
-  const [reading, setReading] = useState(true);
-  const pollMs = reading ? READING_POLL_MS : view.pollMs;
   const query = { run: view.run.id, rank };
-  const { data } = useLive(view.client, "findings", query, pollMs);
-  if (data !== null && data.stillReading !== reading) setReading(data.stillReading);
+  const { data } = useLive(view.client, "findings", query, view.pollMs);
   const lines = data === null ? "" : culpritLines(data).join("\n");
   return useMemo(() => (lines === "" ? NO_LINES : new Set(lines.split("\n"))), [lines]);
 }

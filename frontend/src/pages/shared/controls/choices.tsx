@@ -1,4 +1,6 @@
 import type { ComponentChildren } from "preact";
+import type { Labels, Switched } from "../page_state";
+import type { Changes, ViewProps } from "../view_props";
 
 export function Choice(props: {
   readonly label: string;
@@ -47,17 +49,13 @@ export function Options({ of }: { readonly of: readonly Option[] }) {
   });
 }
 
-type Words<T extends string> = Readonly<
-  Record<T, readonly [text: string, hint: string]>
->;
-
 export function Segmented<T extends string>(props: {
   readonly label: string;
   readonly title?: string;
   /** Default: all that have words. */
   readonly options?: readonly T[];
   readonly chosen: T;
-  readonly words: Words<T> | ((option: T) => Words<T>[T]);
+  readonly words: Labels<T> | ((option: T) => Labels<T>[T]);
   readonly disabled?: (option: T) => boolean;
   readonly onChoose: (option: T) => void;
 }) {
@@ -83,6 +81,26 @@ export function Segmented<T extends string>(props: {
         );
       })}
     </div>
+  );
+}
+
+/** Chooses a word of the URL; `leaves`: words that go with it. */
+export function Switch<T extends string>(props: {
+  readonly view: Pick<ViewProps, "params" | "setParams">;
+  readonly of: Switched<T>;
+  readonly label: string;
+  readonly title?: string;
+  readonly disabled?: (option: T) => boolean;
+  readonly leaves?: Changes | undefined;
+}) {
+  const { view, of, leaves, ...rest } = props;
+  return (
+    <Segmented
+      {...rest}
+      words={of.labels}
+      chosen={of.read(view.params)}
+      onChoose={(one) => view.setParams({ ...of.write(one), ...leaves }, "push")}
+    />
   );
 }
 

@@ -102,9 +102,13 @@ export function seriesQuery(
 }
 
 /** Half a step more per side, as in the heatmap's cells. */
-export function extentOf(answer: TimelineResponse): XRange {
-  const half = answer.x === "step" ? 0.5 : 0;
-  return { low: answer.xLow - half, high: answer.xHigh + half };
+export function extentOf({
+  x,
+  xLow,
+  xHigh,
+}: Pick<TimelineResponse, "x" | "xLow" | "xHigh">): XRange {
+  const half = x === "step" ? 0.5 : 0;
+  return { low: xLow - half, high: xHigh + half };
 }
 
 /** Shares the range and cursor of another chart; "": the default series. */

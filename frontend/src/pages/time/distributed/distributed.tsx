@@ -1,18 +1,16 @@
-import { useState } from "preact/hooks";
 import { useLive } from "../../../api/use_live";
 import { Findings } from "../../../widgets/finding/finding";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
-import { Choice, Options, type Option } from "../../shared/controls/choices";
+import { Choice, type Option } from "../../shared/controls/choices";
 import { usePageState, whole } from "../../shared/page_state";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, columnOf } from "../profiled/answer_table";
-import { RankHeat, shownRank } from "./heat";
+import { AnswerTable, numbersOf } from "../profiled/answer_table";
+import { RankHeat } from "./heat";
 import { RankInspector } from "./inspector";
 import "../time.css";
 
-const OPENING_POLL_MS = 700;
 const LOADING_PX = 320;
 
 const WORDS = { cycle: whole("cycle"), step: whole("step") };
@@ -25,15 +23,12 @@ const SNIPPET = `with collector.record(logdir, torch_profiler=True, schedule="..
 export function DistributedView(view: ViewProps) {
   const { client, run, ranks, chooseRank } = view;
   const [state, setState] = usePageState(view, WORDS);
-  const [opens, setOpens] = useState(false);
   const { data, error } = useLive(
     client,
     "distributed",
     { run: run.id, ranks: ranks.filter, cycle: state.cycle, step: state.step },
-    opens ? OPENING_POLL_MS : view.pollMs,
+    view.pollMs,
   );
-  const isOpening = (data?.numOpening ?? 0) > 0;
-  if (isOpening !== opens) setOpens(isOpening);
   if (data === null) {
     return <Waiting error={error} hasContent={false} blocksPx={[LOADING_PX]} />;
   }
@@ -48,7 +43,7 @@ export function DistributedView(view: ViewProps) {
     );
   }
   const { ranks: table, groups, collectives } = data;
-  const numbers = columnOf(table, "rank")?.numbers ?? new Float64Array();
+  const numbers = numbersOf(table, "rank");
   const row = ranks.rank === null ? -1 : numbers.indexOf(ranks.rank);
   const shared = { view, about: { cycle: data.cycle, step: data.step } };
   const choices = (of: Int32Array): readonly Option[] =>
@@ -63,30 +58,24 @@ export function DistributedView(view: ViewProps) {
           <Choice
             label="Cycle"
             value={String(data.cycle ?? "")}
+            of={choices(data.cycles)}
             onChange={(cycle) => setState({ cycle: Number(cycle), step: null }, "push")}
-          >
-            <Options of={choices(data.cycles)} />
-          </Choice>
+          />
         )}
         <Choice
           label="Step"
           value={String(data.step ?? "")}
-          onChange={(step) =>
-            setState({ step: step === "" ? null : Number(step) }, "push")
-          }
-        >
-          <Options
-            of={[["", `mean of ${data.steps.length}`], ...choices(data.steps)]}
-          />
-        </Choice>
+          of={[["", `mean of ${data.steps.length}`], ...choices(data.steps)]}
+          onChange={(step) => view.setParams({ step: step || null }, "push")}
+        />
       </div>
       {numbers.length > 1 && (
         <RankHeat
           view={view}
           cycle={data.cycle}
           ranks={table}
-          onPick={({ firstRank, lastRank, firstStep, lastStep }, part) => {
-            chooseRank(shownRank(table, part, firstRank, lastRank));
+          onPick={(rank, { firstStep, lastStep }) => {
+            chooseRank(rank);
             // A column of several steps chooses none of them.
             if (firstStep === lastStep) setState({ step: firstStep }, "push");
           }}

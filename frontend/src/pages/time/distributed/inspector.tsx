@@ -1,8 +1,9 @@
 import type { TableRows } from "../../../api/types.gen";
 import { formatSeconds } from "../../../base/durations";
+import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
-import { columnOf, partsOf } from "../profiled/answer_table";
+import { numbersOf, partsOf } from "../profiled/answer_table";
 import { PartBar, PartWays } from "../profiled/part_bar";
 
 export function RankInspector(props: {
@@ -13,9 +14,9 @@ export function RankInspector(props: {
   readonly step: number | null;
 }) {
   const { view, ranks, row, step } = props;
-  const rank = columnOf(ranks, "rank")?.numbers[row] ?? NaN;
+  const rank = numbersOf(ranks, "rank")[row] ?? NaN;
   const parts = partsOf(ranks, row, view.theme);
-  const total = (columnOf(ranks, "step_ms")?.numbers[row] ?? NaN) / 1e3;
+  const total = (numbersOf(ranks, "step_ms")[row] ?? NaN) / 1e3;
   const ways: Readonly<Record<string, readonly [string, () => void]>> = {
     computation_ms: ["Operators", () => view.showPage("operators", {})],
     other_ms: ["Trace", () => view.showPage("trace", { w0: null, w1: null })],
@@ -26,13 +27,9 @@ export function RankInspector(props: {
         label="The chosen rank"
         title={`Rank ${rank} · ${step === null ? "mean step" : `step ${step}`} ${formatSeconds(total)}`}
         actions={
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => view.showPage("kernels", {})}
-          >
+          <TextButton press={() => view.showPage("kernels", {})}>
             Show its kernels
-          </button>
+          </TextButton>
         }
         close={() => view.chooseRank(null)}
       >

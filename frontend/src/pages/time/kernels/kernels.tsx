@@ -2,21 +2,20 @@ import type { ViewProps } from "../../shared/view_props";
 import { familyColour } from "../profiled/family_colours";
 import { ProfiledPage } from "../profiled/profiled_page";
 
-const OPTIONS = [
-  ["name", "Kernel", "One row per kernel"],
-  [
-    "properties",
+const BY = {
+  name: ["Kernel", "One row per kernel"],
+  properties: [
     "Kernel, operator and launch",
     "One row per kernel, launching operator, grid, block, registers and shared memory",
   ],
-] as const;
+} as const;
 
 export function KernelsView(view: ViewProps) {
   return (
     <ProfiledPage
       view={view}
       route="kernels"
-      options={OPTIONS}
+      by={BY}
       search="Search kernels and operators"
       note={({ colours }) =>
         colours.includes("communication") && (

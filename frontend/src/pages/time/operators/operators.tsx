@@ -1,69 +1,65 @@
 import type { TableRows } from "../../../api/types.gen";
 import { commandsOf, useCommands } from "../../../base/commands";
-import { Segmented } from "../../shared/controls/choices";
-import { oneOf, usePageState } from "../../shared/page_state";
+import { Switch } from "../../shared/controls/choices";
+import { switched, text, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { columnOf } from "../profiled/answer_table";
 import { ProfiledPage } from "../profiled/profiled_page";
 import { MemoryTab } from "./memory/tab";
 import { OperatorDetails } from "./time/details";
 
-const PARTS = ["time", "memory"] as const;
-const WORDS = { tab: oneOf("tab", PARTS, "time") };
+const WORDS = {
+  tab: switched(
+    "tab",
+    {
+      time: ["Time", "Calls and times on the host and on devices"],
+      memory: ["Memory", "What operators allocated, when, and for how long"],
+    },
+    "time",
+  ),
+  operator: text("operator"),
+  shapes: text("shapes"),
+};
 
-const PART_WORDS = {
-  time: ["Time", "Calls and times on the host and on devices"],
-  memory: ["Memory", "What operators allocated, when, and for how long"],
+const BY = {
+  name: ["Name", "One row per operator"],
+  shapes: ["Name and shapes", "One row per operator and shapes of its inputs"],
 } as const;
-
-const OPTIONS = [
-  ["name", "Name", "One row per operator"],
-  ["shapes", "Name and shapes", "One row per operator and shapes of its inputs"],
-] as const;
 const UNCHOSEN = { operator: null, shapes: null };
 
 export function OperatorsView(view: ViewProps) {
-  const { params, setParams } = view;
-  const [{ tab }] = usePageState(view, WORDS);
-  const close = (): void => setParams(UNCHOSEN);
+  const [{ tab, operator: name, shapes }, setState] = usePageState(view, WORDS);
+  const close = (): void => view.setParams(UNCHOSEN);
   useCommands(tab === "time" ? view.commands : undefined, () =>
     commandsOf("operators", "Operators", [
       ["close", "Close the chosen operator", close, "Escape"],
     ]),
   );
   const tabs = (
-    <Segmented
-      label="Operator view"
-      options={PARTS}
-      chosen={tab}
-      words={(one) => PART_WORDS[one]}
-      onChoose={(one) =>
-        setParams({ tab: one === "time" ? null : one, sort: null }, "push")
-      }
-    />
+    <Switch view={view} of={WORDS.tab} label="Operator view" leaves={{ sort: null }} />
   );
-  const [name, shapes] = [params.get("operator") ?? "", params.get("shapes") ?? ""];
-  const textsOf = (table: TableRows, row: number): readonly string[] =>
-    ["name", "shapes"].map((key) => columnOf(table, key)?.texts[row] ?? "");
-  if (tab === "memory") {
-    return <MemoryTab view={view} tabs={tabs} />;
-  }
+  if (tab === "memory") return <MemoryTab view={view} tabs={tabs} />;
+  const textOf = (table: TableRows, key: string, row: number): string =>
+    columnOf(table, key)?.texts[row] ?? "";
   return (
     <ProfiledPage
       view={view}
       route="operators"
-      options={OPTIONS}
+      by={BY}
       search="Search operators"
       leaves={UNCHOSEN}
       tabs={tabs}
-      isChosen={(table, row) => {
-        const [own, ownShapes] = textsOf(table, row);
-        return name !== "" && own === name && ownShapes === shapes;
-      }}
-      onChoose={(table, row) => {
-        const [operator = "", ownShapes = ""] = textsOf(table, row);
-        setParams({ operator, shapes: ownShapes === "" ? null : ownShapes });
-      }}
+      isChosen={(table, row) =>
+        name !== "" &&
+        textOf(table, "name", row) === name &&
+        textOf(table, "shapes", row) === shapes
+      }
+      onChoose={(table, row) =>
+        setState({
+          operator: textOf(table, "name", row),
+          shapes: textOf(table, "shapes", row),
+        })
+      }
       inspector={(data) =>
         name !== "" && (
           <OperatorDetails

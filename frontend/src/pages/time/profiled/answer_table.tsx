@@ -167,6 +167,11 @@ export function columnOf(table: TableRows, key: string): TableColumn | undefined
   return table.columns.find((one) => one.key === key);
 }
 
+/** Empty without the column. */
+export function numbersOf(table: TableRows, key: string): Float64Array {
+  return columnOf(table, key)?.numbers ?? new Float64Array();
+}
+
 export function partsOf(
   table: TableRows,
   row: number,

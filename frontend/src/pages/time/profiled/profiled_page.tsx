@@ -4,16 +4,24 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { Responses, TableRows } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
 import { Nothing } from "../../../widgets/state/state";
-import { Choice, Options, Segmented } from "../../shared/controls/choices";
+import { Choice, Switch } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
-import { oneOf, optional, text, usePageState } from "../../shared/page_state";
+import {
+  oneOf,
+  optional,
+  switched,
+  text,
+  usePageState,
+  type Labels,
+} from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "./answer_table";
 import { shortNames } from "./kernel_name";
-import { TraceFrame, useProfiled } from "./trace_choice";
+import { TraceFrame } from "./trace_choice";
 import "../../shared/panels/inspector.css";
 
 /** Limit of the route. */
@@ -22,7 +30,6 @@ const TABLE_PX = 620;
 
 const TOPS = ["10", "20", "50", "all"] as const;
 const WORDS = {
-  by: text("by"),
   text: text("text"),
   source: optional("source"),
   top: oneOf("top", TOPS, "all"),
@@ -45,7 +52,7 @@ export function useProfiledRows<R extends "operators" | "kernels" | "operator_me
   const cycle = params.get("cycle") ?? null;
   const trace = { run: run.id, rank: ranks.rank, source, cycle };
   const subject = { ...trace, top: MOST_ROWS, sort };
-  const live = useProfiled<R>(client, route, { ...subject, ...query }, pollMs);
+  const live = useLive<R>(client, route, { ...subject, ...query }, pollMs);
   if (live.data !== null) {
     const { numRows, numAll } = rowsOf(live.data);
     if (numRows < numAll !== cut) setCut(!cut);
@@ -70,8 +77,8 @@ export function mostWords({ columns, usual }: TableRows): string {
 export function ProfiledPage<R extends "operators" | "kernels">(props: {
   readonly view: ViewProps;
   readonly route: R;
-  /** Kinds of rows; the first is the default. */
-  readonly options: readonly (readonly [by: string, text: string, hint: string])[];
+  /** Kinds of rows; `name` is the default. */
+  readonly by: Labels<string>;
   readonly search: string;
   /** Words of the URL that a change of the kind removes. */
   readonly leaves?: Readonly<Record<string, null>>;
@@ -81,9 +88,10 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
   readonly note?: (table: TableRows) => ComponentChildren;
   readonly inspector?: (data: Responses[R]) => ComponentChildren;
 }) {
-  const { view, route, options, onChoose } = props;
+  const { view, route, onChoose } = props;
   const [state, setState] = usePageState(view, WORDS);
-  const by = options.find(([one]) => one === state.by)?.[0] ?? options[0]?.[0] ?? "";
+  const kinds = switched("by", props.by, "name");
+  const by = kinds.read(view.params);
   const query = { by, text: state.text === "" ? null : state.text };
   const live = useProfiledRows(view, route, query, ({ table }) => table);
   return (
@@ -97,28 +105,13 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
           <div class="row">
             {props.tabs}
             {chooser}
-            <Segmented
-              label="One row per"
-              options={options.map(([one]) => one)}
-              chosen={by}
-              words={(one) => {
-                const [, text = "", hint = ""] = options.find(([o]) => o === one) ?? [];
-                return [text, hint];
-              }}
-              onChoose={(one) => {
-                const word = one === options[0]?.[0] ? null : one;
-                view.setParams({ by: word, ...props.leaves }, "push");
-              }}
-            />
+            <Switch leaves={props.leaves} view={view} of={kinds} label="One row per" />
             <Choice
               label="Top"
               value={state.top}
-              onChange={(word) =>
-                setState({ top: TOPS.find((one) => one === word) ?? "all" })
-              }
-            >
-              <Options of={TOPS.map((one) => [one, one])} />
-            </Choice>
+              of={TOPS.map((one) => [one, one])}
+              onChange={(top) => view.setParams({ top: top === "all" ? null : top })}
+            />
             <SearchBox
               label={props.search}
               text={state.text}

@@ -1,42 +1,15 @@
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
-import type {
-  ProfileChoice,
-  ProfiledTrace,
-  Responses,
-  RunSummary,
-} from "../../../api/types.gen";
-import { type Client, type Query, type Route } from "../../../api/client";
-import { useLive } from "../../../api/use_live";
+import { useRef } from "preact/hooks";
+import type { ProfileChoice, ProfiledTrace, RunSummary } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
-import { Choice, Options, type Option } from "../../shared/controls/choices";
+import { Choice, type Option } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import "../time.css";
-
-const OPENING_POLL_MS = 700;
-
-type ProfiledRoute = {
-  [R in Route]: Responses[R] extends { readonly choice: ProfileChoice } ? R : never;
-}[Route];
-
-/** Polled faster while the trace is being opened. */
-export function useProfiled<R extends ProfiledRoute>(
-  client: Client,
-  route: R,
-  query: Query | null,
-  pollMs: number,
-): Live<Responses[R]> {
-  const [opens, setOpens] = useState(false);
-  const live = useLive(client, route, query, opens ? OPENING_POLL_MS : pollMs);
-  const isOpening = live.data?.choice.state === "opening";
-  if (isOpening !== opens) setOpens(isOpening);
-  return live;
-}
 
 export function traceWords({
   name,
@@ -55,9 +28,12 @@ export function TraceChoice(props: {
   const { source, traces } = props.choice;
   const named = traces.map((one): Option => [one.id, traceWords(one)]);
   return (
-    <Choice label="Trace" value={source ?? ""} onChange={props.onChoose}>
-      <Options of={source === null ? [["", "–"], ...named] : named} />
-    </Choice>
+    <Choice
+      label="Trace"
+      value={source ?? ""}
+      of={source === null ? [["", "–"], ...named] : named}
+      onChange={props.onChoose}
+    />
   );
 }
 

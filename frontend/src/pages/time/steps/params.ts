@@ -3,6 +3,7 @@ import {
   flag,
   oneOf,
   readState,
+  switched,
   text,
   whole,
   type Params,
@@ -30,10 +31,17 @@ export type HeatPart = (typeof HEAT_PARTS)[number];
 
 const RATE_KEYS: readonly RateKey[] = ["steps", "samples", "tokens", "flops", "mfu"];
 
-const WORDS = {
+export const WORDS = {
   phase: text("phase"),
   /** Whose steps are stacked where there are several ranks. */
-  of: oneOf("of", ["worst", "median"], "worst"),
+  of: switched(
+    "of",
+    {
+      worst: ["Slowest rank", "Of each step, the rank that took longest"],
+      median: ["Median rank", "Of each step, the median rank"],
+    },
+    "worst",
+  ),
   /** null: depends on what was recorded. */
   rate: oneOf("rate", RATE_KEYS, null),
   /** Over all ranks instead of one. */

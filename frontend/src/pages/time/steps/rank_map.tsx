@@ -1,8 +1,11 @@
 import { partLabel } from "../../../model/words/step_part";
-import type { XRange } from "../../../widgets/plot/range";
 import { Choice } from "../../shared/controls/choices";
+import {
+  RankHeatmap,
+  useHeatAnswers,
+  type SharedRange,
+} from "../../shared/heat_answers";
 import type { ViewProps } from "../../shared/view_props";
-import { RankHeatmap, useHeatAnswers, useHeatRange } from "../../shared/heat_answers";
 import { HEAT_PARTS, type HeatPart, type StepsParams } from "./params";
 
 export function StepMap(props: {
@@ -10,55 +13,41 @@ export function StepMap(props: {
   readonly params: StepsParams;
   /** The part that distinguishes the ranks: the default. */
   readonly telling: HeatPart;
-  /** Shared with the charts above where their x is the step, else null. */
-  readonly range: XRange | null;
-  readonly setRange: (range: XRange | null) => void;
+  readonly shared: SharedRange;
   readonly onPick: (step: number) => void;
   readonly px: number;
 }) {
-  const { view, params, px } = props;
-  const { client, run, ranks: choice, pollMs } = view;
-  const part = params.heat ?? props.telling;
-  const range = useHeatRange(view, params.x === "step", props.range, props.setRange);
-  const subject = {
-    run: run.id,
-    ranks: choice.filter,
-    phase: params.phase,
-    part,
-  };
-  const answers = useHeatAnswers(client, "step_heatmap", subject, px, pollMs);
-  const heat = (
-    <RankHeatmap
-      {...{ view, answers, ...range }}
-      label={() => `${partLabel(part)} by rank and step`}
-      onPick={(picked) => props.onPick(picked.firstStep)}
-      diverging
-      page={{ view }}
-      empty={<p class="quiet">{partLabel(part)} was not recorded on these ranks.</p>}
-    />
-  );
-  if (answers.cells === null) return heat;
+  const { view, params, telling } = props;
+  const part = params.heat ?? telling;
+  const subject = { phase: params.phase, part };
+  const answers = useHeatAnswers(view, "step_heatmap", subject, props.px, {
+    shared: params.x === "step" ? props.shared : null,
+  });
   return (
     <section aria-label="Ranks beside each other">
-      <div class="row">
-        <Choice
-          label="Compare"
-          value={part}
-          onChange={(value) =>
-            view.setParams({ heat: value === props.telling ? null : value }, "push")
-          }
-        >
-          {HEAT_PARTS.map((one) => (
-            <option key={one} value={one}>
-              {partLabel(one)}
-            </option>
-          ))}
-        </Choice>
-        <span class="quiet">
-          above the median rank of the same step, in % of its step time
-        </span>
-      </div>
-      {heat}
+      {answers.cells !== null && (
+        <div class="row">
+          <Choice
+            label="Compare"
+            value={part}
+            of={HEAT_PARTS.map((one) => [one, partLabel(one)])}
+            onChange={(value) =>
+              view.setParams({ heat: value === telling ? null : value }, "push")
+            }
+          />
+          <span class="quiet">
+            above the median rank of the same step, in % of its step time
+          </span>
+        </div>
+      )}
+      <RankHeatmap
+        answers={answers}
+        label={() => `${partLabel(part)} by rank and step`}
+        onPick={(_rank, { firstStep }) => props.onPick(firstStep)}
+        diverging
+        page={{ view }}
+        empty={<p class="quiet">{partLabel(part)} was not recorded on these ranks.</p>}
+      />
     </section>
   );
 }

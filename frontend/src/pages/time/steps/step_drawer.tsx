@@ -10,7 +10,7 @@ import { formatInstant, formatSeconds } from "../../../base/durations";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, columnOf, partsOf } from "../profiled/answer_table";
+import { AnswerTable, numbersOf, partsOf } from "../profiled/answer_table";
 import { PartBar } from "../profiled/part_bar";
 import { showStepInTrace } from "./ways";
 
@@ -28,7 +28,7 @@ export function StepDrawer(props: {
   const live = useLive(client, "step", query, pollMs);
   const data = live.data?.step === step ? live.data : null;
   const of = (key: string, row = 0): number =>
-    (data && columnOf(data.ranks, key)?.numbers[row]) ?? NaN;
+    (data && numbersOf(data.ranks, key)[row]) ?? NaN;
   const numRows = data?.ranks.numRows ?? 0;
   const slowest = `${formatSeconds(of("seconds"))} on rank ${of("rank")}`;
   const among =
@@ -67,8 +67,7 @@ function Step({
   readonly data: StepResponse;
 }) {
   const { ranks, numUnread } = data;
-  const of = (key: string): Float64Array =>
-    columnOf(ranks, key)?.numbers ?? new Float64Array();
+  const of = (key: string): Float64Array => numbersOf(ranks, key);
   const seconds = of("seconds");
   const middle = Math.floor(ranks.numRows / 2);
   const rows = middle > 0 ? ([0, middle] as const) : [0];

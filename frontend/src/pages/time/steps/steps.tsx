@@ -1,24 +1,22 @@
 import { useMemo, useRef } from "preact/hooks";
-import type { StepsResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { commandsOf, useCommands } from "../../../base/commands";
 import { columnLabel } from "../../../model/words/column_label";
 import { partLabel } from "../../../model/words/step_part";
 import { Findings } from "../../../widgets/finding/finding";
-import type { XRange } from "../../../widgets/plot/range";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Waiting } from "../../../widgets/state/state";
-import { Choice, Options, Segmented } from "../../shared/controls/choices";
-import { XSwitch } from "../../shared/controls/x_switch";
+import { Switch } from "../../shared/controls/choices";
+import { PhaseChoice, XSwitch } from "../../shared/controls/x_switch";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { NotCollected } from "../../shared/panels/not_collected";
-import { SeriesBelow } from "../../shared/series/series_chart";
+import { extentOf, SeriesBelow } from "../../shared/series/series_chart";
 import { useRange } from "../../shared/range/use_range";
 import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, columnOf } from "../profiled/answer_table";
+import { AnswerTable, numbersOf } from "../profiled/answer_table";
 import { PartsPanel } from "./parts_panel";
-import { CHART_PX, HEAT_PARTS, readSteps, type StepsParams } from "./params";
+import { CHART_PX, HEAT_PARTS, readSteps, WORDS } from "./params";
 import { StepMap } from "./rank_map";
 import { RateChart } from "./rates";
 import { Stack, STACK_PX } from "./stack_part";
@@ -33,43 +31,25 @@ const SNIPPET = `with collector.record(logdir) as rec:
         train_step(batch)
         rec.step(samples=len(batch))`;
 
-const OF_WORDS = {
-  worst: ["Slowest rank", "Of each step, the rank that took longest"],
-  median: ["Median rank", "Of each step, the median rank"],
-} as const;
-
 export function StepsView(props: ViewProps) {
   const { client, run, ranks, pollMs, commands } = props;
   const params = readSteps(props.params);
   const box = useRef<HTMLDivElement>(null);
   const px = Math.round(useWidth(box));
-  const { shown, settled, setRange } = useRange(props.params, (changes) => {
+  const range = useRange(props.params, (changes) => {
     // The range includes its axis, so that every view reads it alike.
     props.setParams({ x: params.x === "step" ? null : params.x, ...changes });
   });
-  const subject = {
-    run: run.id,
-    rank: ranks.rank,
-    ranks: ranks.filter,
-    x: params.x,
-    phase: params.phase,
-    of: params.of,
-  };
-  const data = useTwoAnswers(client, "steps", subject, { shown, settled }, px, pollMs);
+  const { shown, setRange } = range;
+  const { x, phase, of } = params;
+  const asked = { run: run.id, rank: ranks.rank, ranks: ranks.filter, phase };
+  const subject = { ...asked, x, of };
+  const data = useTwoAnswers(client, "steps", subject, range, px, pollMs);
   const answer = data.drawn ?? data.whole;
   const drawn = answer?.rank === null ? null : answer;
   // The slowest answer; nothing above waits for it.
-  const late = useLive(
-    client,
-    "stragglers",
-    drawn === null
-      ? null
-      : { run: run.id, rank: ranks.rank, ranks: ranks.filter, phase: params.phase },
-    pollMs,
-  );
+  const late = useLive(client, "stragglers", drawn && asked, pollMs);
   const stragglers = late.data;
-  const rankOf = (row: number): number | null =>
-    (stragglers?.ranks && columnOf(stragglers.ranks, "rank")?.numbers[row]) ?? null;
   const extent = useMemo(
     () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
     [answer?.xLow, answer?.xHigh, answer?.x],
@@ -79,17 +59,11 @@ export function StepsView(props: ViewProps) {
     props.setParams({ step: step?.toString() ?? null, w0: null, w1: null }, "push");
   const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
 
+  const unpin = (): void => {
+    if (params.step !== null) pin(null);
+  };
   useCommands(commands, () =>
-    commandsOf("steps", "Steps", [
-      [
-        "unpin",
-        "Close the pinned step",
-        () => {
-          if (params.step !== null) pin(null);
-        },
-        "Escape",
-      ],
-    ]),
+    commandsOf("steps", "Steps", [["unpin", "Close the pinned step", unpin, "Escape"]]),
   );
 
   return (
@@ -113,10 +87,7 @@ export function StepsView(props: ViewProps) {
           {stragglers !== null && (
             <>
               <PartsPanel
-                view={props}
-                answer={drawn}
-                data={stragglers}
-                params={params}
+                {...{ params, view: props, answer: drawn, data: stragglers }}
               />
               <Findings {...props} findings={stragglers.findings} />
             </>
@@ -126,22 +97,24 @@ export function StepsView(props: ViewProps) {
             answer={drawn}
             whole={data.whole}
             stale={data.stale}
-            extent={extent}
+            {...{ extent, setRange, pin }}
             range={shown}
-            setRange={setRange}
             pinned={params.step}
-            pin={pin}
             controls={
-              <Controls answer={drawn} params={params} setParams={props.setParams} />
+              <div class="row on-hover">
+                {drawn.of !== "rank" && (
+                  <Switch view={props} of={WORDS.of} label="Steps of" />
+                )}
+                <XSwitch x={params.x} setParams={props.setParams} />
+                <PhaseChoice {...props} phase={params.phase} phases={drawn.phases} />
+              </div>
             }
           />
           <RateChart
             view={props}
             answer={drawn}
-            params={params}
-            extent={extent}
+            {...{ params, extent, setRange }}
             range={shown}
-            setRange={setRange}
           />
           {drawn.memorySeries !== null && (
             <SeriesBelow
@@ -150,7 +123,7 @@ export function StepsView(props: ViewProps) {
               series={drawn.memorySeries}
               title={`${columnLabel(drawn.memorySeries)} of each step`}
               limit={null}
-              range={{ extent, shown, settled, setRange, px }}
+              range={{ ...range, extent, px }}
               heightPx={CHART_PX}
             />
           )}
@@ -159,8 +132,7 @@ export function StepsView(props: ViewProps) {
               view={props}
               params={params}
               telling={HEAT_PARTS.find((one) => one === stragglers?.part) ?? "step"}
-              range={shown}
-              setRange={setRange}
+              shared={{ range: shown, setRange }}
               onPick={pin}
               px={px}
             />
@@ -170,7 +142,11 @@ export function StepsView(props: ViewProps) {
               view={props}
               table={stragglers.ranks}
               word="late_sort"
-              onSelect={(row) => props.chooseRank(rankOf(row))}
+              onSelect={(row) => {
+                const rank =
+                  stragglers.ranks && numbersOf(stragglers.ranks, "rank")[row];
+                props.chooseRank(rank ?? null);
+              }}
               about={{
                 num_ranks: stragglers.numRanks,
                 num_steps: stragglers.numSteps,
@@ -187,60 +163,9 @@ export function StepsView(props: ViewProps) {
             }))}
           />
           {params.step !== null && (
-            <StepDrawer
-              view={props}
-              step={params.step}
-              phase={params.phase}
-              close={() => pin(null)}
-            />
+            <StepDrawer {...{ view: props, phase }} step={params.step} close={unpin} />
           )}
         </>
-      )}
-    </div>
-  );
-}
-
-/** Half a step more per side, as in the heatmap's cells. */
-function extentOf(answer: StepsResponse): XRange {
-  const half = answer.x === "step" ? 0.5 : 0;
-  return { low: answer.xLow - half, high: answer.xHigh + half };
-}
-
-function Controls(props: {
-  readonly answer: StepsResponse;
-  readonly params: StepsParams;
-  readonly setParams: ViewProps["setParams"];
-}) {
-  const { answer, params, setParams } = props;
-  const { phases } = answer;
-  return (
-    <div class="row on-hover">
-      {answer.of !== "rank" && (
-        <Segmented
-          label="Steps of"
-          options={["worst", "median"] as const}
-          chosen={params.of}
-          words={(option) => OF_WORDS[option]}
-          onChoose={(of) => setParams({ of: of === "worst" ? null : of }, "push")}
-        />
-      )}
-      <XSwitch
-        x={params.x}
-        setX={(x) => {
-          // A range of steps means nothing in time.
-          setParams({ x, x0: null, x1: null }, "push");
-        }}
-      />
-      {phases.length > 1 && (
-        <Choice
-          label="Phase"
-          value={params.phase === "" ? (phases[0] ?? "") : params.phase}
-          onChange={(value) =>
-            setParams({ phase: value === phases[0] ? null : value }, "push")
-          }
-        >
-          <Options of={phases.map((phase) => [phase, phase])} />
-        </Choice>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 import type { StepsResponse } from "../../../api/types.gen";
 import type { ViewProps } from "../../shared/view_props";
-import { columnOf } from "../profiled/answer_table";
+import { numbersOf } from "../profiled/answer_table";
 
 export type Way = "operators" | "distributed" | "trace";
 
@@ -61,8 +61,8 @@ export async function showStepInTrace(
     const found = await view.client.get("step", query).catch(() => null);
     const ranks = found?.ranks;
     if (ranks !== undefined && ranks.numRows > 0) {
-      window["w0"] = traceNs(columnOf(ranks, "start_ms")?.numbers[0] ?? NaN);
-      window["w1"] = traceNs(columnOf(ranks, "end_ms")?.numbers[0] ?? NaN);
+      window["w0"] = traceNs(numbersOf(ranks, "start_ms")[0] ?? NaN);
+      window["w1"] = traceNs(numbersOf(ranks, "end_ms")[0] ?? NaN);
     }
   }
   if (rank !== null) view.chooseRank(rank);

@@ -4,6 +4,7 @@ import { formatInteger, formatShare } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
 import type { XRange } from "../../../widgets/plot/range";
 import { Failure } from "../../../widgets/state/state";
+import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { AnswerTable } from "../profiled/answer_table";
 import { traceColour } from "./paint/lines";
@@ -28,16 +29,6 @@ export function Details(props: DetailsProps) {
   );
 }
 
-type Act = readonly [text: string, run: () => void];
-
-function Acts({ of }: { readonly of: readonly Act[] }) {
-  return of.map(([text, run]) => (
-    <button key={text} type="button" class="text-button" onClick={run}>
-      {text}
-    </button>
-  ));
-}
-
 function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
   const { trace, isInstant } = props;
   const { slice, selected, view } = trace;
@@ -46,18 +37,21 @@ function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
     trace.setWindow(around(selected.startNs, selected.endNs, 0.1));
     trace.scrollTo.value = selected;
   }
-  const acts: readonly Act[] = isInstant
-    ? [
-        ["Previous instant", () => trace.instant(-1)],
-        ["Next instant", () => trace.instant(1)],
-      ]
-    : [
-        ["Zoom to it", zoom],
-        [
-          "Search for its name",
-          () => trace.setState({ find: slice?.name.slice(0, 120) ?? "" }),
-        ],
-      ];
+  const acts = isInstant ? (
+    <>
+      <TextButton press={() => trace.instant(-1)}>Previous instant</TextButton>
+      <TextButton press={() => trace.instant(1)}>Next instant</TextButton>
+    </>
+  ) : (
+    <>
+      <TextButton press={zoom}>Zoom to it</TextButton>
+      <TextButton
+        press={() => trace.setState({ find: slice?.name.slice(0, 120) ?? "" })}
+      >
+        Search for its name
+      </TextButton>
+    </>
+  );
   return (
     <Drawer
       label={isInstant ? "The chosen instant" : "The chosen slice"}
@@ -72,7 +66,7 @@ function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
           </span>
         )
       }
-      actions={slice !== null && <Acts of={acts} />}
+      actions={slice !== null && acts}
       close={trace.close}
     >
       {trace.error !== null && <Failure failure={trace.error} />}
@@ -178,7 +172,7 @@ function RangeDetails(props: DetailsProps & { readonly range: XRange }) {
     <Drawer
       label="The chosen range"
       title={`${formatNs(range.high - range.low)} between the marks${of}`}
-      actions={<Acts of={[["Zoom to it", () => setWindow(range)]]} />}
+      actions={<TextButton press={() => setWindow(range)}>Zoom to it</TextButton>}
       close={trace.close}
     >
       {sums === null ? (

@@ -7,7 +7,7 @@ import { Icon, IconButton } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
 import { ZoomButtons } from "../../../widgets/plot/chart_frame";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Choice, Options, type Option } from "../../shared/controls/choices";
+import { Choice, type Option } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
 import { hitOf, hitsOf, type Timeline } from "./state/timeline";
@@ -50,13 +50,12 @@ export function Head(props: {
           <Choice
             label="Cycle"
             value={props.cycle?.toString() ?? ""}
+            of={[["", "newest"], ...cycles]}
             onChange={(cycle) => {
               const nowhere = { w0: null, w1: null, slice: null, r0: null, r1: null };
               view.setParams({ cycle, ...nowhere }, "push");
             }}
-          >
-            <Options of={[["", "newest"], ...cycles]} />
-          </Choice>
+          />
         )}
         {traces.length > 0 && (
           <span class="end trace-pair">

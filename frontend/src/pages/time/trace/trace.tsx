@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { Segmented } from "../../shared/controls/choices";
+import { Switch } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { Head, tracesOf } from "./head";
@@ -12,29 +11,12 @@ import { TimelinePart } from "./timeline";
 import "../../../widgets/plot/plot.css";
 import "./trace.css";
 
-const OPENING_POLL_MS = 400;
 const RETRIES = "MemBoard retries automatically.";
 
-const TABS = ["timeline", "summary"] as const;
-
-const TAB_WORDS = {
-  timeline: ["Timeline", "What ran when, on all ranks"],
-  summary: ["Summary", "Operators and memory by category of each recorded trace"],
-} as const;
-
 export function TraceView(view: ViewProps) {
-  const [{ tab }, setState] = usePageState(view, ASKED);
-  const isSummary = tab === "summary";
-  const tabs = (
-    <Segmented
-      label="Trace view"
-      options={TABS}
-      chosen={isSummary ? "summary" : "timeline"}
-      words={(one) => TAB_WORDS[one]}
-      onChoose={(one) => setState({ tab: one === "timeline" ? "" : one }, "push")}
-    />
-  );
-  if (!isSummary) return <TimelineTab view={view} tabs={tabs} />;
+  const tabs = <Switch view={view} of={ASKED.tab} label="Trace view" />;
+  if (ASKED.tab.read(view.params) === "timeline")
+    return <TimelineTab view={view} tabs={tabs} />;
   return (
     <div class="trace">
       {tabs}
@@ -53,13 +35,7 @@ function TimelineTab(props: {
   const ranks = rank === null ? filter : null;
   const pinned = view.ranks.pinned.join(",");
   const query = { run: view.run.id, rank, ranks, pinned, cycle, step, source };
-  const [opening, setOpening] = useState(true);
-  const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
-  const { data, error } = useLive(view.client, "trace", query, pollMs);
-  useEffect(() => {
-    const isOpening = data?.sources.some(({ state }) => state === "opening") ?? true;
-    setOpening(isOpening || data?.stillReading === true);
-  }, [data]);
+  const { data, error } = useLive(view.client, "trace", query, view.pollMs);
   if (data === null) {
     return (
       <div class="trace" aria-busy>
@@ -68,6 +44,8 @@ function TimelineTab(props: {
       </div>
     );
   }
+  const isOpening =
+    data.stillReading || data.sources.some(({ state }) => state === "opening");
   const ready = tracesOf(data).some(({ state }) => state === "ready");
   const nothing = data.choices.length === 0 && !data.stillReading;
   const hasTracks = data.tracks.length > 0;
@@ -78,7 +56,7 @@ function TimelineTab(props: {
   );
   const isDrawn = (ready || nothing) && hasTracks && data.endNs > 0;
   return (
-    <div class="trace" aria-busy={opening}>
+    <div class="trace" aria-busy={isOpening}>
       <Waiting error={error} hasContent note={RETRIES} />
       {nothing && (
         <p class="quiet">

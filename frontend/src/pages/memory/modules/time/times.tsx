@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { ModuleTimesResponse } from "../../../../api/types.gen";
+import { useLive } from "../../../../api/use_live";
 import { formatInteger } from "../../../../base/bytes";
 import { modulePaths } from "../../../../model/module_paths";
 import { originOf } from "../../../../model/words/origin";
@@ -12,7 +13,7 @@ import { useTree } from "../../../../widgets/row_table/use_sort";
 import { Nothing } from "../../../../widgets/state/state";
 import { columnsOf } from "../../../time/profiled/answer_table";
 import { SearchBox } from "../../../shared/controls/search_box";
-import { TraceFrame, useProfiled } from "../../../time/profiled/trace_choice";
+import { TraceFrame } from "../../../time/profiled/trace_choice";
 import type { ViewProps } from "../../../shared/view_props";
 import { DepthSelect } from "../controls";
 import { FIRST_DEPTH, type ModulesPage } from "../params";
@@ -24,7 +25,7 @@ export function ModuleTimes(page: ModulesPage) {
   const { client, run, ranks, pollMs } = page.view;
   const { source } = page.state;
   const query = { run: run.id, rank: ranks.rank, source };
-  const live = useProfiled(client, "module_times", query, pollMs);
+  const live = useLive(client, "module_times", query, pollMs);
   return (
     <TraceFrame live={live} what="times of modules" view={page.view}>
       {(data) =>

@@ -5,8 +5,8 @@ import type {
 import { formatBytes, formatBytesExact, formatShare } from "../../../../base/bytes";
 import { formatSeconds } from "../../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../../model/category";
-import { Segmented } from "../../../shared/controls/choices";
-import { oneOf, usePageState } from "../../../shared/page_state";
+import { Switch } from "../../../shared/controls/choices";
+import { switched } from "../../../shared/page_state";
 import {
   AnswerTable,
   type AnswerTableProps,
@@ -16,14 +16,16 @@ import { PartBar, type Part } from "../../profiled/part_bar";
 
 const MOST_PX = 264;
 
-export const HOLDERS_BY = ["category", "module", "phase", "all"] as const;
-const WORDS = { by: oneOf("peak_by", HOLDERS_BY, "category") };
-const BY_WORDS = {
-  category: ["Category", "What the memory is for"],
-  module: ["Module", "In which module it was allocated"],
-  phase: ["Phase", "In which part of the step it was allocated"],
-  all: ["All three", "Each category, module and phase there is"],
-} as const;
+export const HOLDERS_BY = switched(
+  "peak_by",
+  {
+    category: ["Category", "What the memory is for"],
+    module: ["Module", "In which module it was allocated"],
+    phase: ["Phase", "In which part of the step it was allocated"],
+    all: ["All three", "Each category, module and phase there is"],
+  },
+  "category",
+);
 
 const UNSEEN =
   "In the allocator’s total but in no event: allocated before the trace began, and retained.";
@@ -37,7 +39,6 @@ export function AtPeak(props: PeakProps) {
   const { data, view } = props;
   const { byteUnit } = view;
   const { peak } = data;
-  const [{ by }, setState] = usePageState(view, WORDS);
   if (peak === null || peak.wholeBytes <= 0) {
     return (
       <p class="quiet">
@@ -68,13 +69,11 @@ export function AtPeak(props: PeakProps) {
     >
       <Bar {...props} peak={peak} />
       <div class="row">
-        <Segmented
+        <Switch
+          view={view}
+          of={HOLDERS_BY}
           label="Group holders of the peak by"
           title="By"
-          options={HOLDERS_BY}
-          chosen={by}
-          words={(one) => BY_WORDS[one]}
-          onChoose={(one) => setState({ by: one }, "push")}
         />
         {holders.numRows < holders.numAll && (
           <span class="quiet">

@@ -7,6 +7,7 @@ import { originOf } from "../../../../model/words/origin";
 import { LineChart } from "../../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../../widgets/line_chart/types";
 import type { XRange } from "../../../../widgets/plot/range";
+import { TextButton } from "../../../shared/controls/choices";
 import { columnOf } from "../../profiled/answer_table";
 import type { RangeState } from "../../../shared/range/use_range";
 import type { ViewProps } from "../../../shared/view_props";
@@ -63,14 +64,9 @@ export function Curve(props: {
           <>
             {formatSeconds(shown.low / 1e3)} to {formatSeconds(shown.high / 1e3)}: the
             tables are of this part.{" "}
-            <button
-              type="button"
-              class="text-button"
-              title="Esc or F"
-              onClick={() => setRange(null)}
-            >
+            <TextButton title="Esc or F" press={() => setRange(null)}>
               Show the whole trace
-            </button>
+            </TextButton>
           </>
         )}
       </p>

@@ -9,15 +9,10 @@ import { formatBytes } from "../../../../base/bytes";
 import { commandsOf, useCommands } from "../../../../base/commands";
 import { categoryColours } from "../../../../model/category";
 import { Nothing } from "../../../../widgets/state/state";
-import {
-  Choice,
-  Options,
-  Segmented,
-  type Option,
-} from "../../../shared/controls/choices";
+import { Choice, Switch, type Option } from "../../../shared/controls/choices";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
 import { useProfiledRows } from "../../profiled/profiled_page";
-import { oneOf, optional, text, usePageState } from "../../../shared/page_state";
+import { optional, switched, text, usePageState } from "../../../shared/page_state";
 import { SearchBox } from "../../../shared/controls/search_box";
 import { TraceFrame } from "../../profiled/trace_choice";
 import { useRange, type RangeState } from "../../../shared/range/use_range";
@@ -28,22 +23,24 @@ import { Curve } from "./curve";
 const CURVE_PX = 1600;
 const T_WORDS = { low: "t0", high: "t1" } as const;
 
-const CHARGES = ["allocating", "freeing"] as const;
 const WORDS = {
-  charge: oneOf("charge", CHARGES, "allocating"),
-  by: oneOf("peak_by", HOLDERS_BY, "category"),
+  charge: switched<OperatorCharge>(
+    "charge",
+    {
+      allocating: [
+        "What allocated",
+        "A release counts for the operator that had allocated the memory",
+      ],
+      freeing: [
+        "What frees",
+        "A release counts for the operator in which it happens: torch-tb-profiler's way",
+      ],
+    },
+    "allocating",
+  ),
+  by: HOLDERS_BY,
   text: text("text"),
   device: optional("device"),
-};
-const CHARGE_WORDS: Readonly<Record<OperatorCharge, readonly [string, string]>> = {
-  allocating: [
-    "What allocated",
-    "A release counts for the operator that had allocated the memory",
-  ],
-  freeing: [
-    "What frees",
-    "A release counts for the operator in which it happens: torch-tb-profiler's way",
-  ],
 };
 
 export function MemoryTab({
@@ -99,14 +96,12 @@ export function MemoryTab({
               {tabs}
               {chooser}
               <DeviceChoice data={data} view={view} />
-              <Segmented
+              <Switch
+                view={view}
+                of={WORDS.charge}
                 label="Releases are charged to"
                 title="Charged to"
-                options={CHARGES}
-                chosen={charge}
-                words={(one) => CHARGE_WORDS[one]}
                 disabled={() => !data.hasAddresses}
-                onChoose={(one) => setState({ charge: one }, "push")}
               />
               <SearchBox
                 label="Search operators"
@@ -146,10 +141,9 @@ function DeviceChoice({
     <Choice
       label="Device"
       value={device ?? ""}
+      of={device === null ? [["", "–"], ...named] : named}
       onChange={(one) => view.setParams({ device: one }, "push")}
-    >
-      <Options of={device === null ? [["", "–"], ...named] : named} />
-    </Choice>
+    />
   );
 }
 

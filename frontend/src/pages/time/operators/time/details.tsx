@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { OperatorResponse, OperatorsResponse } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
 import { Waiting } from "../../../../widgets/state/state";
+import { TextButton } from "../../../shared/controls/choices";
 import { Drawer } from "../../../shared/panels/drawer";
 import { SourceFrame, SourceMenu } from "../../../shared/panels/source_frame";
 import type { ViewProps } from "../../../shared/view_props";
@@ -49,15 +50,13 @@ export function OperatorDetails(props: {
         }
         actions={
           <>
-            <button
-              type="button"
-              class="text-button"
-              onClick={() =>
+            <TextButton
+              press={() =>
                 view.showPage("trace", { find: name, source: answer.choice.source })
               }
             >
               Find it in the trace
-            </button>
+            </TextButton>
             {hasStacks && <SourceMenu />}
           </>
         }

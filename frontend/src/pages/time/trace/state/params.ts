@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLateWords } from "../../../../base/late_words";
 import type { XRange } from "../../../../widgets/plot/range";
-import { optional, text, whole, type Word } from "../../../shared/page_state";
+import { optional, switched, text, whole, type Word } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { within } from "../plot/layout";
 
@@ -49,7 +49,14 @@ export const SLICE_WORD: Word<SliceRef | null> = {
 
 /** Words of the request; without a cycle, the newest trace of each rank. */
 export const ASKED = {
-  tab: text("tab"),
+  tab: switched(
+    "tab",
+    {
+      timeline: ["Timeline", "What ran when, on all ranks"],
+      summary: ["Summary", "Operators and memory by category of each recorded trace"],
+    },
+    "timeline",
+  ),
   cycle: whole("cycle"),
   step: whole("step"),
   source: optional("source"),

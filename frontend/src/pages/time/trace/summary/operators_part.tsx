@@ -1,18 +1,19 @@
 import type { TraceReportResponse } from "../../../../api/types.gen";
 import { CopyIcon } from "../../../../widgets/icon/copy_icon";
-import { Segmented } from "../../../shared/controls/choices";
-import { oneOf, usePageState } from "../../../shared/page_state";
+import { Switch } from "../../../shared/controls/choices";
+import { switched } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { AnswerTable } from "../../profiled/answer_table";
 
 const TABLE_PX = 420;
-const FORMS = ["text", "table"] as const;
-const WORDS = { form: oneOf("form", FORMS, "text") };
-
-const FORM_WORDS = {
-  text: ["Text", "As set by torch_profiler.sort_by, row_limit and name_width"],
-  table: ["Table", "All operators; click a column to sort"],
-} as const;
+const FORM = switched(
+  "form",
+  {
+    text: ["Text", "As set by torch_profiler.sort_by, row_limit and name_width"],
+    table: ["Table", "All operators; click a column to sort"],
+  },
+  "text",
+);
 
 export function OperatorsPart(props: {
   readonly view: ViewProps;
@@ -20,22 +21,15 @@ export function OperatorsPart(props: {
 }) {
   const { view } = props;
   const { summary, operators, report } = props.answer;
-  const [{ form }, setState] = usePageState(view, WORDS);
   const head = (
     <>
       <h3>Operators</h3>
       {operators.numRows > 0 && (
-        <Segmented
-          label="Operator format"
-          options={FORMS}
-          chosen={form}
-          words={(one) => FORM_WORDS[one]}
-          onChoose={(one) => setState({ form: one })}
-        />
+        <Switch view={view} of={FORM} label="Operator format" />
       )}
     </>
   );
-  if (form === "table" && operators.numRows > 0) {
+  if (FORM.read(view.params) === "table" && operators.numRows > 0) {
     return (
       <AnswerTable
         view={view}

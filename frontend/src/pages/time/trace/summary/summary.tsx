@@ -1,26 +1,25 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { TraceReport } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
 import { useOnce } from "../../../../api/use_once";
 import { asSentence } from "../../../../model/words/source_label";
 import { Icon } from "../../../../widgets/icon/icon";
+import type { XRange } from "../../../../widgets/plot/range";
 import { Failure, Skeleton, Waiting } from "../../../../widgets/state/state";
-import { Choice, Options } from "../../../shared/controls/choices";
+import { Choice } from "../../../shared/controls/choices";
 import { NotCollected } from "../../../shared/panels/not_collected";
 import type { ViewProps } from "../../../shared/view_props";
 import { MemoryPart } from "./memory_part";
 import { OperatorsPart } from "./operators_part";
 import { TraceTable } from "./trace_table";
 
-const READING_POLL_MS = 1_000;
+/** Of the memory's curve. */
+const COLUMNS = 1_200;
 
 export function Summary(view: ViewProps) {
   const { rank, filter } = view.ranks;
   const query = { run: view.run.id, rank, ranks: rank === null ? filter : null };
-  const [reading, setReading] = useState(true);
-  const pollMs = reading ? READING_POLL_MS : view.pollMs;
-  const { data, error } = useLive(view.client, "trace_reports", query, pollMs);
-  useEffect(() => setReading(data === null || data.stillReading), [data]);
+  const { data, error } = useLive(view.client, "trace_reports", query, view.pollMs);
   const chosen =
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
   return (
@@ -63,10 +62,9 @@ function Head(props: {
         <Choice
           label="Trace"
           value={chosen.id}
+          of={reports.map(({ id, title }) => [id, title])}
           onChange={(report) => view.setParams({ report, m0: null, m1: null }, "push")}
-        >
-          <Options of={reports.map(({ id, title }) => [id, title])} />
-        </Choice>
+        />
         <span class="quiet small">{chosen.facts.join(" · ")}</span>
       </div>
       {chosen.problem !== "" && (
@@ -79,15 +77,22 @@ function Head(props: {
 }
 
 function OneReport({ view, id }: { readonly view: ViewProps; readonly id: string }) {
-  const query = { run: view.run.id, report: id, px: 1 };
-  const { data, error } = useOnce(view.client, "trace_report", query);
+  const [range, setRange] = useState<XRange | null>(null);
+  const { data, error } = useOnce(view.client, "trace_report", {
+    run: view.run.id,
+    report: id,
+    device: view.params.get("report_device") ?? null,
+    x0: range?.low ?? null,
+    x1: range?.high ?? null,
+    px: COLUMNS,
+  });
   if (data === null) {
     return error === null ? <Skeleton heightPx={420} /> : <Failure failure={error} />;
   }
   return (
     <>
       <OperatorsPart view={view} answer={data} />
-      <MemoryPart view={view} answer={data} />
+      <MemoryPart {...{ view, range, setRange }} answer={data} />
     </>
   );
 }

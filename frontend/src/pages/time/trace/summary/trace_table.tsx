@@ -1,11 +1,9 @@
-import { useState } from "preact/hooks";
 import { useLive } from "../../../../api/use_live";
 import { ROW_PX } from "../../../../widgets/row_table/row_table";
 import { optional, usePageState, whole } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { AnswerTable } from "../../profiled/answer_table";
 
-const OPENING_POLL_MS = 1_000;
 const MOST_ROWS = 8;
 const HEAD_PX = 30;
 
@@ -17,18 +15,14 @@ export function TraceTable(props: {
 }) {
   const { route, view } = props;
   const { client, run, ranks } = view;
-  const [opening, setOpening] = useState(true);
   const [{ source, step }] = usePageState(view, WORDS);
   const query = { run: run.id, rank: ranks.rank, source };
-  const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
   const { data } = useLive(
     client,
     route,
     route === "trace_path" ? { ...query, step } : query,
-    pollMs,
+    view.pollMs,
   );
-  const isOpening = data === null || data.state === "opening";
-  if (isOpening !== opening) setOpening(isOpening);
   if (data === null || data.table.numRows === 0) return null;
   const { table, sentences } = data;
   return (
