@@ -4,7 +4,7 @@ import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/typ
 import { useLive } from "../../api/use_live";
 import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
-import { SAME_RUN } from "../memory/history/params";
+import { SAME_RUN } from "../memory/history/moment";
 import { chosenHistory, type FollowedHistory } from "../memory/history/use_history";
 import { Choice, Options, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";

@@ -10,7 +10,7 @@ import { drawnMarks, nextMark, spansAt } from "./marks";
 import { blockRects, chosenRange, litBy } from "./paint/cursor";
 import { GUTTER } from "./paint/paint";
 import type { BlockPicture } from "./picture";
-import { freedText } from "./keys";
+import { freedText } from "./block_stack";
 import { testDevice, testGroup, testTile } from "./test_tile";
 import { groupBytes } from "./tile";
 

@@ -9,10 +9,10 @@ import { zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import type { ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
+import { HistoryMinimap } from "../minimap/history";
 import { useWidth } from "../plot/canvas";
 import { ChartFrame } from "../plot/chart_frame";
-import { atMoment } from "./axis";
-import "./block_stack.css";
+import { atMoment, momentText } from "./axis";
 import {
   BlockController,
   worldOf,
@@ -20,11 +20,12 @@ import {
   type BlockEvents,
 } from "./controller";
 import { blockFigure, blockTable } from "./figure";
-import { KEYS, spokenOf } from "./keys";
 import { BlockCard, BlockLegend } from "./legend";
-import { HistoryMinimap } from "../minimap/history";
+import { groupLabel } from "./paint/colours";
 import { GUTTER, totalHeight } from "./paint/paint";
-import type { BlockPicture } from "./picture";
+import type { BlockPicture, BlockHover } from "./picture";
+import type { BlockFacts } from "./tile";
+import "./block_stack.css";
 
 interface BlockStackProps extends BlockEvents {
   readonly of: BlockPicture;
@@ -205,4 +206,81 @@ function summary({ device, byteUnit }: BlockPicture, label: string): string {
       ? ""
       : ` The peak is ${formatBytes(peak.bytes, byteUnit)} ${atMoment(peak.moment)}.`;
   return `${label}: ${formatInteger(device.numAllocations)} allocations over ${formatInteger(device.numEvents)} events.${highest}`;
+}
+
+/** By events where each has its own column, else by columns. */
+export function stepEvents(controller: BlockController, by: number): BlockHover | null {
+  const { tile, view, axis } = controller;
+  if (tile === null || tile.numColumns === 0) return null;
+  const from = controller.hovered.peek();
+  const x = from?.x ?? (view.x0 + view.x1) / 2;
+  const column = tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
+  const next = Math.min(Math.max(column + by, 0), tile.numColumns - 1);
+  const at = tile.middleOf(next);
+  if (at < view.x0 || at > view.x1) {
+    controller.reveal(tile.answer.columns.moment[next] ?? -1);
+  }
+  const run = from === null ? -1 : runOf(from);
+  const y = from === null || run < 0 ? null : from.tile.middleOfRun(run, from.column);
+  return controller.moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
+}
+
+/** by > 0: up. */
+function stepBlocks(controller: BlockController, by: number): BlockHover | null {
+  const from = controller.hovered.peek() ?? stepEvents(controller, 0);
+  if (from === null) return null;
+  const { tile, column } = from;
+  const runs = tile.runsAt(column);
+  const at = runs.indexOf(runOf(from));
+  const start = at >= 0 ? at : by > 0 ? -1 : runs.length;
+  const run = runs[Math.min(Math.max(start + by, 0), runs.length - 1)];
+  if (run === undefined) return from;
+  return controller.moveTo(from.x, tile.middleOfRun(run, column));
+}
+
+/** -1: none. */
+function runOf({ tile, column, block }: BlockHover): number {
+  return tile.runsAt(column).find((run) => tile.runs.slot[run] === block?.slot) ?? -1;
+}
+
+export const KEYS: Readonly<
+  Record<string, (of: BlockController, by: number) => BlockHover | null>
+> = {
+  ArrowRight: stepEvents,
+  ArrowLeft: (of, by) => stepEvents(of, -by),
+  ArrowUp: stepBlocks,
+  ArrowDown: (of, by) => stepBlocks(of, -by),
+};
+
+export function spokenOf(
+  { stacks, byteUnit, device }: BlockPicture,
+  at: BlockHover,
+): string {
+  const { tile, column, block } = at;
+  const total = tile.answer.columns.active[column] ?? NaN;
+  const words = [momentText(at.moment), `${formatBytes(total, byteUnit)} live`];
+  if (block !== null) {
+    words.push(`block of ${formatBytes(block.size, byteUnit)}`);
+    const group = tile.answer.groups[block.group];
+    if (group !== undefined) words.push(groupLabel(group));
+    if (stacks !== null) words.push(stacks.stackLabel(block.stack));
+    words.push(`freed: ${freedText(block, device.numEvents)}`);
+  }
+  return words.join(", ");
+}
+
+/** A free is requested first; it completes when all streams have caught up. */
+export function freedText(
+  { born, freed, gone }: Pick<BlockFacts, "born" | "freed" | "gone">,
+  numEvents: number,
+): string {
+  if (gone >= numEvents) {
+    return freed >= numEvents
+      ? "still live at the end"
+      : "free requested, not completed by the end";
+  }
+  const lasted = born < 0 ? "" : `, after ${formatInteger(gone - born)} events`;
+  const waited =
+    freed >= 0 && freed < gone ? ` (requested at ${formatInteger(freed)})` : "";
+  return `${momentText(gone)}${lasted}${waited}`;
 }

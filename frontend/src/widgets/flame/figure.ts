@@ -3,9 +3,14 @@ import type { Theme } from "../../base/tokens";
 import type { Table } from "../../model/table";
 import { figureOf } from "../export/figure";
 import type { Figure } from "../export/source";
-import { FlameLabels, placed } from "./layout";
+import {
+  FlameLabels,
+  placed,
+  type FlameData,
+  type FlameShape,
+  type FrameNames,
+} from "./layout";
 import { paintFlame } from "./paint";
-import type { FlameData, FlameShape, FrameNames } from "./types";
 
 interface FlameFigure extends FlameShape {
   readonly data: FlameData;

@@ -11,9 +11,9 @@ import {
   nodeColours,
   ROW_PX,
   zoomedNode,
+  type FlameData,
 } from "./layout";
 import { rowAt, rowTop } from "./paint";
-import type { FlameData } from "./types";
 
 const PATHS = [[1, 2], [1, 3], [4]];
 const BYTES = [60, 40, 10];

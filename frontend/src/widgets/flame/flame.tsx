@@ -7,9 +7,15 @@ import "../plot/plot.css";
 import { fitted, Pace, useWidth } from "../plot/canvas";
 import "./flame.css";
 import { ChartTip } from "../tip/chart_tip";
-import { FlameLabels, nodeWords, placed, ROW_PX, type Placed } from "./layout";
+import {
+  FlameLabels,
+  nodeWords,
+  placed,
+  ROW_PX,
+  type Placed,
+  type FlameProps,
+} from "./layout";
 import { labelWidths, paintFlame, rowAt, rowTop } from "./paint";
-import type { FlameProps } from "./types";
 
 interface Hover {
   readonly node: number;

@@ -12,7 +12,7 @@ import { devicePx, pixelRatio } from "../plot/canvas";
 import { ChartSwitch } from "../plot/chart_frame";
 import { Plot, type PlotProps } from "../plot/plot";
 import type { Reader, Seen } from "../plot/reader";
-import { scaleOf, sceneColours } from "./colours";
+import { scaleOf, sceneColours, rankTicks, paintMarks, paintPins } from "./paint";
 import {
   AROUND_PX,
   defaultsToCapacity,
@@ -25,7 +25,6 @@ import {
   type CellFacts,
   type HeatmapNeed,
 } from "./layout";
-import { rankTicks, paintMarks, paintPins } from "./paint";
 import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
 
 /** No movement for this long ends a gesture. */

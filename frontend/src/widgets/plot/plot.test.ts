@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { SvgPen } from "../export/pen";
 import { paintAxes } from "./axes";
 import { Pace } from "./canvas";
-import { paintBands, type BandLook } from "../stack/bands";
+import { paintBands, type BandLook } from "../stack/stack";
 
 const SIZE = { widthPx: 400, heightPx: 100 };
 

@@ -9,7 +9,7 @@ import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { flameFigure, flameTable } from "../../../widgets/flame/figure";
 import { Flame } from "../../../widgets/flame/flame";
-import type { FlameData } from "../../../widgets/flame/types";
+import type { FlameData } from "../../../widgets/flame/layout";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Legend } from "../../../widgets/plot/legend";
 import { Segmented } from "../../shared/controls/choices";

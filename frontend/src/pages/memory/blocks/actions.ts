@@ -1,12 +1,11 @@
 import { commandsOf, type Command } from "../../../base/commands";
 import { panStep, zoomStep } from "../../../render/gestures";
 import type { BlockController } from "../../../widgets/block_stack/controller";
-import { stepEvents } from "../../../widgets/block_stack/keys";
-import { nextMark, type DrawnMarks } from "../../../widgets/block_stack/marks";
+import { stepEvents } from "../../../widgets/block_stack/block_stack";
+import type { DrawnMarks } from "../../../widgets/block_stack/marks";
 import { writeState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { momentWords, peakOf, type MomentPlace } from "../history/moment";
-import { SAME_RUN } from "../history/params";
+import { momentActions, momentWords, type MomentPlace } from "../history/moment";
 import { STACK_FILES, type StackFile } from "./held/files";
 import { BLOCKS, type BlocksState } from "./state";
 
@@ -32,40 +31,14 @@ export function blockActions(of: ActionsOf) {
     // The next key starts from the pinned moment.
     controller?.clearCursor();
   };
-  const goTo = (moment: number | null | undefined, none: string): void => {
-    if (moment === null || moment === undefined) view.say(none);
-    else pin(moment);
-  };
   /** Under the pointer, else the anchor. */
   const shown = (): number => controller?.hovered.peek()?.moment ?? anchor;
-  const ooms = marks.points.filter(({ kind }) => kind === "oom");
   return {
-    set,
-    pin,
-    shown,
-    ooms,
-    toPeak: () => goTo(peakOf(at.device)?.moment, "This history has no peak"),
-    toOom: () => {
-      const next = ooms.find(({ moment }) => moment > (state.moment ?? -2)) ?? ooms[0];
-      goTo(next?.moment, "No out-of-memory error is in this history");
-    },
-    toMark: (side: -1 | 1) =>
-      goTo(
-        nextMark(marks, shown(), side),
-        side > 0 ? "No later mark" : "No earlier mark",
-      ),
-    compare: () => {
-      const { history, device } = at;
-      const marked = state.mark !== null;
-      view.showPage("compare", {
-        part: null,
-        ...momentWords(shown(), at),
-        a_run: SAME_RUN,
-        a_history: marked ? history : null,
-        a_device: marked ? device.device.toString() : null,
-        a_moment: state.mark?.toString() ?? null,
-      });
-    },
+    ...{ set, pin, shown },
+    ...momentActions({
+      ...{ view, at, marks, shown, level: "active", mark: state.mark, go: pin },
+      pinned: state.moment ?? -2,
+    }),
     mark: () => {
       const again = shown() === state.mark;
       set({ mark: again ? null : shown(), flame: again ? "tree" : "difference" });

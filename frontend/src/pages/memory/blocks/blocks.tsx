@@ -40,12 +40,7 @@ export function BlocksView(props: ViewProps) {
         open !== null && <PictureBar {...{ view: props, open, state, set, found }} />
       }
     >
-      {(open) => (
-        <OfDevice
-          key={`${open.answer.reference.id} ${open.device.device}`}
-          {...{ view: props, state, open, found }}
-        />
-      )}
+      {(open) => <OfDevice {...{ view: props, state, open, found }} />}
     </HistoryFrame>
   );
 }
@@ -99,7 +94,7 @@ function Inspector({ of }: { readonly of: Blocks }) {
     return (
       <BlockDrawer
         {...{ view, stacks, life, moment: state.moment }}
-        {...{ facts: of.facts, at: of.at, litStack: state.stack }}
+        {...{ open: of.open, litStack: state.stack }}
         culprits={of.culprits}
         onLife={(other) => actions.set({ life: other })}
         onMoment={actions.pin}

@@ -6,8 +6,7 @@ import type {
 import { FRAME_CHOICES } from "../../../model/stacks/call_stacks";
 import { oneOf, text, whole, type PageState } from "../../shared/page_state";
 import { xRange } from "../../shared/range/params";
-import { MEMORY } from "../history/moment";
-import { VIEW_X, VIEW_Y } from "../history/params";
+import { MEMORY, VIEW_X, VIEW_Y } from "../history/moment";
 
 export const ORDERS: Readonly<Record<AllocationOrder, readonly [string, string]>> = {
   category: ["Category", "Categories stacked, each in order of allocation"],

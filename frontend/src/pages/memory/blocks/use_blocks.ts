@@ -15,7 +15,6 @@ import { firstMoment, peakOf, pinnedMoment } from "../history/moment";
 import { useCulprits, useStacks } from "../history/use_history";
 import { pictureLabel } from "../history/words";
 import { useTiles } from "../tiles/use_tiles";
-import type { TileSubject } from "../tiles/wanted";
 import { blockActions, blockCommands } from "./actions";
 import { stackFiles, type StackFile } from "./held/files";
 import { exactly, heldColours, useHeld, type Held } from "./held/held";
@@ -46,22 +45,15 @@ export type Blocks = ReturnType<typeof useBlocks>;
 
 export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory) {
   const { client, theme, byteUnit, run } = view;
-  const { answer, facts, device } = open;
+  const { answer, device, at } = open;
   const { stream, pool, colour } = words;
-  const history = answer.reference.id;
-  const at = { history, device };
   const state = { ...words, moment: pinnedMoment(words, at) };
-  const place = useMemo<Query>(
-    () => ({ run: run.id, history, device: device.device, stream, pool }),
-    [run.id, history, device.device, stream, pool],
-  );
+  const place: Query = { ...open.place, stream, pool };
   const axis = useMemo(() => new BlockAxis(device, state.axis), [device, state.axis]);
   const order = orderOf(state);
-  const subject = useMemo<TileSubject>(
-    () => ({ what: "allocations", place, axis: axis.kind, order, colour }),
-    [place, axis.kind, order, colour],
-  );
-  const shown = useTiles(client, subject);
+  const shown = useTiles(client, {
+    ...{ what: "allocations", place, axis: axis.kind, order, colour },
+  });
   const { tiles } = shown;
   const [whole = null] = tiles;
   const ofPart = tiles.at(-1)?.answer.marks ?? null;
@@ -70,7 +62,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     [device, axis, ofPart],
   );
   const [controller, setController] = useState<BlockController | null>(null);
-  const { stacks, error: stacksError } = useStacks(client, run.id, history);
+  const { stacks, error: stacksError } = useStacks(client, run.id, at.history);
   const search = useSearch(state.find, stacks);
   const anchor = state.moment ?? firstMoment(device);
   const now = useHeld(client, place, anchor, controller, shown);
@@ -125,7 +117,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     blockCommands({ controller, view }, actions, filesOf(now.held.peek())),
   );
   return {
-    ...{ view, state, facts, device, at, place, order, shown, picture, label },
+    ...{ view, state, open, device, at, place, order, shown, picture, label },
     ...{ controller, setController, stacks, stacksError, search, anchor, culprits },
     ...{ colours, exact, actions, filesOf, ...now },
     before: marked !== null && marked.moment === mark ? exactly(marked) : null,

@@ -12,7 +12,10 @@ import {
   formatQuantity,
   formatSigned,
 } from "../../../model/words/quantity";
+import { CopyIcon } from "../../../widgets/icon/copy_icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
+import { textColumn } from "../../../widgets/row_table/columns";
+import { RowTable } from "../../../widgets/row_table/row_table";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Status } from "../../../widgets/status/status";
 import { TextButton } from "../../shared/controls/choices";
@@ -21,12 +24,11 @@ import { AbsentList } from "../../shared/panels/absent_list";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../time/profiled/answer_table";
-import { useMomentStep } from "../history/moment";
-import { Pinned } from "../history/pinned";
-import "./calls.css";
+import { Pinned, useMomentStep } from "../history/pinned";
+import { historyNote, historyTitle } from "../history/words";
 import { ColumnPicker, Controls } from "./controls";
-import { Histories } from "./histories";
 import { CALLS, SIDES } from "./params";
+import "./calls.css";
 
 const TABLE_PX = 400;
 const VALUES_PX = 320;
@@ -262,5 +264,69 @@ function ValueTable(props: OfCalls & { readonly values: ModuleValues }) {
         </p>
       )}
     </AnswerTable>
+  );
+}
+
+export function Histories(props: {
+  readonly view: ViewProps;
+  readonly data: FunctionsResponse;
+}) {
+  const { view, data } = props;
+  const { histories: found, exportCommand: command } = data;
+  if (found.length === 0) return null;
+  const choices = found.map((reference) => ({
+    reference,
+    origin: reference.path === "" ? ("by_hand" as const) : ("file" as const),
+  }));
+  return (
+    <section aria-label="Allocator histories">
+      <div class="panel-head">
+        <h2 id="histories">Allocator histories</h2>
+        <span class="quiet">
+          {formatInteger(found.length)} captured on rank {data.rank}
+        </span>
+      </div>
+      <RowTable
+        label="Allocator histories"
+        columns={[
+          textColumn(
+            "taken",
+            "Taken at; click to open it in Blocks",
+            "minmax(260px, 2fr)",
+            choices.map(historyTitle),
+            undefined,
+            (text, row) => {
+              const one = choices[row];
+              if (one === undefined) return { text };
+              const own = row < data.numOwnHistories ? "· this call " : "";
+              return { text, note: `${own}· ${historyNote(one, view.byteUnit)}` };
+            },
+          ),
+          textColumn(
+            "path",
+            "Where it is",
+            "minmax(200px, 1fr)",
+            found.map(({ path }) => path || "in the rank’s recording"),
+          ),
+        ]}
+        rows={[...found.keys()]}
+        onSelect={(row) => {
+          const history = found[row]?.id ?? null;
+          view.showPage("blocks", { history, moment: null });
+        }}
+        sort={null}
+        empty=""
+        heightPx={260}
+      />
+      {command !== "" && (
+        <p>
+          <span class="quiet">
+            As pickles that pytorch.org/memory_viz reads, LOGDIR being what TensorBoard
+            was given:
+          </span>{" "}
+          <code>{command}</code> <CopyIcon label="Copy the command" text={command} />
+        </p>
+      )}
+    </section>
   );
 }

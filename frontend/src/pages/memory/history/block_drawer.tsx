@@ -4,7 +4,6 @@ import type {
   AllocationBlockResponse,
   AllocationMoment,
   HistoryDevice,
-  HistoryFacts,
 } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
@@ -19,12 +18,11 @@ import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
 import type { ViewProps } from "../../shared/view_props";
-import type { MomentPlace } from "./moment";
+import type { OpenHistory } from "./frame";
 
 interface BlockDrawerProps {
   readonly view: Pick<ViewProps, "client" | "run" | "theme" | "byteUnit">;
-  readonly at: MomentPlace;
-  readonly facts: HistoryFacts;
+  readonly open: OpenHistory;
   readonly life: number;
   readonly moment: number | null;
   readonly stacks: CallStacks | null;
@@ -38,9 +36,8 @@ interface BlockDrawerProps {
 }
 
 export function BlockDrawer(props: BlockDrawerProps) {
-  const { view, at, life, moment, onLife } = props;
-  const { history, device } = at;
-  const place = { run: view.run.id, history, device: device.device };
+  const { view, open, life, moment, onLife } = props;
+  const { device, place } = open;
   const query = { ...place, life, moment };
   const { data, error } = useOnce(view.client, "allocation_block", query);
   const block = data?.life === life ? data : null;
@@ -132,7 +129,8 @@ export function Facts({ rows }: { readonly rows: FactRows }) {
 /** Tag that our recorder writes: step and phase, shown elsewhere. */
 const OWN_TAG = "memboard {";
 
-function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
+function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
+  const { device, facts } = open;
   const { sizeBytes, blockBytes, isRounded, born, freed, gone } = block;
   const rounding = blockBytes - sizeBytes;
   const bytes = (value: number) => (
@@ -187,7 +185,7 @@ function factsOf({ block, facts, at, view, onMoment }: PartProps): FactRows {
     ["Category", said(categoryLabel(block.category), why)],
     ["Allocated", born === null ? "before the first event" : momentOf(born)],
     ["Freed", ended],
-    ["Lived", lived(block, at.device)],
+    ["Lived", lived(block, device)],
     ["Stream", stream === null ? null : (facts.streams[stream] ?? "")],
     ["Pool", pool === null ? null : (facts.pools[pool] ?? "")],
     ["Address", said(hex(block.address), block.name)],

@@ -3,7 +3,8 @@
  * replaces the page while the history is opening, failed or absent.
  */
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
+import type { Query } from "../../../api/client";
 import type {
   HistoriesResponse,
   HistoryDevice,
@@ -17,7 +18,7 @@ import { Choice } from "../../shared/controls/choices";
 import "./history.css";
 import { HistoryChooser } from "./chooser";
 import { NoHistory, Opening, OpeningFailed } from "./opening";
-import { deviceWords, historyWords } from "./params";
+import { deviceWords, historyWords, type MomentPlace } from "./moment";
 import {
   chosenDevice,
   chosenHistory,
@@ -31,6 +32,9 @@ export interface OpenHistory {
   readonly answer: HistoryResponse;
   readonly facts: HistoryFacts;
   readonly device: HistoryDevice;
+  readonly at: MomentPlace;
+  /** run, history and device. */
+  readonly place: Query;
 }
 
 interface HistoryFrameProps {
@@ -79,7 +83,10 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
   const open =
     answer === null || facts === null || device === null
       ? null
-      : { answer, facts, device };
+      : {
+          ...{ answer, facts, device, at: { history: id, device } },
+          place: { run: view.run.id, history: id, device: device.device },
+        };
   return (
     <>
       <div class="row">
@@ -111,7 +118,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       {open !== null && (
         <>
           <HistoryNotes device={open.device} warns />
-          {children(open)}
+          <Fragment key={`${id} ${open.device.device}`}>{children(open)}</Fragment>
         </>
       )}
       {facts !== null && device === null && (

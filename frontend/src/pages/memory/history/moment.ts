@@ -12,9 +12,9 @@ import {
   type PageState,
   type Params,
 } from "../../shared/page_state";
-import type { Changes } from "../../shared/view_props";
-import type { ViewProps } from "../../shared/view_props";
-import { chosenDevice, useHistory } from "./use_history";
+import type { RangeWords } from "../../shared/range/params";
+import type { Changes, ViewProps } from "../../shared/view_props";
+import { nextMark, type DrawnMarks } from "../../../widgets/block_stack/marks";
 
 export const MEMORY = {
   /** "": the server chooses. */
@@ -91,30 +91,66 @@ export function stepAt({ marks }: HistoryDevice, at: number): number | null {
   return found;
 }
 
-export interface MomentStep {
-  readonly history: string;
-  readonly moment: number;
-  readonly step: number | null;
-  readonly name: string;
+/** What keys and buttons of Blocks and Segments do to their moment. */
+export function momentActions(of: {
+  readonly view: Pick<ViewProps, "say" | "showPage">;
+  readonly at: MomentPlace;
+  readonly marks: DrawnMarks;
+  readonly level: HistoryLevel;
+  /** Errors after it are next. */
+  readonly pinned: number;
+  /** Marked to compare with; null: none. */
+  readonly mark: number | null;
+  readonly shown: () => number;
+  readonly go: (moment: number) => void;
+}) {
+  const { view, at, marks, pinned, mark, shown, go } = of;
+  const goTo = (moment: number | null | undefined, none: string): void => {
+    if (moment === null || moment === undefined) view.say(none);
+    else go(moment);
+  };
+  const ooms = marks.points.filter(({ kind }) => kind === "oom");
+  return {
+    ooms,
+    toPeak: () => goTo(peakOf(at.device, of.level)?.moment, "This history has no peak"),
+    toOom: () => {
+      const next = ooms.find(({ moment }) => moment > pinned) ?? ooms[0];
+      goTo(next?.moment, "No out-of-memory error is in this history");
+    },
+    toMark: (side: -1 | 1) =>
+      goTo(
+        nextMark(marks, shown(), side),
+        side > 0 ? "No later mark" : "No earlier mark",
+      ),
+    compare: () =>
+      view.showPage("compare", {
+        ...{ part: null, ...momentWords(shown(), at), a_run: SAME_RUN },
+        a_history: mark === null ? null : at.history,
+        a_device: mark === null ? null : at.device.device.toString(),
+        a_moment: mark === null ? null : mark.toString(),
+      }),
+  };
 }
 
-/**
- * For tabs of steps and calls: the step of the moment pinned in Blocks or Segments;
- * null: no pin, so no request.
- */
-export function useMomentStep(
-  view: Pick<ViewProps, "client" | "run" | "params">,
-): MomentStep | null {
-  const words = readMemory(view.params);
-  const { history, moment } = words;
-  const asked = moment === null || history === "" ? null : history;
-  const { answer } = useHistory(view.client, view.run.id, asked);
-  const device = chosenDevice(answer?.facts ?? null, words.device);
-  if (asked === null || moment === null || device === null) return null;
-  return {
-    history,
-    moment,
-    step: stepAt(device, moment) ?? answer?.reference.step ?? null,
-    name: momentName(device, moment),
-  };
+/** Value of `a_run`: A is of the chosen run. */
+export const SAME_RUN = "this";
+
+type Words = Readonly<Record<string, string | null>>;
+
+export const VIEW_X: RangeWords = { low: "h0", high: "h1" };
+export const VIEW_Y: RangeWords = { low: "b0", high: "b1" };
+
+const OF_HISTORY: Words = Object.fromEntries(
+  [
+    ...["moment", "life", "stack", "mark", "frame", "only", "stream", "pool"],
+    ...["h0", "h1", "b0", "b1", "r0", "r1"],
+  ].map((name) => [name, null]),
+);
+
+export function historyWords(history: string): Words {
+  return { ...OF_HISTORY, history, history_device: null };
+}
+
+export function deviceWords(device: number): Words {
+  return { ...OF_HISTORY, history_device: device.toString() };
 }

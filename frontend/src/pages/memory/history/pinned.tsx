@@ -6,11 +6,30 @@
 import { formatInteger } from "../../../base/bytes";
 import { TextButton } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import type { MomentStep } from "./moment";
+import { momentName, readMemory, stepAt } from "./moment";
+import { chosenDevice, useHistory } from "./use_history";
+
+/**
+ * For tabs of steps and calls: the step of the moment pinned in Blocks or Segments;
+ * null: no pin, so no request.
+ */
+export function useMomentStep(view: Pick<ViewProps, "client" | "run" | "params">) {
+  const words = readMemory(view.params);
+  const { history, moment } = words;
+  const asked = moment === null || history === "" ? null : history;
+  const { answer } = useHistory(view.client, view.run.id, asked);
+  const device = chosenDevice(answer?.facts ?? null, words.device);
+  if (asked === null || moment === null || device === null) return null;
+  return {
+    moment,
+    step: stepAt(device, moment) ?? answer?.reference.step ?? null,
+    name: momentName(device, moment),
+  };
+}
 
 export function Pinned(props: {
   readonly view: ViewProps;
-  readonly pinned: MomentStep | null;
+  readonly pinned: ReturnType<typeof useMomentStep>;
   readonly step: number | null;
   /** Why another step is shown; null: the user chose it. */
   readonly absent: string | null;

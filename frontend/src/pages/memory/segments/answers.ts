@@ -4,106 +4,48 @@
  * one arrives.
  */
 
-import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
-import { isAbort, type ApiError } from "../../../api/client";
+import { useMemo } from "preact/hooks";
+import type { Query } from "../../../api/client";
+import { useTileLoader, type TileSource } from "../../../api/tiles";
 
 /** Chunks of a list, or a few past and prefetched moments. */
 const MOST_KEPT = 24;
-const MOST_FLIGHTS = 3;
-/** Delay after a failure. */
-const RETRY_MS = 1_500;
+
+interface Numbered<T> {
+  readonly key: number;
+  readonly answer: T;
+}
 
 type Ask<T> = (key: number, signal: AbortSignal) => Promise<T>;
 
-export class Answers<T> {
-  readonly #kept = new Map<number, T>();
-  readonly #flights = new Map<number, AbortController>();
-  #wanted: readonly number[] = [];
-  #newest: T | null = null;
-  #retry: ReturnType<typeof setTimeout> | null = null;
-
-  constructor(
-    private readonly ask: Ask<T>,
-    private readonly onChange: (error: ApiError | null) => void,
-  ) {}
-
-  get(key: number): T | undefined {
-    return this.#kept.get(key);
-  }
-
-  /** The most wanted; until it arrives, the last that did. */
-  get newest(): T | null {
-    return this.#newest;
-  }
-
-  want(keys: readonly number[]): void {
-    this.#wanted = keys;
-    this.#newest = this.#first() ?? this.#newest;
-    this.#next();
-  }
-
-  close(): void {
-    for (const abort of this.#flights.values()) abort.abort();
-    this.#flights.clear();
-    if (this.#retry !== null) clearTimeout(this.#retry);
-    this.#retry = null;
-  }
-
-  #first(): T | undefined {
-    return this.#kept.get(this.#wanted[0] ?? NaN);
-  }
-
-  #next(): void {
-    const most = Math.min(this.#wanted.length, MOST_FLIGHTS);
-    for (const key of this.#wanted) {
-      if (this.#retry !== null || this.#flights.size >= most) return;
-      if (!this.#kept.has(key) && !this.#flights.has(key)) this.#fly(key);
-    }
-  }
-
-  #fly(key: number): void {
-    const abort = new AbortController();
-    this.#flights.set(key, abort);
-    const landed = (): boolean =>
-      this.#flights.get(key) === abort && this.#flights.delete(key);
-    this.ask(key, abort.signal).then(
-      (answer) => {
-        if (!landed()) return;
-        // An older answer must not replace the most wanted one.
-        if (this.#first() === undefined) this.#newest = answer;
-        this.#kept.set(key, answer);
-        const [oldest] = this.#kept.keys();
-        if (this.#kept.size > MOST_KEPT) this.#kept.delete(oldest ?? key);
-        this.onChange(null);
-        this.#next();
-      },
-      (error: unknown) => {
-        if (!landed() || isAbort(error)) return;
-        this.#retry = setTimeout(() => {
-          this.#retry = null;
-          this.#next();
-        }, RETRY_MS);
-        this.onChange(error as ApiError);
-      },
-    );
-  }
+export function answerSource<T>(
+  subject: Query,
+  ask: Ask<T>,
+): TileSource<readonly number[], number, Numbered<T>> {
+  return {
+    stamp: JSON.stringify(subject),
+    most: MOST_KEPT,
+    wanted: (known, keys) =>
+      keys.find((key) => known.every((one) => one.key !== key)) ?? null,
+    keyOf: String,
+    isSpent: () => false,
+    ask: async (key, signal) => ({ key, answer: await ask(key, signal) }),
+    isWhole: () => false,
+    shown: (known) => known,
+  };
 }
 
-/** `of`: the subject; a change drops all answers. */
-export function useAnswers<T>(
-  ask: Ask<T>,
-  of: readonly unknown[],
-): { readonly answers: Answers<T>; readonly error: ApiError | null } {
-  const [, redraw] = useReducer((times: number) => times + 1, 0);
-  const [error, setError] = useState<ApiError | null>(null);
-  const answers = useMemo(
-    () =>
-      new Answers(ask, (problem) => {
-        setError(problem);
-        redraw(0);
-      }),
-    of,
-  );
-  useEffect(() => () => answers.close(), [answers]);
-  return { answers, error };
+export function useAnswers<T>(subject: Query, ask: Ask<T>) {
+  const source = useMemo(() => answerSource(subject, ask), [JSON.stringify(subject)]);
+  const { loader, version, error } = useTileLoader(source);
+  // Subscribes, so that every arrival is drawn.
+  const known = version.value < 0 ? [] : loader.shown;
+  return {
+    error,
+    /** The last that arrived. */
+    newest: known.at(-1)?.answer ?? null,
+    get: (key: number): T | undefined =>
+      known.findLast((one) => one.key === key)?.answer,
+    want: (keys: readonly number[]): void => loader.look(keys, true),
+  };
 }

@@ -46,11 +46,11 @@ const SIGNS: Partial<Record<AllocatorAction, number>> = {
 };
 
 export function EventList(props: Shown) {
-  const { view, place, params, setParams, moment } = props;
+  const { view, open, params, setParams, moment } = props;
   const { client } = view;
   const choice = params.events;
   const actions = ACTIONS[choice];
-  const subject = useMemo<Query>(() => ({ ...place, actions }), [place, actions]);
+  const subject: Query = { ...open.place, actions };
   const head = useOnce(client, "allocator_events", {
     ...subject,
     moment: actions === null ? null : moment,
@@ -61,22 +61,22 @@ export function EventList(props: Shown) {
     () => Int32Array.from({ length: numRows }, (_, i) => i),
     [numRows],
   );
-  const { answers, error } = useAnswers<AllocatorEventsResponse>(
+  const { error, get, want } = useAnswers<AllocatorEventsResponse>(
+    subject,
     (chunk, signal) => {
       const query = { ...subject, e0: chunk * CHUNK_ROWS, count: CHUNK_ROWS };
       return client.get("allocator_events", query, signal);
     },
-    [client, subject],
   );
   // Rows drawn before they arrived.
   const missing = useRef(new Set<number>());
   const chunkOf = (row: number): AllocatorEventsResponse | null => {
     const chunk = Math.floor(row / CHUNK_ROWS);
-    const known = answers.get(chunk);
+    const known = get(chunk);
     if (known !== undefined) return known;
     if (missing.current.size === 0) {
       queueMicrotask(() => {
-        answers.want([...missing.current]);
+        want([...missing.current]);
         missing.current.clear();
       });
     }

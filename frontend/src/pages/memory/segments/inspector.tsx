@@ -23,16 +23,14 @@ export function Inspector(props: Shown) {
     if (top > window.innerHeight - LEAST_SEEN_PX)
       box.current?.scrollIntoView({ block: "nearest" });
   }, [life, segment]);
-  const place = { history: open.answer.reference.id, device: open.device };
   const inBlocks = (words: Readonly<Record<string, string | null>>): void =>
-    view.showPage("blocks", { ...momentWords(moment, place), ...words });
+    view.showPage("blocks", { ...momentWords(moment, open.at), ...words });
   return (
     <aside ref={box} class="inspector" aria-label="Inspector">
       {life !== null ? (
         <BlockDrawer
           view={view}
-          at={place}
-          facts={open.facts}
+          open={open}
           life={life}
           moment={moment}
           stacks={props.stacks}

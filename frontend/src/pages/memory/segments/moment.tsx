@@ -73,18 +73,18 @@ export function useStates(of: {
     Math.min(moment + (i + 1) * step, last),
   );
   const wanted = [moment, ...ahead];
-  const { answers, error } = useAnswers<SegmentsResponse>(
+  const { error, newest, get, want } = useAnswers<SegmentsResponse>(
+    asked,
     (at, signal) => client.get("segments", { ...asked, moment: at }, signal),
-    [client, asked],
   );
-  useEffect(() => answers.want(wanted), [answers, wanted.join()]);
+  useEffect(() => want(wanted), [wanted.join()]);
   const shown = useRef<SegmentsResponse | null>(null);
-  shown.current = answers.get(moment) ?? answers.newest ?? shown.current;
+  shown.current = get(moment) ?? newest ?? shown.current;
   const tick = useRef<(() => void) | null>(null);
   tick.current = () => {
     const [next = last] = ahead;
     if (moment >= last) setPlaying(false);
-    else if (answers.get(next) !== undefined) show(next);
+    else if (get(next) !== undefined) show(next);
   };
   useEffect(() => {
     if (!playing) return undefined;

@@ -9,7 +9,6 @@ import type { BlockPicture } from "../../../widgets/block_stack/picture";
 import { Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import { useTiles } from "../tiles/use_tiles";
-import type { TileSubject } from "../tiles/wanted";
 import type { Shown } from "./params";
 
 const PICTURE_PX = 420;
@@ -20,18 +19,16 @@ const ORDERS = {
   allocation: ["Order", "All in order of reservation, as memory_viz stacks them"],
 } as const;
 
-export function OverTime({ view, open, place, stacks, moment, go, ...props }: Shown) {
-  const { device } = open;
+export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
+  const { device, place } = open;
   const label = `${props.label} over time`;
   const { theme, byteUnit } = view;
   const [order, setOrder] = useState<keyof typeof ORDERS>("category");
   const [only, setOnly] = useState("");
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
-  const subject = useMemo<TileSubject>(
-    () => ({ what: "segments", place, axis: "event", order, colour: "category" }),
-    [place, order],
-  );
-  const { tiles, look, loading, error } = useTiles(view.client, subject);
+  const { tiles, look, loading, error } = useTiles(view.client, {
+    ...{ what: "segments", place, axis: "event", order, colour: "category" },
+  });
   const ofPart = tiles.at(-1)?.answer.marks ?? null;
   const marks = useMemo(
     () => drawnMarks(device.marks, axis, ofPart),

@@ -1,4 +1,3 @@
-import type { Query } from "../../../api/client";
 import type { SegmentsResponse } from "../../../api/types.gen";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import type { SegmentScale } from "./map/layout";
@@ -50,8 +49,6 @@ export interface Shown {
   readonly params: SegmentsState;
   readonly setParams: SetSegments;
   readonly open: OpenHistory;
-  /** run, history and device. */
-  readonly place: Query;
   readonly moment: number;
   readonly go: (moment: number) => void;
   /** Of the moment, or of the previous one until it arrives. */

@@ -1,7 +1,7 @@
-import { describe, expect, it, vi } from "vitest";
-import { ApiError } from "../../../api/client";
+import { describe, expect, it } from "vitest";
+import { TileLoader } from "../../../api/tiles";
 import { readState, writeState } from "../../shared/page_state";
-import { Answers } from "./answers";
+import { answerSource } from "./answers";
 import { SEGMENTS } from "./params";
 
 describe("words of the URL", () => {
@@ -36,102 +36,54 @@ describe("words of the URL", () => {
   });
 });
 
+type Answer = Awaited<ReturnType<ReturnType<typeof answerSource<string>>["ask"]>>;
+
 /** A server whose answers arrive when the test says so. */
 function slow() {
   const asked: number[] = [];
-  const open = new Map<
-    number,
-    {
-      readonly resolve: (word: string) => void;
-      readonly reject: (why: unknown) => void;
-    }
-  >();
-  const failed: (ApiError | null)[] = [];
-  const answers = new Answers<string>(
-    (key) =>
-      new Promise((resolve, reject) => {
-        asked.push(key);
-        open.set(key, { resolve, reject });
-      }),
-    (error) => failed.push(error),
-  );
-  const settled = async (): Promise<void> => {
-    await Promise.resolve();
-    await Promise.resolve();
-  };
+  const open = new Map<number, (word: string) => void>();
+  const loader = new TileLoader<readonly number[], number, Answer>({
+    onTiles: () => undefined,
+    onFailure: () => undefined,
+  });
+  const ask = (key: number): Promise<string> =>
+    new Promise((resolve) => {
+      asked.push(key);
+      open.set(key, resolve);
+    });
+  loader.about(answerSource({}, ask));
   return {
-    ...{ asked, answers, failed },
-    answer: (key: number) => {
-      open.get(key)?.resolve(`at ${key}`);
-      return settled();
-    },
-    fail: (key: number) => {
-      open.get(key)?.reject(new ApiError("no", "there", "wait", "server"));
-      return settled();
+    asked,
+    want: (...keys: readonly number[]) => loader.look(keys, true),
+    known: () => loader.shown.map(({ answer }) => answer),
+    answer: async (key: number) => {
+      open.get(key)?.(`at ${key}`);
+      for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
     },
   };
 }
 
 describe("answers", () => {
   it("are asked for of the newest alone while a drag goes on", async () => {
-    const { asked, answers, answer } = slow();
-    for (const moment of [1, 2, 3, 4, 5]) answers.want([moment]);
+    const { asked, want, known, answer } = slow();
+    for (const moment of [1, 2, 3, 4, 5]) want(moment);
     expect(asked).toEqual([1]);
     await answer(1);
     expect(asked).toEqual([1, 5]);
     // What came last is shown until the wanted one is there.
-    expect(answers.newest).toBe("at 1");
+    expect(known()).toEqual(["at 1"]);
     await answer(5);
-    expect(answers.newest).toBe("at 5");
-  });
-
-  it("do not come after a newer one", async () => {
-    const { answers, answer } = slow();
-    answers.want([5]);
-    await answer(5);
-    answers.want([6]);
-    answers.want([5]);
-    await answer(6);
-    expect(answers.newest).toBe("at 5");
-    expect(answers.get(6)).toBe("at 6");
+    expect(known()).toEqual(["at 1", "at 5"]);
   });
 
   it("are at hand before they are due", async () => {
-    const { asked, answers, answer } = slow();
-    answers.want([10]);
-    await answer(10);
-    answers.want([10, 11, 12, 13, 14]);
-    expect(asked).toEqual([10, 11, 12, 13]);
+    const { asked, want, known, answer } = slow();
+    want(10, 11, 12);
+    for (const moment of [10, 11]) await answer(moment);
+    expect(asked).toEqual([10, 11, 12]);
+    want(11, 12, 13);
+    expect(known()).toEqual(["at 10", "at 11"]);
     await answer(12);
-    expect(answers.newest).toBe("at 10");
-    answers.want([12]);
-    expect(answers.newest).toBe("at 12");
-    expect(asked).toEqual([10, 11, 12, 13, 14]);
-  });
-
-  it("are asked for again a while after a failure", async () => {
-    vi.useFakeTimers();
-    try {
-      const { asked, answers, answer, fail, failed } = slow();
-      answers.want([3]);
-      await fail(3);
-      expect(failed[0]?.what).toBe("no");
-      vi.advanceTimersByTime(2_000);
-      expect(asked).toEqual([3, 3]);
-      await answer(3);
-      expect(answers.newest).toBe("at 3");
-      expect(failed.at(-1)).toBeNull();
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it("are given up together", async () => {
-    const { answers, answer, failed } = slow();
-    answers.want([1]);
-    answers.close();
-    await answer(1);
-    expect(answers.get(1)).toBeUndefined();
-    expect(failed).toEqual([]);
+    expect(asked).toEqual([10, 11, 12, 13]);
   });
 });

@@ -5,7 +5,7 @@ import { formatInteger } from "../../../base/bytes";
 import { commandsOf, useCommands, type CommandRow } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
-import { drawnMarks, nextMark } from "../../../widgets/block_stack/marks";
+import { drawnMarks } from "../../../widgets/block_stack/marks";
 import { useExports } from "../../../widgets/export/export_menu";
 import { Icon } from "../../../widgets/icon/icon";
 import { tableOf } from "../../../widgets/row_table/columns";
@@ -21,8 +21,7 @@ import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { HistoryFrame } from "../history/frame";
-import { momentWords, peakOf, readMemory } from "../history/moment";
-import { SAME_RUN } from "../history/params";
+import { momentActions, momentWords, readMemory } from "../history/moment";
 import { useCulprits, useStacks } from "../history/use_history";
 import { pictureLabel } from "../history/words";
 import { EventList } from "./events";
@@ -73,12 +72,7 @@ export function SegmentsView(props: ViewProps) {
         </>
       )}
     >
-      {(open) => (
-        <OfDevice
-          key={`${open.answer.reference.id} ${open.device.device}`}
-          {...{ view: props, params, setParams, open }}
-        />
-      )}
+      {(open) => <OfDevice {...{ view: props, params, setParams, open }} />}
     </HistoryFrame>
   );
 }
@@ -90,23 +84,14 @@ function OfDevice({
   open,
 }: Pick<Shown, "view" | "params" | "setParams" | "open">) {
   const { client, theme, byteUnit } = view;
-  const { answer, facts, device } = open;
-  const history = answer.reference.id;
+  const { answer, facts, device, at: shownIn, place } = open;
   const { numEvents } = device;
   const { stream, pool, sizeClass, sort, request, part, range } = params;
-  const place = useMemo<Query>(
-    () => ({ run: view.run.id, history, device: device.device }),
-    [view.run.id, history, device.device],
-  );
-  const asked = useMemo<Query>(
-    () => ({ ...place, stream, pool, size_class: sizeClass, sort, request }),
-    [place, stream, pool, sizeClass, sort, request],
-  );
-  const shownIn = { history, device };
+  const asked: Query = { ...place, stream, pool, size_class: sizeClass, sort, request };
   const [at, setMoment] = useMoment(view, shownIn);
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
-  const { stacks } = useStacks(client, view.run.id, history);
+  const { stacks } = useStacks(client, view.run.id, shownIn.history);
   const culprits = useCulprits(view, answer.reference.rank);
   const isChosen = params.life !== null || params.segment !== null;
   const show = (next: number): void => {
@@ -121,12 +106,10 @@ function OfDevice({
     states.stop();
     show(next);
   };
-  const ooms = marks.points.filter(({ kind }) => kind === "oom");
-  const toMark = (side: -1 | 1) => () => {
-    const next = nextMark(marks, at, side);
-    if (next !== null) go(next);
-    else view.say(side > 0 ? "No later mark" : "No earlier mark");
-  };
+  const { ooms, toMark, ...acts } = momentActions({
+    ...{ view, at: shownIn, marks, level: "reserved", mark: null, pinned: at, go },
+    shown: () => at,
+  });
   const zoom = (factor: number) => () =>
     setParams({
       range: zoomedRange(range ?? wholeRange(numEvents), at + 0.5, factor, numEvents),
@@ -144,23 +127,10 @@ function OfDevice({
     ["later", "One event on", () => go(at + 1), "ArrowRight"],
     ["much-earlier", "Ten events back", () => go(at - 10), "Shift+ArrowLeft"],
     ["much-later", "Ten events on", () => go(at + 10), "Shift+ArrowRight"],
-    [
-      "peak",
-      "Go to the peak of reserved memory",
-      () => go(peakOf(device, "reserved")?.moment ?? at),
-      "p",
-    ],
-    [
-      "oom",
-      "Go to the next out-of-memory error",
-      () => {
-        const next = ooms.find(({ moment }) => moment > at) ?? ooms[0];
-        if (next !== undefined) go(next.moment);
-        else view.say("No out-of-memory error is in this history");
-      },
-    ],
-    ["before", "Previous mark", toMark(-1), "["],
-    ["after", "Next mark", toMark(1), "]"],
+    ["peak", "Go to the peak of reserved memory", acts.toPeak, "p"],
+    ["oom", "Go to the next out-of-memory error", acts.toOom],
+    ["before", "Previous mark", () => toMark(-1), "["],
+    ["after", "Next mark", () => toMark(1), "]"],
     ["in", "Zoom into the events", zoom(ZOOM_STEP), "w"],
     ["out", "Zoom out of the events", zoom(1 / ZOOM_STEP), "s"],
     ["fit", "Show all events", () => setParams({ range: null }), "f"],
@@ -169,17 +139,7 @@ function OfDevice({
       "Show this moment in Blocks",
       () => view.showPage("blocks", momentWords(at, shownIn)),
     ],
-    [
-      "compare",
-      "Compare this moment with another",
-      () =>
-        view.showPage("compare", {
-          ...momentWords(at, shownIn),
-          part: null,
-          a_run: SAME_RUN,
-          a_history: null,
-        }),
-    ],
+    ["compare", "Compare this moment with another", acts.compare],
     ["clear", "Clear the selection", clear, "Escape"],
   ];
   const label = pictureLabel("Segments", open);
@@ -195,7 +155,7 @@ function OfDevice({
   };
   useExports(view, "lines that pin segments", pinners);
   const shown: Shown | null = state && {
-    ...{ view, params, setParams, open, place, moment: at, go },
+    ...{ view, params, setParams, open, moment: at, go },
     ...{ state, stacks, culprits, label },
   };
   useCommands(view.commands, () => commandsOf("segments", "Segments", commands));

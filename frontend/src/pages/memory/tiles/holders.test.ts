@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AllocationHoldersResponse } from "../../../api/types.gen";
-import { HolderColumns } from "./holders";
+import { HolderColumns } from "./use_tiles";
 
 /** Three slots over many columns: one grows by a byte a column, one comes and goes. */
 function answer(columns: number): AllocationHoldersResponse {

@@ -7,8 +7,11 @@ import { FRAME_WORDS, type CallStacks } from "../../../../model/stacks/call_stac
 import { frameTotals } from "../../../../model/stacks/flame_tree";
 import { atMoment } from "../../../../widgets/block_stack/axis";
 import { Flame } from "../../../../widgets/flame/flame";
-import { foundBytes, zoomedNode } from "../../../../widgets/flame/layout";
-import type { FlameData } from "../../../../widgets/flame/types";
+import {
+  foundBytes,
+  zoomedNode,
+  type FlameData,
+} from "../../../../widgets/flame/layout";
 import { bytesColumn, textColumn } from "../../../../widgets/row_table/columns";
 import { SortedTable } from "../../../../widgets/row_table/sorted_table";
 import { Segmented, TextButton } from "../../../shared/controls/choices";

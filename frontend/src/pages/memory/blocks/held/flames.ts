@@ -11,8 +11,7 @@ import {
   type FlameTree,
 } from "../../../../model/stacks/flame_tree";
 import { atMoment, momentText } from "../../../../widgets/block_stack/axis";
-import { nodeColours } from "../../../../widgets/flame/layout";
-import type { FlameData } from "../../../../widgets/flame/types";
+import { nodeColours, type FlameData } from "../../../../widgets/flame/layout";
 import type { Held, HeldColours } from "./held";
 
 interface Grown {

@@ -4,8 +4,7 @@ import { modulePaths } from "../../../../model/module_paths";
 import { cellText } from "../../../../model/table";
 import { tableOf } from "../../../../widgets/row_table/columns";
 import { placed } from "../../../../widgets/flame/layout";
-import { flameOf, flameTimes } from "./flame";
-import { timeColumns } from "./times";
+import { flameOf, flameTimes, timeColumns } from "./times";
 
 function column(key: string, title: string, ...numbers: readonly number[]) {
   const isTime = key.endsWith("_ms");

@@ -1,23 +1,28 @@
-import { useMemo, useState } from "preact/hooks";
-import type { ModuleTimesResponse } from "../../../../api/types.gen";
+import { useSignal } from "@preact/signals";
+import { useMemo, useState, useEffect } from "preact/hooks";
+import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
 import { formatInteger } from "../../../../base/bytes";
 import { modulePaths } from "../../../../model/module_paths";
-import { originOf } from "../../../../model/words/origin";
+import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { Tree } from "../../../../model/tree";
+import { originOf } from "../../../../model/words/origin";
+import { partColour } from "../../../../render/palette";
 import { ExportMenu } from "../../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../../widgets/export/source";
+import { Flame } from "../../../../widgets/flame/flame";
+import type { FlameData, FrameNames } from "../../../../widgets/flame/layout";
 import { tableOf } from "../../../../widgets/row_table/columns";
 import { RowTable, type RowColumn } from "../../../../widgets/row_table/row_table";
 import { useTree } from "../../../../widgets/row_table/use_sort";
 import { Nothing } from "../../../../widgets/state/state";
-import { columnsOf } from "../../../time/profiled/answer_table";
+import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { SearchBox } from "../../../shared/controls/search_box";
-import { TraceFrame } from "../../../time/profiled/trace_choice";
 import type { ViewProps } from "../../../shared/view_props";
+import { columnsOf } from "../../../time/profiled/answer_table";
+import { TraceFrame } from "../../../time/profiled/trace_choice";
 import { DepthSelect } from "../controls";
 import { FIRST_DEPTH, type ModulesPage } from "../params";
-import { TimeFlame } from "./flame";
 
 const TABLE_PX = 640;
 
@@ -120,6 +125,102 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
         heightPx={TABLE_PX}
       />
       <TimeFlame {...{ data, tree, paths, view, selected }} onSelect={setSelected} />
+    </section>
+  );
+}
+
+const MOST_PX = 360;
+const ROW_PX = 18;
+
+export function flameTimes({ table }: ModuleTimesResponse): readonly TableColumn[] {
+  const times = table.columns.filter(
+    ({ bar, key }) => bar !== "" && !key.endsWith("_self_ms"),
+  );
+  const isDevice = ({ key }: TableColumn): number => +key.includes("device");
+  return times.toSorted((a, b) => isDevice(b) - isDevice(a));
+}
+
+export function flameOf(
+  { parent }: Pick<ModuleTimesResponse, "parent">,
+  { numbers: ms, sum }: TableColumn,
+  colour: string,
+): FlameData {
+  const tree = nestedFlame(parent, ms);
+  return {
+    tree,
+    values: Float64Array.from(tree.frame, (id) => (ms[id] ?? sum ?? 0) / 1e3),
+    unit: "seconds",
+    colour: new Uint8Array(tree.numNodes),
+    palette: [colour],
+    change: null,
+    title: "All modules",
+  };
+}
+
+export function TimeFlame(props: {
+  readonly data: ModuleTimesResponse;
+  readonly tree: Tree;
+  readonly paths: readonly string[];
+  readonly view: ViewProps;
+  readonly selected: number | null;
+  readonly onSelect: (id: number | null) => void;
+}) {
+  const { data, tree, paths, view, selected, onSelect } = props;
+  const { theme, byteUnit } = view;
+  const [wanted, setWanted] = useState("");
+  const times = flameTimes(data);
+  const time = times.find(({ key }) => key === wanted) ?? times[0];
+  const source = useSignal<FlameData | null>(null);
+  useEffect(() => {
+    source.value = time ? flameOf(data, time, partColour(theme, time.bar)) : null;
+  }, [data, time?.key, theme]);
+  const names = useMemo<FrameNames>(
+    () => ({
+      frame: () => ({ name: "", filename: "", line: 0, kind: 0 }),
+      frameLabel: (id) => paths[id] ?? "",
+      boxLabel: (id) => data.name[id] ?? "",
+    }),
+    [data, paths],
+  );
+  const zoom = useMemo(
+    () => (selected === null ? [] : [...tree.ancestors(selected), selected]),
+    [tree, selected],
+  );
+  if (time === undefined) return null;
+  return (
+    <section aria-label="Flame graph of modules">
+      <div class="panel-head">
+        <h2>Flame graph</h2>
+        <Segmented
+          label="Box width"
+          chosen={time.key}
+          words={Object.fromEntries(
+            times.map(({ key, title, help }) => [
+              key,
+              [title.replace("\n", " ").replace(" total", ""), help],
+            ]),
+          )}
+          onChoose={setWanted}
+        />
+        {selected !== null && (
+          <TextButton press={() => onSelect(null)}>All modules</TextButton>
+        )}
+      </div>
+      {(time.sum ?? 0) > 0 ? (
+        <Flame
+          label="Flame graph of modules"
+          data={source}
+          stacks={names}
+          found={null}
+          zoom={zoom}
+          onZoom={(path) => onSelect(path.at(-1) ?? null)}
+          theme={theme}
+          byteUnit={byteUnit}
+          heightPx={Math.min(MOST_PX, ROW_PX * (tree.maxDepth + 2))}
+        />
+      ) : (
+        <p class="quiet">No module took any time of this kind.</p>
+      )}
     </section>
   );
 }

@@ -2,7 +2,7 @@ import type { OperatorStack } from "../../../../api/types.gen";
 import { parseFrame } from "../../../../model/stacks/source_link";
 import { baseName } from "../../../../model/stacks/call_stacks";
 import { buildFlame } from "../../../../model/stacks/flame_tree";
-import type { FlameData, FrameNames } from "../../../../widgets/flame/types";
+import type { FlameData, FrameNames } from "../../../../widgets/flame/layout";
 
 export const WEIGHTS = ["host", "device", "calls"] as const;
 export type Weight = (typeof WEIGHTS)[number];
