@@ -16,8 +16,9 @@ from tb_plugin.api.base import (
 )
 from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.calls import HistoryReference
-from tb_plugin.api.histories import HistoryOrigin, HistoryState
+from tb_plugin.api.histories import HistoryState
 from tb_plugin.api.modules import CategoryGroup
+from tb_plugin.api.tables import TableRows
 
 
 class RunSide(Struct, frozen=True):
@@ -144,7 +145,6 @@ class RankHistory(Struct, frozen=True):
 
     rank: int
     reference: HistoryReference
-    origin: HistoryOrigin
     state: HistoryState
     """The numbers below are known where it is `ready`."""
     problem: str
@@ -152,13 +152,6 @@ class RankHistory(Struct, frozen=True):
     device: int | None
     peak_active_bytes: float | None
     peak_moment: int | None
-    reserved_bytes: float | None
-    """At the peak."""
-    fragmentation_bytes: float | None
-    """Reserved less active, at the peak."""
-    top_label: str
-    """The line that holds most at the peak; may hold any text."""
-    top_bytes: float | None
     num_ooms: int | None
 
 
@@ -178,6 +171,8 @@ class RankHistoriesResponse(Columns, frozen=True):
     """How many were read."""
     ranks: tuple[RankHistory, ...]
     """By rank; at most 4,096, spread evenly over all there are."""
+    table: TableRows
+    """The same ranks, with the bytes of each of `lines`."""
     median_history_peak_bytes: float | None
     """Of those that are ready. Histories show a few steps of a few
     ranks: the median over all ranks' whole runs is `RankStrip.median_peak_bytes`."""

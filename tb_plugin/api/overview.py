@@ -16,6 +16,7 @@ from tb_plugin.api.base import (
     U8Column,
     Unit,
 )
+from tb_plugin.api.tables import TableRows
 
 
 class Attempt(Struct, frozen=True):
@@ -61,24 +62,18 @@ class Headline(Columns, frozen=True):
 
 
 class RankStrip(Columns, frozen=True):
-    """One entry per rank, in rank order; feeds the strip and the rank table."""
+    """One entry per rank, in rank order."""
 
     peak_series: str
     """SeriesInfo.key of the peak shown."""
     capacity_kind: CapacityKind
     rank: I32Column
-    host: I32Column
-    """Index into `hosts`."""
     peak_bytes: F64Column
-    peak_step: F64Column
     capacity_bytes: F64Column
     growth_bytes_per_step: F64Column
-    num_alloc_retries: F64Column
     num_ooms: F64Column
-    last_step: F64Column
     lost: U8Column
     """1 where the rank's last attempt ended without a closing record."""
-    hosts: tuple[str, ...]
     median_peak_bytes: float | None
     """Of all ranks of the run, also where one is shown; None too while some are still
     being read."""
@@ -87,6 +82,8 @@ class RankStrip(Columns, frozen=True):
     most 16."""
     num_unread: int
     """Ranks still being read: nothing is said of all ranks before it is 0."""
+    table: TableRows
+    """The same and more, by rank."""
 
 
 class Recorded(Struct, frozen=True):

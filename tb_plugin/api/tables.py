@@ -12,6 +12,7 @@ ColumnUnit: TypeAlias = Literal[
     "text",
     "name",
     "category",
+    "problem",
     "count",
     "rank",
     "ms",
@@ -26,9 +27,10 @@ ColumnUnit: TypeAlias = Literal[
     "ratio",
     "flops",
     "yes",
+    "errors",
 ]
-"""Kinds of values. The first three are texts: any, names of operators and kernels, and
-categories of memory; shares are 0 to 1, and an excess or a change has its sign."""
+"""Kinds of values. The first four are texts: any, names of operators and kernels,
+categories of memory, and what went wrong; shares are 0 to 1, and an excess or a change has its sign."""
 
 
 class TableColumn(Columns, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ ROUTES: Final = {
     "operators": "operators.operators",
     "overview": "overview.overview",
     "profile": "profile.profile",
-    "rank_histories": "histories.histories",
+    "rank_histories": "histories.ranks",
     "runs": "overview.runs",
     "segment_timeline": "memory.blocks",
     "segments": "memory.segments",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""
 
-_TEXTS: Final = ("text", "name", "category")
+_TEXTS: Final = ("text", "name", "category", "problem")
 _NO_WORDS: Final[Mapping[str, Any]] = MappingProxyType({})
 _NANOSECONDS: Final = {"ms": 1e6, "us": 1e3}
 """Of the units of times, which analyses have in nanoseconds."""
@@ -86,6 +86,7 @@ def table_of(
     usual: str,
     num_all: int | None = None,
     more: Mapping[str, Mapping[str, Any]] = _NO_WORDS,
+    colours: tuple[str, ...] = (),
 ) -> TableRows:
     """A table of the analysis' own values, by column; `more`: words of a column."""
     sent = []
@@ -100,6 +101,7 @@ def table_of(
         num_rows=num,
         num_all=num if num_all is None else num_all,
         usual=usual,
+        colours=colours,
     )
 
 

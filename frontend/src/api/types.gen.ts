@@ -20,8 +20,6 @@ export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "hist
 
 export type FunctionGroup = "device" | "process" | "hook";
 
-export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" | "file";
-
 export type HistoryState = "closed" | "opening" | "ready" | "failed";
 
 export type CompareBy = "category" | "module" | "line" | "size";
@@ -39,6 +37,8 @@ export type Quantity = "bytes" | "count" | "percent" | "seconds";
 export type PageName = "overview" | "timeline" | "steps" | "blocks" | "trace" | "operators";
 
 export type OomOrigin = "oom" | "exception" | "signal" | "file";
+
+export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" | "file";
 
 export type HistoryLevel = "active" | "allocated" | "reserved";
 
@@ -64,7 +64,7 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
-export type ColumnUnit = "text" | "name" | "category" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes";
+export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
 
 export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" | "other";
 
@@ -500,16 +500,11 @@ export interface CompareResponse {
 export interface RankHistory {
   readonly rank: number;
   readonly reference: HistoryReference;
-  readonly origin: HistoryOrigin;
   readonly state: HistoryState;
   readonly problem: string;
   readonly device: number | null;
   readonly peakActiveBytes: number | null;
   readonly peakMoment: number | null;
-  readonly reservedBytes: number | null;
-  readonly fragmentationBytes: number | null;
-  readonly topLabel: string;
-  readonly topBytes: number | null;
   readonly numOoms: number | null;
 }
 
@@ -520,6 +515,7 @@ export interface RankHistoriesResponse {
   readonly sentence: string;
   readonly note: string;
   readonly ranks: readonly RankHistory[];
+  readonly table: TableRows;
   readonly medianHistoryPeakBytes: number | null;
   readonly lines: readonly string[];
   readonly lineBytes: Float64Array;
@@ -1160,24 +1156,20 @@ export interface Headline {
   readonly otherEnd: number | null;
 }
 
-/** One entry per rank, in rank order; feeds the strip and the rank table. */
+/** One entry per rank, in rank order. */
 export interface RankStrip {
   readonly peakSeries: string;
   readonly capacityKind: CapacityKind;
   readonly rank: Int32Array;
-  readonly host: Int32Array;
   readonly peakBytes: Float64Array;
-  readonly peakStep: Float64Array;
   readonly capacityBytes: Float64Array;
   readonly growthBytesPerStep: Float64Array;
-  readonly numAllocRetries: Float64Array;
   readonly numOoms: Float64Array;
-  readonly lastStep: Float64Array;
   readonly lost: Uint8Array;
-  readonly hosts: readonly string[];
   readonly medianPeakBytes: number | null;
   readonly outliers: readonly number[];
   readonly numUnread: number;
+  readonly table: TableRows;
 }
 
 /** One source: was it recorded, and if not, why and what to do. */

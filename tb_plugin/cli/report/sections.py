@@ -175,12 +175,12 @@ PREDICTION: Final[Sequence[Column[tuple[str, str, str]]]] = (
     Column("source", lambda one: one[2], is_text=True),
 )
 RANKS: Final[Sequence[Column[Mapping[str, Any]]]] = (
-    Column("rank", lambda one: str(one["rank"])),
+    Column("rank", lambda one: f"{one['rank']:.0f}"),
     Column("host", lambda one: one["host"] or "-", is_text=True),
     Column("peak", lambda one: bytes_text(one["peak_bytes"])),
     Column("at step", lambda one: _step(one["peak_step"])),
     Column("of", lambda one: bytes_text(one["capacity_bytes"])),
-    Column("", lambda one: "lost" if one["lost"] else ""),
+    Column("", lambda one: one["lost"]),
 )
 PARTS: Final[Sequence[Column[StepPartMean]]] = (
     Column("part of the step", lambda one: one.name),
@@ -209,18 +209,16 @@ def _step(value: float | None) -> str:
 
 
 def _ranks(overview: OverviewResponse) -> Section | None:
-    strip = overview.strip
-    columns = ("rank", "host", "peak_bytes", "peak_step", "capacity_bytes", "lost")
+    columns = {
+        one.key: one.texts or values_of(one.numbers)
+        for one in overview.strip.table.columns
+    }
     every = [
         dict(zip(columns, row, strict=True))
-        for row in zip(*(values_of(getattr(strip, c)) for c in columns), strict=True)
+        for row in zip(*columns.values(), strict=True)
         if overview.rank in (None, row[0])
     ]
-    known = [
-        {**one, "host": strip.hosts[one["host"]]}
-        for one in every
-        if one["peak_bytes"] is not None
-    ]
+    known = [one for one in every if one["peak_bytes"] is not None]
     if not known:
         return None
     known.sort(key=lambda one: -one["peak_bytes"])

@@ -21,10 +21,8 @@ from tb_plugin.contract.routes import Asked, route
 from tb_plugin.jobs.history_list import listed, of_rank
 from tb_plugin.pages.findings.judge import MAX_UNASKED_BYTES
 from tb_plugin.pages.histories.figures import figures_of
-from tb_plugin.pages.histories.histories import (
-    OPEN_AT_ONCE,
-    HistoriesQuery,
-)
+from tb_plugin.pages.histories.histories import HistoriesQuery
+from tb_plugin.pages.histories.ranks import OPEN_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

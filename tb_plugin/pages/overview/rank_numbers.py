@@ -12,6 +12,7 @@ from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
 from tb_plugin.api.overview import RankStrip
 from tb_plugin.contract.wire import f64, finite, i32, u8
 from tb_plugin.pages.overview.facts import OOMS, RETRIES
+from tb_plugin.pages.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -247,28 +248,87 @@ def standing_of(run: Run, strip: Strip, numbers: RankNumbers) -> Standing:
     )
 
 
+_COLUMNS: Final = (
+    Column("rank", "Rank", "rank", "Click a row to open the rank"),
+    Column("host", "Host", "text", "The host of the rank"),
+    Column("peak_bytes", "Peak", "bytes", "The highest value of all steps"),
+    Column("peak_step", "At step", help="The step of its peak"),
+    Column(
+        "share",
+        "Of capacity",
+        "share",
+        "Peak ÷ device memory, host memory or memory limit",
+        bar="row",
+    ),
+    Column("capacity_bytes", unit="bytes"),
+    Column(
+        "growth_bytes_per_step",
+        "Growth/step",
+        "bytes",
+        "Theil-Sen slope over the steps: the median of the slopes between all pairs,"
+        " after the warm-up (the first tenth, at least 5 steps). Single spikes do not"
+        " move it. Not known where there are too few steps.",
+    ),
+    Column(
+        "num_alloc_retries",
+        "Retries",
+        help="Times the allocator freed cached segments and tried again; each slows"
+        " its step",
+    ),
+    Column("num_ooms", "OOMs", "errors", "Recorded out-of-memory errors"),
+    Column("last_step", "Last step", help="The last recorded step"),
+    Column(
+        "lost",
+        "Ended",
+        "problem",
+        "The recording was not closed: the process was killed, or its host or disk"
+        " failed",
+    ),
+)
+_FULL: Final = 0.97
+
+
 def strip_response(
     run: Run, strip: Strip, numbers: RankNumbers, peak_series: str
 ) -> RankStrip:
     """The strip as the page gets it."""
     ranks, standing = strip.ranks, standing_of(run, strip, numbers)
+    share = np.where(strip.capacity_bytes > 0, strip.peak_bytes, np.nan)
+    share /= np.maximum(strip.capacity_bytes, 1)
+    columns = {
+        "rank": ranks,
+        "host": [strip.hosts[host] for host in strip.host],
+        "peak_bytes": strip.peak_bytes,
+        "peak_step": strip.peak_step,
+        "share": share,
+        "capacity_bytes": strip.capacity_bytes,
+        "growth_bytes_per_step": strip.growth,
+        "num_alloc_retries": numbers.total(ranks, RETRIES),
+        "num_ooms": standing.num_ooms,
+        "last_step": numbers.last_steps(ranks),
+        "lost": ["lost" if lost else "" for lost in standing.lost],
+    }
+    table = table_of(
+        _COLUMNS,
+        columns,
+        "peak_bytes",
+        more={"share": {"longest": 1.0}},
+        colours=tuple("full" if one >= _FULL else "room" for one in share),
+    )
+    empty = "No rank has recorded a step yet."
     return RankStrip(
         peak_series=peak_series,
         capacity_kind=strip.capacity_kind,
         rank=i32(ranks),
-        host=i32(strip.host),
         peak_bytes=f64(strip.peak_bytes),
-        peak_step=f64(strip.peak_step),
         capacity_bytes=f64(strip.capacity_bytes),
         growth_bytes_per_step=f64(strip.growth),
-        num_alloc_retries=f64(numbers.total(ranks, RETRIES)),
         num_ooms=f64(standing.num_ooms),
-        last_step=f64(numbers.last_steps(ranks)),
         lost=u8(standing.lost),
-        hosts=strip.hosts,
         median_peak_bytes=standing.median_bytes,
         outliers=standing.outliers,
         num_unread=standing.num_unread,
+        table=titled(table, "Ranks", empty=empty),
     )
 
 

@@ -172,6 +172,13 @@ def test_ranks_stand_beside_their_median(run, snapshot):
     differs = lines.max(axis=1) - lines.min(axis=1)
     assert differs[0] == extra
     assert (differs[1:] == 0).all()
+    table = {one["key"]: one for one in found["table"]["columns"]}
+    from_median = table["difference_from_median_bytes"]["numbers"].tolist()
+    assert from_median == [0, 0, extra, 0]
+    assert table["top_site"]["texts"][2] in found["lines"]
+    of_line = table[f"{found['lines'][0]} (bytes)"]
+    assert of_line["title"] == "", "it is in files alone"
+    assert (of_line["numbers"] == lines[0]).all()
 
 
 def test_what_cannot_be_opened_hides_no_other_and_is_not_opened_at_every_poll(

@@ -6,8 +6,6 @@ import type {
   CompareTable,
   HistoriesResponse,
   HistoryDevice,
-  RankHistoriesResponse,
-  RankHistory,
   RunSummary,
 } from "../../api/types.gen";
 import { sortedRows } from "../../model/shown_rows";
@@ -19,7 +17,6 @@ import { paintWaterfall, partsOf, usualPart, waterfallSteps } from "./charts/wat
 import { differenceColumns, wantedRows, onlySide } from "./difference_rows";
 import { changePercent, differenceTable, percentText } from "./difference_table";
 import { COMPARE } from "./params";
-import { lineOf, rankColumns, rankOrder } from "./ranks_part";
 import { comparedBy } from "./rows";
 import { historyOfA, namedMoments, runBefore } from "./sides";
 
@@ -354,44 +351,5 @@ describe("the sides", () => {
       moment: null,
       source: null,
     });
-  });
-});
-
-function rank(number: number, peak: number | null): RankHistory {
-  return {
-    rank: number,
-    reference: { step: 3 },
-    problem: "",
-    peakActiveBytes: peak,
-    reservedBytes: peak,
-    fragmentationBytes: peak === null ? null : 0,
-    topLabel: "model.py:3",
-    topBytes: peak,
-    numOoms: peak === null ? null : 1,
-  } as unknown as RankHistory;
-}
-
-describe("all ranks", () => {
-  const answer = {
-    ranks: [rank(0, 5), rank(1, null), rank(2, 9)],
-    medianHistoryPeakBytes: 7,
-    lines: ["model.py:3", "model.py:9"],
-    lineBytes: Float64Array.of(1, NaN, 3, 4, NaN, 6),
-  } as unknown as RankHistoriesResponse;
-
-  it("are sorted with those not read last", () => {
-    expect([...rankOrder(answer, "peak")]).toEqual([2, 0, 1]);
-    expect([...rankOrder(answer, "rank")]).toEqual([0, 1, 2]);
-  });
-
-  it("make a table, and a row for each line", () => {
-    expect([...lineOf(answer, 1)]).toEqual([4, NaN, 6]);
-    const columns = rankColumns(
-      answer,
-      { theme: "light", byteUnit: "auto" },
-      new Set<string>(),
-    );
-    const table = tableOf(columns, [2, 0]);
-    expect(table.columns[2]?.values).toEqual(Float64Array.of(2, -2));
   });
 });

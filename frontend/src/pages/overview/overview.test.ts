@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { rankChips } from "../../app/chrome/rank_chooser";
 import { sparklinePath } from "../../widgets/sparkline/sparkline";
 import { placeBubble } from "../../widgets/tip/tip";
-import type { Finding, RankStrip } from "../../api/types.gen";
+import type { Finding, RankStrip, TableRows } from "../../api/types.gen";
 import { merged } from "./overview";
-import { barFacts } from "./rank_strip";
+import { rankFacts } from "../shared/ranks_table";
 import { membersAt, orderRanks, rankAxis } from "../../widgets/rank_bars/bars";
 const GIB = 1024 ** 3;
 
@@ -19,19 +19,15 @@ function stripOf(
     peakSeries: "step/allocated_peak_bytes",
     capacityKind: "device",
     rank: Int32Array.from(peaksGib, (_, i) => i),
-    host: new Int32Array(n),
     peakBytes: Float64Array.from(peaksGib, (peak) => peak * GIB),
-    peakStep: new Float64Array(n).fill(7),
     capacityBytes: new Float64Array(n).fill(80 * GIB),
     growthBytesPerStep: new Float64Array(n),
-    numAllocRetries: new Float64Array(n),
     numOoms: new Float64Array(n),
-    lastStep: new Float64Array(n).fill(100),
     lost: new Uint8Array(n),
-    hosts: ["node0"],
     medianPeakBytes: median === undefined ? null : median * GIB,
     outliers: [],
     numUnread: 0,
+    table: { columns: [] } as unknown as TableRows,
     ...changes,
   };
 }
@@ -117,23 +113,34 @@ describe("bars of ranks", () => {
   });
 });
 
-describe("barFacts", () => {
+describe("what the tip says of a rank", () => {
+  const column = (key: string, unit: string, value: number) => ({
+    ...{ key, unit, title: key, help: "", texts: [], numbers: Float64Array.of(value) },
+    ...{ notes: [], hints: [], absent: "", absentText: "", bar: "", longest: 0 },
+    ...{ sum: null, shareOf: "", sorts: true },
+  });
+  const factsOf = (...columns: readonly ReturnType<typeof column>[]) => {
+    const table = { columns, numRows: 1, numAll: 1, colours: [] };
+    const look = { theme: "light", byteUnit: "auto" } as const;
+    return new Map(rankFacts(table as unknown as TableRows, look)(0));
+  };
+
   it("leaves out what was not recorded and never shows it as zero", () => {
-    const strip = stripOf([Number.NaN], {
-      peakStep: new Float64Array([Number.NaN]),
-      growthBytesPerStep: new Float64Array([Number.NaN]),
-      numOoms: new Float64Array([Number.NaN]),
-    });
-    const facts = new Map(barFacts(strip, "auto")(0));
-    expect(facts.get("Peak")).toBe("not recorded");
-    expect([...facts.keys()]).toEqual(["Peak", "Last step"]);
+    const facts = factsOf(
+      column("rank", "rank", 3),
+      column("peak_bytes", "bytes", NaN),
+      column("peak_step", "count", NaN),
+      column("num_ooms", "errors", 0),
+      column("last_step", "count", 0),
+    );
+    expect(facts.get("peak_bytes")).toBe("not recorded");
+    expect([...facts.keys()]).toEqual(["peak_bytes", "last_step"]);
   });
 
-  it("says the share of the capacity and every digit", () => {
-    const facts = new Map(barFacts(stripOf([60]), "auto")(0));
-    expect(facts.get("Of capacity")).toBe("75.0 %");
-    expect(facts.get("")).toBe("64,424,509,440 bytes");
-  });
+  it("has every digit of the peak", () =>
+    expect(factsOf(column("peak_bytes", "bytes", 60 * GIB)).get("")).toBe(
+      "64,424,509,440 bytes",
+    ));
 });
 
 describe("sparklinePath", () => {

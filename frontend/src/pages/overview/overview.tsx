@@ -17,7 +17,6 @@ import { Findings } from "../../widgets/finding/finding";
 import { useWidth } from "../../widgets/plot/canvas";
 import type { XRange } from "../../widgets/plot/range";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { rankColumns } from "../../widgets/rank_table/columns";
 import { tableOf } from "../../widgets/row_table/columns";
 import { PlainTable } from "../../widgets/row_table/plain_table";
 import { Waiting } from "../../widgets/state/state";
@@ -26,6 +25,7 @@ import { readParams } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
 import { SeriesBelow } from "../shared/series/series_chart";
 import type { ViewProps } from "../shared/view_props";
+import { columnsOf } from "../time/profiled/answer_table";
 import { HeadlineCards } from "./headline_cards";
 import { ProfilePanel, useProfile } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
@@ -246,7 +246,7 @@ function useTableExports(
 }
 
 function rankTable({ strip }: OverviewResponse): Table {
-  const columns = rankColumns(strip, new Set(), () => undefined, "auto");
+  const columns = columnsOf(strip.table, { theme: "light", byteUnit: "auto" });
   return tableOf(columns, [...strip.rank.keys()]);
 }
 

@@ -13,7 +13,7 @@ import { useWidth } from "../../widgets/plot/canvas";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented, TextButton } from "../shared/controls/choices";
-import { filteredRanks, RanksTable } from "../shared/ranks_table";
+import { RanksTable } from "../shared/ranks_table";
 import { useRange, type RangeState } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
 import { AbsentList } from "../shared/panels/absent_list";
@@ -40,7 +40,6 @@ import { readParams, type TimelineParams } from "../shared/series/params";
 import "./timeline.css";
 
 const CHART_PX = 240;
-const TABLE_PX = 320;
 const COMPANION_PX = 132;
 const MOST_COMPANIONS = 8;
 /** With more ranks the map shows differences from their median. */
@@ -76,7 +75,6 @@ export function TimelineView(view: ViewProps) {
     if (step !== null) view.setParams({ step: step.toString() });
     if (rank !== ranks.rank) view.chooseRank(rank);
   };
-  const filtered = useMemo(() => filteredRanks(ranks.filter), [ranks.filter]);
   const series = answer?.series ?? null;
   const shared = { view, params, choose };
 
@@ -147,7 +145,7 @@ export function TimelineView(view: ViewProps) {
         <>
           <Host view={view} x={answer.x} range={range} px={px} />
           {strip !== null && hasMap && strip.rank.length > 0 && (
-            <RanksTable {...{ view, strip }} ranks={filtered} heightPx={TABLE_PX} />
+            <RanksTable {...{ view, strip }} />
           )}
           <AbsentList
             absent={answer.absent.map((one) => ({

@@ -60,14 +60,10 @@ export function RankBars(props: RankBarsProps) {
     read: (x, _, seen) => {
       const [i, ...others] = membersAt(strip, places, x, seen);
       if (i === undefined) return null;
-      const host = strip.hosts?.[strip.host?.[i] ?? -1] ?? "";
-      const among = `The highest of ${formatInteger(others.length + 1)} ranks here`;
-      const notes = [host, others.length > 0 ? among : ""].filter(
-        (text) => text !== "",
-      );
+      const text = `The highest of ${formatInteger(others.length + 1)} ranks here`;
       return {
         title: `Rank ${strip.rank[i] ?? "–"}`,
-        notes: notes.map((text) => ({ text, class: "quiet" })),
+        notes: others.length > 0 ? [{ text, class: "quiet" }] : [],
         rows: rowsOf(props.facts(i)),
       };
     },

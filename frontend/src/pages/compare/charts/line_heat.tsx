@@ -4,7 +4,6 @@ import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/byte
 import { tokens, type Theme } from "../../../base/tokens";
 import { hexOf, paletteAt } from "../../../render/palette";
 import { fitted, useWidth } from "../../../widgets/plot/canvas";
-import { lineOf } from "../ranks_part";
 
 const LINE_PX = 22;
 const HEAD_PX = 20;
@@ -110,6 +109,13 @@ export function LineHeat(props: {
       </div>
     </section>
   );
+}
+
+function lineOf(
+  { lineBytes, ranks }: RankHistoriesResponse,
+  line: number,
+): Float64Array {
+  return lineBytes.subarray(line * ranks.length, (line + 1) * ranks.length);
 }
 
 function tipOf(

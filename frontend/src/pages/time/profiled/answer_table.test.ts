@@ -48,6 +48,25 @@ describe("a table that is sent", () => {
     expect(category).toEqual({ text: "Activations", swatch: "#0a0", note: "8 ranks" });
   });
 
+  it("marks errors, what is bad, and the causes of findings", () => {
+    const table = {
+      ...TABLE,
+      columns: [
+        column({ unit: "errors", numbers: Float64Array.of(2, 0) }),
+        column({ unit: "problem", texts: ["lost", ""] }),
+        column({ unit: "text", texts: ["model.py:3", "main.py:1"] }),
+      ],
+    };
+    const look = { theme: "light", byteUnit: "auto" } as const;
+    const marked = columnsOf(table, look, {}, new Set(["model.py:3"]));
+    expect(marked.map(({ cell }) => cell(0))).toEqual([
+      { text: "✖ 2", tone: "bad" },
+      { text: "lost", tone: "bad" },
+      { text: "model.py:3", isCause: true },
+    ]);
+    expect(marked.map(({ cell }) => cell(1).text)).toEqual(["0", "", "main.py:1"]);
+  });
+
   it("says why something is not known", () => {
     expect(cells(1)[2]).toEqual({ text: "–", title: "Not said" });
     expect(cells(1)[3]).toMatchObject({ text: "unknown", title: "Nothing says it" });

@@ -37,7 +37,9 @@ import type { Part } from "./part_bar";
 import { familyColour, type WorkKind } from "./family_colours";
 import { nameCells } from "./kernel_name";
 
-type NumberUnit = Exclude<ColumnUnit, "text" | "name" | "category">;
+const TEXT_UNITS = ["text", "name", "category", "problem"] as const;
+
+type NumberUnit = Exclude<ColumnUnit, (typeof TEXT_UNITS)[number]>;
 type Cells = (value: number, unit: ByteUnit) => RowCell;
 
 const CELLS: Readonly<Record<NumberUnit, Cells>> = {
@@ -72,6 +74,10 @@ const CELLS: Readonly<Record<NumberUnit, Cells>> = {
     title: flops.toLocaleString("en-US"),
   }),
   yes: (value) => ({ text: value === 1 ? "yes" : "no" }),
+  errors: (num) => {
+    const count = formatInteger(num);
+    return num > 0 ? { text: `✖ ${count}`, tone: "bad" } : { text: count };
+  },
 };
 
 /** `738 M`. */
@@ -88,7 +94,7 @@ const USUAL_PX = 360;
 const SEARCHED_FROM = 12;
 
 function isTextUnit(unit: ColumnUnit): boolean {
-  return unit === "text" || unit === "name" || unit === "category";
+  return TEXT_UNITS.some((one) => one === unit);
 }
 
 /** Colours by names in `TableColumn.bar` that are not kinds of work. */
@@ -99,6 +105,7 @@ export function columnsOf(
   table: TableRows,
   { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
   colours: Colours = {},
+  culprits?: ReadonlySet<string>,
 ): readonly RowColumn[] {
   const colourOf = (name: string): string =>
     colours[name] ?? familyColour(theme, name as WorkKind);
@@ -117,6 +124,8 @@ export function columnsOf(
     const more = (row: number): Partial<RowCell> => ({
       ...(notes.length > 0 ? { note: notes[row] ?? "" } : {}),
       ...(hints.length > 0 ? { title: hints[row] ?? "" } : {}),
+      ...(unit === "problem" ? { tone: "bad" } : {}),
+      ...(culprits?.has(texts[row] ?? "") === true ? { isCause: true } : {}),
     });
     const textCell = (row: number): RowCell => {
       const text = texts[row] ?? "";
@@ -206,13 +215,19 @@ export function rowsHolding(
 }
 
 export interface AnswerTableProps extends Partial<
-  Pick<RowTableProps, "selected" | "onSelect" | "onHover" | "heightPx" | "steady">
+  Pick<
+    RowTableProps,
+    "selected" | "onSelect" | "onHover" | "isMarked" | "heightPx" | "steady"
+  >
 > {
   readonly view: ViewProps;
   readonly table: TableRows;
   /** URL word of the order. */
   readonly word: string;
   readonly colours?: Colours;
+  /** Columns of the page, before those of the answer. */
+  readonly before?: readonly RowColumn[];
+  readonly culprits?: ReadonlySet<string>;
   readonly text?: string;
   /** Search box of long tables, and its URL word. */
   readonly find?: Pick<SearchBoxProps, "label" | "placeholder"> & {
@@ -228,13 +243,14 @@ export interface AnswerTableProps extends Partial<
 
 export function AnswerTable(props: AnswerTableProps) {
   const { view, table, word, colours, find, most = Infinity, about = {} } = props;
+  const { before = [], culprits } = props;
   const { head, children, heightPx = USUAL_PX, ...rest } = props;
   const { theme, byteUnit, params, setParams } = view;
   const { title, summary, numRows, usual } = table;
   const text = props.text ?? (find && params.get(find.word)) ?? "";
   const columns = useMemo(
-    () => columnsOf(table, { theme, byteUnit }, colours),
-    [table, theme, byteUnit, colours],
+    () => [...before, ...columnsOf(table, { theme, byteUnit }, colours, culprits)],
+    [table, theme, byteUnit, colours, culprits, ...before],
   );
   const { rows, ...sorting } = useSort(
     ...([columns, numRows] as const),

@@ -1,0 +1,380 @@
+"""The route of all ranks' histories: each one's peak beside the median.
+
+Opening thousands of histories takes long, so a few are opened at each question; what
+was found of one, or why nothing can be, is small and kept for as long as its content
+stays the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import OOM
+from tb_plugin.analysis.allocator.live import by_stack, live_rows
+from tb_plugin.analysis.categories.frames import stack_label
+from tb_plugin.analysis.findings.text import size_text
+from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
+from tb_plugin.budget import Budget
+from tb_plugin.contract.errors import NotReadyError
+from tb_plugin.contract.routes import Asked, route
+from tb_plugin.contract.wire import f64
+from tb_plugin.jobs.history_list import listed
+from tb_plugin.pages.histories.asked import HistoryQuery, find
+from tb_plugin.pages.table import Column, table_of, titled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.api.tables import TableRows
+    from tb_plugin.cache import Cache
+    from tb_plugin.index.run import Run
+    from tb_plugin.jobs.histories import Histories
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
+
+MAX_RANKS: Final = 4_096
+MAX_LINES: Final = 20
+OPEN_AT_ONCE: Final = 4
+"""Of other ranks: more would keep the history that is being looked at waiting."""
+OPEN_SECONDS: Final = 2.0
+WAIT_SECONDS: Final = 0.3
+_ALIKE: Final = 0.005
+"""Of the median: a peak that is so little above it does not stand out."""
+_KEPT_LINES: Final = 200
+_MAX_TEXT: Final = 500
+_FACTS_BYTES: Final = 40_000
+
+_COLUMNS: Final = (
+    Column("rank", "Rank", "rank", "Click a row to open its history at the peak"),
+    Column(
+        "peak_bytes",
+        "Peak",
+        "bytes",
+        "Highest live bytes in the history, which shows a few steps of the run",
+    ),
+    Column(
+        "difference_from_median_bytes",
+        "From the median",
+        "change_bytes",
+        "Of the histories that are read",
+        bar="change",
+    ),
+    Column("reserved_bytes", "Reserved", "bytes", "At the peak"),
+    Column(
+        "fragmentation_bytes",
+        "Fragmentation",
+        "bytes",
+        "Reserved less live bytes, at the peak",
+    ),
+    Column(
+        "top_bytes",
+        "Top allocation site",
+        "bytes",
+        "Live bytes of the top allocation site",
+    ),
+    Column("top_site", "Site", "text", "The line with most live bytes, at the peak"),
+    Column(
+        "num_ooms", "Out of memory", "errors", "Out-of-memory errors in the history"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """What is kept of one rank's history."""
+
+    device: int
+    peak_bytes: int
+    peak_moment: int
+    reserved_bytes: int
+    lines: Mapping[str, int]
+    """Bytes at the peak by line, of those that hold most."""
+    num_ooms: int
+
+
+def facts_of(history: OpenHistory) -> RankFacts | None:
+    """The numbers of the history's default device; None where it has no device."""
+    number = history.default_device
+    if number is None:
+        return None
+    device = history.device(number)
+    peak_bytes, moment = device.active.peak
+    stacks = history.snapshot.stacks
+    sums = by_stack(device.lives, live_rows(device.lives, moment))
+    lines: dict[str, int] = {}
+    for stack, num_bytes in zip(
+        sums.stack.tolist(), sums.num_bytes.tolist(), strict=True
+    ):
+        label = stack_label(stacks, stack)
+        lines[label] = lines.get(label, 0) + num_bytes
+    largest = sorted(lines.items(), key=lambda line: -line[1])[:_KEPT_LINES]
+    return RankFacts(
+        device=number,
+        peak_bytes=peak_bytes,
+        peak_moment=moment,
+        reserved_bytes=int(device.reserved.at(np.array([moment]))[0]),
+        lines=dict(largest),
+        num_ooms=len(device.replay.device.events.of_action(OOM)),
+    )
+
+
+class RankHistories:
+    """Facts of histories, found a few at a time."""
+
+    def __init__(self, reader: Histories, cache: Cache) -> None:
+        self._reader = reader
+        self._cache = cache
+
+    def read(
+        self, run: Run, chosen: Sequence[FoundHistory], budget: Budget
+    ) -> tuple[dict[int, RankFacts], dict[int, str]]:
+        """By place in `chosen`: the facts that are known, and why others never will be."""
+        facts: dict[int, RankFacts] = {}
+        problems: dict[int, str] = {}
+        num_opening = 0
+        for place, found in enumerate(chosen):
+            known = self._cache.get(("rank facts", found.key))
+            if known is None and num_opening < OPEN_AT_ONCE and budget.allows():
+                known = self._opened(run, found)
+                num_opening += known is None
+            if isinstance(known, RankFacts):
+                facts[place] = known
+            elif known is not None:
+                problems[place] = known
+        return facts, problems
+
+    def _opened(self, run: Run, found: FoundHistory) -> RankFacts | str | None:
+        """What is found of one, or why nothing can be; None: it is still being opened."""
+        try:
+            opening = self._reader.open(run, found)
+        except NotReadyError:
+            return None
+        opening.wait(WAIT_SECONDS)
+        known: RankFacts | str | None = None
+        if opening.result is not None:
+            known = facts_of(opening.result) or "It holds nothing of any device."
+            self._reader.tidy()
+        elif opening.problem is not None:
+            known = opening.problem.what
+        if known is not None:
+            self._cache.put(("rank facts", found.key), known, _FACTS_BYTES)
+        return known
+
+
+def belonging(
+    listed: Sequence[FoundHistory], asked: FoundHistory
+) -> tuple[str, list[FoundHistory]]:
+    """What the histories have in common, and one of each rank, by rank.
+
+    Of a rank the last one of the same origin, label, call and side as the one asked
+    for; where a rank has none, its newest.
+    """
+    best: dict[int, tuple[bool, float, FoundHistory]] = {}
+    for found in listed:
+        rank = found.reference.rank
+        if rank is None:
+            continue
+        key = (_alike(found) == _alike(asked), found.reference.time_ms)
+        known = best.get(rank)
+        if known is None or key >= known[:2]:
+            best[rank] = (*key, found)
+    asked_rank = asked.reference.rank
+    if asked_rank is not None:
+        best[asked_rank] = (True, 0.0, asked)
+    ranks = sorted(best)
+    if len(ranks) > MAX_RANKS:
+        spread = np.linspace(0, len(ranks) - 1, MAX_RANKS).astype(np.int64)
+        ranks = [ranks[place] for place in spread.tolist()]
+    return _title(asked), [best[rank][2] for rank in ranks]
+
+
+@route("rank_histories", HistoryQuery)
+def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
+    """The histories that belong to the one asked for, as far as facts are known."""
+    state = asked.state
+    with state.reading(asked.query.run) as reading:
+        run = reading.run
+        every = listed(*reading)
+        found = find(reading, asked.query)
+        summary, version = state.summary(run), run.version
+        still_reading = reading.goes_on
+    title, chosen = belonging(every, found)
+    ranks = {one.reference.rank for one in every} - {None}
+    left = summary.num_ranks - len(ranks)
+    reader = state.kept.get(
+        "rank histories", lambda: RankHistories(state.histories, state.store.cache)
+    )
+    facts, problems = reader.read(run, chosen, Budget(OPEN_SECONDS))
+    # Of thousands of ranks the answer takes long to make, and is polled.
+    keys = [one.key for one in chosen]
+    asked.decided_by(version, title, keys, [*facts], problems, still_reading)
+    known = [facts[place] for place in sorted(facts)]
+    lines = _lines(known)
+    amounts = np.full((len(lines), len(chosen)), np.nan)
+    for place, known_of in facts.items():
+        amounts[:, place] = [known_of.lines.get(line, 0) for line in lines]
+    rows = tuple(
+        _rank(one, facts.get(place), problems.get(place, ""))
+        for place, one in enumerate(chosen)
+    )
+    every_line = dict(zip((line[:_MAX_TEXT] for line in lines), amounts, strict=True))
+    median = _median([one.peak_bytes for one in known])
+    still_reading |= len(facts) + len(problems) < len(chosen)
+    notes = (
+        title,
+        f"{len(facts):,} of {len(chosen):,} ranks read"
+        + (f", spread over all {len(ranks):,}" if len(ranks) > len(chosen) else ""),
+        f"the other {left:,} of the run have no history" if left > 0 else "",
+        "the rest is being opened" if still_reading else "",
+        f"{len(problems):,} cannot be opened" if problems else "",
+    )
+    return RankHistoriesResponse(
+        run=summary,
+        title=title,
+        sentence=_sentence(rows, median, lines, amounts, still_reading=still_reading),
+        note="; ".join(filter(None, notes)),
+        ranks=rows,
+        table=_table(rows, facts, median, every_line),
+        median_history_peak_bytes=median,
+        lines=tuple(every_line),
+        line_bytes=f64(amounts.reshape(-1)),
+        still_reading=still_reading,
+    )
+
+
+def _alike(found: FoundHistory) -> tuple[object, ...]:
+    of = found.reference
+    return (
+        found.origin,
+        of.label if found.origin == "by_hand" else "",
+        of.function,
+        of.phase,
+        of.iteration,
+        of.context,
+        of.step if found.origin == "file" else None,
+    )
+
+
+def _title(asked: FoundHistory) -> str:
+    of = asked.reference
+    if of.function:
+        words = f"{of.function}, call {of.iteration}"
+        return f"{words}, {of.context}" if of.context else words
+    if of.label:
+        return "out of memory" if of.label == "oom" else of.label
+    return "newest" if of.step is None else f"step {of.step}"
+
+
+def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHistory:
+    rank = found.reference.rank
+    return RankHistory(
+        rank=0 if rank is None else rank,
+        reference=found.reference,
+        state="ready" if facts is not None else "failed" if problem else "closed",
+        problem=problem,
+        device=None if facts is None else facts.device,
+        peak_active_bytes=None if facts is None else float(facts.peak_bytes),
+        peak_moment=None if facts is None else facts.peak_moment,
+        num_ooms=None if facts is None else facts.num_ooms,
+    )
+
+
+def _table(
+    ranks: Sequence[RankHistory],
+    facts: Mapping[int, RankFacts],
+    median: float | None,
+    lines: Mapping[str, Floats],
+) -> TableRows:
+    known = [facts.get(place) for place in range(len(ranks))]
+    tops = [next(iter(one.lines.items()), None) if one else None for one in known]
+    values: dict[str, Iterable[Any]] = {
+        "rank": [one.rank for one in ranks],
+        "peak_bytes": [one and one.peak_bytes for one in known],
+        "difference_from_median_bytes": [
+            one and one.peak_bytes - (median or 0.0) for one in known
+        ],
+        "reserved_bytes": [one and one.reserved_bytes for one in known],
+        "fragmentation_bytes": [
+            one and one.reserved_bytes - one.peak_bytes for one in known
+        ],
+        "top_bytes": [top and top[1] for top in tops],
+        "top_site": [
+            top[0][:_MAX_TEXT] if top else one.problem or "being opened…"
+            for top, one in zip(tops, ranks, strict=True)
+        ],
+        "num_ooms": [one and one.num_ooms for one in known],
+        **{f"{line} (bytes)": held for line, held in lines.items()},
+    }
+    of_lines = [Column(f"{line} (bytes)", unit="bytes") for line in lines]
+    table = table_of([*_COLUMNS, *of_lines], values, "peak_bytes")
+    summary = "A click opens the rank's history at its peak"
+    return titled(table, "Ranks", summary, "No rank.")
+
+
+def _sentence(
+    ranks: Sequence[RankHistory],
+    median: float | None,
+    lines: Sequence[str],
+    amounts: Floats,
+    *,
+    still_reading: bool,
+) -> str:
+    """Who stands out, and by which line; `amounts`: lines x ranks."""
+    peaks = {
+        one.rank: one.peak_active_bytes
+        for one in ranks
+        if one.peak_active_bytes is not None
+    }
+    if not peaks or median is None:
+        return "No rank is read yet"
+    top = max(peaks, key=lambda rank: peaks[rank])
+    by, peak = peaks[top] - median, size_text(peaks[top])
+    every = f"{len(peaks):,} {'history' if len(peaks) == 1 else 'histories'}"
+    said = f"{every} peak at about {peak}"
+    if by > _ALIKE * median:
+        said = (
+            f"the history of rank {top} peaks at {peak}, {size_text(by)} above the"
+            f" median of {every}{_mostly(ranks, top, by, lines, amounts)}"
+        )
+    failed = [one.rank for one in ranks if one.num_ooms]
+    if failed:
+        whose = f"rank {failed[0]}" if len(failed) == 1 else f"{len(failed):,} ranks"
+        said += f"; {whose} ran out of memory"
+    return f"So far: {said}" if still_reading else said[:1].upper() + said[1:]
+
+
+def _mostly(
+    ranks: Sequence[RankHistory],
+    top: int,
+    by: float,
+    lines: Sequence[str],
+    amounts: Floats,
+) -> str:
+    """The line that makes most of how far a rank is beyond the median."""
+    column = next(at for at, one in enumerate(ranks) if one.rank == top)
+    beyond = amounts[:, column] - np.nanmedian(amounts, axis=1)
+    at = int(np.nanargmax(beyond)) if len(beyond) else 0
+    return f", mostly at {lines[at]}" if len(beyond) and 2 * beyond[at] > by else ""
+
+
+def _lines(facts: Sequence[RankFacts]) -> list[str]:
+    """Lines by how much ranks differ in them, then by how much they hold."""
+    held: dict[str, list[int]] = {}
+    for one in facts:
+        for line, num_bytes in one.lines.items():
+            held.setdefault(line, []).append(num_bytes)
+
+    def importance(line: str) -> tuple[int, int]:
+        of_ranks = held[line]
+        least = min(of_ranks) if len(of_ranks) == len(facts) else 0
+        return max(of_ranks) - least, max(of_ranks)
+
+    return sorted(held, key=importance, reverse=True)[:MAX_LINES]
+
+
+def _median(values: Sequence[int]) -> float | None:
+    return float(np.median(values)) if values else None
