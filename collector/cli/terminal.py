@@ -25,7 +25,7 @@ _MOST_INDENT: Final = 0.75
 """Share of a terminal's width at which a table's last column may begin and be wrapped."""
 
 
-def shown(text: str, stream: TextIO) -> str:
+def on_terminal(text: str, stream: TextIO) -> str:
     """The same for a terminal: wrapped to its width, and coloured.
 
     Without colours where NO_COLOR (no-color.org) or TERM=dumb is set.

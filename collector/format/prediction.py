@@ -137,7 +137,11 @@ class Prediction:
             return Judged("cannot say", self._why_nothing())
         left = self.left
         if left is None:
-            return Judged("cannot say", "the program has used no CUDA device")
+            return Judged(
+                "cannot say",
+                "the program has used no CUDA device; move its model and inputs to"
+                " cuda",
+            )
         if number := sum(one.num_ooms for one in self.devices):
             return Judged(
                 "too close to call",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.core.source import TORCH_ERRORS, SourceInfo
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.captures import Keeper
+from collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +78,8 @@ class OomHistory:
         self._tags = settings.history
         self._tag = ""
         self._context: str | None = "alloc"
+        # Steps take no time there: allocations come as fast as they can.
+        self._is_virtual = virtual_device() is not None
         self._num_over = 0
         self._checked: tuple[float, int] | None = None
         self._seconds_per_event = EVENT_SECONDS
@@ -112,7 +115,7 @@ class OomHistory:
 
     def check(self) -> None:
         """Give stacks up where they take too much; at each flush, on the writer's thread."""
-        if self._context is None or not self._recording.is_ours:
+        if self._context is None or not self._recording.is_ours or self._is_virtual:
             return
         number = self._num_allocations()
         if number is None:

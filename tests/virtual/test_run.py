@@ -97,6 +97,7 @@ def run(folder):
             env={**os.environ, "PYTHONPATH": path},
         )
         assert done.returncode == code, done.stdout + done.stderr
+        assert "unknown environment variable" not in done.stderr
         return done
 
     return run_it

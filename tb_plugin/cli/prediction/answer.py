@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure, printable
+from collector.cli.terminal import on_terminal
 from collector.format.prediction import order, together, worst
 from collector.format.sizes import bytes_text, range_text
 from tb_plugin.analysis.findings.text import counted
@@ -72,7 +74,7 @@ def predict(request: Request, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(to_json(request, answers)))
     else:
-        print("\n".join(to_text(request, answers)))
+        print(on_terminal("\n".join(to_text(request, answers)), sys.stdout))
     return EXIT_CODES[fit_of(answers)]
 
 

@@ -33,8 +33,6 @@ MESSAGES: Final = "messages"
 
 _SETTINGS: Final = {
     "enabled": "true",
-    # Steps take no time on a virtual device: allocations come as fast as they can.
-    "oom.history_pct": "100",
     "history.enabled": "false",
     "history.max_entries": "300000",
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure, UsageError, printable
+from collector.cli.terminal import on_terminal
 from collector.core.run_dir import free_run_dir
 from collector.format.sizes import bytes_text
 from tb_plugin.cli.prediction.answer import (
@@ -96,7 +97,7 @@ def predict_values(
     if as_json:
         print(json.dumps(_to_json(request, name, best, trials)))
     else:
-        print("\n".join(_to_text(request, name, trials)))
+        print(on_terminal("\n".join(_to_text(request, name, trials)), sys.stdout))
         if isinstance(values, int):
             print(_largest_text(name, trials))
     return EXIT_CODES[best]
@@ -217,6 +218,8 @@ def _largest_text(name: str, trials: Sequence[Trial]) -> str:
     found = fitting[-1]
     beyond = trials[trials.index(found) + 1 :][:1]
     after = "".join(f"; {trial.value}: {trial.fit}" for trial in beyond)
+    if int(found.value) == _MAX_NUMBER:
+        after = "; larger numbers were not tried"
     peak = bytes_text(found.peak("allocated_peak"))
     return f"largest {name} that fits: {found.value}, peak allocated {peak}{after}"
 

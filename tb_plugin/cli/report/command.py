@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct, to_builtins
 
 from collector.cli.failure import printable
-from collector.cli.terminal import shown
+from collector.cli.terminal import on_terminal
 from tb_plugin.api.base import Problem
 from tb_plugin.cli.dumps import finish_all
 from tb_plugin.cli.opening import (
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(to_builtins(report, enc_hook=_plain), allow_nan=False))
     else:
         text = "\n".join(_lines(report, is_markdown=options.md)).rstrip()
-        print(text if options.md else shown(text, sys.stdout))
+        print(text if options.md else on_terminal(text, sys.stdout))
     return 0 if any(one.is_readable for one in report.runs) else 2
 
 

@@ -182,9 +182,15 @@ def _not_recorded(
     live = device.replay.device.blocks.state == ALLOCATED
     without = sum(one.share for one in found if not one.label)
     if without > _MANY and live.any():
+        how = (
+            "Memory from before recording began has none, nor has that of threads without"
+            ' Python, as in backward, unless stacks="all" records C++ frames.'
+            if any(one.label for one in found)
+            else 'Record them with stacks="python".'
+        )
         yield (
             f"Stack traces of {without:.0%} of the peak: its allocation sites are unknown."
-            ' Record them with stacks="python".'
+            f" {how}"
         )
     if device.num_events and not device.has_times:
         yield "Times of events: torch 2.1 and newer record them."
