@@ -12,6 +12,21 @@ export interface SizePx {
   readonly heightPx: number;
 }
 
+/** More device pixels per CSS px cost time without a visible gain. */
+const MOST_PIXEL_RATIO = 2;
+
+export function pixelRatio(): number {
+  return Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
+}
+
+export function devicePx({ widthPx, heightPx }: SizePx): SizePx {
+  const ratio = pixelRatio();
+  return {
+    widthPx: Math.round(widthPx * ratio),
+    heightPx: Math.round(heightPx * ratio),
+  };
+}
+
 /** `leastX`, `leastY`: the smallest spans. */
 export interface Limits {
   readonly world: Viewport;

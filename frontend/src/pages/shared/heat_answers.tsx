@@ -15,7 +15,7 @@ import {
   type CellFacts,
   type HeatmapNeed,
 } from "../../widgets/heatmap/layout";
-import { pixelRatio } from "../../widgets/plot/canvas";
+import { pixelRatio } from "../../render/viewport";
 import type { XRange } from "../../widgets/plot/range";
 import { Waiting } from "../../widgets/state/state";
 import { lookOf, type ViewProps } from "./view_props";

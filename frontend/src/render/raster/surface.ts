@@ -3,8 +3,12 @@
  * drawn that one. At most one drawing is in progress, always of the newest viewport.
  */
 
+import type { Signal } from "@preact/signals";
+import type { PointPx } from "../gestures";
 import {
+  devicePx,
   frameRect,
+  pixelRatio,
   pxToX,
   pxToY,
   sameView,
@@ -17,9 +21,12 @@ import { pickId } from "./raster";
 import type { Frame, RasterReply, RasterRequest } from "./raster_worker";
 import { moved, resolvePick, type Layer, type Pick, type SceneColours } from "./scene";
 
-interface SurfaceEvents {
-  readonly onPaint: (frame: Frame) => void;
-  readonly onFailure: (message: string) => void;
+interface SurfaceHost {
+  /** Its `data-draw-ms`: how long the newest drawing took. */
+  readonly root: HTMLElement | null;
+  /** "": drawing works. */
+  readonly failure: Signal<string>;
+  readonly onDraw?: () => void;
 }
 
 export class RasterSurface {
@@ -34,21 +41,21 @@ export class RasterSurface {
   /** `marginShare` of the width is drawn beyond either side, as slack for panning. */
   constructor(
     private readonly canvas: HTMLCanvasElement,
-    private readonly events: SurfaceEvents,
+    private readonly host: SurfaceHost,
     private readonly marginShare = 0,
   ) {
     this.#worker = new Worker(new URL("./raster_worker.ts", import.meta.url), {
       type: "module",
     });
     this.#worker.addEventListener("message", (event: MessageEvent<RasterReply>) => {
-      if (event.data.kind === "failed") events.onFailure(event.data.message);
+      if (event.data.kind === "failed") host.failure.value = event.data.message;
       else this.#take(event.data);
       this.#busy = false;
       if (this.#wanted) this.refresh();
     });
     this.#worker.addEventListener("error", (event) => {
       this.#busy = false;
-      events.onFailure(event.message || "the raster worker could not be loaded");
+      host.failure.value = event.message || "the raster worker could not be loaded";
     });
   }
 
@@ -63,8 +70,9 @@ export class RasterSurface {
     this.#send({ kind: "colours", colours });
   }
 
-  /** `size` in device px. Paints at once, refines later. */
-  show(view: Viewport, size: SizePx): void {
+  /** `sizePx` in CSS px. Paints at once, refines later. */
+  show(view: Viewport, sizePx: SizePx): void {
+    const size = devicePx(sizePx);
     if (size.widthPx < 1 || size.heightPx < 1) return;
     this.#view = view;
     this.#size = size;
@@ -90,14 +98,17 @@ export class RasterSurface {
     this.#send({ kind: "draw", view: wide, size, spent }, buffers);
   }
 
-  /** Device px. */
-  pick(xPx: number, yPx: number): Pick | null {
-    const [frame, view] = [this.#frame, this.#view];
+  /** CSS px. */
+  pick(at: PointPx): Pick | null {
+    const [frame, view, ratio] = [this.#frame, this.#view, pixelRatio()];
     if (frame === null || view === null) return null;
     const { widthPx, heightPx } = frame.size;
-    const x = xToPx(frame.view, widthPx, pxToX(view, this.#size.widthPx, xPx));
-    const y = yToPx(frame.view, heightPx, pxToY(view, this.#size.heightPx, yPx));
-    return resolvePick(frame.spans, pickId(frame.ids, widthPx, heightPx, x, y));
+    const seen = this.#size;
+    const x = pxToX(view, seen.widthPx / ratio, at.x);
+    const y = pxToY(view, seen.heightPx / ratio, at.y);
+    const px = xToPx(frame.view, widthPx, x);
+    const py = yToPx(frame.view, heightPx, y);
+    return resolvePick(frame.spans, pickId(frame.ids, widthPx, heightPx, px, py));
   }
 
   dispose(): void {
@@ -113,7 +124,10 @@ export class RasterSurface {
     this.#spent = this.#frame?.ids ?? null;
     this.#frame = frame;
     this.#paint();
-    this.events.onPaint(frame);
+    const { root, failure, onDraw } = this.host;
+    failure.value = "";
+    if (root !== null) root.dataset["drawMs"] = frame.drawMs.toFixed(2);
+    onDraw?.();
   }
 
   #paint(): void {

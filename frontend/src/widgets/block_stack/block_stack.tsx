@@ -11,7 +11,7 @@ import type { ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
 import { HistoryMinimap } from "../minimap/history";
 import { useWidth } from "../plot/canvas";
-import { ChartFrame } from "../plot/chart_frame";
+import { ChartFrame, DrawingFailed } from "../plot/chart_frame";
 import { atMoment, momentText } from "./axis";
 import {
   BlockController,
@@ -157,12 +157,7 @@ export function BlockStack(props: BlockStackProps) {
             {controller !== null && (
               <>
                 <BlockCard controller={controller} of={of} />
-                {controller.failure.value !== null && (
-                  <p class="chart-failure" role="alert">
-                    The picture could not be drawn: {controller.failure.value}. Reload
-                    the page.
-                  </p>
-                )}
+                <DrawingFailed what="The picture" failure={controller.failure} />
               </>
             )}
           </>

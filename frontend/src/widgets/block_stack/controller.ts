@@ -5,9 +5,16 @@ import { attachGestures, type PointPx } from "../../render/gestures";
 import { runPick, type RunColours } from "../../render/raster/runs";
 import { RasterSurface } from "../../render/raster/surface";
 import type { Limits, RectPx, SizePx, Viewport } from "../../render/viewport";
-import { clampView, pxToX, sameView, xToPx, yToPx } from "../../render/viewport";
+import {
+  clampView,
+  devicePx,
+  pxToX,
+  sameView,
+  xToPx,
+  yToPx,
+} from "../../render/viewport";
 import { FONT } from "../export/pen";
-import { devicePx, fitted, pixelRatio } from "../plot/canvas";
+import { fitted, Turns } from "../plot/canvas";
 import type { BlockAxis } from "./axis";
 import { labelColour, runColours, tileColours, type Look } from "./paint/colours";
 import { directLabels, namesOf } from "./paint/labels";
@@ -25,8 +32,6 @@ import { paintCursor } from "./paint/cursor";
 import type { BlockHover, BlockPicture, BlockView } from "./picture";
 import type { BlockTile } from "./tile";
 
-/** No movement for this long ends a gesture. */
-const SETTLE_MS = 140;
 /** Share of the width drawn beyond either side. */
 const MARGIN_SHARE = 0.2;
 /** Smallest spans: events, share of the axis, bytes. */
@@ -56,7 +61,8 @@ const LOOK: readonly (keyof Look)[] = ["theme", "only", "found", "culprits"];
 
 export class BlockController {
   readonly hovered = signal<BlockHover | null>(null);
-  readonly failure = signal<string | null>(null);
+  /** "": drawing works. */
+  readonly failure = signal("");
   readonly #canvases: BlockCanvases;
   readonly #surface: RasterSurface;
   readonly #events: () => BlockEvents;
@@ -72,9 +78,11 @@ export class BlockController {
   #labels: readonly ColouredLabel[] = [];
   #box: RectPx | null = null;
   #pointer: PointPx | null = null;
-  #settle: number | null = null;
   #everSettled = false;
-  #frame: number | null = null;
+  readonly #turns = new Turns(
+    () => this.#settled(),
+    () => this.#paint(),
+  );
   #dirty = { picture: false, lines: false, layers: false };
 
   constructor(
@@ -87,23 +95,15 @@ export class BlockController {
     this.#of = of;
     this.#events = events;
     this.#view = this.world;
+    const { failure } = this;
     this.#surface = new RasterSurface(
       canvases.cells,
-      {
-        onPaint: (frame) => {
-          this.failure.value = null;
-          this.#hoverAgain();
-          plot.dataset["drawMs"] = frame.drawMs.toFixed(1);
-        },
-        onFailure: (message) => {
-          this.failure.value = message;
-        },
-      },
+      { root: plot, failure, onDraw: () => this.#hoverAgain() },
       MARGIN_SHARE,
     );
     this.#stop = this.#listen(plot);
     this.#paintSoon("layers");
-    this.#settleSoon();
+    this.#turns.moved();
   }
 
   get world(): Viewport {
@@ -136,7 +136,7 @@ export class BlockController {
     if (looksElse) this.#colours = new WeakMap();
     if (looksElse || before.tiles !== of.tiles) {
       this.#paintSoon("layers");
-      this.#settleSoon();
+      this.#turns.moved();
     }
     const isOtherAxis = before.axis !== of.axis;
     if (isOtherAxis || before.topBytes !== of.topBytes) {
@@ -153,8 +153,8 @@ export class BlockController {
     this.#size = size;
     this.#paintSoon("picture");
     // Nothing moves yet: the first tile is requested at once.
-    if (this.#everSettled) this.#settleSoon();
-    else this.#settleNow();
+    if (this.#everSettled) this.#turns.moved();
+    else this.#settled();
   }
 
   setView(view: Viewport): void {
@@ -163,7 +163,7 @@ export class BlockController {
     this.#view = next;
     this.#paintSoon("picture");
     this.#tell(false);
-    this.#settleSoon();
+    this.#turns.moved();
   }
 
   fit(): void {
@@ -215,8 +215,7 @@ export class BlockController {
 
   dispose(): void {
     this.#stop();
-    if (this.#settle !== null) window.clearTimeout(this.#settle);
-    if (this.#frame !== null) window.cancelAnimationFrame(this.#frame);
+    this.#turns.stop();
     this.#surface.dispose();
   }
 
@@ -272,15 +271,7 @@ export class BlockController {
     this.#events().onView({ view: this.#view, world: this.world, size }, settled);
   }
 
-  #settleSoon(): void {
-    if (this.#settle !== null) window.clearTimeout(this.#settle);
-    this.#settle = window.setTimeout(() => {
-      this.#settle = null;
-      this.#settleNow();
-    }, SETTLE_MS);
-  }
-
-  #settleNow(): void {
+  #settled(): void {
     if (this.#size.widthPx < 2) return;
     this.#everSettled = true;
     this.#relabel();
@@ -305,10 +296,7 @@ export class BlockController {
 
   #paintSoon(what?: "picture" | "lines" | "layers"): void {
     if (what !== undefined) this.#dirty[what] = true;
-    this.#frame ??= window.requestAnimationFrame(() => {
-      this.#frame = null;
-      this.#paint();
-    });
+    this.#turns.paintSoon();
   }
 
   #paint(): void {
@@ -324,7 +312,7 @@ export class BlockController {
     if (this.#size.widthPx < 2) return;
     const { under, over, line } = this.#canvases;
     const scene = this.scene();
-    if (picture) this.#surface.show(this.#view, devicePx(this.#size));
+    if (picture) this.#surface.show(this.#view, this.#size);
     if (picture || lines) {
       this.#on(under, (context) => paintAxes(context, scene));
       this.#on(over, (context) => paintLines(context, scene));
@@ -350,8 +338,7 @@ export class BlockController {
     if (column < 0) return null;
     const moment = tile.answer.columns.moment[column] ?? -1;
     const found = { at, x, tile, column, moment, block: null, rest: null };
-    const ratio = pixelRatio();
-    const pick = this.#surface.pick(at.x * ratio, at.y * ratio);
+    const pick = this.#surface.pick(at);
     if (pick === null || this.#layers.get(tile) !== pick.layer) return found;
     const what = runPick(tile.runs, pick.id);
     if (what.kind === "block") {
@@ -364,7 +351,7 @@ export class BlockController {
   /** Not during a gesture: cards and tables would be rendered in each of its frames. */
   #hover(at: PointPx | null): void {
     this.#pointer = at;
-    if (at !== null && this.#settle !== null) return;
+    if (at !== null && this.#turns.isMoving) return;
     this.hovered.value = at === null ? null : this.#hoverAt(at);
     this.#paintSoon();
   }

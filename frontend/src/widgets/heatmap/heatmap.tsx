@@ -7,9 +7,10 @@ import { X_AXES } from "../../model/lines/axis";
 import { formatQuantity } from "../../model/words/quantity";
 import type { PointPx } from "../../render/gestures";
 import { RasterSurface } from "../../render/raster/surface";
+import { devicePx } from "../../render/viewport";
 import { SIDES, type Picture } from "../plot/axes";
-import { devicePx, pixelRatio } from "../plot/canvas";
-import { ChartSwitch } from "../plot/chart_frame";
+import { Turns } from "../plot/canvas";
+import { ChartSwitch, DrawingFailed } from "../plot/chart_frame";
 import { Plot, type PlotProps } from "../plot/plot";
 import type { Reader, Seen } from "../plot/reader";
 import { scaleOf, sceneColours, rankTicks, paintMarks, paintPins } from "./paint";
@@ -27,8 +28,6 @@ import {
 } from "./layout";
 import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
 
-/** No movement for this long ends a gesture. */
-const SETTLE_MS = 140;
 const AXIS = { ...X_AXES.step, name: "", least: 4 };
 const LEAST_RANKS = 2;
 
@@ -66,7 +65,7 @@ export function Heatmap(props: HeatmapProps) {
   });
   const [canvas, setCanvas] = useState<HTMLCanvasElement | null>(null);
   const [surface, setSurface] = useState<RasterSurface | null>(null);
-  const failure = useSignal<string | null>(null);
+  const failure = useSignal("");
   const numPainted = useSignal(0);
   const unit = overview.series?.unit ?? "bytes";
   const scaled = byCapacity ?? defaultsToCapacity(overview);
@@ -82,18 +81,12 @@ export function Heatmap(props: HeatmapProps) {
 
   useEffect(() => {
     if (canvas === null) return undefined;
-    const made = new RasterSurface(canvas, {
-      onPaint: ({ drawMs }) => {
-        failure.value = null;
-        // The cell under a resting pointer may have changed.
-        numPainted.value += 1;
-        const input = canvas.parentElement?.querySelector<HTMLElement>(".plot-input");
-        if (input) input.dataset["drawMs"] = drawMs.toFixed(1);
-      },
-      onFailure: (message) => {
-        failure.value = message;
-      },
-    });
+    const root = canvas.parentElement?.querySelector<HTMLElement>(".plot-input");
+    const onDraw = (): void => {
+      // The cell under a resting pointer may have changed.
+      numPainted.value += 1;
+    };
+    const made = new RasterSurface(canvas, { root: root ?? null, failure, onDraw });
     setSurface(made);
     return () => {
       made.dispose();
@@ -113,22 +106,26 @@ export function Heatmap(props: HeatmapProps) {
     surface?.refresh();
   }, [surface, overview, detail, ranks, domain, theme]);
 
-  const now = useRef({ props, world, seen: null as Seen | null, asked: "", timer: 0 });
+  const now = useRef({ props, world, seen: null as Seen | null, asked: "" });
   Object.assign(now.current, { props, world });
-  useEffect(() => () => window.clearTimeout(now.current.timer), []);
+  const turns = useMemo(
+    () =>
+      new Turns(() => {
+        const { seen, props: latest, asked } = now.current;
+        if (seen === null || seen.size.widthPx < 2) return;
+        const size = devicePx(seen.size);
+        const need = needOf(seen.view, now.current.world, latest.ranks, size);
+        now.current.asked = JSON.stringify(need);
+        if (asked !== now.current.asked) latest.onNeed(need);
+      }),
+    [],
+  );
+  useEffect(() => () => turns.stop(), [turns]);
   const onSeen = useCallback(
     (seen: Seen): void => {
       now.current.seen = seen;
-      surface?.show(seen.view, devicePx(seen.size));
-      window.clearTimeout(now.current.timer);
-      now.current.timer = window.setTimeout(() => {
-        if (seen.size.widthPx < 2) return;
-        const need = needOf(seen.view, now.current.world, ranks, devicePx(seen.size));
-        const asked = JSON.stringify(need);
-        if (asked === now.current.asked) return;
-        now.current.asked = asked;
-        now.current.props.onNeed(need);
-      }, SETTLE_MS);
+      surface?.show(seen.view, seen.size);
+      turns.moved();
     },
     [surface, ranks],
   );
@@ -148,9 +145,8 @@ export function Heatmap(props: HeatmapProps) {
     };
   }, [canvas, ranks, marks, pinned, theme]);
 
-  function factsAt({ x, y }: PointPx): CellFacts | null {
-    const ratio = pixelRatio();
-    const found = surface?.pick(x * ratio, y * ratio);
+  function factsAt(at: PointPx): CellFacts | null {
+    const found = surface?.pick(at);
     if (!found) return null;
     const answer = found.layer === "detail" ? detail : overview;
     return answer && factsOf(answer, ranks, found.id);
@@ -234,11 +230,7 @@ export function Heatmap(props: HeatmapProps) {
               height: `${plotPx}px`,
             }}
           />
-          {failure.value !== null && (
-            <p class="chart-failure" role="alert">
-              The heatmap could not be drawn: {failure.value}. Reload the page.
-            </p>
-          )}
+          <DrawingFailed what="The heatmap" failure={failure} />
         </>
       }
       help={`${formatInteger(ranks.length)} ranks over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}

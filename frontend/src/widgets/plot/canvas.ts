@@ -1,22 +1,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import { tokens, type Theme } from "../../base/tokens";
-import type { SizePx } from "../../render/viewport";
+import { pixelRatio } from "../../render/viewport";
 import type { Pen } from "../export/pen";
-
-/** More device pixels per CSS px cost time without a visible gain. */
-const MOST_PIXEL_RATIO = 2;
-
-export function pixelRatio(): number {
-  return Math.min(window.devicePixelRatio || 1, MOST_PIXEL_RATIO);
-}
-
-export function devicePx({ widthPx, heightPx }: SizePx): SizePx {
-  const ratio = pixelRatio();
-  return {
-    widthPx: Math.round(widthPx * ratio),
-    heightPx: Math.round(heightPx * ratio),
-  };
-}
 
 /** Cleared, in CSS px; null without a canvas. */
 export function fitted(
@@ -89,6 +74,44 @@ export function haloText(
   pen.strokeText(text, x, y);
   pen.globalAlpha = 1;
   pen.fillText(text, x, y);
+}
+
+/** No movement for this long ends a gesture. */
+const SETTLE_MS = 140;
+
+/** One frame at a time, and the end of each gesture. */
+export class Turns {
+  #frame = 0;
+  #settle = 0;
+
+  constructor(
+    private readonly settled: () => void,
+    private readonly paint: () => void = () => undefined,
+  ) {}
+
+  get isMoving(): boolean {
+    return this.#settle !== 0;
+  }
+
+  paintSoon(): void {
+    this.#frame ||= window.requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.paint();
+    });
+  }
+
+  moved(): void {
+    window.clearTimeout(this.#settle);
+    this.#settle = window.setTimeout(() => {
+      this.#settle = 0;
+      this.settled();
+    }, SETTLE_MS);
+  }
+
+  stop(): void {
+    window.clearTimeout(this.#settle);
+    window.cancelAnimationFrame(this.#frame);
+  }
 }
 
 /**

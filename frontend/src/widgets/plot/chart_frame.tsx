@@ -100,6 +100,19 @@ export function ChartFrame(props: ChartFrameProps) {
   );
 }
 
+export function DrawingFailed(props: {
+  readonly what: string;
+  /** "": it did not fail. */
+  readonly failure: ReadonlySignal<string>;
+}) {
+  if (props.failure.value === "") return null;
+  return (
+    <p class="chart-failure" role="alert">
+      {props.what} could not be drawn: {props.failure}. Reload the page.
+    </p>
+  );
+}
+
 export function ZoomButtons(props: {
   /** -1 zooms in, +1 out. */
   readonly zoom: (sign: number) => void;

@@ -73,40 +73,26 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     mark === null ? null : { ...place, moment: mark },
   ).data;
   const isPart = stream !== null || pool !== null;
-  const topBytes = useMemo(
-    () => topOf(device, isPart ? whole : null),
-    [device, isPart, whole],
-  );
+  const topBytes = topOf(device, isPart ? whole : null);
   const culprits = useCulprits(view, answer.reference.rank);
   const { anchored } = now;
   const colours = useMemo(
     () => heldColours(anchored, stacks, culprits, theme),
     [anchored?.categories.length, stacks, culprits, theme],
   );
-  const exact = useMemo(() => {
-    if (anchored === null || whole?.colour !== "category") return null;
-    return new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
-  }, [anchored, whole]);
-  const { range } = state;
-  const rangeShown = useMemo(
-    () =>
-      range === null
-        ? null
-        : { low: axis.xAfter(range.low - 1), high: axis.xAfter(range.high - 1) },
-    [axis, range?.low, range?.high],
-  );
-  const { only, moment, life, stack } = state;
-  const found = search.blocks;
-  const picture = useMemo<BlockPicture>(
-    () => ({
-      ...{ device, axis, marks, topBytes, tiles, stacks, only, found, culprits },
-      ...{ moment, life, marked: mark, stack, range: rangeShown, theme, byteUnit },
-    }),
-    [
-      ...[device, axis, marks, topBytes, tiles, stacks, only, found, culprits],
-      ...[moment, life, mark, stack, rangeShown, theme, byteUnit],
-    ],
-  );
+  const exact =
+    anchored === null || whole?.colour !== "category"
+      ? null
+      : new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
+  const { only, moment, life, stack, range } = state;
+  const picture: BlockPicture = {
+    ...{ device, axis, marks, topBytes, tiles, stacks, only, found: search.blocks },
+    ...{ culprits, moment, life, marked: mark, stack, theme, byteUnit },
+    range: range && {
+      low: axis.xAfter(range.low - 1),
+      high: axis.xAfter(range.high - 1),
+    },
+  };
   const actions = blockActions({ view, state, at, controller, marks, anchor });
   const label = pictureLabel("Active memory", open);
   const filesOf = (held: Held | null): readonly StackFile[] =>

@@ -1,4 +1,4 @@
-import { useMemo, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { worthSaying } from "../../../api/client";
 import { useLive } from "../../../api/use_live";
@@ -44,10 +44,6 @@ export function WindowTimeline(
   const { data: found } = live;
   const isSame = found?.window === data.window && found.rank === data.rank;
   const answer = isSame && found.axis === axis ? found : null;
-  const about = useMemo(
-    () => ({ window: data.window, rank: data.rank, device: data.device }),
-    [data.window, data.rank, data.device],
-  );
   if (live.error !== null && worthSaying(live.error, answer !== null)) {
     return <Failure failure={live.error} />;
   }
@@ -86,7 +82,7 @@ export function WindowTimeline(
         plotPx={PLOT_PX}
         origin={originOf(data.run)}
         page={{ view, group: "Modules" }}
-        about={about}
+        about={{ window: data.window, rank: data.rank, device: data.device }}
       />
     </section>
   );

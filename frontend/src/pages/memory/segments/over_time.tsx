@@ -35,14 +35,11 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
     [device, axis, ofPart],
   );
   const peak = device.peaks.find(({ level }) => level === "reserved")?.bytes ?? 1;
-  const picture = useMemo<BlockPicture>(
-    () => ({
-      ...{ device, axis, marks, tiles, stacks, only, moment, theme, byteUnit },
-      ...{ topBytes: peak * HEADROOM, found: null, culprits: NO_LINES },
-      ...{ life: null, marked: null, stack: null, range: null },
-    }),
-    [device, axis, marks, tiles, stacks, only, moment, theme, byteUnit],
-  );
+  const picture: BlockPicture = {
+    ...{ device, axis, marks, tiles, stacks, only, moment, theme, byteUnit },
+    ...{ topBytes: peak * HEADROOM, found: null, culprits: NO_LINES },
+    ...{ life: null, marked: null, stack: null, range: null },
+  };
   const num = tiles[0]?.answer.lives.life.length ?? 0;
   return (
     <>

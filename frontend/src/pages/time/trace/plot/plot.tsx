@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { Icon } from "../../../../widgets/icon/icon";
 import { useWidth } from "../../../../widgets/plot/canvas";
+import { DrawingFailed } from "../../../../widgets/plot/chart_frame";
 import { RULER_PX } from "../paint/lines";
 import { toggled } from "../state/params";
 import type { Timeline } from "../state/timeline";
@@ -96,11 +97,7 @@ export function Plot(props: PlotProps) {
           </div>
         </div>
       </div>
-      {stage.failure.value !== "" && (
-        <p role="alert" class="tone-bad">
-          The timeline could not be drawn: {stage.failure}
-        </p>
-      )}
+      <DrawingFailed what="The timeline" failure={stage.failure} />
       <p id={helpId} class="off-screen">
         {trace.answer.summary} The wheel zooms, dragging pans, shift and drag measures a
         range, as M does at its two ends. W and S zoom, A and D pan, arrow up and down

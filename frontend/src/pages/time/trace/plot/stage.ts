@@ -12,9 +12,9 @@ import {
   type PointPx,
 } from "../../../../render/gestures";
 import { RasterSurface } from "../../../../render/raster/surface";
-import { pxToX, xToPx } from "../../../../render/viewport";
+import { pixelRatio, pxToX, xToPx } from "../../../../render/viewport";
 import type { Limits, RectPx, Viewport } from "../../../../render/viewport";
-import { devicePx, fitted, pixelRatio } from "../../../../widgets/plot/canvas";
+import { fitted, Turns } from "../../../../widgets/plot/canvas";
 import { paintRuler, RULER_PX } from "../paint/lines";
 import { paintOverlay } from "../paint/paint";
 import { pictureOf, TraceColours, type Picture } from "../paint/quads";
@@ -34,7 +34,6 @@ import {
   type Row,
 } from "./layout";
 
-const SETTLED_MS = 160;
 const MARGIN_SHARE = 0.25;
 /** A lower box is a range of time; a taller one is also about its tracks. */
 const FLAT_PX = 10;
@@ -77,8 +76,10 @@ export class PlotStage {
   #surface: RasterSurface | null = null;
   /** Inputs of the last picture. */
   #madeOf: readonly unknown[] = [];
-  #frame = 0;
-  #settle = 0;
+  readonly #turns = new Turns(
+    () => this.refresh(true),
+    () => this.#paint(),
+  );
 
   /** `now`: of the newest rendering. */
   constructor(public now: PlotNow) {}
@@ -90,21 +91,14 @@ export class PlotStage {
       this.cells.current,
     ];
     if (root === null || target === null || cells === null) return undefined;
-    const onPaint = ({ drawMs }: { readonly drawMs: number }): void => {
-      root.dataset["drawMs"] = drawMs.toFixed(2);
-      this.failure.value = "";
-    };
-    const onFailure = (message: string): void => {
-      this.failure.value = message;
-    };
-    const surface = new RasterSurface(cells, { onPaint, onFailure }, MARGIN_SHARE);
+    const { failure } = this;
+    const surface = new RasterSurface(cells, { root, failure }, MARGIN_SHARE);
     this.#surface = surface;
     this.#madeOf = [];
     const stop = this.#listen(target);
     return () => {
       stop();
-      cancelAnimationFrame(this.#frame);
-      window.clearTimeout(this.#settle);
+      this.#turns.stop();
       surface.dispose();
       this.#surface = null;
     };
@@ -124,12 +118,11 @@ export class PlotStage {
 
   moved(): void {
     this.refresh(false);
-    window.clearTimeout(this.#settle);
-    this.#settle = window.setTimeout(() => this.refresh(true), SETTLED_MS);
+    this.#turns.moved();
   }
 
   paintSoon(): void {
-    this.#frame ||= requestAnimationFrame(() => this.#paint());
+    this.#turns.paintSoon();
   }
 
   refresh(settled: boolean): void {
@@ -272,19 +265,17 @@ export class PlotStage {
       const marks = marksOf(this.picture?.tiles ?? [], row.key);
       return { at, ns, row, piece: markNear(marks, ns, (x1 - x0) / widthPx) };
     }
-    const ratio = pixelRatio();
-    const found = this.#surface?.pick(at.x * ratio, at.y * ratio);
+    const found = this.#surface?.pick(at);
     return { at, ns, row, piece: (found && this.picture?.pieceOf(found.id)) ?? null };
   }
 
   #paint(): void {
-    this.#frame = 0;
     const { trace, layout, widthPx, heightPx } = this.now;
     const { view, picture } = this;
     const root = this.root.current;
     if (widthPx < 1 || root === null) return;
     const begin = performance.now();
-    this.#surface?.show(view, devicePx({ widthPx, heightPx }));
+    this.#surface?.show(view, { widthPx, heightPx });
     const toX = (ns: number): number => xToPx(view, widthPx, ns);
     const to = { trace, layout, view, widthPx, heightPx, toX };
     const hovered = this.hover.peek()?.piece ?? null;
