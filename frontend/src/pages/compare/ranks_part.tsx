@@ -5,7 +5,7 @@ import { Blaming } from "../../widgets/finding/finding";
 import { orderRanks } from "../../widgets/rank_bars/bars";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { Nothing, Waiting } from "../../widgets/state/state";
-import { NoHistory } from "../memory/history/opening";
+import { NoHistory } from "../memory/history/frame";
 import { chosenHistory, useCulprits } from "../memory/history/use_history";
 import { Segmented } from "../shared/controls/choices";
 import { rankFacts } from "../shared/ranks_table";

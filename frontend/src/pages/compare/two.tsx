@@ -10,7 +10,7 @@ import { ExportMenu } from "../../widgets/export/export_menu";
 import { Blaming } from "../../widgets/finding/finding";
 import { IconButton } from "../../widgets/icon/icon";
 import { Nothing, Skeleton, Waiting } from "../../widgets/state/state";
-import { NoHistory, Opening, OpeningFailed } from "../memory/history/opening";
+import { NoHistory, Opening, OpeningFailed } from "../memory/history/frame";
 import {
   chosenDevice,
   chosenHistory,

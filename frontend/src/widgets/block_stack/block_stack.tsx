@@ -128,25 +128,17 @@ export function BlockStack(props: BlockStackProps) {
   return (
     <div class="block-stack" aria-busy={props.loading}>
       <ChartFrame
+        {...props}
+        {...{ source, table, asTable, onKey, box, spoken }}
         kind="block"
-        label={label}
-        {...(props.title === undefined ? {} : { title: props.title })}
         what="Picture"
-        subject={props.subject}
-        source={source}
-        shell={props.shell}
         zoom={(sign) => {
           if (controller === null) return;
           controller.setView(zoomStep(controller.view, controller.limits, sign, "x"));
         }}
         fit={() => controller?.fit()}
-        table={table}
-        asTable={asTable}
         onAsTable={setAsTable}
         heightPx={totalHeight({ widthPx: plotPx, heightPx }, of.marks)}
-        onKey={onKey}
-        bar={props.bar}
-        box={box}
         plotRef={plot}
         plot={
           <>
@@ -188,7 +180,6 @@ export function BlockStack(props: BlockStackProps) {
         help={`${summary(of, label)} Left and right go from event to event, up and down
           from block to block, Enter pins the block at the cursor, W and S zoom, A and D
           pan, P goes to the peak, F shows everything.`}
-        spoken={spoken}
       />
     </div>
   );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { buildFlame } from "../../model/stacks/flame_tree";
 import { testStacks, TRAINING } from "../../model/stacks/test_stacks";
-import { flameFigure, flameTable } from "./figure";
+import { flameFigure, flameTable, rowAt, rowTop } from "./paint";
 import {
   changeFills,
   changeShare,
@@ -13,7 +13,6 @@ import {
   zoomedNode,
   type FlameData,
 } from "./layout";
-import { rowAt, rowTop } from "./paint";
 
 const PATHS = [[1, 2], [1, 3], [4]];
 const BYTES = [60, 40, 10];

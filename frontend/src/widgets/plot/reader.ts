@@ -21,10 +21,10 @@ export interface Reader {
   /** Target of P; default: the highest column. */
   readonly peak?: (() => number | null) | undefined;
   /** Up and down move between them. */
-  readonly stops?: readonly number[];
+  readonly stops?: readonly number[] | undefined;
   /** `at`: px of the plot; y is NaN where keys moved the cursor. */
   readonly read: (x: number, at: PointPx, seen: Seen) => Reading | null;
-  readonly pick?: (x: number, at: PointPx, seen: Seen) => void;
+  readonly pick?: ((x: number, at: PointPx, seen: Seen) => void) | undefined;
 }
 
 export interface Rows {

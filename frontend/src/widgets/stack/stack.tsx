@@ -101,11 +101,8 @@ export function Stack(props: StackProps) {
       }));
     return { ...words, rows: [row(props.total, total), ...rows.reverse()] };
   }
-  const reader: Reader = {
-    ...{ ...cursor, read },
-    ...(props.pick === undefined ? {} : { pick: props.pick }),
-    ...(props.stops === undefined ? {} : { stops: props.stops }),
-  };
+  const { pick, stops } = props;
+  const reader: Reader = { ...cursor, read, pick, stops };
   return (
     <Plot
       {...props}

@@ -7,7 +7,7 @@ import { buildFlame } from "../../../model/stacks/flame_tree";
 import { figureTitle, originOf } from "../../../model/words/origin";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
-import { flameFigure, flameTable } from "../../../widgets/flame/figure";
+import { flameFigure, flameTable } from "../../../widgets/flame/paint";
 import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/layout";
 import { useWidth } from "../../../widgets/plot/canvas";

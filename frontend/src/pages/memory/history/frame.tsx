@@ -10,14 +10,17 @@ import type {
   HistoryDevice,
   HistoryFacts,
   HistoryResponse,
+  HistoryChoice,
 } from "../../../api/types.gen";
+import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Failure, Waiting } from "../../../widgets/state/state";
-import { Choice } from "../../shared/controls/choices";
-import "./history.css";
+import { Failure, Waiting, Nothing } from "../../../widgets/state/state";
+import { Choice, TextButton } from "../../shared/controls/choices";
+import { NotCollected } from "../../shared/panels/not_collected";
+import type { ViewProps } from "../../shared/view_props";
 import { HistoryChooser } from "./chooser";
-import { NoHistory, Opening, OpeningFailed } from "./opening";
 import { deviceWords, historyWords, type MomentPlace } from "./moment";
 import {
   chosenDevice,
@@ -26,7 +29,8 @@ import {
   useHistories,
   useHistory,
 } from "./use_history";
-import type { ViewProps } from "../../shared/view_props";
+import { historyTitle, rankWords } from "./words";
+import "./history.css";
 
 export interface OpenHistory {
   readonly answer: HistoryResponse;
@@ -175,5 +179,114 @@ export function HistoryNotes(props: {
         </li>
       ))}
     </ul>
+  );
+}
+
+interface AnswerProps {
+  readonly answer: HistoryResponse;
+}
+
+export function Opening(props: AnswerProps & { readonly byteUnit: ByteUnit }) {
+  const { answer, byteUnit } = props;
+  const { progress, doing, reference } = answer;
+  const percent = Math.round(Math.min(Math.max(progress, 0), 1) * 100);
+  const size = formatBytes(reference.numBytes, byteUnit);
+  return (
+    <div class="history-opening" role="status">
+      <p>
+        <strong>Opening the history</strong>{" "}
+        <span class="quiet">
+          {size} <code>{reference.path}</code>
+        </span>
+      </p>
+      <progress aria-label="Opening the history" max={100} value={percent} />
+      <p class="quiet">
+        {doing === "" ? "Reading" : doing} · {percent} %
+      </p>
+    </div>
+  );
+}
+
+export function OpeningFailed(
+  props: AnswerProps & {
+    readonly again: () => void;
+    /** Another history to offer. */
+    readonly next?: HistoryChoice | null;
+    readonly choose?: (id: string) => void;
+  },
+) {
+  const { answer, again, next = null, choose } = props;
+  const { problem, reference } = answer;
+  const path = problem?.path ?? reference.path;
+  const where = problem?.where ?? "";
+  const place = where.includes(path) ? [where] : [path, where];
+  return (
+    <Failure
+      failure={{
+        what: asSentence(problem?.what ?? "This history could not be opened."),
+        where: place.filter((word) => word !== "").join(", "),
+        remedy: problem?.remedy ?? "See TensorBoard’s output for the reason.",
+      }}
+      {...(problem !== null && problem.salvaged !== ""
+        ? { note: `Recovered: ${problem.salvaged}` }
+        : {})}
+      action={
+        <p class="row">
+          <button type="button" class="button" onClick={again}>
+            Try again
+          </button>
+          {next !== null && (
+            <button
+              type="button"
+              class="button"
+              onClick={() => choose?.(next.reference.id)}
+            >
+              Open {[rankWords(next), historyTitle(next)].filter(Boolean).join(", ")}{" "}
+              instead
+            </button>
+          )}
+        </p>
+      }
+    />
+  );
+}
+
+const SNIPPET = `with collector.record(logdir, history=True) as rec:
+    ...
+    rec.snapshot("before the optimizer")`;
+
+export function NoHistory(props: {
+  readonly histories: HistoriesResponse;
+  readonly rank: number | null;
+  readonly showAllRanks: () => void;
+}) {
+  const { rank, showAllRanks } = props;
+  const { ranks, stillReading, absent } = props.histories;
+  if (stillReading) {
+    return (
+      <Nothing title="Looking for allocator histories">
+        <p>The recording is still being read. This page updates automatically.</p>
+      </Nothing>
+    );
+  }
+  if (rank !== null && ranks.length > 0) {
+    return (
+      <Nothing title={`Rank ${rank} has no allocator history`}>
+        <p>
+          {ranks.length === 1
+            ? `Rank ${ranks[0] ?? 0} has one.`
+            : `${ranks.length} other ranks have some.`}{" "}
+          <TextButton press={showAllRanks}>Show all ranks</TextButton>
+        </p>
+      </Nothing>
+    );
+  }
+  return (
+    <NotCollected
+      title="No allocator history in this run"
+      absent={absent}
+      snippet={SNIPPET}
+      note="Pickles of torch.cuda.memory._dump_snapshot in the logdir appear automatically, and open here when they are dropped onto this page. An out-of-memory error is captured automatically."
+    />
   );
 }

@@ -29,9 +29,8 @@ import { Inspector } from "./inspector";
 import { SegmentMap } from "./map/map";
 import { MomentBar, useMoment, useStates } from "./moment";
 import { OverTime } from "./over_time";
-import { pinnerColumns } from "./panels";
+import { pinnerColumns, Why } from "./panels";
 import { SEGMENTS, type SegmentsState, type Shown } from "./params";
-import { Why } from "./why";
 import "./segments.css";
 
 const ZOOM_STEP = 0.5;

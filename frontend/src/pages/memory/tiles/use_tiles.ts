@@ -1,19 +1,15 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { ApiError, Client } from "../../../api/client";
+import type { ApiError, Client, Query } from "../../../api/client";
 import { useTileLoader, type TileSource } from "../../../api/tiles";
-import type { AllocationHoldersResponse } from "../../../api/types.gen";
+import type {
+  AllocationHoldersResponse,
+  AllocationColour,
+} from "../../../api/types.gen";
+import type { Viewport } from "../../../render/viewport";
+import type { BlockAxisKind } from "../../../widgets/block_stack/axis";
 import type { BlockView } from "../../../widgets/block_stack/picture";
 import { BlockTile, type TileSpan } from "../../../widgets/block_stack/tile";
-import {
-  holdersQuery,
-  isSpent,
-  isWhole,
-  shownTiles,
-  tileQuery,
-  wantedTile,
-  type TileSubject,
-} from "./wanted";
 
 /**
  * Cached tiles. A run takes about 50 bytes, and half as much again in the worker for
@@ -129,4 +125,122 @@ export class HolderColumns {
     }
     return held;
   }
+}
+
+/** Half a screen more per side, for panning. */
+const SLACK = 0.5;
+/** Columns per device px: fewer are not sharp, more hide peaks. */
+const LEAST_DENSITY = 0.9;
+const MOST_DENSITY = 2.6;
+/** Merged blocks taller than this, in device px, need a finer tile. */
+const MOST_THIN_PX = 1.8;
+const MOST_PX = 4_000;
+const MOST_ROWS = 4_000;
+
+export interface TileSubject {
+  readonly what: "allocations" | "segments";
+  /** run, history, device, stream, pool. */
+  readonly place: Query;
+  readonly axis: BlockAxisKind;
+  readonly order: string;
+  readonly colour: AllocationColour;
+}
+
+function covers(tile: BlockTile, { view, world }: BlockView, slack: number): boolean {
+  const extra = slack * (view.x1 - view.x0);
+  const left = Math.max(world.x0, view.x0 - extra);
+  const right = Math.min(world.x1, view.x1 + extra);
+  const { y0, y1 } = tile.span;
+  const tall = (y0 === null || y0 <= view.y1) && (y1 === null || y1 >= view.y0);
+  return tile.low <= left && tile.high >= right && tall;
+}
+
+/** Fine enough for a view, and not so fine that peaks hide. */
+function isSharp(tile: BlockTile, { view, size }: BlockView): boolean {
+  const perPx = (view.x1 - view.x0) / size.widthPx;
+  const perColumn = (tile.high - tile.low) / Math.max(1, tile.numColumns);
+  const density = perPx / perColumn;
+  const finest = tile.answer.axis === "event" && perColumn <= 1;
+  if (density > MOST_DENSITY || (density < LEAST_DENSITY && !finest)) return false;
+  const perByte = size.heightPx / (view.y0 - view.y1);
+  const { minBytes, rest } = tile.answer;
+  return minBytes * perByte <= MOST_THIN_PX || !rest.some((bytes) => bytes > 0);
+}
+
+export function isWhole({ span }: BlockTile): boolean {
+  return span.low === null && span.y0 === null;
+}
+
+/** The tile of everything, then the best one for the view. */
+export function shownTiles(
+  tiles: readonly BlockTile[],
+  at: BlockView,
+  before: readonly BlockTile[],
+): readonly BlockTile[] {
+  const whole = tiles.findLast(isWhole);
+  if (whole === undefined) return before;
+  const best = tiles.findLast((tile) => covers(tile, at, 0) && isSharp(tile, at));
+  // Until a sharp one arrives the last one stays, while it shows anything.
+  const last = before.at(-1) ?? whole;
+  const { x0, x1 } = at.view;
+  const goesOn = tiles.includes(last) && last.low < x1 && last.high > x0;
+  const part = best ?? (goesOn ? last : whole);
+  return part === whole ? [whole] : [whole, part];
+}
+
+/** Tiles end at whole events or round times: equal views make equal requests. */
+function unitOf({ x0, x1 }: Viewport, axis: BlockAxisKind): number {
+  return axis === "event" ? 1 : 10 ** (Math.floor(Math.log10(x1 - x0)) - 3);
+}
+
+/** The next tile to request; null: the view is sharp and has room to pan. */
+export function wantedTile(
+  tiles: readonly BlockTile[],
+  at: BlockView,
+  axis: BlockAxisKind,
+): TileSpan | null {
+  if (tiles.some((tile) => covers(tile, at, SLACK / 4) && isSharp(tile, at)))
+    return null;
+  const { view, world, size } = at;
+  if (!tiles.some(isWhole)) {
+    const px = Math.min(MOST_PX, size.widthPx);
+    const rows = Math.min(MOST_ROWS, size.heightPx);
+    return { low: null, high: null, y0: null, y1: null, px, rows };
+  }
+  const extra = SLACK * (view.x1 - view.x0);
+  const unit = unitOf(view, axis);
+  const low = Math.max(world.x0, Math.floor((view.x0 - extra) / unit) * unit);
+  const high = Math.min(world.x1, Math.ceil((view.x1 + extra) / unit) * unit);
+  const whole = low <= world.x0 && high >= world.x1;
+  const tall = view.y1 <= world.y1 && view.y0 >= world.y0;
+  const height = view.y0 - view.y1;
+  const y0 = tall ? null : Math.max(world.y1, Math.floor(view.y1 - SLACK * height));
+  const y1 = tall ? null : Math.min(world.y0, Math.ceil(view.y0 + SLACK * height));
+  const wide = (high - low) / (view.x1 - view.x0);
+  const high_ = tall || y0 === null || y1 === null ? world.y0 : y1 - y0;
+  return {
+    ...{ low: whole ? null : low, high: whole ? null : high, y0, y1 },
+    px: Math.min(MOST_PX, Math.ceil(size.widthPx * wide)),
+    rows: Math.min(MOST_ROWS, Math.ceil((size.heightPx * high_) / height)),
+  };
+}
+
+/** The order of stacking does not matter. */
+export function holdersQuery({ place, axis }: TileSubject, span: TileSpan): Query {
+  const [low, high] = axis === "time" ? ["t0", "t1"] : ["e0", "e1"];
+  return { ...place, axis, [low]: span.low, [high]: span.high, px: span.px };
+}
+
+export function tileQuery(subject: TileSubject, span: TileSpan): Query {
+  const { order, colour } = subject;
+  const { y0, y1, rows } = span;
+  return { ...holdersQuery(subject, span), y0, y1, rows, order, colour };
+}
+
+/** Whether the answer would be useless by now. */
+export function isSpent({ low, high }: TileSpan, { view }: BlockView): boolean {
+  if (low === null || high === null) return false;
+  const ratio = (view.x1 - view.x0) / (high - low);
+  // Zoomed far in or out meanwhile.
+  return high < view.x0 || low > view.x1 || ratio > 2 || ratio < 0.1;
 }

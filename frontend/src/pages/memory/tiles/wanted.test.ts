@@ -4,7 +4,13 @@ import type { Viewport } from "../../../render/viewport";
 import type { BlockView } from "../../../widgets/block_stack/picture";
 import { tileAnswer, WHOLE } from "../../../widgets/block_stack/test_tile";
 import { BlockTile, type TileSpan } from "../../../widgets/block_stack/tile";
-import { isSpent, shownTiles, tileQuery, wantedTile, type TileSubject } from "./wanted";
+import {
+  isSpent,
+  shownTiles,
+  tileQuery,
+  wantedTile,
+  type TileSubject,
+} from "./use_tiles";
 
 const WORLD: Viewport = { x0: 0, x1: 100_000, y0: 1000, y1: 0 };
 const SIZE = { widthPx: 1000, heightPx: 400 };

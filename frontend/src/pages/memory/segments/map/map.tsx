@@ -218,22 +218,18 @@ export function SegmentMap(props: Shown) {
   return (
     <>
       <ChartFrame
+        {...{ source, zoom, asTable, onKey, box, spoken }}
         kind="segment-map"
         what="Map"
         label={name}
         title={`${num} segments, ${bytes(answer.reservedBytes)}${perLine}`}
         subject="the map"
-        source={source}
         shell={view}
-        zoom={zoom}
         fit={() => setParams({ scale: "auto" })}
         table={source.table}
-        asTable={asTable}
         onAsTable={setAsTable}
         heightPx={asTable ? Math.min(totalPx + 40, MOST_PX) : shownPx}
-        onKey={onKey}
         bar={<Looks {...props} />}
-        box={box}
         plotRef={plot}
         plot={
           <div
@@ -267,7 +263,6 @@ export function SegmentMap(props: Shown) {
         }
         legend={<Legend items={legend} />}
         help={`${num} segments, ${bytes(answer.reservedBytes)} reserved, ${bytes(answer.allocatedBytes)} of it allocated. Up and down move from block to block, with Shift from segment to segment; Enter opens the block; O unfolds equal segments; plus and minus zoom.`}
-        spoken={spoken}
       >
         {totalPx > MOST_PX && !asTable && (
           <TextButton press={() => setAll(!all)}>
