@@ -73,23 +73,6 @@ class ProfilePart(Columns, frozen=True):
     """Of the time of all steps; 0 to 1."""
 
 
-class ProfiledDevice(Struct, frozen=True):
-    """A device of the trace, and how it was used; null: the trace does not say it."""
-
-    device: int
-    name: str | None
-    total_bytes: float | None
-    capability: str | None
-    """Compute capability."""
-    num_kernels: int
-    """All of the trace; of one step those that began in it."""
-    utilization: float | None
-    """Shares are 0 to 1."""
-    sm_efficiency: float | None
-    occupancy: float | None
-    tensor_core_share: float | None
-
-
 class ProfileFact(Struct, frozen=True):
     """Something the trace says of where and how it was recorded."""
 
@@ -114,10 +97,9 @@ class ProfileResponse(Columns, frozen=True, kw_only=True):
     communication_ms: F64Column = NO_F64
     overlap_ms: F64Column = NO_F64
     """Of communication, what computation hides."""
-    devices: tuple[ProfiledDevice, ...] = ()
-    devices_step: int | None = None
-    """Of which profiled step they tell; null: of all, from the first one's start to the
-    last one's end."""
+    devices: TableRows | None = None
+    """How each was used: of `step` alone, else from the first profiled step's start to
+    the last one's end; None: the trace has none."""
     findings: tuple[Finding, ...] = ()
     facts: tuple[ProfileFact, ...] = ()
 

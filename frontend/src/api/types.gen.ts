@@ -1276,19 +1276,6 @@ export interface ProfilePart {
   readonly share: number;
 }
 
-/** A device of the trace, and how it was used; null: the trace does not say it. */
-export interface ProfiledDevice {
-  readonly device: number;
-  readonly name: string | null;
-  readonly totalBytes: number | null;
-  readonly capability: string | null;
-  readonly numKernels: number;
-  readonly utilization: number | null;
-  readonly smEfficiency: number | null;
-  readonly occupancy: number | null;
-  readonly tensorCoreShare: number | null;
-}
-
 /** Something the trace says of where and how it was recorded. */
 export interface ProfileFact {
   readonly name: string;
@@ -1307,8 +1294,7 @@ export interface ProfileResponse {
   readonly computationMs: Float64Array;
   readonly communicationMs: Float64Array;
   readonly overlapMs: Float64Array;
-  readonly devices: readonly ProfiledDevice[];
-  readonly devicesStep: number | null;
+  readonly devices: TableRows | null;
   readonly findings: readonly Finding[];
   readonly facts: readonly ProfileFact[];
 }

@@ -11,7 +11,6 @@ from tb_plugin.analysis.findings.trace import trace_findings
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.findings import Place
 from tb_plugin.api.profile import (
-    ProfiledDevice,
     ProfileFact,
     ProfilePart,
     ProfileResponse,
@@ -21,16 +20,18 @@ from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.distributed.distributed import straggler
 from tb_plugin.pages.profile.asked import MS, SourceQuery, profile_of, profiles, shown
+from tb_plugin.pages.table import Column, table_of, titled
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.time.device_use import DeviceUse
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import TraceFacts
     from tb_plugin.api.profile import ProfileRole
+    from tb_plugin.api.tables import TableRows
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import FoundSource
     from tb_plugin.server.state import State
@@ -95,8 +96,7 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
         computation_ms=f64(parts.computation_ns[first] / MS),
         communication_ms=f64(parts.communication_ns[first] / MS),
         overlap_ms=f64(parts.overlap_ns[first] / MS),
-        devices=tuple(_devices(profile, _uses(profile, chosen))),
-        devices_step=None if chosen is None else query.step,
+        devices=_devices(profile, chosen),
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
         facts=tuple(_facts(profile)),
     )
@@ -134,38 +134,99 @@ def _parts(
         )
 
 
-def _uses(profile: TraceProfile, step: int | None) -> Sequence[DeviceUse]:
-    if step is None:
-        return profile.devices
-    return [one.at(step) for one in profile.device_steps]
+_NOT_THERE: Final = "Not in the trace"
+_DEVICES: Final = (
+    Column("device", "Device", "text"),
+    Column(
+        "total_bytes",
+        "Memory",
+        "bytes",
+        "All of the device's memory, as the profiler wrote it; not what was used.",
+        _NOT_THERE,
+    ),
+    Column(
+        "num_kernels",
+        "Kernels",
+        help="Kernels that ran on it while the profiler did, those of collectives"
+        " included; of one step those that began in it.",
+    ),
+    Column(
+        "utilization",
+        "Utilization",
+        "share",
+        "Time in which at least one kernel ran ÷ time from the first profiled step's"
+        " start to the last one's end, or the length of the chosen step. A kernel of one"
+        " thread counts as much as one that fills the device: 100 % may be a device that"
+        " is nearly idle.",
+        _NOT_THERE,
+    ),
+    Column(
+        "sm_efficiency",
+        "Est. SM\nefficiency",
+        "share",
+        "Mean over the same time of min(1, blocks per SM of the kernels that run): 64"
+        " blocks on 80 SMs are 0.8. A block of one thread counts as much as a full one.",
+        _NOT_THERE,
+    ),
+    Column(
+        "occupancy",
+        "Est.\noccupancy",
+        "share",
+        "Est. achieved occupancy, mean of the kernels weighted by their time: active"
+        " warps of an SM ÷ those it could have, estimated from the launch configuration"
+        " and not measured. 15 to 30 % may be as good as it gets.",
+        _NOT_THERE,
+    ),
+    Column(
+        "tensor_core_share",
+        "Tensor\ncores",
+        "share",
+        "Time of kernels that use tensor cores ÷ time of all kernels; of one step, of"
+        " what lies in it. Judged by names alone (Volta to Blackwell): a kernel of"
+        " another name counts as not using them.",
+        _NOT_THERE,
+    ),
+)
 
 
-def _devices(
-    profile: TraceProfile, uses: Sequence[DeviceUse]
-) -> Iterator[ProfiledDevice]:
+def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
+    """`step`: which one alone, by its place."""
+    whole, steps = profile.devices, profile.device_steps
+    uses = whole if step is None else [one.at(step) for one in steps]
+    if not uses:
+        return None
     described = {
         one["id"]: one
         for one in profile.trace.facts.devices
         if type(one.get("id")) is int
     }
-    for use in uses:
-        yield _device(use, described.get(use.device, {}))
-
-
-def _device(use: DeviceUse, facts: Mapping[str, Any]) -> ProfiledDevice:
-    major, minor = facts.get("computeMajor"), facts.get("computeMinor")
-    total, name = facts.get("totalGlobalMem"), facts.get("name")
-    return ProfiledDevice(
-        device=use.device,
-        name=name[:_MAX_TEXT] if isinstance(name, str) else None,
-        total_bytes=float(total) if type(total) is int else None,
-        capability=f"{major}.{minor}" if type(major) is type(minor) is int else None,
-        num_kernels=use.num_kernels,
-        utilization=use.utilization,
-        sm_efficiency=use.sm_efficiency,
-        occupancy=use.occupancy,
-        tensor_core_share=use.tensor_core_share,
+    facts = [described.get(use.device, {}) for use in uses]
+    totals = [one.get("totalGlobalMem") for one in facts]
+    values: dict[str, Iterable[Any]] = {
+        "device": map(_device_name, uses, facts),
+        "total_bytes": [one if type(one) is int else None for one in totals],
+        **{one.key: [getattr(use, one.key) for use in uses] for one in _DEVICES[2:]},
+    }
+    table = table_of(
+        _DEVICES,
+        values,
+        "num_kernels",
+        more={"device": {"hints": tuple(map(_capability, facts))}},
     )
+    whose = "" if step is None else f", step {profile.steps.number[step]}"
+    return titled(table, f"Devices{whose}")
+
+
+def _device_name(use: DeviceUse, facts: Mapping[str, Any]) -> str:
+    name = facts.get("name")
+    named = f" · {name[:_MAX_TEXT]}" if isinstance(name, str) else ""
+    return f"GPU {use.device}{named}"
+
+
+def _capability(facts: Mapping[str, Any]) -> str:
+    major, minor = facts.get("computeMajor"), facts.get("computeMinor")
+    known = type(major) is type(minor) is int
+    return f"Compute capability {major}.{minor}" if known else ""
 
 
 def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:

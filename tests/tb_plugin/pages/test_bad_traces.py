@@ -266,8 +266,11 @@ def test_steps_without_length_have_the_device_work_they_launched_or_none(page):
 def test_devices_of_any_number_are_shown(page):
     of = {"source": source_of(page, "devices", 2)}
     answer = asked(page, "devices", "profile", **of)
-    devices = {one["device"]: one["num_kernels"] for one in answer["devices"]}
-    assert (devices[0], devices[64], devices[2**31 - 1]) == (6, 1, 1)
+    found = columns_of(answer["devices"])
+    names = [name.partition(" · ")[0] for name in found["device"]]
+    devices = dict(zip(names, found["num_kernels"], strict=True))
+    assert devices["GPU 0"] == 6
+    assert devices["GPU 64"] == devices[f"GPU {2**31 - 1}"] == 1
     keys = {
         one["key"] for one in asked(page, "devices", "operator_memory", **of)["devices"]
     }
@@ -299,7 +302,8 @@ def test_markup_is_a_name_like_any_other(page):
     ]
     devices = source_of(page, "markup of devices", 2)
     answer = asked(page, "markup of devices", "profile", source=devices)
-    assert answer["devices"][0]["name"] == "<script>x</script>"
+    devices = columns_of(answer["devices"])["device"]
+    assert devices == ["GPU 0 · <script>x</script>"]
 
 
 @pytest.mark.parametrize("name", ["truncated", "gzip truncated"])

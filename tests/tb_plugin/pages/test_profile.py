@@ -34,9 +34,10 @@ def test_the_profile_of_the_newest_cycle_is_shown(page):
     assert shares["communication"] == pytest.approx(600 / 2990, abs=0.01)
     sums = sum(part["ms"] for part in answer["parts"])
     assert sums == pytest.approx(answer["duration_ms"])
-    (device,) = answer["devices"]
-    assert (device["name"], device["capability"]) == ("Tesla V100", "7.0")
-    assert device["num_kernels"] == 6
+    devices = columns_of(answer["devices"])
+    assert devices["device"] == ["GPU 0 · Tesla V100"]
+    assert answer["devices"]["columns"][0]["hints"] == ["Compute capability 7.0"]
+    assert devices["num_kernels"] == [6]
     keys = {finding["key"] for finding in answer["findings"]}
     assert {"loading", "no_tensor_cores", "communicating"} <= keys
     facts = {fact["name"]: fact["value"] for fact in answer["facts"]}
@@ -45,19 +46,22 @@ def test_the_profile_of_the_newest_cycle_is_shown(page):
 
 def test_devices_of_one_step_are_told_of_alone(page):
     whole = ask(page, "profile")
-    assert whole["devices_step"] is None
+    assert whole["devices"]["title"] == "Devices"
     one = ask(page, "profile", step=6)
-    assert one["devices_step"] == 6
+    assert one["devices"]["title"] == "Devices, step 6"
     assert one["step"].tolist() == whole["step"].tolist() == [5, 6, 7]
-    (device,) = one["devices"]
-    assert (device["name"], device["num_kernels"]) == ("Tesla V100", 2)
-    assert device["utilization"] == pytest.approx(0.5 / 0.99)
-    assert device["sm_efficiency"] == pytest.approx(0.15 / 0.99)
-    assert device["occupancy"] == pytest.approx(0.25)
-    assert device["tensor_core_share"] == 0
+    device = columns_of(one["devices"])
+    assert device["device"] == ["GPU 0 · Tesla V100"]
+    assert device["num_kernels"] == [2]
+    assert device["utilization"] == pytest.approx([0.5 / 0.99])
+    assert device["sm_efficiency"] == pytest.approx([0.15 / 0.99])
+    assert device["occupancy"] == pytest.approx([0.25])
+    assert device["tensor_core_share"] == [0]
     # Of a step that the trace does not have nothing is told alone.
     other = ask(page, "profile", step=4)
-    assert (other["devices_step"], other["devices"]) == (None, whole["devices"])
+    assert other["devices"]["title"] == "Devices"
+    for key, values in columns_of(whole["devices"]).items():
+        assert list(columns_of(other["devices"])[key]) == list(values)
 
 
 def test_the_profile_of_very_many_steps_and_devices_stays_small(tmp_path):
@@ -77,8 +81,8 @@ def test_the_profile_of_very_many_steps_and_devices_stays_small(tmp_path):
     response = page.raw("/profile", run=run_of(page), step=2)
     assert len(response.data) <= 300_000
     answer = ask(page, "profile", step=2)
-    assert (answer["devices_step"], len(answer["devices"])) == (2, 64)
-    assert {one["num_kernels"] for one in answer["devices"]} == {1}
+    assert answer["devices"]["title"] == "Devices, step 2"
+    assert list(columns_of(answer["devices"])["num_kernels"]) == [1] * 64
 
 
 def test_another_trace_may_be_chosen_and_one_that_is_not_there_is_said(page):

@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ProfileResponse } from "../../api/types.gen";
-import {
-  chosenStep,
-  MOST_STEPS,
-  partTimes,
-  percent,
-  shownSteps,
-} from "./profile_panel";
+import { chosenStep, partTimes, percent } from "./profile_panel";
 
 function profile(durations: readonly number[]): ProfileResponse {
   const half = Float64Array.from(durations, (one) => one / 2);
@@ -19,19 +13,6 @@ function profile(durations: readonly number[]): ProfileResponse {
     ],
   } as unknown as ProfileResponse;
 }
-
-describe("the steps that are drawn", () => {
-  it("are all of a few", () => expect(shownSteps(profile([10, 20]))).toEqual([0, 1]));
-
-  it("never lack the longest of very many", () => {
-    const durations = new Array<number>(1000).fill(1);
-    durations[777] = 9;
-    const shown = shownSteps(profile(durations));
-    expect(shown.length).toBeLessThanOrEqual(MOST_STEPS);
-    expect(shown).toContain(777);
-    expect(shownSteps(profile([]))).toEqual([]);
-  });
-});
 
 describe("the chosen step", () => {
   const two = profile([10, 20]);
@@ -57,5 +38,4 @@ describe("words", () =>
     expect(percent(0.1234)).toBe("12 %");
     expect(percent(0.0123)).toBe("1.2 %");
     expect(percent(0)).toBe("0 %");
-    expect(percent(null)).toBe("–");
   }));

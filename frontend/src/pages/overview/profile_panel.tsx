@@ -1,21 +1,36 @@
+import { useCallback, useMemo, useState } from "preact/hooks";
 import { worthSaying } from "../../api/client";
-import type { ProfiledDevice, ProfileResponse } from "../../api/types.gen";
+import type { ProfileResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
-import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { durationCell } from "../../widgets/row_table/columns";
-import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
+import { tokens } from "../../base/tokens";
+import { X_AXES } from "../../model/lines/axis";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { xToPx } from "../../render/viewport";
+import type { Pen } from "../../widgets/export/pen";
+import type { XRange } from "../../widgets/plot/range";
+import type { Seen } from "../../widgets/plot/reader";
+import {
+  barOf,
+  durationCell,
+  numberColumn,
+  textColumn,
+} from "../../widgets/row_table/columns";
+import { PlainTable } from "../../widgets/row_table/plain_table";
+import { SortedTable } from "../../widgets/row_table/sorted_table";
+import { Stack, type StackData } from "../../widgets/stack/stack";
 import { Failure } from "../../widgets/state/state";
-import { Choice, Options } from "../shared/controls/choices";
+import { Choice } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
-import type { ViewProps } from "../shared/view_props";
+import { lookOf, type ViewProps } from "../shared/view_props";
+import { AnswerTable } from "../time/profiled/answer_table";
 import { meanStepMs, ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
 import { TraceChoice, TraceState } from "../time/profiled/trace_choice";
 
-const STEPS_PX = 224;
-/** With more steps each bar is the longest of its neighbours. */
-export const MOST_STEPS = 120;
+const STEPS_PX = 190;
+const ROLES_PX = 300;
+const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
 
 const WORDS = { source: optional("source"), step: whole("step") };
 
@@ -93,12 +108,8 @@ function Profile({ data, view }: ProfileProps) {
         <Roles {...props} />
         {steps > 1 && <Steps {...props} />}
       </div>
-      {data.devices.length > 0 && (
-        <PlainTable
-          label="Devices"
-          columns={deviceColumns(data, view)}
-          rows={data.devices}
-        />
+      {data.devices !== null && (
+        <AnswerTable view={view} table={data.devices} word="devicesort" />
       )}
       <details>
         <summary>About this trace</summary>
@@ -125,22 +136,17 @@ export function chosenStep(
 }
 
 function StepChoice({ data, chosen, choose }: StepsProps) {
+  const steps = Array.from(data.step, (step, index): readonly [string, string] => {
+    const took = formatSeconds((data.durationMs[index] ?? 0) / 1e3);
+    return [index.toString(), `step ${step}: ${took}`];
+  });
   return (
     <Choice
       label="Step"
       value={chosen?.toString() ?? ""}
       onChange={(value) => choose(value === "" ? null : Number(value))}
-    >
-      <Options
-        of={[
-          ["", `mean of all ${data.step.length}`],
-          ...Array.from(data.step, (step, index): readonly [string, string] => {
-            const took = formatSeconds((data.durationMs[index] ?? 0) / 1e3);
-            return [index.toString(), `step ${step}: ${took}`];
-          }),
-        ]}
-      />
-    </Choice>
+      of={[["", `mean of all ${data.step.length}`], ...steps]}
+    />
   );
 }
 
@@ -157,193 +163,110 @@ export function partTimes(
   });
 }
 
-function Roles({ data, chosen, view }: StepsProps) {
-  const isMean = chosen === null;
-  type Part = ReturnType<typeof partTimes>[number];
-  const columns: readonly PlainColumn<Part>[] = [
-    {
-      title: "Time",
-      cell: ({ role }) => (
-        <span title={ROLE_HELP[role]}>
-          <i class="swatch" style={{ background: roleColour(view.theme, role) }} />
-          {ROLE_WORDS[role]}
-        </span>
+function Roles({ data, chosen, view: { theme } }: StepsProps) {
+  const columns = useMemo(() => {
+    const parts = partTimes(data, chosen);
+    const isMean = chosen === null;
+    const colours = parts.map(({ role }) => roleColour(theme, role));
+    return [
+      textColumn(
+        ...(["role", "Time", "minmax(120px, 1fr)"] as const),
+        parts.map(({ role }) => ROLE_WORDS[role]),
+        undefined,
+        (text, row) => ({
+          ...{ text, swatch: colours[row] ?? "" },
+          title: parts.map(({ role }) => ROLE_HELP[role])[row] ?? text,
+        }),
       ),
-    },
-    {
-      title: isMean ? "per step" : `step ${data.step[chosen] ?? 0}`,
-      hint: `${isMean ? "Mean over the profiled steps" : "Of the chosen step"}. Each moment counts once, for the first role of this list that is under way: so they add up to the step.`,
-      look: "num",
-      cell: ({ ms }) => (
-        <span title={durationCell(ms).title}>{formatSeconds(ms / 1e3)}</span>
+      numberColumn(
+        ...(["ms", isMean ? "per step" : `step ${data.step[chosen] ?? 0}`] as const),
+        "96px",
+        parts.map(({ ms }) => ms),
+        durationCell,
+        `${isMean ? "Mean over the profiled steps" : "Of the chosen step"}. Each moment counts once, for the first role that is under way, in the order kernels, copies, fills, communication, runtime calls, dataloader, host operators: so they add up to the step.`,
       ),
-    },
-    {
-      title: "share",
-      hint: isMean
-        ? "Per step ÷ the mean length of the steps"
-        : "Of the chosen step’s length",
-      look: "num",
-      cell: ({ share }) => <Share of={share} />,
-    },
-    {
-      title: "",
-      cell: ({ role, share }) => (
-        <i
-          class="profile-bar"
-          style={{
-            width: `${share * 160}px`,
-            background: roleColour(view.theme, role),
-          }}
-        />
+      numberColumn(
+        ...(["share", "share", "minmax(96px, 1fr)"] as const),
+        parts.map(({ share }) => share),
+        (share, row) => ({
+          ...{ text: percent(share), title: `${100 * share} %` },
+          bar: barOf(share, 1, colours[row] ?? ""),
+        }),
+        isMean
+          ? "Per step ÷ the mean length of the steps"
+          : "Of the chosen step’s length",
       ),
-    },
-  ];
-  return <PlainTable label="Roles" columns={columns} rows={partTimes(data, chosen)} />;
+    ];
+  }, [data, chosen, theme]);
+  return (
+    <SortedTable
+      label="Roles"
+      columns={columns}
+      numRows={data.parts.length}
+      usual={{ key: "ms", descending: true }}
+      empty="The trace has no time."
+      heightPx={ROLES_PX}
+    />
+  );
 }
 
-function Share({ of }: { readonly of: number | null }) {
-  const title = of === null ? "Not in the trace" : `${100 * of} %`;
-  return <span title={title}>{percent(of)}</span>;
-}
-
-export function percent(share: number | null): string {
-  if (share === null || !Number.isFinite(share)) return "–";
+export function percent(share: number): string {
   const value = share * 100;
   return `${value < 9.95 && value !== 0 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** Indices of drawn steps; of very many the longest of each group. */
-export function shownSteps({
-  durationMs,
-}: Pick<ProfileResponse, "durationMs">): readonly number[] {
-  const width = Math.max(1, Math.ceil(durationMs.length / MOST_STEPS));
-  const groups = Array.from({ length: Math.ceil(durationMs.length / width) });
-  return groups.map((_, group) => {
-    const own = durationMs.subarray(group * width, (group + 1) * width);
-    return group * width + own.indexOf(Math.max(...own));
-  });
-}
-
-/** Bars take clicks; the list of steps serves the keyboard. */
 function Steps({ data, chosen, choose, view }: StepsProps) {
-  const shown = shownSteps(data);
-  const width = 100 / shown.length;
-  const longest = Math.max(...data.durationMs) || 1;
+  const { theme, run } = view;
+  const [range, setRange] = useState<XRange | null>(null);
+  const stack = useMemo<StackData>(() => {
+    const at = Float64Array.from(data.step);
+    return {
+      at,
+      edges: Float64Array.of(...at.map((step) => step - 0.5), (at.at(-1) ?? 0) + 0.5),
+      totals: data.durationMs.map((ms) => ms / 1e3),
+      layers: data.parts.map(({ role, ms }) => ({
+        ...{ name: role, label: ROLE_WORDS[role], colour: roleColour(theme, role) },
+        values: ms.map((one) => one / 1e3),
+      })),
+    };
+  }, [data, theme]);
+  const { at, edges, totals } = stack;
+  const over = useCallback(
+    (pen: Pen, { view: shown, size, left, top }: Seen): void => {
+      if (chosen === null) return;
+      const [from = NaN, to = NaN] = [chosen, chosen + 1].map(
+        (edge) => left + xToPx(shown, size.widthPx, edges[edge] ?? NaN),
+      );
+      pen.strokeStyle = tokens(theme).text;
+      pen.lineWidth = 1.5;
+      pen.strokeRect(from, top, to - from, size.heightPx);
+    },
+    [chosen, edges, theme],
+  );
   return (
-    <figure class="profile-steps">
-      <svg
-        viewBox={`0 0 100 ${STEPS_PX}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`Time by role of ${shown.length} profiled steps`}
-      >
-        {shown.map((index, place) => {
-          let y = STEPS_PX;
-          return (
-            <g
-              key={index}
-              class={chosen === null || chosen === index ? "" : "is-other"}
-              onClick={() => choose(chosen === index ? null : index)}
-            >
-              <title>{stepTitle(data, index)}</title>
-              <rect x={place * width} width={width} height={STEPS_PX} />
-              {data.parts.map(({ role, ms }) => {
-                const height = (STEPS_PX * (ms[index] ?? 0)) / longest;
-                y -= height;
-                return (
-                  <rect
-                    key={role}
-                    x={(place + 0.08) * width}
-                    width={0.84 * width}
-                    y={y}
-                    height={height}
-                    fill={roleColour(view.theme, role)}
-                  />
-                );
-              })}
-            </g>
-          );
-        })}
-      </svg>
-      <figcaption class="row small quiet">
-        <span>step {data.step[shown[0] ?? 0]}</span>
-        <span class="end">step {data.step[shown.at(-1) ?? 0]}</span>
-      </figcaption>
-    </figure>
+    <Stack
+      kind="profile-steps"
+      label="Time of the profiled steps by role"
+      subject="the profiled steps"
+      {...lookOf(view)}
+      {...{ data: stack, range, over, look: LOOK, unit: "seconds" }}
+      axis={X_AXES.step}
+      total="Step"
+      exact={(value, total) => formatQuantity((100 * value) / total, "percent")}
+      extent={{ low: edges[0] ?? 0, high: edges[at.length] ?? 1 }}
+      onRange={setRange}
+      plotPx={STEPS_PX}
+      legend={false}
+      words={(_x, _at, column) => ({
+        title: `Step ${at[column] ?? "–"}`,
+        notes: [formatExact(totals[column] ?? NaN, "seconds")],
+      })}
+      pick={(x) => {
+        const index = at.indexOf(x);
+        choose(index === chosen ? null : index);
+      }}
+      about={() => ({ run: run.name, source: data.choice.source })}
+      help="Left and right read steps, Enter chooses the step, P goes to the longest, W and S zoom, F shows everything."
+    />
   );
-}
-
-function stepTitle(data: ProfileResponse, index: number): string {
-  const lines = data.parts.map(
-    (part) => `${ROLE_WORDS[part.role]}: ${formatSeconds((part.ms[index] ?? 0) / 1e3)}`,
-  );
-  const took = formatSeconds((data.durationMs[index] ?? 0) / 1e3);
-  return [`Step ${data.step[index] ?? 0}: ${took}`, ...lines].join("\n");
-}
-
-function deviceColumns(
-  { devicesStep }: ProfileResponse,
-  { byteUnit }: ViewProps,
-): readonly PlainColumn<ProfiledDevice>[] {
-  const share = (
-    title: string,
-    hint: string,
-    of: (one: ProfiledDevice) => number | null,
-  ): PlainColumn<ProfiledDevice> => ({
-    ...{ title, hint, look: "num" },
-    cell: (one) => <Share of={of(one)} />,
-  });
-  return [
-    {
-      title: `Device${devicesStep === null ? "" : `, step ${devicesStep}`}`,
-      hint:
-        devicesStep === null
-          ? "From the first profiled step’s start to the last one’s end"
-          : "In the chosen step alone",
-      cell: ({ device, name, capability }) => (
-        <>
-          GPU {device}
-          {name !== null && ` · ${name}`}
-          {capability !== null && <span class="quiet"> · capability {capability}</span>}
-        </>
-      ),
-    },
-    {
-      title: "memory",
-      hint: "All of the device’s memory, as the profiler wrote it; not what was used.",
-      look: "num",
-      cell: ({ totalBytes }) => (
-        <span title={formatBytesExact(totalBytes)}>
-          {formatBytes(totalBytes, byteUnit)}
-        </span>
-      ),
-    },
-    {
-      title: "kernels",
-      hint: "Kernels that ran on it while the profiler did, those of collectives included; of one step those that began in it.",
-      look: "num",
-      cell: ({ numKernels }) => formatInteger(numKernels),
-    },
-    share(
-      "utilization",
-      "Time in which at least one kernel ran ÷ time from the first profiled step’s start to the last one’s end, or the length of the chosen step. A kernel of one thread counts as much as one that fills the device: 100 % may be a device that is nearly idle.",
-      (one) => one.utilization,
-    ),
-    share(
-      "est. SM efficiency",
-      "Mean over the same time of min(1, blocks per SM of the kernels that run): 64 blocks on 80 SMs are 0.8. A block of one thread counts as much as a full one.",
-      (one) => one.smEfficiency,
-    ),
-    share(
-      "est. occupancy",
-      "Est. achieved occupancy, mean of the kernels weighted by their time: active warps of an SM ÷ those it could have, estimated from the launch configuration and not measured. 15 to 30 % may be as good as it gets.",
-      (one) => one.occupancy,
-    ),
-    share(
-      "tensor cores",
-      "Time of kernels that use tensor cores ÷ time of all kernels; of one step, of what lies in it. Judged by names alone (Volta to Blackwell): a kernel of another name counts as not using them.",
-      (one) => one.tensorCoreShare,
-    ),
-  ];
 }
