@@ -161,7 +161,8 @@ def growing_processes(ranks: Sequence[GrowingRank], *, workers: bool) -> Finding
         ),
         advice=(Advice(advice, first.rise, "bytes", ("growth",)),),
         place=of_rank("timeline", first.rank),
-        rule=f"{_RULE}, and by at least a quarter of its first value",
+        rule=f"{_RULE}, and by at least a quarter of its first value (before step 100 it"
+        " must double)",
     )
 
 

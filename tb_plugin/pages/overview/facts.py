@@ -64,6 +64,8 @@ _HOST_SHARE: Final = 0.1
 """Of resident memory at first: what it must grow by, or it is not said to."""
 _BESIDE_SHARE: Final = 0.25
 """The same beside a device, where a process also grows for other reasons."""
+_FIRST_STEPS: Final = 100
+"""Every process grows while it starts: within so many steps its memory must double."""
 _WANTED: Final[dict[str, Aggregate]] = {
     **dict.fromkeys((*PEAKS, RESERVED_NOW), "max"),
     **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
@@ -262,7 +264,8 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
 def _is_much(found: Trend, column: _Column, share: float) -> bool:
     """What a process takes from its host comes and goes in large pieces."""
     present = column.values[~np.isnan(column.values)]
-    return len(present) > 0 and found.rise > share * float(present[0])
+    least = share if len(column.values) * column.width >= _FIRST_STEPS else 1.0
+    return len(present) > 0 and found.rise > least * float(present[0])
 
 
 def _peak(column: _Column) -> Reading:

@@ -131,3 +131,25 @@ def test_a_growing_host_and_growing_workers_are_found_beside_a_steady_device(tmp
     assert host["sentence"].endswith("On 1 more rank, they grow as well.")
     assert "workers of rank 2 grow 9.00 MiB" in of_workers["sentence"]
     assert host["place"]["page"] == "timeline"
+
+
+def processes_that_grow(tmp_path, held):
+    """Ranks of which a run without a device says that their processes grow."""
+    builder = RunBuilder(tmp_path)
+    for number, values in enumerate(held):
+        builder.rank(number).steps(np.arange(len(values)), rss_bytes=values.astype(int))
+    found = Page(tmp_path).of_run("/findings")["findings"]
+    return [one["rank"] for one in found if one["key"] == "growing_host"]
+
+
+def test_a_process_that_starts_is_no_leak(tmp_path):
+    held = [
+        settling_process(np.random.default_rng(seed), np.arange(20 + seed))
+        for seed in range(60)
+    ]
+    assert processes_that_grow(tmp_path, held) == []
+
+
+def test_a_process_that_doubles_while_it_starts_is_one(tmp_path):
+    held = [GIB + 40 * MIB * np.arange(40)]
+    assert processes_that_grow(tmp_path, held) == [0]
