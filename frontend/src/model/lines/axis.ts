@@ -151,7 +151,3 @@ export const X_WORDS: Readonly<Record<XKind, string>> = {
   relative: "Relative",
   wall: "Wall time",
 };
-
-export function isXKind(text: string): text is XKind {
-  return X_KINDS.some((kind) => kind === text);
-}

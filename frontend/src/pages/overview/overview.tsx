@@ -21,7 +21,8 @@ import { tableOf } from "../../widgets/row_table/columns";
 import { PlainTable } from "../../widgets/row_table/plain_table";
 import { Waiting } from "../../widgets/state/state";
 import { Status, type StatusLook } from "../../widgets/status/status";
-import { readParams } from "../shared/series/params";
+import { readState } from "../shared/page_state";
+import { TIMELINE } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
 import { SeriesBelow } from "../shared/series/series_chart";
 import type { ViewProps } from "../shared/view_props";
@@ -81,7 +82,7 @@ const LINE_PX = 176;
 /** With fewer ranks there is no median rank: they are drawn as lines. */
 const FEWEST = 3;
 /** Defaults, not the Timeline's choices. */
-const PARAMS = readParams(new Map());
+const PARAMS = readState(TIMELINE, new Map());
 
 /**
  * Several ranks: how far each is from the others, with failures marked; one rank: its

@@ -1,24 +1,26 @@
 import { Popover } from "../../widgets/menu/menu";
 import type { TimelineResponse } from "../../api/types.gen";
 import { Choice } from "../shared/controls/choices";
+import { usePageState } from "../shared/page_state";
 import { PhaseChoice, XSwitch } from "../shared/controls/x_switch";
 import { seriesOptions } from "../shared/series/lines";
 import type { ViewProps } from "../shared/view_props";
-import { MOST_SMOOTHING, type TimelineParams } from "../shared/series/params";
+import { MOST_SMOOTHING, TIMELINE } from "../shared/series/params";
 
 export function Controls(props: {
   readonly answer: TimelineResponse;
-  readonly params: TimelineParams;
-  readonly setParams: ViewProps["setParams"];
+  readonly view: ViewProps;
 }) {
-  const { answer, params, setParams } = props;
+  const { answer, view } = props;
+  const { setParams } = view;
+  const [params, setState] = usePageState(view, TIMELINE);
   return (
     <div class="row">
       <Choice
         label="Series"
         value={answer.series?.key ?? ""}
         of={seriesOptions(answer.available)}
-        onChange={(key) => setParams({ series: key }, "push")}
+        onChange={(series) => setState({ series }, "push")}
       />
       <XSwitch x={params.x} setParams={setParams} />
       <Popover label="View" button="View">
@@ -31,10 +33,9 @@ export function Controls(props: {
             max={MOST_SMOOTHING}
             step="0.01"
             value={params.smoothing}
-            onInput={(event) => {
-              const { value } = event.currentTarget;
-              setParams({ smooth: Number(value) > 0 ? value : null });
-            }}
+            onInput={({ currentTarget }) =>
+              setState({ smoothing: currentTarget.valueAsNumber })
+            }
           />
           <output>
             {params.smoothing === 0 ? "off" : params.smoothing.toFixed(2)}
@@ -44,7 +45,7 @@ export function Controls(props: {
           <input
             type="checkbox"
             checked={params.logScale}
-            onChange={() => setParams({ log: params.logScale ? null : "1" })}
+            onChange={() => setState({ logScale: !params.logScale })}
           />{" "}
           Log scale
         </label>

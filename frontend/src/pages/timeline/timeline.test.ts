@@ -16,50 +16,30 @@ import {
   inGroups,
   seriesLabel,
 } from "../shared/series/lines";
-import { rangeWords, askedRange } from "../shared/range/params";
+import { askedRange } from "../shared/range/params";
 import { covers } from "../shared/range/use_two_answers";
-import { readParams } from "../shared/series/params";
+import { readState } from "../shared/page_state";
+import { TIMELINE } from "../shared/series/params";
 import { rankNearest } from "../shared/heat_answers";
 import { drawnRanks } from "../shared/series/rank_map";
 
-describe("readParams", () => {
-  it("reads what it writes", () => {
-    const words = rangeWords({ low: 1234.56789, high: 1334.98765 });
-    const read = readParams(
-      new Map(Object.entries(words).map(([k, v]) => [k, v ?? ""])),
-    );
-    expect(read.range?.low).toBeCloseTo(1234.57, 2);
-    expect(read.range?.high).toBeCloseTo(1334.99, 2);
-  });
-
-  it("survives whatever stands in a link", () => {
+describe("words of the URL", () =>
+  it("survive whatever stands in a link", () => {
     const hostile = new Map([
       ["x", "<b>"],
-      ["x0", "9"],
-      ["x1", "3"],
       ["smooth", "7"],
       ["log", "yes"],
     ]);
-    expect(readParams(hostile)).toEqual({
+    expect(readState(TIMELINE, hostile)).toEqual({
       series: "",
       x: "step",
-      range: null,
       phase: "",
       smoothing: 0.99,
       logScale: false,
       map: null,
       step: null,
     });
-    expect(
-      readParams(
-        new Map([
-          ["x0", "-Infinity"],
-          ["x1", "5"],
-        ]),
-      ).range,
-    ).toBeNull();
-  });
-});
+  }));
 
 describe("askedRange", () =>
   it("asks for more than is shown, so that small pans are covered", () => {

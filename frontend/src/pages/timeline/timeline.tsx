@@ -14,6 +14,7 @@ import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented, TextButton } from "../shared/controls/choices";
 import { RanksTable } from "../shared/ranks_table";
+import { usePageState } from "../shared/page_state";
 import { useRange, type RangeState } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
 import { AbsentList } from "../shared/panels/absent_list";
@@ -36,7 +37,7 @@ import {
   seriesQuery,
 } from "../shared/series/series_chart";
 import { useTwoAnswers } from "../shared/range/use_two_answers";
-import { readParams, type TimelineParams } from "../shared/series/params";
+import { TIMELINE, type TimelineParams } from "../shared/series/params";
 import "./timeline.css";
 
 const CHART_PX = 240;
@@ -51,7 +52,7 @@ const MAP_WORDS = {
 
 export function TimelineView(view: ViewProps) {
   const { client, run, ranks, pollMs } = view;
-  const params = readParams(view.params);
+  const [params, setState] = usePageState(view, TIMELINE);
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
   const range = useRange(view.params, view.setParams);
@@ -72,7 +73,7 @@ export function TimelineView(view: ViewProps) {
 
   /** This rank and this step, on all pages. */
   const choose = (rank: number, step: number | null): void => {
-    if (step !== null) view.setParams({ step: step.toString() });
+    if (step !== null) setState({ step });
     if (rank !== ranks.rank) view.chooseRank(rank);
   };
   const series = answer?.series ?? null;
@@ -97,7 +98,7 @@ export function TimelineView(view: ViewProps) {
         <>
           <header class="row">
             <Lead {...shared} answer={whole ?? answer} />
-            <Controls answer={answer} params={params} setParams={view.setParams} />
+            <Controls answer={answer} view={view} />
           </header>
           <Chart
             {...shared}
@@ -137,7 +138,7 @@ export function TimelineView(view: ViewProps) {
             label="Heatmap values"
             chosen={map}
             words={MAP_WORDS}
-            onChoose={(one) => view.setParams({ map: one }, "push")}
+            onChoose={(one) => setState({ map: one }, "push")}
           />
         </section>
       )}

@@ -9,7 +9,8 @@ const LEFT_PX = 72;
 const RIGHT_PX = 14;
 
 export interface MinimapProps {
-  readonly label: string;
+  /** Default: of a run. */
+  readonly label?: string;
   /** On a context in CSS px; a new function draws again. */
   readonly draw: (context: CanvasRenderingContext2D, widthPx: number) => void;
   readonly words?: (widthPx: number) => string;
@@ -26,7 +27,8 @@ interface Grip {
 }
 
 export function Minimap(props: MinimapProps) {
-  const { label, draw, extent, range, onRange, leftPx = LEFT_PX } = props;
+  const { draw, extent, range, onRange, leftPx = LEFT_PX } = props;
+  const { label = "The whole run; drag to choose the part that is shown" } = props;
   const root = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const grip = useRef<Grip | null>(null);

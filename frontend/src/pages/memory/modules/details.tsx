@@ -8,7 +8,7 @@ import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
 import { RowTable } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
-import { CloseDetails } from "../../shared/panels/close_details";
+import { CloseDetails } from "../../shared/panels/drawer";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import { stateWords, subjectOf, type ModulesPage } from "./params";
 

@@ -1,7 +1,7 @@
 /** In the inspector beside a picture, else at the page's foot. */
 
 import type { ComponentChildren } from "preact";
-import { CloseDetails } from "./close_details";
+import { IconButton } from "../../../widgets/icon/icon";
 import "./inspector.css";
 
 export function Drawer(props: {
@@ -20,5 +20,16 @@ export function Drawer(props: {
       </header>
       {props.children}
     </section>
+  );
+}
+
+export function CloseDetails({ close }: { readonly close: () => void }) {
+  return (
+    <IconButton
+      icon="cross"
+      label="Close the details"
+      title="Close the details (Esc)"
+      onClick={close}
+    />
   );
 }

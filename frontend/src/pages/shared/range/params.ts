@@ -1,18 +1,7 @@
-/**
- * The horizontal axis in the URL, shared by all views. Without a word each view has its
- * own default; a range without one is in steps.
- */
+/** The visible range in the URL, shared by all views. */
 
-import type { XKind } from "../../../api/types.gen";
-import { isXKind } from "../../../model/lines/axis";
 import type { XRange } from "../../../widgets/plot/range";
 import type { Word } from "../page_state";
-
-interface XParams {
-  readonly x: XKind;
-  /** null: everything. */
-  readonly range: XRange | null;
-}
 
 export interface RangeWords {
   readonly low: string;
@@ -28,16 +17,6 @@ export function readRange(
   const low = Number.parseFloat(params.get(words.low) ?? "");
   const high = Number.parseFloat(params.get(words.high) ?? "");
   return low < high && Number.isFinite(high - low) ? { low, high } : null;
-}
-
-export function readX(
-  params: ReadonlyMap<string, string>,
-  fallback: XKind = "step",
-): XParams {
-  const x = params.get("x") ?? "";
-  const range = readRange(params, X_WORDS);
-  const unsaid = range === null ? fallback : "step";
-  return { x: isXKind(x) ? x : unsaid, range };
 }
 
 /** As few digits as distinguish neighbouring px, so links stay short. */

@@ -1,17 +1,10 @@
-import {
-  between,
-  flag,
-  oneOf,
-  readState,
-  text,
-  whole,
-  type Params,
-} from "../page_state";
-import { readX } from "../range/params";
+import { X_KINDS } from "../../../model/lines/axis";
+import { between, flag, oneOf, text, whole, type PageState } from "../page_state";
 
 export const MOST_SMOOTHING = 0.99;
 
-const WORDS = {
+export const TIMELINE = {
+  x: oneOf("x", X_KINDS, "step"),
   /** "": the server chooses. */
   series: text("series"),
   /** "": the training phase. */
@@ -24,8 +17,4 @@ const WORDS = {
   step: whole("step"),
 };
 
-export type TimelineParams = ReturnType<typeof readParams>;
-
-export function readParams(params: Params) {
-  return { ...readX(params), ...readState(WORDS, params) };
-}
+export type TimelineParams = PageState<typeof TIMELINE>;

@@ -73,9 +73,7 @@ export function SeriesChart(
     >
       {drawMap !== null && (
         <Minimap
-          label="The whole run; drag to choose the part that is shown"
-          draw={drawMap}
-          extent={extent}
+          {...{ extent, draw: drawMap }}
           range={props.range}
           onRange={props.onRange}
         />

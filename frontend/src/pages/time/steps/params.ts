@@ -1,14 +1,13 @@
 import type { StepRate } from "../../../api/types.gen";
+import { X_KINDS } from "../../../model/lines/axis";
 import {
   flag,
   oneOf,
-  readState,
   switched,
   text,
   whole,
-  type Params,
+  type PageState,
 } from "../../shared/page_state";
-import { readX } from "../../shared/range/params";
 
 /** Height of a chart below the stack, CSS px. */
 export const CHART_PX = 132;
@@ -31,7 +30,8 @@ export type HeatPart = (typeof HEAT_PARTS)[number];
 
 const RATE_KEYS: readonly RateKey[] = ["steps", "samples", "tokens", "flops", "mfu"];
 
-export const WORDS = {
+export const STEPS = {
+  x: oneOf("x", X_KINDS, "step"),
   phase: text("phase"),
   /** Whose steps are stacked where there are several ranks. */
   of: switched(
@@ -51,8 +51,4 @@ export const WORDS = {
   step: whole("step"),
 };
 
-export type StepsParams = ReturnType<typeof readSteps>;
-
-export function readSteps(params: Params) {
-  return { ...readX(params), ...readState(WORDS, params) };
-}
+export type StepsParams = PageState<typeof STEPS>;

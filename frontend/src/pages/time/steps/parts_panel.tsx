@@ -41,8 +41,7 @@ export function PartsPanel(props: {
   const longest = Math.max(sumOf(usual), late === null ? 0 : sumOf(ofLate));
   const lead = (way: Way): void => {
     if (way === "trace") {
-      const step = params.step ?? usualStep(answer, rank);
-      void showStepInTrace(view, rank, step, params.phase);
+      showStepInTrace(view, rank, params.step ?? usualStep(answer, rank));
       return;
     }
     // Distributed compares ranks: it needs all of them.

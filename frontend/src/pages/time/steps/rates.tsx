@@ -1,12 +1,11 @@
 import { useMemo } from "preact/hooks";
 import type { StepRate, StepsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { originOf } from "../../../model/words/origin";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
 import { Segmented } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
+import { lookOf, type ViewProps } from "../../shared/view_props";
 import { CHART_PX, type StepsParams } from "./params";
 
 export function RateChart(props: {
@@ -58,17 +57,15 @@ export function RateChart(props: {
       <LineChart
         label={rate.title}
         unit={rate.key === "mfu" ? "percent" : "per_second"}
-        byteUnit={view.byteUnit}
         x={answer.x}
         lines={lines}
         extent={props.extent}
         range={props.range}
         onRange={props.setRange}
         cursor={view.cursor}
-        theme={view.theme}
+        {...lookOf(view)}
         heightPx={CHART_PX}
         legend={false}
-        origin={originOf(view.run)}
       />
     </section>
   );

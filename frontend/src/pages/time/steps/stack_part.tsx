@@ -6,7 +6,6 @@ import type { StepsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { X_AXES } from "../../../model/lines/axis";
-import { originOf } from "../../../model/words/origin";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColours } from "../../../render/palette";
@@ -22,7 +21,7 @@ import {
   topOf,
   type StackData,
 } from "../../../widgets/stack/stack";
-import type { ViewProps } from "../../shared/view_props";
+import { lookOf, type ViewProps } from "../../shared/view_props";
 
 export const STACK_PX = 260;
 const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
@@ -103,7 +102,7 @@ export function Stack(props: {
         range={props.range}
         onRange={props.setRange}
         cursor={view.cursor}
-        theme={theme}
+        {...lookOf(view)}
         plotPx={STACK_PX}
         look={LOOK}
         over={over}
@@ -120,7 +119,6 @@ export function Stack(props: {
           const isRecorded = (answer.columnRank[column] ?? -1) >= 0;
           if (step !== undefined && isRecorded) props.pin(step);
         }}
-        origin={originOf(view.run)}
         about={() => ({
           of: answer.of,
           rank: answer.rank,
@@ -134,9 +132,7 @@ export function Stack(props: {
       />
       {drawMap !== null && (
         <Minimap
-          label="The whole run; drag to choose the part that is shown"
-          draw={drawMap}
-          extent={extent}
+          {...{ extent, draw: drawMap }}
           range={props.range}
           onRange={props.setRange}
         />

@@ -45,7 +45,7 @@ export function StepDrawer(props: {
             type="button"
             class="button"
             title="The spans and traces that were recorded while this step ran, on its slowest rank"
-            onClick={() => void showStepInTrace(view, of("rank"), step, phase)}
+            onClick={() => showStepInTrace(view, of("rank"), step)}
           >
             Show in Trace
           </button>

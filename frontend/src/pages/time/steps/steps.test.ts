@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { StepRate, StepsResponse } from "../../../api/types.gen";
 import { domainOf } from "../../../widgets/heatmap/layout";
 import { ranksOf } from "../../shared/heat_answers";
-import { readSteps } from "./params";
+import { readState } from "../../shared/page_state";
+import { STEPS } from "./params";
 import { rateLines } from "./rates";
-import { traceNs, usualStep, wayOf } from "./ways";
+import { usualStep, wayOf } from "./ways";
 
 const RUN = {
   id: "r",
@@ -66,13 +67,12 @@ const ANSWER: StepsResponse = {
   phases: ["train"],
 };
 
-describe("readSteps", () =>
+describe("words of the URL", () =>
   it("takes words it knows and nothing else", () => {
     const read = (words: Record<string, string>) =>
-      readSteps(new Map(Object.entries(words)));
+      readState(STEPS, new Map(Object.entries(words)));
     expect(read({})).toEqual({
       x: "step",
-      range: null,
       phase: "",
       of: "worst",
       rate: null,
@@ -114,13 +114,6 @@ describe("throughput", () => {
   it("is not added up where that means nothing", () => {
     const steps = rate("steps", [5, 6]);
     expect(rateLines(ANSWER, steps, true)[0]?.label).toBe("rank 4");
-  });
-});
-
-describe("words", () => {
-  it("gives the trace its window in nanoseconds", () => {
-    expect(traceNs(1_780_000_000_123.5)).toBe("1780000000123500032");
-    expect(traceNs(NaN)).toBe("");
   });
 });
 

@@ -11,12 +11,13 @@ import { PhaseChoice, XSwitch } from "../../shared/controls/x_switch";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { extentOf, SeriesBelow } from "../../shared/series/series_chart";
+import { usePageState } from "../../shared/page_state";
 import { useRange } from "../../shared/range/use_range";
 import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable, numbersOf } from "../profiled/answer_table";
 import { PartsPanel } from "./parts_panel";
-import { CHART_PX, HEAT_PARTS, readSteps, WORDS } from "./params";
+import { CHART_PX, HEAT_PARTS, STEPS } from "./params";
 import { StepMap } from "./rank_map";
 import { RateChart } from "./rates";
 import { Stack, STACK_PX } from "./stack_part";
@@ -33,7 +34,7 @@ const SNIPPET = `with collector.record(logdir) as rec:
 
 export function StepsView(props: ViewProps) {
   const { client, run, ranks, pollMs, commands } = props;
-  const params = readSteps(props.params);
+  const [params] = usePageState(props, STEPS);
   const box = useRef<HTMLDivElement>(null);
   const px = Math.round(useWidth(box));
   const range = useRange(props.params, (changes) => {
@@ -56,7 +57,7 @@ export function StepsView(props: ViewProps) {
   );
   const pin = (step: number | null): void =>
     // Trace must open at the step, not at its previous window.
-    props.setParams({ step: step?.toString() ?? null, w0: null, w1: null }, "push");
+    props.setParams({ ...STEPS.step.write(step), w0: null, w1: null }, "push");
   const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
 
   const unpin = (): void => {
@@ -103,7 +104,7 @@ export function StepsView(props: ViewProps) {
             controls={
               <div class="row on-hover">
                 {drawn.of !== "rank" && (
-                  <Switch view={props} of={WORDS.of} label="Steps of" />
+                  <Switch view={props} of={STEPS.of} label="Steps of" />
                 )}
                 <XSwitch x={params.x} setParams={props.setParams} />
                 <PhaseChoice {...props} phase={params.phase} phases={drawn.phases} />

@@ -1,6 +1,5 @@
 import type { StepsResponse } from "../../../api/types.gen";
 import type { ViewProps } from "../../shared/view_props";
-import { numbersOf } from "../profiled/answer_table";
 
 export type Way = "operators" | "distributed" | "trace";
 
@@ -43,28 +42,12 @@ export function usualStep(answer: StepsResponse, rank: number | null): number | 
   return of[Math.floor(of.length / 2)]?.step ?? null;
 }
 
-/** Wall-clock nanoseconds, the unit of Trace's URL. */
-export function traceNs(epochMs: number): string {
-  return Number.isFinite(epochMs) ? String(BigInt(Math.round(epochMs * 1e6))) : "";
-}
-
-export async function showStepInTrace(
+/** Trace finds a step by its number, or says which one it shows instead. */
+export function showStepInTrace(
   view: ViewProps,
   rank: number | null,
   step: number | null,
-  phase: string,
-): Promise<void> {
-  const window: Record<string, string | null> = { w0: null, w1: null };
-  // Trace finds a training step by its number, or says which one it shows instead.
-  if (step !== null && phase !== "") {
-    const query = { run: view.run.id, rank, ranks: view.ranks.filter, phase, step };
-    const found = await view.client.get("step", query).catch(() => null);
-    const ranks = found?.ranks;
-    if (ranks !== undefined && ranks.numRows > 0) {
-      window["w0"] = traceNs(numbersOf(ranks, "start_ms")[0] ?? NaN);
-      window["w1"] = traceNs(numbersOf(ranks, "end_ms")[0] ?? NaN);
-    }
-  }
+): void {
   if (rank !== null) view.chooseRank(rank);
-  view.showPage("trace", { ...window, step: step?.toString() ?? null });
+  view.showPage("trace", { w0: null, w1: null, step: step?.toString() ?? null });
 }

@@ -3,14 +3,13 @@ import { useMemo } from "preact/hooks";
 import type { Mark, OperatorMemoryResponse } from "../../../../api/types.gen";
 import { formatSeconds } from "../../../../base/durations";
 import { X_AXES } from "../../../../model/lines/axis";
-import { originOf } from "../../../../model/words/origin";
 import { LineChart } from "../../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../../widgets/line_chart/types";
 import type { XRange } from "../../../../widgets/plot/range";
 import { TextButton } from "../../../shared/controls/choices";
 import { columnOf } from "../../profiled/answer_table";
 import type { RangeState } from "../../../shared/range/use_range";
-import type { ViewProps } from "../../../shared/view_props";
+import { lookOf, type ViewProps } from "../../../shared/view_props";
 
 const HEIGHT_PX = 260;
 
@@ -89,10 +88,8 @@ export function Curve(props: {
           range={shown}
           onRange={setRange}
           cursor={cursor}
-          theme={view.theme}
-          byteUnit={view.byteUnit}
+          {...lookOf(view)}
           heightPx={HEIGHT_PX}
-          origin={originOf(data.run)}
           page={{ view, group: "Operators" }}
         />
       )}
