@@ -121,34 +121,20 @@ export function area(
   toX: Project,
   toY: Project,
 ): Runs {
-  const [first, end] = visibleRange(x, low, high);
-  const outlines: Float64Array[] = [];
-  let columns: { x: number; top: number; bottom: number }[] = [];
-  const close = (): void => {
-    if (columns.length > 0) {
-      const forward = columns.flatMap((c) => [c.x, c.top]);
-      const back = columns.reverse().flatMap((c) => [c.x, c.bottom]);
-      outlines.push(Float64Array.from([...forward, ...back]));
-    }
-    columns = [];
+  const [above, below] = [upper.map(toY), lower.map(toY)];
+  // Both break at the same places.
+  const runs = (y: Float64Array, other: Float64Array): Runs => {
+    const known = y.map((py, i) => (Number.isFinite(other[i]) ? py : NaN));
+    return polyline(x, known, low, high, toX, Number);
   };
-  for (let i = first; i < end; i += 1) {
-    const a = toY(upper[i] ?? NaN);
-    const b = toY(lower[i] ?? NaN);
-    if (!Number.isFinite(a) || !Number.isFinite(b)) {
-      close();
-      continue;
-    }
-    const px = toX(x[i] ?? NaN);
-    const last = columns.at(-1);
-    const [top, bottom] = [Math.min(a, b), Math.max(a, b)];
-    if (last !== undefined && Math.floor(last.x) === Math.floor(px)) {
-      last.top = Math.min(last.top, top);
-      last.bottom = Math.max(last.bottom, bottom);
-    } else columns.push({ x: px, top, bottom });
-  }
-  close();
-  return outlines;
+  const back = runs(below, above);
+  return runs(above, below).map((run, i) =>
+    Float64Array.from([...run, ...backwards(back[i] ?? run)]),
+  );
+}
+
+function backwards(run: Float64Array): Float64Array {
+  return run.map((_, i) => run[run.length - (i % 2 === 0 ? i + 2 : i)] ?? NaN);
 }
 
 export function nearestIndex(x: Float64Array, at: number): number {
