@@ -15,6 +15,7 @@ class HostLine(Columns, frozen=True):
 
     name: str
     """The column, e.g. `cpu_user_pct`, `rss_bytes`, `gpu_temperature_celsius`."""
+    label: str
     rank: int
     """The rank that recorded it."""
     host: str
@@ -39,9 +40,11 @@ class HostTrack(Struct, frozen=True):
         "gpu_temperature",
         "gpu_power",
     ]
+    title: str
     unit: Unit
     limit: float | None
     """Total memory, memory limit or 100 %, where one exists."""
+    limit_label: str
     lines: tuple[HostLine, ...]
 
 

@@ -66,6 +66,7 @@ class RankStrip(Columns, frozen=True):
 
     peak_series: str
     """SeriesInfo.key of the peak shown."""
+    peak_label: str
     capacity_kind: CapacityKind
     rank: I32Column
     peak_bytes: F64Column

@@ -30,6 +30,8 @@ class StepPart(Columns, frozen=True):
     name: str
     """dataloader, forward, backward, optimizer, zero_grad, checkpoint, eval,
     communication; other is what they leave of the step's time."""
+    label: str
+    help: str
     seconds: F64Column
 
 
@@ -46,6 +48,7 @@ class AbsentPart(Struct, frozen=True):
     """A part no rank recorded, and which setting records it."""
 
     name: str
+    label: str
     reason: str
     remedy: str
 
@@ -149,6 +152,8 @@ class StepPartMean(Struct, frozen=True):
     """What a part takes on average, over all steps and all ranks that recorded it."""
 
     name: str
+    label: str
+    help: str
     seconds: float
     share: float
     """Of the step's time; 0 to 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -20,14 +20,22 @@ from tb_plugin.api.base import (
     XKind,
 )
 
+SeriesGroup: TypeAlias = Literal[
+    "device", "process", "timing", "host", "sensor", "progress"
+]
+"""In the order of the choice of a series."""
+GROUPS: Final = get_args(SeriesGroup)
+
 
 class SeriesInfo(Struct, frozen=True):
     """A recorded column that can be drawn."""
 
     key: str
     """`table/column`, e.g. `step/allocated_peak_bytes`."""
+    label: str
+    """Names the table too where two tables have a column of that name."""
     unit: Unit
-    group: Literal["device", "process", "timing", "host", "sensor", "progress"]
+    group: SeriesGroup
     headline: bool
     """Kept pre-aggregated: instant at any number of ranks."""
     num_ranks: int
@@ -37,7 +45,7 @@ class SeriesInfo(Struct, frozen=True):
 class AbsentSeries(Struct, frozen=True):
     """A series some source would give, with the reason it is not there."""
 
-    group: Literal["device", "process", "timing", "host", "sensor", "progress"]
+    group: SeriesGroup
     source: str
     reason: str
     remedy: str

@@ -6,27 +6,25 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
 from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.series.labels import column_label
 from tb_plugin.api.base import Unit
 from tb_plugin.api.overview import Recorded
-from tb_plugin.api.timeline import AbsentSeries, SeriesInfo
+from tb_plugin.api.timeline import GROUPS, AbsentSeries, SeriesInfo
 from tb_plugin.formats.recording.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
 from tb_plugin.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal, TypeAlias
+    from typing import Literal
 
     from collector.format.columns import Column
+    from tb_plugin.api.timeline import SeriesGroup
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.listing import MadeOf
     from tb_plugin.index.notes import RunNotes, SourceWords
 
-    Group: TypeAlias = Literal[
-        "device", "process", "timing", "host", "sensor", "progress"
-    ]
 
-
-_SOURCE_GROUPS: Final[dict[str, Group]] = {
+_SOURCE_GROUPS: Final[dict[str, SeriesGroup]] = {
     "device": "device",
     "device_free": "device",
     "gpu": "sensor",
@@ -44,9 +42,6 @@ _NO_SERIES: Final = frozenset({"functions", "hooks", "modules", "history", "span
 show them say why there are none."""
 
 _UNITS: Final = frozenset(get_args(Unit))
-_GROUPS: Final = frozenset(
-    {"device", "process", "timing", "host", "sensor", "progress"}
-)
 
 
 class Catalogue:
@@ -100,10 +95,14 @@ class Catalogue:
     def info(self, table: str, column: str) -> SeriesInfo:
         """One series as the page knows it."""
         found = self._columns[table, column]
+        label = column_label(column)
+        others = (other for other in self._columns if other != (table, column))
+        is_twin = any(column_label(name) == label for _, name in others)
         unit = found.unit if found.unit in _UNITS else "count"
-        group = found.group if found.group in _GROUPS else "host"
+        group = found.group if found.group in GROUPS else "host"
         return SeriesInfo(
             key=f"{table}/{column}",
+            label=f"{label} ({table})" if is_twin else label,
             unit=unit,  # type: ignore[arg-type]  # checked against the same words
             group=group,  # type: ignore[arg-type]
             headline=found.headline,

@@ -132,6 +132,7 @@ class Synthetic:
         )
         self.series = SeriesInfo(
             key="step/allocated_peak_bytes",
+            label="Allocated peak",
             unit="bytes",
             group="device",
             headline=True,

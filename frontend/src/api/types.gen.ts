@@ -66,6 +66,8 @@ export type StepsOf = "rank" | "worst" | "median";
 
 export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
 
+export type SeriesGroup = "device" | "process" | "timing" | "host" | "sensor" | "progress";
+
 export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" | "other";
 
 export type TraceSourceKind = "trace" | "spans" | "counters";
@@ -798,6 +800,7 @@ export interface HistoryResponse {
 /** One line of a host track. */
 export interface HostLine {
   readonly name: string;
+  readonly label: string;
   readonly rank: number;
   readonly host: string;
   readonly x: Float64Array;
@@ -808,8 +811,10 @@ export interface HostLine {
 /** One chart of the Host view. */
 export interface HostTrack {
   readonly key: "cpu" | "memory" | "process_memory" | "swap" | "disk" | "network" | "gpu_utilization" | "gpu_memory" | "gpu_temperature" | "gpu_power";
+  readonly title: string;
   readonly unit: Unit;
   readonly limit: number | null;
+  readonly limitLabel: string;
   readonly lines: readonly HostLine[];
 }
 
@@ -1159,6 +1164,7 @@ export interface Headline {
 /** One entry per rank, in rank order. */
 export interface RankStrip {
   readonly peakSeries: string;
+  readonly peakLabel: string;
   readonly capacityKind: CapacityKind;
   readonly rank: Int32Array;
   readonly peakBytes: Float64Array;
@@ -1475,6 +1481,8 @@ export interface SnapshotFilesResponse {
 /** One part of the steps' time, in the order in which parts are stacked. */
 export interface StepPart {
   readonly name: string;
+  readonly label: string;
+  readonly help: string;
   readonly seconds: Float64Array;
 }
 
@@ -1488,6 +1496,7 @@ export interface ProfilerStep {
 /** A part no rank recorded, and which setting records it. */
 export interface AbsentPart {
   readonly name: string;
+  readonly label: string;
   readonly reason: string;
   readonly remedy: string;
 }
@@ -1550,6 +1559,8 @@ export interface StepHeatmapResponse {
 /** What a part takes on average, over all steps and all ranks that recorded it. */
 export interface StepPartMean {
   readonly name: string;
+  readonly label: string;
+  readonly help: string;
   readonly seconds: number;
   readonly share: number;
   readonly usual: number | null;
@@ -1614,15 +1625,16 @@ export interface TableRows {
 /** A recorded column that can be drawn. */
 export interface SeriesInfo {
   readonly key: string;
+  readonly label: string;
   readonly unit: Unit;
-  readonly group: "device" | "process" | "timing" | "host" | "sensor" | "progress";
+  readonly group: SeriesGroup;
   readonly headline: boolean;
   readonly numRanks: number;
 }
 
 /** A series some source would give, with the reason it is not there. */
 export interface AbsentSeries {
-  readonly group: "device" | "process" | "timing" | "host" | "sensor" | "progress";
+  readonly group: SeriesGroup;
   readonly source: string;
   readonly reason: string;
   readonly remedy: string;

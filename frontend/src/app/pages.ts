@@ -3,7 +3,7 @@
 import type { ComponentType } from "preact";
 import type { Query, Route } from "../api/client";
 import type { EmptyTab } from "../api/types.gen";
-import { sentenceCase } from "../model/words/column_label";
+import { sentenceCase } from "../model/words/sentence_case";
 import type { ViewProps } from "../pages/shared/view_props";
 import type { Place } from "./location";
 

@@ -6,7 +6,7 @@
 
 import type { CategoryGroup } from "../api/types.gen";
 import { tokens, type Theme } from "../base/tokens";
-import { sentenceCase } from "./words/column_label";
+import { sentenceCase } from "./words/sentence_case";
 
 const COLOURS: Readonly<Record<Theme, Readonly<Record<CategoryGroup, string>>>> = {
   light: {

@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.series.functions import HOOK_PREFIX, sides, unit_of
+from tb_plugin.analysis.series.labels import column_label
 from tb_plugin.api.base import Unit
 from tb_plugin.api.calls import FunctionStat
 from tb_plugin.api.tables import ColumnUnit, TableRows
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _UNITS: Final = frozenset(get_args(Unit))
 _COLUMN_UNITS: Final = frozenset(get_args(ColumnUnit))
 _USUAL: Final = re.compile(r"([a-z_]+)_bytes(?:\.all\.current)?")
-_ACRONYMS: Final = {"rss": "RSS", "uss": "USS", "pss": "PSS", "vms": "VMS"}
 
 
 class Sides(NamedTuple):
@@ -62,8 +62,7 @@ def label_of(stat: str) -> str:
     match = _USUAL.fullmatch(stat)
     if match is None:
         return stat.removeprefix(HOOK_PREFIX)
-    words = match[1].replace("_", " ")
-    return _ACRONYMS.get(words, words.capitalize())
+    return column_label(match[1])
 
 
 def growth_text(sides: Sides, function: str) -> str:

@@ -71,6 +71,7 @@ def _cells(
     values = _matrix(shown, steps, query.part, edges, per_column)
     series = SeriesInfo(
         key=f"profile/{query.part}_seconds",
+        label=query.part.capitalize(),
         unit="seconds",
         group="timing",
         headline=False,

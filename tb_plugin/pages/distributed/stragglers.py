@@ -23,6 +23,7 @@ from tb_plugin.analysis.ranks.stragglers import (
 )
 from tb_plugin.analysis.series.buckets import windows
 from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.labels import part_words
 from tb_plugin.analysis.series.profiler_steps import usual_columns
 from tb_plugin.analysis.series.step_parts import (
     OTHER,
@@ -232,7 +233,7 @@ def _part_means(times: StepTimes, first: int | None) -> tuple[StepPartMean, ...]
             part, whole = values[known].mean(), times.coarse_seconds[known].mean()
             found.append(
                 StepPartMean(
-                    *(name, float(part), float(part / whole)),
+                    *(name, *part_words(name), float(part), float(part / whole)),
                     usual=finite(median(middle_values(values))),
                     of_first=None if row is None else finite(median(values[row])),
                 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_plugin.analysis.ranks.spread import outliers
 from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
+from tb_plugin.analysis.series.labels import column_label
 from tb_plugin.api.overview import RankStrip
 from tb_plugin.contract.wire import f64, finite, i32, u8
 from tb_plugin.pages.overview.facts import OOMS, RETRIES
@@ -318,6 +319,7 @@ def strip_response(
     empty = "No rank has recorded a step yet."
     return RankStrip(
         peak_series=peak_series,
+        peak_label=column_label(peak_series.rpartition("/")[2]),
         capacity_kind=strip.capacity_kind,
         rank=i32(ranks),
         peak_bytes=f64(strip.peak_bytes),

@@ -17,6 +17,7 @@ from tb_plugin.analysis.series.heatmap import (
     size_of,
     step_edges,
 )
+from tb_plugin.analysis.series.labels import part_words
 from tb_plugin.analysis.series.step_parts import (
     OTHER,
     PARTS,
@@ -142,7 +143,7 @@ def step(view: View[StepQuery]) -> StepResponse:
 
 
 def _part_column(name: str) -> Column:
-    title = {"zero_grad": name, "eval": "Evaluation"}.get(name, name.capitalize())
+    title, _ = part_words(name)
     words = f"{title}; the bar is its share of the longest step"
     return Column(f"{name}_seconds", title, "seconds", words, bar=name)
 
@@ -250,7 +251,9 @@ def _cells(view: View[StepHeatmapQuery]) -> HeatmapResponse:
 
 def _series(part: str, num_ranks: int) -> SeriesInfo:
     column = STEP_TIME if part == STEP else f"{part}_seconds"
+    label, _ = part_words(part)
     return SeriesInfo(
+        label=label,
         key=f"step/{column}",
         unit="percent",
         group="timing",

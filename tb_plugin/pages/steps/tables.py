@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.series.labels import part_words
 from tb_plugin.analysis.series.rows import Rows, on_steps
 from tb_plugin.analysis.series.step_parts import OTHER, PARTS, StepRows, other_part
 from tb_plugin.api.steps import AbsentPart, StepPart
@@ -211,7 +212,9 @@ def parts_of(seconds: Floats, parts: Floats) -> tuple[StepPart, ...]:
     }
     if known:
         known[OTHER] = other_part(seconds, parts)
-    return tuple(StepPart(name, f64(values)) for name, values in known.items())
+    return tuple(
+        StepPart(name, *part_words(name), f64(values)) for name, values in known.items()
+    )
 
 
 def absent_parts(
@@ -220,7 +223,7 @@ def absent_parts(
     """What the rank did not record of the parts of its steps."""
     off = _switched_off(run, rank)
     return tuple(
-        AbsentPart(name, *(off or _SEEN_BY[name]))
+        AbsentPart(name, part_words(name)[0], *(off or _SEEN_BY[name]))
         for name in PARTS
         if name not in recorded
     )

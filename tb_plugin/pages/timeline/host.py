@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_plugin.analysis.series.buckets import thinned, visible
+from tb_plugin.analysis.series.labels import column_label
 from tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.contract.wire import f64
@@ -42,6 +43,7 @@ _FULLEST_BY: Final = "memory_used_bytes"
 @dataclass(frozen=True, slots=True)
 class _Track:
     key: Any
+    title: str
     unit: Unit
     of_host: tuple[str, ...] = ()
     """Columns about the host: its lowest rank speaks for it."""
@@ -50,17 +52,20 @@ class _Track:
     limit_column: str | None = None
     """A column whose highest value is the limit."""
     limit: float | None = None
+    limit_label: str = ""
 
 
 _TRACKS: Final = (
     _Track(
         "cpu",
+        "CPU",
         "percent",
         of_host=("cpu_total_pct", "cpu_user_pct", "cpu_system_pct", "cpu_iowait_pct"),
         limit=100.0,
     ),
     _Track(
         "memory",
+        "Host memory",
         "bytes",
         of_host=(
             "memory_used_bytes",
@@ -69,9 +74,11 @@ _TRACKS: Final = (
             "memory_limit_used_bytes",
         ),
         limit_column="memory_total_bytes",
+        limit_label="total",
     ),
     _Track(
         "process_memory",
+        "Process memory",
         "bytes",
         of_rank=(
             "rss_bytes",
@@ -84,28 +91,38 @@ _TRACKS: Final = (
             "pinned_reserved_bytes",
         ),
         limit_column="memory_limit_bytes",
+        limit_label="memory limit",
     ),
     _Track(
-        "swap", "bytes", of_host=("swap_used_bytes",), limit_column="swap_total_bytes"
+        "swap",
+        "Swap",
+        "bytes",
+        of_host=("swap_used_bytes",),
+        limit_column="swap_total_bytes",
+        limit_label="total",
     ),
     _Track(
         "disk",
+        "Disk",
         "bytes_per_second",
         of_host=("disk_read_bytes_per_second", "disk_write_bytes_per_second"),
     ),
     _Track(
         "network",
+        "Network",
         "bytes_per_second",
         of_host=("network_sent_bytes_per_second", "network_received_bytes_per_second"),
     ),
     _Track(
         "gpu_utilization",
+        "GPU utilization",
         "percent",
         of_rank=("gpu_utilization_pct", "gpu_memory_utilization_pct"),
         limit=100.0,
     ),
     _Track(
         "gpu_memory",
+        "GPU memory",
         "bytes",
         of_rank=(
             "gpu_memory_used_bytes",
@@ -113,9 +130,15 @@ _TRACKS: Final = (
             "device_used_bytes",
         ),
         limit_column="device_total_bytes",
+        limit_label="device capacity",
     ),
-    _Track("gpu_temperature", "celsius", of_rank=("gpu_temperature_celsius",)),
-    _Track("gpu_power", "watts", of_rank=("gpu_power_watts",)),
+    _Track(
+        "gpu_temperature",
+        "GPU temperature",
+        "celsius",
+        of_rank=("gpu_temperature_celsius",),
+    ),
+    _Track("gpu_power", "GPU power", "watts", of_rank=("gpu_power_watts",)),
 )
 
 
@@ -146,7 +169,9 @@ def host(view: View[DrawnQuery]) -> HostResponse:
     tracks = tuple(
         HostTrack(
             key=track.key,
+            title=track.title,
             unit=track.unit,
+            limit_label=track.limit_label,
             limit=drawing.limit_of(track, rank),
             lines=drawing.lines(found, x0, x1),
         )
@@ -256,6 +281,7 @@ class _Drawing:
             lines.append(
                 HostLine(
                     name=column,
+                    label=column_label(column),
                     rank=rank,
                     host=_host_of(self._run, rank),
                     x=f64(drawn.first),

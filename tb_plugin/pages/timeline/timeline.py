@@ -11,7 +11,7 @@ from tb_plugin.analysis.ranks.spread import extremes, spread
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.analysis.series.heatmap import step_edges
 from tb_plugin.api.base import Problem
-from tb_plugin.api.timeline import RankBand, RankLine, TimelineResponse
+from tb_plugin.api.timeline import GROUPS, RankBand, RankLine, TimelineResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import View, of_run
@@ -95,7 +95,12 @@ def timeline(view: View[TimelineQuery]) -> TimelineResponse:
         capacity_bytes=capacity.size_bytes,
         capacity_kind=capacity.kind,
         marks=marks_of(reader, run, axis, ranks),
-        available=run.catalogue.series,
+        available=tuple(
+            sorted(
+                run.catalogue.series,
+                key=lambda one: (GROUPS.index(one.group), not one.headline),
+            )
+        ),
         absent=run.catalogue.absent(),
         phases=run.catalogue.phases,
         problems=(*run.problems, *_coarser(run, query, budget)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.series.buckets import thinned, visible
+from tb_plugin.analysis.series.labels import column_label
 from tb_plugin.analysis.series.rows import Rows
 from tb_plugin.analysis.time.intervals import step_means
 from tb_plugin.analysis.trace.counters import DEVICE_USE
@@ -76,7 +77,7 @@ class RankCounters:
                     source=source,
                     index=index,
                     key=f"{COUNTERS}{self._rank}:{index}",
-                    name=COLUMNS[index],
+                    name=column_label(COLUMNS[index]),
                     process="Memory" if COLUMNS[index] in MEMORY else "Host",
                     kind="counter",
                     rank=self._rank,

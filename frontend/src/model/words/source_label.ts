@@ -1,5 +1,5 @@
 import type { CapacityKind } from "../../api/types.gen";
-import { sentenceCase } from "./column_label";
+import { sentenceCase } from "./sentence_case";
 
 const LABELS: ReadonlyMap<string, string> = new Map([
   ["device", "Device memory"],

@@ -17,6 +17,7 @@ function stripOf(
   const median = sorted[Math.floor(sorted.length / 2)];
   return {
     peakSeries: "step/allocated_peak_bytes",
+    peakLabel: "Allocated peak",
     capacityKind: "device",
     rank: Int32Array.from(peaksGib, (_, i) => i),
     peakBytes: Float64Array.from(peaksGib, (peak) => peak * GIB),

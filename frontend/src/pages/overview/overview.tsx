@@ -104,7 +104,6 @@ function Hero(props: {
         <RankMap
           view={view}
           params={PARAMS}
-          available={null}
           known={known}
           shared={{ range, setRange }}
           onPick={(picked) => view.chooseRank(picked)}

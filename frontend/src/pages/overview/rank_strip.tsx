@@ -1,6 +1,5 @@
 import { useMemo } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
-import { columnLabel } from "../../model/words/column_label";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/bars";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { Segmented } from "../shared/controls/choices";
@@ -50,7 +49,7 @@ export function RankStripChart(props: {
 }
 
 function stripTitle(strip: RankStrip): string {
-  const what = columnLabel(strip.peakSeries);
+  const what = strip.peakLabel;
   const peak = /peak/i.test(what) ? what : `${what} peak`;
   return strip.rank.length === 1 ? peak : `${peak} by rank`;
 }

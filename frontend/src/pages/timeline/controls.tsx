@@ -3,7 +3,7 @@ import type { TimelineResponse } from "../../api/types.gen";
 import { Choice } from "../shared/controls/choices";
 import { usePageState } from "../shared/page_state";
 import { PhaseChoice, XSwitch } from "../shared/controls/x_switch";
-import { seriesOptions } from "../shared/series/lines";
+import { GROUP_WORDS } from "../shared/series/lines";
 import type { ViewProps } from "../shared/view_props";
 import { MOST_SMOOTHING, TIMELINE } from "../shared/series/params";
 
@@ -19,7 +19,11 @@ export function Controls(props: {
       <Choice
         label="Series"
         value={answer.series?.key ?? ""}
-        of={seriesOptions(answer.available)}
+        of={answer.available.map(({ key, label, group }) => [
+          key,
+          label,
+          GROUP_WORDS[group],
+        ])}
         onChange={(series) => setState({ series }, "push")}
       />
       <XSwitch x={params.x} setParams={setParams} />

@@ -5,12 +5,10 @@ import { hostTable, trackColumns, trackLimit, trackLines } from "./host";
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
   const column = new Float64Array([1, 2]);
   return {
-    key: "cpu",
-    unit: "percent",
+    ...{ key: "cpu", title: "CPU", unit: "percent", limitLabel: "total" },
     limit: 100,
     lines: lines.map(([name, rank]): HostLine => ({
-      name,
-      rank,
+      ...{ name, label: name.toUpperCase(), rank },
       host: `node${rank / 8}`,
       x: column,
       y: column,
@@ -26,7 +24,7 @@ describe("trackLines", () => {
       ["cpu_system_pct", 0],
     ]);
     const lines = trackLines(one, "cpu_user_pct");
-    expect(lines.map((line) => line.label)).toEqual(["CPU user", "CPU system"]);
+    expect(lines.map((line) => line.label)).toEqual(["CPU_USER_PCT", "CPU_SYSTEM_PCT"]);
     expect(lines.map((line) => line.colour)).toEqual([0, 1]);
   });
 

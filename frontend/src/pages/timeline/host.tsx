@@ -4,7 +4,6 @@ import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { X_AXES } from "../../model/lines/axis";
 import type { Table } from "../../model/table";
-import { columnLabel } from "../../model/words/column_label";
 import { originOf } from "../../model/words/origin";
 import { useExports } from "../../widgets/export/export_menu";
 import { Findings } from "../../widgets/finding/finding";
@@ -94,12 +93,14 @@ function Track(props: {
   const [chosen, setChosen] = useState<string | null>(null);
   const column = columns.find((one) => one === chosen) ?? columns[0] ?? "";
   const lines = trackLines(track, column);
-  const [title] = TRACKS[track.key];
+  const { title } = track;
+  const labelOf = (name: string): string =>
+    track.lines.find((one) => one.name === name)?.label ?? name;
   return (
     <section class="track" aria-label={title}>
       <LineChart
         label={title}
-        title={many ? `${columnLabel(column)} by host` : title}
+        title={many ? `${labelOf(column)} by host` : title}
         {...lookOf(view)}
         unit={track.unit}
         x={data.x}
@@ -118,26 +119,13 @@ function Track(props: {
           label={`What ${title} shows`}
           options={columns}
           chosen={column}
-          words={(one) => [columnLabel(one), ""]}
+          words={(one) => [labelOf(one), ""]}
           onChoose={setChosen}
         />
       )}
     </section>
   );
 }
-
-const TRACKS: Readonly<Record<HostTrack["key"], readonly [string, string]>> = {
-  cpu: ["CPU", "all cores"],
-  memory: ["Host memory", "total"],
-  process_memory: ["Process memory", "memory limit"],
-  swap: ["Swap", "total"],
-  disk: ["Disk", "limit"],
-  network: ["Network", "limit"],
-  gpu_utilization: ["GPU utilization", "busy all the time"],
-  gpu_memory: ["GPU memory", "device capacity"],
-  gpu_temperature: ["GPU temperature", "limit"],
-  gpu_power: ["GPU power", "power limit"],
-};
 
 const DASHES = ["solid", "dashed", "dotted"] as const;
 
@@ -158,17 +146,17 @@ function hasManyHosts(track: HostTrack): boolean {
 export function trackLines(track: HostTrack, column: string): readonly ChartLine[] {
   const many = hasManyHosts(track);
   const drawn = track.lines.filter(({ name }) => !many || name === column);
-  return drawn.map(({ name, rank, host, x, y, yLow }, i) => ({
+  return drawn.map(({ name, label, rank, host, x, y, yLow }, i) => ({
     ...{ x, y, yLow, id: `${name}#${rank}`, colour: i },
-    label: many ? host : columnLabel(name),
+    label: many ? host : label,
     dash: DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length] ?? "solid",
   }));
 }
 
-export function trackLimit({ key, limit, unit }: HostTrack): ChartLimit | null {
+export function trackLimit({ limit, limitLabel, unit }: HostTrack): ChartLimit | null {
   // Without swap there is no limit to reach; a percent axis ends at 100 anyway.
   if (limit === null || limit <= 0 || unit === "percent") return null;
-  return { value: limit, label: TRACKS[key][1] };
+  return { value: limit, label: limitLabel };
 }
 
 /** A row per point: lines sampled at different times share no x. */

@@ -3,7 +3,6 @@ import type {
   HeatmapResponse,
   RankLine,
   RunSummary,
-  SeriesInfo,
   TimelineResponse,
 } from "../../api/types.gen";
 import {
@@ -13,8 +12,6 @@ import {
   nextSlots,
   peakOf,
   rankOfId,
-  inGroups,
-  seriesLabel,
 } from "../shared/series/lines";
 import { askedRange } from "../shared/range/params";
 import { covers } from "../shared/range/use_two_answers";
@@ -94,40 +91,6 @@ describe("chartLines", () => {
   });
 });
 
-function series(
-  key: string,
-  group: SeriesInfo["group"],
-  headline: boolean,
-): SeriesInfo {
-  return { key, unit: "bytes", group, headline, numRanks: 4 };
-}
-
-describe("series", () => {
-  it("stand by group, headline ones first", () => {
-    const sorted = inGroups([
-      series("host/r_bytes", "host", true),
-      series("step/b_bytes", "device", false),
-      series("step/a_bytes", "device", true),
-    ]);
-    expect(sorted.map(({ key }) => key)).toEqual([
-      ...["step/a_bytes", "step/b_bytes", "host/r_bytes"],
-    ]);
-  });
-
-  it("tells columns of one name apart by their table", () => {
-    const all = [
-      series("step/rss_bytes", "process", true),
-      series("host/rss_bytes", "host", false),
-      series("step/active_bytes", "device", false),
-    ];
-    expect(all.map((one) => seriesLabel(one, all))).toEqual([
-      "RSS (step)",
-      "RSS (host)",
-      "Active",
-    ]);
-  });
-});
-
 const RUN: RunSummary = {
   id: "r",
   name: "r",
@@ -149,7 +112,10 @@ const RUN: RunSummary = {
 function timeline(more: Partial<TimelineResponse>): TimelineResponse {
   return {
     run: RUN,
-    series: series("step/a_bytes", "device", true),
+    series: {
+      ...{ key: "step/a_bytes", label: "A", unit: "bytes", group: "device" },
+      ...{ headline: true, numRanks: 4 },
+    },
     x: "step",
     xLow: 0,
     xHigh: 3,

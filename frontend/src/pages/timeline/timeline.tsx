@@ -24,10 +24,8 @@ import {
   chosenMark,
   firstOom,
   GROUP_WORDS,
-  inGroups,
   peakOf,
   rankOfId,
-  seriesLabel,
 } from "../shared/series/lines";
 import { RankMap } from "../shared/series/rank_map";
 import {
@@ -107,17 +105,20 @@ export function TimelineView(view: ViewProps) {
           />
           {(ranks.rank !== null || run.numRanks === 1) && (
             <div class="timeline-companions">
-              {companionsOf(series, answer.available).map(({ key }) => (
-                <SeriesBelow
-                  key={key}
-                  {...{ view, params }}
-                  series={key}
-                  range={{ ...range, extent, px }}
-                  heightPx={COMPANION_PX}
-                  logScale={params.logScale}
-                  smoothing={params.smoothing}
-                />
-              ))}
+              {answer.available
+                .filter(({ headline, key }) => headline && key !== series.key)
+                .slice(0, MOST_COMPANIONS)
+                .map(({ key }) => (
+                  <SeriesBelow
+                    key={key}
+                    {...{ view, params }}
+                    series={key}
+                    range={{ ...range, extent, px }}
+                    heightPx={COMPANION_PX}
+                    logScale={params.logScale}
+                    smoothing={params.smoothing}
+                  />
+                ))}
             </div>
           )}
         </>
@@ -127,7 +128,6 @@ export function TimelineView(view: ViewProps) {
         <section class="timeline-map" aria-label="Ranks by step">
           <RankMap
             {...{ view, params, px }}
-            available={answer?.available ?? null}
             known={strip === null ? null : strip.rank}
             shared={{ range: range.shown, setRange: range.setRange }}
             onPick={(rank, { firstStep }) => choose(rank, firstStep)}
@@ -161,14 +161,6 @@ export function TimelineView(view: ViewProps) {
   );
 }
 
-function companionsOf(
-  chosen: SeriesInfo,
-  available: readonly SeriesInfo[],
-): readonly SeriesInfo[] {
-  const others = available.filter((one) => one.headline && one.key !== chosen.key);
-  return inGroups(others).slice(0, MOST_COMPANIONS);
-}
-
 interface PartProps {
   readonly view: ViewProps;
   readonly params: TimelineParams;
@@ -191,7 +183,7 @@ function Chart(
     [answer.marks, step],
   );
   const { rank } = view.ranks;
-  const label = seriesLabel(answer.series, answer.available);
+  const { label } = answer.series;
   return (
     <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
       <SeriesChart
@@ -261,7 +253,7 @@ function Lead(props: PartProps & { readonly answer: TimelineResponse }) {
           {named(`Rank ${out}`, out, oom.x)} ran out of memory{at(oom.x)}.{" "}
         </>
       )}
-      {seriesLabel(series, answer.available)} reaches{" "}
+      {series.label} reaches{" "}
       <strong>{formatQuantity(peak.value, series.unit, view.byteUnit)}</strong> on{" "}
       {named(`rank ${peak.rank}`, peak.rank, peak.x)}
       {at(peak.x)}.

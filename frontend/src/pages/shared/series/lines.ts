@@ -5,9 +5,7 @@ import type {
   TimelineResponse,
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
-import { columnLabel } from "../../../model/words/column_label";
 import { LIMIT_WORDS } from "../../../model/words/source_label";
-import type { Option } from "../controls/choices";
 import { colourBesideBand } from "../../../widgets/line_chart/palette";
 import type {
   ChartBand,
@@ -104,33 +102,6 @@ export const GROUP_WORDS: Readonly<Record<SeriesInfo["group"], string>> = {
   sensor: "Sensors",
   progress: "Progress",
 };
-
-/** Memory first; headline series lead each group. */
-export function inGroups(series: readonly SeriesInfo[]): readonly SeriesInfo[] {
-  const groups = Object.keys(GROUP_WORDS);
-  return [...series].sort(
-    (a, b) =>
-      groups.indexOf(a.group) - groups.indexOf(b.group) ||
-      Number(b.headline) - Number(a.headline),
-  );
-}
-
-export function seriesOptions(available: readonly SeriesInfo[]): readonly Option[] {
-  return inGroups(available).map((one) => [
-    one.key,
-    seriesLabel(one, available),
-    GROUP_WORDS[one.group],
-  ]);
-}
-
-/** Two tables may have a column of one name: then the label names the table. */
-export function seriesLabel(info: SeriesInfo, all: readonly SeriesInfo[]): string {
-  const label = columnLabel(info.key);
-  const twin = all.some(
-    (other) => other.key !== info.key && columnLabel(other.key) === label,
-  );
-  return twin ? `${label} (${info.key.split("/")[0] ?? info.key})` : label;
-}
 
 /** null: no rank ran out of memory. */
 export function firstOom({ marks }: TimelineResponse): Mark | null {

@@ -1,10 +1,8 @@
-import type { SeriesInfo } from "../../../api/types.gen";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { PlotPage } from "../../../widgets/plot/moves";
 import { RankHeatmap, useHeatAnswers, type SharedRange } from "../heat_answers";
 import { filteredRanks } from "../ranks_table";
 import type { ViewProps } from "../view_props";
-import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 
 const ROW_PX = 20;
@@ -13,8 +11,6 @@ const MOST_PX = 420;
 export function RankMap(props: {
   readonly view: ViewProps;
   readonly params: TimelineParams;
-  /** Known once the chart has its answer; distinguishes series of one name. */
-  readonly available: readonly SeriesInfo[] | null;
   /** All ranks of the run; null until known. */
   readonly known: Int32Array | null;
   readonly shared: SharedRange;
@@ -26,7 +22,7 @@ export function RankMap(props: {
   readonly mostPx?: number;
   readonly onPick: (rank: number, cell: CellFacts) => void;
 }) {
-  const { view, params, available, known, excess, mostPx = MOST_PX } = props;
+  const { view, params, known, excess, mostPx = MOST_PX } = props;
   const { series, phase } = params;
   const subject = { series, phase, of: excess ? "excess" : null };
   const answers = useHeatAnswers(view, "heatmap", subject, props.px, {
@@ -38,7 +34,7 @@ export function RankMap(props: {
   return (
     <RankHeatmap
       answers={answers}
-      label={(one) => `${seriesLabel(one, available ?? [])} ${what}`}
+      label={(one) => `${one.label} ${what}`}
       onPick={props.onPick}
       {...(excess ? { diverging: true, pooled: "farthest" } : {})}
       rowPx={ROW_PX}

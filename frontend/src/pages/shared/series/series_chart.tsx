@@ -10,7 +10,7 @@ import { Waiting } from "../../../widgets/state/state";
 import { rangeQuery } from "../range/params";
 import type { RangeState } from "../range/use_range";
 import { lookOf, type ViewProps } from "../view_props";
-import { chartBand, chartLimit, chartLines, nextSlots, seriesLabel } from "./lines";
+import { chartBand, chartLimit, chartLines, nextSlots } from "./lines";
 import type { TimelineParams } from "./params";
 
 type ChartProps = Omit<
@@ -61,7 +61,7 @@ export function SeriesChart(
   }, [whole, drawn, extent.low, extent.high, theme]);
   return (
     <LineChart
-      label={seriesLabel(answer.series, answer.available)}
+      label={answer.series.label}
       unit={answer.series.unit}
       x={answer.x}
       marks={answer.marks}

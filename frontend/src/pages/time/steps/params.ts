@@ -3,6 +3,7 @@ import { X_KINDS } from "../../../model/lines/axis";
 import {
   flag,
   oneOf,
+  optional,
   switched,
   text,
   whole,
@@ -13,20 +14,6 @@ import {
 export const CHART_PX = 132;
 
 type RateKey = StepRate["key"];
-
-export const HEAT_PARTS = [
-  "step",
-  "dataloader",
-  "forward",
-  "backward",
-  "optimizer",
-  "zero_grad",
-  "checkpoint",
-  "eval",
-  "communication",
-  "other",
-] as const;
-export type HeatPart = (typeof HEAT_PARTS)[number];
 
 const RATE_KEYS: readonly RateKey[] = ["steps", "samples", "tokens", "flops", "mfu"];
 
@@ -47,7 +34,7 @@ export const STEPS = {
   /** Over all ranks instead of one. */
   summed: flag("summed"),
   /** The compared part; null: the one that distinguishes the ranks. */
-  heat: oneOf("heat", HEAT_PARTS, null),
+  heat: optional("heat"),
   step: whole("step"),
 };
 

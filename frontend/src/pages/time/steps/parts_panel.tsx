@@ -6,7 +6,6 @@
 import type { StepsResponse, StragglersResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatSeconds } from "../../../base/durations";
-import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColour } from "../../../render/palette";
 import type { ViewProps } from "../../shared/view_props";
 import type { StepsParams } from "./params";
@@ -31,9 +30,7 @@ export function PartsPanel(props: {
   const rank = late ?? view.ranks.rank;
   const [usual, ofLate] = (["usual", "ofFirst"] as const).map((of) =>
     data.parts.map((part): Part => ({
-      name: part.name,
-      label: partLabel(part.name),
-      help: partHelp(part.name),
+      ...part,
       colour: partColour(view.theme, part.name),
       value: part[of] ?? NaN,
     })),

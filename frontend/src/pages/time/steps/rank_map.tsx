@@ -1,24 +1,30 @@
-import { partLabel } from "../../../model/words/step_part";
-import { Choice } from "../../shared/controls/choices";
+import type { StragglersResponse } from "../../../api/types.gen";
+import { Choice, type Option } from "../../shared/controls/choices";
 import {
   RankHeatmap,
   useHeatAnswers,
   type SharedRange,
 } from "../../shared/heat_answers";
 import type { ViewProps } from "../../shared/view_props";
-import { HEAT_PARTS, type HeatPart, type StepsParams } from "./params";
+import type { StepsParams } from "./params";
 
 export function StepMap(props: {
   readonly view: ViewProps;
   readonly params: StepsParams;
-  /** The part that distinguishes the ranks: the default. */
-  readonly telling: HeatPart;
+  readonly data: StragglersResponse;
   readonly shared: SharedRange;
   readonly onPick: (step: number) => void;
   readonly px: number;
 }) {
-  const { view, params, telling } = props;
-  const part = params.heat ?? telling;
+  const { view, params, data } = props;
+  const options: readonly Option[] = [
+    ["step", "Step time"],
+    ...data.parts.map(({ name, label }): Option => [name, label]),
+  ];
+  const named = (name: string | null) => options.find(([one]) => one === name);
+  // By default the part that distinguishes the ranks.
+  const usual = named(data.part)?.[0] ?? "step";
+  const [part, label] = named(params.heat) ?? named(data.part) ?? ["step", "Step time"];
   const subject = { phase: params.phase, part };
   const answers = useHeatAnswers(view, "step_heatmap", subject, props.px, {
     shared: params.x === "step" ? props.shared : null,
@@ -29,10 +35,10 @@ export function StepMap(props: {
         <div class="row">
           <Choice
             label="Compare"
-            value={part}
-            of={HEAT_PARTS.map((one) => [one, partLabel(one)])}
+            value={String(part)}
+            of={options}
             onChange={(value) =>
-              view.setParams({ heat: value === telling ? null : value }, "push")
+              view.setParams({ heat: value === usual ? null : value }, "push")
             }
           />
           <span class="quiet">
@@ -42,11 +48,11 @@ export function StepMap(props: {
       )}
       <RankHeatmap
         answers={answers}
-        label={() => `${partLabel(part)} by rank and step`}
+        label={() => `${label} by rank and step`}
         onPick={(_rank, { firstStep }) => props.onPick(firstStep)}
         diverging
         page={{ view }}
-        empty={<p class="quiet">{partLabel(part)} was not recorded on these ranks.</p>}
+        empty={<p class="quiet">{label} was not recorded on these ranks.</p>}
       />
     </section>
   );

@@ -21,9 +21,24 @@ const STEPS: StackedSteps = {
   columnRank: Int32Array.of(3, 3, 7, -1),
   seconds: Float64Array.of(1, 1.5, 40, NaN),
   parts: [
-    { name: "forward", seconds: Float64Array.of(0.75, 1, 1, NaN) },
-    { name: "checkpoint", seconds: Float64Array.of(NaN, 0, 38, NaN) },
-    { name: "other", seconds: Float64Array.of(0.25, 0.5, 1, NaN) },
+    {
+      name: "forward",
+      label: "Forward",
+      help: "",
+      seconds: Float64Array.of(0.75, 1, 1, NaN),
+    },
+    {
+      name: "checkpoint",
+      label: "Checkpoint",
+      help: "",
+      seconds: Float64Array.of(NaN, 0, 38, NaN),
+    },
+    {
+      name: "other",
+      label: "Other",
+      help: "",
+      seconds: Float64Array.of(0.25, 0.5, 1, NaN),
+    },
   ],
   exact: true,
   profilerSteps: [{ first: 117, last: 119, what: "stop" }],

@@ -7,7 +7,6 @@ import { formatInteger } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { X_AXES } from "../../../model/lines/axis";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { partHelp, partLabel } from "../../../model/words/step_part";
 import { partColours } from "../../../render/palette";
 import { xToPx, yToPx } from "../../../render/viewport";
 import type { Pen } from "../../../widgets/export/pen";
@@ -145,7 +144,8 @@ export function Stack(props: {
 /** Without parts the step is one layer. */
 export function stackOf(answer: StackedSteps, theme: Theme): StackData {
   const { edges, seconds, parts } = answer;
-  const layers = parts.length > 0 ? parts : [{ name: "step", seconds }];
+  const whole = { name: "step", label: "Step time", help: "", seconds };
+  const layers = parts.length > 0 ? parts : [whole];
   const colours = partColours(
     theme,
     layers.map(({ name }) => name),
@@ -154,8 +154,8 @@ export function stackOf(answer: StackedSteps, theme: Theme): StackData {
     edges,
     totals: seconds,
     at: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
-    layers: layers.map(({ name, seconds: values }, i) => ({
-      ...{ name, values, label: partLabel(name), help: partHelp(name) },
+    layers: layers.map(({ seconds: values, ...layer }, i) => ({
+      ...{ ...layer, values },
       colour: colours[i] ?? "transparent",
     })),
   };

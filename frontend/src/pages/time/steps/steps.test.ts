@@ -89,10 +89,9 @@ describe("words of the URL", () =>
       step: 12,
       summed: true,
     });
-    expect(read({ of: "all", rate: "x", heat: "gpu", step: "-1" })).toMatchObject({
+    expect(read({ of: "all", rate: "x", step: "-1" })).toMatchObject({
       of: "worst",
       rate: null,
-      heat: null,
       step: null,
     });
     expect(read({ step: "1e3" }).step).toBeNull();

@@ -1,8 +1,6 @@
 import { useMemo, useRef } from "preact/hooks";
 import { useLive } from "../../../api/use_live";
 import { commandsOf, useCommands } from "../../../base/commands";
-import { columnLabel } from "../../../model/words/column_label";
-import { partLabel } from "../../../model/words/step_part";
 import { Findings } from "../../../widgets/finding/finding";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Waiting } from "../../../widgets/state/state";
@@ -17,7 +15,7 @@ import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable, numbersOf } from "../profiled/answer_table";
 import { PartsPanel } from "./parts_panel";
-import { CHART_PX, HEAT_PARTS, STEPS } from "./params";
+import { CHART_PX, STEPS } from "./params";
 import { StepMap } from "./rank_map";
 import { RateChart } from "./rates";
 import { Stack, STACK_PX } from "./stack_part";
@@ -122,17 +120,16 @@ export function StepsView(props: ViewProps) {
               view={props}
               params={params}
               series={drawn.memorySeries}
-              title={`${columnLabel(drawn.memorySeries)} of each step`}
               limit={null}
               range={{ ...range, extent, px }}
               heightPx={CHART_PX}
             />
           )}
-          {hasMap && (
+          {stragglers !== null && hasMap && (
             <StepMap
               view={props}
               params={params}
-              telling={HEAT_PARTS.find((one) => one === stragglers?.part) ?? "step"}
+              data={stragglers}
               shared={{ range: shown, setRange }}
               onPick={pin}
               px={px}
@@ -156,11 +153,8 @@ export function StepsView(props: ViewProps) {
             />
           )}
           <AbsentList
-            absent={drawn.absent.map(({ name, reason, remedy }) => ({
-              source: partLabel(name),
-              reason,
-              remedy,
-              note: "part of the step",
+            absent={drawn.absent.map(({ label: source, reason, remedy }) => ({
+              ...{ source, reason, remedy, note: "part of the step" },
             }))}
           />
           {params.step !== null && (

@@ -64,7 +64,7 @@ export function testTrace(
       testTrack("a:1", { name: "stream 7", process: "GPU 0", numLevels: 1 }),
       testTrack("b:0"),
       testTrack("b:3", {
-        ...{ name: "allocated_peak_bytes", process: "Memory", kind: "counter" },
+        ...{ name: "Allocated peak", process: "Memory", kind: "counter" },
         ...{ numSlices: 0, numLevels: 0, unit: "bytes", most: 4096, least: 0 },
       }),
     ],

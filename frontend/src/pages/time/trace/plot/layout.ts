@@ -3,7 +3,6 @@
 import type { TraceResponse, TraceSteps, TraceTrack } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
 import { formatRankSet } from "../../../../model/words/rank_set";
-import { columnLabel } from "../../../../model/words/column_label";
 import type { XRange } from "../../../../widgets/plot/range";
 
 export const LANE_PX = 16;
@@ -35,10 +34,6 @@ export interface Layout {
   readonly byTrack: ReadonlyMap<string, Row>;
 }
 
-function trackLabel({ kind, unit, name }: TraceTrack): string {
-  return kind === "counter" && unit !== null ? columnLabel(name) : name;
-}
-
 function trackHint(track: TraceTrack): string {
   const amounts = [
     [track.numSlices, "slices"],
@@ -47,7 +42,7 @@ function trackHint(track: TraceTrack): string {
   ] as const;
   const known = amounts.filter(([count]) => count > 0);
   const words = known.map(([count, what]) => `${what}: ${formatInteger(count)}`);
-  return [track.process, trackLabel(track), ...words].join(" · ");
+  return [track.process, track.name, ...words].join(" · ");
 }
 
 type Tracks = Pick<TraceResponse, "sources" | "tracks">;
@@ -60,7 +55,7 @@ export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
     .split(/\s+/u);
   const isNamed = (track: TraceTrack): boolean => {
     const { rank, process, name } = track;
-    const all = [`rank${rank ?? ""}`, process, name, trackLabel(track)].join(" ");
+    const all = `rank${rank ?? ""} ${process} ${name}`;
     return words.every((word) => all.toLocaleLowerCase().includes(word));
   };
   return { sources, tracks: text === "" ? tracks : tracks.filter(isNamed) };
@@ -123,7 +118,7 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
     const ofRank = flat && track.rank !== null ? `${track.rank}: ` : "";
     add({
       ...{ kind: "track", key, track, lanes, hasMarks },
-      label: ofRank + trackLabel(track),
+      label: ofRank + track.name,
       hint: trackHint(track),
       heightPx: (isCounter ? counterPx : (lanes + Number(hasMarks)) * LANE_PX) + GAP_PX,
       foldable: isCounter || track.numLevels > 1,

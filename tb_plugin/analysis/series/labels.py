@@ -1,0 +1,64 @@
+"""Names of recorded columns and of parts of a step, as pages write them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+_UNIT: Final = re.compile(
+    r"_(bytes_per_second|per_second|bytes|seconds|pct|celsius|watts)\Z"
+)
+_ACRONYMS: Final = {
+    word.lower(): word
+    for word in ("CPU", "GPU", "RSS", "VMS", "USS", "PSS", "IO", "NVML", "FDs", "OOMs")
+}
+_SPECIAL: Final = {
+    "process_rss_bytes": "RSS between steps",
+    "process_uss_bytes": "USS (not shared)",
+    "process_pss_bytes": "PSS (shared pages divided)",
+    "process_shared_bytes": "Shared",
+    "workers_rss_bytes": "Dataloader workers RSS",
+}
+"""Names that say too little beside their neighbours."""
+
+
+@cache
+def column_label(column: str) -> str:
+    """`Allocated peak` of `allocated_peak_bytes`; new columns have labels too."""
+    if column in _SPECIAL:
+        return _SPECIAL[column]
+    words = _UNIT.sub("", column.removeprefix("num_")).split("_")
+    label = " ".join(_ACRONYMS.get(word, word) for word in words if word)
+    return label[:1].upper() + label[1:]
+
+
+_PARTS: Final = {
+    "step": (
+        "Step time",
+        "From the end of the step before to the end of this one: rec.step ends it",
+    ),
+    "dataloader": ("Dataloader", "Waiting for the next batch"),
+    "forward": ("Forward", "The model's forward"),
+    "backward": ("Backward", "Backward, up to where it returns"),
+    "optimizer": ("Optimizer", "The optimizer's step"),
+    "zero_grad": ("zero_grad", "Setting gradients to zero, or to None"),
+    "checkpoint": ("Checkpoint", "Saving or loading checkpoints"),
+    "eval": ("Evaluation", "Evaluation between steps of training"),
+    "communication": (
+        "Communication",
+        "Calls of collectives, and waiting for them",
+    ),
+    "other": ("Other", "Step time less all other parts: code that no part covers"),
+}
+_HOST_TIME: Final = (
+    " Time of the training thread; where parts lie in one another it counts for the "
+    "innermost. With a device that is what launching and waiting took, not what ran on "
+    "it meanwhile."
+)
+
+
+def part_words(name: str) -> tuple[str, str]:
+    """The label of a part of the step; what it is, and what its time leaves out."""
+    label, words = _PARTS[name]
+    return label, f"{words}.{'' if name in ('step', 'other') else _HOST_TIME}"
