@@ -137,7 +137,7 @@ def test_spans_of_all_ranks_lie_on_one_clock(page):
     assert found["steps"]["start_ns"].tolist() == [at * 10 * MS for at in range(4)]
     kinds = [(t["rank"], t["kind"], t["name"]) for t in found["tracks"]]
     assert kinds[0] == (0, "span", "MainThread")
-    assert (0, "counter", "allocated_peak_bytes") in kinds
+    assert (0, "counter", "Allocated peak") in kinds
     memory = next(t for t in found["tracks"] if t["name"] == "allocated_peak_bytes")
     assert (memory["unit"], memory["most"]) == ("bytes", GIB + 19)
     assert (memory["key"], found["tracks"][0]["key"]) == ("counters-0:0", "spans-0:0")
