@@ -37,7 +37,7 @@ from tests.simulate import Form, trained_rank
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -76,6 +76,30 @@ def snapshots(tmp_path_factory) -> Snapshots:
         live += sign * event["size"]
         levels.append(live)
     return Snapshots(logdir, len(trace), levels.index(max(levels)), max(levels))
+
+
+def test_a_page_opens_on_a_tab_of_the_run_just_chosen(
+    tensorboard, open_page, demo, tmp_path
+):
+    logdir = tmp_path / "runs"
+    shutil.copytree(demo, logdir)
+    (logdir / "dumped").mkdir()
+    trained_rank(600, seed=5).write(logdir / "dumped" / "snapshot.pickle", Form())
+    board = tensorboard("--logdir", logdir)
+    page = opened(board, open_page, "modules", "run=demo")
+    see(tab(page), "Tracked step")
+    keys = tab(page).locator("body")
+    keys.press("1")
+    hash_holds(page, "view=overview")
+    # The tabs of the new run become known late.
+    held: list[Route] = []
+    page.route("**/overview?*", lambda route: held.append(route))
+    tab(page).locator(".run", has_text="dumped").click()
+    eventually(page, lambda: held, bool)
+    keys.press("3")
+    page.wait_for_timeout(300)
+    page.unroute("**/overview?*")
+    hash_holds(page, "view=blocks")
 
 
 def on_a_block(page: Page, plot: Locator, x: float) -> str:

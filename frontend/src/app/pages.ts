@@ -69,11 +69,21 @@ export function tabsOf(page: string): readonly Tab[] {
   return TABS.filter((tab) => tab.page === page);
 }
 
-/** Skips tabs without data where any has some; a page chosen again shows its next tab. */
-export function nextTab(page: string, shown: Tab, empty: readonly EmptyTab[]): Tab {
+/**
+ * Skips tabs without data where any has some; a page chosen again shows its next tab,
+ * another page its `last` one.
+ */
+export function nextTab(
+  page: string,
+  shown: Tab,
+  empty: readonly EmptyTab[],
+  last = "",
+): Tab {
   const tabs = tabsOf(page);
-  const after = tabs.indexOf(shown) + 1;
-  const order = [...tabs.slice(after), ...tabs.slice(0, after)];
+  const isShown = tabs.includes(shown);
+  const after = tabs.findIndex((one) => one.name === (isShown ? shown.name : last));
+  const first = after < 0 ? 0 : after + Number(isShown);
+  const order = [...tabs.slice(first), ...tabs.slice(0, first)];
   const full = order.find((tab) => !empty.some((one) => one.tab === tab.name));
   return full ?? order[0] ?? shown;
 }

@@ -105,6 +105,14 @@ describe("commands", () => {
     expect(nextTab("Compare", findTab("compare"), []).name).toBe("compare");
   });
 
+  it("lead back to the tab that was shown last, unless this run has no data for it", () => {
+    const overview = findTab("overview");
+    expect(nextTab("Memory", overview, [], "modules").name).toBe("modules");
+    const empty = [{ tab: "modules", missing: "", how: "" }];
+    expect(nextTab("Memory", overview, empty, "modules").name).toBe("calls");
+    expect(nextTab("Memory", findTab("calls"), empty, "calls").name).toBe("blocks");
+  });
+
   it("pass over tabs without data, where any other has some", () => {
     const empty = ["blocks", "segments"].map((tab) => ({ tab, missing: "", how: "" }));
     expect(nextTab("Memory", findTab("overview"), empty).name).toBe("modules");

@@ -51,12 +51,17 @@ export function useShell(client: Client, host: HostPage) {
   const tab = findTab(place.view);
   const asksFirst = tab.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
   const waited = useElapsed(run?.id ?? null, BIG_RUN_DELAY_MS);
-  const overview = useLive(
+  /** A page that was pressed before the run's tabs were known. */
+  const [wanted, setWanted] = useState<string | null>(null);
+  const { data: answer, error } = useLive(
     client,
     "overview",
-    run !== null && (asksFirst || waited) ? { run: run.id } : null,
+    run !== null && (asksFirst || waited || wanted !== null) ? { run: run.id } : null,
     run?.live === true ? OVERVIEW_POLL_MS : RESTING_POLL_MS,
-  ).data;
+  );
+  // The answer of the run before stays while the next one is read.
+  const overview = answer?.run.id === run?.id ? answer : null;
+  const isReading = run !== null && overview === null && error === null;
   const strip = overview?.strip ?? null;
   const empty = overview?.empty ?? NOWHERE_EMPTY;
   const neighbours = neighbourRanks(strip?.rank ?? null, place.rank);
@@ -89,10 +94,15 @@ export function useShell(client: Client, host: HostPage) {
   };
   const lastTabs = useRef(new Map<string, string>());
   lastTabs.current.set(tab.page, tab.name);
-  const choosePage = (page: string): void => {
-    const last = page === tab.page ? undefined : lastTabs.current.get(page);
-    go({ view: last ?? nextTab(page, tab, empty).name });
-  };
+  const openPage = (page: string): void =>
+    go({ view: nextTab(page, tab, empty, lastTabs.current.get(page)).name });
+  const choosePage = (page: string): void =>
+    isReading ? setWanted(page) : openPage(page);
+  useEffect(() => {
+    if (wanted === null || isReading) return;
+    setWanted(null);
+    openPage(wanted);
+  }, [wanted, isReading]);
   const searchRanks = (): void => {
     setRail("shown");
     window.setTimeout(() => element("rank-search")?.focus());

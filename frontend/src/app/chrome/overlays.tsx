@@ -154,9 +154,7 @@ export function Palette(props: { readonly shell: Shell; readonly close: () => vo
             onClick={() => run(command)}
           >
             <span class="quiet">{command.group}</span>
-            <span class="cut" title={command.label}>
-              {command.label}
-            </span>
+            <span title={command.label}>{command.label}</span>
             {command.key !== undefined && <kbd>{keyLabel(command.key)}</kbd>}
           </li>
         ))}

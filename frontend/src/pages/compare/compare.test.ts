@@ -112,7 +112,8 @@ describe("the rows of a comparison", () => {
   });
 
   it("say how much more it is, where that means something", () => {
-    expect(percentText(1, 343)).toBe("343 ×");
+    expect(percentText(1, 34.3)).toBe("34.3 ×");
+    expect(percentText(1, 343)).toBe("");
     expect(changePercent(4, 5)).toBe(25);
     expect(changePercent(0, 0)).toBe(0);
     expect(changePercent(0, 5)).toBe(Number.POSITIVE_INFINITY);

@@ -21,8 +21,10 @@ export interface DifferenceRow extends Pick<
   readonly swatch?: string;
 }
 
-/** Above this the change is shown as a factor. */
+/** Above this the change is shown as a factor, */
 const MANY_PERCENT = 1000;
+/** and above this not at all: the values tell more. */
+const MOST_PERCENT = 10_000;
 
 /** How much more B is, in percent of A; infinite where A is zero. */
 export function changePercent(a: number, b: number): number {
@@ -33,6 +35,7 @@ export function changePercent(a: number, b: number): number {
 export function percentText(a: number, b: number): string {
   const percent = changePercent(a, b);
   if (!Number.isFinite(percent)) return "new";
+  if (percent >= MOST_PERCENT) return "";
   if (percent >= MANY_PERCENT) return `${threeDigits(b / a)} ×`;
   return `${percent > 0 ? "+" : ""}${threeDigits(percent)} %`;
 }

@@ -85,12 +85,16 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
               />
             )}
             <div>
-              {advice.length > 0 && <h3>What to try</h3>}
-              <ol>
-                {advice.map((each) => (
-                  <Try key={each.text + each.setting} {...props} advice={each} />
-                ))}
-              </ol>
+              {advice.length > 0 && (
+                <>
+                  <h3>What to try</h3>
+                  <ol>
+                    {advice.map((each) => (
+                      <Try key={each.text + each.setting} {...props} advice={each} />
+                    ))}
+                  </ol>
+                </>
+              )}
               <div class="row finding-more">
                 <EvidenceTable one={one} byteUnit={props.byteUnit} />
                 <Texts title="More ranks" texts={one.others} />

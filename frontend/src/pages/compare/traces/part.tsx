@@ -133,6 +133,7 @@ function sideWords(name: string, { durationMs, areMarked }: ProfileResponse): st
 function Roles({ a, b, view }: TracesProps) {
   const { theme } = view;
   const [x, y] = [meanStepMs(a) / 1e3, meanStepMs(b) / 1e3];
+  const by = percentText(x, y);
   const rows: readonly DifferenceRow[] = [
     ...rolePairs(a, b).map(({ role, ...pair }) => ({
       label: ROLE_WORDS[role],
@@ -150,7 +151,7 @@ function Roles({ a, b, view }: TracesProps) {
         <strong>
           {x === y
             ? "A step of B takes as long as one of A."
-            : `A step of B takes ${formatSeconds(Math.abs(y - x))} ${y > x ? "longer" : "less"} than one of A (${percentText(x, y)}).`}
+            : `A step of B takes ${formatSeconds(Math.abs(y - x))} ${y > x ? "longer" : "less"} than one of A ${by === "" ? "" : ` (${by})`}.`}
         </strong>{" "}
         <span class="quiet">
           {sideWords("A", a)} · {sideWords("B", b)}
