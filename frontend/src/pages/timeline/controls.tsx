@@ -1,6 +1,6 @@
 import { Popover } from "../../widgets/menu/menu";
 import type { TimelineResponse } from "../../api/types.gen";
-import { Choice } from "../shared/controls/choices";
+import { Check, Choice } from "../shared/controls/choices";
 import { usePageState } from "../shared/page_state";
 import { PhaseChoice, XSwitch } from "../shared/controls/x_switch";
 import { GROUP_WORDS } from "../shared/series/lines";
@@ -45,14 +45,11 @@ export function Controls(props: {
             {params.smoothing === 0 ? "off" : params.smoothing.toFixed(2)}
           </output>
         </label>
-        <label>
-          <input
-            type="checkbox"
-            checked={params.logScale}
-            onChange={() => setState({ logScale: !params.logScale })}
-          />{" "}
-          Log scale
-        </label>
+        <Check
+          label="Log scale"
+          checked={params.logScale}
+          onChange={() => setState({ logScale: !params.logScale })}
+        />
       </Popover>
     </div>
   );

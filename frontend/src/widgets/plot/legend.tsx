@@ -71,7 +71,9 @@ export function Legend(props: {
             ) : (
               <button
                 type="button"
-                class={isHidden ? "is-faded" : ""}
+                class={
+                  isHidden ? `is-faded ${isAlone === undefined ? "is-gone" : ""}` : ""
+                }
                 aria-pressed={isAlone ?? !isHidden}
                 title={isAlone === undefined ? toggle : help}
                 onClick={() => onToggle(i)}

@@ -222,13 +222,13 @@ export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
   const names = peakFirst.map(({ kind, x }) => ({
     ...{ x: canvasX(x), text: MARK_LABEL[kind], colour: secondary },
   }));
-  paintNames(pen, seen, names, top - 10, 3);
   if (moment !== null && isSeen(moment)) {
     pen.strokeStyle = link;
     pen.lineWidth = 2;
     strokeLine(pen, canvasX(moment), top, canvasX(moment), bottom);
   }
   pen.restore();
+  paintNames(pen, seen, names, top - 10, 3);
 }
 
 /** Kinds differ by lightness, recomputation by a pattern. */

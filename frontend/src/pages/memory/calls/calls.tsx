@@ -45,7 +45,7 @@ export function CallsView(view: ViewProps) {
   };
   const { data, stale, error } = useLive(view.client, "functions", query, view.pollMs);
   return (
-    <div class={stale ? "functions stale" : "functions"} aria-busy={stale}>
+    <div class={`column functions ${stale ? "stale" : ""}`} aria-busy={stale}>
       <Waiting error={error} hasContent={data !== null} blocksPx={[32, 400]} />
       {data !== null && data.function === null && (
         <>
@@ -112,7 +112,7 @@ function Body({ view, data, page }: BodyProps) {
     <>
       <Controls {...controls} />
       <Notes data={data} rank={view.ranks.rank} />
-      <section class="functions-over" aria-label="Memory at start and end of each call">
+      <section class="column-tight" aria-label="Memory at start and end of each call">
         <p class="functions-growth">{data.growth}</p>
         {drawn !== null && <Drawn view={view} data={data} drawn={drawn} />}
       </section>

@@ -2,7 +2,7 @@ import { Popover } from "../../../widgets/menu/menu";
 import { useState } from "preact/hooks";
 import type { FunctionsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import { Choice } from "../../shared/controls/choices";
+import { Check, Choice } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { PageState, usePageState } from "../../shared/page_state";
 import {
@@ -89,14 +89,14 @@ export function ColumnPicker({ data, state, setState }: ControlsProps) {
         text={find}
         onText={setFind}
       />
-      <div class="functions-checks">
+      <div class="column-tight functions-checks">
         {found.map((stat, i) => (
           <>
             {found[i - 1]?.group !== stat.group && <b>{GROUP_WORDS[stat.group]}</b>}
             <Check
               key={stat.name}
               label={stat.name}
-              note={stat.label}
+              note={stat.label === stat.name ? undefined : stat.label}
               checked={shown.includes(stat.name)}
               onChange={() => {
                 const usual = drawn?.stat.name;
@@ -113,21 +113,5 @@ export function ColumnPicker({ data, state, setState }: ControlsProps) {
         Only what is drawn
       </button>
     </Popover>
-  );
-}
-
-function Check(props: {
-  readonly label: string;
-  readonly note?: string;
-  readonly checked: boolean;
-  readonly onChange: () => void;
-}) {
-  const { label, note = label } = props;
-  return (
-    <label class="row">
-      <input type="checkbox" checked={props.checked} onChange={props.onChange} />
-      <span>{label}</span>
-      {note !== label && <span class="quiet">{note}</span>}
-    </label>
   );
 }

@@ -14,7 +14,7 @@ import { FRAME_KIND, type CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
-import { TextButton } from "../../shared/controls/choices";
+import { Check, TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
 import type { ViewProps } from "../../shared/view_props";
@@ -237,14 +237,11 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
             void copyText(stacks?.text(stack) ?? "").then(setCopied);
           }}
         />
-        <label>
-          <input
-            type="checkbox"
-            checked={all}
-            onChange={(event) => setAll(event.currentTarget.checked)}
-          />{" "}
-          torch’s and native frames
-        </label>
+        <Check
+          label="torch’s and native frames"
+          checked={all}
+          onChange={() => setAll(!all)}
+        />
       </p>
       {stacks !== null && (
         <StackFrames stacks={stacks} frames={stacks.of(stack)} all={all} />

@@ -57,7 +57,7 @@ export function HistoryFrame(props: HistoryFrameProps) {
   const query = { run: run.id, rank: ranks.rank };
   const { data, error } = useHistories(client, query, props.history, view.pollMs);
   return (
-    <div class="history">
+    <div class="column">
       <Waiting error={error} hasContent={data !== null} blocksPx={[32, 520]} />
       {data !== null && data.histories.length === 0 && (
         <NoHistory

@@ -77,14 +77,14 @@ export function ModulesView(view: ViewProps) {
   );
   if (part === "time") {
     return (
-      <div class="modules">
+      <div class="column">
         {choice}
         <ModuleTimes {...page} />
       </div>
     );
   }
   return (
-    <div class={stale ? "modules stale" : "modules"} aria-busy={stale}>
+    <div class={`column modules ${stale ? "stale" : ""}`} aria-busy={stale}>
       <Waiting error={error} hasContent={data !== null} blocksPx={[64, 480]} />
       {data?.window === null && (
         <>
@@ -194,7 +194,7 @@ function Body(
         source={source}
       />
       <div class={shown === null ? "" : "inspected"}>
-        <div class="modules">
+        <div class="column">
           <RowTable
             {...table}
             label="Modules"
@@ -238,7 +238,7 @@ function Lead(props: {
   const { before, module, after } = lead;
   const id = props.modules.idOf(module);
   return (
-    <p class="modules-lead">
+    <p class="lead">
       {before}
       {module !== null && (
         <TextButton title={module} press={() => props.onModule(module)}>

@@ -206,7 +206,7 @@ export function Why({ state, params, setParams, view }: Shown) {
   const { tone, sentence, more, figures, lives } = state.why;
   const [life] = lives;
   return (
-    <section class="segments-why" aria-label="Why memory cannot be used">
+    <section class="column-tight segments-why" aria-label="Why memory cannot be used">
       <p class="row" role="status">
         {tone !== "plain" && (
           <span class={tone === "ok" ? "status-ok" : "tone-bad"}>

@@ -8,6 +8,7 @@ import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import { useExports } from "../../../widgets/export/export_menu";
 import { Icon } from "../../../widgets/icon/icon";
+import { PlainTable, type PlainColumn } from "../../../widgets/row_table/plain_table";
 import { tableOf } from "../../../widgets/row_table/columns";
 import {
   clampedMoment,
@@ -203,7 +204,7 @@ function OfDevice({
       {state === null && states.error === null && <Skeleton heightPx={520} />}
       {shown !== null && (
         <div class={part === "map" || isChosen ? "inspected" : ""}>
-          <div class="segments-main">
+          <div class="column segments-main">
             {part === "map" && (
               <>
                 <Why {...shown} />
@@ -230,6 +231,11 @@ function OfDevice({
   );
 }
 
+const SETTINGS: readonly PlainColumn<HistoryFacts["settings"][number]>[] = [
+  { title: "", cell: ({ name }) => <code>{name}</code> },
+  { title: "", cell: ({ value }) => <code>{value || "not set"}</code> },
+];
+
 function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
   return (
     <details>
@@ -241,20 +247,7 @@ function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
             : `${formatInteger(settings.length)} as torch names them`}
         </span>
       </summary>
-      <table class="data-table">
-        <tbody>
-          {settings.map(({ name, value }) => (
-            <tr key={name}>
-              <td>
-                <code>{name}</code>
-              </td>
-              <td>
-                <code>{value === "" ? "not set" : value}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PlainTable label="Allocator settings" columns={SETTINGS} rows={settings} />
     </details>
   );
 }

@@ -104,6 +104,21 @@ export function Switch<T extends string>(props: {
   );
 }
 
+export function Check(props: {
+  readonly label: string;
+  readonly note?: string | undefined;
+  readonly checked: boolean;
+  readonly onChange: () => void;
+}) {
+  return (
+    <label class="row">
+      <input type="checkbox" checked={props.checked} onChange={props.onChange} />
+      <span>{props.label}</span>
+      {props.note !== undefined && <span class="quiet">{props.note}</span>}
+    </label>
+  );
+}
+
 /** null: all rows. */
 export function RowChoice(props: {
   readonly label: string;

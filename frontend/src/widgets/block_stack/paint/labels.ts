@@ -74,10 +74,11 @@ export function directLabels(
 ): readonly DirectLabel[] {
   const { tile, view, size } = drawing;
   if (tile.numColumns === 0 || view.x1 <= view.x0) return [];
+  const large = candidates(tile, view, size);
   const placed = tile.answer.bands.flatMap(
-    (_, band) => bandLabel(drawing, band, names) ?? [],
+    (_, band) => bandLabel(drawing, band, names, large) ?? [],
   );
-  for (const { slot, rect } of candidates(tile, view, size)) {
+  for (const { slot, rect } of large) {
     if (placed.length >= MOST_BLOCKS) break;
     const text = fitting(names.block(slot), rect.width - 2 * PAD_PX, (one) =>
       names.widthOf(one, "block"),
@@ -111,11 +112,12 @@ function overlaps(a: RectPx, b: RectPx): boolean {
   );
 }
 
-/** Where the band is thickest over the width of its name, near its upper edge. */
+/** In its largest block, else where the band is thickest over the width of its name. */
 function bandLabel(
   { tile, view, size }: Drawing,
   band: number,
   names: LabelNames,
+  large: readonly Candidate[],
 ): Placed | null {
   const text = names.band(band);
   if (text === "") return null;
@@ -125,9 +127,13 @@ function bandLabel(
   const wantedPx = textPx + 2 * PAD_PX;
   const toPx = (y: number): number =>
     within(yToPx(view, size.heightPx, y), size.heightPx);
-  let best: RectPx | null = null;
+  const own = large.find(
+    ({ slot, rect }) =>
+      tile.runs.band[slot] === band && rect.width >= wantedPx && rect.height >= BAND_PX,
+  )?.rect;
+  let best = own && textBox(own.x + wantedPx / 2, own.y + BAND_PX / 2, textPx);
   let most = BAND_PX;
-  for (let i = 0; i < TRIES; i += 1) {
+  for (let i = 0; i < TRIES && own === undefined; i += 1) {
     const left = (i / TRIES) * (size.widthPx - wantedPx);
     if (left < 0) break;
     const x0 = pxToX(view, size.widthPx, left);
@@ -151,7 +157,7 @@ function bandLabel(
     most = room;
     best = textBox(left + wantedPx / 2, topPx + BAND_PX / 2, textPx);
   }
-  if (best === null) return null;
+  if (best === undefined) return null;
   return { ...world(view, size, best), text, kind: "band", of: band, box: best };
 }
 

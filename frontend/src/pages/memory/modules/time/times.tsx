@@ -95,7 +95,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   };
   const { numRows: num, numAll } = data.table;
   return (
-    <section class="modules" aria-label="Time by module">
+    <section class="column" aria-label="Time by module">
       <div class="row">
         <SearchBox
           label="Search modules"
