@@ -27,7 +27,7 @@ export function HistoryChooser(props: ChooserProps) {
       <button
         type="button"
         class="button"
-        aria-haspopup="listbox"
+        aria-haspopup="menu"
         aria-expanded={open}
         disabled={only}
         title={only ? "The only history of this run" : "Choose a history"}
@@ -47,7 +47,6 @@ export function HistoryChooser(props: ChooserProps) {
       {open && (
         <List
           {...props}
-          close={close}
           onChoose={(id) => {
             close();
             props.onChoose(id);
@@ -58,42 +57,22 @@ export function HistoryChooser(props: ChooserProps) {
   );
 }
 
-function List(props: ChooserProps & { readonly close: () => void }) {
-  const { chosen, byteUnit, close, onChoose } = props;
+function List(props: ChooserProps) {
+  const { chosen, byteUnit, onChoose } = props;
   const { histories, numHistories } = props.histories;
   const [typed, setTyped] = useState("");
   const found = [...histories].reverse().filter((one) => historyMatches(one, typed));
-  // By id: new histories shift the others.
-  const [at, setAt] = useState(chosen);
   const root = useRef<HTMLDivElement>(null);
-  const place = found.findIndex(({ reference }) => reference.id === at);
-  const marked = Math.max(0, place);
-  const searched = histories.length >= SEARCHED_FROM;
   useEffect(
-    () => root.current?.querySelector<HTMLElement>("input, ul")?.focus(),
-    [searched],
+    () =>
+      root.current?.querySelector<HTMLElement>("input, [aria-current=true]")?.focus(),
+    [],
   );
-  useEffect(() => {
-    const option = root.current?.querySelector("[aria-selected=true]");
-    option?.scrollIntoView({ block: "nearest" });
-  }, [marked]);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
-    const next = found[Math.min(Math.max(marked + by, 0), found.length - 1)];
-    if (by === 0 && event.key !== "Escape" && event.key !== "Enter") return;
-    if (event.key === "Escape") close();
-    else if (next !== undefined) {
-      if (by === 0) onChoose(next.reference.id);
-      else setAt(next.reference.id);
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  };
   const left = numHistories - histories.length;
   const most = found.length > MOST_LISTED;
   return (
-    <div class="menu-list history-list" ref={root} onKeyDown={onKeyDown}>
-      {searched && (
+    <div class="menu-list history-list" ref={root}>
+      {histories.length >= SEARCHED_FROM && (
         <input
           type="text"
           aria-label="Find a history by rank, step, label, file or kind"
@@ -101,19 +80,20 @@ function List(props: ChooserProps & { readonly close: () => void }) {
           autocomplete="off"
           spellcheck={false}
           value={typed}
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-            setAt("");
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={({ key }) => {
+            const [first] = found;
+            if (key === "Enter" && first !== undefined) onChoose(first.reference.id);
           }}
         />
       )}
-      <ul role="listbox" aria-label="Histories" tabIndex={-1}>
-        {found.slice(0, MOST_LISTED).map((one, i) => (
-          <li
+      <div role="menu" aria-label="Histories">
+        {found.slice(0, MOST_LISTED).map((one) => (
+          <button
             key={one.reference.id}
-            role="option"
-            aria-selected={i === marked}
-            class={one.reference.id === chosen ? "is-chosen" : ""}
+            type="button"
+            role="menuitem"
+            aria-current={one.reference.id === chosen}
             title={one.reference.path}
             onClick={() => onChoose(one.reference.id)}
           >
@@ -128,10 +108,10 @@ function List(props: ChooserProps & { readonly close: () => void }) {
               {one.state === "failed" && <span class="status-bad"> {one.problem}</span>}
             </span>
             <span class="quiet small nowrap">{historyNote(one, byteUnit)}</span>
-          </li>
+          </button>
         ))}
-        {found.length === 0 && <li class="quiet">No history matches.</li>}
-      </ul>
+      </div>
+      {found.length === 0 && <p class="quiet">No history matches.</p>}
       {(left > 0 || most) && (
         <p class="quiet small nowrap">
           {most &&
