@@ -93,7 +93,11 @@ def test_a_page_opens_on_a_tab_of_the_run_just_chosen(
     hash_holds(page, "view=overview")
     # The tabs of the new run become known late.
     held: list[Route] = []
-    page.route("**/overview?*", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/overview?*", hold)
     tab(page).locator(".run", has_text="dumped").click()
     eventually(page, lambda: held, bool)
     keys.press("3")

@@ -2,39 +2,21 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { divergingColours } from "../../model/category";
 import { searchOf } from "../../model/shown_rows";
 import { originOf } from "../../model/words/origin";
-import {
-  formatExact,
-  formatQuantity,
-  formatSigned,
-  formatSignedExact,
-} from "../../model/words/quantity";
 import { ExportMenu } from "../../widgets/export/export_menu";
-import {
-  absentCell,
-  changeBar,
-  longestOf,
-  numberColumn,
-  tableOf,
-  textColumn,
-} from "../../widgets/row_table/columns";
-import {
-  RowTable,
-  type RowCell,
-  type RowColumn,
-} from "../../widgets/row_table/row_table";
+import { longestOf, tableOf, textColumn } from "../../widgets/row_table/columns";
+import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { useSort } from "../../widgets/row_table/use_sort";
 import { Segmented } from "../shared/controls/choices";
 import { SearchBox } from "../shared/controls/search_box";
 import type { ViewProps } from "../shared/view_props";
-import { changePercent, percentText } from "./difference_table";
+import { changes, sideColumns, type Sides } from "./difference_table";
 import { ONLY_WORDS, type PartProps } from "./params";
 
 type Values = Float64Array | Int32Array;
 
-export interface Compared {
+export interface Compared extends Sides {
   /** Names in exported files: of a row, and of the compared quantity with its unit. */
   readonly key: string;
   readonly quantity: string;
@@ -42,10 +24,6 @@ export interface Compared {
   readonly title: string;
   readonly names: readonly string[];
   readonly texts: readonly string[];
-  readonly a: Float64Array;
-  readonly b: Float64Array;
-  /** The only side that has the row; "" where both do. */
-  readonly only: readonly ("" | "a" | "b")[];
   readonly more: readonly RowColumn[];
   readonly exported: readonly { readonly key: string; readonly values: Values }[];
 }
@@ -56,52 +34,17 @@ export function onlySide({ a, b }: Pick<Compared, "a" | "b">): "a" | "b" | null 
   return hasA === hasB ? null : hasA ? "a" : "b";
 }
 
-/** B less A; a missing row counts as zero. */
-export function changes({ a, b, only }: Pick<Compared, "a" | "b" | "only">) {
-  return Float64Array.from(only, (side, row) => {
-    const [x, y] = [a[row] ?? NaN, b[row] ?? NaN];
-    return side === "a" ? 0 - x : side === "b" ? y : y - x;
-  });
-}
-
-/** Bars start in the middle; the longest difference fills one half. */
-export function changeCell(
-  by: number,
-  unit: Unit,
-  longest: number,
-  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
-): RowCell {
-  return {
-    text: formatSigned(by, unit, byteUnit),
-    title: formatSignedExact(by, unit),
-    ...(Math.abs(by) > 0
-      ? { bar: changeBar(by, longest, divergingColours(theme)) }
-      : {}),
-  };
-}
-
 export function differenceColumns(
   of: Compared,
-  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
+  look: Pick<ViewProps, "theme" | "byteUnit">,
   culprits?: ReadonlySet<string>,
 ): readonly RowColumn[] {
-  const { names, texts, only, unit, quantity } = of;
+  const { names, texts, unit, quantity } = of;
   const change = changes(of);
   const longest = longestOf(change.filter(Number.isFinite));
-  const percent = Float64Array.from(only, (side, row) => {
-    const [a, b] = [of.a[row] ?? NaN, of.b[row] ?? NaN];
-    if (side !== "") return side === "a" ? -100 : Infinity;
-    return a > 0 || a === b ? changePercent(a, b) : NaN;
-  });
+  const sides = sideColumns(...([of, () => unit, look] as const), () => longest);
   const side = (key: "a" | "b"): RowColumn => ({
-    ...numberColumn(key, key.toUpperCase(), "96px", of[key], (value, row) =>
-      only[row] !== "" && only[row] !== key
-        ? absentCell("Only the other side has it")
-        : {
-            text: formatQuantity(value, unit, byteUnit),
-            title: formatExact(value, unit),
-          },
-    ),
+    ...sides[key],
     exported: { name: `${key}_${quantity}`, values: of[key] },
   });
   const name: RowColumn = {
@@ -125,33 +68,10 @@ export function differenceColumns(
     side("a"),
     side("b"),
     {
-      ...numberColumn(
-        "change",
-        "B − A",
-        "120px",
-        change.map(Math.abs),
-        (_, row) => changeCell(change[row] ?? NaN, unit, longest, { theme, byteUnit }),
-        "Positive where B has more; sorted by the size of the difference",
-      ),
+      ...sides.change,
       exported: { name: `difference_${quantity}`, values: change },
     },
-    {
-      ...numberColumn(
-        "percent",
-        "%",
-        "80px",
-        percent,
-        (value, row) => {
-          if (only[row] === "a") return { text: "gone", title: "Only A has it" };
-          if (value === Infinity) return { text: "new", title: "Only B has it" };
-          if (Number.isNaN(value)) return { text: "–" };
-          const text = percentText(of.a[row] ?? NaN, of.b[row] ?? NaN);
-          return { text, title: `${value} %` };
-        },
-        "(B − A) ÷ A; a small difference of a small value is a large percentage",
-      ),
-      exported: null,
-    },
+    sides.percent,
     ...of.more,
   ];
 }

@@ -1,4 +1,4 @@
-import type { ComparedNumber } from "../../api/types.gen";
+import type { ComparedNumber, Unit } from "../../api/types.gen";
 import { threeDigits } from "../../base/bytes";
 import { divergingColours } from "../../model/category";
 import type { Table } from "../../model/table";
@@ -8,18 +8,17 @@ import {
   formatSigned,
   formatSignedExact,
 } from "../../model/words/quantity";
-import { changeBar, longestOf } from "../../widgets/row_table/columns";
-import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
+import {
+  absentCell,
+  changeBar,
+  longestOf,
+  numberColumn,
+  textColumn,
+} from "../../widgets/row_table/columns";
+import { ROW_PX, RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import type { ViewProps } from "../shared/view_props";
 
-export interface DifferenceRow extends Pick<
-  ComparedNumber,
-  "label" | "unit" | "a" | "b"
-> {
-  readonly hint?: string;
-  readonly note?: string;
-  readonly swatch?: string;
-}
+type Look = Pick<ViewProps, "theme" | "byteUnit">;
 
 /** Above this the change is shown as a factor, */
 const MANY_PERCENT = 1000;
@@ -40,78 +39,133 @@ export function percentText(a: number, b: number): string {
   return `${percent > 0 ? "+" : ""}${threeDigits(percent)} %`;
 }
 
-function changeOf({ a, b }: DifferenceRow): number | null {
-  return a === null || b === null ? null : b - a;
+export interface Sides {
+  readonly a: Float64Array;
+  readonly b: Float64Array;
+  /** The only side that has the row; "" where both do. */
+  readonly only: readonly ("" | "a" | "b")[];
 }
+
+/** B less A; a missing row counts as zero. */
+export function changes({ a, b, only }: Sides): Float64Array {
+  return Float64Array.from(only, (side, row) => {
+    const [x, y] = [a[row] ?? NaN, b[row] ?? NaN];
+    return side === "a" ? 0 - x : side === "b" ? y : y - x;
+  });
+}
+
+/** A, B and B less A; `longest`: the change whose bar fills one half. */
+export function sideColumns(
+  of: Sides,
+  unit: (row: number) => Unit,
+  { theme, byteUnit }: Look,
+  longest: (row: number) => number,
+) {
+  const { only } = of;
+  const change = changes(of);
+  const percent = Float64Array.from(only, (side, row) => {
+    const [a, b] = [of.a[row] ?? NaN, of.b[row] ?? NaN];
+    if (side !== "") return side === "a" ? -100 : Infinity;
+    return a > 0 || a === b ? changePercent(a, b) : NaN;
+  });
+  const side = (key: "a" | "b"): RowColumn =>
+    numberColumn(key, key.toUpperCase(), "66px", of[key], (value, row) =>
+      only[row] !== "" && only[row] !== key
+        ? absentCell("Only the other side has it")
+        : {
+            text: formatQuantity(value, unit(row), byteUnit),
+            title: formatExact(value, unit(row)),
+          },
+    );
+  return {
+    a: side("a"),
+    b: side("b"),
+    change: numberColumn(
+      ...(["change", "B − A", "84px", change.map(Math.abs)] as const),
+      (size, row) => {
+        const by = change[row] ?? NaN;
+        return {
+          text: formatSigned(by, unit(row), byteUnit),
+          title: formatSignedExact(by, unit(row)),
+          ...(size > 0 && {
+            bar: changeBar(by, longest(row), divergingColours(theme)),
+          }),
+        };
+      },
+      "Positive where B has more; sorted by the size of the difference",
+    ),
+    percent: {
+      ...numberColumn(
+        ...(["percent", "%", "54px", percent] as const),
+        (value, row) => {
+          if (only[row] === "a") return { text: "gone", title: "Only A has it" };
+          if (value === Infinity) return { text: "new", title: "Only B has it" };
+          if (Number.isNaN(value)) return { text: "–" };
+          const text = percentText(of.a[row] ?? NaN, of.b[row] ?? NaN);
+          return { text, title: `${value} %` };
+        },
+        "(B − A) ÷ A; a small difference of a small value is a large percentage",
+      ),
+      exported: null,
+    },
+  };
+}
+
+export interface DifferenceRow extends Pick<
+  ComparedNumber,
+  "label" | "unit" | "a" | "b"
+> {
+  readonly hint?: string;
+  readonly note?: string;
+  readonly swatch?: string;
+}
+
+function sidesOf(rows: readonly DifferenceRow[]): Sides {
+  return {
+    a: Float64Array.from(rows, ({ a }) => a ?? NaN),
+    b: Float64Array.from(rows, ({ b }) => b ?? NaN),
+    only: rows.map(() => ""),
+  };
+}
+
+const HEAD_PX = 30;
 
 export function DifferenceTable(props: {
   readonly title: string;
   readonly rows: readonly DifferenceRow[];
   /** Rows are parts of one whole; otherwise each bar is the share that changed. */
   readonly areParts?: true;
-  readonly view: Pick<ViewProps, "theme" | "byteUnit">;
+  readonly view: Look;
 }) {
-  const { title, rows, areParts } = props;
-  const { theme, byteUnit } = props.view;
-  const colours = divergingColours(theme);
-  const longest = longestOf(rows.map((row) => changeOf(row) ?? 0));
-  const side = (of: "a" | "b"): PlainColumn<DifferenceRow> => ({
-    title: of.toUpperCase(),
-    look: "num",
-    cell: ({ unit, [of]: one }) => (
-      <span title={formatExact(one, unit)}>{formatQuantity(one, unit, byteUnit)}</span>
-    ),
-  });
-  const columns: readonly PlainColumn<DifferenceRow>[] = [
-    { title, cell: rowLabel },
-    side("a"),
-    side("b"),
-    {
-      title: "B − A",
-      look: "num",
-      cell: (row) => (
-        <b title={formatSignedExact(changeOf(row), row.unit)}>
-          {formatSigned(changeOf(row), row.unit, byteUnit)}
-        </b>
-      ),
-    },
-    {
-      title: "",
-      look: "num",
-      cell: ({ a, b }) => (a === null || b === null ? "" : percentText(a, b)),
-    },
-    {
-      title: "",
-      cell: (row) => {
-        const full = areParts ? longest : longestOf([row.a ?? 0, row.b ?? 0]);
-        const bar = changeBar(changeOf(row) ?? 0, full, colours);
-        return (
-          <span class="difference-bar">
-            <i
-              style={{
-                left: `${100 * (bar.from ?? 0)}%`,
-                width: `${100 * bar.share}%`,
-                background: bar.colour,
-              }}
-            />
-          </span>
-        );
-      },
-    },
-  ];
-  return (
-    <div class="difference-table">
-      <PlainTable label={`A and B: ${title}`} columns={columns} rows={rows} />
-    </div>
+  const { title, rows, areParts, view } = props;
+  const sides = sidesOf(rows);
+  const all = longestOf(changes(sides).filter(Number.isFinite));
+  const columns = sideColumns(
+    ...([sides, (row: number) => rows[row]?.unit ?? "count", view] as const),
+    (row) => (areParts ? all : longestOf([sides.a[row] ?? 0, sides.b[row] ?? 0])),
   );
-}
-
-function rowLabel({ label, hint, note, swatch }: DifferenceRow) {
+  const name = textColumn(
+    ...(["name", title, "minmax(120px, 1fr)"] as const),
+    rows.map(({ label }) => label),
+    undefined,
+    (text, row) => {
+      const { hint = "", note = "", swatch } = rows[row] ?? {};
+      const words = [text, note].filter(Boolean).join(", ");
+      return {
+        ...{ text, note, title: hint === "" ? words : `${words}: ${hint}` },
+        ...(swatch !== undefined && { swatch }),
+      };
+    },
+  );
   return (
-    <span title={hint === undefined || hint === "" ? label : hint}>
-      {swatch !== undefined && <span class="swatch" style={{ background: swatch }} />}
-      {label} <span class="quiet">{note}</span>
-    </span>
+    <RowTable
+      label={`A and B: ${title}`}
+      columns={[name, ...Object.values(columns)]}
+      rows={[...rows.keys()]}
+      sort={null}
+      empty=""
+      heightPx={HEAD_PX + rows.length * ROW_PX}
+    />
   );
 }
 
@@ -119,17 +173,16 @@ export function differenceTable(
   tables: readonly (readonly [title: string, rows: readonly DifferenceRow[]])[],
 ): Table {
   const rows = tables.flatMap(([title, of]) => of.map((row) => ({ title, row })));
-  const numbers = (of: (row: DifferenceRow) => number | null): Float64Array =>
-    Float64Array.from(rows, ({ row }) => of(row) ?? NaN);
+  const sides = sidesOf(rows.map(({ row }) => row));
   return {
     numRows: rows.length,
     columns: [
       { name: "of", values: rows.map(({ title }) => title) },
       { name: "name", values: rows.map(({ row }) => row.label) },
       { name: "unit", values: rows.map(({ row }) => row.unit) },
-      { name: "a", values: numbers(({ a }) => a) },
-      { name: "b", values: numbers(({ b }) => b) },
-      { name: "difference", values: numbers(changeOf) },
+      { name: "a", values: sides.a },
+      { name: "b", values: sides.b },
+      { name: "difference", values: changes(sides) },
     ],
   };
 }

@@ -234,22 +234,25 @@ function Difference(
           <Waterfall view={view} parts={parts} of={of} culprits={culprits} />
         )}
         <section class="compare-numbers" aria-label="The difference">
+          <div class="panel-head">
+            <h2>In numbers</h2>
+            <ExportMenu
+              subject="the comparison"
+              source={{
+                origin: originOf(view.run),
+                name: "comparison",
+                table: () => differenceTable(figures),
+                about: () => ({ ...sides, sentence }),
+              }}
+              shell={view}
+            />
+          </div>
           {figures.map(
             ([title, rows]) =>
               rows.length > 0 && (
                 <DifferenceTable key={title} title={title} rows={rows} view={view} />
               ),
           )}
-          <ExportMenu
-            subject="the comparison"
-            source={{
-              origin: originOf(view.run),
-              name: "comparison",
-              table: () => differenceTable(figures),
-              about: () => ({ ...sides, sentence }),
-            }}
-            shell={view}
-          />
         </section>
         {parts.length === 0 && (
           <p class="quiet">

@@ -8,7 +8,8 @@ import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Options, Segmented } from "../../shared/controls/choices";
 import { traceWords } from "../../time/profiled/trace_choice";
-import { changes, DifferenceRows, type Compared } from "../difference_rows";
+import { DifferenceRows, type Compared } from "../difference_rows";
+import { changes } from "../difference_table";
 import { TABLE_WORDS } from "../params";
 import type { TracesProps } from "./part";
 

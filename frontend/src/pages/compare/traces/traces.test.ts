@@ -8,7 +8,8 @@ import type {
 import { sortedRows } from "../../../model/shown_rows";
 import { cellText } from "../../../model/table";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { changes, differenceColumns, wantedRows } from "../difference_rows";
+import { differenceColumns, wantedRows } from "../difference_rows";
+import { changes } from "../difference_table";
 import { nearest } from "../sides";
 import { meanStepMs } from "../../time/profiled/roles";
 import { rolePairs } from "./part";
