@@ -19,11 +19,10 @@ export class FlameTree {
     this.maxDepth = depth.reduce((most, one) => Math.max(most, one), 0);
   }
 
-  /** By node; `into` is filled where it fits. */
-  sums(bySlot: ArrayLike<number>, into?: Float64Array): Float64Array {
+  /** By node. */
+  sums(bySlot: ArrayLike<number>): Float64Array {
     const { numNodes, leaf, parent } = this;
-    const fits = into?.length === numNodes;
-    const sums = fits ? into.fill(0) : new Float64Array(numNodes);
+    const sums = new Float64Array(numNodes);
     for (let slot = 0; slot < leaf.length; slot += 1) {
       const node = leaf[slot] ?? 0;
       sums[node] = (sums[node] ?? 0) + (bySlot[slot] ?? 0);
@@ -70,7 +69,7 @@ export class FlameTree {
   }
 }
 
-export type FramePath = Int32Array | readonly number[];
+type FramePath = Int32Array | readonly number[];
 
 interface Draft {
   readonly frame: number;
@@ -144,20 +143,16 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
   );
 }
 
-export interface Sandwich {
-  /** The frame as root, its callers below it, and theirs below them. */
-  readonly callers: FlameTree;
-  readonly callees: FlameTree;
-  /** Those whose stack holds the frame; slots of both trees. */
-  readonly slots: Int32Array;
-}
-
-/** Of a recursion the outermost counts, so that no byte counts twice. */
+/**
+ * The frame as root of its callers and of its callees; `slots`: of both trees, the
+ * stacks that hold the frame. Of a recursion the outermost counts, so that no byte
+ * counts twice.
+ */
 export function sandwich(
   paths: readonly FramePath[],
   weights: ArrayLike<number>,
   frame: number,
-): Sandwich {
+) {
   const slots: number[] = [];
   const callers: number[][] = [];
   const callees: number[][] = [];
@@ -177,18 +172,8 @@ export function sandwich(
   };
 }
 
-export interface FrameTotal {
-  readonly frame: number;
-  /** Of all stacks with the frame. */
-  readonly totalBytes: number;
-  /** Of those that end in it. */
-  readonly selfBytes: number;
-}
-
-export function frameTotals(
-  paths: readonly FramePath[],
-  bytes: ArrayLike<number>,
-): readonly FrameTotal[] {
+/** Bytes of all stacks with a frame, and of those that end in it; largest first. */
+export function frameTotals(paths: readonly FramePath[], bytes: ArrayLike<number>) {
   const total = new Map<number, number>();
   const self = new Map<number, number>();
   paths.forEach((path, slot) => {
@@ -205,15 +190,13 @@ export function frameTotals(
   }).sort((a, b) => b.totalBytes - a.totalBytes || a.frame - b.frame);
 }
 
-/** In sight, as columns; x and width are shares of the whole width. */
-export interface FlameBoxes {
-  readonly node: Int32Array;
-  readonly x: Float64Array;
-  readonly width: Float64Array;
+/** x and width are shares of the whole width. */
+export interface FlameBox {
+  readonly node: number;
+  readonly x: number;
+  readonly width: number;
   /** Rows below the top. */
-  readonly row: Int32Array;
-  readonly num: number;
-  readonly numRows: number;
+  readonly row: number;
 }
 
 /** Ancestors of the zoomed node are full width; boxes below `least` are left out. */
@@ -222,52 +205,35 @@ export function flameBoxes(
   values: Float64Array,
   root: number,
   least: number,
-): FlameBoxes {
-  const node: number[] = [];
-  const x: number[] = [];
-  const width: number[] = [];
-  const row: number[] = [];
-  const push = (one: number, at: number, wide: number): void => {
-    node.push(one);
-    x.push(at);
-    width.push(wide);
-    row.push(tree.depth[one] ?? 0);
-  };
-  for (const up of tree.ancestors(root)) push(up, 0, 1);
+): readonly FlameBox[] {
+  const boxes: FlameBox[] = tree
+    .ancestors(root)
+    .map((node) => ({ node, x: 0, width: 1, row: tree.depth[node] ?? 0 }));
   const whole = values[root] ?? 0;
   const at = new Float64Array(tree.maxDepth + 2);
   const end = tree.end[root] ?? 0;
-  let numRows = node.length;
-  for (let one = root; one < end && whole > 0;) {
-    const depth = tree.depth[one] ?? 0;
-    const wide = (values[one] ?? 0) / whole;
-    const from = at[depth] ?? 0;
-    at[depth] = from + wide;
-    if (wide < least) {
-      one = tree.end[one] ?? end;
+  for (let node = root; node < end && whole > 0;) {
+    const row = tree.depth[node] ?? 0;
+    const width = (values[node] ?? 0) / whole;
+    const x = at[row] ?? 0;
+    at[row] = x + width;
+    if (width < least) {
+      node = tree.end[node] ?? end;
       continue;
     }
-    at[depth + 1] = from;
-    push(one, from, wide);
-    numRows = Math.max(numRows, depth + 1);
-    one += 1;
+    at[row + 1] = x;
+    boxes.push({ node, x, width, row });
+    node += 1;
   }
-  return {
-    node: Int32Array.from(node),
-    x: Float64Array.from(x),
-    width: Float64Array.from(width),
-    row: Int32Array.from(row),
-    num: node.length,
-    numRows,
-  };
+  return boxes;
 }
 
-/** Index in `boxes`; -1: none. */
-export function boxAt(boxes: FlameBoxes, share: number, row: number): number {
-  for (let i = 0; i < boxes.num; i += 1) {
-    const from = boxes.x[i] ?? 0;
-    if (boxes.row[i] !== row || share < from) continue;
-    if (share < from + (boxes.width[i] ?? 0)) return i;
-  }
-  return -1;
+export function boxAt(
+  boxes: readonly FlameBox[],
+  share: number,
+  row: number,
+): FlameBox | undefined {
+  return boxes.find(
+    (box) => box.row === row && share >= box.x && share < box.x + box.width,
+  );
 }

@@ -88,8 +88,8 @@ export function Flame(props: FlameProps) {
     const x = event.clientX - inside.left;
     const y = event.clientY - inside.top;
     const row = rowAt(y + (scroller.current?.scrollTop ?? 0), now);
-    const index = boxAt(now.boxes, x / inside.width, row);
-    return index < 0 ? null : { node: now.boxes.node[index] ?? 0, x, y };
+    const box = boxAt(now.boxes, x / inside.width, row);
+    return box === undefined ? null : { node: box.node, x, y };
   }
 
   /** `isFrame`: callers and callees instead of zooming. */
@@ -170,19 +170,20 @@ export function Flame(props: FlameProps) {
 
 /** null: not a key of the chart. */
 function afterKey(key: string, now: Placed, from: number): number | null {
-  const { boxes, root, upwards } = now;
+  const { root, upwards } = now;
+  const shown = now.boxes.map(({ node }) => node);
   const { tree } = now.data;
-  if (from < 0 || !boxes.node.includes(from)) {
+  if (from < 0 || !shown.includes(from)) {
     return key.startsWith("Arrow") ? root : null;
   }
   const beside = (by: -1 | 1): number => {
     const row = tree.depth[from];
-    const level = Array.from(boxes.node).filter((node) => tree.depth[node] === row);
+    const level = shown.filter((node) => tree.depth[node] === row);
     return level[level.indexOf(from) + by] ?? from;
   };
   switch (key) {
     case upwards ? "ArrowUp" : "ArrowDown":
-      return tree.children(from).find((node) => boxes.node.includes(node)) ?? from;
+      return tree.children(from).find((node) => shown.includes(node)) ?? from;
     case upwards ? "ArrowDown" : "ArrowUp":
       return Math.max(0, tree.parent[from] ?? 0);
     case "ArrowRight":

@@ -7,7 +7,7 @@ import type { CallStacks } from "../../model/stacks/call_stacks";
 import {
   flameBoxes,
   ROOT_FRAME,
-  type FlameBoxes,
+  type FlameBox,
   type FlameTree,
 } from "../../model/stacks/flame_tree";
 import { formatExact, formatQuantity, formatSigned } from "../../model/words/quantity";
@@ -110,7 +110,7 @@ export function boxInks(): (fill: string) => string {
 
 export interface Placed {
   readonly data: FlameData;
-  readonly boxes: FlameBoxes;
+  readonly boxes: readonly FlameBox[];
   readonly root: number;
   /** CSS px of all rows. */
   readonly totalPx: number;
@@ -127,7 +127,8 @@ export function placed(
 ): Placed {
   const root = zoomedNode(data.tree, zoom);
   const boxes = flameBoxes(data.tree, data.values, root, LEAST_BOX_PX / widthPx);
-  const rowsPx = Math.max(1, boxes.numRows - Number(hideRoot)) * ROW_PX;
+  const numRows = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0);
+  const rowsPx = Math.max(1, numRows - Number(hideRoot)) * ROW_PX;
   const totalPx = upwards ? Math.max(rowsPx, heightPx) : rowsPx;
   return { data, boxes, root, totalPx, upwards, hideRoot };
 }

@@ -62,14 +62,11 @@ export function paintFlame(pen: Pen, paint: FlamePaint): void {
   pen.font = FONT;
   pen.textAlign = "left";
   pen.textBaseline = "middle";
-  for (let i = 0; i < boxes.num; i += 1) {
-    const row = boxes.row[i] ?? 0;
+  for (const { node, x, width, row } of boxes) {
     if (hideRoot && row === 0) continue;
     const top = rowTop(row, paint) - scrollPx;
     if (top + ROW_PX < 0 || top > heightPx) continue;
-    const node = boxes.node[i] ?? 0;
-    const left = (boxes.x[i] ?? 0) * widthPx;
-    const wide = (boxes.width[i] ?? 0) * widthPx;
+    const [left, wide] = [x * widthPx, width * widthPx];
     const frame = data.tree.frame[node] ?? ROOT_FRAME;
     const dimmed = found !== null && (frame < 0 || found[frame] !== 1);
     pen.globalAlpha = dimmed ? 0.35 : 1;
@@ -95,7 +92,7 @@ export function paintFlame(pen: Pen, paint: FlamePaint): void {
   }
   pen.globalAlpha = 1;
   for (const outline of outlines) outline();
-  if (boxes.num > 0) return;
+  if (boxes.length > 0) return;
   pen.fillStyle = border;
   pen.fillRect(0, ROW_PX, widthPx, 1);
 }

@@ -74,10 +74,10 @@ describe("the flame graph of modules", () => {
   const boxes = (zoom: readonly number[], numbers = host.numbers) => {
     const flame = flameOf(DATA, { ...host, numbers }, "#888888");
     const all = placed(flame, { zoom }, 1000).boxes;
-    return Array.from(all.node, (_, i) => [
-      all.row[i],
-      Math.round(1000 * (all.x[i] ?? 0)),
-      Math.round(1000 * (all.width[i] ?? 0)),
+    return all.map(({ row, x, width }) => [
+      row,
+      Math.round(1000 * x),
+      Math.round(1000 * width),
     ]);
   };
 

@@ -8,13 +8,12 @@ type Stacks = readonly OperatorStack[];
 /** Boxes of all rows but the root's, in ms where they are times. */
 function boxesOf({ data, names, weight }: Side) {
   const { tree, values } = data;
-  const { node, x, width, row } = flameBoxes(tree, values, 0, 0.002);
-  return Array.from(node, (at, i) => ({
-    ...{ frame: names.frameLabel(tree.frame[at] ?? -1), x: x[i], width: width[i] ?? 0 },
-    label: names.boxLabel(tree.frame[at] ?? -1),
-    row: (row[i] ?? 0) - 1,
-    value: (values[at] ?? 0) * (weight === "calls" ? 1 : 1e3),
-  })).filter((one) => one.row >= 0);
+  const boxes = flameBoxes(tree, values, 0, 0.002).map(({ node, x, width, row }) => ({
+    ...{ frame: names.frameLabel(tree.frame[node] ?? -1), x, width, row: row - 1 },
+    label: names.boxLabel(tree.frame[node] ?? -1),
+    value: (values[node] ?? 0) * (weight === "calls" ? 1 : 1e3),
+  }));
+  return boxes.filter((one) => one.row >= 0);
 }
 
 const callerBoxes = (stacks: Stacks, weight: Weight) =>
