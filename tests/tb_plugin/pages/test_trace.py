@@ -138,7 +138,7 @@ def test_spans_of_all_ranks_lie_on_one_clock(page):
     kinds = [(t["rank"], t["kind"], t["name"]) for t in found["tracks"]]
     assert kinds[0] == (0, "span", "MainThread")
     assert (0, "counter", "Allocated peak") in kinds
-    memory = next(t for t in found["tracks"] if t["name"] == "allocated_peak_bytes")
+    memory = next(t for t in found["tracks"] if t["name"] == "Allocated peak")
     assert (memory["unit"], memory["most"]) == ("bytes", GIB + 19)
     assert (memory["key"], found["tracks"][0]["key"]) == ("counters-0:0", "spans-0:0")
     assert found["sources"][1]["title"] == "rank 1: spans"
