@@ -169,7 +169,7 @@ class HistoryOddity(Struct, frozen=True):
     """Something that contradicts itself in the file: set right, or drawn as it is."""
 
     what: str
-    """In words that go on "The file holds 3 ..."."""
+    """In words that go on "The file contradicts itself: ..."."""
     count: int
 
 

@@ -42,7 +42,7 @@ ROUTES: Final = {
     "kernels": "operators.kernels",
     "module": "modules.module",
     "module_timeline": "modules.modules",
-    "module_times": "operators.operators",
+    "module_times": "operators.module_times",
     "modules": "modules.modules",
     "operator": "operators.operators",
     "operator_memory": "operators.memory",

@@ -162,9 +162,9 @@ class Replayed:
 
 
 def oddities_of(replay: Replay) -> Mapping[str, int]:
-    """What of a history contradicts itself, in words that go on "The file holds 3 ...".
+    """What of a history contradicts itself: what, and how often; only what there is.
 
-    By what it is: how often; only what there is. It is drawn as it comes out all the
+    The words go on "The file contradicts itself: ...". It is drawn as it comes out all the
     same. What could not even be a number of its kind is counted in `Snapshot.oddities`.
     """
     found = {**dict(_of_end(replay.device)), **dict(_of_lives(replay))}

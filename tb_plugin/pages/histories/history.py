@@ -114,7 +114,9 @@ def _notes(
             warns=True,
         )
     for what, count in _oddities(history).items():
-        yield HistoryNote(f"The file holds {count:,} {what}.", warns=True)
+        yield HistoryNote(
+            f"The file contradicts itself: {what} ({count:,}).", warns=True
+        )
     if device.num_before:
         yield HistoryNote(
             f"{size_text(before_bytes)} in {counted(device.num_before, 'block')} are from"

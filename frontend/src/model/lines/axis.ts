@@ -142,12 +142,3 @@ export const X_AXES: Readonly<Record<XKind, XAxis>> = {
     text: (x) => `${formatInstant(x)}.${msOf(x)}`,
   },
 };
-
-/** As the URL and the switch name them. */
-export const X_KINDS: readonly XKind[] = ["step", "relative", "wall"];
-
-export const X_WORDS: Readonly<Record<XKind, string>> = {
-  step: "Step",
-  relative: "Relative",
-  wall: "Wall time",
-};

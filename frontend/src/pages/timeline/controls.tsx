@@ -12,7 +12,6 @@ export function Controls(props: {
   readonly view: ViewProps;
 }) {
   const { answer, view } = props;
-  const { setParams } = view;
   const [params, setState] = usePageState(view, TIMELINE);
   return (
     <div class="row">
@@ -26,9 +25,9 @@ export function Controls(props: {
         ])}
         onChange={(series) => setState({ series }, "push")}
       />
-      <XSwitch x={params.x} setParams={setParams} />
+      <XSwitch view={view} />
       <Popover label="View" button="View">
-        <PhaseChoice {...{ setParams }} phase={params.phase} phases={answer.phases} />
+        <PhaseChoice view={view} phase={params.phase} phases={answer.phases} />
         <label class="timeline-smoothing">
           <span class="quiet">Smoothing</span>{" "}
           <input

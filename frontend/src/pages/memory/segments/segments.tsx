@@ -223,7 +223,7 @@ function OfDevice({
       )}
       {state?.oddities.map(({ what, count }) => (
         <p key={what} class="quiet">
-          <Icon name="info" sizePx={14} /> {count} {what}
+          <Icon name="info" sizePx={14} /> The file contradicts itself: {what} ({count})
         </p>
       ))}
       <Settings facts={facts} />

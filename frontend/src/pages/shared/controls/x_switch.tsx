@@ -1,28 +1,27 @@
 import type { XKind } from "../../../api/types.gen";
-import { X_KINDS, X_WORDS } from "../../../model/lines/axis";
+import { switched } from "../page_state";
 import type { ViewProps } from "../view_props";
-import { Choice, Segmented } from "./choices";
+import { Choice, Switch } from "./choices";
 
-type Set = Pick<ViewProps, "setParams">;
+export const X_WORD = switched<XKind>(
+  "x",
+  { step: ["Step", ""], relative: ["Relative", ""], wall: ["Wall time", ""] },
+  "step",
+);
+// A range of steps means nothing in time.
+const NO_RANGE = { x0: null, x1: null };
 
-export function XSwitch({ x, setParams }: Set & { readonly x: XKind }) {
-  return (
-    <Segmented
-      label="Horizontal axis"
-      options={X_KINDS}
-      chosen={x}
-      words={(kind) => [X_WORDS[kind], ""]}
-      // A range of steps means nothing in time.
-      onChoose={(kind) => setParams({ x: kind, x0: null, x1: null }, "push")}
-    />
-  );
+export function XSwitch({ view }: { readonly view: ViewProps }) {
+  return <Switch {...{ view }} of={X_WORD} label="Horizontal axis" leaves={NO_RANGE} />;
 }
 
 /** `phase` "": the first, which stays out of the URL. */
-export function PhaseChoice(
-  props: Set & { readonly phase: string; readonly phases: readonly string[] },
-) {
-  const { phase, phases, setParams } = props;
+export function PhaseChoice(props: {
+  readonly view: ViewProps;
+  readonly phase: string;
+  readonly phases: readonly string[];
+}) {
+  const { phase, phases, view } = props;
   const [first = ""] = phases;
   if (phases.length < 2) return null;
   return (
@@ -30,7 +29,7 @@ export function PhaseChoice(
       label="Phase"
       value={phase === "" ? first : phase}
       of={phases.map((one) => [one, one])}
-      onChange={(one) => setParams({ phase: one === first ? null : one }, "push")}
+      onChange={(one) => view.setParams({ phase: one === first ? null : one }, "push")}
     />
   );
 }

@@ -1,10 +1,10 @@
-import { X_KINDS } from "../../../model/lines/axis";
+import { X_WORD } from "../controls/x_switch";
 import { between, flag, oneOf, text, whole, type PageState } from "../page_state";
 
 export const MOST_SMOOTHING = 0.99;
 
 export const TIMELINE = {
-  x: oneOf("x", X_KINDS, "step"),
+  x: X_WORD,
   /** "": the server chooses. */
   series: text("series"),
   /** "": the training phase. */

@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import type { DistributedPart, TableRows } from "../../../api/types.gen";
+import type { TableRows } from "../../../api/types.gen";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Segmented } from "../../shared/controls/choices";
@@ -10,13 +10,6 @@ import { columnOf, numbersOf } from "../profiled/answer_table";
 
 /** Parts that distinguish ranks come first. */
 const PARTS = ["communication", "overlap", "computation", "other", "step"] as const;
-const TITLES: Readonly<Record<DistributedPart, string>> = {
-  communication: "Exposed communication",
-  overlap: "Hidden communication",
-  computation: "Computation",
-  other: "Other",
-  step: "Step time",
-};
 const WORDS = { part: oneOf("rheat", PARTS, null) };
 
 export function RankHeat(props: {
@@ -35,28 +28,33 @@ export function RankHeat(props: {
   const px = useWidth(box);
   const answers = useHeatAnswers(view, "distributed_heatmap", { cycle, part }, px);
   const { data, stale } = answers.coarse;
+  const wordsOf = (one: string): readonly [string, string] => {
+    const column = columnOf(ranks, `${one}_ms`);
+    return [column?.title ?? one, column?.help ?? ""];
+  };
+  const [title] = wordsOf(part);
   return (
     <div ref={box} class={stale ? "stale" : ""} aria-busy={stale}>
       <div class="row">
-        <Segmented<DistributedPart>
+        <Segmented
           label="What the cells of the heatmap are"
           title="Compare"
           options={PARTS}
           chosen={part}
-          words={(one) => [TITLES[one], columnOf(ranks, `${one}_ms`)?.help ?? ""]}
+          words={wordsOf}
           onChoose={(one) => setState({ part: one === usual ? null : one }, "push")}
         />
         <span class="quiet">A click on a cell chooses its rank and step</span>
       </div>
       <RankHeatmap
         answers={answers}
-        label={() => `${TITLES[part]} by rank and profiled step`}
+        label={() => `${title} by rank and profiled step`}
         onPick={props.onPick}
         pooled="farthest"
         empty={
           <p class="quiet">
             {data?.numOpening === 0
-              ? `No rank has ${TITLES[part].toLowerCase()} in its profiled steps.`
+              ? `No rank has ${title.toLowerCase()} time in its profiled steps.`
               : "The first traces are being read."}
           </p>
         }

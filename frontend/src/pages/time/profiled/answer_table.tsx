@@ -22,7 +22,7 @@ import {
   durationCell,
   tableOf,
 } from "../../../widgets/row_table/columns";
-import { headingWidth } from "../../../widgets/row_table/headings";
+import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
 import {
   ROW_PX,
   RowTable,
@@ -88,6 +88,7 @@ export function formatFlops(flops: number): string {
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
 const BAR_PX = 96;
+const NARROW_BAR_PX = 76;
 const HEAD_PX = 32;
 const USUAL_PX = 360;
 /** Shorter tables need no search. */
@@ -172,6 +173,14 @@ export function columnsOf(
   });
 }
 
+/** Headings in two lines and shorter bars, so that more columns fit. */
+function narrowed(column: RowColumn): RowColumn {
+  if (!column.numeric || !column.width.endsWith("px")) return column;
+  const title = inTwoLines(column.title);
+  const px = Math.max(headingWidth(title, false), NARROW_BAR_PX);
+  return { ...column, title, width: `${Math.min(px, parseInt(column.width))}px` };
+}
+
 export function columnOf(table: TableRows, key: string): TableColumn | undefined {
   return table.columns.find((one) => one.key === key);
 }
@@ -228,6 +237,8 @@ export interface AnswerTableProps extends Partial<
   /** Columns of the page, before those of the answer. */
   readonly before?: readonly RowColumn[];
   readonly culprits?: ReadonlySet<string>;
+  /** Beside an inspector. */
+  readonly isNarrow?: boolean;
   readonly text?: string;
   /** Search box of long tables, and its URL word. */
   readonly find?: Pick<SearchBoxProps, "label" | "placeholder"> & {
@@ -243,15 +254,15 @@ export interface AnswerTableProps extends Partial<
 
 export function AnswerTable(props: AnswerTableProps) {
   const { view, table, word, colours, find, most = Infinity, about = {} } = props;
-  const { before = [], culprits } = props;
+  const { before = [], culprits, isNarrow = false } = props;
   const { head, children, heightPx = USUAL_PX, ...rest } = props;
   const { theme, byteUnit, params, setParams } = view;
   const { title, summary, numRows, usual } = table;
   const text = props.text ?? (find && params.get(find.word)) ?? "";
-  const columns = useMemo(
-    () => [...before, ...columnsOf(table, { theme, byteUnit }, colours, culprits)],
-    [table, theme, byteUnit, colours, culprits, ...before],
-  );
+  const columns = useMemo(() => {
+    const own = columnsOf(table, { theme, byteUnit }, colours, culprits);
+    return [...before, ...(isNarrow ? own.map(narrowed) : own)];
+  }, [table, theme, byteUnit, colours, culprits, isNarrow, ...before]);
   const { rows, ...sorting } = useSort(
     ...([columns, numRows] as const),
     { key: usual.replace("-", ""), descending: !usual.startsWith("-") },

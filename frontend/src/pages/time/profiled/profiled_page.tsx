@@ -12,7 +12,6 @@ import { Choice, Switch } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import {
   oneOf,
-  optional,
   switched,
   text,
   usePageState,
@@ -31,7 +30,6 @@ const TABLE_PX = 620;
 const TOPS = ["10", "20", "50", "all"] as const;
 const WORDS = {
   text: text("text"),
-  source: optional("source"),
   top: oneOf("top", TOPS, "all"),
 };
 
@@ -141,6 +139,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
               table={table}
               word="sort"
               text={state.text}
+              isNarrow={Boolean(inspector)}
               most={numShown}
               {...(onChoose && {
                 selected: chosen ?? null,

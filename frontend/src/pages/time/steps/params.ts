@@ -1,8 +1,6 @@
-import type { StepRate } from "../../../api/types.gen";
-import { X_KINDS } from "../../../model/lines/axis";
+import { X_WORD } from "../../shared/controls/x_switch";
 import {
   flag,
-  oneOf,
   optional,
   switched,
   text,
@@ -13,12 +11,8 @@ import {
 /** Height of a chart below the stack, CSS px. */
 export const CHART_PX = 132;
 
-type RateKey = StepRate["key"];
-
-const RATE_KEYS: readonly RateKey[] = ["steps", "samples", "tokens", "flops", "mfu"];
-
 export const STEPS = {
-  x: oneOf("x", X_KINDS, "step"),
+  x: X_WORD,
   phase: text("phase"),
   /** Whose steps are stacked where there are several ranks. */
   of: switched(
@@ -30,7 +24,7 @@ export const STEPS = {
     "worst",
   ),
   /** null: depends on what was recorded. */
-  rate: oneOf("rate", RATE_KEYS, null),
+  rate: optional("rate"),
   /** Over all ranks instead of one. */
   summed: flag("summed"),
   /** The compared part; null: the one that distinguishes the ranks. */

@@ -40,13 +40,11 @@ export function RateChart(props: {
         {rate.summed.length > 0 && (
           <Segmented
             label="Throughput of"
-            options={["one", "all"] as const}
             chosen={params.summed ? "all" : "one"}
-            words={(one) =>
-              one === "one"
-                ? [`Rank ${answer.rank ?? "–"}`, "Of one rank"]
-                : ["All ranks", "Over all ranks; of MFU, the mean"]
-            }
+            words={{
+              one: [`Rank ${answer.rank ?? "–"}`, "Of one rank"],
+              all: ["All ranks", "Over all ranks; of MFU, the mean"],
+            }}
             onChoose={(one) =>
               view.setParams({ summed: one === "all" ? "1" : null }, "push")
             }

@@ -104,8 +104,8 @@ export function StepsView(props: ViewProps) {
                 {drawn.of !== "rank" && (
                   <Switch view={props} of={STEPS.of} label="Steps of" />
                 )}
-                <XSwitch x={params.x} setParams={props.setParams} />
-                <PhaseChoice {...props} phase={params.phase} phases={drawn.phases} />
+                <XSwitch view={props} />
+                <PhaseChoice view={props} phase={params.phase} phases={drawn.phases} />
               </div>
             }
           />

@@ -9,6 +9,7 @@ import { ASKED } from "./state/params";
 import { Summary } from "./summary/summary";
 import { TimelinePart } from "./timeline";
 import "../../../widgets/plot/plot.css";
+import "../time.css";
 import "./trace.css";
 
 const RETRIES = "MemBoard retries automatically.";

@@ -4,8 +4,7 @@ import { baseName } from "../../../../model/stacks/call_stacks";
 import { buildFlame } from "../../../../model/stacks/flame_tree";
 import type { FlameData, FrameNames } from "../../../../widgets/flame/layout";
 
-export const WEIGHTS = ["host", "device", "calls"] as const;
-export type Weight = (typeof WEIGHTS)[number];
+export type Weight = "host" | "device" | "calls";
 
 function weightOf(stack: OperatorStack, weight: Weight): number {
   if (weight === "calls") return stack.numCalls;

@@ -8,7 +8,7 @@ import { ROW_PX, type FlameData } from "../../../../widgets/flame/layout";
 import { Segmented } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
 import { familyColour } from "../../profiled/family_colours";
-import { callersOf, WEIGHTS, type Side, type Weight } from "./callers";
+import { callersOf, type Side, type Weight } from "./callers";
 
 const MOST_PX = 180;
 
@@ -18,7 +18,6 @@ const WEIGHT_WORDS: Readonly<Record<Weight, readonly [string, string]>> = {
   calls: ["Calls", "Boxes are as wide as there are calls"],
 };
 
-const FIGURES = ["flame", "sandwich"] as const;
 const FIGURE_WORDS = {
   flame: ["Flame", "Callers from the outermost, above what they call"],
   sandwich: ["Sandwich", "Callers above the operator, callees below it"],
@@ -47,17 +46,15 @@ export function Callers(props: {
         <h2>{title}</h2>
         <Segmented
           label="Flame or sandwich"
-          options={FIGURES}
           chosen={isSandwich ? "sandwich" : "flame"}
-          words={(one) => FIGURE_WORDS[one]}
+          words={FIGURE_WORDS}
           disabled={(one) => one === "flame" && !hasStacks}
           onChoose={(one) => view.setParams({ figure: one === "flame" ? null : one })}
         />
         <Segmented
           label="Box width"
-          options={WEIGHTS}
           chosen={weight}
-          words={(one) => WEIGHT_WORDS[one]}
+          words={WEIGHT_WORDS}
           disabled={(one) => one === "device" && !hasDevices}
           onChoose={setWeight}
         />

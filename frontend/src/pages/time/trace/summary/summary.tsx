@@ -6,7 +6,7 @@ import { asSentence } from "../../../../model/words/source_label";
 import { Icon } from "../../../../widgets/icon/icon";
 import type { XRange } from "../../../../widgets/plot/range";
 import { Failure, Skeleton, Waiting } from "../../../../widgets/state/state";
-import { Choice } from "../../../shared/controls/choices";
+import { Choice, TextButton } from "../../../shared/controls/choices";
 import { NotCollected } from "../../../shared/panels/not_collected";
 import type { ViewProps } from "../../../shared/view_props";
 import { MemoryPart } from "./memory_part";
@@ -22,8 +22,9 @@ export function Summary(view: ViewProps) {
   const { data, error } = useLive(view.client, "trace_reports", query, view.pollMs);
   const chosen =
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
+  const isMissing = data?.stillReading === false && view.run.madeOf !== "traces";
   return (
-    <div class="trace-report" aria-busy={data === null}>
+    <div class="stacked" aria-busy={data === null}>
       <TraceTable view={view} route="trace_path" />
       <TraceTable view={view} route="trace_idle" />
       <Waiting
@@ -32,12 +33,20 @@ export function Summary(view: ViewProps) {
         note="MemBoard retries automatically."
         blocksPx={[420]}
       />
-      {data !== null && chosen === null && !data.stillReading && (
+      {data !== null && chosen === null && view.run.madeOf === "traces" && (
+        <p class="quiet">
+          <TextButton press={() => view.showPage("operators", {})}>
+            Operators
+          </TextButton>{" "}
+          and their memory are summed up on a page of their own.
+        </p>
+      )}
+      {data !== null && chosen === null && isMissing && (
         <NotCollected
           title="No summary of a torch profile in this run"
           absent={data.absent}
           snippet={SNIPPET}
-          note={view.run.madeOf === "traces" ? ANOTHERS : BESIDE}
+          note="It is summed up when a cycle of the schedule ends, beside training. This page updates automatically."
         />
       )}
       {data !== null && chosen !== null && (
@@ -98,11 +107,6 @@ function OneReport({ view, id }: { readonly view: ViewProps; readonly id: string
 }
 
 const SNIPPET = `collector.record(..., torch_profiler={"record_shapes": True, "with_stack": True})`;
-
-const BESIDE =
-  "It is summed up when a cycle of the schedule ends, beside training. This page updates automatically.";
-const ANOTHERS =
-  "The run's trace files were written without MemBoard's recorder, which sums them up while it saves them: their operators are under Operators.";
 
 /** The named one, else the newest of the lowest rank; null: none. */
 export function chosenReport(
