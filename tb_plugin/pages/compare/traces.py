@@ -14,7 +14,8 @@ from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, u8
 from tb_plugin.pages.operators.kernels import KernelsQuery, kernels
 from tb_plugin.pages.operators.memory import OperatorMemoryQuery, operator_memory_of
-from tb_plugin.pages.operators.operators import OperatorsQuery, module_times, operators
+from tb_plugin.pages.operators.module_times import module_times
+from tb_plugin.pages.operators.operators import OperatorsQuery, operators
 from tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
 
 if TYPE_CHECKING:
