@@ -8,20 +8,12 @@ first one on its own, the others once somebody opens them.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
 from tb_plugin.analysis.findings.growth import Retained
 from tb_plugin.api.findings import Place
 from tb_plugin.contract.errors import NotFoundError, NotReadyError
-from tb_plugin.formats.recording.oom import (
-    Ending,
-    OomReport,
-    endings_of,
-    messages_by_report,
-    read_report,
-)
 from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
 from tb_plugin.pages.findings.judge import HistoryJudge, processes
 from tb_plugin.pages.findings.of_error import (
@@ -31,9 +23,10 @@ from tb_plugin.pages.findings.of_error import (
     of_snapshots,
     reported_error,
 )
+from tb_plugin.pages.findings.reports import Told, told_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
     from tb_plugin.analysis.oom.holders import Holder
@@ -41,8 +34,8 @@ if TYPE_CHECKING:
     from tb_plugin.api.findings import Finding
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
+    from tb_plugin.formats.recording.oom import OomReport
     from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.notes import Event
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.jobs.histories import Histories
     from tb_plugin.jobs.history_list import FoundHistory
@@ -50,27 +43,8 @@ if TYPE_CHECKING:
     from tb_plugin.pages.overview.facts import FactsReader
 
 MAX_ERRORS: Final = 20
-MAX_REPORTS: Final = 60
-"""Ends whose reports are read: those of out-of-memory errors first."""
 MAX_UNASKED: Final = 4
 """Files of other tools that are opened though nobody asked for them."""
-
-FileNotes = dict[tuple[int, str], list["Event"]]
-
-
-class _Told(NamedTuple):
-    """A report, and the start of the job it is of."""
-
-    attempt: AttemptFiles
-    report: OomReport
-    num_earlier: int
-    """Errors of the same process before it."""
-    is_last: bool
-    """Of the errors of its process."""
-
-    @property
-    def is_out_of_memory(self) -> bool:
-        return self.report.case.is_out_of_memory
 
 
 class _Place(NamedTuple):
@@ -220,42 +194,21 @@ class _Maker:
         ]
         return found + self._files()
 
-    def _reports(self, rank: int | None) -> list[_Told]:
+    def _reports(self, rank: int | None) -> list[Told]:
         """Reports of all ranks, those first that ended one by running out of memory."""
-        notes = _notes_by_file(self._run)
-        endings: list[tuple[AttemptFiles, Ending]] = []
-        for attempt in self._run.attempts:
-            for of_rank, file in attempt.files.items():
-                if rank in (None, of_rank):
-                    own = notes.get((of_rank, file.attempt), [])
-                    endings += [
-                        (attempt, one) for one in endings_of(file, own, self._budget)
-                    ]
-        endings.sort(key=lambda one: (not _is_likely(one[1]), one[1].time_ns))
-        # The last one of each process is the one that may have ended it.
-        last = {id(one.file): one for _, one in endings if _is_likely(one)}
-        endings.sort(key=lambda one: last.get(id(one[1].file)) is not one[1])
-        found: list[tuple[AttemptFiles, OomReport]] = []
-        for attempt, ending in endings[:MAX_REPORTS]:
-            own = notes.get((ending.file.rank, ending.file.attempt), [])
-            messages = messages_by_report(own)
-            report = read_report(ending, messages, self._reader.cache)
-            if report is not None and _tells_of_memory(report):
-                found.append((attempt, report))
-        num_errors = Counter(
-            one.file.shown_path for _, one in endings if _is_likely(one)
-        )
-        return sorted(_numbered(found, num_errors), key=self._place)
+        cache = self._reader.cache
+        told = told_of(self._run, rank, self._budget, cache)
+        return sorted(told, key=self._place)
 
-    def _place(self, told: _Told) -> _Place:
+    def _place(self, told: Told) -> _Place:
         return _Place(
             is_other_end=not told.is_out_of_memory,
-            was_survived=not told.is_last or _closed(told),
+            was_survived=not told.is_last or told.is_closed,
             starts_after=len(self._run.attempts) - told.attempt.index,
             time_ms=told.report.time_ns / 1e6,
         )
 
-    def _of_report(self, told: _Told, ran_out: set[int], *, first: bool) -> Finding:
+    def _of_report(self, told: Told, ran_out: set[int], *, first: bool) -> Finding:
         report, attempt = told.report, told.attempt
         history = self._history_of(report)
         error = None
@@ -368,53 +321,6 @@ class _Maker:
 def _is_import(file: RankFile) -> bool:
     """Whether a rank's file holds snapshots that other tools wrote."""
     return file.header.job.startswith(IMPORT_JOB)
-
-
-def _numbered(
-    found: Iterable[tuple[AttemptFiles, OomReport]], num_errors: Mapping[str, int]
-) -> Iterator[_Told]:
-    """Reports with their place among the errors of their process.
-
-    `num_errors`: by file, of which some may not have been read.
-    """
-    by_file: dict[str, list[OomReport]] = {}
-    told = sorted(found, key=lambda one: one[1].time_ns)
-    for _, report in told:
-        if report.case.is_out_of_memory:
-            by_file.setdefault(report.file, []).append(report)
-    for attempt, report in told:
-        errors = by_file.get(report.file, [])
-        if not report.case.is_out_of_memory:
-            yield _Told(attempt, report, 0, is_last=True)
-        elif report is errors[-1]:
-            earlier = max(len(errors), num_errors[report.file]) - 1
-            yield _Told(attempt, report, earlier, is_last=True)
-        else:
-            yield _Told(attempt, report, errors.index(report), is_last=False)
-
-
-def _closed(told: _Told) -> bool:
-    """Whether the process closed its recording in order: it survived its errors."""
-    file = told.attempt.files.get(told.report.rank)
-    return file is not None and file.close is not None and file.close.how == "closed"
-
-
-def _is_likely(ending: Ending) -> bool:
-    """Whether it is of memory: known before its report is read."""
-    return ending.entry is None or ending.entry.label == "oom"
-
-
-def _tells_of_memory(report: OomReport) -> bool:
-    """An exception on a machine without a device says nothing of memory."""
-    known = report.case.facts.held_bytes is not None or bool(report.case.holders)
-    return report.case.is_out_of_memory or known
-
-
-def _notes_by_file(run: Run) -> FileNotes:
-    found: FileNotes = {}
-    for event in (*run.notes.events("oom"), *run.notes.events("oom_message")):
-        found.setdefault((event.rank, event.attempt), []).append(event)
-    return found
 
 
 def _matching(judged: Judged | None, report: OomReport) -> OomError | None:

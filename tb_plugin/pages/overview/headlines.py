@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tb_plugin.pages.overview.facts import (
     STEP_TIME,
     WORKERS,
 )
+from tb_plugin.pages.overview.headline_words import CAVEATS, LINES, WORDS, HeadlineKey
 from tb_plugin.pages.overview.sparklines import Sparklines
 
 if TYPE_CHECKING:
@@ -45,83 +46,6 @@ _SOURCES: Final = {
     WORKERS: "workers",
 }
 """Source of each column: its words explain an absence."""
-
-HeadlineKey: TypeAlias = Literal[
-    "peak_allocated",
-    "peak_reserved",
-    "headroom",
-    "fragmentation",
-    "non_torch",
-    "growth",
-    "rss_peak",
-    "rss_headroom",
-    "rss_growth",
-    "step_time",
-    "cpu",
-    "workers_rss",
-]
-
-_WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
-    "peak_allocated": (
-        "Peak allocated",
-        "The most bytes live tensors held at once, on the rank that held most.",
-    ),
-    "peak_reserved": (
-        "Peak reserved",
-        "Highest reserved memory: bytes that PyTorch's allocator took from the device, on the worst rank.",
-    ),
-    "headroom": (
-        "Headroom",
-        "What was left of the device at the fullest moment, on the fullest rank.",
-    ),
-    "fragmentation": (
-        "Fragmentation",
-        "Reserved minus allocated at the peak: reserved bytes that no tensor uses.",
-    ),
-    "non_torch": (
-        "Outside PyTorch",
-        "Device bytes not of PyTorch's allocator: contexts, NCCL, other processes.",
-    ),
-    "growth": (
-        "Growth",
-        "How much the fastest growing rank grows with each step, after warm-up.",
-    ),
-    "rss_peak": (
-        "Peak RSS",
-        "The most physical memory one training process held.",
-    ),
-    "rss_headroom": (
-        "Memory headroom",
-        "What was left of the memory limit at the fullest moment.",
-    ),
-    "rss_growth": (
-        "RSS growth",
-        "How much the fastest growing training process grows with each step.",
-    ),
-    "step_time": (
-        "Step time",
-        "The median time of one training step, on the slowest rank.",
-    ),
-    "cpu": ("CPU", "How busy the busiest host's processors were."),
-    "workers_rss": (
-        "Dataloader workers",
-        "The physical memory of one rank's dataloader workers together.",
-    ),
-}
-"""Title and meaning."""
-_LINES: Final = {"growth": "allocated memory", "rss_growth": "RSS"}
-"""Contents of sparklines, where they are not the number itself."""
-CAVEATS: Final = {
-    "sampled": "sampled at intervals: a shorter peak may have been missed",
-    "estimated": "estimated from other numbers, not measured",
-    "cumulative_peak": (
-        "the peak counter was not reset each step, so this is the peak since the start"
-    ),
-    "no_limit": "no memory limit was recorded",
-    "few_steps": "few steps so far: this will settle with more of them",
-    "after_warmup": "without the steps of the warm-up",
-    "one_host": "measured on one host and taken for all",
-}
 
 _UNITS: Final[dict[HeadlineKey, Unit]] = {
     "growth": "bytes_per_step",
@@ -409,13 +333,13 @@ def _range(
 def _made(
     key: HeadlineKey, *, sparkline: Sequence[float] | Floats = (), **known: Any
 ) -> Headline:
-    title, meaning = _WORDS[key]
+    title, meaning = WORDS[key]
     nothing = {"value": None, "rank": None, "step": None, "caveats": ()}
     return Headline(
         key=key,
         title=title,
         meaning=meaning,
-        line=f"The line: {_LINES.get(key, title)}, over the run.",
+        line=f"The line: {LINES.get(key, title)}, over the run.",
         sparkline=f64(sparkline),
         **{"absent_reason": None, **nothing, **known},
     )

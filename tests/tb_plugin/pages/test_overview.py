@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.format.encoding.payload import pack
-from tb_plugin.pages.overview.headlines import CAVEATS
+from tb_plugin.pages.overview.headline_words import CAVEATS
 from tests.builders import GIB, START_NS, RunBuilder, age
 from tests.tb_plugin.client import Page, answered, refresh
 

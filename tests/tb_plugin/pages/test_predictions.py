@@ -8,7 +8,7 @@ import pytest
 
 from collector.format.prediction import NOTE, DeviceFigures, Estimate, Prediction
 from tb_plugin.cli import main
-from tb_plugin.pages.overview.headlines import CAVEATS
+from tb_plugin.pages.overview.headline_words import CAVEATS
 from tests.builders import GIB
 from tests.tb_plugin.client import Page
 
