@@ -16,7 +16,7 @@ export function CompareView(view: ViewProps) {
   const chosen = params.part ?? usual;
   const Part = PARTS[chosen];
   return (
-    <div class="history compare">
+    <div class="column compare">
       <Segmented
         label="Comparison"
         chosen={chosen}
