@@ -4,6 +4,7 @@ import { useLive } from "../../api/use_live";
 import type { Command } from "../../base/commands";
 import { openPlace } from "../../widgets/finding/place";
 import type { Shell } from "../shell";
+import "./overlays.css";
 
 /** The browser keeps the focus inside and closes it on Escape. */
 export function Modal(props: {
