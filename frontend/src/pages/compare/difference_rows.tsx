@@ -8,11 +8,11 @@ import { ExportMenu } from "../../widgets/export/export_menu";
 import { longestOf, tableOf, textColumn } from "../../widgets/row_table/columns";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { useSort } from "../../widgets/row_table/use_sort";
-import { Segmented } from "../shared/controls/choices";
+import { Switch } from "../shared/controls/choices";
 import { SearchBox } from "../shared/controls/search_box";
 import type { ViewProps } from "../shared/view_props";
 import { changes, sideColumns, type Sides } from "./difference_table";
-import { ONLY_WORDS, type PartProps } from "./params";
+import { COMPARE, type PartProps } from "./params";
 
 type Values = Float64Array | Int32Array;
 
@@ -123,14 +123,7 @@ export function DifferenceRows(
     <>
       <div class="panel-head">
         {props.children}
-        {alone === null && (
-          <Segmented
-            label="Rows shown"
-            chosen={only}
-            words={ONLY_WORDS}
-            onChoose={(one) => change({ only: one })}
-          />
-        )}
+        {alone === null && <Switch view={view} of={COMPARE.only} label="Rows shown" />}
         <SearchBox
           label="Find in the table"
           text={find}

@@ -1,8 +1,9 @@
-import { FRAME_CHOICES } from "../../model/stacks/call_stacks";
+import { FRAME_WORDS } from "../../model/stacks/call_stacks";
 import {
   oneOf,
   optional,
   readState,
+  switched,
   text,
   whole,
   writeState,
@@ -27,7 +28,15 @@ export const ROW_WORDS = {
   size: ["Size", "Blocks by powers of two"],
 } as const satisfies Words;
 
-export const ONLY_WORDS = {
+const MATCH_WORDS = {
+  exact: ["Lines", "The same lines of the same files"],
+  function: [
+    "Functions",
+    "The same functions, whatever the line: for two versions of the code",
+  ],
+} as const satisfies Words;
+
+const ONLY_WORDS = {
   all: ["All", "Rows of both sides"],
   a: ["Only in A", "What B does not have"],
   b: ["Only in B", "What A does not have"],
@@ -75,10 +84,10 @@ export const COMPARE = {
   aRun: text("a_run"),
   /** `all`, or a rank. */
   aRank: text("a_rank"),
-  match: oneOf("match", ["exact", "function"] as const, "exact"),
-  frames: oneOf("frames", FRAME_CHOICES, "python"),
+  match: switched("match", MATCH_WORDS, "exact"),
+  frames: switched("frames", FRAME_WORDS, "python"),
   rows: oneOf("by", keysOf(ROW_WORDS), "line"),
-  only: oneOf("side", keysOf(ONLY_WORDS), "all"),
+  only: switched("side", ONLY_WORDS, "all"),
   find: text("find"),
   sort: optional("sort"),
   table: oneOf("table", keysOf(TABLE_WORDS), "operators"),

@@ -6,7 +6,7 @@ import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
 import { SAME_RUN } from "../memory/history/moment";
 import { chosenHistory, type FollowedHistory } from "../memory/history/use_history";
-import { Choice, Options, RowChoice } from "../shared/controls/choices";
+import { Choice, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
 import { Nothing } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
@@ -47,9 +47,8 @@ export function useOtherRun(
           const aRun = id === run.id ? SAME_RUN : id;
           change({ aRun, aRank: "", a: NOTHING }, "push");
         }}
-      >
-        <Options of={chosen === null ? [["", "choose…"], ...known] : known} />
-      </Choice>
+        of={chosen === null ? [["", "choose…"], ...known] : known}
+      />
     ),
     note: chosen === null && (
       <Nothing title={`No other run is like ${run.name}`}>
@@ -256,9 +255,8 @@ function MomentChoice(props: {
           setTyping(next === TYPED);
           if (next !== TYPED) onMoment(next === "" ? null : Number(next));
         }}
-      >
-        <Options of={[...named, [TYPED, "an event…"]]} />
-      </Choice>
+        of={[...named, [TYPED, "an event…"]]}
+      />
       {shown === TYPED && (
         <EventField
           label={`Event of side ${name}, up to ${lastMoment(device)}`}

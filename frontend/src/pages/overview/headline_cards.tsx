@@ -5,6 +5,7 @@ import { asSentence } from "../../model/words/source_label";
 import { Icon } from "../../widgets/icon/icon";
 import { Sparkline } from "../../widgets/sparkline/sparkline";
 import { Tip } from "../../widgets/tip/tip";
+import { TextButton } from "../shared/controls/choices";
 import type { ViewProps } from "../shared/view_props";
 
 export function HeadlineCards(props: {
@@ -104,9 +105,7 @@ function Where({ of, view: { ranks, chooseRank } }: Parameters<typeof Card>[0]) 
     return <>{step === "" ? "\u00a0" : step}</>;
   return (
     <>
-      <button type="button" class="text-button" onClick={() => chooseRank(worst)}>
-        rank {worst}
-      </button>
+      <TextButton press={() => chooseRank(worst)}>rank {worst}</TextButton>
       {step !== "" && ` · ${step}`}
     </>
   );

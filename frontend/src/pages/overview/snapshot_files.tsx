@@ -6,6 +6,7 @@ import { openPlace } from "../../widgets/finding/place";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import { Waiting } from "../../widgets/state/state";
 import { Status } from "../../widgets/status/status";
+import { TextButton } from "../shared/controls/choices";
 import type { ViewProps } from "../shared/view_props";
 
 export function SnapshotFiles(props: {
@@ -53,14 +54,12 @@ function fileColumns(
         const { path, label } = one.reference;
         const name = path === "" ? label : path;
         return (
-          <button
-            type="button"
-            class="text-button"
+          <TextButton
             title={`${name}: open its blocks at the peak`}
-            onClick={() => openAtPeak(view, one)}
+            press={() => openAtPeak(view, one)}
           >
             {name.split("/").at(-1)}
-          </button>
+          </TextButton>
         );
       },
     },

@@ -1,7 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../../base/bytes";
-import { FRAME_CHOICES, FRAME_WORDS } from "../../../model/stacks/call_stacks";
 import { divergingColours } from "../../../model/category";
 import { buildFlame } from "../../../model/stacks/flame_tree";
 import { figureTitle, originOf } from "../../../model/words/origin";
@@ -12,19 +11,13 @@ import { Flame } from "../../../widgets/flame/flame";
 import type { FlameData } from "../../../widgets/flame/layout";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Legend } from "../../../widgets/plot/legend";
-import { Segmented } from "../../shared/controls/choices";
+import { Switch, TextButton } from "../../shared/controls/choices";
+import { COMPARE } from "../params";
 import type { DifferenceProps } from "../two";
 import { about, comparedStacks } from "../rows";
 
 const FLAME_PX = 300;
 const FLAME_ROW_PX = 18;
-const MATCH_WORDS = {
-  exact: ["Lines", "The same lines of the same files"],
-  function: [
-    "Functions",
-    "The same functions, whatever the line: for two versions of the code",
-  ],
-} as const;
 const NO_STACKS = { frame: null, zoom: [] as readonly number[] };
 
 export function ChangeFlame({ view, params, answer }: DifferenceProps) {
@@ -89,24 +82,10 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
     <section ref={box} aria-label="Difference by stack">
       <div class="panel-head">
         <h2>Difference by stack</h2>
-        <Segmented
-          label="Frames shown"
-          options={FRAME_CHOICES}
-          chosen={params.frames}
-          words={FRAME_WORDS}
-          onChoose={(one) => setParams({ frames: one === "python" ? null : one })}
-        />
-        <Segmented
-          label="Match by"
-          title="Match by"
-          chosen={params.match}
-          words={MATCH_WORDS}
-          onChoose={(one) => setParams({ match: one === "exact" ? null : one })}
-        />
+        <Switch view={view} of={COMPARE.frames} label="Frames shown" />
+        <Switch view={view} of={COMPARE.match} label="Match by" title="Match by" />
         {state.zoom.length > 0 && (
-          <button type="button" class="text-button" onClick={() => setState(NO_STACKS)}>
-            Show all
-          </button>
+          <TextButton press={() => setState(NO_STACKS)}>Show all</TextButton>
         )}
         <Legend
           items={[

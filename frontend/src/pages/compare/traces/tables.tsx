@@ -6,7 +6,7 @@ import type {
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { Choice, Options, Segmented } from "../../shared/controls/choices";
+import { Choice, Segmented } from "../../shared/controls/choices";
 import { traceWords } from "../../time/profiled/trace_choice";
 import { DifferenceRows, type Compared } from "../difference_rows";
 import { changes } from "../difference_table";
@@ -83,9 +83,8 @@ function Rows(props: TracesProps & { readonly data: CompareTracesResponse }) {
           onChange={(name) =>
             change({ measure: name === measures[0]?.name ? "" : name }, "push")
           }
-        >
-          <Options of={measures.map(({ name, title }) => [name, title])} />
-        </Choice>
+          of={measures.map(({ name, title }) => [name, title])}
+        />
         <Segmented
           label="Per step or per trace"
           title="Per"

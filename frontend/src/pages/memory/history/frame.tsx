@@ -149,14 +149,11 @@ export function DeviceChoice(props: {
       label="Device"
       value={props.chosen?.toString() ?? ""}
       onChange={(value) => props.onChoose(Number(value))}
-    >
-      {props.facts.devices.map((one) => (
-        <option key={one.device} value={one.device}>
-          {one.device}
-          {one.numEvents === 0 && " (no events)"}
-        </option>
-      ))}
-    </Choice>
+      of={props.facts.devices.map(({ device, numEvents }) => [
+        device,
+        numEvents === 0 ? `${device} (no events)` : device.toString(),
+      ])}
+    />
   );
 }
 

@@ -2,27 +2,6 @@ import type { ComponentChildren } from "preact";
 import type { Labels, Switched } from "../page_state";
 import type { Changes, ViewProps } from "../view_props";
 
-export function Choice(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly of?: readonly Option[];
-  readonly children?: ComponentChildren;
-}) {
-  return (
-    <label>
-      <span class="quiet">{props.label}</span>{" "}
-      <select
-        value={props.value}
-        onChange={(event) => props.onChange(event.currentTarget.value)}
-      >
-        {props.of !== undefined && <Options of={props.of} />}
-        {props.children}
-      </select>
-    </label>
-  );
-}
-
 export type Option = readonly [
   value: string | number,
   words: string,
@@ -30,23 +9,41 @@ export type Option = readonly [
 ];
 
 /** Each group is placed where its first option is. */
-export function Options({ of }: { readonly of: readonly Option[] }) {
+export function Choice(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly of: readonly Option[];
+  readonly children?: ComponentChildren;
+}) {
+  const { of } = props;
   const groups = [...new Set(of.map(([, , group]) => group))];
-  return groups.map((group) => {
-    const own = of.filter((one) => one[2] === group);
-    const options = own.map(([value, words]) => (
-      <option key={value} value={value}>
-        {words}
-      </option>
-    ));
-    return group === undefined ? (
-      options
-    ) : (
-      <optgroup key={group} label={group}>
-        {options}
-      </optgroup>
-    );
-  });
+  return (
+    <label>
+      <span class="quiet">{props.label}</span>{" "}
+      <select
+        value={props.value}
+        onChange={(event) => props.onChange(event.currentTarget.value)}
+      >
+        {groups.map((group) => {
+          const own = of.filter((one) => one[2] === group);
+          const options = own.map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
+          ));
+          return group === undefined ? (
+            options
+          ) : (
+            <optgroup key={group} label={group}>
+              {options}
+            </optgroup>
+          );
+        })}
+        {props.children}
+      </select>
+    </label>
+  );
 }
 
 export function Segmented<T extends string>(props: {
