@@ -1,7 +1,7 @@
 /** Texts wrap; the first column names a row. */
 
 import type { ComponentChildren } from "preact";
-import "./plain_table.css";
+import "./row_table.css";
 
 export interface PlainColumn<T> {
   /** "" in all columns: no headings. */
