@@ -52,7 +52,7 @@ export function Host(props: {
     );
   }
   return (
-    <section class="host" aria-label="Host" aria-busy={stale}>
+    <section class="column host" aria-label="Host" aria-busy={stale}>
       <header class="panel-head">
         <h2>{hostTitle(data)}</h2>
       </header>

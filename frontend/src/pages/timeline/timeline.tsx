@@ -78,7 +78,7 @@ export function TimelineView(view: ViewProps) {
   const shared = { view, params, choose };
 
   return (
-    <div class="timeline" ref={box} aria-busy={stale}>
+    <div class="column timeline" ref={box} aria-busy={stale}>
       <Waiting
         error={data.error}
         hasContent={answer !== null}
