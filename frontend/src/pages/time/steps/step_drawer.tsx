@@ -12,7 +12,7 @@ import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable, numbersOf, partsOf } from "../profiled/answer_table";
 import { PartBar } from "../profiled/part_bar";
-import { showStepInTrace } from "./ways";
+import { showStepInTrace } from "./parts_panel";
 
 const TABLE_PX = 196;
 

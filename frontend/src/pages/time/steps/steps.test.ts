@@ -5,7 +5,7 @@ import { ranksOf } from "../../shared/heat_answers";
 import { readState } from "../../shared/page_state";
 import { STEPS } from "./params";
 import { rateLines } from "./rates";
-import { usualStep, wayOf } from "./ways";
+import { usualStep, wayOf } from "./parts_panel";
 
 const RUN = {
   id: "r",

@@ -7,16 +7,15 @@ import { Icon, IconButton } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
 import { ZoomButtons } from "../../../widgets/plot/chart_frame";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Choice, type Option } from "../../shared/controls/choices";
+import { Choice, Switch, type Option } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
+import { ASKED } from "./state/params";
 import { hitOf, hitsOf, type Timeline } from "./state/timeline";
 
 export function Head(props: {
   readonly answer: TraceResponse;
   readonly view: ViewProps;
-  readonly cycle: number | null;
-  readonly tabs: ComponentChildren;
   readonly children?: ComponentChildren;
 }) {
   const { answer, view } = props;
@@ -44,12 +43,12 @@ export function Head(props: {
   return (
     <header>
       <div class="row trace-bar">
-        {props.tabs}
+        <Tabs view={view} />
         {props.children}
         {cycles.length > 1 && (
           <Choice
             label="Cycle"
-            value={props.cycle?.toString() ?? ""}
+            value={view.params.get("cycle") ?? ""}
             of={[["", "newest"], ...cycles]}
             onChange={(cycle) => {
               const nowhere = { w0: null, w1: null, slice: null, r0: null, r1: null };
@@ -81,6 +80,10 @@ export function Head(props: {
       {problems.length > 0 && <ProblemList problems={problems} />}
     </header>
   );
+}
+
+export function Tabs({ view }: { readonly view: ViewProps }) {
+  return <Switch view={view} of={ASKED.tab} label="Trace view" />;
 }
 
 export function tracesOf({ sources }: TraceResponse): readonly TraceSource[] {

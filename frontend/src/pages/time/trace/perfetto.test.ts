@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { bytesOf, MOST_BYTES, openInPerfetto, perfettoPlace, small } from "./perfetto";
+import { bytesOf, MOST_BYTES, openInPerfetto, perfettoAt, small } from "./perfetto";
 
 function answer(length: number, arrayBuffer: () => Promise<ArrayBuffer>): Response {
   const headers = new Headers({ "Content-Length": length.toString() });
@@ -30,13 +30,10 @@ describe("the bytes that Perfetto is given", () => {
   });
 
   it("go to one origin alone", () => {
-    const local = perfettoPlace(
-      "local",
-      "http://h:6006/x/data/plugin/memboard/app.html",
-    );
-    expect(local.url).toBe("http://h:6006/x/data/plugin/memboard/perfetto/index.html");
+    const local = perfettoAt("local", "http://h:6006/x/data/plugin/memboard/app.html");
+    expect(local.href).toBe("http://h:6006/x/data/plugin/memboard/perfetto/index.html");
     expect(local.origin).toBe("http://h:6006");
-    expect(perfettoPlace("hosted", "http://h/").origin).toBe("https://ui.perfetto.dev");
+    expect(perfettoAt("hosted", "http://h/").origin).toBe("https://ui.perfetto.dev");
   });
 });
 
@@ -62,7 +59,7 @@ describe("Perfetto's tab", () => {
 
   it("goes nowhere before the server answers, and is closed where it refuses", async () => {
     const { done } = opened();
-    const place = perfettoPlace("hosted", "http://h/");
+    const place = perfettoAt("hosted", "http://h/");
     const refused = () => Promise.reject(new Error("gone"));
     await expect(openInPerfetto(place, "t", "f", refused)).rejects.toThrow("gone");
     expect(done).toEqual(["open about:blank", "close"]);
@@ -70,7 +67,7 @@ describe("Perfetto's tab", () => {
 
   it("is closed where the trace is too large", async () => {
     const { done } = opened();
-    const place = perfettoPlace("hosted", "http://h/");
+    const place = perfettoAt("hosted", "http://h/");
     const large = () => Promise.resolve(answer(MOST_BYTES + 1, never));
     await expect(openInPerfetto(place, "t", "f", large)).rejects.toThrow("download it");
     expect(done).toEqual(["open about:blank", "close"]);

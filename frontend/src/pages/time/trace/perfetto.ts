@@ -14,15 +14,8 @@ const PATIENCE_MS = 60_000;
 /** Limit of one buffer in a browser. */
 export const MOST_BYTES = 2 ** 31 - 1;
 
-interface PerfettoPlace {
-  readonly url: string;
-  readonly origin: string;
-}
-
-export function perfettoPlace(where: "hosted" | "local", page: string): PerfettoPlace {
-  if (where === "hosted") return { url: HOSTED, origin: HOSTED };
-  const url = new URL("./perfetto/index.html", page);
-  return { url: url.href, origin: url.origin };
+export function perfettoAt(where: "hosted" | "local", page: string): URL {
+  return where === "hosted" ? new URL(HOSTED) : new URL("./perfetto/index.html", page);
 }
 
 /** Waits until the tab answers PING; throws where it does not. */
@@ -75,7 +68,7 @@ export async function bytesOf(response: Response): Promise<ArrayBuffer> {
  * closed on its way to another origin may stay open for good.
  */
 export async function openInPerfetto(
-  place: PerfettoPlace,
+  place: URL,
   title: string,
   fileName: string,
   trace: () => Promise<Response>,
@@ -93,7 +86,7 @@ export async function openInPerfetto(
   };
   try {
     const response = await trace().then(small).catch(orClose);
-    tab.location.replace(place.url);
+    tab.location.replace(place.href);
     const [buffer] = await Promise.all([
       bytesOf(response).catch(orClose),
       answered(tab, place.origin, given.signal),
@@ -128,7 +121,7 @@ export function openPerfetto(
   run: RunSummary,
   say: (sentence: string) => void,
 ): void {
-  const place = perfettoPlace(answer.perfetto, document.baseURI);
+  const place = perfettoAt(answer.perfetto, document.baseURI);
   const [url, fileName] = perfettoFile(answer, run);
   say("Sending the trace to Perfetto’s tab");
   openInPerfetto(place, run.name, fileName, async () => {

@@ -1,10 +1,9 @@
-import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TraceResponse } from "../../../api/types.gen";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
 import { Details } from "./details";
-import { Opened, Sources, Tools, tracesOf } from "./head";
+import { Head, Opened, Sources, Tools, tracesOf } from "./head";
 import { RULER_PX } from "./paint/lines";
 import { Plot } from "./plot/plot";
 import { useTimeline } from "./state/timeline";
@@ -15,7 +14,6 @@ const LEAST_PX = 300;
 export function TimelinePart(props: {
   readonly view: ViewProps;
   readonly answer: TraceResponse;
-  readonly head: (tools: ComponentChildren) => ComponentChildren;
 }) {
   const { view, answer } = props;
   const trace = useTimeline(view, answer);
@@ -41,7 +39,9 @@ export function TimelinePart(props: {
   return (
     <section class="trace" aria-label="Timeline">
       <div class="trace" ref={above}>
-        {props.head(<Tools trace={trace} />)}
+        <Head {...props}>
+          <Tools trace={trace} />
+        </Head>
         <Waiting
           error={tiles.error}
           hasContent={tiles.version.value > 0}

@@ -20,7 +20,7 @@ import {
 import { overviewOf } from "./strip";
 import { fitting } from "./paint/paint";
 import { absolute, times, toggled } from "./state/params";
-import { perfettoFile, perfettoPlace } from "./perfetto";
+import { perfettoFile, perfettoAt } from "./perfetto";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow } from "./state/timeline";
@@ -282,13 +282,12 @@ describe("what is looked at first", () => {
       "t.pt.trace.json",
     ]);
     expect(perfettoFile({ sources: [one, two] }, run)[0]).toBe("./trace_merged?run=r");
-    expect(perfettoPlace("hosted", "http://h/app.html").origin).toBe(
+    expect(perfettoAt("hosted", "http://h/app.html").origin).toBe(
       "https://ui.perfetto.dev",
     );
-    expect(perfettoPlace("local", "http://h/data/app.html")).toEqual({
-      url: "http://h/data/perfetto/index.html",
-      origin: "http://h",
-    });
+    expect(perfettoAt("local", "http://h/data/app.html").href).toBe(
+      "http://h/data/perfetto/index.html",
+    );
   });
 });
 

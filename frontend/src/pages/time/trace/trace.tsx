@@ -1,12 +1,10 @@
-import type { ComponentChildren } from "preact";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { Switch } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { Head, tracesOf } from "./head";
+import { Head, Tabs, tracesOf } from "./head";
 import { ASKED } from "./state/params";
-import { Summary } from "./summary/summary";
+import { Summary } from "./summary";
 import { TimelinePart } from "./timeline";
 import "../../../widgets/plot/plot.css";
 import "../time.css";
@@ -15,22 +13,16 @@ import "./trace.css";
 const RETRIES = "MemBoard retries automatically.";
 
 export function TraceView(view: ViewProps) {
-  const tabs = <Switch view={view} of={ASKED.tab} label="Trace view" />;
-  if (ASKED.tab.read(view.params) === "timeline")
-    return <TimelineTab view={view} tabs={tabs} />;
+  if (ASKED.tab.read(view.params) === "timeline") return <TimelineTab view={view} />;
   return (
     <div class="trace">
-      {tabs}
+      <Tabs view={view} />
       <Summary {...view} />
     </div>
   );
 }
 
-function TimelineTab(props: {
-  readonly view: ViewProps;
-  readonly tabs: ComponentChildren;
-}) {
-  const { view, tabs } = props;
+function TimelineTab({ view }: { readonly view: ViewProps }) {
   const [{ cycle, step, source }] = usePageState(view, ASKED);
   const { rank, filter } = view.ranks;
   const ranks = rank === null ? filter : null;
@@ -40,7 +32,7 @@ function TimelineTab(props: {
   if (data === null) {
     return (
       <div class="trace" aria-busy>
-        {tabs}
+        <Tabs view={view} />
         <Waiting error={error} hasContent={false} note={RETRIES} blocksPx={[520]} />
       </div>
     );
@@ -50,11 +42,6 @@ function TimelineTab(props: {
   const ready = tracesOf(data).some(({ state }) => state === "ready");
   const nothing = data.choices.length === 0 && !data.stillReading;
   const hasTracks = data.tracks.length > 0;
-  const head = (tools: ComponentChildren) => (
-    <Head answer={data} view={view} tabs={tabs} cycle={cycle}>
-      {tools}
-    </Head>
-  );
   const isDrawn = (ready || nothing) && hasTracks && data.endNs > 0;
   return (
     <div class="trace" aria-busy={isOpening}>
@@ -66,7 +53,11 @@ function TimelineTab(props: {
           its folder.
         </p>
       )}
-      {isDrawn ? <TimelinePart view={view} answer={data} head={head} /> : head(null)}
+      {isDrawn ? (
+        <TimelinePart view={view} answer={data} />
+      ) : (
+        <Head view={view} answer={data} />
+      )}
       {ready && !hasTracks && (
         <Nothing title="The trace holds no slices">
           <p>
