@@ -169,14 +169,15 @@ def test_instants_are_gone_through_and_read(board_of, open_page, simulated):
     details.wait_for(state="detached")
 
 
-def test_without_a_recorded_summary_the_options_are_named(board_of, open_page, traced):
+def test_a_trace_of_another_tool_points_to_its_operators(board_of, open_page, traced):
     board = board_of(traced)
     page = opened(board, open_page, "trace", "run=exp")
     drawn(page)
     tab(page).get_by_role("button", name="Summary", exact=True).click()
-    see(tab(page), "No summary of a torch profile in this run")
-    see(tab(page), "torch_profiler=")
+    see(tab(page), "are summed up on a page of their own")
     hash_holds(page, "p.memboard.tab=summary")
+    tab(page).locator(".trace").get_by_role("button", name="Operators").click()
+    hash_holds(page, "p.memboard.view=operators")
 
 
 def test_a_recorded_trace_has_its_tables_and_memory(tensorboard, open_page, tmp_path):

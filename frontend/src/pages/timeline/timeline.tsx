@@ -100,7 +100,7 @@ export function TimelineView(view: ViewProps) {
           </header>
           <Chart
             {...shared}
-            {...{ range, extent, whole, stale }}
+            {...{ range, extent, whole }}
             answer={{ ...answer, series }}
           />
           {(ranks.rank !== null || run.numRanks === 1) && (
@@ -171,7 +171,6 @@ function Chart(
   props: PartProps & {
     readonly answer: TimelineResponse & { readonly series: SeriesInfo };
     readonly whole: TimelineResponse | null;
-    readonly stale: boolean;
     readonly extent: XRange;
     readonly range: RangeState;
   },
@@ -185,7 +184,7 @@ function Chart(
   const { rank } = view.ranks;
   const { label } = answer.series;
   return (
-    <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
+    <section class="timeline-chart">
       <SeriesChart
         {...{ view, answer, whole, marks, extent, logScale, smoothing }}
         title={rank === null ? label : `${label} of rank ${rank}`}

@@ -48,7 +48,7 @@ export function RankHeat(props: {
       </div>
       <RankHeatmap
         answers={answers}
-        label={() => `${title} by rank and profiled step`}
+        label={() => `${title} time by rank and profiled step`}
         onPick={props.onPick}
         pooled="farthest"
         empty={

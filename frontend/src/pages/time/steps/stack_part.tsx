@@ -57,7 +57,6 @@ export function Stack(props: {
   readonly view: ViewProps;
   readonly answer: StepsResponse;
   readonly whole: StepsResponse | null;
-  readonly stale: boolean;
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
@@ -83,7 +82,7 @@ export function Stack(props: {
     [whole, extent.low, extent.high, theme],
   );
   return (
-    <section class={props.stale ? "steps-stack stale" : "steps-stack"}>
+    <section class="steps-stack">
       <Stacked
         kind="part-stack"
         label={

@@ -95,7 +95,6 @@ export function StepsView(props: ViewProps) {
             view={props}
             answer={drawn}
             whole={data.whole}
-            stale={data.stale}
             {...{ extent, setRange, pin }}
             range={shown}
             pinned={params.step}

@@ -101,11 +101,7 @@ function Places({
         steady
       />
       {shown !== undefined && (
-        <ol
-          class="operator-frames small"
-          tabIndex={0}
-          aria-label="Stack, innermost first"
-        >
+        <ol class="drawer-frames" tabIndex={0} aria-label="Stack, innermost first">
           {shown.frames.map((frame, i) => (
             <li key={i}>
               <SourceFrame frame={frame} />
