@@ -98,6 +98,7 @@ export function labelColour(
 ): string | null {
   const { kind, of } = label;
   const { bands, lives } = tile.answer;
+  if (label.overflows === true) return null;
   if (kind === "band") {
     // A search fades only some blocks of a band.
     const all = look.only === "" || bands[of]?.key === look.only;

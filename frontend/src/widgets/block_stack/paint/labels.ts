@@ -18,6 +18,8 @@ export interface DirectLabel {
   readonly kind: "band" | "block";
   /** Band or slot. */
   readonly of: number;
+  /** The text crosses the edges of its band. */
+  readonly overflows?: boolean;
 }
 
 interface LabelNames {
@@ -55,6 +57,8 @@ const BLOCK_PX = 15;
 const BLOCK_LEAST_WIDTH_PX = 72;
 const PAD_PX = 6;
 const MOST_BLOCKS = 80;
+/** A band that is nowhere level needs this mean thickness; its name crosses its edges. */
+const SLOPING_PX = 3 * BAND_PX;
 /** Places tried for a band's label. */
 const TRIES = 48;
 
@@ -112,7 +116,10 @@ function overlaps(a: RectPx, b: RectPx): boolean {
   );
 }
 
-/** In its largest block, else where the band is thickest over the width of its name. */
+/**
+ * In its largest block, else where the band is thickest over the width of its name, else
+ * where it is so at the mean.
+ */
 function bandLabel(
   { tile, view, size }: Drawing,
   band: number,
@@ -132,7 +139,8 @@ function bandLabel(
       tile.runs.band[slot] === band && rect.width >= wantedPx && rect.height >= BAND_PX,
   )?.rect;
   let best = own && textBox(own.x + wantedPx / 2, own.y + BAND_PX / 2, textPx);
-  let most = BAND_PX;
+  let sloping: RectPx | undefined;
+  let [most, mostMean] = [BAND_PX, SLOPING_PX];
   for (let i = 0; i < TRIES && own === undefined; i += 1) {
     const left = (i / TRIES) * (size.widthPx - wantedPx);
     if (left < 0) break;
@@ -140,25 +148,36 @@ function bandLabel(
     const x1 = pxToX(view, size.widthPx, left + wantedPx);
     if (x0 < tile.low || x1 > tile.high) continue;
     let top = Infinity;
-    let bottom = 0;
+    let [bottom, lows, highs] = [0, 0, 0];
     // No array: every band walks the columns at every place tried.
-    for (
-      let column = tile.columnAt(x0);
-      column < tile.numColumns && (edges[column] ?? 0) < x1;
-      column += 1
-    ) {
+    const begin = tile.columnAt(x0);
+    let column = begin;
+    for (; column < tile.numColumns && (edges[column] ?? 0) < x1; column += 1) {
       const low = below[row + column] ?? 0;
-      top = Math.min(top, low + (height[row + column] ?? 0));
+      const high = low + (height[row + column] ?? 0);
+      top = Math.min(top, high);
       bottom = Math.max(bottom, low);
+      lows += low;
+      highs += high;
     }
+    const middle = left + wantedPx / 2;
     const topPx = toPx(top);
     const room = toPx(bottom) - topPx;
-    if (room <= most) continue;
-    most = room;
-    best = textBox(left + wantedPx / 2, topPx + BAND_PX / 2, textPx);
+    if (room > most) {
+      most = room;
+      best = textBox(middle, topPx + BAND_PX / 2, textPx);
+    }
+    const highPx = toPx(highs / (column - begin));
+    const lowPx = toPx(lows / (column - begin));
+    if (lowPx - highPx > mostMean) {
+      mostMean = lowPx - highPx;
+      sloping = textBox(middle, (highPx + lowPx) / 2, textPx);
+    }
   }
-  if (best === undefined) return null;
-  return { ...world(view, size, best), text, kind: "band", of: band, box: best };
+  const box = best ?? sloping;
+  if (box === undefined) return null;
+  const overflows = best === undefined;
+  return { ...world(view, size, box), text, kind: "band", of: band, box, overflows };
 }
 
 interface Candidate {
