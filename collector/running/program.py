@@ -102,7 +102,7 @@ def _run_script(path: str, source: bytes, main: ModuleType) -> None:
     names["__loader__"] = SourceFileLoader(_MAIN, absolute)
     names["__package__"] = None
     names["__spec__"] = None
-    if sys.version_info < (3, 14):
+    if sys.version_info < (3, 15):
         names["__cached__"] = None
     # `dont_inherit`: this file's own `from __future__` must not be the program's.
     exec(compile(source, absolute, "exec", dont_inherit=True), names)  # noqa: S102
