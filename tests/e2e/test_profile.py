@@ -103,7 +103,7 @@ def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
     compared.get_by_role("button", name="Computation").click()
     hash_holds(page, "rheat=computation")
     picture = tab(page).get_by_role(
-        "application", name="Heatmap of Computation by rank and profiled step"
+        "application", name="Heatmap of Computation time by rank and profiled step"
     )
     picture.wait_for(timeout=PATIENCE_MS)
     see(tab(page), "3 ranks over steps 5 to 7")

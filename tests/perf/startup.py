@@ -1,4 +1,4 @@
-"""Costs of starts: `import collector`, and TensorBoard with the plugin.
+"""Costs of starts: `import memboard`, and TensorBoard with the plugin.
 
     python -m tests.perf.startup [--rounds 15]
 
@@ -44,7 +44,7 @@ def main() -> None:
     given = bench.options(__doc__, rounds=15)
     codes = {
         f"import {module}": IMPORT.format(module=module)
-        for module in ("collector", "collector.recorder", "torch")
+        for module in ("memboard", "collector.recorder", "torch")
     }
     for name, keep in (("tensorboard without", False), ("tensorboard with", True)):
         codes[name] = TENSORBOARD.format(keep=keep)
