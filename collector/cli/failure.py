@@ -18,6 +18,15 @@ class Failure(Exception):  # noqa: N818  # it ends a command, not a program
         super().__init__("\n".join(lines))
 
 
+def no_such_file(place: object) -> Failure:
+    """A path of the command line at which nothing lies."""
+    return Failure(
+        "there is no such file",
+        where=place,
+        remedy="check the path; it is taken relative to where you are",
+    )
+
+
 class UsageError(Exception):
     """Options that cannot be meant; printed below the verb's usage."""
 

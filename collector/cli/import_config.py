@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli.failure import Failure
+from collector.cli.failure import Failure, no_such_file
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ def _read(path: Path) -> tuple[dict[str, Found], Imported]:
     from collector.config.layers import from_document, load, read
 
     if not path.exists():
-        raise Failure(
-            "there is no such file",
-            where=str(path),
-            remedy="check the path; it is taken relative to where you are",
-        )
+        raise no_such_file(path)
     try:
         leaves, imports = from_document(read(path))
         load(path)

@@ -1,10 +1,11 @@
-"""What commands print, as a terminal shows it best."""
+"""Text of commands, printed as a terminal shows it best."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Final
 
@@ -25,13 +26,16 @@ _MOST_INDENT: Final = 0.75
 """Share of a terminal's width at which a table's last column may begin and be wrapped."""
 
 
-def on_terminal(text: str, stream: TextIO) -> str:
-    """The same for a terminal: wrapped to its width, and coloured.
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print it, by default to standard output; on a terminal wrapped and coloured.
 
     Without colours where NO_COLOR (no-color.org) or TERM=dumb is set.
     """
-    if not stream.isatty():
-        return text
+    stream = sys.stdout if stream is None else stream
+    print(_for_terminal(text) if stream.isatty() else text, file=stream)
+
+
+def _for_terminal(text: str) -> str:
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     width = shutil.get_terminal_size().columns
     lines: list[str] = []

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure
+from collector.cli.failure import Failure, no_such_file
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin.cli.opening import (
     attempt_of,
@@ -124,7 +124,7 @@ def _inputs(options: argparse.Namespace) -> tuple[Inputs, Path]:
         elif isinstance(place, str) or place.is_file():
             files.append(place)
         else:
-            raise Failure("there is no such file", where=place)
+            raise no_such_file(place)
     only = files[0] if len(files) == 1 else None
     if isinstance(only, Path) and parse_rank_file_name(only.name) is not None:
         return _of_recording(run_of_file(only), options)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from collector.cli.failure import Failure
+from collector.cli.failure import Failure, no_such_file
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import storage
 from tb_plugin.budget import Budget
@@ -333,11 +333,7 @@ def _resolved(path: Path) -> Path:
     try:
         return path.expanduser().resolve(strict=True)
     except FileNotFoundError as error:
-        raise Failure(
-            "there is no such file",
-            where=path,
-            remedy="check the path; it is taken relative to where you are",
-        ) from error
+        raise no_such_file(path) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise Failure(
             f"the path cannot be followed: {getattr(error, 'strerror', None) or error}",

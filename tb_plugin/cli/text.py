@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from collector.cli.failure import printable
-from collector.cli.terminal import on_terminal
+from collector.cli.terminal import say
 from collector.format.sizes import range_text
 
 if TYPE_CHECKING:
@@ -57,4 +57,4 @@ def problem_text(problem: Problem) -> str:
 def complain(verb: str, complaints: Iterable[object]) -> None:
     """Name on standard error what a verb goes on without."""
     for complaint in complaints:
-        print(on_terminal(f"memboard {verb}: {complaint}", sys.stderr), file=sys.stderr)
+        say(f"memboard {verb}: {complaint}", sys.stderr)

@@ -7,13 +7,12 @@ the GPUs where there are any, else on the CPU), which needs PyTorch.
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
-from collector.cli.terminal import on_terminal
+from collector.cli.terminal import say
 from collector.core.run_dir import free_run_dir
 
 if TYPE_CHECKING:
@@ -210,4 +209,4 @@ def _write_simulated(
         f" in {seconds:.1f} s. All of it is simulated. Planted faults:"
     )
     lines = [wrote, *(f"  {words}" for words in written.planted)]
-    print(on_terminal("\n".join(lines), sys.stdout))
+    say("\n".join(lines))

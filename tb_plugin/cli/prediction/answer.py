@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure, printable
-from collector.cli.terminal import on_terminal
+from collector.cli.terminal import say
 from collector.format.prediction import order, together, worst
 from collector.format.sizes import bytes_text, range_text
 from tb_plugin.analysis.findings.text import counted
@@ -74,7 +73,7 @@ def predict(request: Request, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(to_json(request, answers)))
     else:
-        print(on_terminal("\n".join(to_text(request, answers)), sys.stdout))
+        say("\n".join(to_text(request, answers)))
     return EXIT_CODES[fit_of(answers)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure, UsageError, printable
-from collector.cli.terminal import on_terminal
+from collector.cli.terminal import say
 from collector.core.run_dir import free_run_dir
 from collector.format.sizes import bytes_text
 from tb_plugin.cli.prediction.answer import (
@@ -97,7 +97,7 @@ def predict_values(
     if as_json:
         print(json.dumps(_to_json(request, name, best, trials)))
     else:
-        print(on_terminal("\n".join(_to_text(request, name, trials)), sys.stdout))
+        say("\n".join(_to_text(request, name, trials)))
         if isinstance(values, int):
             print(_largest_text(name, trials))
     return EXIT_CODES[best]

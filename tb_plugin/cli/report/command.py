@@ -9,7 +9,6 @@ files are read. Damaged files are listed. The keys of --json are in the document
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +16,7 @@ import numpy as np
 from msgspec import Struct, to_builtins
 
 from collector.cli.failure import printable
-from collector.cli.terminal import on_terminal
+from collector.cli.terminal import say
 from tb_plugin.api.base import Problem
 from tb_plugin.cli.dumps import finish_all
 from tb_plugin.cli.opening import (
@@ -114,7 +113,10 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(to_builtins(report, enc_hook=_plain), allow_nan=False))
     else:
         text = "\n".join(_lines(report, is_markdown=options.md)).rstrip()
-        print(text if options.md else on_terminal(text, sys.stdout))
+        if options.md:
+            print(text)
+        else:
+            say(text)
     return 0 if any(one.is_readable for one in report.runs) else 2
 
 

@@ -1,4 +1,4 @@
-"""What the recorder reported about ends of processes, before it becomes findings."""
+"""Reports of the recorder about ends of processes, before they become findings."""
 
 from __future__ import annotations
 
