@@ -14,8 +14,8 @@ const ANCHORS: Readonly<Record<PaletteName, string>> = {
   viridis:
     "#440154 #482878 #3e4989 #31688e #26828e " +
     "#1f9e89 #35b779 #6ece58 #b5de2b #fde725",
-  diverging_light: "#1a5fb0 #6aa5dc #f4f3f1 #ee9a52 #b84e00",
-  diverging_dark: "#64b5f6 #3f6f99 #3a3a3a #a5622a #ffa95c",
+  diverging_light: "#1a5fb0 #6aa5dc #dce6ee #f4f3f1 #f6e4d2 #ee9a52 #b84e00",
+  diverging_dark: "#64b5f6 #3f6f99 #3a4349 #3a3a3a #473e37 #a5622a #ffa95c",
 };
 
 /**
