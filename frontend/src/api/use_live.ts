@@ -19,12 +19,12 @@ function isReading(data: object | null): boolean {
   return stillReading === true || (numOpening ?? 0) > 0 || states.includes("opening");
 }
 
-/** `query` null: no request; `pollMs` Infinity: one request. */
+/** `query` null: no request; without `pollMs` what does not change is requested once. */
 export function useLive<R extends Route>(
   client: Client,
   route: R,
   query: Query | null,
-  pollMs: number,
+  pollMs = Infinity,
 ): Live<Responses[R]> {
   const [live, setLive] = useState<Live<Responses[R]>>(NOTHING_YET);
   const watch = useRef<Watch<R> | null>(null);

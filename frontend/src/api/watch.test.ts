@@ -225,10 +225,14 @@ describe("Watch", () => {
     expect(stage.version).toBe("2");
   });
 
-  it("asks only once with an endless pause", async () => {
+  it("asks until the first answer with an endless pause", async () => {
     const stage = new Stage();
     stage.ask({}, Number.POSITIVE_INFINITY);
+    await stage.fail();
+    expect(stage.pauses).toEqual([1500]);
+    await stage.tick();
     await stage.answer("1");
-    expect(stage.pauses).toEqual([]);
+    expect(stage.version).toBe("1");
+    expect(stage.pauses).toEqual([1500]);
   });
 });

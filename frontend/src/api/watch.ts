@@ -32,6 +32,9 @@ const RANGE_WORDS = ["x0", "x1", "px", "rows"];
 /** What has just changed is requested again soon: a logdir is first read in parts. */
 const CHANGED_PAUSE_MS = 1_000;
 
+/** Of what is requested once, after a failure: the server may be opening it again. */
+const AGAIN_MS = 750;
+
 /** After failures the pause grows up to this. */
 const LONGEST_PAUSE_MS = 15_000;
 
@@ -65,7 +68,7 @@ export class Watch<R extends Route> {
     return this.#live;
   }
 
-  /** `query` null: no requests. */
+  /** `query` null: no requests; `pollMs` Infinity: until the first answer. */
   ask(query: Query | null, pollMs: number): void {
     const same = query !== null && this.#path(query) === this.#path(this.#query);
     this.#query = query;
@@ -147,13 +150,12 @@ export class Watch<R extends Route> {
 
   #schedule(): void {
     clearTimeout(this.#timer);
-    if (!Number.isFinite(this.#pollMs) || this.#query === null) return;
+    const isOnce = !Number.isFinite(this.#pollMs);
+    if (this.#query === null || (isOnce && this.#failures === 0)) return;
+    const pollMs = isOnce ? AGAIN_MS : this.#pollMs;
     const pause = this.#changed
-      ? Math.min(this.#pollMs, CHANGED_PAUSE_MS)
-      : Math.min(
-          this.#pollMs * 2 ** this.#failures,
-          Math.max(LONGEST_PAUSE_MS, this.#pollMs),
-        );
+      ? Math.min(pollMs, CHANGED_PAUSE_MS)
+      : Math.min(pollMs * 2 ** this.#failures, Math.max(LONGEST_PAUSE_MS, pollMs));
     this.#timer = setTimeout(() => {
       // Hidden pages send no requests; becoming visible sends one at once.
       if (this.pulse.visible()) this.#go();

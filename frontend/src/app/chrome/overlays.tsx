@@ -101,7 +101,7 @@ export function Palette(props: { readonly shell: Shell; readonly close: () => vo
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const asked = shown === null ? null : { run: shown.id };
-  const { data } = useLive(view.client, "findings", asked, Infinity);
+  const { data } = useLive(view.client, "findings", asked);
   const findings = data?.findings.map(({ id, key, title, sentence, place }) => ({
     ...{ id: `${key}.${id}`, group: "Finding", label: `${title}: ${sentence}` },
     run: () =>

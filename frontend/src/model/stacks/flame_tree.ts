@@ -1,22 +1,19 @@
 /** Built once per set of stacks; sums, new at every mouse move, only walk columns. */
 
+import { Tree } from "../tree";
+
 export const ROOT_FRAME = -3;
 
-export class FlameTree {
-  readonly numNodes: number;
-  readonly maxDepth: number;
-
+export class FlameTree extends Tree {
   /** Pre-order: a node's subtree is all from it up to its `end`. */
   constructor(
     readonly frame: Int32Array,
-    readonly parent: Int32Array,
-    readonly depth: Int32Array,
+    parent: Int32Array,
     readonly end: Int32Array,
     /** By slot: the node where its path ends. */
     readonly leaf: Int32Array,
   ) {
-    this.numNodes = frame.length;
-    this.maxDepth = depth.reduce((most, one) => Math.max(most, one), 0);
+    super(parent);
   }
 
   /** By node. */
@@ -34,14 +31,6 @@ export class FlameTree {
     return sums;
   }
 
-  ancestors(node: number): readonly number[] {
-    const found: number[] = [];
-    for (let up = this.parent[node] ?? -1; up >= 0; up = this.parent[up] ?? -1) {
-      found.push(up);
-    }
-    return found.reverse();
-  }
-
   /** Frames from the root, excluding it, to the node. */
   path(node: number): readonly number[] {
     const nodes = [...this.ancestors(node), node];
@@ -57,15 +46,6 @@ export class FlameTree {
       node = child;
     }
     return node;
-  }
-
-  children(node: number): readonly number[] {
-    const found: number[] = [];
-    const end = this.end[node] ?? 0;
-    for (let child = node + 1; child < end; child = this.end[child] ?? end) {
-      found.push(child);
-    }
-    return found;
   }
 }
 
@@ -116,7 +96,6 @@ export function nestedFlame(parent: Int32Array, weights: Float64Array): FlameTre
 function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
   const frame: number[] = [];
   const parent: number[] = [];
-  const depth: number[] = [];
   // No recursion: trees may be deep.
   const stack: (readonly [Draft, number])[] = [[root, -1]];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -124,7 +103,6 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
     node.place = frame.length;
     frame.push(node.frame);
     parent.push(up);
-    depth.push((depth[up] ?? -1) + 1);
     const below = [...node.below.values()].reverse();
     below.sort((a, b) => a.weight - b.weight);
     for (const child of below) stack.push([child, node.place]);
@@ -137,7 +115,6 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
   return new FlameTree(
     Int32Array.from(frame),
     Int32Array.from(parent),
-    Int32Array.from(depth),
     size.map((one, node) => node + one),
     Int32Array.from(leaves, ({ place }) => place),
   );
@@ -208,12 +185,12 @@ export function flameBoxes(
 ): readonly FlameBox[] {
   const boxes: FlameBox[] = tree
     .ancestors(root)
-    .map((node) => ({ node, x: 0, width: 1, row: tree.depth[node] ?? 0 }));
+    .map((node) => ({ node, x: 0, width: 1, row: tree.depth(node) }));
   const whole = values[root] ?? 0;
   const at = new Float64Array(tree.maxDepth + 2);
   const end = tree.end[root] ?? 0;
   for (let node = root; node < end && whole > 0;) {
-    const row = tree.depth[node] ?? 0;
+    const row = tree.depth(node);
     const width = (values[node] ?? 0) / whole;
     const x = at[row] ?? 0;
     at[row] = x + width;

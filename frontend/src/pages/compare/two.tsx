@@ -4,7 +4,6 @@ import type {
   HistoryDevice,
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { useOnce } from "../../api/use_once";
 import { originOf } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { Blaming } from "../../widgets/finding/finding";
@@ -87,7 +86,7 @@ export function Two(part: PartProps) {
     params.a.moment === null && params.a.history === "" && params.b.moment === null;
   const aMoment =
     same && untold && aDevice !== null ? lastMoment(aDevice) : params.a.moment;
-  const live = useOnce(
+  const live = useLive(
     client,
     "compare",
     aRun !== null && aDevice !== null && bDevice !== null

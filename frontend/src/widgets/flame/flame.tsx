@@ -103,7 +103,7 @@ export function Flame(props: FlameProps) {
   function select(now: Placed, node: number): void {
     selected.value = node;
     spoken.value = nodeWords(now, node, stacks, byteUnit).join(", ");
-    const top = rowTop(now.data.tree.depth[node] ?? 0, now);
+    const top = rowTop(now.data.tree.depth(node), now);
     const at = scroller.current;
     if (at !== null && (top < at.scrollTop || top + ROW_PX > at.scrollTop + heightPx)) {
       at.scrollTo({ top: top - heightPx / 2 });
@@ -177,8 +177,8 @@ function afterKey(key: string, now: Placed, from: number): number | null {
     return key.startsWith("Arrow") ? root : null;
   }
   const beside = (by: -1 | 1): number => {
-    const row = tree.depth[from];
-    const level = shown.filter((node) => tree.depth[node] === row);
+    const row = tree.depth(from);
+    const level = shown.filter((node) => tree.depth(node) === row);
     return level[level.indexOf(from) + by] ?? from;
   };
   switch (key) {

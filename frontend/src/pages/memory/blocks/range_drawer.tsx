@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { AllocationRangeResponse } from "../../../api/types.gen";
-import { useOnce } from "../../../api/use_once";
+import { useLive } from "../../../api/use_live";
 import {
   formatBytes,
   formatBytesExact,
@@ -30,7 +30,7 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
   const { low, high } = props.range;
   const { controller, actions, picture } = of;
   const query = { ...of.place, e0: low, e1: high };
-  const { data, stale, error } = useOnce(of.view.client, "allocation_range", query);
+  const { data, stale, error } = useLive(of.view.client, "allocation_range", query);
   const answer = stale ? null : data;
   const { theme, byteUnit } = of.view;
   const columns = useMemo(

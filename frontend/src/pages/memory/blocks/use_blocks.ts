@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { HistoryDevice } from "../../../api/types.gen";
-import { useOnce } from "../../../api/use_once";
+import { useLive } from "../../../api/use_live";
 import { useCommands } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
@@ -67,7 +67,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
   const anchor = state.moment ?? firstMoment(device);
   const now = useHeld(client, place, anchor, controller, shown);
   const { mark } = state;
-  const marked = useOnce(
+  const marked = useLive(
     client,
     "allocation_live",
     mark === null ? null : { ...place, moment: mark },

@@ -5,7 +5,7 @@ import type {
   AllocationMoment,
   HistoryDevice,
 } from "../../../api/types.gen";
-import { useOnce } from "../../../api/use_once";
+import { useLive } from "../../../api/use_live";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { copyText } from "../../../base/browser";
 import { formatSeconds } from "../../../base/durations";
@@ -39,7 +39,7 @@ export function BlockDrawer(props: BlockDrawerProps) {
   const { view, open, life, moment, onLife } = props;
   const { device, place } = open;
   const query = { ...place, life, moment };
-  const { data, error } = useOnce(view.client, "allocation_block", query);
+  const { data, error } = useLive(view.client, "allocation_block", query);
   const block = data?.life === life ? data : null;
   const title =
     block === null ? (

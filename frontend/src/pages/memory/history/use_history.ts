@@ -9,7 +9,6 @@ import type {
   HistoryResponse,
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { useOnce } from "../../../api/use_once";
 import type { Live } from "../../../api/watch";
 import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
@@ -116,7 +115,7 @@ export function useStacks(
   run: string,
   history: string,
 ): { readonly stacks: CallStacks | null; readonly error: ApiError | null } {
-  const { data, error } = useOnce(client, "stacks", { run, history });
+  const { data, error } = useLive(client, "stacks", { run, history });
   const stacks = useMemo(() => (data === null ? null : new CallStacks(data)), [data]);
   return { stacks, error };
 }

@@ -1,7 +1,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { AllocatorAction, AllocatorEventsResponse } from "../../../api/types.gen";
-import { useOnce } from "../../../api/use_once";
+import { useLive } from "../../../api/use_live";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { formatSigned } from "../../../model/words/quantity";
@@ -51,7 +51,7 @@ export function EventList(props: Shown) {
   const choice = params.events;
   const actions = ACTIONS[choice];
   const subject: Query = { ...open.place, actions };
-  const head = useOnce(client, "allocator_events", {
+  const head = useLive(client, "allocator_events", {
     ...subject,
     moment: actions === null ? null : moment,
     count: 1,

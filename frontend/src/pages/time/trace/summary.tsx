@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { TraceReport, TraceReportResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { useOnce } from "../../../api/use_once";
 import { asSentence } from "../../../model/words/source_label";
 import { CopyIcon } from "../../../widgets/icon/copy_icon";
 import { Icon } from "../../../widgets/icon/icon";
@@ -92,7 +91,7 @@ function Head(props: {
 
 function OneReport({ view, id }: { readonly view: ViewProps; readonly id: string }) {
   const [range, setRange] = useState<XRange | null>(null);
-  const { data, error } = useOnce(view.client, "trace_report", {
+  const { data, error } = useLive(view.client, "trace_report", {
     run: view.run.id,
     report: id,
     device: view.params.get("report_device") ?? null,

@@ -7,7 +7,7 @@ import { computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
 import type { AllocationLiveResponse } from "../../../../api/types.gen";
-import { useOnce } from "../../../../api/use_once";
+import { useLive } from "../../../../api/use_live";
 import type { Theme } from "../../../../base/tokens";
 import { siteColour } from "../../../../model/category";
 import { OTHER_STACKS, type CallStacks } from "../../../../model/stacks/call_stacks";
@@ -155,8 +155,8 @@ export function useHeld(
   const drawn = tiles.tiles.length > 0;
   const ask = (moment: number | null): Query | null =>
     moment === null ? null : { ...place, moment };
-  const anchored = useOnce(client, "allocation_live", ask(drawn ? anchor : null)).data;
-  const ofRest = useOnce(client, "allocation_live", ask(rests ? rest : null));
+  const anchored = useLive(client, "allocation_live", ask(drawn ? anchor : null)).data;
+  const ofRest = useLive(client, "allocation_live", ask(rests ? rest : null));
   const rested = ofRest.stale ? null : ofRest.data;
   const answers = useMemo(
     () => signal<readonly (AllocationLiveResponse | null)[]>([]),

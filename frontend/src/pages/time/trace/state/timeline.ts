@@ -7,7 +7,7 @@ import type {
   TraceSearchResponse,
   TraceSliceResponse,
 } from "../../../../api/types.gen";
-import { useOnce } from "../../../../api/use_once";
+import { useLive } from "../../../../api/use_live";
 import { commandsOf, useCommands } from "../../../../base/commands";
 import { panStep, zoomStep } from "../../../../render/gestures";
 import type { Limits, Viewport } from "../../../../render/viewport";
@@ -74,7 +74,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     () => tracksQuery(layoutOf(answer, "").rows.filter(({ lanes }) => lanes > 0)),
     [answer],
   );
-  const overview = useOnce(
+  const overview = useLive(
     client,
     "trace_slices",
     every === ""
@@ -86,7 +86,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     [overview, extent],
   );
   const found = useSearch(client, run.id, tracks, find);
-  const { data, error } = useOnce(
+  const { data, error } = useLive(
     client,
     "trace_slice",
     state.slice && { run: run.id, ...state.slice },
@@ -97,7 +97,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   const slice = isOther ? null : data;
   const linked = useMemo(() => linkedOf(slice, base), [slice, base]);
   const { selected } = linked;
-  const sums = useOnce(
+  const sums = useLive(
     client,
     "trace_range",
     range && {
@@ -281,6 +281,6 @@ function useSearch(client: Client, run: string, tracks: string, find: string) {
   }, [find]);
   const nothing = settled === "" || tracks === "";
   const query = nothing ? null : { run, tracks, text: settled };
-  const { data } = useOnce(client, "trace_search", query);
+  const { data } = useLive(client, "trace_search", query);
   return find === "" || nothing ? null : data;
 }
