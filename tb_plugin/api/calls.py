@@ -121,6 +121,8 @@ class HistoryReference(Struct, frozen=True):
     """On disk."""
     path: str
     """Of a file beside the run's records, relative to the logdir; empty: recorded."""
+    title: str
+    """A file's name; of a capture why it was taken, `after iteration 3 of step`."""
 
 
 class FunctionsResponse(Columns, frozen=True):

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from tb_plugin.index.run import AttemptFiles, Run
 
 _CAPTURE_ID: Final = re.compile(r"(\d{1,8})-(.{1,200})-(\d{1,18})", re.DOTALL)
-_ENDS: Final = ("oom", "exception", "signal")
+_ENDS: Final = {
+    "oom": "out of memory",
+    "exception": "uncaught exception",
+    "signal": "ended by a signal",
+}
+"""Why a capture was taken that was taken because the training ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,7 @@ def reference_of_capture(
         time_ms=entry.time_ns / 1e6,
         num_bytes=entry.num_bytes,
         path="",
+        title=_title(entry),
     )
 
 
@@ -194,6 +200,7 @@ def reference_of_file(file: FoundSnapshot) -> HistoryReference:
         time_ms=file.key.mtime_ns / 1e6,
         num_bytes=file.num_bytes,
         path=file.shown_path,
+        title=file.shown_path.rpartition("/")[2],
     )
 
 
@@ -242,6 +249,14 @@ def _origin(entry: CaptureEntry) -> HistoryOrigin:
     if entry.context in _ENDS and entry.label == entry.context:
         return entry.label  # type: ignore[return-value]  # one of these words
     return "call" if entry.function and entry.iteration else "by_hand"
+
+
+def _title(entry: CaptureEntry) -> str:
+    if entry.function:
+        when = {"start": "before ", "end": "after "}.get(entry.context, "")
+        phase = "" if entry.phase in ("", "train") else f" ({entry.phase})"
+        return f"{when}iteration {entry.iteration:,} of {entry.function}{phase}"
+    return _ENDS.get(_origin(entry), entry.label or "by hand")
 
 
 def _side(text: str) -> Context:

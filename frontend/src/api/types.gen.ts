@@ -392,6 +392,7 @@ export interface HistoryReference {
   readonly timeMs: number;
   readonly numBytes: number;
   readonly path: string;
+  readonly title: string;
 }
 
 /** Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat, stats, sides). */

@@ -215,12 +215,8 @@ def _snapshot_name(one: Snapshot) -> str:
     history = one.history
     if history.path:
         return history.path
-    words = [
-        f"rank {history.rank}",
-        history.label or history.function or one.origin,
-        history.context,
-        "" if history.step is None else f"step {history.step}",
-    ]
+    step = "" if history.step is None else f"step {history.step:,}"
+    words = (f"rank {history.rank}", history.title, step)
     return ", ".join(filter(None, words))
 
 

@@ -25,7 +25,7 @@ import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_c
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../time/profiled/answer_table";
 import { Pinned, useMomentStep } from "../history/pinned";
-import { historyNote, historyTitle } from "../history/words";
+import { historyNote } from "../history/words";
 import { ColumnPicker, Controls } from "./controls";
 import { CALLS, SIDES } from "./params";
 import "./calls.css";
@@ -274,10 +274,6 @@ export function Histories(props: {
   const { view, data } = props;
   const { histories: found, exportCommand: command } = data;
   if (found.length === 0) return null;
-  const choices = found.map((reference) => ({
-    reference,
-    origin: reference.path === "" ? ("by_hand" as const) : ("file" as const),
-  }));
   return (
     <section aria-label="Allocator histories">
       <div class="panel-head">
@@ -293,10 +289,10 @@ export function Histories(props: {
             "taken",
             "Taken at; click to open it in Blocks",
             "minmax(260px, 2fr)",
-            choices.map(historyTitle),
+            found.map(({ title }) => title),
             undefined,
             (text, row) => {
-              const one = choices[row];
+              const one = found[row];
               if (one === undefined) return { text };
               const own = row < data.numOwnHistories ? "· this call " : "";
               return { text, note: `${own}· ${historyNote(one, view.byteUnit)}` };

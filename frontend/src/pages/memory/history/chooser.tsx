@@ -4,7 +4,7 @@ import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
 import "./history.css";
 import { useOpened } from "../../../widgets/menu/menu";
-import { historyMatches, historyNote, historyTitle, rankWords } from "./words";
+import { historyMatches, historyNote, rankWords } from "./words";
 
 /** More are searched rather than scrolled. */
 const MOST_LISTED = 200;
@@ -37,9 +37,11 @@ export function HistoryChooser(props: ChooserProps) {
           "Choose a history"
         ) : (
           <>
-            <b class="nowrap">{rankWords(current)}</b>
-            <span class="cut">{historyTitle(current)}</span>
-            <span class="quiet small cut">{historyNote(current, byteUnit)}</span>
+            <b class="nowrap">{rankWords(current.reference)}</b>
+            <span class="cut">{current.reference.title}</span>
+            <span class="quiet small cut">
+              {historyNote(current.reference, byteUnit)}
+            </span>
           </>
         )}
         {!only && <Icon name="down" sizePx={12} />}
@@ -97,17 +99,19 @@ function List(props: ChooserProps) {
             title={one.reference.path}
             onClick={() => onChoose(one.reference.id)}
           >
-            <span class="quiet small nowrap">{rankWords(one)}</span>
+            <span class="quiet small nowrap">{rankWords(one.reference)}</span>
             <span class="cut">
               {one.origin === "oom" && (
                 <span class="tone-bad">
                   <Icon name="warning" sizePx={14} />{" "}
                 </span>
               )}
-              {historyTitle(one)}
+              {one.reference.title}
               {one.state === "failed" && <span class="status-bad"> {one.problem}</span>}
             </span>
-            <span class="quiet small nowrap">{historyNote(one, byteUnit)}</span>
+            <span class="quiet small nowrap">
+              {historyNote(one.reference, byteUnit)}
+            </span>
           </button>
         ))}
       </div>

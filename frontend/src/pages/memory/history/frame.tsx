@@ -29,7 +29,7 @@ import {
   useHistories,
   useHistory,
 } from "./use_history";
-import { historyTitle, rankWords } from "./words";
+import { rankWords } from "./words";
 import "./history.css";
 
 export interface OpenHistory {
@@ -238,7 +238,10 @@ export function OpeningFailed(
               class="button"
               onClick={() => choose?.(next.reference.id)}
             >
-              Open {[rankWords(next), historyTitle(next)].filter(Boolean).join(", ")}{" "}
+              Open{" "}
+              {[rankWords(next.reference), next.reference.title]
+                .filter(Boolean)
+                .join(", ")}{" "}
               instead
             </button>
           )}
