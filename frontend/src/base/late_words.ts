@@ -53,14 +53,12 @@ interface LateAddress {
   readonly follow: () => void;
   /** Follows the initial URL too. */
   readonly atFirst?: boolean;
-  /** false: nothing is followed. */
-  readonly ready?: boolean;
   readonly pauseMs?: number;
 }
 
 /** Writes, with a delay, what the passed function then returns. */
 export function useLateWords(of: LateAddress): (words: () => Words) => void {
-  const { names, atFirst = false, ready = true } = of;
+  const { names, atFirst = false } = of;
   const newest = useRef(of);
   newest.current = of;
   const late = useMemo(() => new LateWords(of.pauseMs), []);
@@ -68,12 +66,12 @@ export function useLateWords(of: LateAddress): (words: () => Words) => void {
   const written = useRef(atFirst ? null : address);
   const [numWritten, setNumWritten] = useState(0);
   useEffect(() => {
-    if (!ready || address === written.current) return;
+    if (address === written.current) return;
     written.current = address;
     late.drop();
     newest.current.follow();
     // Counted: a link may lead back to what was there before anything was written.
-  }, [ready, address, numWritten]);
+  }, [address, numWritten]);
   useEffect(() => () => late.drop(), []);
   return (make) =>
     late.put(() => {

@@ -2,10 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { figureTitle, type Origin } from "../../model/words/origin";
-import { zoomStep } from "../../render/gestures";
+import { viewAfterKey, zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import type { ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
@@ -13,12 +13,7 @@ import { HistoryMinimap } from "../minimap/history";
 import { useWidth } from "../plot/canvas";
 import { ChartFrame, DrawingFailed } from "../plot/chart_frame";
 import { atMoment, momentText } from "./axis";
-import {
-  BlockController,
-  worldOf,
-  type BlockCanvases,
-  type BlockEvents,
-} from "./controller";
+import { BlockStage, worldOf, type BlockEvents } from "./stage";
 import { blockFigure, blockTable } from "./figure";
 import { BlockCard, BlockLegend } from "./legend";
 import { groupLabel } from "./paint/colours";
@@ -27,8 +22,14 @@ import type { BlockPicture, BlockHover } from "./picture";
 import type { BlockFacts } from "./tile";
 import "./block_stack.css";
 
+/** Owns the view, so that a gesture renders nothing. */
+export function useBlockStage(of: BlockPicture): BlockStage {
+  return useMemo(() => new BlockStage(of), []);
+}
+
 interface BlockStackProps extends BlockEvents {
   readonly of: BlockPicture;
+  readonly stage: BlockStage;
   readonly label: string;
   readonly title?: ComponentChildren;
   readonly bar?: ComponentChildren;
@@ -43,15 +44,12 @@ interface BlockStackProps extends BlockEvents {
   readonly anchor: number;
   /** Exact bytes by group key at `anchor`; null: read from the tile. */
   readonly exact?: ReadonlyMap<string, number> | null;
-  readonly onReady: (controller: BlockController | null) => void;
 }
 
 export function BlockStack(props: BlockStackProps) {
-  const { of, label, heightPx } = props;
+  const { of, stage, label, heightPx } = props;
   const { tiles } = of;
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<HTMLDivElement>(null);
-  const [controller, setController] = useState<BlockController | null>(null);
   const [asTable, setAsTable] = useState(false);
   const [settled, setSettled] = useState<Viewport | null>(null);
   const spoken = useSignal("");
@@ -59,47 +57,31 @@ export function BlockStack(props: BlockStackProps) {
   const [whole] = tiles;
   const finest = tiles.at(-1);
   const seen = settled ?? worldOf(of);
-  const latest = useRef(props);
-  latest.current = props;
-
-  useLayoutEffect(() => {
-    const target = plot.current;
-    if (target === null) return undefined;
-    const [under, cells, over, line] = target.querySelectorAll("canvas");
-    const made = new BlockController(
-      target,
-      { under, cells, over, line } as BlockCanvases,
-      latest.current.of,
-      () => ({
-        ...latest.current,
-        onView: (view, rests) => {
-          if (rests) setSettled(view.view);
-          latest.current.onView(view, rests);
-        },
-      }),
-    );
-    setController(made);
-    latest.current.onReady(made);
-    return () => {
-      made.dispose();
-      setController(null);
-      latest.current.onReady(null);
-    };
-  }, [asTable]);
-  useLayoutEffect(() => controller?.update(of), [controller, of]);
+  stage.events = {
+    ...props,
+    onView: (now, rests) => {
+      if (rests) setSettled(now.view);
+      props.onView(now, rests);
+    },
+  };
+  useLayoutEffect(() => stage.attach(), [stage, asTable]);
+  useLayoutEffect(() => stage.update(of), [stage, of]);
   const plotPx = Math.max(1, widthPx - GUTTER.left - GUTTER.right);
   useLayoutEffect(() => {
-    if (widthPx > 0) controller?.resize({ widthPx: plotPx, heightPx });
-  }, [controller, widthPx, plotPx, heightPx]);
+    if (widthPx > 0) stage.resize({ widthPx: plotPx, heightPx });
+  }, [stage, widthPx, plotPx, heightPx]);
 
   function onKey({ key, shiftKey }: KeyboardEvent): boolean {
-    if (controller === null) return false;
-    const hover = controller.hovered.peek();
+    const hover = stage.hovered.peek();
     const move = KEYS[key];
-    if (key === "Enter" && hover !== null) props.onPin(hover);
-    if (move === undefined) return key === "Enter" && hover !== null;
-    const at = move(controller, shiftKey ? 10 : 1);
-    if (at !== null) spoken.value = spokenOf(of, at);
+    const view = viewAfterKey(key, stage.view, stage.limits, "x");
+    if (move !== undefined) {
+      const at = move(stage, shiftKey ? 10 : 1);
+      if (at !== null) spoken.value = spokenOf(of, at);
+    } else if (view !== null) stage.setView(view);
+    else if (key.toLowerCase() === "f") stage.fit();
+    else if (key === "Enter" && hover !== null) props.onPin(hover);
+    else return false;
     return true;
   }
 
@@ -109,14 +91,14 @@ export function BlockStack(props: BlockStackProps) {
     ...{ origin: props.origin, name: label, table },
     about: () => props.about,
     figure:
-      controller === null || finest === undefined
+      finest === undefined
         ? null
         : () =>
             blockFigure(
               figureTitle(label, props.origin),
-              controller.scene(),
+              stage.scene(),
               finest,
-              controller.cells().toDataURL("image/png"),
+              stage.cells.current?.toDataURL("image/png") ?? "",
             ),
   };
   const cellsBox = {
@@ -132,33 +114,26 @@ export function BlockStack(props: BlockStackProps) {
         {...{ source, table, asTable, onKey, box, spoken }}
         kind="block"
         what="Picture"
-        zoom={(sign) => {
-          if (controller === null) return;
-          controller.setView(zoomStep(controller.view, controller.limits, sign, "x"));
-        }}
-        fit={() => controller?.fit()}
+        zoom={(sign) => stage.setView(zoomStep(stage.view, stage.limits, sign, "x"))}
+        fit={() => stage.fit()}
         onAsTable={setAsTable}
         heightPx={totalHeight({ widthPx: plotPx, heightPx }, of.marks)}
-        plotRef={plot}
+        plotRef={stage.plot}
         plot={
           <>
-            <canvas />
-            <canvas class="block-cells" style={cellsBox} />
-            <canvas />
-            <canvas />
-            {controller !== null && (
-              <>
-                <BlockCard controller={controller} of={of} />
-                <DrawingFailed what="The picture" failure={controller.failure} />
-              </>
-            )}
+            <canvas ref={stage.under} />
+            <canvas ref={stage.cells} class="block-cells" style={cellsBox} />
+            <canvas ref={stage.over} />
+            <canvas ref={stage.line} />
+            <BlockCard stage={stage} of={of} />
+            <DrawingFailed what="The picture" failure={stage.failure} />
           </>
         }
         legend={
           <>
             {whole !== undefined && (
               <BlockLegend
-                controller={controller}
+                stage={stage}
                 of={of}
                 whole={whole}
                 anchor={props.anchor}
@@ -171,8 +146,7 @@ export function BlockStack(props: BlockStackProps) {
               seen={seen}
               onRange={(range) => {
                 const { low, high } = range ?? of.axis;
-                if (controller === null) return;
-                controller.setView({ ...controller.view, x0: low, x1: high });
+                stage.setView({ ...stage.view, x0: low, x1: high });
               }}
             />
           </>
@@ -195,25 +169,26 @@ function summary({ device, byteUnit }: BlockPicture, label: string): string {
 }
 
 /** By events where each has its own column, else by columns. */
-export function stepEvents(controller: BlockController, by: number): BlockHover | null {
-  const { tile, view, axis } = controller;
+export function stepEvents(stage: BlockStage, by: number): BlockHover | null {
+  const { tile, view } = stage;
+  const { axis } = stage.of;
   if (tile === null || tile.numColumns === 0) return null;
-  const from = controller.hovered.peek();
+  const from = stage.hovered.peek();
   const x = from?.x ?? (view.x0 + view.x1) / 2;
   const column = tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
   const next = Math.min(Math.max(column + by, 0), tile.numColumns - 1);
   const at = tile.middleOf(next);
   if (at < view.x0 || at > view.x1) {
-    controller.reveal(tile.answer.columns.moment[next] ?? -1);
+    stage.reveal(tile.answer.columns.moment[next] ?? -1);
   }
   const run = from === null ? -1 : runOf(from);
   const y = from === null || run < 0 ? null : from.tile.middleOfRun(run, from.column);
-  return controller.moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
+  return stage.moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
 }
 
 /** by > 0: up. */
-function stepBlocks(controller: BlockController, by: number): BlockHover | null {
-  const from = controller.hovered.peek() ?? stepEvents(controller, 0);
+function stepBlocks(stage: BlockStage, by: number): BlockHover | null {
+  const from = stage.hovered.peek() ?? stepEvents(stage, 0);
   if (from === null) return null;
   const { tile, column } = from;
   const runs = tile.runsAt(column);
@@ -221,7 +196,7 @@ function stepBlocks(controller: BlockController, by: number): BlockHover | null 
   const start = at >= 0 ? at : by > 0 ? -1 : runs.length;
   const run = runs[Math.min(Math.max(start + by, 0), runs.length - 1)];
   if (run === undefined) return from;
-  return controller.moveTo(from.x, tile.middleOfRun(run, column));
+  return stage.moveTo(from.x, tile.middleOfRun(run, column));
 }
 
 /** -1: none. */
@@ -230,7 +205,7 @@ function runOf({ tile, column, block }: BlockHover): number {
 }
 
 export const KEYS: Readonly<
-  Record<string, (of: BlockController, by: number) => BlockHover | null>
+  Record<string, (of: BlockStage, by: number) => BlockHover | null>
 > = {
   ArrowRight: stepEvents,
   ArrowLeft: (of, by) => stepEvents(of, -by),

@@ -2,7 +2,7 @@ import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { Legend, Swatch, type Named } from "../plot/legend";
 import { ChartTip } from "../tip/chart_tip";
-import type { BlockController } from "./controller";
+import type { BlockStage } from "./stage";
 import { groupLabel, tileColours } from "./paint/colours";
 import { GUTTER } from "./paint/paint";
 import type { BlockPicture } from "./picture";
@@ -17,7 +17,7 @@ function sumsOf(tile: BlockTile): GroupBytes {
 }
 
 export function BlockLegend(props: {
-  readonly controller: BlockController | null;
+  readonly stage: BlockStage;
   readonly of: BlockPicture;
   readonly whole: BlockTile;
   readonly anchor: number;
@@ -25,10 +25,10 @@ export function BlockLegend(props: {
   readonly exact: ReadonlyMap<string, number> | null;
   readonly onOnly: (key: string) => void;
 }) {
-  const { controller, whole, onOnly, anchor } = props;
+  const { stage, whole, onOnly, anchor } = props;
   const { byteUnit, only } = props.of;
   const { colours } = tileColours(whole, props.of);
-  const hover = controller?.hovered.value ?? null;
+  const { value: hover } = stage.hovered;
   const { tile, column } = hover ?? { tile: whole, column: whole.columnOf(anchor) };
   const exact = hover === null ? props.exact : null;
   const { drawn, thin } = sumsOf(tile);
@@ -73,12 +73,12 @@ export function BlockLegend(props: {
 const CARD_PX = 64;
 
 export function BlockCard(props: {
-  readonly controller: BlockController;
+  readonly stage: BlockStage;
   readonly of: BlockPicture;
 }) {
-  const { controller } = props;
+  const { stage } = props;
   const { stacks, byteUnit } = props.of;
-  const { value: hover } = controller.hovered;
+  const { value: hover } = stage.hovered;
   const bytes = hover?.block?.size ?? hover?.rest?.bytes;
   if (hover === null || bytes === undefined) return null;
   const { at, block, rest, tile } = hover;
@@ -87,7 +87,7 @@ export function BlockCard(props: {
   const which = block?.group ?? rest?.band ?? -1;
   const group = (block === null ? bands : groups)[which];
   const colour = (block === null ? bandColours : colours)[which];
-  const { widthPx, heightPx } = controller.size;
+  const { widthPx, heightPx } = stage.size;
   const place = {
     leftPx: GUTTER.left + at.x,
     topPx: GUTTER.top + at.y,

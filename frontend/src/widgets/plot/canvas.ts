@@ -111,6 +111,7 @@ export class Turns {
   stop(): void {
     window.clearTimeout(this.#settle);
     window.cancelAnimationFrame(this.#frame);
+    this.#settle = this.#frame = 0;
   }
 }
 

@@ -1,7 +1,7 @@
 import { commandsOf, type Command } from "../../../base/commands";
 import { panStep, zoomStep } from "../../../render/gestures";
-import type { BlockController } from "../../../widgets/block_stack/controller";
 import { stepEvents } from "../../../widgets/block_stack/block_stack";
+import type { BlockStage } from "../../../widgets/block_stack/stage";
 import type { DrawnMarks } from "../../../widgets/block_stack/marks";
 import { writeState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
@@ -13,7 +13,7 @@ export interface ActionsOf {
   readonly view: Pick<ViewProps, "say" | "setParams" | "showPage">;
   readonly state: BlocksState;
   readonly at: MomentPlace;
-  readonly controller: BlockController | null;
+  readonly stage: BlockStage;
   readonly marks: DrawnMarks;
   /** The moment shown without a pointer. */
   readonly anchor: number;
@@ -22,17 +22,17 @@ export interface ActionsOf {
 type BlockActions = ReturnType<typeof blockActions>;
 
 export function blockActions(of: ActionsOf) {
-  const { view, state, at, controller, marks, anchor } = of;
+  const { view, state, at, stage, marks, anchor } = of;
   const set = (changes: Partial<BlocksState>): void =>
     view.setParams(writeState(BLOCKS, changes));
   const pin = (moment: number): void => {
     view.setParams(momentWords(moment, at));
-    controller?.reveal(moment);
+    stage.reveal(moment);
     // The next key starts from the pinned moment.
-    controller?.clearCursor();
+    stage.clearCursor();
   };
   /** Under the pointer, else the anchor. */
-  const shown = (): number => controller?.hovered.peek()?.moment ?? anchor;
+  const shown = (): number => stage.hovered.peek()?.moment ?? anchor;
   return {
     ...{ set, pin, shown },
     ...momentActions({
@@ -51,24 +51,21 @@ export function blockActions(of: ActionsOf) {
       else if (state.find !== "") set({ find: "" });
       else if (state.moment !== null) set({ moment: null });
       else if (state.mark !== null) set({ mark: null, flame: "tree" });
-      controller?.clearCursor();
+      stage.clearCursor();
     },
   };
 }
 
 export function blockCommands(
-  { controller, view: { say } }: Pick<ActionsOf, "controller" | "view">,
+  { stage, view: { say } }: Pick<ActionsOf, "stage" | "view">,
   actions: BlockActions,
   files: readonly StackFile[],
 ): readonly Command[] {
-  const view = (move: (of: BlockController) => void) => () => {
-    if (controller !== null) move(controller);
-  };
-  const zoom = (axes: "x" | "y", sign: number) =>
-    view((of) => of.setView(zoomStep(of.view, of.limits, sign, axes)));
-  const pan = (sign: number) =>
-    view((of) => of.setView(panStep(of.view, of.limits, sign)));
-  const step = (by: number) => view((of) => stepEvents(of, by));
+  const zoom = (axes: "x" | "y", sign: number) => () =>
+    stage.setView(zoomStep(stage.view, stage.limits, sign, axes));
+  const pan = (sign: number) => () =>
+    stage.setView(panStep(stage.view, stage.limits, sign));
+  const step = (by: number) => () => void stepEvents(stage, by);
   const save = (id: string) => () => {
     const file = files.find((one) => one.id === id);
     if (file === undefined) say("Live memory is not loaded yet");
@@ -81,15 +78,10 @@ export function blockCommands(
       ["out", "Zoom out", zoom("x", 1), "s"],
       ["taller", "Zoom in on the bytes", zoom("y", -1)],
       ["flatter", "Zoom out of the bytes", zoom("y", 1)],
-      [
-        "height",
-        "Fit the height to the visible part",
-        view((of) => of.fitHeight()),
-        "h",
-      ],
+      ["height", "Fit the height to the visible part", () => stage.fitHeight(), "h"],
       ["left", "Move left", pan(-1), "a"],
       ["right", "Move right", pan(1), "d"],
-      ["fit", "Show everything", view((of) => of.fit()), "f"],
+      ["fit", "Show everything", () => stage.fit(), "f"],
       ["peak", "Pin the peak of this history", actions.toPeak, "p"],
       ["oom", "Pin the next out-of-memory error", actions.toOom],
       ["before", "Pin the previous mark", () => toMark(-1), "["],

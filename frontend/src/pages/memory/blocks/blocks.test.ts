@@ -3,6 +3,7 @@ import type { HistoryDevice } from "../../../api/types.gen";
 import { testStacks, TRAINING } from "../../../model/stacks/test_stacks";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
 import { testDevice, testTile } from "../../../widgets/block_stack/test_tile";
+import type { BlockStage } from "../../../widgets/block_stack/stage";
 import type { DrawnMarks } from "../../../widgets/block_stack/marks";
 import { readState } from "../../shared/page_state";
 import { blockActions, blockCommands, type ActionsOf } from "./actions";
@@ -99,11 +100,7 @@ describe("commands", () => {
   it("have each key once, and say in words what they do", () => {
     // Nothing is run here.
     const actions = {} as ReturnType<typeof blockActions>;
-    const commands = blockCommands(
-      { controller: null, view: {} } as ActionsOf,
-      actions,
-      [],
-    );
+    const commands = blockCommands({ view: {} } as ActionsOf, actions, []);
     const keys = commands.flatMap(({ key }) => (key === undefined ? [] : [key]));
     expect(new Set(keys).size).toBe(keys.length);
     for (const key of ["w", "s", "a", "d", "f", "p", "[", "]", "m", "Escape"]) {
@@ -125,7 +122,8 @@ function actionsAt(words: Readonly<Record<string, string>>) {
   const said: string[] = [];
   const set: Readonly<Record<string, string | null>>[] = [];
   const pages: [string, Readonly<Record<string, string | null>>][] = [];
-  const controller = null;
+  const hovered = { peek: () => null };
+  const stage = { hovered, reveal: () => null, clearCursor: () => null };
   const marks: DrawnMarks = {
     points: [point("snapshot", 2), point("oom", 5), point("oom", 9)],
     spans: [],
@@ -139,7 +137,8 @@ function actionsAt(words: Readonly<Record<string, string>>) {
     },
     state: readState(BLOCKS, new Map(Object.entries(words))),
     at: { history: "h", device: testDevice() },
-    ...{ controller, marks, anchor: 4 },
+    ...{ marks, anchor: 4 },
+    stage: stage as unknown as BlockStage,
   });
   return { actions, said, set, pages };
 }

@@ -21,7 +21,7 @@ const LEAST_PX = 220;
 const MOST_PX = 460;
 
 export function Picture({ of }: { readonly of: Blocks }) {
-  const { view, state, at, shown, picture, controller, actions, anchor, stacks } = of;
+  const { view, state, at, shown, picture, stage, actions, anchor, stacks } = of;
   const { axis, tiles } = picture;
   const heightPx = usePictureHeight();
   const tellAddress = useViewWords(of);
@@ -30,6 +30,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
     <>
       <BlockStack
         of={picture}
+        stage={stage}
         label={of.label}
         title={<Readout of={of} />}
         bar={
@@ -58,7 +59,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
                 ),
                 item("compare", "Compare…", actions.compare),
                 item("height", "Fit the height to the visible part (H)", () =>
-                  controller?.fitHeight(),
+                  stage.fitHeight(),
                 ),
               ]}
             >
@@ -93,7 +94,6 @@ export function Picture({ of }: { readonly of: Blocks }) {
         loading={shown.loading}
         anchor={anchor}
         exact={of.exact}
-        onReady={of.setController}
       />
       {picture.found !== null && tiles.length > 0 && stacks === null && (
         <p class="quiet">The stacks are still being read; the search waits for them.</p>
@@ -103,7 +103,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
 }
 
 /** The viewport in the URL; call the returned function with each new one. */
-function useViewWords({ controller, state, view }: Blocks): (now: Viewport) => void {
+function useViewWords({ stage, state, view }: Blocks): (now: Viewport) => void {
   const { x, y } = state;
   const { params, setParams } = view;
   const write = useLateWords({
@@ -111,19 +111,16 @@ function useViewWords({ controller, state, view }: Blocks): (now: Viewport) => v
     setParams,
     names: Object.keys(writeState(BLOCKS, { x: null, y: null })),
     follow: () => {
-      if (controller === null) return;
-      const { x0, x1, y0, y1 } = controller.world;
-      controller.setView({
+      const { x0, x1, y0, y1 } = stage.world;
+      stage.setView({
         ...{ x0: x?.low ?? x0, x1: x?.high ?? x1 },
         ...{ y0: y?.high ?? y0, y1: y?.low ?? y1 },
       });
     },
     atFirst: true,
-    ready: controller !== null,
   });
   return ({ x0, x1, y0, y1 }) => {
-    if (controller === null) return;
-    const { world } = controller;
+    const { world } = stage;
     const wide = x0 <= world.x0 && x1 >= world.x1;
     const tall = y1 <= world.y1 && y0 >= world.y0;
     write(() =>
@@ -136,10 +133,10 @@ function useViewWords({ controller, state, view }: Blocks): (now: Viewport) => v
 }
 
 function Readout({ of }: { readonly of: Blocks }) {
-  const { controller, picture, anchor, anchored, device, view } = of;
+  const { stage, picture, anchor, anchored, device, view } = of;
   const { axis, tiles, marks } = picture;
   const { byteUnit } = view;
-  const hover = controller?.hovered.value ?? null;
+  const { value: hover } = stage.hovered;
   const tile = hover?.tile ?? tiles[0];
   if (tile === undefined) return <span class="quiet">drawing…</span>;
   const moment = hover?.moment ?? anchor;

@@ -28,7 +28,7 @@ const TABLE_PX = 220;
 export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange }) {
   const { of } = props;
   const { low, high } = props.range;
-  const { controller, actions, picture } = of;
+  const { stage, actions, picture } = of;
   const query = { ...of.place, e0: low, e1: high };
   const { data, stale, error } = useLive(of.view.client, "allocation_range", query);
   const answer = stale ? null : data;
@@ -49,8 +49,7 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
           <TextButton
             press={() => {
               const { range: x } = picture;
-              if (controller === null || x === null) return;
-              controller.setView({ ...controller.view, x0: x.low, x1: x.high });
+              if (x !== null) stage.setView({ ...stage.view, x0: x.low, x1: x.high });
             }}
           >
             Zoom to it

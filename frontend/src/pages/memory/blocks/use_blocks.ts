@@ -1,11 +1,11 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { HistoryDevice } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { useCommands } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
 import { BlockAxis } from "../../../widgets/block_stack/axis";
-import type { BlockController } from "../../../widgets/block_stack/controller";
+import { useBlockStage } from "../../../widgets/block_stack/block_stack";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import type { BlockPicture } from "../../../widgets/block_stack/picture";
 import type { BlockTile } from "../../../widgets/block_stack/tile";
@@ -61,11 +61,9 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     () => drawnMarks(device.marks, axis, ofPart),
     [device, axis, ofPart],
   );
-  const [controller, setController] = useState<BlockController | null>(null);
   const { stacks, error: stacksError } = useStacks(client, run.id, at.history);
   const search = useSearch(state.find, stacks);
   const anchor = state.moment ?? firstMoment(device);
-  const now = useHeld(client, place, anchor, controller, shown);
   const { mark } = state;
   const marked = useLive(
     client,
@@ -75,15 +73,6 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
   const isPart = stream !== null || pool !== null;
   const topBytes = topOf(device, isPart ? whole : null);
   const culprits = useCulprits(view, answer.reference.rank);
-  const { anchored } = now;
-  const colours = useMemo(
-    () => heldColours(anchored, stacks, culprits, theme),
-    [anchored?.categories.length, stacks, culprits, theme],
-  );
-  const exact =
-    anchored === null || whole?.colour !== "category"
-      ? null
-      : new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
   const { only, moment, life, stack, range } = state;
   const picture: BlockPicture = {
     ...{ device, axis, marks, topBytes, tiles, stacks, only, found: search.blocks },
@@ -93,18 +82,29 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
       high: axis.xAfter(range.high - 1),
     },
   };
-  const actions = blockActions({ view, state, at, controller, marks, anchor });
+  const stage = useBlockStage(picture);
+  const now = useHeld(client, place, anchor, stage, shown);
+  const { anchored } = now;
+  const colours = useMemo(
+    () => heldColours(anchored, stacks, culprits, theme),
+    [anchored?.categories.length, stacks, culprits, theme],
+  );
+  const exact =
+    anchored === null || whole?.colour !== "category"
+      ? null
+      : new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
+  const actions = blockActions({ view, state, at, stage, marks, anchor });
   const label = pictureLabel("Active memory", open);
   const filesOf = (held: Held | null): readonly StackFile[] =>
     held === null || stacks === null
       ? []
       : stackFiles(held, stacks, state.frames, originOf(run), label);
   useCommands(view.commands, () =>
-    blockCommands({ controller, view }, actions, filesOf(now.held.peek())),
+    blockCommands({ stage, view }, actions, filesOf(now.held.peek())),
   );
   return {
     ...{ view, state, open, device, at, place, order, shown, picture, label },
-    ...{ controller, setController, stacks, stacksError, search, anchor, culprits },
+    ...{ stage, stacks, stacksError, search, anchor, culprits },
     ...{ colours, exact, actions, filesOf, ...now },
     before: marked !== null && marked.moment === mark ? exactly(marked) : null,
   };

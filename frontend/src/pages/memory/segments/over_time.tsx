@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { formatBytes, formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
-import { BlockStack } from "../../../widgets/block_stack/block_stack";
+import { BlockStack, useBlockStage } from "../../../widgets/block_stack/block_stack";
 import { NO_LINES } from "../../../widgets/block_stack/paint/colours";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import type { BlockPicture } from "../../../widgets/block_stack/picture";
@@ -40,6 +40,7 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
     ...{ topBytes: peak * HEADROOM, found: null, culprits: NO_LINES },
     ...{ life: null, marked: null, stack: null, range: null },
   };
+  const stage = useBlockStage(picture);
   const num = tiles[0]?.answer.lives.life.length ?? 0;
   return (
     <>
@@ -50,6 +51,7 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
       />
       <BlockStack
         of={picture}
+        stage={stage}
         label={label}
         bar={
           <>
@@ -75,7 +77,6 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
         heightPx={PICTURE_PX}
         loading={loading}
         anchor={moment}
-        onReady={() => undefined}
       />
       <p class="quiet">
         A click chooses the moment; Map shows its segments. Highest:{" "}

@@ -12,8 +12,8 @@ import type { Theme } from "../../../../base/tokens";
 import { siteColour } from "../../../../model/category";
 import { OTHER_STACKS, type CallStacks } from "../../../../model/stacks/call_stacks";
 import { groupColours } from "../../../../widgets/block_stack/paint/colours";
-import type { BlockController } from "../../../../widgets/block_stack/controller";
 import type { BlockHover } from "../../../../widgets/block_stack/picture";
+import type { BlockStage } from "../../../../widgets/block_stack/stage";
 import type { BlockTiles } from "../../tiles/use_tiles";
 
 export interface Held {
@@ -122,12 +122,11 @@ interface HeldNow {
 /** The pointer rests after this time without a move. */
 const REST_MS = 220;
 
-function useRest(controller: BlockController | null): number | null {
+function useRest({ hovered }: BlockStage): number | null {
   const [rest, setRest] = useState<number | null>(null);
   useEffect(() => {
-    if (controller === null) return undefined;
     let timer = 0;
-    const stop = controller.hovered.subscribe((hover) => {
+    const stop = hovered.subscribe((hover) => {
       window.clearTimeout(timer);
       if (hover === null) setRest(null);
       else timer = window.setTimeout(() => setRest(hover.moment), REST_MS);
@@ -135,9 +134,8 @@ function useRest(controller: BlockController | null): number | null {
     return () => {
       window.clearTimeout(timer);
       stop();
-      setRest(null);
     };
-  }, [controller]);
+  }, [hovered]);
   return rest;
 }
 
@@ -146,10 +144,10 @@ export function useHeld(
   client: Client,
   place: Query,
   anchor: number,
-  controller: BlockController | null,
+  stage: BlockStage,
   tiles: BlockTiles,
 ): HeldNow {
-  const rest = useRest(controller);
+  const rest = useRest(stage);
   const rests = rest !== null && rest !== anchor;
   // The picture goes first: both share one processor.
   const drawn = tiles.tiles.length > 0;
@@ -168,7 +166,7 @@ export function useHeld(
   const held = useMemo(
     () =>
       computed<Held | null>(() => {
-        const hover = controller?.hovered.value ?? null;
+        const { value: hover } = stage.hovered;
         const [own = null] = answers.value;
         const exact =
           hover === null
@@ -180,7 +178,7 @@ export function useHeld(
           ? null
           : followed(tiles, hover);
       }),
-    [controller, tiles.tiles, tiles.version, answers],
+    [stage, tiles.tiles, tiles.version, answers],
   );
   return { held, live: rests ? (rested ?? anchored) : anchored, anchored };
 }

@@ -1,6 +1,7 @@
-/** Owns the viewport; the component owns the user's choices. */
+/** Owns the viewport and draws; the page owns the user's choices. */
 
 import { signal } from "@preact/signals";
+import { createRef, type RefObject } from "preact";
 import { attachGestures, type PointPx } from "../../render/gestures";
 import { runPick, type RunColours } from "../../render/raster/runs";
 import { RasterSurface } from "../../render/raster/surface";
@@ -15,7 +16,6 @@ import {
 } from "../../render/viewport";
 import { FONT } from "../export/pen";
 import { fitted, Turns } from "../plot/canvas";
-import type { BlockAxis } from "./axis";
 import { labelColour, runColours, tileColours, type Look } from "./paint/colours";
 import { directLabels, namesOf } from "./paint/labels";
 import {
@@ -48,26 +48,22 @@ export interface BlockEvents {
   readonly onRange: (low: number, high: number) => void;
 }
 
-/** From bottom to top: axes, blocks, lines and labels, cursor. */
-export interface BlockCanvases {
-  readonly under: HTMLCanvasElement;
-  readonly cells: HTMLCanvasElement;
-  readonly over: HTMLCanvasElement;
-  readonly line: HTMLCanvasElement;
-}
-
 /** A change of any of these recolours all blocks. */
 const LOOK: readonly (keyof Look)[] = ["theme", "only", "found", "culprits"];
 
-export class BlockController {
+export class BlockStage {
+  readonly plot = createRef<HTMLDivElement>();
+  /** From bottom to top: axes, blocks, lines and labels, cursor. */
+  readonly under = createRef<HTMLCanvasElement>();
+  readonly cells = createRef<HTMLCanvasElement>();
+  readonly over = createRef<HTMLCanvasElement>();
+  readonly line = createRef<HTMLCanvasElement>();
   readonly hovered = signal<BlockHover | null>(null);
   /** "": drawing works. */
   readonly failure = signal("");
-  readonly #canvases: BlockCanvases;
-  readonly #surface: RasterSurface;
-  readonly #events: () => BlockEvents;
-  readonly #stop: () => void;
-  #of: BlockPicture;
+  /** Of the newest rendering. */
+  events: BlockEvents | null = null;
+  #surface: RasterSurface | null = null;
   /** By tile: that of the whole history stays while others come and go. */
   #colours = new WeakMap<BlockTile, RunColours>();
   /** Names are never reused: a pick in an older drawing finds no tile. */
@@ -83,36 +79,41 @@ export class BlockController {
     () => this.#settled(),
     () => this.#paint(),
   );
-  #dirty = { picture: false, lines: false, layers: false };
+  readonly #dirty = new Set<"picture" | "lines" | "layers">();
 
-  constructor(
-    plot: HTMLElement,
-    canvases: BlockCanvases,
-    of: BlockPicture,
-    events: () => BlockEvents,
-  ) {
-    this.#canvases = canvases;
-    this.#of = of;
-    this.#events = events;
+  constructor(public of: BlockPicture) {
     this.#view = this.world;
-    const { failure } = this;
-    this.#surface = new RasterSurface(
-      canvases.cells,
-      { root: plot, failure, onDraw: () => this.#hoverAgain() },
-      MARGIN_SHARE,
-    );
-    this.#stop = this.#listen(plot);
-    this.#paintSoon("layers");
+  }
+
+  attach(): (() => void) | undefined {
+    const [plot, cells] = [this.plot.current, this.cells.current];
+    if (plot === null || cells === null) return undefined;
+    const host = {
+      root: plot,
+      failure: this.failure,
+      onDraw: () => this.#hoverAgain(),
+    };
+    const surface = new RasterSurface(cells, host, MARGIN_SHARE);
+    const stop = this.#listen(plot);
+    this.#surface = surface;
+    this.#layers = new Map();
+    this.#paintSoon("layers", "picture");
     this.#turns.moved();
+    return () => {
+      stop();
+      this.#turns.stop();
+      surface.dispose();
+      this.#surface = null;
+    };
   }
 
   get world(): Viewport {
-    return worldOf(this.#of);
+    return worldOf(this.of);
   }
 
   get limits(): Limits {
     const { world } = this;
-    const least = this.#of.axis.kind === "event" ? LEAST_EVENTS : 0;
+    const least = this.of.axis.kind === "event" ? LEAST_EVENTS : 0;
     const leastX = Math.max(least, (world.x1 - world.x0) * LEAST_SHARE);
     return { world, leastX, leastY: Math.min(LEAST_BYTES, world.y0) };
   }
@@ -121,17 +122,13 @@ export class BlockController {
     return this.#view;
   }
 
-  get axis(): BlockAxis {
-    return this.#of.axis;
-  }
-
   get size(): SizePx {
     return this.#size;
   }
 
   update(of: BlockPicture): void {
-    const before = this.#of;
-    this.#of = of;
+    const before = this.of;
+    this.of = of;
     const looksElse = LOOK.some((key) => before[key] !== of[key]);
     if (looksElse) this.#colours = new WeakMap();
     if (looksElse || before.tiles !== of.tiles) {
@@ -185,7 +182,7 @@ export class BlockController {
 
   /** The scale does not change. */
   reveal(moment: number): void {
-    const x = this.#of.axis.xOf(moment);
+    const x = this.of.axis.xOf(moment);
     const { x0, x1 } = this.#view;
     const slack = (x1 - x0) * 0.05;
     if (x >= x0 + slack && x <= x1 - slack) return;
@@ -209,19 +206,9 @@ export class BlockController {
     this.#hover(null);
   }
 
-  cells(): HTMLCanvasElement {
-    return this.#canvases.cells;
-  }
-
-  dispose(): void {
-    this.#stop();
-    this.#turns.stop();
-    this.#surface.dispose();
-  }
-
   scene(tile = this.#lineTile()): BlockScene {
     return {
-      ...{ of: this.#of, view: this.#view, size: this.#size, tile },
+      ...{ of: this.of, view: this.#view, size: this.#size, tile },
       ...{ left: GUTTER.left, top: GUTTER.top },
       labels: this.#labels,
     };
@@ -233,42 +220,42 @@ export class BlockController {
   }
 
   #tileAt(x: number): BlockTile | null {
-    return this.#of.tiles.findLast((tile) => x >= tile.low && x <= tile.high) ?? null;
+    return this.of.tiles.findLast((tile) => x >= tile.low && x <= tile.high) ?? null;
   }
 
   /** All lines are of one tile: the finest that covers the view, else the coarsest. */
   #lineTile(): BlockTile | null {
-    const { tiles } = this.#of;
+    const { tiles } = this.of;
     const { x0, x1 } = this.#view;
     return (
       tiles.findLast(({ low, high }) => low <= x0 && high >= x1) ?? tiles[0] ?? null
     );
   }
 
-  #setLayers(): void {
+  #setLayers(surface: RasterSurface): void {
     const before = this.#layers;
     this.#layers = new Map();
     const runs = new Map<string, RunColours>();
-    for (const tile of this.#of.tiles) {
+    for (const tile of this.of.tiles) {
       const name = before.get(tile) ?? `tile${(this.#numLayers += 1)}`;
       const order = this.#layers.size;
-      const colours = this.#colours.get(tile) ?? runColours(tile, this.#of);
+      const colours = this.#colours.get(tile) ?? runColours(tile, this.of);
       this.#colours.set(tile, colours);
       this.#layers.set(tile, name);
       runs.set(name, colours);
       if (before.has(tile)) continue;
-      this.#surface.setLayer(name, order, { kind: "runs", runs: tile.runs });
+      surface.setLayer(name, order, { kind: "runs", runs: tile.runs });
     }
     for (const [tile, name] of before) {
-      if (!this.#layers.has(tile)) this.#surface.setLayer(name, 0, null);
+      if (!this.#layers.has(tile)) surface.setLayer(name, 0, null);
     }
-    this.#surface.setColours({ background: 0, runs });
-    this.#surface.refresh();
+    surface.setColours({ background: 0, runs });
+    surface.refresh();
   }
 
   #tell(settled: boolean): void {
     const size = devicePx(this.#size);
-    this.#events().onView({ view: this.#view, world: this.world, size }, settled);
+    this.events?.onView({ view: this.#view, world: this.world, size }, settled);
   }
 
   #settled(): void {
@@ -280,53 +267,56 @@ export class BlockController {
   }
 
   #relabel(): void {
-    const context = this.#canvases.over.getContext("2d");
+    const context = this.over.current?.getContext("2d");
     const { tile } = this;
-    if (context === null || tile === null) return;
+    if (!context || tile === null) return;
     const widths = { block: widthIn(context, FONT), band: widthIn(context, BOLD) };
-    const names = namesOf(tile, this.#of, (text, kind) => widths[kind](text));
+    const names = namesOf(tile, this.of, (text, kind) => widths[kind](text));
     const labels = directLabels({ tile, view: this.#view, size: this.#size }, names);
-    const own = tileColours(tile, this.#of);
+    const own = tileColours(tile, this.of);
     this.#labels = labels.map((label) => ({
       ...label,
-      colour: labelColour(label, tile, this.#of, own),
+      colour: labelColour(label, tile, this.of, own),
     }));
     this.#paintSoon("lines");
   }
 
-  #paintSoon(what?: "picture" | "lines" | "layers"): void {
-    if (what !== undefined) this.#dirty[what] = true;
+  #paintSoon(...what: readonly ("picture" | "lines" | "layers")[]): void {
+    for (const one of what) this.#dirty.add(one);
     this.#turns.paintSoon();
   }
 
   #paint(): void {
-    const { picture, lines, layers } = this.#dirty;
-    if (layers) {
+    const surface = this.#surface;
+    if (surface === null) return;
+    if (this.#dirty.delete("layers")) {
       // In a frame of its own: together with the drawing it would take too long.
-      this.#dirty.layers = false;
-      this.#setLayers();
+      this.#setLayers(surface);
       this.#paintSoon();
       return;
     }
-    this.#dirty = { picture: false, lines: false, layers: false };
+    const isNew = this.#dirty.has("picture");
+    const isChanged = isNew || this.#dirty.has("lines");
+    this.#dirty.clear();
     if (this.#size.widthPx < 2) return;
-    const { under, over, line } = this.#canvases;
     const scene = this.scene();
-    if (picture) this.#surface.show(this.#view, this.#size);
-    if (picture || lines) {
-      this.#on(under, (context) => paintAxes(context, scene));
-      this.#on(over, (context) => paintLines(context, scene));
+    if (isNew) surface.show(this.#view, this.#size);
+    if (isChanged) {
+      this.#on(this.under, (context) => paintAxes(context, scene));
+      this.#on(this.over, (context) => paintLines(context, scene));
     }
     const pointed = { hover: this.hovered.peek(), box: this.#box };
-    this.#on(line, (context) => paintCursor(context, this.scene(this.tile), pointed));
+    this.#on(this.line, (context) =>
+      paintCursor(context, this.scene(this.tile), pointed),
+    );
   }
 
   #on(
-    canvas: HTMLCanvasElement,
+    { current: canvas }: RefObject<HTMLCanvasElement | null>,
     paint: (context: CanvasRenderingContext2D) => void,
   ): void {
     const width = this.#size.widthPx + GUTTER.left + GUTTER.right;
-    const context = fitted(canvas, width, totalHeight(this.#size, this.#of.marks));
+    const context = fitted(canvas, width, totalHeight(this.#size, this.of.marks));
     if (context !== null) paint(context);
   }
 
@@ -338,7 +328,7 @@ export class BlockController {
     if (column < 0) return null;
     const moment = tile.answer.columns.moment[column] ?? -1;
     const found = { at, x, tile, column, moment, block: null, rest: null };
-    const pick = this.#surface.pick(at);
+    const pick = this.#surface?.pick(at) ?? null;
     if (pick === null || this.#layers.get(tile) !== pick.layer) return found;
     const what = runPick(tile.runs, pick.id);
     if (what.kind === "block") {
@@ -376,13 +366,13 @@ export class BlockController {
         this.#paintSoon();
       },
       onBoxDone: (view, box) => {
-        if (box.width >= 2) this.#events().onRange(view.x0, view.x1);
+        if (box.width >= 2) this.events?.onRange(view.x0, view.x1);
       },
       onHover: (at) => this.#hover(at !== null && this.#inside(at) ? at : null),
       onClick: (at) => {
         plot.focus({ preventScroll: true });
         const found = this.#inside(at) ? this.#hoverAt(at) : null;
-        if (found !== null) this.#events().onPin(found);
+        if (found !== null) this.events?.onPin(found);
       },
     });
   }
