@@ -67,6 +67,10 @@ class ProfilePart(Columns, frozen=True):
     """Time of one role; a column of steps."""
 
     role: ProfileRole
+    label: str
+    help: str
+    colour: str
+    """As `TableColumn.bar`."""
     ms: F64Column
     mean_ms: float
     share: float
@@ -88,15 +92,11 @@ class ProfileResponse(Columns, frozen=True, kw_only=True):
     step: I32Column = NO_I32
     """Numbers of the profiled steps; 0 where the trace marks none and counts as one."""
     are_marked: bool = False
-    start_ms: F64Column = NO_F64
-    """Since the first step's start."""
     duration_ms: F64Column = NO_F64
+    mean_ms: float = 0.0
     parts: tuple[ProfilePart, ...] = ()
-    computation_ms: F64Column = NO_F64
-    """Kernels; without a device what computes on the host: not what waits for others."""
-    communication_ms: F64Column = NO_F64
-    overlap_ms: F64Column = NO_F64
-    """Of communication, what computation hides."""
+    roles: TableRows | None = None
+    """`parts` as a table: of `step` alone, else the mean of all."""
     devices: TableRows | None = None
     """How each was used: of `step` alone, else from the first profiled step's start to
     the last one's end; None: the trace has none."""

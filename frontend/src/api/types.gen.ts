@@ -1278,6 +1278,9 @@ export interface ProfileChoice {
 /** Time of one role; a column of steps. */
 export interface ProfilePart {
   readonly role: ProfileRole;
+  readonly label: string;
+  readonly help: string;
+  readonly colour: string;
   readonly ms: Float64Array;
   readonly meanMs: number;
   readonly share: number;
@@ -1295,12 +1298,10 @@ export interface ProfileResponse {
   readonly choice: ProfileChoice;
   readonly step: Int32Array;
   readonly areMarked: boolean;
-  readonly startMs: Float64Array;
   readonly durationMs: Float64Array;
+  readonly meanMs: number;
   readonly parts: readonly ProfilePart[];
-  readonly computationMs: Float64Array;
-  readonly communicationMs: Float64Array;
-  readonly overlapMs: Float64Array;
+  readonly roles: TableRows | null;
   readonly devices: TableRows | null;
   readonly findings: readonly Finding[];
   readonly facts: readonly ProfileFact[];

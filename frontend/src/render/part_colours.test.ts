@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { tokens, type Theme } from "../base/tokens";
-import { hexOf, paletteAt, partColours } from "./palette";
+import { hexOf, paletteAt, partColour } from "./palette";
 import { linear, worst } from "./test_sight";
 
 const PARTS = [
@@ -29,7 +29,7 @@ describe("part colours", () => {
     ["light", 12.8, 1.8],
     ["dark", 11.3, 3],
   ] as const)("are told apart by every kind of sight in %s", (theme, least, on) => {
-    const colours = partColours(theme, PARTS);
+    const colours = PARTS.map((part) => partColour(theme, part));
     expect(worst(colours)).toBeGreaterThanOrEqual(least);
     for (const colour of colours) {
       expect(contrast(colour, tokens(theme).bg)).toBeGreaterThanOrEqual(on);
@@ -37,8 +37,21 @@ describe("part colours", () => {
   });
 
   it("draws what it does not know as what no part explains", () => {
-    const [known, unknown] = partColours("light", ["other", "warp_drive"]);
-    expect(unknown).toBe(known);
+    expect(partColour("light", "warp_drive")).toBe(partColour("light", "other"));
+  });
+
+  it.each([
+    ["light", 10.6],
+    ["dark", 9],
+  ] as const)("of work in a trace are told apart in %s", (theme, least) => {
+    const shared = ["kernel", "operator", "runtime", "communication", "memory"];
+    for (const others of [
+      ["forward", "backward", "optimizer", "dataloader", "other"],
+      ["fill", "dataloader", "other"],
+    ]) {
+      const colours = [...shared, ...others].map((part) => partColour(theme, part));
+      expect(worst(colours)).toBeGreaterThanOrEqual(least);
+    }
   });
 });
 

@@ -26,7 +26,6 @@ from tb_plugin.storage import is_remote
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.time.device_use import DeviceUse
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import TraceFacts
@@ -44,10 +43,26 @@ _MAX_TEXT: Final = 300
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
 
-_ROLES: Final[tuple[ProfileRole, ...]] = (
-    *("kernel", "memcpy", "memset", "communication", "runtime", "dataloader"),
-    *("cpu_exec", "other"),
+_ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
+    ("kernel", "kernels", "kernel", "A kernel ran on a device, not of a collective."),
+    ("memcpy", "copies", "memory", "A copy ran on a device, and no kernel."),
+    ("memset", "fills", "fill", "A device filled memory, and did nothing else."),
+    (
+        *("communication", "communication", "communication"),
+        "A collective ran and nothing hid it: exposed communication.",
+    ),
+    (
+        *("runtime", "runtime calls", "runtime"),
+        "The host called the device's runtime; the device did nothing.",
+    ),
+    ("dataloader", "dataloader", "dataloader", "The step waited for a batch."),
+    (
+        *("cpu_exec", "host operators", "operator"),
+        "Operators and annotations ran on the host; no device did anything.",
+    ),
+    ("other", "other", "other", "None of the others: code outside operators."),
 )
+"""By `Role`: its key, label, colour and help."""
 
 
 class ProfileQuery(SourceQuery, frozen=True):
@@ -72,10 +87,9 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     profile, choice = profile_of(state, found), found.choice(query)
     if profile is None:
         return ProfileResponse(run=found.run, choice=choice)
-    steps, parts = profile.steps, profile.parts
-    first = slice(MAX_STEPS)
+    steps, first = profile.steps, slice(MAX_STEPS)
+    parts_ns = profile.parts.parts_ns
     chosen = profile.steps.index_of(query.step)
-    start = steps.start_ns - (steps.start_ns[0] if len(steps) else 0)
     findings = [
         structs.replace(
             one,
@@ -85,17 +99,18 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     ]
     if len(beside) > 1:
         findings += straggler(beside, profiles(state).compared(beside))
+    # What a trace cannot have (kernels without a device) is left out.
+    had = [one for one in Role if one == Role.OTHER or parts_ns[:, one].any()]
+    lasted = (steps.end_ns - steps.start_ns) / MS
     return ProfileResponse(
         run=found.run,
         choice=choice,
         step=i32(np.minimum(steps.number[first], np.iinfo(np.int32).max)),
         are_marked=steps.are_marked,
-        start_ms=f64(start[first] / MS),
-        duration_ms=f64((steps.end_ns - steps.start_ns)[first] / MS),
-        parts=tuple(_parts(profile, parts.parts_ns, first)),
-        computation_ms=f64(parts.computation_ns[first] / MS),
-        communication_ms=f64(parts.communication_ns[first] / MS),
-        overlap_ms=f64(parts.overlap_ns[first] / MS),
+        duration_ms=f64(lasted[first]),
+        mean_ms=float(lasted.sum()) / max(len(lasted), 1),
+        parts=tuple(_parts(profile, had, first)),
+        roles=_roles(profile, had, chosen),
         devices=_devices(profile, chosen),
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
         facts=tuple(_facts(profile)),
@@ -117,21 +132,59 @@ def compared_with(
 
 
 def _parts(
-    profile: TraceProfile, parts_ns: Ints, shown: slice
+    profile: TraceProfile, roles: Iterable[Role], shown: slice
 ) -> Iterator[ProfilePart]:
-    shares = profile.shares
-    num = max(len(parts_ns), 1)
-    for role in Role:
-        column = parts_ns[:, role]
-        # What a trace cannot have (kernels without a device) is left out.
-        if role != Role.OTHER and not column.any():
-            continue
+    """Of the roles that the trace has."""
+    for role in roles:
+        key, label, colour, about = _ROLES[role]
+        column = profile.parts.parts_ns[:, role]
         yield ProfilePart(
-            role=_ROLES[role],
+            role=key,
+            label=label,
+            help=about,
+            colour=colour,
             ms=f64(column[shown] / MS),
-            mean_ms=float(column.sum()) / num / MS,
-            share=finite(float(shares[role])) or 0.0,
+            mean_ms=float(column.sum()) / max(len(column), 1) / MS,
+            share=finite(float(profile.shares[role])) or 0.0,
         )
+
+
+_ROLE_COLUMNS: Final = (
+    Column("role", "Role", "text", bar="row"),
+    Column(
+        "ms",
+        "Time",
+        "ms",
+        "Per step. Each moment counts once, for the first role that is under way, in the"
+        " order kernels, copies, fills, communication, runtime calls, dataloader, host"
+        " operators: so they add up to the step.",
+    ),
+    Column("share", "Share", "share", "Of the step", bar="row"),
+)
+
+
+def _roles(profile: TraceProfile, roles: list[Role], step: int | None) -> TableRows:
+    """`step`: which one alone, by its place."""
+    of = slice(step, None if step is None else step + 1)
+    picked = profile.parts.parts_ns[of, roles]
+    _, labels, colours, hints = zip(*(_ROLES[role] for role in roles), strict=True)
+    sums = picked.sum(axis=0)
+    table = table_of(
+        _ROLE_COLUMNS,
+        {
+            "role": labels,
+            "ms": sums / max(len(picked), 1),
+            "share": sums / max(sums.sum(), 1),
+        },
+        "ms",
+        more={"role": {"hints": hints}},
+        colours=colours,
+    )
+    return titled(table, f"Roles{_whose(profile, step)}")
+
+
+def _whose(profile: TraceProfile, step: int | None) -> str:
+    return "" if step is None else f", step {profile.steps.number[step]}"
 
 
 _NOT_THERE: Final = "Not in the trace"
@@ -211,10 +264,9 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
         _DEVICES,
         values,
         "num_kernels",
-        more={"device": {"hints": tuple(map(_capability, facts))}},
+        more={"device": {"notes": tuple(map(_capability, facts))}},
     )
-    whose = "" if step is None else f", step {profile.steps.number[step]}"
-    return titled(table, f"Devices{whose}")
+    return titled(table, f"Devices{_whose(profile, step)}")
 
 
 def _device_name(use: DeviceUse, facts: Mapping[str, Any]) -> str:
@@ -226,7 +278,7 @@ def _device_name(use: DeviceUse, facts: Mapping[str, Any]) -> str:
 def _capability(facts: Mapping[str, Any]) -> str:
     major, minor = facts.get("computeMajor"), facts.get("computeMinor")
     known = type(major) is type(minor) is int
-    return f"Compute capability {major}.{minor}" if known else ""
+    return f"compute capability {major}.{minor}" if known else ""
 
 
 def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:

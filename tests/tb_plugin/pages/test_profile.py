@@ -36,12 +36,29 @@ def test_the_profile_of_the_newest_cycle_is_shown(page):
     assert sums == pytest.approx(answer["duration_ms"])
     devices = columns_of(answer["devices"])
     assert devices["device"] == ["GPU 0 · Tesla V100"]
-    assert answer["devices"]["columns"][0]["hints"] == ["Compute capability 7.0"]
+    assert answer["devices"]["columns"][0]["notes"] == ["compute capability 7.0"]
     assert devices["num_kernels"] == [6]
     keys = {finding["key"] for finding in answer["findings"]}
     assert {"loading", "no_tensor_cores", "communicating"} <= keys
     facts = {fact["name"]: fact["value"] for fact in answer["facts"]}
     assert (facts["backend"], facts["device"]) == ("nccl", "GPU")
+
+
+def test_roles_of_one_step_are_told_of_alone(page):
+    whole, one = ask(page, "profile"), ask(page, "profile", step=6)
+    assert whole["roles"]["title"] == "Roles"
+    assert one["roles"]["title"] == "Roles, step 6"
+    for answer in (whole, one):
+        roles = columns_of(answer["roles"])
+        assert roles["role"] == [part["label"] for part in answer["parts"]]
+        assert sum(roles["share"]) == pytest.approx(1)
+    parts = whole["parts"]
+    assert columns_of(whole["roles"])["ms"] == pytest.approx(
+        [part["mean_ms"] for part in parts]
+    )
+    assert columns_of(one["roles"])["ms"] == pytest.approx(
+        [part["ms"][1] for part in parts]
+    )
 
 
 def test_devices_of_one_step_are_told_of_alone(page):

@@ -7,29 +7,21 @@ import { formatSeconds } from "../../base/durations";
 import { tokens } from "../../base/tokens";
 import { X_AXES } from "../../model/lines/axis";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { partColour } from "../../render/palette";
 import { xToPx } from "../../render/viewport";
 import type { Pen } from "../../widgets/export/pen";
 import type { XRange } from "../../widgets/plot/range";
 import type { Seen } from "../../widgets/plot/reader";
-import {
-  barOf,
-  durationCell,
-  numberColumn,
-  textColumn,
-} from "../../widgets/row_table/columns";
 import { PlainTable } from "../../widgets/row_table/plain_table";
-import { SortedTable } from "../../widgets/row_table/sorted_table";
 import { Stack, type StackData } from "../../widgets/stack/stack";
 import { Failure } from "../../widgets/state/state";
 import { Choice } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
 import { lookOf, type ViewProps } from "../shared/view_props";
 import { AnswerTable } from "../time/profiled/answer_table";
-import { meanStepMs, ROLE_HELP, ROLE_WORDS, roleColour } from "../time/profiled/roles";
 import { TraceChoice, TraceState } from "../time/profiled/trace_choice";
 
 const STEPS_PX = 190;
-const ROLES_PX = 300;
 const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
 
 const WORDS = { source: optional("source"), step: whole("step") };
@@ -87,7 +79,7 @@ interface StepsProps extends ProfileProps {
 
 function Profile({ data, view }: ProfileProps) {
   const steps = data.durationMs.length;
-  const mean = formatSeconds(meanStepMs(data) / 1e3);
+  const mean = formatSeconds(data.meanMs / 1e3);
   const props: StepsProps = {
     ...{ data, view },
     chosen: chosenStep(data, readState(WORDS, view.params).step),
@@ -105,7 +97,9 @@ function Profile({ data, view }: ProfileProps) {
         {steps > 1 && <StepChoice {...props} />}
       </p>
       <div class="columns">
-        <Roles {...props} />
+        {data.roles !== null && (
+          <AnswerTable view={view} table={data.roles} word="rolesort" />
+        )}
         {steps > 1 && <Steps {...props} />}
       </div>
       {data.devices !== null && (
@@ -150,71 +144,6 @@ function StepChoice({ data, chosen, choose }: StepsProps) {
   );
 }
 
-/** Of one step, or the mean of all. */
-export function partTimes(
-  { parts, durationMs }: Pick<ProfileResponse, "parts" | "durationMs">,
-  chosen: number | null,
-) {
-  return parts.map(({ role, meanMs, share, ms }) => {
-    if (chosen === null) return { role, ms: meanMs, share };
-    const whole = durationMs[chosen] ?? 0;
-    const own = ms[chosen] ?? 0;
-    return { role, ms: own, share: whole > 0 ? own / whole : 0 };
-  });
-}
-
-function Roles({ data, chosen, view: { theme } }: StepsProps) {
-  const columns = useMemo(() => {
-    const parts = partTimes(data, chosen);
-    const isMean = chosen === null;
-    const colours = parts.map(({ role }) => roleColour(theme, role));
-    return [
-      textColumn(
-        ...(["role", "Time", "minmax(120px, 1fr)"] as const),
-        parts.map(({ role }) => ROLE_WORDS[role]),
-        undefined,
-        (text, row) => ({
-          ...{ text, swatch: colours[row] ?? "" },
-          title: parts.map(({ role }) => ROLE_HELP[role])[row] ?? text,
-        }),
-      ),
-      numberColumn(
-        ...(["ms", isMean ? "per step" : `step ${data.step[chosen] ?? 0}`] as const),
-        "96px",
-        parts.map(({ ms }) => ms),
-        durationCell,
-        `${isMean ? "Mean over the profiled steps" : "Of the chosen step"}. Each moment counts once, for the first role that is under way, in the order kernels, copies, fills, communication, runtime calls, dataloader, host operators: so they add up to the step.`,
-      ),
-      numberColumn(
-        ...(["share", "share", "minmax(96px, 1fr)"] as const),
-        parts.map(({ share }) => share),
-        (share, row) => ({
-          ...{ text: percent(share), title: `${100 * share} %` },
-          bar: barOf(share, 1, colours[row] ?? ""),
-        }),
-        isMean
-          ? "Per step ÷ the mean length of the steps"
-          : "Of the chosen step’s length",
-      ),
-    ];
-  }, [data, chosen, theme]);
-  return (
-    <SortedTable
-      label="Roles"
-      columns={columns}
-      numRows={data.parts.length}
-      usual={{ key: "ms", descending: true }}
-      empty="The trace has no time."
-      heightPx={ROLES_PX}
-    />
-  );
-}
-
-export function percent(share: number): string {
-  const value = share * 100;
-  return `${value < 9.95 && value !== 0 ? value.toFixed(1) : value.toFixed(0)} %`;
-}
-
 function Steps({ data, chosen, choose, view }: StepsProps) {
   const { theme, run } = view;
   const [range, setRange] = useState<XRange | null>(null);
@@ -224,8 +153,8 @@ function Steps({ data, chosen, choose, view }: StepsProps) {
       at,
       edges: Float64Array.of(...at.map((step) => step - 0.5), (at.at(-1) ?? 0) + 0.5),
       totals: data.durationMs.map((ms) => ms / 1e3),
-      layers: data.parts.map(({ role, ms }) => ({
-        ...{ name: role, label: ROLE_WORDS[role], colour: roleColour(theme, role) },
+      layers: data.parts.map(({ role, label, colour, ms }) => ({
+        ...{ name: role, label, colour: partColour(theme, colour) },
         values: ms.map((one) => one / 1e3),
       })),
     };

@@ -1,16 +1,11 @@
 import type { ComponentChildren } from "preact";
-import type { ProfileResponse, ProfileRole } from "../../../api/types.gen";
+import type { ProfileResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
+import { partColour } from "../../../render/palette";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
-import {
-  meanStepMs,
-  ROLE_HELP,
-  ROLE_WORDS,
-  roleColour,
-} from "../../time/profiled/roles";
 import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";
 import { DifferenceTable, percentText, type DifferenceRow } from "../difference_table";
 import type { PartProps } from "../params";
@@ -132,13 +127,13 @@ function sideWords(name: string, { durationMs, areMarked }: ProfileResponse): st
 
 function Roles({ a, b, view }: TracesProps) {
   const { theme } = view;
-  const [x, y] = [meanStepMs(a) / 1e3, meanStepMs(b) / 1e3];
+  const [x, y] = [a.meanMs / 1e3, b.meanMs / 1e3];
   const by = percentText(x, y);
   const rows: readonly DifferenceRow[] = [
-    ...rolePairs(a, b).map(({ role, ...pair }) => ({
-      label: ROLE_WORDS[role],
-      hint: ROLE_HELP[role],
-      swatch: roleColour(theme, role),
+    ...rolePairs(a, b).map(({ label, help, colour, ...pair }) => ({
+      label,
+      hint: help,
+      swatch: partColour(theme, colour),
       unit: "seconds" as const,
       a: pair.a / 1e3,
       b: pair.b / 1e3,
@@ -162,14 +157,15 @@ function Roles({ a, b, view }: TracesProps) {
   );
 }
 
+/** Roles that either side has; `other` is last. */
 export function rolePairs(
   a: Pick<ProfileResponse, "parts">,
   b: Pick<ProfileResponse, "parts">,
 ) {
-  const [x, y] = [a, b].map(
-    ({ parts }) => new Map(parts.map((part) => [part.role, part.meanMs])),
-  );
-  return (Object.keys(ROLE_WORDS) as readonly ProfileRole[])
-    .filter((role) => x?.has(role) === true || y?.has(role) === true)
-    .map((role) => ({ role, a: x?.get(role) ?? 0, b: y?.get(role) ?? 0 }));
+  const meanOf = ({ parts }: typeof a, role: string): number =>
+    parts.find((part) => part.role === role)?.meanMs ?? 0;
+  const known = new Map([...b.parts, ...a.parts].map((part) => [part.role, part]));
+  return [...known.values()]
+    .sort((x, y) => Number(x.role === "other") - Number(y.role === "other"))
+    .map((part) => ({ ...part, a: meanOf(a, part.role), b: meanOf(b, part.role) }));
 }

@@ -1,5 +1,5 @@
 import type { ViewProps } from "../../shared/view_props";
-import { familyColour } from "../profiled/family_colours";
+import { partColour } from "../../../render/palette";
 import { ProfiledPage } from "../profiled/profiled_page";
 
 const BY = {
@@ -22,7 +22,7 @@ export function KernelsView(view: ViewProps) {
           <p class="quiet">
             <i
               class="swatch"
-              style={{ background: familyColour(view.theme, "communication") }}
+              style={{ background: partColour(view.theme, "communication") }}
             />{" "}
             communication
           </p>

@@ -34,7 +34,7 @@ import { useSort } from "../../../widgets/row_table/use_sort";
 import { SearchBox, type SearchBoxProps } from "../../shared/controls/search_box";
 import type { ViewProps } from "../../shared/view_props";
 import type { Part } from "./part_bar";
-import { familyColour, type WorkKind } from "./family_colours";
+import { partColour } from "../../../render/palette";
 import { nameCells } from "./kernel_name";
 
 const TEXT_UNITS = ["text", "name", "category", "problem"] as const;
@@ -108,13 +108,12 @@ export function columnsOf(
   colours: Colours = {},
   culprits?: ReadonlySet<string>,
 ): readonly RowColumn[] {
-  const colourOf = (name: string): string =>
-    colours[name] ?? familyColour(theme, name as WorkKind);
+  const colourOf = (name: string): string => colours[name] ?? partColour(theme, name);
   const hasTexts = table.columns.some(
     ({ unit, title }) => isTextUnit(unit) && title !== "",
   );
   return table.columns.map((column): RowColumn => {
-    const { key, title, unit, texts, numbers, notes, hints } = column;
+    const { key, title, unit, texts, numbers, notes, hints, bar } = column;
     const words = { key, title, hint: column.help, sortable: column.sorts };
     const isText = isTextUnit(unit);
     const named = unit === "name" ? nameCells(texts) : (text: string) => ({ text });
@@ -128,19 +127,21 @@ export function columnsOf(
       ...(unit === "problem" ? { tone: "bad" } : {}),
       ...(culprits?.has(texts[row] ?? "") === true ? { isCause: true } : {}),
     });
+    const barColour = (row: number): string =>
+      colourOf(bar === "row" ? (table.colours[row] ?? "other") : bar);
     const textCell = (row: number): RowCell => {
       const text = texts[row] ?? "";
       if (text === "" && column.absent !== "") return { ...absent(), ...more(row) };
-      const label = unit === "category" ? categoryLabel(text) : text;
-      const cell = unit === "category" ? { text: label } : named(label, row);
-      const swatch = unit === "category" ? { swatch: colourOf(text) } : {};
-      return { ...cell, ...swatch, ...more(row) };
+      if (unit === "category")
+        return { text: categoryLabel(text), swatch: colourOf(text), ...more(row) };
+      const swatch = bar === "" ? {} : { swatch: barColour(row) };
+      return { ...named(text, row), ...swatch, ...more(row) };
     };
     const numberCell = (row: number): RowCell => {
       const value = numbers[row] ?? NaN;
       if (Number.isNaN(value)) return absent();
       const cell = CELLS[unit as NumberUnit](value, byteUnit);
-      const { sum, bar } = column;
+      const { sum } = column;
       if (sum !== null && sum > 0) {
         const share = ((100 * value) / sum).toFixed(1);
         Object.assign(cell, { title: `${cell.title}: ${share} % ${column.shareOf}` });
@@ -150,8 +151,10 @@ export function columnsOf(
         return { ...cell, bar: change };
       }
       if (bar === "") return { ...cell, ...more(row) };
-      const colour = colourOf(bar === "row" ? (table.colours[row] ?? "other") : bar);
-      return { ...cell, ...more(row), bar: barOf(value, column.longest, colour) };
+      return {
+        ...{ ...cell, ...more(row) },
+        bar: barOf(value, column.longest, barColour(row)),
+      };
     };
     if (isText) {
       const width = TEXT_WIDTHS[unit === "name" ? "name" : "text"];
@@ -197,7 +200,7 @@ export function partsOf(
 ): readonly Part[] {
   const own = table.columns.filter(({ bar }) => bar !== "" && bar !== "row");
   return own.map(({ key, title, help, bar, unit, numbers }) => ({
-    ...{ name: key, label: title, help, colour: familyColour(theme, bar as WorkKind) },
+    ...{ name: key, label: title, help, colour: partColour(theme, bar) },
     value: (numbers[row] ?? NaN) * (unit === "ms" ? 1e-3 : 1),
   }));
 }

@@ -7,7 +7,7 @@ import { formatInteger } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { X_AXES } from "../../../model/lines/axis";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { partColours } from "../../../render/palette";
+import { partColour } from "../../../render/palette";
 import { xToPx, yToPx } from "../../../render/viewport";
 import type { Pen } from "../../../widgets/export/pen";
 import type { XRange } from "../../../widgets/plot/range";
@@ -145,17 +145,13 @@ export function stackOf(answer: StackedSteps, theme: Theme): StackData {
   const { edges, seconds, parts } = answer;
   const whole = { name: "step", label: "Step time", help: "", seconds };
   const layers = parts.length > 0 ? parts : [whole];
-  const colours = partColours(
-    theme,
-    layers.map(({ name }) => name),
-  );
   return {
     edges,
     totals: seconds,
     at: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
-    layers: layers.map(({ seconds: values, ...layer }, i) => ({
+    layers: layers.map(({ seconds: values, ...layer }) => ({
       ...{ ...layer, values },
-      colour: colours[i] ?? "transparent",
+      colour: partColour(theme, layer.name),
     })),
   };
 }

@@ -4,7 +4,7 @@ import { tokens, type Theme } from "../../../base/tokens";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { Legend } from "../../../widgets/plot/legend";
 import type { XRange } from "../../../widgets/plot/range";
-import { familyColour } from "../profiled/family_colours";
+import { partColour } from "../../../render/palette";
 import { NAMES_PX } from "./plot/plot";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
@@ -76,7 +76,7 @@ export function Families({ trace }: { readonly trace: Timeline }) {
       .slice(0, MOST_FAMILIES)
       .map(([family]) => ({
         label: FAMILY_WORDS[family],
-        colour: familyColour(view.theme, family),
+        colour: partColour(view.theme, family),
       }));
   }, [whole, view.theme]);
   return <Legend items={items} />;
@@ -127,7 +127,7 @@ function drawColumns(
   const columns = totals.length;
   const floor = new Float64Array(columns).fill(MINIMAP_PX);
   families.forEach((name, family) => {
-    context.fillStyle = familyColour(theme, name);
+    context.fillStyle = partColour(theme, name);
     totals.forEach((total, at) => {
       // A cut column preserves its shares.
       const room = total > scale.top ? MINIMAP_PX / total : TALL_PX / scale.top;

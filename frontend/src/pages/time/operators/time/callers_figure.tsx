@@ -7,7 +7,6 @@ import { Flame } from "../../../../widgets/flame/flame";
 import { ROW_PX, type FlameData } from "../../../../widgets/flame/layout";
 import { Segmented } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
-import { familyColour } from "../../profiled/family_colours";
 import { callersOf, type Side, type Weight } from "./callers";
 
 const MOST_PX = 180;
@@ -106,9 +105,7 @@ function Boxes(props: {
   const source = useSignal<FlameData | null>(null);
   useEffect(() => {
     const colour =
-      weight === "device"
-        ? familyColour(theme, "kernel")
-        : partColour(theme, "forward");
+      weight === "device" ? partColour(theme, "kernel") : partColour(theme, "forward");
     source.value = { ...data, palette: [colour] };
     setZoom([]);
   }, [data, theme]);

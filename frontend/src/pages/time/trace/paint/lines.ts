@@ -5,7 +5,7 @@ import { decimalTicks } from "../../../../model/lines/ticks";
 import { xToPx, type Viewport } from "../../../../render/viewport";
 import { FONT } from "../../../../widgets/export/pen";
 import { clipTo } from "../../../../widgets/plot/axes";
-import { familyColour } from "../../profiled/family_colours";
+import { partColour } from "../../../../render/palette";
 import { COUNTER_PX, LANE_PX, rowsBetween, type Row } from "../plot/layout";
 import type { Timeline } from "../state/timeline";
 import { marksOf, type Piece, type TraceTile } from "../tiles/tile";
@@ -84,7 +84,7 @@ export function traceColour(theme: Theme, family: TraceFamily): string {
   const { bad, ok, text } = tokens(theme);
   if (family === "oom") return bad;
   if (family === "checkpoint") return ok;
-  return family === "instant" ? text : familyColour(theme, family);
+  return family === "instant" ? text : partColour(theme, family);
 }
 
 export function paintInstants(canvas: Canvas): void {

@@ -3,8 +3,7 @@ import { LANE_PX, laneTop, type Layout } from "../plot/layout";
 import type { Piece, TraceTile } from "../tiles/tile";
 import type { TraceFamily } from "../../../../api/types.gen";
 import { tokens, type Theme } from "../../../../base/tokens";
-import { familyColour } from "../../profiled/family_colours";
-import { pixelOf } from "../../../../render/palette";
+import { partColour, pixelOf } from "../../../../render/palette";
 import { mixed } from "../../../../widgets/block_stack/paint/colours";
 
 export interface Picture {
@@ -114,7 +113,7 @@ export class TraceColours {
 
   /** 0xAABBGGRR. */
   of(family: TraceFamily, name: string): number {
-    const base = pixelOf(familyColour(this.theme, family));
+    const base = pixelOf(partColour(this.theme, family));
     const share = ((nameHash(name) % 9) / 4 - 1) * VARIES;
     const towards = share < 0 ? this.#dark : this.background;
     return mixed(base, towards, 1 - Math.abs(share));
