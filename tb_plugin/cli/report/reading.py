@@ -21,7 +21,8 @@ from tb_plugin.formats.recording.functions import FunctionsReader
 from tb_plugin.formats.recording.modules import ModulesReader
 from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
-from tb_plugin.pages.calls.calls import FunctionsQuery, functions
+from tb_plugin.pages.calls.calls import functions
+from tb_plugin.pages.calls.shown import FunctionsQuery
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.findings.findings import findings

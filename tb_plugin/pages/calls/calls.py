@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,9 +12,6 @@ from tb_plugin.analysis.series.functions import (
     NO_STEP,
     NO_TIME,
     CallTable,
-    CapturedCall,
-    calls_of,
-    with_captures,
 )
 from tb_plugin.api.calls import (
     CollectedFunction,
@@ -25,7 +21,6 @@ from tb_plugin.api.calls import (
     StatOfCalls,
 )
 from tb_plugin.api.overview import Recorded
-from tb_plugin.contract.parameters import Count, Text
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.functions import (
     KINDS,
@@ -39,10 +34,15 @@ from tb_plugin.pages.calls.captures import (
     hook_values,
     saved_activations,
 )
+from tb_plugin.pages.calls.shown import (
+    FunctionsQuery,
+    Shown,
+    place,
+    shown_of,
+)
 from tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
 from tb_plugin.pages.of_run import View, of_run, why_absent
 from tb_plugin.pages.table import titled
-from tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,67 +51,21 @@ if TYPE_CHECKING:
 
     from tb_plugin.api.calls import HistoryReference, ModuleValues
     from tb_plugin.api.overview import Recorded
-    from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
-    from tb_plugin.formats.recording.functions import Entry, Snaps
     from tb_plugin.index.run import Run
     from tb_plugin.pages.calls.stats import Sides
     from tb_plugin.server.state import State
 
-MAX_CALLS: Final = 1000
 MAX_FUNCTIONS: Final = 1000
 
-_MAX_ITERATION: Final = 2**31 - 1
+USUAL_STAT: Final = "allocated_bytes.all.current"
+"""Shown where it was recorded and no other is asked for."""
 _SOURCES: Final = ("functions", "hooks", "activations", "history")
 _NO_STATS: Final = (
     "Memory was not measured at the start and end of these calls:"
     " collector.record(functions=True), the default, measures it."
 )
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shown:
-    """What the answer is about."""
-
-    key: FunctionKey
-    rank: int
-    ranks: Sequence[int]
-    entries: Sequence[Entry]
-    snaps: Snaps
-    calls: CallTable
-    """The newest."""
-    num_calls: int
-    at: int | None
-    """Which of the calls was chosen."""
-
-    @property
-    def call(self) -> tuple[int, int, int] | None:
-        """Attempt, iteration and step of the chosen one."""
-        if self.at is None:
-            return None
-        columns = (self.calls.attempt, self.calls.iteration, self.calls.step)
-        attempt, iteration, step = (int(column[self.at]) for column in columns)
-        return attempt, iteration, step
-
-
-USUAL_STAT: Final = "allocated_bytes.all.current"
-"""Shown where it was recorded and no other is asked for."""
-
-
-class FunctionsQuery(RanksQuery, frozen=True):
-    """One function, and one of its collected calls."""
-
-    function: Text | None = None
-    attempt: Count | None = None
-    iteration: Count | None = None
-    step: Count | None = None
-    """Where no iteration is asked for: of the calls the one nearest to it."""
-    stat: Text | None = None
-    """`FunctionStat.name`: the one that is drawn."""
-    stats: Text | None = None
-    """Those in the table, between commas; the one that is drawn where none is one."""
-    sides: Text = "start,end,difference"
 
 
 def _reader(state: State) -> tuple[FunctionsReader]:
@@ -124,7 +78,7 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
     run = view.run
     faults = run.num_faults
     collected = reader.collected(run, view.budget)
-    shown = _shown(reader, view, collected)
+    shown = shown_of(reader, view, collected)
     stats: tuple[Sides, ...] = ()
     drawn: Sides | None = None
     over_ranks = None
@@ -181,114 +135,11 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
     )
 
 
-def _shown(
-    reader: FunctionsReader,
-    view: View[FunctionsQuery],
-    collected: Mapping[FunctionKey, Mapping[int, int]],
-) -> _Shown | None:
-    run, query, budget = view.run, view.query, view.budget
-    key = _chosen(collected, query)
-    if key is None:
-        return None
-    ranks = sorted(collected[key])
-    rank = ranks[0]
-    if query.rank is not None and query.rank in collected[key]:
-        rank = query.rank
-    snaps = reader.snaps(run, rank, key, budget)
-    entries = reader.entries(run, rank, budget)
-    captured = _captured(entries, key)
-    if run.imported is not None:
-        captured += _reported(run.imported, rank, key)
-    calls = with_captures(calls_of(snaps.table), captured)
-    calls = calls.take(np.flatnonzero(calls.iteration <= _MAX_ITERATION))
-    newest = calls.take(slice(-MAX_CALLS, None))
-    return _Shown(
-        key=key,
-        rank=rank,
-        ranks=ranks,
-        entries=entries,
-        snaps=snaps,
-        calls=newest,
-        num_calls=len(calls) + snaps.num_left_out // 2,
-        at=_chosen_call(newest, query),
-    )
-
-
-def _chosen(
-    collected: Mapping[FunctionKey, Mapping[int, int]], query: FunctionsQuery
-) -> FunctionKey | None:
-    """The function that was asked for, or the first that is nearest to it."""
-
-    def distance(key: FunctionKey) -> tuple[object, ...]:
-        return (
-            key.function != query.function,
-            key.phase != query.phase,
-            *_place(key),
-        )
-
-    return min(collected, key=distance, default=None)
-
-
-def _place(key: FunctionKey) -> tuple[object, ...]:
-    """The order of the list: training first, in each phase the whole step, then names."""
-    return key.phase != "train", key.phase, key.function != "step", key.function
-
-
-def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
-    same = np.ones(len(calls), bool)
-    if query.iteration is not None:
-        same &= calls.iteration == query.iteration
-    if query.attempt is not None:
-        same &= calls.attempt == query.attempt
-    at = np.flatnonzero(same)
-    if len(at) == 0:
-        at = np.arange(len(calls))
-    if query.iteration is None and query.step is not None:
-        at = at[calls.step[at] != NO_STEP]
-        away = np.abs(calls.step[at] - query.step)
-        at = at[away == away.min()] if len(at) else np.arange(len(calls))
-    return int(at[-1]) if len(at) else None
-
-
-def _captured(entries: Sequence[Entry], key: FunctionKey) -> list[CapturedCall]:
-    return [
-        CapturedCall(
-            attempt=attempt,
-            iteration=entry.iteration,
-            step=NO_STEP if entry.step is None else entry.step,
-            time_ns=entry.time_ns,
-            kinds=bit_of(entry.kind),
-        )
-        for attempt, _, entry in entries
-        if (entry.function, entry.phase) == key
-        and bit_of(entry.kind)
-        and entry.iteration > 0
-    ]
-
-
-def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCall]:
-    """Calls that another tool's files are about, as their names say."""
-    found = [
-        (window.iteration, "modules")
-        for window, files in imports.windows.items()
-        if rank in files and (window.function, window.phase) == key
-    ]
-    found += [
-        (file.said.iteration, "history")
-        for file in imports.snapshots.of_rank(rank)
-        if (file.said.function, file.said.phase) == key
-    ]
-    return [
-        CapturedCall(1, iteration, NO_STEP, NO_TIME, bit_of(kind))
-        for iteration, kind in found
-    ]
-
-
 def _listed(
     collected: Mapping[FunctionKey, Mapping[int, int]],
 ) -> tuple[CollectedFunction, ...]:
     found = []
-    for key in sorted(collected, key=_place)[:MAX_FUNCTIONS]:
+    for key in sorted(collected, key=place)[:MAX_FUNCTIONS]:
         bits = int(np.bitwise_or.reduce(list(collected[key].values())))
         kinds = tuple(kind for kind in KINDS if bits & bit_of(kind))
         found.append(
@@ -321,7 +172,7 @@ def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
 
 
-def _title(shown: _Shown | None) -> str:
+def _title(shown: Shown | None) -> str:
     """`4 calls of step, train, rank 0`."""
     if shown is None:
         return ""
@@ -336,7 +187,7 @@ def _title(shown: _Shown | None) -> str:
     return ", ".join(filter(None, words))
 
 
-def _name_of(shown: _Shown | None) -> str:
+def _name_of(shown: Shown | None) -> str:
     return "" if shown is None else shown.key.function
 
 
@@ -350,7 +201,7 @@ def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
 def _over_ranks(
     reader: FunctionsReader,
     view: View[FunctionsQuery],
-    shown: _Shown,
+    shown: Shown,
     drawn: Sides | None,
 ) -> FunctionOverRanks | None:
     """The chosen stat of the chosen call, as far as the budget allows."""
@@ -380,7 +231,7 @@ def _over_ranks(
 
 
 def _histories(
-    reader: FunctionsReader, view: View[FunctionsQuery], shown: _Shown | None
+    reader: FunctionsReader, view: View[FunctionsQuery], shown: Shown | None
 ) -> tuple[HistoryReference, ...]:
     """Of the rank shown; where no function is, of the one asked for or the lowest."""
     run, rank = view.run, view.query.rank
@@ -392,12 +243,12 @@ def _histories(
     return histories(run, rank, reader.entries(run, rank, view.budget))
 
 
-def _is_of_call(one: HistoryReference, shown: _Shown) -> bool:
+def _is_of_call(one: HistoryReference, shown: Shown) -> bool:
     key = (one.function, one.phase)
     return key == shown.key and (one.attempt, one.iteration) == (shown.call or ())[:2]
 
 
-def _window(shown: _Shown) -> str | None:
+def _window(shown: Shown) -> str | None:
     """Of the chosen call, where its modules were tracked."""
     call = shown.call
     if call is None or not shown.calls.kinds[shown.at] & bit_of("modules"):
