@@ -241,11 +241,11 @@ class AllocationLiveResponse(Columns, frozen=True):
     """In the same order at every moment; last, where there is one, the line that holds
     most of what is unknown."""
     stack: I32Column
-    """By stack, most bytes first: the stack, -1: without one; at most 20,000."""
+    """By stack, most bytes first: the stack, -1: without one; -2: all after 4,000."""
     stack_bytes: F64Column
     stack_blocks: I32Column
     stack_category: U8Column
-    """Index in `categories`: the one that holds most of the stack's bytes."""
+    """Index in `categories`: the one that holds most of the stack's bytes; of the 4,000."""
     ledger: AllocationLedger | None
     """None where only one stream or pool was asked for."""
 

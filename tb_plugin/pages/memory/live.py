@@ -37,10 +37,14 @@ from tb_plugin.pages.histories.history import moment_of, moment_words
 from tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
 
 MAX_STACKS: Final = 20_000
+MAX_LIVE_STACKS: Final = 4_000
+"""Further ones are narrower than a pixel: they are summed up."""
 
 MAX_HOLDERS: Final = 256
 OTHERS: Final = -2
@@ -65,7 +69,7 @@ def allocation_live(
     stacks = by_stack(lives, rows)
     is_all = shown.lives is None
     step, phase = device.step(moment)
-    shown_stacks = stacks.stack[:MAX_STACKS]
+    shown_stacks = stacks.stack[:MAX_LIVE_STACKS]
     capacity = device.history.capacity_of(device.number)
     return AllocationLiveResponse(
         device=device.number,
@@ -86,9 +90,9 @@ def allocation_live(
                 strict=True,
             )
         ),
-        stack=i32(shown_stacks),
-        stack_bytes=f64(stacks.num_bytes[:MAX_STACKS]),
-        stack_blocks=i32(stacks.num[:MAX_STACKS]),
+        stack=i32(_cut(stacks.stack, [OTHERS])),
+        stack_bytes=f64(_cut(stacks.num_bytes)),
+        stack_blocks=i32(_cut(stacks.num)),
         stack_category=u8(
             heaviest_groups(lives, rows, shown_stacks, categories.of_life, num)
         ),
@@ -98,6 +102,12 @@ def allocation_live(
         if is_all
         else None,
     )
+
+
+def _cut(values: Ints, rest: Sequence[int] | None = None) -> Ints:
+    """Of the largest stacks, then that of all others."""
+    first, others = values[:MAX_LIVE_STACKS], values[MAX_LIVE_STACKS:]
+    return np.append(first, rest or others.sum()) if len(others) else first
 
 
 @of_device("allocation_range", WindowQuery)

@@ -192,6 +192,18 @@ def test_what_lives_at_a_moment_is_what_the_trace_says(asked, snapshot):
         assert sum(part for part in parts[:6]) == live["reserved_bytes"]
 
 
+def test_the_smallest_of_very_many_stacks_are_summed_up(asked, monkeypatch):
+    whole = asked.get("allocation_live")
+    assert len(whole["stack"]) > 3
+    monkeypatch.setattr("tb_plugin.pages.memory.live.MAX_LIVE_STACKS", 2)
+    cut = asked.get("allocation_live")
+    assert cut["stack"].tolist() == [*whole["stack"][:2].tolist(), -2]
+    for column in ("stack_bytes", "stack_blocks"):
+        assert cut[column].sum() == whole[column].sum()
+        assert (cut[column][:2] == whole[column][:2]).all()
+    assert len(cut["stack_category"]) == 2
+
+
 def test_without_a_moment_it_is_the_peak(asked, snapshot):
     live = asked.get("allocation_live")
     assert live["moment"] == int(np.argmax(Slow(snapshot).level))

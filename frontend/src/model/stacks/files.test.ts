@@ -3,7 +3,7 @@ import { foldedStacks, speedscope } from "./files";
 import { testStacks, TRAINING } from "./test_stacks";
 
 const stacks = testStacks(TRAINING);
-const HELD = { stack: [0, 1, -1, 2, 0], bytes: [100, 50, 7, 0, 1] };
+const HELD = { stack: [0, 1, -1, 2, 0], stackBytes: [100, 50, 7, 0, 1] };
 
 test("folded: one line for each path, equal ones summed up, nothing of zero bytes", () =>
   expect(foldedStacks(stacks, HELD, "user")).toBe(
@@ -14,7 +14,7 @@ test("folded: one line for each path, equal ones summed up, nothing of zero byte
 
 test("folded: what parts frames and lines cannot stand in a name", () => {
   const odd = testStacks([{ frames: ["/x.py:1 a;b\nc"] }]);
-  expect(foldedStacks(odd, { stack: [0], bytes: [1] }, "user")).toBe(
+  expect(foldedStacks(odd, { stack: [0], stackBytes: [1] }, "user")).toBe(
     "x.py:1 a,b c 1\n",
   );
 });

@@ -2,7 +2,7 @@ import { FRAME_KIND, type CallStacks, type FrameChoice } from "./call_stacks";
 
 interface StackBytes {
   readonly stack: ArrayLike<number>;
-  readonly bytes: ArrayLike<number>;
+  readonly stackBytes: ArrayLike<number>;
 }
 
 /** No line breaks, and none of what separates frames. */
@@ -17,10 +17,10 @@ interface Sample {
 
 function samples(
   stacks: CallStacks,
-  { stack, bytes }: StackBytes,
+  { stack, stackBytes }: StackBytes,
   choice: FrameChoice,
 ): readonly Sample[] {
-  return Array.from(bytes, (own, i) => {
+  return Array.from(stackBytes, (own, i) => {
     return { path: stacks.path(stack[i] ?? -1, choice), bytes: own };
   }).filter((sample) => sample.bytes > 0);
 }

@@ -17,7 +17,7 @@ import { pictureLabel } from "../history/words";
 import { useTiles } from "../tiles/use_tiles";
 import { blockActions, blockCommands } from "./actions";
 import { stackFiles, type StackFile } from "./held/files";
-import { exactly, heldColours, useHeld, type Held } from "./held/held";
+import { heldColours, useHeld, type Held } from "./held/held";
 import { useSearch } from "./search";
 import { orderOf, type BlocksState } from "./state";
 
@@ -106,6 +106,6 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     ...{ view, state, open, device, at, place, order, shown, picture, label },
     ...{ stage, stacks, stacksError, search, anchor, culprits },
     ...{ colours, exact, actions, filesOf, ...now },
-    before: marked !== null && marked.moment === mark ? exactly(marked) : null,
+    before: marked !== null && marked.moment === mark ? marked : null,
   };
 }

@@ -16,15 +16,18 @@ export const STACK_FILES = [
   ["csv", "Live stacks as CSV"],
 ] as const;
 
-export function heldTable({ stack, bytes, blocks }: Held, stacks: CallStacks): Table {
+export function heldTable(
+  { stack, stackBytes, stackBlocks }: Held,
+  stacks: CallStacks,
+): Table {
   const words = (of: (stack: number) => string): readonly string[] =>
     Array.from(stack, of);
   const unknown = new Float64Array(stack.length).fill(NaN);
   return {
     numRows: stack.length,
     columns: [
-      { name: "bytes", values: bytes },
-      { name: "blocks", values: blocks ?? unknown },
+      { name: "bytes", values: stackBytes },
+      { name: "blocks", values: stackBlocks ?? unknown },
       { name: "allocated_at", values: words((one) => stacks.stackLabel(one)) },
       { name: "module", values: words((one) => stacks.module(one)) },
       { name: "stack", values: words((one) => stacks.text(one)) },

@@ -204,7 +204,7 @@ function FrameList({ of, stacks, flames }: PartProps) {
   const { value: now } = of.held;
   const totals = useMemo(() => {
     if (now === null) return [];
-    return frameTotals(flames.paths(now), now.bytes).filter(
+    return frameTotals(flames.paths(now), now.stackBytes).filter(
       ({ frame }) => frame >= 0 && (found === null || found[frame] === 1),
     );
   }, [now, flames, found]);

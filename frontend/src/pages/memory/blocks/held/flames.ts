@@ -41,14 +41,14 @@ export class Flames {
 
   tree(held: Held): FlameData {
     const grown = this.#once(held, "all", () =>
-      this.#coloured(held, buildFlame(this.paths(held), held.weights)),
+      this.#coloured(held, buildFlame(this.paths(held), weightsOf(held))),
     );
     return this.#data(grown, held, `live ${atMoment(held.moment)}`);
   }
 
   side(held: Held, frame: number, which: "callers" | "callees"): FlameData {
     const grown = this.#once(held, `${which} ${frame}`, () => {
-      const found = sandwich(this.paths(held), held.weights, frame);
+      const found = sandwich(this.paths(held), weightsOf(held), frame);
       return this.#coloured(held, found[which], found.slots);
     });
     return this.#data(grown, held, which);
@@ -60,12 +60,14 @@ export class Flames {
     const { tree, colour, slots } = this.#once(after, key, () => {
       const stack = Int32Array.from(earlier.keys());
       const bytes = [...earlier.values()];
-      const larger = bytes.map((own, slot) => Math.max(own, after.bytes[slot] ?? 0));
+      const larger = bytes.map((own, slot) =>
+        Math.max(own, after.stackBytes[slot] ?? 0),
+      );
       const grown = buildFlame(this.paths({ stack }), larger);
       return { tree: grown, colour: new Uint8Array(grown.numNodes), slots: stack };
     });
     const a = Float64Array.from(slots, (stack) => earlier.get(stack) ?? 0);
-    const b = Float64Array.from(slots, (_, slot) => after.bytes[slot] ?? 0);
+    const b = Float64Array.from(slots, (_, slot) => after.stackBytes[slot] ?? 0);
     return {
       ...{ tree, colour, palette: this.colours.palette },
       values: tree.sums(a.map((bytes, slot) => Math.max(bytes, b[slot] ?? 0))),
@@ -88,7 +90,8 @@ export class Flames {
     slots: Int32Array = held.stack.map((_, slot) => slot),
   ): Grown {
     const own = this.colours.rows(held);
-    const weights = Float64Array.from(slots, (slot) => held.weights[slot] ?? 0);
+    const all = weightsOf(held);
+    const weights = Float64Array.from(slots, (slot) => all[slot] ?? 0);
     const mixture = this.colours.palette.length - 1;
     const rows = slots.map((slot) => own[slot] ?? mixture);
     return { tree, colour: nodeColours(tree, rows, weights, mixture), slots };
@@ -96,9 +99,13 @@ export class Flames {
 
   #data({ tree, colour, slots }: Grown, held: Held, title: string): FlameData {
     const { palette } = this.colours;
-    const bytes = Float64Array.from(slots, (slot) => held.bytes[slot] ?? 0);
+    const bytes = Float64Array.from(slots, (slot) => held.stackBytes[slot] ?? 0);
     return { tree, values: tree.sums(bytes), colour, palette, change: null, title };
   }
+}
+
+function weightsOf({ weights, stackBytes }: Held): Float64Array {
+  return weights ?? stackBytes;
 }
 
 /**
@@ -110,7 +117,7 @@ function besides(before: Held, after: Held): ReadonlyMap<number, number> {
   const folds = held.has(OTHER_STACKS);
   before.stack.forEach((one, i) => {
     const stack = folds && !held.has(one) ? OTHER_STACKS : one;
-    held.set(stack, (held.get(stack) ?? 0) + (before.bytes[i] ?? 0));
+    held.set(stack, (held.get(stack) ?? 0) + (before.stackBytes[i] ?? 0));
   });
   return held;
 }

@@ -10,58 +10,26 @@ import type { AllocationLiveResponse } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
 import type { Theme } from "../../../../base/tokens";
 import { siteColour } from "../../../../model/category";
-import { OTHER_STACKS, type CallStacks } from "../../../../model/stacks/call_stacks";
+import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import type { BlockHover } from "../../../../widgets/block_stack/picture";
 import type { BlockStage } from "../../../../widgets/block_stack/stage";
 import type { BlockTiles } from "../../tiles/use_tiles";
 
-export interface Held {
-  readonly moment: number;
-  /** Stacks by slot; the same array while its trees can be reused. */
-  readonly stack: Int32Array;
-  readonly bytes: Float64Array;
-  /** Blocks by slot; null while the pointer moves: only bytes are known. */
-  readonly blocks: Int32Array | null;
-  /** Bytes by slot that order the boxes, so that boxes stay in place. */
-  readonly weights: Float64Array;
-  /** By slot, where known: the category with most of its bytes. */
-  readonly category: Uint8Array;
-}
-
-/** Further stacks are narrower than a pixel: they are merged. */
-const MOST_STACKS = 4_000;
-
-export function heldExactly(live: AllocationLiveResponse): Held {
-  const { moment, stack, stackBytes, stackBlocks, stackCategory: category } = live;
-  if (stack.length <= MOST_STACKS) {
-    const [bytes, blocks] = [stackBytes, stackBlocks];
-    return { moment, stack, bytes, blocks, weights: bytes, category };
-  }
-  const folded = (values: Iterable<number>): number[] => {
-    const all = Array.from(values);
-    return [...all.splice(0, MOST_STACKS), all.reduce((sum, one) => sum + one, 0)];
-  };
-  const bytes = Float64Array.from(folded(stackBytes));
-  return {
-    ...{ moment, bytes, weights: bytes },
-    stack: Int32Array.of(...stack.subarray(0, MOST_STACKS), OTHER_STACKS),
-    blocks: Int32Array.from(folded(stackBlocks)),
-    category: category.subarray(0, MOST_STACKS),
-  };
-}
-
-const EXACT = new WeakMap<AllocationLiveResponse, Held>();
-
-export function exactly(live: AllocationLiveResponse): Held {
-  const held = EXACT.get(live) ?? heldExactly(live);
-  EXACT.set(live, held);
-  return held;
+/** By slot, largest first; stacks are the same array while their trees can be reused. */
+export interface Held extends Pick<
+  AllocationLiveResponse,
+  "moment" | "stack" | "stackBytes" | "stackCategory"
+> {
+  /** null while the pointer moves: only bytes are known. */
+  readonly stackBlocks: Int32Array | null;
+  /** The order of boxes, so that they stay in place; default: the bytes. */
+  readonly weights?: Float64Array;
 }
 
 export interface HeldColours {
   readonly palette: readonly string[];
-  readonly rows: (held: Pick<Held, "stack" | "category">) => Uint8Array;
+  readonly rows: (held: Pick<Held, "stack" | "stackCategory">) => Uint8Array;
 }
 
 export function heldColours(
@@ -78,10 +46,10 @@ export function heldColours(
     theme === "dark" ? "#777b82" : "#b6bac0",
   ];
   const known = new WeakMap<Int32Array, Uint8Array>();
-  const rows = ({ stack, category }: Pick<Held, "stack" | "category">): Uint8Array =>
+  const rows: HeldColours["rows"] = ({ stack, stackCategory }) =>
     Uint8Array.from(stack, (one, slot) => {
       const named = culprits.size > 0 && culprits.has(stacks?.stackLabel(one) ?? "");
-      const own = category[slot] ?? culprit;
+      const own = stackCategory[slot] ?? culprit;
       return named ? culprit : own < culprit ? own : culprit + 1;
     });
   return {
@@ -104,10 +72,10 @@ function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
   return {
     moment: holders.moment[column] ?? hover.moment,
     stack: holders.stack,
-    bytes: holders.at(column),
-    blocks: null,
+    stackBytes: holders.at(column),
+    stackBlocks: null,
     weights: holders.highest,
-    category: holders.category,
+    stackCategory: holders.category,
   };
 }
 
@@ -172,7 +140,7 @@ export function useHeld(
           hover === null
             ? own
             : answers.value.find((one) => one?.moment === hover.moment);
-        if (exact !== null && exact !== undefined) return exactly(exact);
+        if (exact !== null && exact !== undefined) return exact;
         // Holders arrive after their tile.
         return hover === null || tiles.version.value < 0
           ? null

@@ -66,13 +66,13 @@ export function placeColumn(
 }
 
 export function holderColumns(
-  { stack, bytes, blocks, category }: Held,
+  { stack, stackBytes: bytes, stackBlocks: blocks, stackCategory }: Held,
   stacks: CallStacks,
   { palette, rows }: HeldColours,
   byteUnit: ByteUnit,
 ): readonly RowColumn[] {
   const total = bytes.reduce((sum, one) => sum + one, 0);
-  const own = rows({ stack, category });
+  const own = rows({ stack, stackCategory });
   const colourOf = (slot: number): string => palette[own[slot] ?? -1] ?? "#888888";
   return [
     bytesColumn("bytes", "Live", "68px", bytes, byteUnit, {
@@ -104,7 +104,7 @@ export function HoldersTable(props: {
   if (held === null) return null;
   return (
     <StackTable
-      {...{ of, columns, heightPx, stack: held.stack, bytes: held.bytes }}
+      {...{ of, columns, heightPx, stack: held.stack, bytes: held.stackBytes }}
       label="Who holds the memory"
       by="bytes"
       empty="Nothing is live here."
