@@ -4,7 +4,6 @@ import {
   momentAfterKey,
   momentAt,
   playStep,
-  rangeHolding,
   wholeRange,
   zoomedRange,
 } from "./place";
@@ -16,13 +15,6 @@ describe("the scrubber", () => {
     expect(zoomedRange({ low: 125, high: 625 }, 125, 4, 1000)).toBeNull();
     const least = zoomedRange({ low: 10, high: 18 }, 14, 0.1, 1000);
     expect((least?.high ?? 0) - (least?.low ?? 0)).toBe(8);
-  });
-
-  it("brings a moment into the part in sight without changing its width", () => {
-    const range = { low: 100, high: 200 };
-    expect(rangeHolding(range, 150, 1000)).toBe(range);
-    expect(rangeHolding(range, 500, 1000)).toEqual({ low: 450, high: 550 });
-    expect(rangeHolding(range, 999, 1000)).toEqual({ low: 900, high: 1000 });
   });
 
   it("finds the moment at a place of the axis, and holds it in the history", () => {

@@ -1,45 +1,28 @@
-/** Events [low, high). */
-export interface EventRange {
-  readonly low: number;
-  readonly high: number;
-}
+import { zoomAt } from "../../render/viewport";
+import type { XRange } from "../plot/range";
 
 const LEAST_EVENTS = 8;
 const PAGE_SHARE = 0.05;
 const FAR = 10;
 
-export function wholeRange(numEvents: number): EventRange {
+/** Events [low, high). */
+export function wholeRange(numEvents: number): XRange {
   return { low: 0, high: Math.max(1, numEvents) };
 }
 
 /** Clamped to the whole; null: all. */
 export function zoomedRange(
-  range: EventRange,
+  range: XRange,
   at: number,
   factor: number,
   numEvents: number,
-): EventRange | null {
+): XRange | null {
   const all = wholeRange(numEvents);
-  const most = all.high - all.low;
-  const wide = Math.min(
-    Math.max((range.high - range.low) * factor, LEAST_EVENTS),
-    most,
-  );
-  if (wide >= most) return null;
-  const share = (at - range.low) / (range.high - range.low);
-  const low = Math.min(Math.max(at - share * wide, all.low), all.high - wide);
-  return { low, high: low + wide };
-}
-
-export function rangeHolding(
-  range: EventRange,
-  moment: number,
-  numEvents: number,
-): EventRange {
-  if (moment >= range.low && moment < range.high) return range;
-  const wide = range.high - range.low;
-  const low = Math.min(Math.max(moment - wide / 2, 0), Math.max(0, numEvents - wide));
-  return { low, high: low + wide };
+  const world = { x0: all.low, x1: all.high, y0: 0, y1: 1 };
+  const limits = { world, leastX: LEAST_EVENTS, leastY: 1 };
+  const view = { ...world, x0: range.low, x1: range.high };
+  const { x0, x1 } = zoomAt(view, limits, { x: at, y: 0 }, factor, 1);
+  return x0 <= all.low && x1 >= all.high ? null : { low: x0, high: x1 };
 }
 
 export function clampedMoment(moment: number, numEvents: number): number {
@@ -55,7 +38,7 @@ export function momentAfterKey(
   key: string,
   far: boolean,
   moment: number,
-  range: EventRange,
+  range: XRange,
   numEvents: number,
 ): number | null {
   const page = Math.max(1, Math.round((range.high - range.low) * PAGE_SHARE));
@@ -74,10 +57,6 @@ export function momentAfterKey(
 }
 
 /** Events per frame, so that a range takes about `seconds`. */
-export function playStep(
-  range: EventRange,
-  seconds: number,
-  perSecond: number,
-): number {
+export function playStep(range: XRange, seconds: number, perSecond: number): number {
   return Math.max(1, Math.round((range.high - range.low) / (seconds * perSecond)));
 }

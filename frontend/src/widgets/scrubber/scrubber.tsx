@@ -18,13 +18,8 @@ import {
 } from "../block_stack/paint/paint";
 import { clipTo } from "../plot/axes";
 import { fitted, useWidth } from "../plot/canvas";
-import {
-  momentAfterKey,
-  momentAt,
-  wholeRange,
-  zoomedRange,
-  type EventRange,
-} from "./place";
+import type { XRange } from "../plot/range";
+import { momentAfterKey, momentAt, wholeRange, zoomedRange } from "./place";
 import "./scrubber.css";
 
 const CURVE_PX = 56;
@@ -38,10 +33,10 @@ interface ScrubberProps {
   readonly marks: DrawnMarks;
   readonly moment: number;
   /** null: all. */
-  readonly range: EventRange | null;
+  readonly range: XRange | null;
   readonly words: string;
   readonly onMoment: (moment: number) => void;
-  readonly onRange: (range: EventRange | null) => void;
+  readonly onRange: (range: XRange | null) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }
@@ -157,7 +152,7 @@ export function Scrubber(props: ScrubberProps) {
   );
 }
 
-function highestIn({ curve }: HistoryDevice, { low, high }: EventRange): number {
+function highestIn({ curve }: HistoryDevice, { low, high }: XRange): number {
   const { event, active, reserved } = curve;
   let most = 1;
   event.forEach((begin, i) => {

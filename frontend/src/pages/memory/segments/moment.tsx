@@ -12,12 +12,8 @@ import { momentText } from "../../../widgets/block_stack/axis";
 import type { IconName } from "../../../widgets/icon/icon";
 import { IconButton } from "../../../widgets/icon/icon";
 import { ZoomButtons } from "../../../widgets/plot/chart_frame";
-import {
-  clampedMoment,
-  playStep,
-  wholeRange,
-  type EventRange,
-} from "../../../widgets/scrubber/place";
+import type { XRange } from "../../../widgets/plot/range";
+import { clampedMoment, playStep, wholeRange } from "../../../widgets/scrubber/place";
 import { TextButton } from "../../shared/controls/choices";
 import { EventField } from "../../shared/controls/event_field";
 import type { ViewProps } from "../../shared/view_props";
@@ -60,7 +56,7 @@ export function useStates(of: {
   /** run, history, device, filters and order. */
   readonly asked: Query;
   readonly moment: number;
-  readonly range: EventRange | null;
+  readonly range: XRange | null;
   readonly numEvents: number;
   readonly show: (moment: number) => void;
 }) {

@@ -8,11 +8,11 @@ import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import { useExports } from "../../../widgets/export/export_menu";
 import { Icon } from "../../../widgets/icon/icon";
+import { rangeAround } from "../../../widgets/plot/range";
 import { PlainTable, type PlainColumn } from "../../../widgets/row_table/plain_table";
 import { tableOf } from "../../../widgets/row_table/columns";
 import {
   clampedMoment,
-  rangeHolding,
   wholeRange,
   zoomedRange,
 } from "../../../widgets/scrubber/place";
@@ -96,8 +96,7 @@ function OfDevice({
   const isChosen = params.life !== null || params.segment !== null;
   const show = (next: number): void => {
     setMoment(clampedMoment(next, numEvents));
-    if (range === null) return;
-    const holding = rangeHolding(range, next, numEvents);
+    const holding = rangeAround(range, next + 0.5, wholeRange(numEvents));
     if (holding !== range) setParams({ range: holding });
   };
   const states = useStates({ client, asked, moment: at, range, numEvents, show });
