@@ -137,7 +137,7 @@ def card(page: Page) -> str:
     return (
         tab(page)
         .locator("body")
-        .evaluate("body => body.querySelector('.block-card')?.innerText ?? ''")
+        .evaluate("body => body.querySelector('.chart-tip')?.innerText ?? ''")
     )
 
 

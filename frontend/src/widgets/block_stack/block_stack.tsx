@@ -12,11 +12,11 @@ import type { ExportSource } from "../export/source";
 import { HistoryMinimap } from "../minimap/history";
 import { useWidth } from "../plot/canvas";
 import { ChartFrame, DrawingFailed } from "../plot/chart_frame";
+import { spokenWords } from "../plot/reading";
 import { atMoment, momentText } from "./axis";
 import { BlockStage, worldOf, type BlockEvents } from "./stage";
 import { blockFigure, blockTable } from "./figure";
-import { BlockCard, BlockLegend } from "./legend";
-import { groupLabel } from "./paint/colours";
+import { BlockCard, BlockLegend, readingOf } from "./legend";
 import { GUTTER, totalHeight } from "./paint/paint";
 import type { BlockPicture, BlockHover } from "./picture";
 import type { BlockFacts } from "./tile";
@@ -204,7 +204,7 @@ function runOf({ tile, column, block }: BlockHover): number {
   return tile.runsAt(column).find((run) => tile.runs.slot[run] === block?.slot) ?? -1;
 }
 
-export const KEYS: Readonly<
+const KEYS: Readonly<
   Record<string, (of: BlockStage, by: number) => BlockHover | null>
 > = {
   ArrowRight: stepEvents,
@@ -213,20 +213,13 @@ export const KEYS: Readonly<
   ArrowDown: (of, by) => stepBlocks(of, -by),
 };
 
-export function spokenOf(
-  { stacks, byteUnit, device }: BlockPicture,
-  at: BlockHover,
-): string {
-  const { tile, column, block } = at;
+function spokenOf(of: BlockPicture, at: BlockHover): string {
+  const { tile, column, block, moment } = at;
   const total = tile.answer.columns.active[column] ?? NaN;
-  const words = [momentText(at.moment), `${formatBytes(total, byteUnit)} live`];
-  if (block !== null) {
-    words.push(`block of ${formatBytes(block.size, byteUnit)}`);
-    const group = tile.answer.groups[block.group];
-    if (group !== undefined) words.push(groupLabel(group));
-    if (stacks !== null) words.push(stacks.stackLabel(block.stack));
-    words.push(`freed: ${freedText(block, device.numEvents)}`);
-  }
+  const reading = readingOf(at, of);
+  const words = [momentText(moment), `${formatBytes(total, of.byteUnit)} live`];
+  if (reading !== null) words.push(spokenWords(reading));
+  if (block !== null) words.push(`freed: ${freedText(block, of.device.numEvents)}`);
   return words.join(", ");
 }
 

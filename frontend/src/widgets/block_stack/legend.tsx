@@ -1,11 +1,11 @@
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { Legend, Swatch, type Named } from "../plot/legend";
-import { ChartTip } from "../tip/chart_tip";
+import { PointerTip, type Reading } from "../plot/reading";
 import type { BlockStage } from "./stage";
 import { groupLabel, tileColours } from "./paint/colours";
 import { GUTTER } from "./paint/paint";
-import type { BlockPicture } from "./picture";
+import type { BlockHover, BlockPicture } from "./picture";
 import { groupBytes, type BlockTile, type GroupBytes } from "./tile";
 
 const SUMS = new WeakMap<BlockTile, GroupBytes>();
@@ -70,30 +70,17 @@ export function BlockLegend(props: {
   );
 }
 
-const CARD_PX = 64;
-
-export function BlockCard(props: {
-  readonly stage: BlockStage;
-  readonly of: BlockPicture;
-}) {
-  const { stage } = props;
-  const { stacks, byteUnit } = props.of;
-  const { value: hover } = stage.hovered;
-  const bytes = hover?.block?.size ?? hover?.rest?.bytes;
-  if (hover === null || bytes === undefined) return null;
-  const { at, block, rest, tile } = hover;
+/** What is under the pointer; null: nothing is drawn there. */
+export function readingOf(
+  { block, rest, tile }: BlockHover,
+  of: BlockPicture,
+): Reading | null {
+  const bytes = block?.size ?? rest?.bytes;
+  if (bytes === undefined) return null;
   const { groups, bands, minBytes } = tile.answer;
-  const { colours, bandColours } = tileColours(tile, props.of);
+  const { colours, bandColours } = tileColours(tile, of);
   const which = block?.group ?? rest?.band ?? -1;
   const group = (block === null ? bands : groups)[which];
-  const colour = (block === null ? bandColours : colours)[which];
-  const { widthPx, heightPx } = stage.size;
-  const place = {
-    leftPx: GUTTER.left + at.x,
-    topPx: GUTTER.top + at.y,
-    flip: at.x > widthPx / 2,
-    above: at.y + CARD_PX > heightPx,
-  };
   // The category of a line, where known: the line itself is below.
   const { category = null, stack = null } = group ?? {};
   const name =
@@ -102,19 +89,25 @@ export function BlockCard(props: {
       : category === null
         ? groupLabel(group)
         : categoryLabel(category);
-  return (
-    <ChartTip at={place} belowPx={10} kind="block-card">
-      <div>
-        <span class="swatch" style={{ background: colour ?? "transparent" }} />
-        <b>{formatBytes(bytes, byteUnit)}</b> {name}
-      </div>
-      {block === null ? (
-        <div class="quiet">
-          in blocks below {formatBytes(minBytes, byteUnit)}; zoom in to see them
-        </div>
-      ) : (
-        <div class="cut">{stacks?.stackLabel(block.stack)}</div>
-      )}
-    </ChartTip>
-  );
+  const least = formatBytes(minBytes, of.byteUnit);
+  const thin = `in blocks below ${least}; zoom in to see them`;
+  const line = block === null ? "" : (of.stacks?.stackLabel(block.stack) ?? "");
+  return {
+    title: `${formatBytes(bytes, of.byteUnit)} ${name}`.trimEnd(),
+    swatch: (block === null ? bandColours : colours)[which],
+    notes: block === null ? [{ text: thin, class: "quiet" }] : [line],
+  };
+}
+
+export function BlockCard({
+  stage,
+  of,
+}: {
+  readonly stage: BlockStage;
+  readonly of: BlockPicture;
+}) {
+  const { value: hover } = stage.hovered;
+  const reading = hover && readingOf(hover, of);
+  if (hover === null || reading === null) return null;
+  return <PointerTip {...GUTTER} {...stage.size} {...{ at: hover.at, reading }} />;
 }

@@ -6,7 +6,7 @@ import { boxAt, ROOT_FRAME } from "../../model/stacks/flame_tree";
 import "../plot/plot.css";
 import { fitted, Pace, useWidth } from "../plot/canvas";
 import "./flame.css";
-import { ChartTip } from "../tip/chart_tip";
+import { PointerTip, type Reading } from "../plot/reading";
 import {
   FlameLabels,
   nodeWords,
@@ -123,7 +123,6 @@ export function Flame(props: FlameProps) {
     event.stopPropagation();
   }
 
-  const sides = onFrame === undefined ? "" : " Shift-click: callers and callees.";
   return (
     <div ref={box} class="flame">
       <div
@@ -152,9 +151,7 @@ export function Flame(props: FlameProps) {
         <canvas ref={canvas} />
         <div ref={spacer} class="flame-spacer" />
       </div>
-      <FlameTip {...props} hover={hover} drawn={drawn} widthPx={widthPx}>
-        Click: zoom.{sides}
-      </FlameTip>
+      <FlameTip {...props} hover={hover} drawn={drawn} widthPx={widthPx} />
       <p id={helpId} class="off-screen">
         The width of a box shows its value; callers are nearer the root. Arrow keys move
         from box to box, Enter zooms
@@ -196,30 +193,28 @@ function afterKey(key: string, now: Placed, from: number): number | null {
 }
 
 function FlameTip(
-  own: Pick<FlameProps, "stacks" | "byteUnit"> & {
+  own: FlameProps & {
     readonly hover: ReadonlySignal<Hover | null>;
     readonly drawn: ReadonlySignal<Placed | null>;
     readonly widthPx: number;
-    readonly children: readonly string[];
   },
 ) {
+  const { stacks, onFrame, widthPx, heightPx } = own;
   const at = own.hover.value;
   const now = own.drawn.value;
   if (at === null || now === null || at.node >= now.data.tree.numNodes) return null;
   const frame = now.data.tree.frame[at.node] ?? ROOT_FRAME;
-  const { filename, line } = own.stacks.frame(frame);
-  const [name, ...rest] = nodeWords(now, at.node, own.stacks, own.byteUnit);
-  const place = { leftPx: at.x, topPx: at.y, flip: at.x > own.widthPx / 2 };
-  return (
-    <ChartTip at={place} belowPx={14} kind="flame-tip">
-      <h4>{name}</h4>
-      {filename !== "" && (
-        <div class="quiet">{line > 0 ? `${filename}:${line}` : filename}</div>
-      )}
-      {rest.map((one) => (
-        <div key={one}>{one}</div>
-      ))}
-      <div class="quiet">{own.children}</div>
-    </ChartTip>
-  );
+  const { filename, line } = stacks.frame(frame);
+  const [title = "", ...rest] = nodeWords(now, at.node, stacks, own.byteUnit);
+  const place = line > 0 ? `${filename}:${line}` : filename;
+  const sides = onFrame === undefined ? "" : " Shift-click: callers and callees.";
+  const reading: Reading = {
+    title,
+    notes: [
+      ...(filename === "" ? [] : [{ text: place, class: "quiet" } as const]),
+      ...rest,
+    ],
+    foot: [{ text: `Click: zoom.${sides}`, class: "quiet" }],
+  };
+  return <PointerTip {...{ at, widthPx, heightPx, reading }} />;
 }

@@ -1,8 +1,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PointPx } from "../../render/gestures";
-import { xToPx } from "../../render/viewport";
-import { ChartTip } from "../tip/chart_tip";
+import { xToPx, type SizePx } from "../../render/viewport";
 import { Swatch, type Named } from "./legend";
 import type { Reader, Seen } from "./reader";
 
@@ -21,6 +20,8 @@ export interface ReadingRow {
 
 export interface Reading {
   readonly title: string;
+  /** Colour of what the pointer is on. */
+  readonly swatch?: string | undefined;
   readonly notes?: readonly ReadingNote[];
   readonly rows?: readonly ReadingRow[];
   readonly foot?: readonly ReadingNote[];
@@ -47,6 +48,70 @@ function Notes({ notes }: { readonly notes: readonly ReadingNote[] }) {
       {textOf(note)}
     </div>
   ));
+}
+
+/** Distance from the pointer. */
+const [ASIDE_PX, ABOVE_PX, BELOW_PX] = [14, 10, 12];
+
+function ReadingCard(props: {
+  readonly reading: Reading;
+  /** CSS px of the chart; `topPx`: the upper edge, or the lower one where `above`. */
+  readonly leftPx: number;
+  readonly topPx: number;
+  readonly flip: boolean;
+  readonly above: boolean;
+}) {
+  const { leftPx, topPx, flip, above } = props;
+  const { title, swatch, notes = [], rows = [], foot = [] } = props.reading;
+  const side = flip
+    ? { right: `calc(100% - ${leftPx - ASIDE_PX}px)` }
+    : { left: `${leftPx + ASIDE_PX}px` };
+  const height = above
+    ? { bottom: `calc(100% - ${topPx - ABOVE_PX}px)` }
+    : { top: `${topPx}px` };
+  return (
+    <div class="chart-tip" style={{ ...side, ...height }} aria-hidden="true">
+      <h4>
+        {swatch !== undefined && <Swatch colour={swatch} />}
+        {title}
+      </h4>
+      <Notes notes={notes} />
+      {rows.length > 0 && (
+        <table>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.name}>
+                <td>{row.swatch !== undefined && <Swatch {...row.swatch} />}</td>
+                <td>
+                  {row.name}
+                  {row.note !== undefined && <span class="quiet"> {row.note}</span>}
+                </td>
+                <td class="num">{row.value}</td>
+                {row.exact !== undefined && <td class="num quiet">{row.exact}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Notes notes={foot} />
+    </div>
+  );
+}
+
+/** At the pointer, on the side with more room. */
+export function PointerTip(
+  props: SizePx & {
+    /** Px of the plot, whose corner is `left`, `top`. */
+    readonly at: PointPx;
+    readonly left?: number;
+    readonly top?: number;
+    readonly reading: Reading;
+  },
+) {
+  const { at, left = 0, top = 0, widthPx, heightPx, reading } = props;
+  const [flip, above] = [at.x > widthPx / 2, at.y > heightPx / 2];
+  const topPx = top + at.y + (above ? 0 : BELOW_PX);
+  return <ReadingCard {...{ leftPx: left + at.x, topPx, flip, above, reading }} />;
 }
 
 export function ReadingTip(props: {
@@ -76,34 +141,14 @@ export function ReadingTip(props: {
   }, [reading === null]);
   if (at === null || x === null || reading === null) return null;
   const px = xToPx(view, size.widthPx, x);
-  const above = beside ? at.y > size.heightPx / 2 : isAbove;
-  const topPx = beside ? top + at.y : above ? top : totalPx;
-  const place = { leftPx: left + px, topPx, flip: px > size.widthPx / 2, above };
-  const { notes = [], rows = [], foot = [] } = reading;
+  if (beside) {
+    return <PointerTip {...{ ...size, left, top, reading }} at={{ x: px, y: at.y }} />;
+  }
+  const topPx = isAbove ? top : totalPx;
+  const flip = px > size.widthPx / 2;
   return (
     <div ref={root}>
-      <ChartTip at={place} belowPx={beside ? 12 : 0}>
-        <h4>{reading.title}</h4>
-        <Notes notes={notes} />
-        {rows.length > 0 && (
-          <table>
-            <tbody>
-              {rows.map(({ name, note, value, exact, swatch }) => (
-                <tr key={name}>
-                  <td>{swatch !== undefined && <Swatch {...swatch} />}</td>
-                  <td>
-                    {name}
-                    {note !== undefined && <span class="quiet"> {note}</span>}
-                  </td>
-                  <td class="num">{value}</td>
-                  {exact !== undefined && <td class="num quiet">{exact}</td>}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-        <Notes notes={foot} />
-      </ChartTip>
+      <ReadingCard {...{ leftPx: left + px, topPx, flip, above: isAbove, reading }} />
     </div>
   );
 }

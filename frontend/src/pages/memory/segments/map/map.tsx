@@ -2,18 +2,15 @@
 
 import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes, formatBytesExact, formatInteger } from "../../../../base/bytes";
+import { formatBytes, formatInteger } from "../../../../base/bytes";
 import { figureTitle, originOf } from "../../../../model/words/origin";
-import {
-  groupColours,
-  groupLabel,
-} from "../../../../widgets/block_stack/paint/colours";
+import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import { figureOf } from "../../../../widgets/export/figure";
 import type { ExportSource } from "../../../../widgets/export/source";
 import { fitted, useWidth } from "../../../../widgets/plot/canvas";
 import { ChartFrame } from "../../../../widgets/plot/chart_frame";
 import { Legend } from "../../../../widgets/plot/legend";
-import { ChartTip } from "../../../../widgets/tip/chart_tip";
+import { PointerTip } from "../../../../widgets/plot/reading";
 import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { sizeName } from "../panels";
 import type { Shown } from "../params";
@@ -27,22 +24,13 @@ import {
   steppedBlock,
   type Hit,
 } from "./layout";
-import {
-  blockColour,
-  FOLD_PX,
-  legendOf,
-  paintMap,
-  paintMarks,
-  STATE,
-  type MapPicture,
-} from "./paint";
-import { addressText, blockWords, pinText, segmentTable, STATE_WORDS } from "./words";
+import { FOLD_PX, legendOf, paintMap, paintMarks, type MapPicture } from "./paint";
+import { blockWords, readingOf, segmentTable } from "./words";
 
 /** Taller maps are cut until the user shows all: other panels are below. */
 const MOST_PX = 900;
 /** Wheel distance per scale, with a modifier key. */
 const WHEEL_PX = 80;
-const CARD_PX = 60;
 
 /** In px of the whole map. */
 interface Hover extends Hit {
@@ -171,7 +159,7 @@ export function SegmentMap(props: Shown) {
     const row = rowOfBlock(answer, block);
     reveal(block);
     hover.value = { x: HEAD_PX, y: (layout.top[row] ?? 0) + 30, row, block };
-    spoken.value = blockWords(answer, block, stacks, byteUnit);
+    spoken.value = blockWords({ row, block }, picture, stacks);
   }
 
   function onKey({ key, shiftKey }: KeyboardEvent): boolean {
@@ -318,56 +306,10 @@ function Card({
   readonly picture: MapPicture;
 }) {
   const at = hover.value;
-  const { answer, layout, byteUnit, heightPx, scrollPx } = picture;
-  const { segments, blocks, kinds, categories } = answer;
-  if (at === null || at.row >= segments.address.length) return null;
-  const { row, block } = at;
-  if (block >= blocks.state.length) return null;
-  const y = at.y - scrollPx;
-  const above = y + CARD_PX > heightPx && y > heightPx / 2;
-  const place = {
-    leftPx: at.x,
-    topPx: y,
-    flip: at.x > HEAD_PX + layout.barsPx / 3,
-    above,
-  };
-  const bytes = (value = 0): string => formatBytes(value, byteUnit);
-  const address = segments.address[row] ?? 0;
-  const kind = kinds[segments.kind[row] ?? -1] ?? "";
-  const within = `${bytes(segments.freeBytes[row])} free, the largest block ${bytes(segments.largestFreeBytes[row])}; ${kind}`;
-  if (block < 0) {
-    const folded = layout.numFolded[row] ?? 1;
-    const size = formatBytesExact(segments.totalBytes[row] ?? 0);
-    return (
-      <ChartTip at={place} belowPx={12}>
-        <b>
-          {folded > 1
-            ? `${formatInteger(folded)} segments of ${size}`
-            : `${addressText(address)}, ${size}`}
-        </b>
-        <div>{pinText(answer, address) || within}</div>
-      </ChartTip>
-    );
-  }
-  const state = blocks.state[block] ?? 0;
-  const isLive = state !== STATE.free;
-  const category = categories[blocks.category[block] ?? -1];
-  const stack = blocks.stack[block] ?? -1;
-  const words = segments.numActive[row] === 0 ? "free segment" : "free, inactive split";
-  return (
-    <ChartTip at={place} belowPx={12}>
-      <div>
-        <span class="swatch" style={{ background: blockColour(picture, block) }} />
-        <b>{bytes(blocks.size[block])}</b> {isLive ? STATE_WORDS[state] : words}{" "}
-        {isLive && category !== undefined && (
-          <span class="quiet">{groupLabel(category)}</span>
-        )}
-      </div>
-      <div>
-        {stack >= 0 && stacks !== null
-          ? stacks.stackLabel(stack)
-          : `in ${bytes(segments.totalBytes[row])}: ${within}`}
-      </div>
-    </ChartTip>
-  );
+  const reading = at && readingOf(at, picture, stacks);
+  if (at === null || reading === null) return null;
+  const { layout, heightPx, scrollPx } = picture;
+  const widthPx = HEAD_PX + layout.barsPx;
+  const own = { x: at.x, y: at.y - scrollPx };
+  return <PointerTip {...{ at: own, widthPx, heightPx, reading }} />;
 }

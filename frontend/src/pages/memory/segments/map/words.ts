@@ -1,10 +1,12 @@
 import type { SegmentsResponse } from "../../../../api/types.gen";
-import { formatBytes, formatInteger, type ByteUnit } from "../../../../base/bytes";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../../base/bytes";
 import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import type { Table } from "../../../../model/table";
 import { momentText } from "../../../../widgets/block_stack/axis";
-import { rowOfBlock, type Shown } from "./layout";
-import type { MapPicture } from "./paint";
+import { groupLabel } from "../../../../widgets/block_stack/paint/colours";
+import { spokenWords, type Reading } from "../../../../widgets/plot/reading";
+import type { Hit } from "./layout";
+import { blockColour, STATE, type MapPicture } from "./paint";
 
 /** Exact: addresses are below 2^53. */
 export function addressText(address: number): string {
@@ -12,7 +14,7 @@ export function addressText(address: number): string {
 }
 
 /** By `SegmentBlocks.state`. */
-export const STATE_WORDS = ["free", "allocated", "pending free"] as const;
+const STATE_WORDS = ["free", "allocated", "pending free"] as const;
 
 export function openedText(opened: number): string {
   return opened < 0 ? "before the first event" : momentText(opened);
@@ -23,25 +25,57 @@ export function pinText({ pins }: SegmentsResponse, address: number): string {
   return pins.text[pins.address.indexOf(address)] ?? "";
 }
 
-export function blockWords(
-  shown: Shown,
-  block: number,
+/** What is under the pointer; null: it is gone at this moment. */
+export function readingOf(
+  { row, block }: Hit,
+  picture: MapPicture,
   stacks: CallStacks | null,
-  byteUnit: ByteUnit,
-): string {
-  const { blocks, segments } = shown;
-  const row = rowOfBlock(shown, block);
+): Reading | null {
+  const { answer, layout, byteUnit } = picture;
+  const { segments, blocks, kinds, categories } = answer;
+  if (row >= segments.address.length || block >= blocks.state.length) return null;
+  const bytes = (value = 0): string => formatBytes(value, byteUnit);
+  const address = segments.address[row] ?? 0;
+  const within = `${bytes(segments.freeBytes[row])} free, the largest block ${bytes(segments.largestFreeBytes[row])}; ${kinds[segments.kind[row] ?? -1] ?? ""}`;
+  if (block < 0) {
+    const folded = layout.numFolded[row] ?? 1;
+    const size = formatBytesExact(segments.totalBytes[row] ?? 0);
+    const many = `${formatInteger(folded)} segments of ${size}`;
+    return {
+      title: folded > 1 ? many : `${addressText(address)}, ${size}`,
+      notes: [pinText(answer, address) || within],
+    };
+  }
+  const state = blocks.state[block] ?? 0;
+  const isFree = state === STATE.free;
+  const free = segments.numActive[row] === 0 ? "free segment" : "free, inactive split";
+  const category = categories[blocks.category[block] ?? -1];
   const stack = blocks.stack[block] ?? -1;
-  const address = (segments.address[row] ?? 0) + (blocks.offset[block] ?? 0);
-  return [
-    STATE_WORDS[blocks.state[block] ?? 0] ?? "",
-    formatBytes(blocks.size[block] ?? NaN, byteUnit),
-    stacks !== null && stack >= 0 ? stacks.stackLabel(stack) : "",
-    `at ${addressText(address)}`,
-    `segment ${formatInteger(row + 1)} of ${formatInteger(segments.address.length)}`,
-  ]
-    .filter((word) => word !== "")
-    .join(", ");
+  const line = stack < 0 ? undefined : stacks?.stackLabel(stack);
+  const kind = isFree || category === undefined ? [] : [groupLabel(category)];
+  return {
+    title: `${bytes(blocks.size[block])} ${isFree ? free : (STATE_WORDS[state] ?? "")}`,
+    swatch: blockColour(picture, block),
+    notes: [
+      ...kind.map((text) => ({ text, class: "quiet" }) as const),
+      line ?? `in ${bytes(segments.totalBytes[row])}: ${within}`,
+    ],
+  };
+}
+
+/** For screen readers. */
+export function blockWords(
+  hit: Hit,
+  picture: MapPicture,
+  stacks: CallStacks | null,
+): string {
+  const { segments, blocks } = picture.answer;
+  const address = (segments.address[hit.row] ?? 0) + (blocks.offset[hit.block] ?? 0);
+  const reading = readingOf(hit, picture, stacks);
+  const place = `segment ${formatInteger(hit.row + 1)} of ${formatInteger(segments.address.length)}`;
+  return [reading && spokenWords(reading), `at ${addressText(address)}`, place].join(
+    ", ",
+  );
 }
 
 /** The address is empty for several segments in one line. */

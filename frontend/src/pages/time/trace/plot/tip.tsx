@@ -1,6 +1,6 @@
 import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
 import { formatQuantity } from "../../../../model/words/quantity";
-import { ChartTip } from "../../../../widgets/tip/chart_tip";
+import { PointerTip, type Reading } from "../../../../widgets/plot/reading";
 import { traceColour } from "../paint/lines";
 import type { Picture } from "../paint/quads";
 import type { Piece } from "../tiles/tile";
@@ -15,28 +15,18 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   const { widthPx, heightPx, trace } = stage.now;
   const { theme, byteUnit } = trace.view;
   if (piece === null && row?.track?.kind !== "counter") return null;
-  const above = at.y > heightPx * 0.6;
-  return (
-    <ChartTip
-      at={{ leftPx: at.x, topPx: at.y, flip: at.x > widthPx / 2, above }}
-      belowPx={16}
-    >
-      <h4>
-        {piece !== null && (
-          <span
-            class="swatch"
-            style={{ background: traceColour(theme, piece.family) }}
-          />
-        )}
-        {piece === null ? row?.label : titleOf(piece)}
-      </h4>
-      <div class="cut">
-        {piece !== null
-          ? lineOf(piece)
-          : row && counterWords(stage.picture, row, ns, byteUnit)}
-      </div>
-    </ChartTip>
-  );
+  const reading: Reading = {
+    title: piece === null ? (row?.label ?? "") : titleOf(piece),
+    swatch: piece === null ? undefined : traceColour(theme, piece.family),
+    notes: [
+      piece !== null
+        ? lineOf(piece)
+        : row === null
+          ? ""
+          : counterWords(stage.picture, row, ns, byteUnit),
+    ],
+  };
+  return <PointerTip {...{ at, widthPx, heightPx, reading }} />;
 }
 
 function titleOf({ name, count, level }: Piece): string {
