@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
-
 from tb_plugin.api.base import Columns, I32Column, Problem, RunSummary
 from tb_plugin.api.findings import Finding
 from tb_plugin.api.tables import TableRows
@@ -47,18 +45,10 @@ class DistributedResponse(Columns, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class DistributedHeatmapResponse(Struct, frozen=True):
+class DistributedHeatmapResponse(HeatmapResponse, frozen=True):
     """Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows).
 
     Ranks by profiled steps, in seconds. Of a cell that covers several steps the longest
-    is shown; of several ranks the one that is farthest from the middle of all.
+    is shown; of several ranks the one that is farthest from the middle of all. It is not
+    exact while traces of the cycle are being opened.
     """
-
-    part: DistributedPart
-    cycle: int | None
-    cells: HeatmapResponse
-    num_traces: int
-    """Of the cycle."""
-    num_opening: int
-    """Traces that are still being opened: ask again."""
-    num_failed: int

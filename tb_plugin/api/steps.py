@@ -135,17 +135,13 @@ class StepsResponse(Columns, frozen=True, kw_only=True):
     phases: tuple[str, ...]
 
 
-class StepHeatmapResponse(Struct, frozen=True):
+class StepHeatmapResponse(HeatmapResponse, frozen=True):
     """Route `/step_heatmap` (run, rank, ranks, x0, x1, px, rows, phase, part).
 
     Ranks by steps: how far each is beyond the rank in the middle of the same step, in
     per cent of that one's step time. Of a cell that covers several ranks or steps, the
     one that is furthest behind is shown.
     """
-
-    part: str
-    """step, a part of the step's time, or other."""
-    cells: HeatmapResponse
 
 
 class StepPartMean(Struct, frozen=True):

@@ -63,7 +63,7 @@ def is_fine(route, response):
             (line["y"] == peak_of(line["rank"], line["x"].astype(np.int64))).all()
             for line in found["lines"]
         )
-    return found.get("cells", found)["exact"]
+    return found["exact"]
 
 
 @pytest.mark.parametrize(("route", "budget"), DRAWN)

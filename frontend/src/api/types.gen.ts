@@ -566,12 +566,23 @@ export interface DistributedResponse {
 
 /** Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows). */
 export interface DistributedHeatmapResponse {
-  readonly part: DistributedPart;
-  readonly cycle: number | null;
-  readonly cells: HeatmapResponse;
-  readonly numTraces: number;
-  readonly numOpening: number;
-  readonly numFailed: number;
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly stepsPerColumn: number;
+  readonly numRows: number;
+  readonly numColumns: number;
+  readonly ranksPerRow: number;
+  readonly rowRank: Int32Array;
+  readonly values: Uint16Array;
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  readonly capacityBytes: number | null;
+  readonly exact: boolean;
+  readonly marks: readonly Mark[];
+  readonly absent: readonly AbsentSeries[];
 }
 
 /** Route `/drop` (POST; name): where a dropped file can be looked at now. */
@@ -1554,8 +1565,23 @@ export interface StepsResponse {
 
 /** Route `/step_heatmap` (run, rank, ranks, x0, x1, px, rows, phase, part). */
 export interface StepHeatmapResponse {
-  readonly part: string;
-  readonly cells: HeatmapResponse;
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly stepsPerColumn: number;
+  readonly numRows: number;
+  readonly numColumns: number;
+  readonly ranksPerRow: number;
+  readonly rowRank: Int32Array;
+  readonly values: Uint16Array;
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  readonly capacityBytes: number | null;
+  readonly exact: boolean;
+  readonly marks: readonly Mark[];
+  readonly absent: readonly AbsentSeries[];
 }
 
 /** What a part takes on average, over all steps and all ranks that recorded it. */

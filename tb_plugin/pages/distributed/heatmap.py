@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tb_plugin.analysis.series.heatmap import farthest_ranks, size_of, step_edges
 from tb_plugin.api.distributed import DistributedHeatmapResponse, DistributedPart
-from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
+from tb_plugin.api.timeline import SeriesInfo
 from tb_plugin.contract.parameters import Pixels
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.profiles import RankSummary
 
 _SECOND: Final = 1e9
@@ -44,22 +43,7 @@ def distributed_heatmap(
 ) -> DistributedHeatmapResponse:
     """One part of the steps of the ranks whose traces are open."""
     (run, cycle), query = cycle_of(asked), asked.query
-    return DistributedHeatmapResponse(
-        part=query.part,
-        cycle=cycle.number,
-        cells=_cells(run, cycle.ranks, cycle.num_opening, query),
-        num_traces=cycle.num_traces,
-        num_opening=cycle.num_opening,
-        num_failed=len(cycle.failed),
-    )
-
-
-def _cells(
-    run: RunSummary,
-    shown: Sequence[RankSummary],
-    num_opening: int,
-    query: DistributedHeatmapQuery,
-) -> HeatmapResponse:
+    shown = cycle.ranks
     steps = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
     low, high = (float(steps.min()), float(steps.max())) if len(steps) else (0.0, 0.0)
     x0 = min(max(low, low if query.x0 is None else np.floor(query.x0)), high)
@@ -78,11 +62,12 @@ def _cells(
         num_ranks=len(shown),
     )
     cells = cells_response(
+        DistributedHeatmapResponse,
         *(run, series, [one.rank for one in shown], values, edges, num_rows),
         farthest_ranks,
         x_low=low,
         x_high=high,
-        exact=num_opening == 0,
+        exact=cycle.num_opening == 0,
     )
     return cells if cells.values.any() else replace(cells, series=None)
 

@@ -26,7 +26,7 @@ from tb_plugin.analysis.series.step_parts import (
     relative_pct,
 )
 from tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
-from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
+from tb_plugin.api.timeline import SeriesInfo
 from tb_plugin.contract.errors import BadRequestError, NotFoundError
 from tb_plugin.contract.parameters import Count
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
@@ -214,10 +214,6 @@ class StepHeatmapQuery(MatrixQuery, frozen=True):
 @of_run("step_heatmap", StepHeatmapQuery, prefetches="series", seconds=None)
 def step_heatmap(view: View[StepHeatmapQuery]) -> StepHeatmapResponse:
     """Answer `/step_heatmap`."""
-    return StepHeatmapResponse(part=view.query.part, cells=_cells(view))
-
-
-def _cells(view: View[StepHeatmapQuery]) -> HeatmapResponse:
     reader, run, query = view.series, view.run, view.query
     asked = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
@@ -240,7 +236,7 @@ def _cells(view: View[StepHeatmapQuery]) -> HeatmapResponse:
     widest = max([1, *(row.width for row in rows if row is not None)])
     series = _series(query.part, len(ranks))
     cells = cells_response(
-        *(view.summary, series, ranks, pct, edges, num_rows),
+        *(StepHeatmapResponse, view.summary, series, ranks, pct, edges, num_rows),
         x_low=low,
         x_high=high,
         exact=widest <= per_column and not run.unfinished,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -148,7 +148,7 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
         values = beyond_median(values)[np.isin(ranks, wanted)]
     group = info.group if info.unit == "bytes" else ""
     return cells_response(
-        *(view.summary, info, wanted, values, edges, query.rows),
+        *(HeatmapResponse, view.summary, info, wanted, values, edges, query.rows),
         farthest_ranks if is_excess else pooled_ranks,
         x_low=low,
         x_high=high,
@@ -159,7 +159,11 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
     )
 
 
+_Response = TypeVar("_Response", bound=HeatmapResponse)
+
+
 def cells_response(
+    made: type[_Response],
     run: RunSummary,
     series: SeriesInfo,
     ranks: Sequence[int],
@@ -168,14 +172,14 @@ def cells_response(
     num_rows: int,
     pooled: Callable[[Floats, int], Floats] = pooled_ranks,
     **more: Any,
-) -> HeatmapResponse:
+) -> _Response:
     """A picture of at most `num_rows` rows, of the `values` of ranks between edges.
 
     `pooled` makes one row of several ranks; `more`: fields of the response.
     """
     ranks_per_row = max(1, -(-len(ranks) // num_rows))
     cells = quantized(pooled(values, ranks_per_row))
-    return HeatmapResponse(
+    return made(
         run=run,
         series=series,
         x0=float(edges[0]),

@@ -162,7 +162,8 @@ def asked(page: Page, bad: str, route: str, **query: Any) -> dict[str, Any]:
     def is_open(answer: dict[str, Any]) -> bool:
         states = [one["state"] for one in answer["sources"]] if route == "trace" else []
         states += [answer["choice"]["state"]] if "choice" in answer else []
-        return "opening" not in states and not answer.get("num_opening")
+        is_exact = answer.get("exact", True) and not answer.get("num_opening")
+        return "opening" not in states and is_exact
 
     name = bad.replace("/", "_")
     return answered(

@@ -67,7 +67,7 @@ def small(page: Page, route: str, **query):
 
 
 def cells_of(page: Page, **query) -> tuple[np.ndarray, dict]:
-    cells = small(page, "/distributed_heatmap", **query)["cells"]
+    cells = small(page, "/distributed_heatmap", **query)
     return cells["values"].reshape(cells["num_rows"], -1), cells
 
 

@@ -150,13 +150,13 @@ def test_cells_are_per_cent_beyond_the_rank_in_the_middle(tmp_path):
     page = story(tmp_path, told)
     totals = np.array(told.total)
     middle = np.sort(totals, axis=0)[2]
-    found = page.of_run("/step_heatmap", "exp")["cells"]
+    found = page.of_run("/step_heatmap", "exp")
     tolerance = (found["value_high"] - found["value_low"]) / 65534 + 1e-3
     expected = 100 * (totals - middle) / middle
     np.testing.assert_allclose(cells(found), expected, atol=tolerance)
     loader = np.array(told.parts["dataloader"])
     expected = 100 * (loader - np.sort(loader, axis=0)[2]) / middle
-    found = page.of_run("/step_heatmap", "exp", part="dataloader")["cells"]
+    found = page.of_run("/step_heatmap", "exp", part="dataloader")
     np.testing.assert_allclose(cells(found), expected, atol=1e-3)
     assert found["series"]["key"] == "step/dataloader_seconds"
 
@@ -165,7 +165,7 @@ def test_many_ranks_share_rows_and_the_furthest_behind_is_seen(tmp_path):
     told = Story(
         60, 40, more=lambda r, s: {"forward": 500.0} if (r, s) == (41, 17) else {}
     ).tell()
-    found = story(tmp_path, told).of_run("/step_heatmap", "exp", rows=7, px=9)["cells"]
+    found = story(tmp_path, told).of_run("/step_heatmap", "exp", rows=7, px=9)
     values = cells(found)
     assert values.shape[0] <= 7
     assert values.shape[1] <= 9
@@ -320,7 +320,7 @@ def test_a_run_without_step_times_gives_an_empty_answer(run, tmp_path, route):
     run.simple(3, 20)
     found = Page(tmp_path).of_run(route, "exp")
     assert found.get("rows", []) == []
-    assert found.get("cells", {}).get("series") is None
+    assert found.get("series") is None
     if route == "/steps":
         assert found["absent"]
 

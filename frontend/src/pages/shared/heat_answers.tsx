@@ -1,12 +1,10 @@
 /** Ranks by steps: coarse for everything, sharp for the visible part. */
 
-import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Query } from "../../api/client";
-import type { HeatmapResponse, Responses, SeriesInfo } from "../../api/types.gen";
+import type { HeatmapResponse, SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import type { Live } from "../../api/watch";
 import { formatRankSet } from "../../model/words/rank_set";
 import { cellValue } from "../../render/palette";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";
@@ -28,50 +26,36 @@ const ROW_PX = 18;
 /** Added to the height of the rows. */
 const AIR_PX = 28;
 
-type Shown = Pick<HeatmapProps, "cursor" | "onRange" | "range">;
-
-interface HeatAnswers<R extends HeatRoute> extends Shown {
-  readonly view: ViewProps;
-  readonly route: R;
-  readonly query: Query;
-  readonly coarse: Live<Responses[R]>;
-  readonly cells: HeatmapResponse | null;
-  /** Cells of the visible part; null until loaded. */
-  readonly sharp: HeatmapResponse | null;
-  /** Top to bottom; the same array while the ranks are unchanged. */
-  readonly ranks: Int32Array;
-  readonly setNeed: (need: HeatmapNeed) => void;
-  readonly mostPx: number;
-}
-
-function cellsOf(data: Responses[HeatRoute] | null): HeatmapResponse | null {
-  return data !== null && "cells" in data ? data.cells : data;
-}
-
 export interface SharedRange {
   readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
 }
 
-/** Of the drawn ranks; `px` is the width, 0 until known. */
-export function useHeatAnswers<R extends HeatRoute>(
-  view: ViewProps,
-  route: R,
-  subject: Query,
-  px: number,
-  of: {
-    /** With charts beside it, where their x is the step. */
-    readonly shared?: SharedRange | null;
-    readonly known?: Int32Array | null;
-    readonly mostPx?: number;
-  } = {},
-): HeatAnswers<R> {
-  const { client, run, ranks: choice, pollMs } = view;
-  const { shared, known, mostPx = MOST_PX } = of;
+interface RankHeatmapProps extends Pick<HeatmapProps, "diverging" | "page" | "pooled"> {
+  readonly view: ViewProps;
+  readonly route: HeatRoute;
+  readonly subject: Query;
+  /** The width; 0 until known. */
+  readonly px: number;
+  /** With charts beside it, where their x is the step. */
+  readonly shared?: SharedRange | null;
+  /** The drawn ranks, where they are known before the answer. */
+  readonly known?: Int32Array | null;
+  readonly mostPx?: number;
+  readonly label: (series: SeriesInfo) => string;
+  readonly rowPx?: number;
+  readonly waitingPx?: number;
+  readonly empty: ComponentChildren;
+  /** Of pooled ranks, the one that is shown. */
+  readonly onPick: (rank: number, cell: CellFacts) => void;
+}
+
+export function RankHeatmap(props: RankHeatmapProps) {
+  const { view, route, px, shared, known, mostPx = MOST_PX, rowPx = ROW_PX } = props;
+  const { client, run, pollMs } = view;
   const [ownRange, setOwnRange] = useState<XRange | null>(null);
-  const ownCursor = useSignal<number | null>(null);
   const [need, setNeed] = useState<HeatmapNeed | null>(null);
-  const query = { run: run.id, ranks: choice.filter, ...subject };
+  const query = { run: run.id, ranks: view.ranks.filter, ...props.subject };
   const ratio = pixelRatio();
   // No more rows than drawn: the server names the shown one of pooled ranks.
   const rows = Math.round((mostPx - AROUND_PX) * ratio);
@@ -84,30 +68,47 @@ export function useHeatAnswers<R extends HeatRoute>(
     ranks: new Int32Array(),
   });
   if (!detail.stale && detail.data !== null) kept.current.sharp = key;
-  const [cells, found] = [cellsOf(coarse.data), cellsOf(detail.data)];
-  const num = cells?.series?.numRanks ?? 0;
-  const next = known ?? (cells === null ? new Int32Array() : ranksOf(cells, num));
+  const { data: cells, stale } = coarse;
+  if (cells === null) {
+    const { waitingPx = LEAST_PX } = props;
+    return <Waiting error={coarse.error} hasContent={false} blocksPx={[waitingPx]} />;
+  }
+  if (cells.series === null || cells.numRows === 0) return <>{props.empty}</>;
+  // The same array while the ranks are unchanged.
+  const next = known ?? ranksOf(cells, cells.series.numRanks);
   const same = kept.current.ranks;
   if (next.length !== same.length || next.some((rank, i) => rank !== same[i])) {
     kept.current.ranks = next;
   }
+  const { ranks } = kept.current;
   // Cells of another subject would mix two meanings.
   const isSharp =
-    kept.current.sharp === key && partOf(detail.data) === partOf(coarse.data);
-  return {
-    ...{ view, route, query, coarse, cells, setNeed, mostPx },
-    ...(shared
-      ? { range: shared.range, onRange: shared.setRange, cursor: view.cursor }
-      : { range: ownRange, onRange: setOwnRange, cursor: ownCursor }),
-    sharp: isSharp ? found : null,
-    ranks: kept.current.ranks,
-  };
-}
-
-function partOf(data: Responses[HeatRoute] | null): string | null {
-  return data !== null && "part" in data
-    ? data.part
-    : (cellsOf(data)?.series?.key ?? null);
+    kept.current.sharp === key && detail.data?.series?.key === cells.series.key;
+  const picked = async (cell: CellFacts): Promise<void> =>
+    props.onPick(await pickedRank(view, route, query, ranks, cell), cell);
+  return (
+    <div class={stale ? "stale" : ""} aria-busy={stale}>
+      <Heatmap
+        {...lookOf(view)}
+        {...props}
+        {...{ ranks }}
+        range={shared ? shared.range : ownRange}
+        onRange={shared ? shared.setRange : setOwnRange}
+        cursor={shared ? view.cursor : undefined}
+        label={props.label(cells.series)}
+        overview={cells}
+        detail={isSharp ? detail.data : null}
+        pinned={view.ranks.pinned}
+        onNeed={setNeed}
+        onPick={(cell) => {
+          picked(cell).catch(() => {
+            // The page already reports that the server does not answer.
+          });
+        }}
+        heightPx={Math.min(mostPx, Math.max(LEAST_PX, ranks.length * rowPx + AIR_PX))}
+      />
+    </div>
+  );
 }
 
 /** null: everything is in sight, so the coarse answer is sharp enough. */
@@ -123,55 +124,17 @@ function detailQuery(query: Query, need: HeatmapNeed | null): Query | null {
   };
 }
 
-type RankHeatmapProps = Pick<HeatmapProps, "diverging" | "pooled" | "page"> & {
-  readonly answers: HeatAnswers<HeatRoute>;
-  readonly label: (series: SeriesInfo) => string;
-  readonly rowPx?: number;
-  readonly waitingPx?: number;
-  readonly empty: ComponentChildren;
-  /** Of pooled ranks, the one that is shown. */
-  readonly onPick: (rank: number, cell: CellFacts) => void;
-};
-
-export function RankHeatmap(props: RankHeatmapProps) {
-  const { answers, label, rowPx = ROW_PX, empty, onPick, ...chart } = props;
-  const { waitingPx = LEAST_PX, ...look } = chart;
-  const { view, coarse, cells, sharp, ranks, setNeed, mostPx } = answers;
-  const { range, onRange, cursor } = answers;
-  if (cells === null) {
-    return <Waiting error={coarse.error} hasContent={false} blocksPx={[waitingPx]} />;
-  }
-  if (cells.series === null || cells.numRows === 0) return <>{empty}</>;
-  const heightPx = Math.max(LEAST_PX, ranks.length * rowPx + AIR_PX);
-  return (
-    <Heatmap
-      {...{ range, onRange, cursor, ranks, ...look, ...lookOf(view) }}
-      label={label(cells.series)}
-      overview={cells}
-      detail={sharp}
-      pinned={view.ranks.pinned}
-      onNeed={setNeed}
-      onPick={(cell) =>
-        void pickedRank(answers, cell).then(
-          (rank) => onPick(rank, cell),
-          () => {
-            // The page already reports that the server does not answer.
-          },
-        )
-      }
-      heightPx={Math.min(mostPx, heightPx)}
-    />
-  );
-}
-
 /** Pooled rows need one more request. */
 async function pickedRank(
-  { view, route, query, ranks }: HeatAnswers<HeatRoute>,
+  { client }: ViewProps,
+  route: HeatRoute,
+  query: Query,
+  ranks: Int32Array,
   { value, firstRank, lastRank, firstStep, lastStep }: CellFacts,
 ): Promise<number> {
   if (firstRank === lastRank) return firstRank;
   const inside = [...ranks].filter((rank) => rank >= firstRank && rank <= lastRank);
-  const answer = await view.client.get(route, {
+  const cells = await client.get(route, {
     ...query,
     ranks: formatRankSet(inside),
     x0: firstStep,
@@ -179,8 +142,7 @@ async function pickedRank(
     px: lastStep - firstStep + 1,
     rows: inside.length,
   });
-  const cells = cellsOf(answer);
-  return (cells && rankNearest(cells, value)) ?? firstRank;
+  return rankNearest(cells, value) ?? firstRank;
 }
 
 /** The rank with the cell nearest to a value; null: nothing recorded. */

@@ -1,6 +1,6 @@
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import type { PlotPage } from "../../../widgets/plot/moves";
-import { RankHeatmap, useHeatAnswers, type SharedRange } from "../heat_answers";
+import { RankHeatmap, type SharedRange } from "../heat_answers";
 import { filteredRanks } from "../ranks_table";
 import type { ViewProps } from "../view_props";
 import type { TimelineParams } from "./params";
@@ -24,16 +24,16 @@ export function RankMap(props: {
 }) {
   const { view, params, known, excess, mostPx = MOST_PX } = props;
   const { series, phase } = params;
-  const subject = { series, phase, of: excess ? "excess" : null };
-  const answers = useHeatAnswers(view, "heatmap", subject, props.px, {
-    shared: params.x === "step" ? props.shared : null,
-    known: known && drawnRanks(known, view.ranks.filter),
-    mostPx,
-  });
   const what = excess ? "beyond the median rank" : "by rank and step";
   return (
     <RankHeatmap
-      answers={answers}
+      view={view}
+      route="heatmap"
+      subject={{ series, phase, of: excess ? "excess" : null }}
+      px={props.px}
+      shared={params.x === "step" ? props.shared : null}
+      known={known && drawnRanks(known, view.ranks.filter)}
+      mostPx={mostPx}
       label={(one) => `${one.label} ${what}`}
       onPick={props.onPick}
       {...(excess ? { diverging: true, pooled: "farthest" } : {})}

@@ -77,6 +77,7 @@ export function DistributedView(view: ViewProps) {
           view={view}
           cycle={data.cycle}
           ranks={table}
+          numOpening={data.numOpening}
           onPick={(rank, { firstStep, lastStep }) => {
             chooseRank(rank);
             // A column of several steps chooses none of them.

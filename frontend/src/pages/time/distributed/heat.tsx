@@ -3,7 +3,7 @@ import type { TableRows } from "../../../api/types.gen";
 import type { CellFacts } from "../../../widgets/heatmap/layout";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { Segmented } from "../../shared/controls/choices";
-import { RankHeatmap, useHeatAnswers } from "../../shared/heat_answers";
+import { RankHeatmap } from "../../shared/heat_answers";
 import { oneOf, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { columnOf, numbersOf } from "../profiled/answer_table";
@@ -16,6 +16,7 @@ export function RankHeat(props: {
   readonly view: ViewProps;
   readonly cycle: number | null;
   readonly ranks: TableRows;
+  readonly numOpening: number;
   readonly onPick: (rank: number, cell: CellFacts) => void;
 }) {
   const { view, cycle, ranks } = props;
@@ -26,15 +27,13 @@ export function RankHeat(props: {
   const part = state.part ?? usual;
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
-  const answers = useHeatAnswers(view, "distributed_heatmap", { cycle, part }, px);
-  const { data, stale } = answers.coarse;
   const wordsOf = (one: string): readonly [string, string] => {
     const column = columnOf(ranks, `${one}_ms`);
     return [column?.title ?? one, column?.help ?? ""];
   };
   const [title] = wordsOf(part);
   return (
-    <div ref={box} class={stale ? "stale" : ""} aria-busy={stale}>
+    <div ref={box}>
       <div class="row">
         <Segmented
           label="What the cells of the heatmap are"
@@ -47,13 +46,15 @@ export function RankHeat(props: {
         <span class="quiet">A click on a cell chooses its rank and step</span>
       </div>
       <RankHeatmap
-        answers={answers}
+        {...{ view, px }}
+        route="distributed_heatmap"
+        subject={{ cycle, part }}
         label={() => `${title} time by rank and profiled step`}
         onPick={props.onPick}
         pooled="farthest"
         empty={
           <p class="quiet">
-            {data?.numOpening === 0
+            {props.numOpening === 0
               ? `No rank has ${title.toLowerCase()} time in its profiled steps.`
               : "The first traces are being read."}
           </p>

@@ -1,10 +1,6 @@
 import type { StragglersResponse } from "../../../api/types.gen";
 import { Choice, type Option } from "../../shared/controls/choices";
-import {
-  RankHeatmap,
-  useHeatAnswers,
-  type SharedRange,
-} from "../../shared/heat_answers";
+import { RankHeatmap, type SharedRange } from "../../shared/heat_answers";
 import type { ViewProps } from "../../shared/view_props";
 import type { StepsParams } from "./params";
 
@@ -25,29 +21,27 @@ export function StepMap(props: {
   // By default the part that distinguishes the ranks.
   const usual = named(data.part)?.[0] ?? "step";
   const [part, label] = named(params.heat) ?? named(data.part) ?? ["step", "Step time"];
-  const subject = { phase: params.phase, part };
-  const answers = useHeatAnswers(view, "step_heatmap", subject, props.px, {
-    shared: params.x === "step" ? props.shared : null,
-  });
   return (
     <section aria-label="Ranks beside each other">
-      {answers.cells !== null && (
-        <div class="row">
-          <Choice
-            label="Compare"
-            value={String(part)}
-            of={options}
-            onChange={(value) =>
-              view.setParams({ heat: value === usual ? null : value }, "push")
-            }
-          />
-          <span class="quiet">
-            above the median rank of the same step, in % of its step time
-          </span>
-        </div>
-      )}
+      <div class="row">
+        <Choice
+          label="Compare"
+          value={String(part)}
+          of={options}
+          onChange={(value) =>
+            view.setParams({ heat: value === usual ? null : value }, "push")
+          }
+        />
+        <span class="quiet">
+          above the median rank of the same step, in % of its step time
+        </span>
+      </div>
       <RankHeatmap
-        answers={answers}
+        view={view}
+        route="step_heatmap"
+        subject={{ phase: params.phase, part }}
+        px={props.px}
+        shared={params.x === "step" ? props.shared : null}
         label={() => `${label} by rank and step`}
         onPick={(_rank, { firstStep }) => props.onPick(firstStep)}
         diverging
