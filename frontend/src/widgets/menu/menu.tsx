@@ -1,36 +1,83 @@
-import type { ComponentChildren } from "preact";
+import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { listen } from "../../base/browser";
 import "./menu.css";
 
-interface PopoverProps {
+/** In a menu the first of these has the focus. */
+const FOCUSED = ["input", "[aria-current=true]", "[role=menuitem]"];
+
+/** Arrows move among menu items; Escape and a press outside close what the button opens. */
+export function Opener(props: {
+  readonly popup: "dialog" | "menu";
+  readonly class: string;
+  readonly button: ButtonHTMLAttributes;
+  readonly children: (close: () => void) => ComponentChildren;
+}) {
+  const { popup } = props;
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLElement>(null);
+  const all = (selector: string): readonly HTMLElement[] => [
+    ...(root.current?.querySelectorAll<HTMLElement>(selector) ?? []),
+  ];
+  useEffect(() => {
+    if (!open) return undefined;
+    if (popup === "menu") FOCUSED.flatMap(all)[0]?.focus();
+    const pressed = ({ target }: Event): void => {
+      if (target instanceof Node && root.current?.contains(target) !== true)
+        setOpen(false);
+    };
+    return listen(document, ["pointerdown"], pressed);
+  }, [open]);
+  const close = (): void => {
+    setOpen(false);
+    all("button")[0]?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (!open) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      close();
+    }
+    const items = all("[role=menuitem]");
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by === undefined || items.length === 0) return;
+    event.preventDefault();
+    const at = items.findIndex((item) => item === document.activeElement);
+    items[(at + by + items.length) % items.length]?.focus();
+  };
+  return (
+    <span class={props.class} ref={root} onKeyDown={onKeyDown}>
+      <button
+        type="button"
+        {...props.button}
+        aria-haspopup={popup}
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      />
+      {open && props.children(close)}
+    </span>
+  );
+}
+
+export function Popover(props: {
   readonly label: string;
   readonly button: ComponentChildren;
   readonly children: ComponentChildren;
   readonly class?: string;
-}
-
-/** Escape and a press outside close it. */
-export function Popover(props: PopoverProps) {
-  const { open, setOpen, root, onKeyDown } = useOpened();
+}) {
+  const { label, button } = props;
   return (
-    <span class={`menu ${props.class ?? ""}`} ref={root} onKeyDown={onKeyDown}>
-      <button
-        type="button"
-        class="button opens"
-        aria-haspopup="dialog"
-        aria-expanded={open}
-        title={props.label}
-        onClick={() => setOpen(!open)}
-      >
-        {props.button}
-      </button>
-      {open && (
-        <div class="menu-list menu-panel" role="group" aria-label={props.label}>
+    <Opener
+      popup="dialog"
+      class={`menu ${props.class ?? ""}`}
+      button={{ class: "button opens", title: label, children: button }}
+    >
+      {() => (
+        <div class="menu-list menu-panel" role="group" aria-label={label}>
           {props.children}
         </div>
       )}
-    </span>
+    </Opener>
   );
 }
 
@@ -40,7 +87,6 @@ export interface MenuItem {
   readonly run: () => void;
 }
 
-/** Arrows move; Escape and a press outside close it. */
 export function Menu(props: {
   readonly label: string;
   readonly items: readonly MenuItem[];
@@ -49,28 +95,18 @@ export function Menu(props: {
   /** Of the button: the owner presses it by key. */
   readonly id?: string;
 }) {
-  const { open, setOpen, root, onKeyDown, close } = useOpened();
-  useEffect(() => {
-    if (open) root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-  }, [open]);
+  const { id, label, items, children } = props;
+  const words = { id, title: label, "aria-label": label };
   return (
-    <span class="menu" ref={root} onKeyDown={onKeyDown}>
-      <button
-        id={props.id}
-        type="button"
-        class="icon-button"
-        aria-haspopup="menu"
-        aria-expanded={open}
-        aria-label={props.label}
-        title={props.label}
-        onClick={() => setOpen(!open)}
-      >
-        {props.children}
-      </button>
-      {open && (
-        <div class="menu-list" role="menu" aria-label={props.label}>
-          {props.items.length === 0 && <p class="quiet">{props.empty}</p>}
-          {props.items.map((item) => (
+    <Opener
+      popup="menu"
+      class="menu"
+      button={{ ...words, class: "icon-button", children }}
+    >
+      {(close) => (
+        <div class="menu-list" role="menu" aria-label={label}>
+          {items.length === 0 && <p class="quiet">{props.empty}</p>}
+          {items.map((item) => (
             <button
               key={item.id}
               type="button"
@@ -85,39 +121,6 @@ export function Menu(props: {
           ))}
         </div>
       )}
-    </span>
+    </Opener>
   );
-}
-
-export function useOpened() {
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLElement>(null);
-  useEffect(() => {
-    if (!open) return undefined;
-    const pressed = ({ target }: Event): void => {
-      if (target instanceof Node && root.current?.contains(target) !== true)
-        setOpen(false);
-    };
-    return listen(document, ["pointerdown"], pressed);
-  }, [open]);
-  const close = (): void => {
-    setOpen(false);
-    root.current?.querySelector<HTMLElement>("button")?.focus();
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (!open) return;
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      close();
-    }
-    const items = [
-      ...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? []),
-    ];
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (by === undefined || items.length === 0) return;
-    event.preventDefault();
-    const at = items.findIndex((item) => item === document.activeElement);
-    items[(at + by + items.length) % items.length]?.focus();
-  };
-  return { open, setOpen, root, close, onKeyDown };
 }

@@ -1,9 +1,9 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { HistoriesResponse } from "../../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
 import "./history.css";
-import { useOpened } from "../../../widgets/menu/menu";
+import { Opener } from "../../../widgets/menu/menu";
 import { historyMatches, historyNote, rankWords } from "./words";
 
 /** More are searched rather than scrolled. */
@@ -19,34 +19,32 @@ export interface ChooserProps {
 
 export function HistoryChooser(props: ChooserProps) {
   const { histories, chosen, byteUnit } = props;
-  const { open, setOpen, root, close, onKeyDown } = useOpened();
   const current = histories.histories.find(({ reference }) => reference.id === chosen);
   const only = histories.histories.length === 1;
+  const children = (
+    <>
+      {current === undefined ? (
+        "Choose a history"
+      ) : (
+        <>
+          <b class="nowrap">{rankWords(current.reference)}</b>
+          <span class="cut">{current.reference.title}</span>
+          <span class="quiet small cut">
+            {historyNote(current.reference, byteUnit)}
+          </span>
+        </>
+      )}
+      {!only && <Icon name="down" sizePx={12} />}
+    </>
+  );
+  const title = only ? "The only history of this run" : "Choose a history";
   return (
-    <span class="history-chooser" ref={root} onKeyDown={onKeyDown}>
-      <button
-        type="button"
-        class="button"
-        aria-haspopup="menu"
-        aria-expanded={open}
-        disabled={only}
-        title={only ? "The only history of this run" : "Choose a history"}
-        onClick={() => setOpen(!open)}
-      >
-        {current === undefined ? (
-          "Choose a history"
-        ) : (
-          <>
-            <b class="nowrap">{rankWords(current.reference)}</b>
-            <span class="cut">{current.reference.title}</span>
-            <span class="quiet small cut">
-              {historyNote(current.reference, byteUnit)}
-            </span>
-          </>
-        )}
-        {!only && <Icon name="down" sizePx={12} />}
-      </button>
-      {open && (
+    <Opener
+      popup="menu"
+      class="history-chooser"
+      button={{ class: "button", disabled: only, title, children }}
+    >
+      {(close) => (
         <List
           {...props}
           onChoose={(id) => {
@@ -55,7 +53,7 @@ export function HistoryChooser(props: ChooserProps) {
           }}
         />
       )}
-    </span>
+    </Opener>
   );
 }
 
@@ -64,16 +62,10 @@ function List(props: ChooserProps) {
   const { histories, numHistories } = props.histories;
   const [typed, setTyped] = useState("");
   const found = [...histories].reverse().filter((one) => historyMatches(one, typed));
-  const root = useRef<HTMLDivElement>(null);
-  useEffect(
-    () =>
-      root.current?.querySelector<HTMLElement>("input, [aria-current=true]")?.focus(),
-    [],
-  );
   const left = numHistories - histories.length;
   const most = found.length > MOST_LISTED;
   return (
-    <div class="menu-list history-list" ref={root}>
+    <div class="menu-list history-list">
       {histories.length >= SEARCHED_FROM && (
         <input
           type="text"
