@@ -99,11 +99,13 @@ class KinetoFile:
         return path
 
 
-def trained(rank: int = 0, world_size: int = 1, wait_us: float = 0.0) -> KinetoFile:
-    """Three steps of 1,000 us: loading, a product, an all-reduce that waits."""
+def trained(
+    rank: int = 0, world_size: int = 1, wait_us: float = 0.0, num_steps: int = 3
+) -> KinetoFile:
+    """Steps of 1,000 us: loading, a product, an all-reduce that waits."""
     made = KinetoFile(rank, world_size)
     made.device()
-    for number in range(3):
+    for number in range(num_steps):
         at = 10_000 + 1_000 * number
         made.step(number + 5, at, 990)
         loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -44,24 +44,17 @@ class ComparedNumber(Struct, frozen=True):
     """Whose number it is; empty: all ranks' together, or there is but one."""
 
 
-CompareBy: TypeAlias = Literal["category", "module", "line", "size"]
+CompareBy: TypeAlias = Literal["category", "module", "line", "size", "stack"]
 """line: of the user's own code; size: powers of two."""
 
 
-class CompareTable(Columns, frozen=True):
-    """Live bytes of both sides by something, the largest difference first.
-
-    Columns of equal length. NaN: that side knows nothing.
-    """
+class CompareTable(Struct, frozen=True):
+    """Live bytes of both sides by something, the largest difference first."""
 
     by: CompareBy
-    labels: tuple[str, ...]
-    """A `CategoryGroup`, or any text."""
-    a_bytes: F64Column
-    b_bytes: F64Column
-    a_blocks: I32Column
-    """0: only the other side has it; without any where blocks are not known."""
-    b_blocks: I32Column
+    rows: TableRows
+    """The first column has names: a `CategoryGroup`, or any text; of stacks none. NaN:
+    that side has no such row."""
 
 
 class CompareRunsResponse(Struct, frozen=True):
@@ -120,8 +113,6 @@ class CompareStacks(Columns, frozen=True):
     """Index in `CompareResponse.categories`: of most of the bytes of the larger side."""
     a_bytes: F64Column
     b_bytes: F64Column
-    a_blocks: I32Column
-    b_blocks: I32Column
     num_stacks: int
     """All, of which those beyond the columns were left out."""
 
@@ -136,7 +127,7 @@ class CompareResponse(Struct, frozen=True):
     figures: tuple[ComparedNumber, ...]
     categories: tuple[CategoryGroup, ...]
     tables: tuple[CompareTable, ...]
-    """One per `CompareBy`."""
+    """One per `CompareBy`, of which the last has the rows of `stacks`."""
     stacks: CompareStacks
 
 
@@ -184,36 +175,32 @@ class RankHistoriesResponse(Columns, frozen=True):
 
 
 TraceTableName: TypeAlias = Literal["operators", "kernels", "modules", "memory"]
+TracePer: TypeAlias = Literal["trace", "step"]
+"""Sums over each whole trace, or divided by its number of profiled steps."""
 
 
-class TraceMeasure(Columns, frozen=True):
-    """What a table of two traces compares; NaN where a side has no such row or number."""
+class TraceMeasure(Struct, frozen=True):
+    """What a table of two traces can compare."""
 
     name: str
     """In files, with its unit."""
     title: str
-    unit: Unit
-    is_of_call: bool
-    """A mean or a maximum: it is not divided by steps."""
-    a: F64Column
-    b: F64Column
 
 
-class CompareTracesResponse(Columns, frozen=True):
+class CompareTracesResponse(Struct, frozen=True):
     """Route `/compare_traces`: a table of one trace (run, source) against another's.
 
     The other one is (b_run, b_source). Rows of equal name are joined in their order.
     """
 
     table: TraceTableName
-    title: str
-    """What a row is."""
-    names: tuple[str, ...]
-    """May hold any text."""
-    only: U8Column
-    """By row: 0 both sides have it, 1 A alone, 2 B alone."""
+    rows: TableRows
+    """NaN where a side has no such row or number; all other measures are in files."""
+    measure: str
+    """The one that is compared."""
     measures: tuple[TraceMeasure, ...]
     """Those that at least one side has."""
+    per: TracePer
     lacks: str
     """Which side has none of it and why, as a sentence; else empty."""
     note: str

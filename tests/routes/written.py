@@ -92,7 +92,7 @@ def _column(kind: str, values: Sequence[float | None]) -> str:
     head = f"<{kind} {len(shown)}>"
     if len(shown) <= _SHORT_COLUMN:
         return f"{head} {' '.join(map(str, shown))}".rstrip()
-    known = [v for v in values if v is not None and not math.isnan(v)]
+    known = [v for v in values if v is not None and math.isfinite(v)]
     figures = ""
     if known:
         least, most, total = min(known), max(known), math.fsum(known)

@@ -22,11 +22,13 @@ export type FunctionGroup = "device" | "process" | "hook";
 
 export type HistoryState = "closed" | "opening" | "ready" | "failed";
 
-export type CompareBy = "category" | "module" | "line" | "size";
+export type CompareBy = "category" | "module" | "line" | "size" | "stack";
 
 export type StackMatch = "exact" | "function";
 
 export type TraceTableName = "operators" | "kernels" | "modules" | "memory";
+
+export type TracePer = "trace" | "step";
 
 export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
 
@@ -64,7 +66,7 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
-export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
+export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "change_share" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
 
 export type SeriesGroup = "device" | "process" | "timing" | "host" | "sensor" | "progress";
 
@@ -443,11 +445,7 @@ export interface ComparedNumber {
 /** Live bytes of both sides by something, the largest difference first. */
 export interface CompareTable {
   readonly by: CompareBy;
-  readonly labels: readonly string[];
-  readonly aBytes: Float64Array;
-  readonly bBytes: Float64Array;
-  readonly aBlocks: Int32Array;
-  readonly bBlocks: Int32Array;
+  readonly rows: TableRows;
 }
 
 /** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
@@ -483,8 +481,6 @@ export interface CompareStacks {
   readonly category: Uint8Array;
   readonly aBytes: Float64Array;
   readonly bBytes: Float64Array;
-  readonly aBlocks: Int32Array;
-  readonly bBlocks: Int32Array;
   readonly numStacks: number;
 }
 
@@ -525,23 +521,19 @@ export interface RankHistoriesResponse {
   readonly stillReading: boolean;
 }
 
-/** What a table of two traces compares; NaN where a side has no such row or number. */
+/** What a table of two traces can compare. */
 export interface TraceMeasure {
   readonly name: string;
   readonly title: string;
-  readonly unit: Unit;
-  readonly isOfCall: boolean;
-  readonly a: Float64Array;
-  readonly b: Float64Array;
 }
 
 /** Route `/compare_traces`: a table of one trace (run, source) against another's. */
 export interface CompareTracesResponse {
   readonly table: TraceTableName;
-  readonly title: string;
-  readonly names: readonly string[];
-  readonly only: Uint8Array;
+  readonly rows: TableRows;
+  readonly measure: string;
   readonly measures: readonly TraceMeasure[];
+  readonly per: TracePer;
   readonly lacks: string;
   readonly note: string;
 }

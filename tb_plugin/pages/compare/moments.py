@@ -24,12 +24,12 @@ from tb_plugin.api.compare import (
     CompareResponse,
     CompareSide,
     CompareStacks,
-    CompareTable,
     StackMatch,
 )
 from tb_plugin.contract.parameters import Moment, Text, Whole
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.pages.compare.difference import Difference
 from tb_plugin.pages.compare.words import moments_sentence
 from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
 from tb_plugin.pages.histories.history import moment_of, moment_words
@@ -201,6 +201,10 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
     asked.decided_by(a.history.key, a.summary, b.history.key, b.summary)
     found = joined(a.as_side(), b.as_side(), lines=query.match == "exact")
     tables = tuple(_tables(a, b))
+    order = found.order()[:MAX_STACKS]
+    held = np.array(found.num_bytes).reshape(-1, 2)[order]
+    blocks = np.array(found.num).reshape(-1, 2)[order]
+    by_stack = Difference("stack", (), held, blocks)
     return CompareResponse(
         a=a.described(),
         b=b.described(),
@@ -212,8 +216,8 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
             )
         ),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
-        tables=tables,
-        stacks=_stacks(found),
+        tables=tuple(one.sent() for one in (*tables, by_stack)),
+        stacks=_stacks(found, order.tolist(), held),
     )
 
 
@@ -222,7 +226,7 @@ def _size_name(num_bytes: int) -> str:
     return re.sub(r"\.0+ ", " ", size_text(num_bytes))
 
 
-def _tables(a: _Live, b: _Live) -> Iterator[CompareTable]:
+def _tables(a: _Live, b: _Live) -> Iterator[Difference]:
     site = _site(a, b)
     rows: dict[CompareBy, tuple[Rows, Rows]] = {
         "category": (a.by_category(site), b.by_category(site)),
@@ -232,14 +236,9 @@ def _tables(a: _Live, b: _Live) -> Iterator[CompareTable]:
     }
     for by, sides in rows.items():
         found = table(sides, MAX_ROWS)
-        yield CompareTable(
-            by=by,
-            labels=tuple(str(key)[:_MAX_TEXT] for key in found.keys),
-            a_bytes=f64(found.num_bytes[:, 0]),
-            b_bytes=f64(found.num_bytes[:, 1]),
-            a_blocks=i32(found.num[:, 0]),
-            b_blocks=i32(found.num[:, 1]),
-        )
+        kept = np.flatnonzero(found.num.any(axis=1))
+        labels = [str(found.keys[row])[:_MAX_TEXT] for row in kept.tolist()]
+        yield Difference(by, labels, found.num_bytes[kept], found.num[kept])
 
 
 def _site(a: _Live, b: _Live) -> str:
@@ -252,8 +251,7 @@ def _site(a: _Live, b: _Live) -> str:
     return str(found.keys[0]) if abs(of_b - of_a) > least else ""
 
 
-def _stacks(found: Joined) -> CompareStacks:
-    order = found.order()[:MAX_STACKS].tolist()
+def _stacks(found: Joined, order: list[int], held: Ints) -> CompareStacks:
     place: dict[str, int] = {}
 
     def row_of(text: str) -> int:
@@ -262,8 +260,6 @@ def _stacks(found: Joined) -> CompareStacks:
     names = [row_of(name) for name, _, _ in found.frames]
     files = [row_of(filename) for _, filename, _ in found.frames]
     paths = [found.paths[row] for row in order]
-    held = np.array([found.num_bytes[row] for row in order]).reshape(-1, 2)
-    num = np.array([found.num[row] for row in order]).reshape(-1, 2)
     return CompareStacks(
         strings=tuple(place),
         name=i32(names),
@@ -276,7 +272,5 @@ def _stacks(found: Joined) -> CompareStacks:
         category=u8([found.category[row] for row in order]),
         a_bytes=f64(held[:, 0]),
         b_bytes=f64(held[:, 1]),
-        a_blocks=i32(num[:, 0]),
-        b_blocks=i32(num[:, 1]),
         num_stacks=len(found.paths),
     )

@@ -14,12 +14,12 @@ import numpy as np
 from tb_plugin.api.compare import (
     ComparedNumber,
     CompareRunsResponse,
-    CompareTable,
     RunSide,
 )
 from tb_plugin.contract.parameters import Query, Rank, Text
 from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.contract.wire import finite
+from tb_plugin.pages.compare.difference import Difference
 from tb_plugin.pages.compare.sides import side_of
 from tb_plugin.pages.compare.words import Pair, runs_sentence
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tb_plugin.api.base import Unit
+    from tb_plugin.api.compare import CompareBy
     from tb_plugin.pages.compare.sides import Key, Side, Window
 
 _TOGETHER: Final = "of all ranks together"
@@ -84,7 +85,7 @@ def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
         b=_described(b),
         sentence=runs_sentence(a, b, figures, tables),
         figures=tuple(_number(key, one) for key, one in figures.items()),
-        tables=tables,
+        tables=tuple(one.sent() for one in tables),
         tables_of=_moments(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
     )
@@ -128,12 +129,13 @@ def _number(key: Key, pair: Pair) -> ComparedNumber:
     )
 
 
-def _tables(a: Window | None, b: Window | None) -> Iterator[CompareTable]:
+def _tables(a: Window | None, b: Window | None) -> Iterator[Difference]:
     """Largest difference first; NaN of a side that tracked nothing."""
     sides = (a, b)
     if a is None and b is None:
         return
-    for by in ("category", "module"):
+    kinds: tuple[CompareBy, ...] = ("category", "module")
+    for by in kinds:
         known = [{} if one is None else one.by[by] for one in sides]
         labels = list(dict.fromkeys((*known[0], *known[1])))
         held = np.array(
@@ -143,11 +145,5 @@ def _tables(a: Window | None, b: Window | None) -> Iterator[CompareTable]:
         order = np.lexsort((-size, -change))[:_MAX_ROWS]
         order = order[size[order] > 0]
         held[:, [one is None for one in sides]] = np.nan
-        yield CompareTable(
-            by=by,
-            labels=tuple(labels[row] for row in order.tolist()),
-            a_bytes=f64(held[order, 0]),
-            b_bytes=f64(held[order, 1]),
-            a_blocks=i32([]),
-            b_blocks=i32([]),
-        )
+        names = [labels[row] for row in order.tolist()]
+        yield Difference(by, names, held[order])

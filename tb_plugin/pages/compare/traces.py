@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tb_plugin.analysis.findings.text import counted
-from tb_plugin.api.compare import CompareTracesResponse, TraceMeasure, TraceTableName
+from tb_plugin.api.compare import (
+    CompareTracesResponse,
+    TraceMeasure,
+    TracePer,
+    TraceTableName,
+)
 from tb_plugin.contract.parameters import SourceId, Text
 from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, u8
+from tb_plugin.pages.compare.difference import difference, side_columns
 from tb_plugin.pages.operators.kernels import KernelsQuery, kernels
 from tb_plugin.pages.operators.memory import OperatorMemoryQuery, operator_memory_of
 from tb_plugin.pages.operators.module_times import module_times
 from tb_plugin.pages.operators.operators import OperatorsQuery, operators
 from tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
+from tb_plugin.pages.table import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.api.base import Unit
+    from tb_plugin.api.tables import ColumnUnit
     from tb_plugin.pages.profile.asked import Shown
     from tb_plugin.server.state import State
 
@@ -108,6 +114,9 @@ class CompareTracesQuery(SourceQuery, frozen=True):
     b_run: Text | None = None
     b_source: SourceId | None = None
     table: TraceTableName = "operators"
+    measure: Text | None = None
+    per: TracePer | None = None
+    """Where none is named: by step if the traces have not equally many."""
 
 
 class _Side(NamedTuple):
@@ -116,6 +125,7 @@ class _Side(NamedTuple):
     """Measures that it has."""
     device: str
     """Whose memory it is; empty for the other tables."""
+    num_steps: int
 
 
 @route("compare_traces", CompareTracesQuery)
@@ -133,24 +143,27 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
     asked.decided_by(*(part for one in found for part in one.stamp))
     a, b = (_side(state, one, table) for one in found)
     names, *rows = joined(a.names, b.names)
-    measures = list(_measures(table, a, b, rows))
-    kept = _largest(measures, len(names))
+    per = query.per or ("trace" if a.num_steps == b.num_steps else "step")
+    measures = list(_measures(table, a, b, rows, per))
+    chosen = max(measures, key=lambda one: one.name == query.measure, default=None)
+    kept = _largest(chosen, len(names))
+    columns = (
+        column
+        for one in sorted(measures, key=lambda one: one is not chosen)
+        for column in side_columns(
+            *(one.name, one.unit, one.a[kept], one.b[kept]), hidden=one is not chosen
+        )
+    )
     return CompareTracesResponse(
         table=query.table,
-        title=table.title,
-        names=tuple(names[row] for row in kept.tolist()),
-        only=u8(np.where(rows[1] < 0, 1, np.where(rows[0] < 0, 2, 0))[kept]),
-        measures=tuple(
-            TraceMeasure(
-                name=name,
-                title=title,
-                unit=unit,
-                is_of_call=title in _OF_CALL,
-                a=f64(of_a[kept]),
-                b=f64(of_b[kept]),
-            )
-            for name, title, unit, of_a, of_b in measures
+        rows=difference(
+            Column(query.table, table.title, "name"),
+            [names[row] for row in kept.tolist()],
+            columns,
         ),
+        measure="" if chosen is None else chosen.name,
+        measures=tuple(TraceMeasure(one.name, one.title) for one in measures),
+        per=per,
         lacks=_lacks(table, a, b),
         note=" ".join(_notes(a, b, len(names) - len(kept))),
     )
@@ -159,7 +172,7 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
 def _side(state: State, found: Shown, table: _Table) -> _Side:
     profile = profile_of(state, found)
     if profile is None:
-        return _Side((), {}, "")
+        return _Side((), {}, "", 1)
     query = table.query(run=found.run.id)
     if hasattr(query, "top"):
         query = table.query(run=found.run.id, top=len(profile.trace.slices))
@@ -180,7 +193,7 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     word = "" if device is None else device.kind
     if device is not None and device.index >= 0:
         word += f" {device.index}"
-    return _Side(names, columns, word)
+    return _Side(names, columns, word, max(1, len(profile.steps.number)))
 
 
 def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
@@ -211,13 +224,19 @@ def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:
     )
 
 
-_Measure = tuple[str, str, "Unit", "Floats", "Floats"]
+class _Measure(NamedTuple):
+    name: str
+    """In files."""
+    title: str
+    unit: ColumnUnit
+    a: Floats
+    b: Floats
 
 
 def _measures(
-    table: _Table, a: _Side, b: _Side, rows: Sequence[Ints]
+    table: _Table, a: _Side, b: _Side, rows: Sequence[Ints], per: TracePer
 ) -> Iterator[_Measure]:
-    """Name in files, title, unit and values of what at least one side has."""
+    """What at least one side has."""
     for key, title in table.measures.items():
         if key not in a.columns and key not in b.columns:
             continue
@@ -228,14 +247,16 @@ def _measures(
             known = np.full(len(of), np.nan)
             if column is not None:
                 known[of >= 0] = column[of[of >= 0]] * factor
+            if per == "step" and title not in _OF_CALL:
+                known /= side.num_steps
             values.append(known)
         name = title.lower().replace(" ", "_")
         if unit != "count":
             name = f"{name}_{unit}"
-        yield name, title, unit, values[0], values[1]
+        yield _Measure(name, title, unit, *values)
 
 
-def _unit(key: str) -> tuple[Unit, float]:
+def _unit(key: str) -> tuple[ColumnUnit, float]:
     if key.endswith("_ms"):
         return "seconds", 1e-3
     if key.endswith("_us"):
@@ -243,12 +264,11 @@ def _unit(key: str) -> tuple[Unit, float]:
     return ("bytes" if key.endswith("_bytes") else "count"), 1.0
 
 
-def _largest(measures: Sequence[_Measure], num_rows: int) -> Ints:
-    """Rows that differ most by the first measure, in the order they have."""
-    if num_rows <= MAX_ROWS or not measures:
+def _largest(by: _Measure | None, num_rows: int) -> Ints:
+    """Rows that differ most by a measure, in the order they have."""
+    if num_rows <= MAX_ROWS or by is None:
         return np.arange(num_rows)
-    _, _, _, a, b = measures[0]
-    change = np.abs(np.nan_to_num(b) - np.nan_to_num(a))
+    change = np.abs(np.nan_to_num(by.b) - np.nan_to_num(by.a))
     return np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
 
 

@@ -15,7 +15,7 @@ from tb_plugin.pages.compare.sides import OUTSIDE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.api.compare import CompareTable
+    from tb_plugin.pages.compare.difference import Difference
     from tb_plugin.pages.compare.sides import Key, Number, Side
 
 _ALIKE: Final = 0.005
@@ -64,7 +64,7 @@ def runs_sentence(
     a: Side,
     b: Side,
     figures: Mapping[Key, Pair],
-    tables: Sequence[CompareTable],
+    tables: Sequence[Difference],
 ) -> str:
     """What differs, by B's view: it is the side that was chosen."""
     known = {key: one for key, one in figures.items() if one.known is not None}
@@ -115,11 +115,11 @@ def _ranks(peak: Pair) -> str:
     return f", rank {of_b} against rank {of_a}"
 
 
-def _mostly(by: float, tables: Sequence[CompareTable]) -> str:
+def _mostly(by: float, tables: Sequence[Difference]) -> str:
     """What makes most of a difference: a line, or else a category of some modules."""
     found = {}
     for table in tables:
-        change = (table.b_bytes - table.a_bytes) * np.sign(by)
+        change = (table.held[:, 1] - table.held[:, 0]) * np.sign(by)
         at = int(np.argmax(change)) if len(change) else 0
         # Of a side that tracked nothing all are NaN.
         is_most = len(change) and change[at] > max(0.0, _MOST * float(change.sum()))
@@ -135,7 +135,7 @@ def _mostly(by: float, tables: Sequence[CompareTable]) -> str:
     return f"{words} of {module}" if is_named else words
 
 
-def moments_sentence(a: float, b: float, tables: Sequence[CompareTable]) -> str:
+def moments_sentence(a: float, b: float, tables: Sequence[Difference]) -> str:
     """How much more lives in B, and what most of it is."""
     if a == b:
         return "B holds as much as A."

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_plugin.pages.compare.difference import difference, side_columns
 from tb_plugin.pages.compare.traces import joined, paths
+from tb_plugin.pages.table import Column
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, run_of
@@ -24,10 +26,40 @@ def test_modules_are_named_by_their_place():
     assert paths(names, [-1, 0, 0]) == ["Net_0", "Net_0 / Linear_0", "Net_0.whole"]
 
 
+def columns(rows):
+    return {one["key"]: one["numbers"] for one in rows["columns"]}
+
+
+def test_a_row_of_one_side_alone_counts_as_zero_on_the_other():
+    a = np.array([10.0, 8, 3, np.nan, 0, -10, np.nan])
+    b = np.array([4.0, 9, np.nan, 5, 0, 5, np.nan])
+    of_a, of_b, change, share = side_columns("seconds", "seconds", a, b)
+    assert [one.title for one in (of_a, of_b)] == ["A", "B"]
+    np.testing.assert_array_equal(
+        change.numbers, [-6, 1, -3, 5, 0, 15, np.nan], "B less A"
+    )
+    assert not np.signbit(change.numbers[4]), "nothing less nothing has no sign"
+    np.testing.assert_array_equal(
+        share.numbers, [-0.6, 0.125, -np.inf, np.inf, 0, np.nan, np.nan]
+    )
+    assert change.longest == 15
+
+
+def test_a_side_that_knows_nothing_is_no_column():
+    nothing, some = np.full(2, np.nan), np.array([1.0, 2])
+    names = Column("line", "Line", "text")
+    alone = difference(names, ["x", "y"], side_columns("bytes", "bytes", nothing, some))
+    assert [one.key for one in alone.columns] == ["line", "b_bytes"]
+    assert (alone.usual, alone.num_rows) == ("b_bytes", 2)
+    both = [*side_columns("bytes", "bytes", nothing, some, both=True)]
+    assert len(both) == 4
+    assert difference(names, [], []).num_rows == 0
+
+
 @pytest.fixture
 def two(tmp_path) -> tuple[Page, str, dict[str, str]]:
     """A trace of two steps, and one of three that wait less."""
-    trained(0, 2, 150).write(tmp_path / "exp" / "host_0.1.pt.trace.json")
+    trained(0, 2, 150, num_steps=2).write(tmp_path / "exp" / "host_0.1.pt.trace.json")
     trained(0, 3, 0).write(tmp_path / "exp" / "host_0.2.pt.trace.json")
     page = Page(tmp_path)
     traces = ask(page, "profile")["choice"]["traces"]
@@ -35,6 +67,9 @@ def two(tmp_path) -> tuple[Page, str, dict[str, str]]:
     for source in ids.values():
         ask(page, "profile", source=source)
     return page, run_of(page), ids
+
+
+PER = ("trace", "step")
 
 
 def compared(two, table="operators", **query):
@@ -50,16 +85,31 @@ def test_its_numbers_are_those_of_each_traces_own_table(two, table, route):
     page, _, ids = two
     found = compared(two, table)
     assert (found["table"], found["lacks"]) == (table, "")
-    calls = next(one for one in found["measures"] if one["name"] == "calls")
-    for side, other, source in (("a", 2, ids["1"]), ("b", 1, ids["2"])):
+    assert found["per"] == "step", "they have not equally many"
+    found = compared(two, table, measure="calls", per="trace")
+    assert found["measure"] == "calls"
+    names = found["rows"]["columns"][0]["texts"]
+    for side, source in (("a", ids["1"]), ("b", ids["2"])):
         own = ask(page, route, source=source)
         num_calls = dict(zip(own["name"], own["num_calls"].tolist(), strict=True))
-        rows = zip(found["names"], calls[side].tolist(), found["only"], strict=True)
-        known = {name: value for name, value, only in rows if only != other}
-        assert known == num_calls
-    first = found["measures"][0]
-    assert first["unit"] == "seconds"
-    assert np.nansum(first["a"]) > 0
+        rows = zip(names, columns(found["rows"])[f"{side}_calls"].tolist(), strict=True)
+        assert {name: value for name, value in rows if value == value} == num_calls
+    shown = [one["key"] for one in found["rows"]["columns"] if one["title"]]
+    assert shown == [table, "a_calls", "b_calls", "difference_calls", "percent"]
+    # All other measures are in files.
+    first = found["measures"][0]["name"]
+    assert first.endswith("_seconds")
+    assert np.nansum(columns(found["rows"])[f"a_{first}"]) > 0
+
+
+def test_sums_are_divided_by_steps_but_not_what_is_of_one_call(two):
+    whole, step = (columns(compared(two, "kernels", per=per)["rows"]) for per in PER)
+    for side, num_steps in (("a", 2), ("b", 3)):
+        for key in ("calls", "total_seconds"):
+            sums = whole[f"{side}_{key}"] / num_steps
+            np.testing.assert_allclose(step[f"{side}_{key}"], sums)
+        mean = f"{side}_mean_seconds"
+        np.testing.assert_array_equal(step[mean], whole[mean])
 
 
 def test_what_a_trace_lacks_is_said(two):
@@ -74,9 +124,8 @@ def test_rows_that_differ_least_are_left_out_of_very_many(two, monkeypatch):
     every = compared(two)
     monkeypatch.setattr("tb_plugin.pages.compare.traces.MAX_ROWS", 2)
     found = compared(two, "operators", b_run=two[1])
-    assert len(found["names"]) == 2
-    assert f"{len(every['names']) - 2} row" in found["note"]
-    one = every["measures"][0]
-    change = np.abs(np.nan_to_num(one["b"]) - np.nan_to_num(one["a"]))
-    largest = {every["names"][row] for row in np.argsort(-change, kind="stable")[:2]}
-    assert set(found["names"]) == largest
+    names, kept = (one["rows"]["columns"][0]["texts"] for one in (every, found))
+    assert len(kept) == 2
+    assert f"{len(names) - 2} row" in found["note"]
+    change = np.abs(every["rows"]["columns"][3]["numbers"])
+    assert set(kept) == {names[row] for row in np.argsort(-change, kind="stable")[:2]}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type {
+  CompareBy,
   CompareResponse,
   CompareRunsResponse,
   CompareSide,
@@ -7,6 +8,8 @@ import type {
   HistoriesResponse,
   HistoryDevice,
   RunSummary,
+  TableColumn,
+  TableRows,
 } from "../../api/types.gen";
 import { sortedRows } from "../../model/shown_rows";
 import { SvgPen } from "../../widgets/export/pen";
@@ -14,16 +17,53 @@ import { tableOf } from "../../widgets/row_table/columns";
 import { readState, writeState } from "../shared/page_state";
 import { bytesAt, curveOf, fillsOf } from "./charts/overlay_part";
 import { paintWaterfall, partsOf, usualPart, waterfallSteps } from "./charts/waterfall";
-import { differenceColumns, wantedRows, onlySide } from "./difference_rows";
-import { changePercent, differenceTable, percentText } from "./difference_table";
+import {
+  changeText,
+  columnsOf,
+  numbersOf,
+  rowsHolding,
+} from "../time/profiled/answer_table";
+import { sidesOf } from "./difference_rows";
+import { changeShare, differenceTable } from "./difference_table";
 import { COMPARE } from "./params";
-import { comparedBy } from "./rows";
+import { namedRows } from "./rows";
 import { historyOfA, namedMoments, runBefore } from "./sides";
 
 const GIB = 2 ** 30;
 
 function side(words: string): CompareSide {
   return { words, moment: { moment: 3 } } as unknown as CompareSide;
+}
+
+function numbers(
+  key: string,
+  title: string,
+  ...values: readonly number[]
+): TableColumn {
+  const bar = title === "B − A" ? "difference" : "";
+  return {
+    ...{ key, title, help: "", unit: "bytes", texts: [], notes: [], hints: [] },
+    ...{ absent: "", absentText: "", shareOf: "", sum: null, sorts: true },
+    ...{ bar, longest: 1, numbers: Float64Array.from(values) },
+  };
+}
+
+/** As the server makes it: NaN where a side has no such row. */
+function table(
+  by: CompareBy,
+  labels: readonly string[],
+  a: readonly number[],
+  b: readonly number[],
+): CompareTable {
+  const change = a.map((one, row) => (b[row] || 0) - (one || 0));
+  const columns = [
+    { ...numbers(by, "Of"), texts: labels, unit: "text" as const },
+    ...[numbers("a_bytes", "A", ...a), numbers("b_bytes", "B", ...b)],
+    numbers("difference_bytes", "B − A", ...change),
+  ];
+  const words = { title: "", summary: "", empty: "", colours: [] };
+  const num = { numRows: a.length, numAll: a.length };
+  return { by, rows: { ...words, ...num, columns, usual: "difference_bytes" } };
 }
 
 /** Two stacks of both sides, one that only A has and one that only B has. */
@@ -36,22 +76,9 @@ const ANSWER: CompareResponse = {
   ],
   categories: ["param", "activation"],
   tables: [
-    {
-      by: "category",
-      labels: ["activation", "param"],
-      aBytes: Float64Array.of(1 * GIB, 5 * GIB),
-      bBytes: Float64Array.of(3 * GIB, 5 * GIB),
-      aBlocks: Int32Array.of(1, 5),
-      bBlocks: Int32Array.of(3, 5),
-    },
-    {
-      by: "size",
-      labels: ["2 MiB to 4 MiB"],
-      aBytes: Float64Array.of(1),
-      bBytes: Float64Array.of(2),
-      aBlocks: Int32Array.of(1),
-      bBlocks: Int32Array.of(1),
-    },
+    table("category", ["activation", "param"], [GIB, 5 * GIB], [3 * GIB, 5 * GIB]),
+    table("size", ["2 MiB to 4 MiB"], [1], [2]),
+    table("stack", [], [GIB, 5 * GIB, NaN], [4 * GIB, NaN, 4 * GIB]),
   ],
   stacks: {
     strings: ["forward", "/me/model.py", "main"],
@@ -65,42 +92,39 @@ const ANSWER: CompareResponse = {
     category: Uint8Array.of(1, 0, 0),
     aBytes: Float64Array.of(1 * GIB, 5 * GIB, 0),
     bBytes: Float64Array.of(4 * GIB, 0, 4 * GIB),
-    aBlocks: Int32Array.of(1, 5, 0),
-    bBlocks: Int32Array.of(4, 0, 4),
     numStacks: 3,
   },
 };
 
 describe("the rows of a comparison", () => {
-  const rows = comparedBy(ANSWER, "stack");
-  const all = [0, 1, 2];
+  const named = (by: CompareBy): TableRows => {
+    const found = ANSWER.tables.find((one) => one.by === by);
+    if (found === undefined) throw new Error(`there is no ${by}`);
+    return namedRows(found, ANSWER);
+  };
+  const rows = named("stack");
 
   it("name the line and who called it", () => {
-    expect(rows.names[0]).toContain("model.py:3");
-    expect(rows.names[0]).toContain("←");
-    expect(rows.texts[0]).toContain("/me/model.py:9 in main");
+    expect(rows.columns[0]?.texts[0]).toContain("model.py:3");
+    expect(rows.columns[0]?.texts[0]).toContain("←");
+    expect(rows.columns[0]?.hints[0]).toContain("/me/model.py:9 in main");
+    expect([...(rowsHolding(rows, "MAIN model") ?? [])]).toEqual([0, 2]);
   });
 
-  it("are those of the side asked for, or that hold the words", () => {
-    const of = (only: "all" | "a" | "b", find = "") =>
-      wantedRows(rows, all, { only, find });
-    expect(of("all")).toEqual(all);
+  it("are those of the side asked for", () => {
+    const sides = sidesOf(rows);
+    const of = (only: "all" | "a" | "b") =>
+      [0, 1, 2].filter((row) => sides?.(only, row));
+    expect(of("all")).toEqual([0, 1, 2]);
     expect(of("a")).toEqual([1]);
     expect(of("b")).toEqual([2]);
-    expect(of("all", "MAIN model")).toEqual([0, 2]);
   });
 
-  it("stand by the size of their difference, and say its share", () => {
-    const columns = differenceColumns(rows, { theme: "light", byteUnit: "auto" });
+  it("stand by the size of their difference", () => {
+    const columns = columnsOf(rows, { theme: "light", byteUnit: "auto" });
     const by = (key: string) => columns.find((one) => one.key === key);
-    expect(sortedRows(3, by("change")?.values, true)).toEqual([1, 2, 0]);
-    expect(sortedRows(3, by("percent")?.values, true)).toEqual([2, 0, 1]);
-    expect(all.map((row) => by("percent")?.cell(row).text)).toEqual([
-      "+300 %",
-      "gone",
-      "new",
-    ]);
-    expect(by("a")?.cell(2).text).toBe("–");
+    expect(sortedRows(3, by("difference_bytes")?.values, true)).toEqual([1, 2, 0]);
+    expect(by("a_bytes")?.cell(2).text).toBe("–");
     const { columns: sent } = tableOf(columns, [1, 0]);
     expect(sent.map(({ name }) => name)).toEqual([
       "stack",
@@ -111,27 +135,27 @@ describe("the rows of a comparison", () => {
     expect(sent[3]?.values).toEqual(Float64Array.of(-5 * GIB, 3 * GIB));
   });
 
-  it("say how much more it is, where that means something", () => {
-    expect(percentText(1, 34.3)).toBe("34.3 ×");
-    expect(percentText(1, 343)).toBe("");
-    expect(changePercent(4, 5)).toBe(25);
-    expect(changePercent(0, 0)).toBe(0);
-    expect(changePercent(0, 5)).toBe(Number.POSITIVE_INFINITY);
+  it("read categories as words", () => {
+    expect(named("size").columns[0]?.texts).toEqual(["2 MiB to 4 MiB"]);
+    expect(named("category").columns[0]?.texts).toEqual(["Activations", "Params"]);
   });
 
-  it("read categories as words, and are none without their table", () => {
-    expect(comparedBy(ANSWER, "size").names).toEqual(["2 MiB to 4 MiB"]);
-    expect(comparedBy(ANSWER, "category").names).toEqual(["Activations", "Params"]);
-    expect(comparedBy(ANSWER, "module").names).toEqual([]);
+  it("have no side to choose where one knows nothing", () => {
+    const { rows: alone } = table("category", ["activation"], [NaN], [1]);
+    const columns = alone.columns.filter(({ title }) => title !== "A");
+    expect(sidesOf({ ...alone, columns })).toBeNull();
   });
 });
 
-const NOBODY: ReadonlySet<string> = new Set();
+it("a change says how much more it is, where that means something", () => {
+  const shares = [changeShare(4, 5), changeShare(0, 0), changeShare(0, 5)];
+  expect(shares).toEqual([0.25, 0, Infinity]);
+  expect([33.3, 342, 3, -0.6, Infinity, -Infinity].map(changeText)).toEqual([
+    ...["34.3 ×", "", "+300 %", "−60.0 %", "new", "gone"],
+  ]);
+});
 
-function parts(labels: readonly string[], a: readonly number[], b: readonly number[]) {
-  const [aBytes, bBytes] = [Float64Array.from(a), Float64Array.from(b)];
-  return { by: "category", labels, aBytes, bBytes } as unknown as CompareTable;
-}
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** All that is written in the drawing. */
 function waterfallTexts(steps: Parameters<typeof paintWaterfall>[1]): string {
@@ -155,24 +179,32 @@ describe("the waterfall", () => {
   });
 
   it("says where its axis begins if that is not zero", () => {
-    const steps = waterfallSteps(parts(["x"], [78 * GIB], [80 * GIB]), "dark", NOBODY);
+    const steps = waterfallSteps(
+      table("category", ["x"], [78 * GIB], [80 * GIB]),
+      "dark",
+      NOBODY,
+    );
     expect(waterfallTexts(steps)).toContain("The axis begins at");
   });
 
   it("names the line that has no category as it is written, red where it is blamed", () => {
     const line = "evaluate.py:52 append";
-    const site = parts([line, "unknown"], [0, 0], [34 * GIB, GIB]);
+    const site = table("category", [line, "unknown"], [0, 0], [34 * GIB, GIB]);
     const [, first, second] = waterfallSteps(site, "light", new Set([line]));
     expect([first?.label, second?.label]).toEqual([line, "Unknown"]);
     expect([first?.isCulprit, second?.isCulprit]).toEqual([true, false]);
     const lines = { ...site, by: "line" } as const;
     expect(usualPart([site, lines])).toBe(site);
-    const unknown = parts(["unknown"], [0], [GIB]);
+    const unknown = table("category", ["unknown"], [0], [GIB]);
     expect(usualPart([unknown, lines])).toBe(lines);
   });
 
   it("begins at zero where nothing differs", () => {
-    const steps = waterfallSteps(parts(["x"], [GIB], [GIB]), "light", NOBODY);
+    const steps = waterfallSteps(
+      table("category", ["x"], [GIB], [GIB]),
+      "light",
+      NOBODY,
+    );
     expect(waterfallTexts(steps)).not.toContain("axis begins");
   });
 
@@ -183,7 +215,7 @@ describe("the waterfall", () => {
     );
     const a = labels.map(() => GIB);
     const b = labels.map((_, i) => (13 - i) * GIB);
-    const steps = waterfallSteps(parts(labels, a, b), "light", NOBODY);
+    const steps = waterfallSteps(table("category", labels, a, b), "light", NOBODY);
     expect(steps).toHaveLength(10);
     expect(steps.at(-2)).toMatchObject({ label: "all others", to: steps.at(-1)?.to });
     const texts = waterfallTexts(steps);
@@ -206,16 +238,7 @@ describe("the numbers of two runs", () => {
         ...{ a: 0, b: null },
       },
     ],
-    tables: [
-      {
-        by: "category",
-        labels: ["activation"],
-        aBytes: Float64Array.of(GIB),
-        bBytes: Float64Array.of(NaN),
-        aBlocks: new Int32Array(),
-        bBlocks: new Int32Array(),
-      },
-    ],
+    tables: [table("category", ["activation"], [GIB], [NaN])],
     tablesOf: "A: step 3, rank 0",
     stillReading: false,
   } as unknown as CompareRunsResponse;
@@ -223,17 +246,14 @@ describe("the numbers of two runs", () => {
   it("are written with their titles, and unknown where one side has none", () => {
     const { columns } = differenceTable([["Whole run", runs.figures]]);
     expect(columns[0]?.values).toEqual(["Whole run", "Whole run"]);
-    expect(columns.at(-1)?.values).toEqual(Float64Array.of(-4 * GIB, NaN));
+    expect(columns.at(-1)?.values).toEqual([-4 * GIB, NaN]);
   });
 
   it("have parts: of two moments theirs, else of tracked steps", () => {
-    expect(partsOf(runs, ANSWER)[0]?.aBytes).toEqual(Float64Array.of(GIB, 5 * GIB));
-    const [category] = partsOf(runs, null);
-    expect(category?.aBytes).toEqual(Float64Array.of(GIB));
-    const rows = comparedBy(runs, "category");
-    expect([rows.names, rows.only, rows.more]).toEqual([["Activations"], [""], []]);
-    // A knows nothing of it: there is no difference, and B alone is listed.
-    expect(onlySide({ a: Float64Array.of(NaN), b: Float64Array.of(1) })).toBe("b");
+    const bytesOf = (of: readonly CompareTable[]) =>
+      of[0] && numbersOf(of[0].rows, "a_bytes");
+    expect(bytesOf(partsOf(runs, ANSWER))).toEqual(Float64Array.of(GIB, 5 * GIB));
+    expect(bytesOf(partsOf(runs, null))).toEqual(Float64Array.of(GIB));
   });
 });
 

@@ -49,6 +49,11 @@ export const TABLE_WORDS = {
   memory: ["Memory", "Memory by operator, of the device with most events"],
 } as const satisfies Words;
 
+export const PER_WORDS = {
+  trace: ["Trace", "Sums over each whole trace"],
+  step: ["Step", "Sums divided by each trace’s number of profiled steps"],
+} as const satisfies Words;
+
 export function keysOf<T extends string>(words: Readonly<Record<T, unknown>>) {
   return Object.keys(words) as T[];
 }
@@ -92,7 +97,7 @@ export const COMPARE = {
   sort: optional("sort"),
   table: oneOf("table", keysOf(TABLE_WORDS), "operators"),
   measure: text("measure"),
-  per: oneOf("per", ["trace", "step"] as const, null),
+  per: oneOf("per", keysOf(PER_WORDS), null),
 };
 
 type CompareState = PageState<typeof COMPARE>;

@@ -1,9 +1,8 @@
 import { useMemo } from "preact/hooks";
-import type { CompareResponse, CompareTable } from "../../api/types.gen";
-import { formatInteger } from "../../base/bytes";
+import type { CompareResponse, CompareTable, TableRows } from "../../api/types.gen";
 import { CallStacks } from "../../model/stacks/call_stacks";
 import { Segmented } from "../shared/controls/choices";
-import { DifferenceRows, onlySide, type Compared } from "./difference_rows";
+import { DifferenceRows, sidesOf } from "./difference_rows";
 import { partLabel } from "./charts/waterfall";
 import { keysOf, ROW_WORDS, type PartProps } from "./params";
 
@@ -20,39 +19,40 @@ export function PartRows(
   },
 ) {
   const { params, change, parts } = props;
-  const known = keysOf(ROW_WORDS).filter((by) =>
-    by === "stack" ? parts.stacks !== undefined : tableBy(parts, by) !== undefined,
-  );
-  const rows = known.includes(params.rows) ? params.rows : (known[0] ?? "line");
-  const of = useMemo(() => comparedBy(parts, rows), [parts, rows]);
-  const alone = onlySide(of)?.toUpperCase() ?? null;
+  const byKey = new Map(parts.tables.map((one) => [one.by, one]));
+  const known = keysOf(ROW_WORDS).filter((by) => byKey.has(by));
+  const by = known.includes(params.rows) ? params.rows : known[0];
+  const chosen = by && byKey.get(by);
+  const table = useMemo(() => chosen && namedRows(chosen, parts), [chosen, parts]);
+  if (table === undefined) return null;
+  const only = table.columns.find(({ title }) => title === "A" || title === "B");
   return (
     <section aria-label="Difference as a table">
       <DifferenceRows
         {...props}
-        of={of}
+        table={table}
         heightPx={TABLE_PX}
-        {...(rows === "stack"
-          ? {
-              details: (row: number) => <pre class="table-scroll">{of.texts[row]}</pre>,
-            }
-          : {})}
+        {...(by === "stack" && {
+          details: (row: number) => (
+            <pre class="table-scroll">{table.columns[0]?.hints[row]}</pre>
+          ),
+        })}
       >
-        <h2>{alone === null ? "Difference by" : `Memory of ${alone} alone by`}</h2>
+        <h2>
+          {sidesOf(table) === null
+            ? `Memory of ${only?.title ?? "neither"} alone by`
+            : "Difference by"}
+        </h2>
         <Segmented
           label="Group by"
           options={known}
-          chosen={rows}
+          chosen={by ?? "line"}
           words={ROW_WORDS}
           onChoose={(one) => change({ rows: one })}
         />
       </DifferenceRows>
     </section>
   );
-}
-
-function tableBy({ tables }: Parts, by: string): CompareTable | undefined {
-  return tables.find((one) => one.by === by && one.labels.length > 0);
 }
 
 export function comparedStacks(stacks: CompareResponse["stacks"]): CallStacks {
@@ -69,76 +69,22 @@ export function about({
   return { run: run.name, history: reference.id, device, moment: moment.moment };
 }
 
-export function comparedBy(parts: Parts, by: keyof typeof ROW_WORDS): Compared {
-  const found =
-    by === "stack" && parts.stacks !== undefined
-      ? byStack(parts.stacks)
-      : byTable(tableBy(parts, by));
-  const { aBytes: a, bBytes: b, aBlocks, bBlocks } = found;
-  const bothBlocks = { aBlocks, bBlocks };
-  return {
-    ...{ key: by, quantity: "bytes", unit: "bytes", title: TITLES[by] },
-    ...{ a, b, names: found.names, texts: found.texts },
-    // Tracked steps have no blocks.
-    ...(aBlocks.length > 0 ? ofBlocks(bothBlocks) : { more: [], exported: [] }),
-    only: Array.from(a, (_, row) =>
-      aBlocks[row] === 0 ? "b" : bBlocks[row] === 0 ? "a" : "",
-    ),
-  };
+/** Categories have labels here, and stacks their line and its callers. */
+export function namedRows({ by, rows }: CompareTable, { stacks }: Parts): TableRows {
+  const [name, ...columns] = rows.columns;
+  if (name === undefined) return rows;
+  if (by !== "stack" || stacks === undefined) {
+    const texts = name.texts.map((text) => partLabel(by, text));
+    return { ...rows, columns: [{ ...name, texts }, ...columns] };
+  }
+  const found = comparedStacks(stacks);
+  const all = [...stacks.aBytes.keys()];
+  const texts = all.map((row) => stackWords(found, row));
+  const hints = all.map((row) => found.text(row));
+  return { ...rows, columns: [{ ...name, texts, hints }, ...columns] };
 }
 
-function ofBlocks({
-  aBlocks,
-  bBlocks,
-}: Pick<CompareTable, "aBlocks" | "bBlocks">): Pick<Compared, "more" | "exported"> {
-  const number = (blocks: Int32Array, row: number): string =>
-    formatInteger(blocks[row] ?? 0);
-  return {
-    more: [
-      {
-        ...{ key: "blocks", title: "Blocks", hint: "Live blocks of A and of B" },
-        ...{ numeric: true, width: "112px" },
-        cell: (row) => ({ text: `${number(aBlocks, row)} → ${number(bBlocks, row)}` }),
-      },
-    ],
-    exported: [
-      { key: "a_blocks", values: aBlocks },
-      { key: "b_blocks", values: bBlocks },
-    ],
-  };
-}
-
-function byStack(answer: CompareResponse["stacks"]) {
-  const stacks = comparedStacks(answer);
-  const rows = Array.from(answer.aBytes, (_, row) => row);
-  return {
-    ...answer,
-    names: rows.map((row) => stackWords(stacks, row)),
-    texts: rows.map((row) => stacks.text(row)),
-  };
-}
-
-const NO_TABLE = {
-  labels: [] as readonly string[],
-  ...{ aBytes: new Float64Array(), bBytes: new Float64Array() },
-  ...{ aBlocks: new Int32Array(), bBlocks: new Int32Array() },
-};
-
-function byTable(table: CompareTable | undefined) {
-  const { labels, ...columns } = table ?? NO_TABLE;
-  const names = labels.map((label) => partLabel(table?.by ?? "line", label));
-  return { ...columns, names, texts: names };
-}
-
-const TITLES: Readonly<Record<keyof typeof ROW_WORDS, string>> = {
-  line: "Allocated at",
-  stack: "Allocated at, called from",
-  module: "Module",
-  category: "Category",
-  size: "Size of the blocks",
-};
-
-/** The line and its callers: stacks of one line differ in their callers. */
+/** Stacks of one line differ in their callers. */
 function stackWords(stacks: CallStacks, row: number): string {
   const callers = Array.from(stacks.path(row, "user")).slice(0, -1).reverse();
   const from = callers.slice(0, 3).map((frame) => stacks.frameLabel(frame));

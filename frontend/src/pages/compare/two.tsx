@@ -19,6 +19,7 @@ import {
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
 import { partsOf, Waterfall } from "./charts/waterfall";
+import { sidesOf } from "./difference_rows";
 import { DifferenceTable, differenceTable } from "./difference_table";
 import type { PartProps, SideState } from "./params";
 import { about, PartRows } from "./rows";
@@ -197,10 +198,9 @@ function Difference(
 ) {
   const { view, runs, moments, culprits, stale, ...part } = props;
   const tables = partsOf(runs, moments);
-  // All values are unknown on a side without tracked steps.
+  // A side without tracked steps knows nothing.
   const parts = tables.filter(
-    ({ by, aBytes: a, bBytes: b }) =>
-      by !== "size" && Number.isFinite((a[0] ?? 0) + (b[0] ?? 0)),
+    ({ by, rows }) => by !== "size" && by !== "stack" && sidesOf(rows) !== null,
   );
   const figures = [
     ["Whole run", runs?.figures ?? []],
@@ -264,7 +264,7 @@ function Difference(
         <PartRows
           {...part}
           view={view}
-          parts={moments ?? { tables }}
+          parts={{ ...moments, tables }}
           culprits={culprits}
           about={{ match: props.params.match, of, ...sides }}
         />

@@ -20,8 +20,10 @@ import { figureOf, strokeLine } from "../../../widgets/export/figure";
 import { FONT, type Pen } from "../../../widgets/export/pen";
 import type { ExportSource } from "../../../widgets/export/source";
 import { fitted, useWidth } from "../../../widgets/plot/canvas";
+import { tableOf } from "../../../widgets/row_table/columns";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
+import { columnsOf, numbersOf } from "../../time/profiled/answer_table";
 import { ROW_WORDS } from "../params";
 
 export function Waterfall(props: {
@@ -50,14 +52,8 @@ export function Waterfall(props: {
   const source: ExportSource = {
     origin,
     name: `difference by ${by}`,
-    table: () => ({
-      numRows: shown.labels.length,
-      columns: [
-        { name: by, values: shown.labels },
-        { name: "a_bytes", values: shown.aBytes },
-        { name: "b_bytes", values: shown.bBytes },
-      ],
-    }),
+    table: () =>
+      tableOf(columnsOf(shown.rows, view), [...Array(shown.rows.numRows).keys()]),
     about: () => ({ of }),
     figure: () =>
       figureOf({
@@ -105,7 +101,7 @@ export function partsOf(
   moments: CompareResponse | null,
 ): readonly CompareTable[] {
   const tables = (moments ?? runs)?.tables ?? [];
-  return tables.filter(({ labels }) => labels.length > 0);
+  return tables.filter(({ rows }) => rows.numRows > 0);
 }
 
 /** The category list may contain a line: the largest without a category. */
@@ -135,7 +131,7 @@ function partColour(
 export function usualPart(parts: readonly CompareTable[]): CompareTable | undefined {
   const lines = parts.find(({ by }) => by === "line");
   const [first] = parts;
-  return first?.labels[0] === "unknown" ? (lines ?? first) : first;
+  return first?.rows.columns[0]?.texts[0] === "unknown" ? (lines ?? first) : first;
 }
 
 interface WaterfallStep {
@@ -151,16 +147,18 @@ interface WaterfallStep {
 const MAX_CHANGES = 7;
 
 export function waterfallSteps(
-  { by, labels, aBytes, bBytes }: Omit<CompareTable, "aBlocks" | "bBlocks">,
+  { by, rows }: CompareTable,
   theme: Theme,
   culprits: ReadonlySet<string>,
 ): readonly WaterfallStep[] {
   const { text, secondary } = tokens(theme);
-  const sum = (values: Float64Array): number => values.reduce((x, y) => x + y, 0);
-  const [first, last] = [sum(aBytes), sum(bBytes)];
+  const sum = (side: "a" | "b"): number =>
+    numbersOf(rows, `${side}_bytes`).reduce((x, y) => x + (y || 0), 0);
+  const [first, last] = [sum("a"), sum("b")];
   const end = { isCulprit: false, colour: text, from: 0 };
-  const changed = labels
-    .map((label, row) => ({ label, change: (bBytes[row] ?? 0) - (aBytes[row] ?? 0) }))
+  const changes = numbersOf(rows, "difference_bytes");
+  const changed = (rows.columns[0]?.texts ?? [])
+    .map((label, row) => ({ label, change: changes[row] || 0 }))
     .filter(({ change }) => change !== 0);
   const num = changed.length > MAX_CHANGES + 1 ? MAX_CHANGES : changed.length;
   let at = first;

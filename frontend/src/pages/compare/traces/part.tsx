@@ -6,8 +6,9 @@ import { formatSeconds } from "../../../base/durations";
 import { partColour } from "../../../render/palette";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
+import { changeText } from "../../time/profiled/answer_table";
 import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";
-import { DifferenceTable, percentText, type DifferenceRow } from "../difference_table";
+import { changeShare, DifferenceTable, type DifferenceRow } from "../difference_table";
 import type { PartProps } from "../params";
 import { nearest, SideFrame, useOtherRun } from "../sides";
 import { TraceTables } from "./tables";
@@ -128,7 +129,7 @@ function sideWords(name: string, { durationMs, areMarked }: ProfileResponse): st
 function Roles({ a, b, view }: TracesProps) {
   const { theme } = view;
   const [x, y] = [a.meanMs / 1e3, b.meanMs / 1e3];
-  const by = percentText(x, y);
+  const by = changeText(changeShare(x, y));
   const rows: readonly DifferenceRow[] = [
     ...rolePairs(a, b).map(({ label, help, colour, ...pair }) => ({
       label,

@@ -1,24 +1,26 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { ColumnUnit, TableColumn, TableRows } from "../../../api/types.gen";
+import type { ColumnUnit, TableColumn, TableRows, Unit } from "../../../api/types.gen";
 import {
   formatBytes,
   formatInteger,
   threeDigits,
   type ByteUnit,
 } from "../../../base/bytes";
-import { formatSeconds } from "../../../base/durations";
 import { parseRankSet } from "../../../model/words/rank_set";
 import { categoryLabel, divergingColours } from "../../../model/category";
 import { originOf } from "../../../model/words/origin";
-import { formatSigned, formatSignedExact } from "../../../model/words/quantity";
+import {
+  formatQuantity,
+  formatSigned,
+  formatSignedExact,
+} from "../../../model/words/quantity";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
 import {
   absentCell,
   barOf,
   bytesCell,
   changeBar,
-  countCell,
   durationCell,
   tableOf,
 } from "../../../widgets/row_table/columns";
@@ -42,24 +44,37 @@ const TEXT_UNITS = ["text", "name", "category", "problem"] as const;
 type NumberUnit = Exclude<ColumnUnit, (typeof TEXT_UNITS)[number]>;
 type Cells = (value: number, unit: ByteUnit) => RowCell;
 
+function signedCell(of: Unit): Cells {
+  return (value, unit) => ({
+    text: formatSigned(value, of, unit),
+    title: formatSignedExact(value, of),
+  });
+}
+
+/** Above this a change is shown as a factor, */
+const MANY_TIMES = 10;
+/** and above this not at all: the values say more. */
+const MOST_TIMES = 100;
+
+/** Of a share of what it was; infinite where one side alone has it. */
+export function changeText(share: number): string {
+  if (!Number.isFinite(share)) return share > 0 ? "new" : "gone";
+  if (share >= MOST_TIMES) return "";
+  if (share >= MANY_TIMES) return `${threeDigits(1 + share)} ×`;
+  return `${share > 0 ? "+" : ""}${threeDigits(100 * share)} %`;
+}
+
 const CELLS: Readonly<Record<NumberUnit, Cells>> = {
-  count: countCell,
+  count: (value) => ({ text: formatQuantity(value, "count") }),
   rank: (rank) => ({ text: String(rank) }),
   ms: durationCell,
   us: (us) => durationCell(us / 1e3),
   seconds: (seconds) => durationCell(seconds * 1e3),
-  excess_seconds: (seconds) => ({
-    text: `${seconds > 0 ? "+" : ""}${formatSeconds(seconds)}`,
-  }),
+  excess_seconds: signedCell("seconds"),
   bytes: bytesCell,
-  change: (value) => ({
-    text: formatSigned(value, "count"),
-    title: formatSignedExact(value, "count"),
-  }),
-  change_bytes: (bytes, unit) => ({
-    text: formatSigned(bytes, "bytes", unit),
-    title: formatSignedExact(bytes, "bytes"),
-  }),
+  change: signedCell("count"),
+  change_bytes: signedCell("bytes"),
+  change_share: (share) => ({ text: changeText(share), title: `${100 * share} %` }),
   bytes_per_second: (value, unit) => ({
     text: `${formatBytes(value, unit)}/s`,
     title: `${value} bytes/s`,
@@ -87,6 +102,7 @@ export function formatFlops(flops: number): string {
 }
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
+const NUMBER_PX = 66;
 const BAR_PX = 96;
 const NARROW_BAR_PX = 76;
 const HEAD_PX = 32;
@@ -146,7 +162,7 @@ export function columnsOf(
         const share = ((100 * value) / sum).toFixed(1);
         Object.assign(cell, { title: `${cell.title}: ${share} % ${column.shareOf}` });
       }
-      if (bar === "change") {
+      if (bar === "change" || bar === "difference") {
         const change = changeBar(value, column.longest, divergingColours(theme));
         return { ...cell, bar: change };
       }
@@ -161,7 +177,10 @@ export function columnsOf(
       return { ...words, width, numeric: false, values: texts, cell: textCell };
     }
     const heading = headingWidth(title, false);
-    const px = Math.max(heading, column.bar + notes.join("") === "" ? 0 : BAR_PX);
+    const px = Math.max(
+      heading,
+      column.bar + notes.join("") === "" ? NUMBER_PX : BAR_PX,
+    );
     const ascends = unit === "rank";
     // Texts take the free width; without texts, numbers share it.
     const width = hasTexts ? `${px}px` : `minmax(${px}px, 1fr)`;
@@ -170,7 +189,8 @@ export function columnsOf(
       width,
       numeric: true,
       ascends,
-      values: numbers,
+      values: column.bar === "difference" ? numbers.map(Math.abs) : numbers,
+      exported: { name: key, values: numbers },
       cell: numberCell,
     };
   });
@@ -213,7 +233,9 @@ export function rowsHolding(
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return null;
   const holds = (one: TableColumn, row: number, word: string): boolean => {
-    if (one.unit !== "rank") return (one.texts[row] ?? "").toLowerCase().includes(word);
+    const { texts, hints } = one;
+    if (one.unit !== "rank")
+      return `${texts[row] ?? ""} ${hints[row] ?? ""}`.toLowerCase().includes(word);
     // An unfinished range names its first rank.
     const named = parseRankSet(word.replace(/[-,]+$/, ""));
     return named.ok && named.ranks.includes(one.numbers[row] ?? NaN);
@@ -244,9 +266,10 @@ export interface AnswerTableProps extends Partial<
   readonly isNarrow?: boolean;
   readonly text?: string;
   /** Search box of long tables, and its URL word. */
-  readonly find?: Pick<SearchBoxProps, "label" | "placeholder"> & {
+  readonly find?: Pick<SearchBoxProps, "commands" | "label" | "placeholder"> & {
     readonly word: string;
   };
+  readonly shows?: ((row: number) => boolean) | undefined;
   /** Shows only the first of these rows. */
   readonly most?: number;
   readonly head?: ComponentChildren;
@@ -257,7 +280,7 @@ export interface AnswerTableProps extends Partial<
 
 export function AnswerTable(props: AnswerTableProps) {
   const { view, table, word, colours, find, most = Infinity, about = {} } = props;
-  const { before = [], culprits, isNarrow = false } = props;
+  const { before = [], culprits, isNarrow = false, shows } = props;
   const { head, children, heightPx = USUAL_PX, ...rest } = props;
   const { theme, byteUnit, params, setParams } = view;
   const { title, summary, numRows, usual } = table;
@@ -272,10 +295,11 @@ export function AnswerTable(props: AnswerTableProps) {
     params.get(word),
     (sort) => setParams({ [word]: sort }),
   );
+  const held = useMemo(() => rowsHolding(table, text), [table, text]);
   const shown = useMemo(() => {
-    const kept = rowsHolding(table, text);
-    return rows.filter((row) => kept?.has(row) ?? true).slice(0, most);
-  }, [table, rows, text, most]);
+    const isShown = (row: number) => held?.has(row) !== false && shows?.(row) !== false;
+    return rows.filter(isShown).slice(0, most);
+  }, [rows, held, shows, most]);
   return (
     <section aria-label={title}>
       <div class="panel-head">
@@ -293,7 +317,7 @@ export function AnswerTable(props: AnswerTableProps) {
               onText={(value) => setParams({ [find.word]: value || null })}
             />
             <span class="quiet" role="status">
-              {text !== "" &&
+              {shown.length < numRows &&
                 `${formatInteger(shown.length)} of ${formatInteger(numRows)}`}
             </span>
           </>

@@ -1,0 +1,124 @@
+"""Tables of a comparison: both sides, B less A, and how much of A that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tb_plugin.api.compare import CompareTable
+from tb_plugin.api.tables import TableRows
+from tb_plugin.pages.table import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tb_plugin.analysis.arrays import Floats, Ints
+    from tb_plugin.api.compare import CompareBy
+    from tb_plugin.api.tables import ColumnUnit, TableColumn
+
+_ABSENT: Final = "Not known, or only the other side has it"
+_CHANGE: Final[Mapping[ColumnUnit, ColumnUnit]] = {
+    "bytes": "change_bytes",
+    "seconds": "excess_seconds",
+}
+_DIFFERENCE: Final = Column(
+    "",
+    "B \N{MINUS SIGN} A",
+    help="Positive where B has more; sorted by the size of the difference",
+    bar="difference",
+)
+_PERCENT: Final = Column(
+    "percent",
+    "%",
+    "change_share",
+    "(B \N{MINUS SIGN} A) ÷ A; a small difference of a small value is a large percentage",
+)
+_NAMES: Final[Mapping[CompareBy, str]] = {
+    "line": "Allocated at",
+    "stack": "Allocated at, called from",
+    "module": "Module",
+    "category": "Category",
+    "size": "Size of the blocks",
+}
+
+
+def side_columns(
+    quantity: str,
+    unit: ColumnUnit,
+    a: Floats,
+    b: Floats,
+    *,
+    hidden: bool = False,
+    both: bool = False,
+) -> Iterator[TableColumn]:
+    """Those of both sides; a row that one of them lacks, NaN, counts as zero there.
+
+    A side that knows nothing is no column, and there is no difference then, unless
+    `both` are known. `hidden`: in files alone.
+    """
+    sides = (("A", a), ("B", b))
+    known = [(name, of) for name, of in sides if both or np.isfinite(of).any()]
+    for name, values in known:
+        key, title = f"{name.lower()}_{quantity}", "" if hidden else name
+        yield Column(key, title, unit, absent=_ABSENT).sent(values)
+    if len(known) < 2:
+        return
+    change = np.nan_to_num(b) - np.nan_to_num(a)
+    change[np.isnan(a) & np.isnan(b)] = np.nan
+    column = _DIFFERENCE._replace(
+        key=f"difference_{quantity}", unit=_CHANGE.get(unit, "change")
+    )
+    yield column._replace(title="" if hidden else column.title).sent(change)
+    if not hidden:
+        share = np.where(a == b, 0.0, np.nan)
+        np.divide(change, a, out=share, where=(a > 0) & (a != b))
+        share[np.isnan(a) & ~np.isnan(b)] = np.inf
+        share[np.isnan(b) & ~np.isnan(a)] = -np.inf
+        yield _PERCENT.sent(share)
+
+
+def difference(
+    name: Column, names: Sequence[str], columns: Iterable[TableColumn]
+) -> TableRows:
+    """Rows of that name; at first the largest difference, else the largest value."""
+    own = tuple(columns)
+    order = [one.key for one in own if one.bar] or [one.key for one in own]
+    return TableRows(
+        title=f"Difference by {name.key}",
+        empty="There is no such row.",
+        columns=(name.sent(names), *own),
+        num_rows=max((len(one.numbers) for one in own), default=0),
+        num_all=len(names),
+        usual=order[0] if order else name.key,
+    )
+
+
+class Difference(NamedTuple):
+    """Live bytes of both sides by something, the largest difference first."""
+
+    by: CompareBy
+    labels: Sequence[str]
+    """Of a stack the page makes its name."""
+    held: Floats
+    """(rows, 2). NaN: that side knows nothing."""
+    blocks: Ints | None = None
+    """(rows, 2); 0: only the other side has it; None: not known."""
+
+    def sent(self) -> CompareTable:
+        """As a table."""
+        name = Column(self.by, _NAMES[self.by], "text")
+        rows = difference(name, self.labels, self._columns())
+        return CompareTable(by=self.by, rows=rows)
+
+    def _columns(self) -> Iterator[TableColumn]:
+        blocks = self.blocks
+        held = self.held if blocks is None else np.where(blocks, self.held, np.nan)
+        yield from side_columns(
+            "bytes", "bytes", held[:, 0], held[:, 1], both=blocks is not None
+        )
+        if blocks is not None:
+            for at, side in enumerate("AB"):
+                about = f"Live blocks of {side}"
+                column = Column(f"{side.lower()}_blocks", f"{side} blocks", help=about)
+                yield column.sent(blocks[:, at])
