@@ -48,7 +48,7 @@ def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
     hash_holds(page, "step=6")
     see(tab(page).get_by_role("grid", name="Roles, step 6"), "300 µs")
     see(tab(page).get_by_role("grid", name="Devices, step 6"), "66 %")
-    tab(page).locator(".profile-steps-input").click()
+    tab(page).locator(".profile .part-stack-input").click()
     see(roles, "kernels")
     see(tab(page).get_by_role("grid", name="Devices", exact=True), "Tesla V100")
     see(tab(page), "GPU 0 · Tesla V100")

@@ -7,7 +7,7 @@ describe("the chosen step", () => {
   const two = profile(5, 6);
 
   it("is the one that is named, else none", () => {
-    expect(chosenStep(two, 6)).toBe(1);
+    expect(chosenStep(two, 6)).toBe(6);
     for (const named of [null, 7, 0]) expect(chosenStep(two, named)).toBeNull();
     expect(chosenStep(profile(5), 5)).toBeNull();
   });

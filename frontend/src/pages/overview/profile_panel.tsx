@@ -1,28 +1,20 @@
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { worthSaying } from "../../api/client";
 import type { ProfileResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatSeconds } from "../../base/durations";
-import { tokens } from "../../base/tokens";
-import { X_AXES } from "../../model/lines/axis";
-import { formatExact, formatQuantity } from "../../model/words/quantity";
-import { partColour } from "../../render/palette";
-import { xToPx } from "../../render/viewport";
-import type { Pen } from "../../widgets/export/pen";
 import type { XRange } from "../../widgets/plot/range";
-import type { Seen } from "../../widgets/plot/reader";
 import { PlainTable } from "../../widgets/row_table/plain_table";
-import { Stack, type StackData } from "../../widgets/stack/stack";
 import { Failure } from "../../widgets/state/state";
-import { Choice } from "../shared/controls/choices";
+import { Choice, type Option } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
-import { lookOf, type ViewProps } from "../shared/view_props";
+import type { ViewProps } from "../shared/view_props";
 import { AnswerTable } from "../time/profiled/answer_table";
+import { StepStack } from "../time/steps/stack_part";
 import { TraceChoice, TraceState } from "../time/profiled/trace_choice";
 
 const STEPS_PX = 190;
-const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
 
 const WORDS = { source: optional("source"), step: whole("step") };
 
@@ -72,21 +64,18 @@ interface ProfileProps {
 }
 
 interface StepsProps extends ProfileProps {
-  /** Index of the shown step; null: the mean of all. */
+  /** null: the mean of all. */
   readonly chosen: number | null;
-  readonly choose: (index: number | null) => void;
+  readonly choose: (step: string | null) => void;
 }
 
 function Profile({ data, view }: ProfileProps) {
-  const steps = data.durationMs.length;
+  const steps = data.step.length;
   const mean = formatSeconds(data.meanMs / 1e3);
   const props: StepsProps = {
     ...{ data, view },
     chosen: chosenStep(data, readState(WORDS, view.params).step),
-    choose: (index) => {
-      const step = index === null ? null : String(data.step[index] ?? 0);
-      view.setParams({ step, w0: null, w1: null }, "push");
-    },
+    choose: (step) => view.setParams({ step, w0: null, w1: null }, "push"),
   };
   return (
     <>
@@ -120,82 +109,63 @@ function Profile({ data, view }: ProfileProps) {
   );
 }
 
-/** Index of the step in the URL; null: the mean of all. */
+/** The step in the URL; null: the mean of all. */
 export function chosenStep(
   { step }: Pick<ProfileResponse, "step">,
   named: number | null,
 ): number | null {
-  const found = named === null || step.length < 2 ? -1 : step.indexOf(named);
-  return found < 0 ? null : found;
+  return named !== null && step.length > 1 && step.includes(named) ? named : null;
 }
 
 function StepChoice({ data, chosen, choose }: StepsProps) {
-  const steps = Array.from(data.step, (step, index): readonly [string, string] => {
+  const steps = Array.from(data.step, (step, index): Option => {
     const took = formatSeconds((data.durationMs[index] ?? 0) / 1e3);
-    return [index.toString(), `step ${step}: ${took}`];
+    return [step, `step ${step}: ${took}`];
   });
   return (
     <Choice
       label="Step"
       value={chosen?.toString() ?? ""}
-      onChange={(value) => choose(value === "" ? null : Number(value))}
-      of={[["", `mean of all ${data.step.length}`], ...steps]}
+      onChange={(value) => choose(value || null)}
+      of={[["", `mean of all ${steps.length}`], ...steps]}
     />
   );
 }
 
 function Steps({ data, chosen, choose, view }: StepsProps) {
-  const { theme, run } = view;
   const [range, setRange] = useState<XRange | null>(null);
-  const stack = useMemo<StackData>(() => {
-    const at = Float64Array.from(data.step);
-    return {
-      at,
-      edges: Float64Array.of(...at.map((step) => step - 0.5), (at.at(-1) ?? 0) + 0.5),
-      totals: data.durationMs.map((ms) => ms / 1e3),
-      layers: data.parts.map(({ role, label, colour, ms }) => ({
-        ...{ name: role, label, colour: partColour(theme, colour) },
-        values: ms.map((one) => one / 1e3),
-      })),
-    };
-  }, [data, theme]);
-  const { at, edges, totals } = stack;
-  const over = useCallback(
-    (pen: Pen, { view: shown, size, left, top }: Seen): void => {
-      if (chosen === null) return;
-      const [from = NaN, to = NaN] = [chosen, chosen + 1].map(
-        (edge) => left + xToPx(shown, size.widthPx, edges[edge] ?? NaN),
-      );
-      pen.strokeStyle = tokens(theme).text;
-      pen.lineWidth = 1.5;
-      pen.strokeRect(from, top, to - from, size.heightPx);
-    },
-    [chosen, edges, theme],
-  );
+  const answer = useMemo(() => stackedSteps(data), [data]);
+  const { edges } = answer;
   return (
-    <Stack
-      kind="profile-steps"
+    <StepStack
+      {...{ view, answer, range }}
       label="Time of the profiled steps by role"
-      subject="the profiled steps"
-      {...lookOf(view)}
-      {...{ data: stack, range, over, look: LOOK, unit: "seconds" }}
-      axis={X_AXES.step}
-      total="Step"
-      exact={(value, total) => formatQuantity((100 * value) / total, "percent")}
-      extent={{ low: edges[0] ?? 0, high: edges[at.length] ?? 1 }}
+      extent={{ low: edges[0] ?? 0, high: edges.at(-1) ?? 1 }}
       onRange={setRange}
+      pinned={chosen}
+      pin={(step) => choose(step === chosen ? null : String(step))}
       plotPx={STEPS_PX}
       legend={false}
-      words={(_x, _at, column) => ({
-        title: `Step ${at[column] ?? "–"}`,
-        notes: [formatExact(totals[column] ?? NaN, "seconds")],
-      })}
-      pick={(x) => {
-        const index = at.indexOf(x);
-        choose(index === chosen ? null : index);
-      }}
-      about={() => ({ run: run.name, source: data.choice.source })}
-      help="Left and right read steps, Enter chooses the step, P goes to the longest, W and S zoom, F shows everything."
+      about={() => ({ run: view.run.name, source: data.choice.source })}
     />
   );
+}
+
+function stackedSteps({ step, durationMs, parts, choice }: ProfileResponse) {
+  const shownStep = Float64Array.from(step);
+  const of = choice.traces.find(({ id }) => id === choice.source);
+  return {
+    ...{ shownStep, firstStep: shownStep, stepsPerColumn: 1, exact: true },
+    ...{ profilerSteps: [], x: "step" as const },
+    columnRank: step.map(() => of?.rank ?? -1),
+    edges: Float64Array.of(
+      ...shownStep.map((one) => one - 0.5),
+      (shownStep.at(-1) ?? 0) + 0.5,
+    ),
+    seconds: durationMs.map((ms) => ms / 1e3),
+    parts: parts.map(({ colour: name, label, help, ms }) => ({
+      ...{ name, label, help },
+      seconds: ms.map((one) => one / 1e3),
+    })),
+  };
 }

@@ -54,6 +54,9 @@ describe("columns", () => {
     expect(topOf(many, 0, 100, true)).toEqual({ value: 2.5, cut: true });
     expect(topOf(many, 0, 100, false)).toEqual({ value: 40 * 1.08, cut: false });
     expect(topOf(many, 0, 40, true).cut).toBe(false);
+    const isCounted = (column: number) => many.totals[column] !== 40;
+    const some = topOf({ ...many, isCounted }, 0, 100, true);
+    expect(some).toEqual({ value: 1.08, cut: true });
   });
 });
 

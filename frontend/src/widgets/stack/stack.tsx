@@ -27,6 +27,8 @@ export interface StackData {
   /** x at which each column is read. */
   readonly at: Float64Array;
   readonly totals: Float64Array;
+  /** Others may be cut; default all. */
+  readonly isCounted?: (column: number) => boolean;
   /** From the bottom up. */
   readonly layers: readonly StackLayer[];
 }
@@ -154,20 +156,22 @@ const CUT_AT = 2.5;
 
 /** `cut`: columns reach beyond the upper edge. */
 export function topOf(
-  data: Pick<StackData, "edges" | "totals">,
+  data: Pick<StackData, "edges" | "isCounted" | "totals">,
   low: number,
   high: number,
   isCut: boolean,
 ): { readonly value: number; readonly cut: boolean } {
-  const values = columnsWithin(data, low, high)
-    .map((c) => data.totals[c] ?? NaN)
-    .filter((value) => value > 0)
+  const { totals, isCounted } = data;
+  const all = columnsWithin(data, low, high).filter((c) => (totals[c] ?? NaN) > 0);
+  const counted = all.filter((c) => !isCut || isCounted?.(c) !== false);
+  const values = (counted.length > 0 ? counted : all)
+    .map((c) => totals[c] ?? NaN)
     .sort((a, b) => a - b);
   const most = values.at(-1);
   if (most === undefined) return { value: 1, cut: false };
   const usual = values[Math.floor((values.length - 1) * 0.95)] ?? most;
-  if (isCut && most > WILD * usual) return { value: CUT_AT * usual, cut: true };
-  return { value: most * HEADROOM, cut: false };
+  const value = isCut && most > WILD * usual ? CUT_AT * usual : most * HEADROOM;
+  return { value, cut: all.some((c) => (totals[c] ?? NaN) > value) };
 }
 
 /** A row per column in view, with every digit. */

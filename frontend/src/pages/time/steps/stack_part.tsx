@@ -1,6 +1,5 @@
 /** The time of each step, stacked by part; a click pins the step. The whole run below. */
 
-import type { ComponentChildren } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import type { StepsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -8,14 +7,16 @@ import { tokens, type Theme } from "../../../base/tokens";
 import { X_AXES } from "../../../model/lines/axis";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { partColour } from "../../../render/palette";
-import { xToPx, yToPx } from "../../../render/viewport";
+import { xToPx } from "../../../render/viewport";
 import type { Pen } from "../../../widgets/export/pen";
 import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { clipTo } from "../../../widgets/plot/axes";
+import type { PlotProps } from "../../../widgets/plot/plot";
 import type { Seen } from "../../../widgets/plot/reader";
 import {
   columnsWithin,
+  paintBands,
   Stack as Stacked,
   topOf,
   type StackData,
@@ -24,6 +25,7 @@ import { lookOf, type ViewProps } from "../../shared/view_props";
 
 export const STACK_PX = 260;
 const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };
+const SILHOUETTE = { edgedPx: Infinity, linedPx: 0, apartPx: Infinity };
 const VEIL = 0.7;
 
 const TITLES: Readonly<Record<StepsResponse["of"], string>> = {
@@ -53,18 +55,20 @@ export type StackedSteps = Pick<
   | "x"
 >;
 
-export function Stack(props: {
+interface StepStackProps extends Pick<
+  PlotProps,
+  "about" | "bar" | "cursor" | "extent" | "legend" | "onRange" | "page" | "range"
+> {
   readonly view: ViewProps;
-  readonly answer: StepsResponse;
-  readonly whole: StepsResponse | null;
-  readonly extent: XRange;
-  readonly range: XRange | null;
-  readonly setRange: (range: XRange | null) => void;
+  readonly answer: StackedSteps;
+  readonly label: string;
   readonly pinned: number | null;
   readonly pin: (step: number) => void;
-  readonly controls: ComponentChildren;
-}) {
-  const { view, answer, whole, extent, pinned } = props;
+  readonly plotPx: number;
+}
+
+export function StepStack(props: StepStackProps) {
+  const { view, answer, extent, pinned } = props;
   const { theme } = view;
   const data = useMemo(() => stackOf(answer, theme), [answer, theme]);
   const { low, high } = props.range ?? extent;
@@ -73,6 +77,43 @@ export function Stack(props: {
     (pen: Pen, seen: Seen) => paintOver(pen, seen, answer, pinned, theme),
     [answer, pinned, theme],
   );
+  return (
+    <Stacked
+      {...lookOf(view)}
+      {...props}
+      kind="part-stack"
+      subject="the steps' time"
+      axis={X_AXES[answer.x]}
+      data={shares}
+      unit="seconds"
+      total="Step time"
+      exact={(value, total) => formatQuantity((100 * value) / total, "percent")}
+      look={LOOK}
+      over={over}
+      isCut
+      columns={[
+        { name: "step", values: answer.shownStep },
+        { name: "rank", values: answer.columnRank },
+      ]}
+      words={(_x, _at, column) => readingOf(answer, column)}
+      pick={(x) => {
+        const column = data.at.indexOf(x);
+        const step = answer.shownStep[column];
+        if (step !== undefined && (data.totals[column] ?? NaN) > 0) props.pin(step);
+      }}
+      help="Left and right read steps, Enter pins the step, P goes to the slowest, square brackets to the next slow one, W and S zoom, A and D pan, F shows everything."
+    />
+  );
+}
+
+export function Stack(
+  props: Omit<StepStackProps, "about" | "label" | "plotPx"> & {
+    readonly answer: StepsResponse;
+    readonly whole: StepsResponse | null;
+  },
+) {
+  const { view, answer, whole, extent } = props;
+  const { theme } = view;
   const drawMap = useMemo(
     () =>
       whole === null
@@ -83,40 +124,16 @@ export function Stack(props: {
   );
   return (
     <section class="steps-stack">
-      <Stacked
-        kind="part-stack"
+      <StepStack
+        {...props}
         label={
           answer.of === "rank" && view.run.numRanks > 1
             ? `${TITLES.rank}, rank ${answer.rank ?? "–"}`
             : TITLES[answer.of]
         }
-        subject="the steps' time"
-        axis={X_AXES[answer.x]}
-        data={shares}
-        unit="seconds"
-        total="Step time"
-        exact={(value, total) => formatQuantity((100 * value) / total, "percent")}
-        extent={extent}
-        range={props.range}
-        onRange={props.setRange}
         cursor={view.cursor}
-        {...lookOf(view)}
         plotPx={STACK_PX}
-        look={LOOK}
-        over={over}
-        isCut
         legend={answer.parts.length > 0}
-        columns={[
-          { name: "step", values: answer.shownStep },
-          { name: "rank", values: answer.columnRank },
-        ]}
-        words={(_x, _at, column) => readingOf(answer, column)}
-        pick={(x) => {
-          const column = data.at.indexOf(x);
-          const step = answer.shownStep[column];
-          const isRecorded = (answer.columnRank[column] ?? -1) >= 0;
-          if (step !== undefined && isRecorded) props.pin(step);
-        }}
         about={() => ({
           of: answer.of,
           rank: answer.rank,
@@ -125,14 +142,12 @@ export function Stack(props: {
           exact: answer.exact,
         })}
         page={{ view, group: "Steps" }}
-        bar={props.controls}
-        help="Left and right read steps, Enter pins the step, P goes to the slowest, square brackets to the next slow one, W and S zoom, A and D pan, F shows everything."
       />
       {drawMap !== null && (
         <Minimap
           {...{ extent, draw: drawMap }}
           range={props.range}
-          onRange={props.setRange}
+          onRange={props.onRange}
         />
       )}
       <p class="quiet">{answer.grain} Click a step for its ranks.</p>
@@ -146,8 +161,8 @@ export function stackOf(answer: StackedSteps, theme: Theme): StackData {
   const whole = { name: "step", label: "Step time", help: "", seconds };
   const layers = parts.length > 0 ? parts : [whole];
   return {
-    edges,
-    totals: seconds,
+    ...{ edges, totals: seconds },
+    isCounted: (column) => profiledIn(answer, column) === null,
     at: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
     layers: layers.map(({ seconds: values, ...layer }) => ({
       ...{ ...layer, values },
@@ -177,9 +192,10 @@ export function sharesOf(data: StackData, low: number, high: number): StackData 
 function readingOf(answer: StackedSteps, column: number) {
   const did = profiledIn(answer, column);
   const quiet = (text: string) => ({ text, class: "quiet" }) as const;
-  const rank = `rank ${answer.columnRank[column] ?? "–"}`;
+  const rank = answer.columnRank[column] ?? -1;
+  const whose = rank < 0 ? "" : ` · rank ${rank}`;
   return {
-    title: `${columnWords(answer, column)} · ${rank}`,
+    title: columnWords(answer, column) + whose,
     notes: [quiet(formatExact(answer.seconds[column] ?? NaN, "seconds"))],
     foot: [
       ...(did === null ? [] : [quiet(`${PROFILER_DID[did]}: not counted in medians.`)]),
@@ -214,11 +230,9 @@ export function profiledIn(
 
 /** -1: no column shows it. */
 export function columnOfStep(answer: StackedSteps, step: number): number {
-  const { firstStep, stepsPerColumn } = answer;
-  const first = firstStep[0];
-  if (first === undefined || step < first) return -1;
-  const column = Math.floor((step - first) / stepsPerColumn);
-  return column < firstStep.length ? column : -1;
+  const column = answer.firstStep.findLastIndex((first) => first <= step);
+  const first = answer.firstStep[column] ?? NaN;
+  return step < first + answer.stepsPerColumn ? column : -1;
 }
 
 /**
@@ -279,17 +293,9 @@ function drawSilhouette(
 ): void {
   const top = topOf(data, low, high, true).value;
   const view = { x0: low, x1: high, y0: top, y1: 0 };
-  const px = (edge: number): number => xToPx(view, widthPx, data.edges[edge] ?? NaN);
-  context.fillStyle = tokens(theme).secondary;
+  const layers = [{ values: data.totals, colour: tokens(theme).secondary }];
+  const size = { widthPx, heightPx: MINIMAP_PX };
   context.globalAlpha = 0.55;
-  for (const column of columnsWithin(data, low, high)) {
-    const value = Math.min(data.totals[column] ?? NaN, top);
-    if (!(value > 0)) continue;
-    const [left, right] = [Math.floor(px(column)), Math.ceil(px(column + 1))];
-    const y = yToPx(view, MINIMAP_PX, value);
-    // Two overlapping translucent fills would be darker than one.
-    context.clearRect(left, y, right - left, MINIMAP_PX - y);
-    context.fillRect(left, y, right - left, MINIMAP_PX - y);
-  }
+  paintBands(context, { edges: data.edges, layers }, SILHOUETTE, view, size, theme);
   context.globalAlpha = 1;
 }

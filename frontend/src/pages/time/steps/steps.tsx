@@ -95,10 +95,11 @@ export function StepsView(props: ViewProps) {
             view={props}
             answer={drawn}
             whole={data.whole}
-            {...{ extent, setRange, pin }}
+            {...{ extent, pin }}
             range={shown}
+            onRange={setRange}
             pinned={params.step}
-            controls={
+            bar={
               <div class="row on-hover">
                 {drawn.of !== "rank" && (
                   <Switch view={props} of={STEPS.of} label="Steps of" />
