@@ -12,7 +12,6 @@ from tb_plugin.api.base import (
     I32Column,
     RunSummary,
     U8Column,
-    Unit,
 )
 from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.calls import HistoryReference
@@ -28,20 +27,6 @@ class RunSide(Struct, frozen=True):
     rank: int | None
     """None: all of its ranks."""
     num_ranks: int
-
-
-class ComparedNumber(Struct, frozen=True):
-    """One number of both sides."""
-
-    label: str
-    unit: Unit
-    a: float | None
-    """None: unknown; likewise `b`."""
-    b: float | None
-    hint: str = ""
-    """What it is."""
-    note: str = ""
-    """Whose number it is; empty: all ranks' together, or there is but one."""
 
 
 CompareBy: TypeAlias = Literal["category", "module", "line", "size", "stack"]
@@ -64,7 +49,7 @@ class CompareRunsResponse(Struct, frozen=True):
     b: RunSide
     sentence: str
     """What differs most of all, as far as the data go."""
-    figures: tuple[ComparedNumber, ...]
+    figures: TableRows
     """Those that at least one side has: of each the worst rank's, as on the Overview."""
     tables: tuple[CompareTable, ...]
     """At the peak of a tracked step, equal layers as one, `layers.*`; empty unless one
@@ -124,7 +109,7 @@ class CompareResponse(Struct, frozen=True):
     b: CompareSide
     sentence: str
     """How much more lives in B."""
-    figures: tuple[ComparedNumber, ...]
+    figures: TableRows
     categories: tuple[CategoryGroup, ...]
     tables: tuple[CompareTable, ...]
     """One per `CompareBy`, of which the last has the rows of `stacks`."""
@@ -193,6 +178,10 @@ class CompareTracesResponse(Struct, frozen=True):
     The other one is (b_run, b_source). Rows of equal name are joined in their order.
     """
 
+    sentence: str
+    """How long a step takes on both sides."""
+    roles: TableRows
+    """Time of a mean step, and of the whole of it."""
     table: TraceTableName
     rows: TableRows
     """NaN where a side has no such row or number; all other measures are in files."""

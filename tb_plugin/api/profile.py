@@ -72,9 +72,6 @@ class ProfilePart(Columns, frozen=True):
     colour: str
     """As `TableColumn.bar`."""
     ms: F64Column
-    mean_ms: float
-    share: float
-    """Of the time of all steps; 0 to 1."""
 
 
 class ProfileFact(Struct, frozen=True):

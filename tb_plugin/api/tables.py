@@ -23,6 +23,8 @@ ColumnUnit: TypeAlias = Literal[
     "change_bytes",
     "change",
     "change_share",
+    "of_row",
+    "change_of_row",
     "bytes_per_second",
     "share",
     "ratio",
@@ -32,7 +34,7 @@ ColumnUnit: TypeAlias = Literal[
 ]
 """Kinds of values. The first four are texts: any, names of operators and kernels,
 categories of memory, and what went wrong; shares are 0 to 1, and an excess or a change has its sign; a share of change is infinite
-where only one side of a comparison has the row."""
+where only one side of a comparison has the row. `of_row`: as the column `unit` says."""
 
 
 class TableColumn(Columns, frozen=True, kw_only=True):

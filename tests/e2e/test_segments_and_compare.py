@@ -158,7 +158,7 @@ def test_one_click_says_whether_a_change_saved_memory(board_of, open_page, steps
         tab(page),
         "This run peaks 4.00 GiB lower than exp-1 (36.0 GiB against 40.0 GiB, rank 1).",
     )
-    table = tab(page).get_by_role("grid", name="A and B")
+    table = tab(page).get_by_role("grid", name="Numbers of the whole run")
     row = table.get_by_role("row").filter(has_text="Reserved peak")
     expect(row).to_contain_text("41.0 GiB37.0 GiB")
     # Two ranks of one run, and any other run, are as near.

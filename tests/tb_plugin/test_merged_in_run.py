@@ -71,7 +71,7 @@ def shown_of(page, source):
     return (
         profile["step"].tolist(),
         profile["duration_ms"].round(3).tolist(),
-        {one["role"]: round(one["mean_ms"], 3) for one in profile["parts"]},
+        {one["role"]: round(one["ms"].mean(), 3) for one in profile["parts"]},
         dict(calls),
         dict(times),
     )

@@ -66,7 +66,7 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
-export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "change_share" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
+export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
 
 export type SeriesGroup = "device" | "process" | "timing" | "host" | "sensor" | "progress";
 
@@ -432,16 +432,6 @@ export interface RunSide {
   readonly numRanks: number;
 }
 
-/** One number of both sides. */
-export interface ComparedNumber {
-  readonly label: string;
-  readonly unit: Unit;
-  readonly a: number | null;
-  readonly b: number | null;
-  readonly hint: string;
-  readonly note: string;
-}
-
 /** Live bytes of both sides by something, the largest difference first. */
 export interface CompareTable {
   readonly by: CompareBy;
@@ -453,7 +443,7 @@ export interface CompareRunsResponse {
   readonly a: RunSide;
   readonly b: RunSide;
   readonly sentence: string;
-  readonly figures: readonly ComparedNumber[];
+  readonly figures: TableRows;
   readonly tables: readonly CompareTable[];
   readonly tablesOf: string;
   readonly stillReading: boolean;
@@ -489,7 +479,7 @@ export interface CompareResponse {
   readonly a: CompareSide;
   readonly b: CompareSide;
   readonly sentence: string;
-  readonly figures: readonly ComparedNumber[];
+  readonly figures: TableRows;
   readonly categories: readonly CategoryGroup[];
   readonly tables: readonly CompareTable[];
   readonly stacks: CompareStacks;
@@ -529,6 +519,8 @@ export interface TraceMeasure {
 
 /** Route `/compare_traces`: a table of one trace (run, source) against another's. */
 export interface CompareTracesResponse {
+  readonly sentence: string;
+  readonly roles: TableRows;
   readonly table: TraceTableName;
   readonly rows: TableRows;
   readonly measure: string;
@@ -1285,8 +1277,6 @@ export interface ProfilePart {
   readonly help: string;
   readonly colour: string;
   readonly ms: Float64Array;
-  readonly meanMs: number;
-  readonly share: number;
 }
 
 /** Something the trace says of where and how it was recorded. */

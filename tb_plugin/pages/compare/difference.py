@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from tb_plugin.api.compare import CompareTable
 from tb_plugin.api.tables import TableRows
-from tb_plugin.pages.table import Column
+from tb_plugin.pages.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +33,14 @@ _PERCENT: Final = Column(
     "%",
     "change_share",
     "(B \N{MINUS SIGN} A) ÷ A; a small difference of a small value is a large percentage",
+)
+_FIGURES: Final = (
+    Column("name", "Number", "text", sorts=False),
+    Column("a", "A", "of_row", sorts=False),
+    Column("b", "B", "of_row", sorts=False),
+    Column("difference", _DIFFERENCE.title, "change_of_row", sorts=False),
+    _PERCENT._replace(bar="change", sorts=False),
+    Column("unit", unit="text"),
 )
 _NAMES: Final[Mapping[CompareBy, str]] = {
     "line": "Allocated at",
@@ -71,23 +79,59 @@ def side_columns(
     )
     yield column._replace(title="" if hidden else column.title).sent(change)
     if not hidden:
-        share = np.where(a == b, 0.0, np.nan)
-        np.divide(change, a, out=share, where=(a > 0) & (a != b))
+        share = _share(a, b, change)
         share[np.isnan(a) & ~np.isnan(b)] = np.inf
         share[np.isnan(b) & ~np.isnan(a)] = -np.inf
         yield _PERCENT.sent(share)
 
 
+def _share(a: Floats, b: Floats, change: Floats) -> Floats:
+    share = np.where(a == b, 0.0, np.nan)
+    return np.divide(change, a, out=share, where=(a > 0) & (a != b))
+
+
+class Figure(NamedTuple):
+    """A number of both sides; None: not known."""
+
+    label: str
+    unit: ColumnUnit
+    a: float | None
+    b: float | None
+    hint: str = ""
+    """What it is."""
+    note: str = ""
+    """Whose number it is; empty: all ranks' together, or there is but one."""
+
+
+def figures_of(title: str, rows: Sequence[Figure]) -> TableRows:
+    """Numbers of several units, in that order."""
+    a, b = np.array([(row.a, row.b) for row in rows], np.float64).reshape(-1, 2).T
+    values = {
+        "name": [row.label for row in rows],
+        "a": a,
+        "b": b,
+        "difference": b - a,
+        "percent": _share(a, b, b - a),
+        "unit": [row.unit for row in rows],
+    }
+    words = {
+        "notes": tuple(row.note for row in rows),
+        "hints": tuple(row.hint for row in rows),
+    }
+    more: dict[str, dict[str, Any]] = {"name": words, "percent": {"longest": 1.0}}
+    return titled(table_of(_FIGURES, values, "", more=more), title)
+
+
 def difference(
-    name: Column, names: Sequence[str], columns: Iterable[TableColumn]
+    name: Column, names: Sequence[str], columns: Iterable[TableColumn], **words: Any
 ) -> TableRows:
-    """Rows of that name; at first the largest difference, else the largest value."""
+    """Rows of that name, and `words` of it; the largest difference first."""
     own = tuple(columns)
     order = [one.key for one in own if one.bar] or [one.key for one in own]
     return TableRows(
         title=f"Difference by {name.key}",
         empty="There is no such row.",
-        columns=(name.sent(names), *own),
+        columns=(name.sent(names, **words), *own),
         num_rows=max((len(one.numbers) for one in own), default=0),
         num_all=len(names),
         usual=order[0] if order else name.key,

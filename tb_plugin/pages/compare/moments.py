@@ -20,7 +20,6 @@ from tb_plugin.analysis.allocator.live import (
 from tb_plugin.analysis.categories.frames import stack_label
 from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.api.compare import (
-    ComparedNumber,
     CompareResponse,
     CompareSide,
     CompareStacks,
@@ -29,7 +28,7 @@ from tb_plugin.api.compare import (
 from tb_plugin.contract.parameters import Moment, Text, Whole
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.compare.difference import Difference
+from tb_plugin.pages.compare.difference import Difference, Figure, figures_of
 from tb_plugin.pages.compare.words import moments_sentence
 from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
 from tb_plugin.pages.histories.history import moment_of, moment_words
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
     from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.api.base import Unit
     from tb_plugin.api.compare import CompareBy
+    from tb_plugin.api.tables import ColumnUnit
     from tb_plugin.jobs.open_history import OpenDevice
     from tb_plugin.server.state import State
 
@@ -51,7 +50,7 @@ MAX_STACKS: Final = 10_000
 MAX_ROWS: Final = 2_000
 _MAX_TEXT: Final = 1000
 _UNKNOWN: Final = "unknown"
-_FIGURES: Final[tuple[tuple[str, Unit, str], ...]] = (
+_FIGURES: Final[tuple[tuple[str, ColumnUnit, str], ...]] = (
     ("Live", "bytes", "Requested bytes of blocks, with blocks pending free"),
     ("Allocated", "bytes", "Live blocks without those that wait to be freed"),
     ("Reserved", "bytes", "Memory that the allocator reserved on the device"),
@@ -209,11 +208,14 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
         a=a.described(),
         b=b.described(),
         sentence=moments_sentence(a.numbers[0], b.numbers[0], tables),
-        figures=tuple(
-            ComparedNumber(label, unit, of_a, of_b, hint)
-            for (label, unit, hint), of_a, of_b in zip(
-                _FIGURES, a.numbers, b.numbers, strict=True
-            )
+        figures=figures_of(
+            "Numbers at these moments",
+            [
+                Figure(label, unit, of_a, of_b, hint)
+                for (label, unit, hint), of_a, of_b in zip(
+                    _FIGURES, a.numbers, b.numbers, strict=True
+                )
+            ],
         ),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
         tables=tuple(one.sent() for one in (*tables, by_stack)),

@@ -12,26 +12,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.api.compare import (
-    ComparedNumber,
     CompareRunsResponse,
     RunSide,
 )
 from tb_plugin.contract.parameters import Query, Rank, Text
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import finite
-from tb_plugin.pages.compare.difference import Difference
+from tb_plugin.pages.compare.difference import Difference, Figure, figures_of
 from tb_plugin.pages.compare.sides import side_of
 from tb_plugin.pages.compare.words import Pair, runs_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.api.base import Unit
     from tb_plugin.api.compare import CompareBy
+    from tb_plugin.api.tables import ColumnUnit
     from tb_plugin.pages.compare.sides import Key, Side, Window
 
 _TOGETHER: Final = "of all ranks together"
-_FIGURES: Final[Mapping[Key, tuple[str, Unit, str]]] = {
+_FIGURES: Final[Mapping[Key, tuple[str, ColumnUnit, str]]] = {
     "peak_allocated": (
         "Peak",
         "bytes",
@@ -84,7 +83,10 @@ def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
         a=_described(a),
         b=_described(b),
         sentence=runs_sentence(a, b, figures, tables),
-        figures=tuple(_number(key, one) for key, one in figures.items()),
+        figures=figures_of(
+            "Numbers of the whole run",
+            [_figure(key, one) for key, one in figures.items()],
+        ),
         tables=tuple(one.sent() for one in tables),
         tables_of=_moments(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
@@ -114,12 +116,12 @@ def _figures(a: Side, b: Side) -> Iterator[tuple[Key, Pair]]:
             yield key, pair
 
 
-def _number(key: Key, pair: Pair) -> ComparedNumber:
+def _figure(key: Key, pair: Pair) -> Figure:
     label, unit, hint = _FIGURES[key]
     if pair.ranks:
         hint = hint.replace(_TOGETHER, "of one rank")
     ranks = list(dict.fromkeys(pair.ranks))
-    return ComparedNumber(
+    return Figure(
         label=label,
         unit=unit,
         a=None if pair.a is None else finite(pair.a.value),

@@ -6,8 +6,10 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from tb_plugin.analysis.findings.text import counted
+from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.compare import (
     CompareTracesResponse,
     TraceMeasure,
@@ -17,18 +19,20 @@ from tb_plugin.api.compare import (
 from tb_plugin.contract.parameters import SourceId, Text
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.pages.compare.difference import difference, side_columns
+from tb_plugin.pages.compare.words import steps_sentence
 from tb_plugin.pages.operators.kernels import KernelsQuery, kernels
 from tb_plugin.pages.operators.memory import OperatorMemoryQuery, operator_memory_of
 from tb_plugin.pages.operators.module_times import module_times
 from tb_plugin.pages.operators.operators import OperatorsQuery, operators
 from tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
-from tb_plugin.pages.table import Column
+from tb_plugin.pages.profile.profile import ROLES
+from tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.api.tables import ColumnUnit
+    from tb_plugin.api.tables import ColumnUnit, TableRows
     from tb_plugin.pages.profile.asked import Shown
     from tb_plugin.server.state import State
 
@@ -125,7 +129,10 @@ class _Side(NamedTuple):
     """Measures that it has."""
     device: str
     """Whose memory it is; empty for the other tables."""
+    roles: Floats
+    """Seconds of a mean step, by `Role`."""
     num_steps: int
+    """0: it marks none, and counts as one."""
 
 
 @route("compare_traces", CompareTracesQuery)
@@ -143,7 +150,8 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
     asked.decided_by(*(part for one in found for part in one.stamp))
     a, b = (_side(state, one, table) for one in found)
     names, *rows = joined(a.names, b.names)
-    per = query.per or ("trace" if a.num_steps == b.num_steps else "step")
+    by_trace = max(1, a.num_steps) == max(1, b.num_steps)
+    per = query.per or ("trace" if by_trace else "step")
     measures = list(_measures(table, a, b, rows, per))
     chosen = max(measures, key=lambda one: one.name == query.measure, default=None)
     kept = _largest(chosen, len(names))
@@ -155,6 +163,8 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
         )
     )
     return CompareTracesResponse(
+        sentence=steps_sentence(float(a.roles.sum()), float(b.roles.sum())),
+        roles=_roles(a, b),
         table=query.table,
         rows=difference(
             Column(query.table, table.title, "name"),
@@ -172,7 +182,7 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
 def _side(state: State, found: Shown, table: _Table) -> _Side:
     profile = profile_of(state, found)
     if profile is None:
-        return _Side((), {}, "", 1)
+        return _Side((), {}, "", np.zeros(len(Role)), 0)
     query = table.query(run=found.run.id)
     if hasattr(query, "top"):
         query = table.query(run=found.run.id, top=len(profile.trace.slices))
@@ -193,7 +203,29 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     word = "" if device is None else device.kind
     if device is not None and device.index >= 0:
         word += f" {device.index}"
-    return _Side(names, columns, word, max(1, len(profile.steps.number)))
+    parts_ns = profile.parts.parts_ns
+    roles = parts_ns.sum(axis=0) / max(1, len(parts_ns)) / 1e9
+    num_steps = len(profile.steps.number) if profile.steps.are_marked else 0
+    return _Side(names, columns, word, roles, num_steps)
+
+
+def _roles(a: _Side, b: _Side) -> TableRows:
+    sides = [np.append(one.roles, one.roles.sum()) for one in (a, b)]
+    kept = np.flatnonzero(np.maximum(*sides))
+    words = (*ROLES, ("", "whole step", "", ""))
+    _, labels, colours, hints = zip(*(words[row] for row in kept), strict=True)
+    columns = side_columns("seconds", "seconds", *(one[kept] for one in sides))
+    name = Column("role", "Role", "text", bar="row")
+    table = difference(name, labels, columns, hints=hints)
+    steps = [
+        f"{name}: mean of {counted(one.num_steps, 'step')}"
+        if one.num_steps
+        else f"{name} marks no steps: all of it counts as one"
+        for name, one in (("A", a), ("B", b))
+    ]
+    return replace(
+        titled(table, "Time per step", "; ".join(steps)), usual="", colours=colours
+    )
 
 
 def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
@@ -248,7 +280,7 @@ def _measures(
             if column is not None:
                 known[of >= 0] = column[of[of >= 0]] * factor
             if per == "step" and title not in _OF_CALL:
-                known /= side.num_steps
+                known /= max(1, side.num_steps)
             values.append(known)
         name = title.lower().replace(" ", "_")
         if unit != "count":

@@ -148,6 +148,16 @@ def moments_sentence(a: float, b: float, tables: Sequence[Difference]) -> str:
     )
 
 
+def steps_sentence(a: float, b: float) -> str:
+    """How much longer a mean step of B's trace takes."""
+    if a == b or not a or not b:
+        return "A step of B takes as long as one of A." if a == b else ""
+    way = "longer" if b > a else "less"
+    share = 100 * abs(b / a - 1)
+    words = f" ({share:.3g} %)" if share < _MANY else ""
+    return f"A step of B takes {duration_text(abs(b - a))} {way} than one of A{words}."
+
+
 def _pace(time: Pair | None) -> str:
     if time is None or time.known is None or not time.known[0]:
         return ""

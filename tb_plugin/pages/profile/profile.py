@@ -17,7 +17,7 @@ from tb_plugin.api.profile import (
 )
 from tb_plugin.contract.parameters import Count
 from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.distributed.distributed import straggler
 from tb_plugin.pages.profile.asked import MS, SourceQuery, profile_of, profiles, shown
 from tb_plugin.pages.table import Column, table_of, titled
@@ -43,7 +43,7 @@ _MAX_TEXT: Final = 300
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
 
-_ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
+ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
     ("kernel", "kernels", "kernel", "A kernel ran on a device, not of a collective."),
     ("memcpy", "copies", "memory", "A copy ran on a device, and no kernel."),
     ("memset", "fills", "fill", "A device filled memory, and did nothing else."),
@@ -136,17 +136,9 @@ def _parts(
 ) -> Iterator[ProfilePart]:
     """Of the roles that the trace has."""
     for role in roles:
-        key, label, colour, about = _ROLES[role]
-        column = profile.parts.parts_ns[:, role]
-        yield ProfilePart(
-            role=key,
-            label=label,
-            help=about,
-            colour=colour,
-            ms=f64(column[shown] / MS),
-            mean_ms=float(column.sum()) / max(len(column), 1) / MS,
-            share=finite(float(profile.shares[role])) or 0.0,
-        )
+        ms = f64(profile.parts.parts_ns[shown, role] / MS)
+        key, label, colour, about = ROLES[role]
+        yield ProfilePart(role=key, label=label, help=about, colour=colour, ms=ms)
 
 
 _ROLE_COLUMNS: Final = (
@@ -167,7 +159,7 @@ def _roles(profile: TraceProfile, roles: list[Role], step: int | None) -> TableR
     """`step`: which one alone, by its place."""
     of = slice(step, None if step is None else step + 1)
     picked = profile.parts.parts_ns[of, roles]
-    _, labels, colours, hints = zip(*(_ROLES[role] for role in roles), strict=True)
+    _, labels, colours, hints = zip(*(ROLES[role] for role in roles), strict=True)
     sums = picked.sum(axis=0)
     table = table_of(
         _ROLE_COLUMNS,

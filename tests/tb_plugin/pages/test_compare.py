@@ -20,6 +20,7 @@ from tests.tb_plugin.pages.history_runs import (
     captured,
     trained,
 )
+from tests.tb_plugin.pages.test_compare_runs import figures_in
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def compared(asked: Asked, **query: Any) -> dict[str, Any]:
 
 
 def live(found: dict[str, Any], label: str = "Live") -> dict[str, Any]:
-    return next(one for one in found["figures"] if one["label"] == label)
+    return figures_in(found)[label]
 
 
 def sides(table: dict[str, Any], what: str = "bytes") -> list[np.ndarray]:

@@ -40,7 +40,22 @@ def a_run(folder, *, peaks=(10.0,), seconds=0.5, grow=0, batch=None, **more) -> 
 def compared(page, a="exp-1", b="exp-2", **query):
     ids = {"run": page.run_id(a), "b_run": page.run_id(b)}
     found = page.get("/compare_runs", **ids, **query)
-    return found, {one["label"]: one for one in found["figures"]}
+    return found, figures_in(found)
+
+
+def figures_in(found):
+    """Of both sides by label; None: not known."""
+    name, a, b, *_ = found["figures"]["columns"]
+    rows = zip(name["texts"], a["numbers"], b["numbers"], name["notes"], strict=True)
+    return {
+        label: {
+            "a": None if np.isnan(of_a) else of_a,
+            "b": None if np.isnan(of_b) else of_b,
+            "note": note,
+            "hint": hint,
+        }
+        for (label, of_a, of_b, note), hint in zip(rows, name["hints"], strict=True)
+    }
 
 
 def test_two_runs_with_nothing_but_steps_differ_by_what_was_planted(tmp_path):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.pages.compare.difference import difference, side_columns
+from tb_plugin.pages.compare.difference import (
+    Figure,
+    difference,
+    figures_of,
+    side_columns,
+)
 from tb_plugin.pages.compare.traces import joined, paths
 from tb_plugin.pages.table import Column
 from tests.kineto_files import trained
@@ -110,6 +115,33 @@ def test_sums_are_divided_by_steps_but_not_what_is_of_one_call(two):
             np.testing.assert_allclose(step[f"{side}_{key}"], sums)
         mean = f"{side}_mean_seconds"
         np.testing.assert_array_equal(step[mean], whole[mean])
+
+
+def test_a_mean_step_is_compared_by_role(two):
+    found = compared(two)
+    assert found["sentence"].startswith("A step of B takes as long as one of A")
+    roles = found["roles"]
+    assert roles["summary"] == "A: mean of 2 steps; B: mean of 3 steps."
+    names = roles["columns"][0]["texts"]
+    assert names[-2:] == ["other", "whole step"]
+    for key in ("a_seconds", "b_seconds", "difference_seconds"):
+        values = columns(roles)[key]
+        assert values[:-1].sum() == pytest.approx(values[-1])
+
+
+def test_figures_have_a_unit_each():
+    table = figures_of(
+        "Numbers",
+        [
+            Figure("Peak", "bytes", 40.0, 30.0, note="· rank 2"),
+            Figure("Step time", "seconds", 0.0, 1.0),
+            Figure("Growth", "bytes", None, 1.0),
+        ],
+    )
+    assert table.columns[-1].texts == ("bytes", "seconds", "bytes")
+    numbers = {one.key: one.numbers for one in table.columns}
+    np.testing.assert_array_equal(numbers["difference"], [-10, 1, np.nan])
+    np.testing.assert_array_equal(numbers["percent"], [-0.25, np.nan, np.nan])
 
 
 def test_what_a_trace_lacks_is_said(two):

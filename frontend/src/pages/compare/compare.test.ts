@@ -24,7 +24,6 @@ import {
   rowsHolding,
 } from "../time/profiled/answer_table";
 import { sidesOf } from "./difference_rows";
-import { changeShare, differenceTable } from "./difference_table";
 import { COMPARE } from "./params";
 import { namedRows } from "./rows";
 import { historyOfA, namedMoments, runBefore } from "./sides";
@@ -55,7 +54,8 @@ function table(
   a: readonly number[],
   b: readonly number[],
 ): CompareTable {
-  const change = a.map((one, row) => (b[row] || 0) - (one || 0));
+  const known = (one = NaN): number => (Number.isNaN(one) ? 0 : one);
+  const change = a.map((one, row) => known(b[row]) - known(one));
   const columns = [
     { ...numbers(by, "Of"), texts: labels, unit: "text" as const },
     ...[numbers("a_bytes", "A", ...a), numbers("b_bytes", "B", ...b)],
@@ -71,9 +71,7 @@ const ANSWER: CompareResponse = {
   a: side("event 3"),
   b: side("event 9"),
   sentence: "B holds 2.00 GiB more than A (+33.3 %).",
-  figures: [
-    { label: "Live", hint: "", note: "", unit: "bytes", a: 6 * GIB, b: 8 * GIB },
-  ],
+  figures: table("line", [], [], []).rows,
   categories: ["param", "activation"],
   tables: [
     table("category", ["activation", "param"], [GIB, 5 * GIB], [3 * GIB, 5 * GIB]),
@@ -148,8 +146,6 @@ describe("the rows of a comparison", () => {
 });
 
 it("a change says how much more it is, where that means something", () => {
-  const shares = [changeShare(4, 5), changeShare(0, 0), changeShare(0, 5)];
-  expect(shares).toEqual([0.25, 0, Infinity]);
   expect([33.3, 342, 3, -0.6, Infinity, -Infinity].map(changeText)).toEqual([
     ...["34.3 ×", "", "+300 %", "−60.0 %", "new", "gone"],
   ]);
@@ -223,31 +219,15 @@ describe("the waterfall", () => {
   });
 });
 
-describe("the numbers of two runs", () => {
+describe("what two runs hold", () => {
   const runs = {
     a: { run: { name: "exp-1" } },
     b: { run: { name: "exp-2" } },
     sentence: "This run peaks 4.00 GiB lower than exp-1.",
-    figures: [
-      {
-        ...{ label: "Peak", hint: "", note: "· rank 2 → 5", unit: "bytes" },
-        ...{ a: 40 * GIB, b: 36 * GIB },
-      },
-      {
-        ...{ label: "Growth per step", hint: "", note: "· rank 1", unit: "bytes" },
-        ...{ a: 0, b: null },
-      },
-    ],
     tables: [table("category", ["activation"], [GIB], [NaN])],
     tablesOf: "A: step 3, rank 0",
     stillReading: false,
   } as unknown as CompareRunsResponse;
-
-  it("are written with their titles, and unknown where one side has none", () => {
-    const { columns } = differenceTable([["Whole run", runs.figures]]);
-    expect(columns[0]?.values).toEqual(["Whole run", "Whole run"]);
-    expect(columns.at(-1)?.values).toEqual([-4 * GIB, NaN]);
-  });
 
   it("have parts: of two moments theirs, else of tracked steps", () => {
     const bytesOf = (of: readonly CompareTable[]) =>

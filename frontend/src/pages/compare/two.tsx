@@ -4,8 +4,6 @@ import type {
   HistoryDevice,
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { originOf } from "../../model/words/origin";
-import { ExportMenu } from "../../widgets/export/export_menu";
 import { Blaming } from "../../widgets/finding/finding";
 import { IconButton } from "../../widgets/icon/icon";
 import { Nothing, Skeleton, Waiting } from "../../widgets/state/state";
@@ -16,11 +14,11 @@ import {
   useCulprits,
   useHistory,
 } from "../memory/history/use_history";
+import { AnswerTable } from "../time/profiled/answer_table";
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
 import { partsOf, Waterfall } from "./charts/waterfall";
 import { sidesOf } from "./difference_rows";
-import { DifferenceTable, differenceTable } from "./difference_table";
 import type { PartProps, SideState } from "./params";
 import { about, PartRows } from "./rows";
 import {
@@ -202,10 +200,7 @@ function Difference(
   const parts = tables.filter(
     ({ by, rows }) => by !== "size" && by !== "stack" && sidesOf(rows) !== null,
   );
-  const figures = [
-    ["Whole run", runs?.figures ?? []],
-    ["At these moments", moments?.figures ?? []],
-  ] as const;
+  const figures = [runs?.figures, moments?.figures];
   const sentence = runs?.sentence ?? moments?.sentence ?? "";
   const line = [...culprits].find((one) => moments?.sentence.includes(one)) ?? "";
   const of = moments === null ? `at the peak of ${runs?.tablesOf ?? ""}` : "";
@@ -233,23 +228,16 @@ function Difference(
           <Waterfall view={view} parts={parts} of={of} culprits={culprits} />
         )}
         <section class="compare-numbers" aria-label="The difference">
-          <div class="panel-head">
-            <h2>In numbers</h2>
-            <ExportMenu
-              subject="the comparison"
-              source={{
-                origin: originOf(view.run),
-                name: "comparison",
-                table: () => differenceTable(figures),
-                about: () => ({ ...sides, sentence }),
-              }}
-              shell={view}
-            />
-          </div>
           {figures.map(
-            ([title, rows]) =>
-              rows.length > 0 && (
-                <DifferenceTable key={title} title={title} rows={rows} view={view} />
+            (table) =>
+              table !== undefined && (
+                <AnswerTable
+                  {...{ view, table }}
+                  key={table.title}
+                  word="figuresort"
+                  about={{ ...sides, sentence }}
+                  shell={view}
+                />
               ),
           )}
         </section>

@@ -132,7 +132,7 @@ export function changeBar(
   longest: number,
   [less, more]: readonly [string, string],
 ): NonNullable<RowCell["bar"]> {
-  const share = longest > 0 ? Math.abs(value) / longest / 2 : 0;
+  const share = longest > 0 ? Math.min(1, Math.abs(value) / longest) / 2 : 0;
   return value < 0
     ? { share, from: 0.5 - share, colour: less }
     : { share, from: 0.5, colour: more };

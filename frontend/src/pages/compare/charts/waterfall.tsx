@@ -158,8 +158,8 @@ export function waterfallSteps(
   const end = { isCulprit: false, colour: text, from: 0 };
   const changes = numbersOf(rows, "difference_bytes");
   const changed = (rows.columns[0]?.texts ?? [])
-    .map((label, row) => ({ label, change: changes[row] || 0 }))
-    .filter(({ change }) => change !== 0);
+    .map((label, row) => ({ label, change: changes[row] ?? 0 }))
+    .filter(({ change }) => Math.abs(change) > 0);
   const num = changed.length > MAX_CHANGES + 1 ? MAX_CHANGES : changed.length;
   let at = first;
   const steps = changed.slice(0, num).map(({ label, change }): WaterfallStep => {

@@ -2,13 +2,9 @@ import type { ComponentChildren } from "preact";
 import type { ProfileResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import type { Live } from "../../../api/watch";
-import { formatSeconds } from "../../../base/durations";
-import { partColour } from "../../../render/palette";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
-import { changeText } from "../../time/profiled/answer_table";
 import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";
-import { changeShare, DifferenceTable, type DifferenceRow } from "../difference_table";
 import type { PartProps } from "../params";
 import { nearest, SideFrame, useOtherRun } from "../sides";
 import { TraceTables } from "./tables";
@@ -81,10 +77,7 @@ export function TracesPart(part: PartProps) {
       {aRun !== null && <Way live={a} name="A" />}
       <Way live={b} name="B" />
       {aReady !== null && bReady !== null && (
-        <>
-          <Roles {...part} a={aReady} b={bReady} />
-          <TraceTables key={params.table} {...part} a={aReady} b={bReady} />
-        </>
+        <TraceTables {...part} a={aReady} b={bReady} />
       )}
     </>
   );
@@ -118,55 +111,4 @@ function Way(props: { readonly live: Live<ProfileResponse>; readonly name: strin
       <Waiting {...{ error, note }} hasContent={data !== null} blocksPx={[24]} />
     </>
   );
-}
-
-function sideWords(name: string, { durationMs, areMarked }: ProfileResponse): string {
-  const num = durationMs.length;
-  if (!areMarked) return `${name} marks no steps: all of it counts as one`;
-  return `${name}: mean of ${num} step${num === 1 ? "" : "s"}`;
-}
-
-function Roles({ a, b, view }: TracesProps) {
-  const { theme } = view;
-  const [x, y] = [a.meanMs / 1e3, b.meanMs / 1e3];
-  const by = changeText(changeShare(x, y));
-  const rows: readonly DifferenceRow[] = [
-    ...rolePairs(a, b).map(({ label, help, colour, ...pair }) => ({
-      label,
-      hint: help,
-      swatch: partColour(theme, colour),
-      unit: "seconds" as const,
-      a: pair.a / 1e3,
-      b: pair.b / 1e3,
-    })),
-    { label: "whole step", unit: "seconds", a: x, b: y },
-  ];
-  return (
-    <section class="compare-numbers" aria-label="Time per step by role">
-      <p class="compare-sentence">
-        <strong>
-          {x === y
-            ? "A step of B takes as long as one of A."
-            : `A step of B takes ${formatSeconds(Math.abs(y - x))} ${y > x ? "longer" : "less"} than one of A ${by === "" ? "" : ` (${by})`}.`}
-        </strong>{" "}
-        <span class="quiet">
-          {sideWords("A", a)} · {sideWords("B", b)}
-        </span>
-      </p>
-      <DifferenceTable title="Time per step" rows={rows} areParts view={view} />
-    </section>
-  );
-}
-
-/** Roles that either side has; `other` is last. */
-export function rolePairs(
-  a: Pick<ProfileResponse, "parts">,
-  b: Pick<ProfileResponse, "parts">,
-) {
-  const meanOf = ({ parts }: typeof a, role: string): number =>
-    parts.find((part) => part.role === role)?.meanMs ?? 0;
-  const known = new Map([...b.parts, ...a.parts].map((part) => [part.role, part]));
-  return [...known.values()]
-    .sort((x, y) => Number(x.role === "other") - Number(y.role === "other"))
-    .map((part) => ({ ...part, a: meanOf(a, part.role), b: meanOf(b, part.role) }));
 }

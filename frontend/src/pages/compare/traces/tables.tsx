@@ -2,6 +2,7 @@ import type { ProfileResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
+import { AnswerTable } from "../../time/profiled/answer_table";
 import { traceWords } from "../../time/profiled/trace_choice";
 import { DifferenceRows } from "../difference_rows";
 import { PER_WORDS, TABLE_WORDS } from "../params";
@@ -19,53 +20,64 @@ export function TraceTables(props: TracesProps) {
   const live = useLive(view.client, "compare_traces", query, view.pollMs);
   const { stale, error } = live;
   const data = live.data?.table === table ? live.data : null;
+  const { data: latest } = live;
   return (
-    <section
-      aria-label="Difference as a table"
-      class={stale ? "stale" : ""}
-      aria-busy={stale}
-    >
-      <div class="panel-head">
-        <h2>Difference by</h2>
-        <Segmented
-          label="Group by"
-          chosen={table}
-          words={TABLE_WORDS}
-          onChoose={(one) => change({ table: one, measure: "" }, "push")}
-        />
-      </div>
-      <Waiting error={error} hasContent={data !== null} blocksPx={[TABLE_PX]} />
-      {data !== null && (data.measure === "" || data.lacks !== "") && (
-        <Nothing title={`Nothing to compare by ${table}`}>
-          <p>{data.lacks}</p>
-        </Nothing>
+    <>
+      {latest !== null && (
+        <section class="compare-numbers">
+          <p class="compare-sentence">
+            <strong>{latest.sentence}</strong>
+          </p>
+          <AnswerTable view={view} table={latest.roles} word="rolesort" />
+        </section>
       )}
-      {data !== null && data.measure !== "" && data.lacks === "" && (
-        <>
-          <DifferenceRows
-            {...props}
-            table={data.rows}
-            heightPx={TABLE_PX}
-            about={{ a: about(a), b: about(b), per: data.per }}
-          >
-            <Choice
-              label="Of"
-              value={data.measure}
-              onChange={(one) => change({ measure: one }, "push")}
-              of={data.measures.map(({ name, title }) => [name, title])}
-            />
-            <Segmented
-              label="Per step or per trace"
-              title="Per"
-              chosen={data.per}
-              words={PER_WORDS}
-              onChoose={(one) => change({ per: one })}
-            />
-          </DifferenceRows>
-          {data.note !== "" && <p class="quiet">{data.note}</p>}
-        </>
-      )}
-    </section>
+      <section
+        aria-label="Difference as a table"
+        class={stale ? "stale" : ""}
+        aria-busy={stale}
+      >
+        <div class="panel-head">
+          <h2>Difference by</h2>
+          <Segmented
+            label="Group by"
+            chosen={table}
+            words={TABLE_WORDS}
+            onChoose={(one) => change({ table: one, measure: "" }, "push")}
+          />
+        </div>
+        <Waiting error={error} hasContent={data !== null} blocksPx={[TABLE_PX]} />
+        {data !== null && (data.measure === "" || data.lacks !== "") && (
+          <Nothing title={`Nothing to compare by ${table}`}>
+            <p>{data.lacks}</p>
+          </Nothing>
+        )}
+        {data !== null && data.measure !== "" && data.lacks === "" && (
+          <>
+            <DifferenceRows
+              {...props}
+              table={data.rows}
+              heightPx={TABLE_PX}
+              about={{ a: about(a), b: about(b), per: data.per }}
+            >
+              <Choice
+                label="Of"
+                value={data.measure}
+                onChange={(one) => change({ measure: one }, "push")}
+                of={data.measures.map(({ name, title }) => [name, title])}
+              />
+              <Segmented
+                label="Per step or per trace"
+                title="Per"
+                chosen={data.per}
+                words={PER_WORDS}
+                onChoose={(one) => change({ per: one })}
+              />
+            </DifferenceRows>
+            {data.note !== "" && <p class="quiet">{data.note}</p>}
+          </>
+        )}
+      </section>
+    </>
   );
 }
 

@@ -1,24 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ProfiledTrace, ProfileResponse } from "../../../api/types.gen";
+import type { ProfiledTrace } from "../../../api/types.gen";
 import { nearest } from "../sides";
-import { rolePairs } from "./part";
-
-describe("steps", () => {
-  const part = (role: string, meanMs: number) => ({ role, meanMs });
-  const parts = (...of: unknown[]) => ({ parts: of }) as unknown as ProfileResponse;
-
-  it("have a row per role that either has, other last", () =>
-    expect(
-      rolePairs(
-        parts(part("copies", 3), part("other", 2)),
-        parts(part("kernel", 5), part("other", 1)),
-      ).map(({ role, a, b }) => [role, a, b]),
-    ).toEqual([
-      ["kernel", 0, 5],
-      ["copies", 3, 0],
-      ["other", 2, 1],
-    ]));
-});
 
 describe("the first A", () => {
   const trace = (id: string, rank: number) => ({ id, rank }) as ProfiledTrace;

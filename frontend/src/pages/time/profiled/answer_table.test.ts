@@ -127,6 +127,25 @@ describe("a table that is sent", () => {
   });
 });
 
+it("rows may have different units, and so have their changes", () => {
+  const numbers = Float64Array.of(2 ** 30, 0.5, 7);
+  const columns = (["of_row", "change_of_row"] as const).map((unit) =>
+    column({ unit, numbers }),
+  );
+  const units = column({
+    key: "unit",
+    unit: "text",
+    texts: ["bytes", "seconds", "count"],
+  });
+  const table = { ...TABLE, columns: [...columns, units] };
+  const shown = columnsOf(table, { theme: "light", byteUnit: "auto" }).slice(0, 2);
+  const cells = shown.map((one) => [0, 1, 2].map((row) => one.cell(row).text));
+  expect(cells).toEqual([
+    ["1.00 GiB", "500 ms", "7"],
+    ["+1.00 GiB", "+500 ms", "+7"],
+  ]);
+});
+
 it("counts of operations can be read", () => {
   expect(formatFlops(0)).toBe("0");
   expect(formatFlops(738_200_000)).toBe("738 M");

@@ -41,7 +41,10 @@ import { nameCells } from "./kernel_name";
 
 const TEXT_UNITS = ["text", "name", "category", "problem"] as const;
 
-type NumberUnit = Exclude<ColumnUnit, (typeof TEXT_UNITS)[number]>;
+type NumberUnit = Exclude<
+  ColumnUnit,
+  (typeof TEXT_UNITS)[number] | "of_row" | "change_of_row"
+>;
 type Cells = (value: number, unit: ByteUnit) => RowCell;
 
 function signedCell(of: Unit): Cells {
@@ -95,6 +98,12 @@ const CELLS: Readonly<Record<NumberUnit, Cells>> = {
   },
 };
 
+/** Of the change of what has this unit. */
+const CHANGES: Readonly<Partial<Record<ColumnUnit, NumberUnit>>> = {
+  bytes: "change_bytes",
+  seconds: "excess_seconds",
+};
+
 /** `738 M`. */
 export function formatFlops(flops: number): string {
   const at = flops < 999.5 ? 0 : Math.floor(Math.log10(flops * 1.0005) / 3);
@@ -143,6 +152,11 @@ export function columnsOf(
       ...(unit === "problem" ? { tone: "bad" } : {}),
       ...(culprits?.has(texts[row] ?? "") === true ? { isCause: true } : {}),
     });
+    const unitOf = (row: number): NumberUnit => {
+      const own = columnOf(table, "unit")?.texts[row] as NumberUnit;
+      if (unit === "change_of_row") return CHANGES[own] ?? "change";
+      return unit === "of_row" ? own : (unit as NumberUnit);
+    };
     const barColour = (row: number): string =>
       colourOf(bar === "row" ? (table.colours[row] ?? "other") : bar);
     const textCell = (row: number): RowCell => {
@@ -150,13 +164,14 @@ export function columnsOf(
       if (text === "" && column.absent !== "") return { ...absent(), ...more(row) };
       if (unit === "category")
         return { text: categoryLabel(text), swatch: colourOf(text), ...more(row) };
-      const swatch = bar === "" ? {} : { swatch: barColour(row) };
+      const isPlain = bar === "" || table.colours[row] === "";
+      const swatch = isPlain ? {} : { swatch: barColour(row) };
       return { ...named(text, row), ...swatch, ...more(row) };
     };
     const numberCell = (row: number): RowCell => {
       const value = numbers[row] ?? NaN;
       if (Number.isNaN(value)) return absent();
-      const cell = CELLS[unit as NumberUnit](value, byteUnit);
+      const cell = CELLS[unitOf(row)](value, byteUnit);
       const { sum } = column;
       if (sum !== null && sum > 0) {
         const share = ((100 * value) / sum).toFixed(1);
