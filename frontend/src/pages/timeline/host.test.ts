@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HostLine, HostTrack } from "../../api/types.gen";
+import { dashOf } from "../../widgets/line_chart/palette";
 import { hostTable, trackColumns, trackLimit, trackLines } from "./host";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
@@ -44,7 +45,9 @@ describe("trackLines", () => {
   it("tells lines that share a colour apart by the dash", () => {
     const many = Array.from({ length: 24 }, (_, i) => ["a", i * 8] as const);
     const lines = trackLines(track(many), "a");
-    const looks = lines.map((line) => `${Number(line.colour) % 8} ${line.dash ?? ""}`);
+    const looks = lines.map(
+      (line) => `${Number(line.colour) % 8} ${dashOf(line.colour).join()}`,
+    );
     expect(new Set(looks).size).toBe(24);
   });
 });

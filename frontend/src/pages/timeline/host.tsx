@@ -8,7 +8,6 @@ import { originOf } from "../../model/words/origin";
 import { useExports } from "../../widgets/export/export_menu";
 import { Findings } from "../../widgets/finding/finding";
 import { LineChart } from "../../widgets/line_chart/line_chart";
-import { NUM_COLOURS } from "../../widgets/line_chart/palette";
 import type { ChartLine, ChartLimit } from "../../widgets/line_chart/types";
 import { Waiting } from "../../widgets/state/state";
 import { Segmented } from "../shared/controls/choices";
@@ -127,8 +126,6 @@ function Track(props: {
   );
 }
 
-const DASHES = ["solid", "dashed", "dotted"] as const;
-
 /** In the server's order: the most important first. */
 export function trackColumns(track: HostTrack): readonly string[] {
   return [...new Set(track.lines.map((line) => line.name))];
@@ -149,7 +146,6 @@ export function trackLines(track: HostTrack, column: string): readonly ChartLine
   return drawn.map(({ name, label, rank, host, x, y, yLow }, i) => ({
     ...{ x, y, yLow, id: `${name}#${rank}`, colour: i },
     label: many ? host : label,
-    dash: DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length] ?? "solid",
   }));
 }
 

@@ -108,9 +108,9 @@ export function LineChart(props: LineChartProps) {
   );
   const { link, bad } = tokens(theme);
   const text = (value: number): string => formatQuantity(value, unit, byteUnit);
-  const lineLook = ({ colour, dash }: ChartLine) => ({
+  const lineLook = ({ colour }: ChartLine) => ({
     colour: lineColour(theme, colour),
-    dash: dashOf(colour, dash),
+    dash: dashOf(colour),
   });
 
   function names(at: number | null): readonly Named[] {

@@ -139,7 +139,7 @@ export function paintLines(
     const { y, yLow } = line;
     const colour = lineColour(theme, line.colour);
     const wide = line.weight === "strong" ? 2.25 : 1.5;
-    const dash = dashOf(line.colour, line.dash);
+    const dash = dashOf(line.colour);
     const isSmooth = smoothing > 0;
     if (yLow !== y) fill(line, yLow, y, colour, isSmooth ? 0.1 : 0.22);
     stroke(line, y, colour, isSmooth ? RAW_OPACITY : 1, wide, dash);

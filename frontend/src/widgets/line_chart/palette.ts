@@ -27,13 +27,10 @@ export function lineColour(theme: Theme, index: number | string): string {
   return COLOURS[theme][index % NUM_COLOURS] ?? "#888888";
 }
 
+const DASHES = [[], [8, 3, 2, 3], [2, 3]] as const;
+
 /** Px; []: solid. */
-export function dashOf(
-  index: number | string,
-  dash: "solid" | "dashed" | "dotted" = "solid",
-): readonly number[] {
-  if (dash === "dashed") return [6, 4];
-  if (dash === "dotted") return [2, 3];
+export function dashOf(index: number | string): readonly number[] {
   if (typeof index === "string") return [];
-  return index % (2 * NUM_COLOURS) < NUM_COLOURS ? [] : [8, 3, 2, 3];
+  return DASHES[Math.floor(index / NUM_COLOURS) % DASHES.length] ?? [];
 }

@@ -18,7 +18,6 @@ export interface ChartLine {
   readonly colour: number | string;
   /** Strong: wider, and drawn last; default normal. */
   readonly weight?: "normal" | "strong";
-  readonly dash?: "solid" | "dashed" | "dotted";
   /** After the label in the legend, such as "pinned". */
   readonly note?: string;
   /** Each value is valid until the next point. */

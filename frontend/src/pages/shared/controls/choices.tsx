@@ -8,23 +8,26 @@ export type Option = readonly [
   group?: string | undefined,
 ];
 
-/** Each group is placed where its first option is. */
+/** Each group is placed where its first option is; null: none is chosen yet. */
 export function Choice(props: {
   readonly label: string;
-  readonly value: string;
+  readonly value: string | number | null;
   readonly onChange: (value: string) => void;
-  readonly of: readonly Option[];
+  readonly of: readonly (Option | string | number)[];
   readonly children?: ComponentChildren;
 }) {
-  const { of } = props;
+  const of = props.of.map((one): Option =>
+    typeof one === "object" ? one : [one, String(one)],
+  );
   const groups = [...new Set(of.map(([, , group]) => group))];
   return (
     <label>
       <span class="quiet">{props.label}</span>{" "}
       <select
-        value={props.value}
+        value={props.value ?? ""}
         onChange={(event) => props.onChange(event.currentTarget.value)}
       >
+        {props.value === null && <option value="">–</option>}
         {groups.map((group) => {
           const own = of.filter((one) => one[2] === group);
           const options = own.map(([value, words]) => (

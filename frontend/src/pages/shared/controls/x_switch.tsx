@@ -28,7 +28,7 @@ export function PhaseChoice(props: {
     <Choice
       label="Phase"
       value={phase === "" ? first : phase}
-      of={phases.map((one) => [one, one])}
+      of={phases}
       onChange={(one) => view.setParams({ phase: one === first ? null : one }, "push")}
     />
   );

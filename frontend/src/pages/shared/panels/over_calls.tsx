@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import type { Unit, XKind } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
@@ -54,17 +53,10 @@ export function OverCallsChart(props: {
   readonly heightPx: number;
 }) {
   const { view, over, ...rest } = props;
-  const cursor = useSignal<number | null>(null);
   const [range, setRange] = useState<XRange | null>(null);
   if ((over.lines[0]?.x.length ?? 0) < 2) return null;
   return (
-    <LineChart
-      {...over}
-      {...rest}
-      {...lookOf(view)}
-      {...{ range, cursor }}
-      onRange={setRange}
-    />
+    <LineChart {...over} {...rest} {...lookOf(view)} range={range} onRange={setRange} />
   );
 }
 

@@ -4,7 +4,7 @@ import { formatSeconds } from "../../../base/durations";
 import { Findings } from "../../../widgets/finding/finding";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
-import { Choice, TextButton, type Option } from "../../shared/controls/choices";
+import { Choice, TextButton } from "../../shared/controls/choices";
 import { usePageState, whole } from "../../shared/page_state";
 import { Drawer } from "../../shared/panels/drawer";
 import { NotCollected } from "../../shared/panels/not_collected";
@@ -49,8 +49,6 @@ export function DistributedView(view: ViewProps) {
   const numbers = numbersOf(table, "rank");
   const row = ranks.rank === null ? -1 : numbers.indexOf(ranks.rank);
   const shared = { view, about: { cycle: data.cycle, step: data.step } };
-  const choices = (of: Int32Array): readonly Option[] =>
-    Array.from(of, (one) => [one, String(one)]);
   return (
     <section class="panel stacked" aria-labelledby="distributed-title">
       <h2 id="distributed-title">{data.sentence}</h2>
@@ -60,15 +58,15 @@ export function DistributedView(view: ViewProps) {
         {data.cycles.length > 1 && (
           <Choice
             label="Cycle"
-            value={String(data.cycle ?? "")}
-            of={choices(data.cycles)}
+            value={data.cycle}
+            of={[...data.cycles]}
             onChange={(cycle) => setState({ cycle: Number(cycle), step: null }, "push")}
           />
         )}
         <Choice
           label="Step"
-          value={String(data.step ?? "")}
-          of={[["", `mean of ${data.steps.length}`], ...choices(data.steps)]}
+          value={data.step ?? ""}
+          of={[["", `mean of ${data.steps.length}`], ...data.steps]}
           onChange={(step) => view.setParams({ step: step || null }, "push")}
         />
       </div>

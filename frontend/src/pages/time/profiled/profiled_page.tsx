@@ -107,7 +107,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
             <Choice
               label="Top"
               value={state.top}
-              of={TOPS.map((one) => [one, one])}
+              of={TOPS}
               onChange={(top) => view.setParams({ top: top === "all" ? null : top })}
             />
             <SearchBox

@@ -6,7 +6,7 @@ import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
-import { Choice, type Option } from "../../shared/controls/choices";
+import { Choice } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import "../time.css";
@@ -26,12 +26,11 @@ export function TraceChoice(props: {
   readonly onChoose: (source: string) => void;
 }) {
   const { source, traces } = props.choice;
-  const named = traces.map((one): Option => [one.id, traceWords(one)]);
   return (
     <Choice
       label="Trace"
-      value={source ?? ""}
-      of={source === null ? [["", "–"], ...named] : named}
+      value={source}
+      of={traces.map((one) => [one.id, traceWords(one)])}
       onChange={props.onChoose}
     />
   );

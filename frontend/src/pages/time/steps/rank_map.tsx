@@ -26,7 +26,7 @@ export function StepMap(props: {
       <div class="row">
         <Choice
           label="Compare"
-          value={String(part)}
+          value={part}
           of={options}
           onChange={(value) =>
             view.setParams({ heat: value === usual ? null : value }, "push")

@@ -11,7 +11,7 @@ import { traceColour } from "./paint/lines";
 import { around } from "./plot/layout";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
-import { FAMILY_WORDS, formatNs, formatNsExact } from "./words";
+import { familyWords, formatNs, formatNsExact } from "./words";
 
 interface DetailsProps {
   readonly trace: Timeline;
@@ -103,7 +103,7 @@ function Facts(props: {
       track ? `${track.name} · ${track.process}` : slice.track,
       rank === null ? "" : `rank ${rank}`,
     ],
-    ["Category", category === "" ? FAMILY_WORDS[slice.family] : category, ""],
+    ["Category", category === "" ? familyWords(slice.family) : category, ""],
     ...(stack.length > 0 ? ([["Parents", <Linked list={stack} />, ""]] as const) : []),
   ];
 

@@ -7,7 +7,7 @@ import { Icon, IconButton } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
 import { ZoomButtons } from "../../../widgets/plot/chart_frame";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Choice, Switch, type Option } from "../../shared/controls/choices";
+import { Choice, Switch } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
 import { ASKED } from "./state/params";
@@ -23,8 +23,7 @@ export function Head(props: {
   const traces = tracesOf(answer);
   const cycles = [...new Set(answer.choices.map(({ cycle }) => cycle))]
     .filter((one) => one !== null)
-    .sort((a, b) => a - b)
-    .map((cycle): Option => [cycle, cycle.toString()]);
+    .sort((a, b) => a - b);
   const failed = traces.flatMap(({ problem }) => problem ?? []);
   const problems = [...failed, ...answer.problems];
   const unready = traces.filter(({ state }) => state !== "ready");

@@ -9,7 +9,7 @@ import { NAMES_PX } from "./plot/plot";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
 import type { TraceTile } from "./tiles/tile";
-import { FAMILY_WORDS, formatNs } from "./words";
+import { familyWords, formatNs } from "./words";
 
 export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
   const { trace, label } = props;
@@ -75,7 +75,7 @@ export function Families({ trace }: { readonly trace: Timeline }) {
       .sort(([a, most], [b, more]) => isLater(a) - isLater(b) || more - most)
       .slice(0, MOST_FAMILIES)
       .map(([family]) => ({
-        label: FAMILY_WORDS[family],
+        label: familyWords(family),
         colour: partColour(view.theme, family),
       }));
   }, [whole, view.theme]);

@@ -241,7 +241,7 @@ function MemoryPart(props: {
           <Choice
             label="Device"
             value={device}
-            of={devices.map((one) => [one, one])}
+            of={devices}
             onChange={(value) => {
               setRange(null);
               view.setParams({ report_device: value });

@@ -1,25 +1,17 @@
 import type { TraceFamily } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+import { sentenceCase } from "../../../model/words/sentence_case";
 
-export const FAMILY_WORDS: Readonly<Record<TraceFamily, string>> = {
-  kernel: "Kernels",
-  operator: "Operators",
+const FAMILY_WORDS: Partial<Record<TraceFamily, string>> = {
+  memory: "Copy or fill",
   runtime: "Device runtime",
-  python: "Python",
-  communication: "Communication",
-  memory: "Copies and fills",
-  step: "Steps",
-  forward: "Forward",
-  backward: "Backward",
-  optimizer: "Optimizer",
-  dataloader: "Dataloader",
-  annotation: "Annotations",
   oom: "Out of memory",
-  checkpoint: "Checkpoint",
-  instant: "Instant",
-  other: "Other",
 };
+
+export function familyWords(family: TraceFamily): string {
+  return FAMILY_WORDS[family] ?? sentenceCase(family);
+}
 
 /** `812 ns`, `1.24 µs`, `3.70 ms`. */
 export function formatNs(ns: number): string {

@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Mark, OperatorMemoryResponse } from "../../../../api/types.gen";
 import { formatSeconds } from "../../../../base/durations";
@@ -22,7 +21,6 @@ export function Curve(props: {
 }) {
   const { data, view, extent, row } = props;
   const { shown, setRange } = props.range;
-  const cursor = useSignal<number | null>(null);
   const { curve, allocations } = data;
   const lines = useMemo(
     () =>
@@ -87,7 +85,6 @@ export function Curve(props: {
           extent={extent}
           range={shown}
           onRange={setRange}
-          cursor={cursor}
           {...lookOf(view)}
           heightPx={HEIGHT_PX}
           page={{ view, group: "Operators" }}

@@ -9,7 +9,7 @@ import { formatBytes } from "../../../../base/bytes";
 import { commandsOf, useCommands } from "../../../../base/commands";
 import { categoryColours } from "../../../../model/category";
 import { Nothing } from "../../../../widgets/state/state";
-import { Choice, Switch, type Option } from "../../../shared/controls/choices";
+import { Choice, Switch } from "../../../shared/controls/choices";
 import { AnswerTable, type Colours } from "../../profiled/answer_table";
 import { useProfiledRows } from "../../profiled/profiled_page";
 import { optional, switched, text, usePageState } from "../../../shared/page_state";
@@ -95,7 +95,12 @@ export function MemoryTab({
             <div class="row">
               {tabs}
               {chooser}
-              <DeviceChoice data={data} view={view} />
+              <Choice
+                label="Device"
+                value={data.device}
+                of={data.devices.map((one) => [one.key, deviceWords(one)])}
+                onChange={(one) => view.setParams({ device: one }, "push")}
+              />
               <Switch
                 view={view}
                 of={WORDS.charge}
@@ -127,24 +132,6 @@ function deviceWords({ kind, index, peakAllocatedBytes }: TraceDevice): string {
   return peakAllocatedBytes === null
     ? name
     : `${name}, peak ${formatBytes(peakAllocatedBytes)}`;
-}
-
-function DeviceChoice({
-  data: { device, devices },
-  view,
-}: {
-  readonly data: OperatorMemoryResponse;
-  readonly view: ViewProps;
-}) {
-  const named = devices.map((one): Option => [one.key, deviceWords(one)]);
-  return (
-    <Choice
-      label="Device"
-      value={device ?? ""}
-      of={device === null ? [["", "–"], ...named] : named}
-      onChange={(one) => view.setParams({ device: one }, "push")}
-    />
-  );
 }
 
 function OfDevice(props: {

@@ -4,7 +4,7 @@ import { PointerTip, type Reading } from "../../../../widgets/plot/reading";
 import { traceColour } from "../paint/lines";
 import type { Picture } from "../paint/quads";
 import type { Piece } from "../tiles/tile";
-import { FAMILY_WORDS, formatNs, formatNsExact } from "../words";
+import { familyWords, formatNs, formatNsExact } from "../words";
 import type { Row } from "./layout";
 import type { PlotStage } from "./stage";
 
@@ -43,7 +43,7 @@ function lineOf({ family, count, startNs, endNs, level, busyNs }: Piece): string
       : `busy ${formatShare(busyNs, ns)} of ${formatNs(ns)}: click to zoom in`;
   }
   const time = level < 0 ? formatNs(startNs) : `${formatNs(ns)} (${formatNsExact(ns)})`;
-  return `${time} · ${FAMILY_WORDS[family]}`;
+  return `${time} · ${familyWords(family)}`;
 }
 
 const REDUCED_WORDS = {
