@@ -4,6 +4,7 @@ import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { parseRankSet } from "../../model/words/rank_set";
 import { IconButton } from "../../widgets/icon/icon";
+import type { RankFact } from "../../widgets/rank_bars/rank_bars";
 import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
 import { AnswerTable, columnsOf } from "../time/profiled/answer_table";
 import type { ViewProps } from "./view_props";
@@ -71,26 +72,19 @@ function pinCell(rank: number, { ranks: { pinned }, setPinned }: ViewProps): Row
   return { text: "", title, content };
 }
 
-type Fact = readonly [name: string, value: string];
-
-/** Of a row, for a tip that names the rank; the value of an empty name is exact. */
+/** Of a row, for a tip that names the rank. */
 export function rankFacts(
   table: TableRows,
   look: { readonly theme: Theme; readonly byteUnit: ByteUnit },
-): (row: number) => readonly Fact[] {
+): (row: number) => readonly RankFact[] {
   const columns = columnsOf(table, look).filter(
     ({ key, title }) => key !== "rank" && title !== "",
   );
   return (row) =>
-    columns.flatMap(({ key, title, cell }): readonly Fact[] => {
+    columns.flatMap(({ key, title, cell }): readonly RankFact[] => {
       const { text, title: exact = "" } = cell(row);
       if (key === "peak_bytes") {
-        return text === "–"
-          ? [[title, "not recorded"]]
-          : [
-              [title, text],
-              ["", exact],
-            ];
+        return text === "–" ? [[title, "not recorded"]] : [[title, text, exact]];
       }
       // No retries and no errors are normal.
       const isUsual = text === "0" && key.startsWith("num_");

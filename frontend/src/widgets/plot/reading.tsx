@@ -14,7 +14,7 @@ export interface ReadingRow {
   readonly note?: string | undefined;
   readonly value: string;
   /** After the value, fainter. */
-  readonly exact?: string;
+  readonly exact?: string | undefined;
   readonly swatch?: Pick<Named, "colour" | "dash" | "isBand">;
 }
 

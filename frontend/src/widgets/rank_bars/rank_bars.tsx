@@ -7,7 +7,6 @@ import { AXIS_PX, type Picture } from "../plot/axes";
 import { Plot, type PlotProps } from "../plot/plot";
 import type { XRange } from "../plot/range";
 import { onColumns, type Reader } from "../plot/reader";
-import type { ReadingRow } from "../plot/reading";
 import { membersAt, orderRanks, rankAxis, type Bars, type StripOrder } from "./bars";
 import { paintBars, paintCrosses, type BarLine, type BarLook } from "./paint";
 
@@ -16,14 +15,16 @@ const TOP_PX = 18;
 const LEAST_SHARE = 0.15;
 const HEADROOM = 1.06;
 
+/** `exact`: after the value, fainter. */
+export type RankFact = readonly [name: string, value: string, exact?: string];
+
 interface RankBarsProps
   extends
     Pick<PlotProps, "bar" | "fileTable" | "label" | "origin" | "tableView" | "title">,
     Pick<BarLook, "filter" | "rank"> {
   readonly strip: Bars;
   readonly order: StripOrder;
-  /** Name and value; the value of an empty name joins the row before. */
-  readonly facts: (i: number) => readonly (readonly [string, string])[];
+  readonly facts: (i: number) => readonly RankFact[];
   readonly onPick: (rank: number) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
@@ -64,7 +65,7 @@ export function RankBars(props: RankBarsProps) {
       return {
         title: `Rank ${strip.rank[i] ?? "–"}`,
         notes: others.length > 0 ? [{ text, class: "quiet" }] : [],
-        rows: rowsOf(props.facts(i)),
+        rows: props.facts(i).map(([name, value, exact]) => ({ name, value, exact })),
       };
     },
     pick: (x, _, seen) => {
@@ -99,17 +100,6 @@ export function RankBars(props: RankBarsProps) {
       help={`${props.label}, ${formatInteger(places.length)} ranks. Arrow keys move from rank to rank, Enter opens a rank’s page, P goes to the highest, W and S zoom, F shows all.`}
     />
   );
-}
-
-function rowsOf(facts: readonly (readonly [string, string])[]): readonly ReadingRow[] {
-  const rows: ReadingRow[] = [];
-  for (const [name, value] of facts) {
-    const last = rows.at(-1);
-    if (name === "" && last !== undefined)
-      rows.splice(-1, 1, { ...last, exact: value });
-    else rows.push({ name, value });
-  }
-  return rows;
 }
 
 function heldAgainst(

@@ -18,8 +18,7 @@ import { bytesColumn, longestOf } from "../../../widgets/row_table/columns";
 import type { RowColumn } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
-import { Drawer } from "../../shared/panels/drawer";
-import { Facts } from "../history/block_drawer";
+import { Drawer, Facts } from "../../shared/panels/drawer";
 import { placeColumn, StackTable } from "./held/stack_table";
 import type { Blocks } from "./use_blocks";
 

@@ -197,8 +197,7 @@ function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls })
           ofRanks={ranks.ofRanks}
           facts={(i) => [
             ["Start", word(ranks.start[i])],
-            ["End", word(ranks.end[i])],
-            ["", formatExact(ranks.end[i] ?? NaN, "bytes")],
+            ["End", word(ranks.end[i]), formatExact(ranks.end[i] ?? NaN, "bytes")],
             [
               "Difference",
               formatSigned(ranks.difference[i] ?? NaN, "bytes", view.byteUnit),

@@ -1,4 +1,4 @@
-import { Fragment, type ComponentChildren } from "preact";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type {
   AllocationBlockResponse,
@@ -15,7 +15,7 @@ import { momentText } from "../../../widgets/block_stack/axis";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
 import { Check, TextButton } from "../../shared/controls/choices";
-import { Drawer } from "../../shared/panels/drawer";
+import { Drawer, Facts, type FactRows } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
 import type { ViewProps } from "../../shared/view_props";
 import type { OpenHistory } from "./frame";
@@ -104,25 +104,6 @@ function Source({ block, stacks, culprits }: PartProps) {
       <SourcePlaceLink place={stacks.frame(frame)}>{label}</SourcePlaceLink>
       {module !== "" && <span class="quiet"> in {module}</span>}
     </p>
-  );
-}
-
-/** null values are left out. */
-type FactRows = readonly (readonly [name: string, value: ComponentChildren | null])[];
-
-export function Facts({ rows }: { readonly rows: FactRows }) {
-  return (
-    <dl class="facts small">
-      {rows.map(
-        ([name, value]) =>
-          value !== null && (
-            <Fragment key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </Fragment>
-          ),
-      )}
-    </dl>
   );
 }
 

@@ -45,6 +45,8 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
   const held = data.measure === "held";
   const size = (bytes: number | null | undefined): string =>
     formatQuantity(bytes ?? NaN, "bytes", view.byteUnit);
+  const factOf = (name: string, bytes = NaN) =>
+    [name, size(bytes), formatExact(bytes, "bytes")] as const;
   const facts = [
     type,
     isFsdp ? "FSDP module" : "",
@@ -100,10 +102,8 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
         bytes={held ? overRanks.heldBytes : overRanks.totalBytes}
         ofRanks={overRanks.ofRanks}
         facts={(i) => [
-          ["Rank total", size(overRanks.totalBytes[i])],
-          ["", formatExact(overRanks.totalBytes[i] ?? NaN, "bytes")],
-          ["This module", size(overRanks.heldBytes[i])],
-          ["", formatExact(overRanks.heldBytes[i] ?? NaN, "bytes")],
+          factOf("Rank total", overRanks.totalBytes[i]),
+          factOf("This module", overRanks.heldBytes[i]),
         ]}
         heightPx={PART_PX - 8}
       />

@@ -4,7 +4,8 @@ import { formatBytes, formatBytesExact, formatInteger } from "../../../base/byte
 import { addressText, openedText, pinText } from "./map/words";
 import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
-import { BlockDrawer, Facts, StackFrames } from "../history/block_drawer";
+import { Facts } from "../../shared/panels/drawer";
+import { BlockDrawer, StackFrames } from "../history/block_drawer";
 import { momentWords } from "../history/moment";
 import { Panels } from "./panels";
 import type { Shown } from "./params";

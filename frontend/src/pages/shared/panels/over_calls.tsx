@@ -4,7 +4,7 @@ import { formatInteger } from "../../../base/bytes";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
-import { RankBars } from "../../../widgets/rank_bars/rank_bars";
+import { RankBars, type RankFact } from "../../../widgets/rank_bars/rank_bars";
 import { lookOf, type ViewProps } from "../view_props";
 
 type Named = readonly [name: string, values: Float64Array];
@@ -68,7 +68,7 @@ export function OverRanks(props: {
   readonly rank: Int32Array;
   readonly bytes: Float64Array;
   readonly ofRanks: number;
-  readonly facts: (i: number) => readonly (readonly [string, string])[];
+  readonly facts: (i: number) => readonly RankFact[];
   readonly heightPx: number;
 }) {
   const { view, rank, bytes, ofRanks } = props;

@@ -1,11 +1,10 @@
-import { Fragment, type ComponentChildren } from "preact";
 import type { TracePartner, TraceSliceResponse } from "../../../api/types.gen";
 import { formatInteger, formatShare } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
 import type { XRange } from "../../../widgets/plot/range";
 import { Failure } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
-import { Drawer } from "../../shared/panels/drawer";
+import { Drawer, Facts, type FactRows } from "../../shared/panels/drawer";
 import { AnswerTable } from "../profiled/answer_table";
 import { traceColour } from "./paint/lines";
 import { around } from "./plot/layout";
@@ -70,12 +69,14 @@ function SliceDetails(props: DetailsProps & { readonly isInstant: boolean }) {
       close={trace.close}
     >
       {trace.error !== null && <Failure failure={trace.error} />}
-      {slice !== null && <Facts trace={trace} slice={slice} isInstant={isInstant} />}
+      {slice !== null && (
+        <SliceFacts trace={trace} slice={slice} isInstant={isInstant} />
+      )}
     </Drawer>
   );
 }
 
-function Facts(props: {
+function SliceFacts(props: {
   readonly trace: Timeline;
   readonly slice: TraceSliceResponse;
   readonly isInstant: boolean;
@@ -90,7 +91,7 @@ function Facts(props: {
   const exactly = `${formatNsExact(startNs)} since the beginning, ${when}`;
   const rank = track?.rank ?? null;
   const category = slice.family === "oom" ? "" : slice.category;
-  const facts: readonly (readonly [string, ComponentChildren, string])[] = [
+  const facts: FactRows = [
     ...(isInstant
       ? ([["At", formatNs(startNs), exactly]] as const)
       : ([
@@ -131,16 +132,7 @@ function Facts(props: {
 
   return (
     <>
-      <dl class="facts">
-        {facts.map(([name, value, note]) => (
-          <Fragment key={name}>
-            <dt>{name}</dt>
-            <dd>
-              {value} <span class="quiet">{note}</span>
-            </dd>
-          </Fragment>
-        ))}
-      </dl>
+      <Facts rows={facts} />
       {partners.length > 0 && (
         <>
           <h3>Linked with</h3>
@@ -152,14 +144,7 @@ function Facts(props: {
       {args.length + argsProblem.length === 0 && (
         <p class="quiet">None were recorded.</p>
       )}
-      <dl class="facts trace-args">
-        {args.map(({ name, value }) => (
-          <Fragment key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </Fragment>
-        ))}
-      </dl>
+      <Facts rows={args.map(({ name, value }) => [name, value])} />
     </>
   );
 }
