@@ -107,6 +107,8 @@ class ModuleTimesResponse(Columns, frozen=True):
     run: RunSummary
     choice: ProfileChoice
     name: tuple[str, ...]
+    path: tuple[str, ...]
+    """With the names of the modules around it."""
     parent: I32Column
     """Row of the module around it; -1: none."""
     table: TableRows

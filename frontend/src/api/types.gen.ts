@@ -1305,6 +1305,7 @@ export interface ModuleTimesResponse {
   readonly run: RunSummary;
   readonly choice: ProfileChoice;
   readonly name: readonly string[];
+  readonly path: readonly string[];
   readonly parent: Int32Array;
   readonly table: TableRows;
   readonly backward: string;

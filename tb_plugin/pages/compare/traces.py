@@ -189,15 +189,13 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     answer = table.view(found.run, found.choice(query), profile, query)
     rows = getattr(answer, table.rows)
     of: dict[str, Any] = {one.key: one.texts or one.numbers for one in rows.columns}
-    if hasattr(answer, "parent"):  # modules: a tree
-        of |= {"name": answer.name, "parent": answer.parent}
     columns = {
         key: np.asarray(of[key], np.float64) for key in table.measures if key in of
     }
     unknown = [key for key, values in columns.items() if np.isnan(values).all()]
     for key in unknown:
         del columns[key]
-    names = paths(of["name"], of["parent"]) if "parent" in of else of["name"]
+    names = answer.path if hasattr(answer, "path") else of["name"]
     devices = {one.key: one for one in getattr(answer, "devices", ())}
     device = devices.get(getattr(answer, "device", None))
     word = "" if device is None else device.kind
@@ -212,31 +210,23 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
 def _roles(a: _Side, b: _Side) -> TableRows:
     sides = [np.append(one.roles, one.roles.sum()) for one in (a, b)]
     kept = np.flatnonzero(np.maximum(*sides))
-    words = (*ROLES, ("", "whole step", "", ""))
-    _, labels, colours, hints = zip(*(words[row] for row in kept), strict=True)
-    columns = side_columns("seconds", "seconds", *(one[kept] for one in sides))
-    name = Column("role", "Role", "text", bar="row")
-    table = difference(name, labels, columns, hints=hints)
+    every = (*ROLES, ("", "whole step", "", ""))
+    words = [every[row] for row in kept]
+    table = difference(
+        Column("role", "Role", "text", bar="row"),
+        [label for _, label, _, _ in words],
+        side_columns("seconds", "seconds", *(one[kept] for one in sides)),
+        hints=tuple(about for *_, about in words),
+    )
     steps = [
         f"{name}: mean of {counted(one.num_steps, 'step')}"
         if one.num_steps
         else f"{name} marks no steps: all of it counts as one"
         for name, one in (("A", a), ("B", b))
     ]
-    return replace(
-        titled(table, "Time per step", "; ".join(steps)), usual="", colours=colours
-    )
-
-
-def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
-    """Names of modules with those of their parents, which come before them."""
-    found: list[str] = []
-    for name, parent in zip(names, parents, strict=True):
-        above = found[parent] if parent >= 0 else None
-        # Lightning names a module by its whole path.
-        is_whole = above is None or name.startswith(f"{above}.")
-        found.append(name if is_whole else f"{above} / {name}")
-    return found
+    colours = tuple(colour for _, _, colour, _ in words)
+    table = replace(table, usual="", colours=colours)
+    return titled(table, "Time per step", "; ".join(steps))
 
 
 def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:

@@ -150,8 +150,10 @@ def moments_sentence(a: float, b: float, tables: Sequence[Difference]) -> str:
 
 def steps_sentence(a: float, b: float) -> str:
     """How much longer a mean step of B's trace takes."""
-    if a == b or not a or not b:
-        return "A step of B takes as long as one of A." if a == b else ""
+    if not a or not b:
+        return ""
+    if a == b:
+        return "A step of B takes as long as one of A."
     way = "longer" if b > a else "less"
     share = 100 * abs(b / a - 1)
     words = f" ({share:.3g} %)" if share < _MANY else ""

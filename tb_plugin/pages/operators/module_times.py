@@ -12,7 +12,7 @@ from tb_plugin.pages.profile.asked import SourceQuery, of_profile
 from tb_plugin.pages.table import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.time.module_times import BackwardBy
     from tb_plugin.analysis.trace.profile import TraceProfile
@@ -135,10 +135,12 @@ def module_times(
         counted = values if "self" in one.key else values[parent < 0]
         total = float(counted.sum())
         columns.append(one.sent(values, sum=total, longest=total))
+    names = [name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]]
     return ModuleTimesResponse(
         run=run,
         choice=choice,
-        name=tuple(name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]),
+        name=tuple(names),
+        path=tuple(paths(names, parent.tolist())),
         parent=i32(parent),
         table=TableRows(
             columns=tuple(columns),
@@ -148,3 +150,14 @@ def module_times(
         ),
         backward=_BACKWARD[table.backward_by],
     )
+
+
+def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
+    """Names of modules with those of their parents, which come before them."""
+    found: list[str] = []
+    for name, parent in zip(names, parents, strict=True):
+        above = found[parent] if parent >= 0 else None
+        # Lightning names a module by its whole path.
+        is_whole = above is None or name.startswith(f"{above}.")
+        found.append(name if is_whole else f"{above} / {name}")
+    return found

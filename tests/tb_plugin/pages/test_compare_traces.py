@@ -11,7 +11,8 @@ from tb_plugin.pages.compare.difference import (
     figures_of,
     side_columns,
 )
-from tb_plugin.pages.compare.traces import joined, paths
+from tb_plugin.pages.compare.traces import joined
+from tb_plugin.pages.operators.module_times import paths
 from tb_plugin.pages.table import Column
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
@@ -127,6 +128,13 @@ def test_a_mean_step_is_compared_by_role(two):
     for key in ("a_seconds", "b_seconds", "difference_seconds"):
         values = columns(roles)[key]
         assert values[:-1].sum() == pytest.approx(values[-1])
+
+
+def test_nothing_is_said_of_traces_that_are_not_there(two):
+    found = compared(two, source="t0123456789abcdef", b_source="t0123456789abcdee")
+    assert (found["sentence"], found["measure"]) == ("", "")
+    assert found["roles"]["num_rows"] == found["rows"]["num_rows"] == 0
+    assert found["lacks"].startswith("Neither has any operators")
 
 
 def test_figures_have_a_unit_each():

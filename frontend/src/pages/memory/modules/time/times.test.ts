@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
-import { modulePaths } from "../../../../model/module_paths";
 import { cellText } from "../../../../model/table";
 import { tableOf } from "../../../../widgets/row_table/columns";
 import { placed } from "../../../../widgets/flame/layout";
@@ -30,25 +29,16 @@ const COLUMNS = [
 /** Net_0 holds Linear_0 (80 ms) and Conv_0 (15 ms), which holds ReLU_0. */
 const DATA = {
   name: ["Net_0", "Linear_0", "Conv_0", "ReLU_0"],
+  path: ["Net_0", "Net_0 / Linear_0", "Net_0 / Conv_0", "Net_0 / Conv_0 / ReLU_0"],
   parent: Int32Array.of(-1, 0, 0, 2),
   table: { columns: COLUMNS, numRows: 4, numAll: 4, usual: "host_ms", colours: [] },
   backward: "",
 } as unknown as ModuleTimesResponse;
-const PATHS = modulePaths(DATA.name, DATA.parent);
 const VIEW = { theme: "light", byteUnit: "auto" } as const;
 
 describe("time by module", () => {
-  it("names modules from the root down", () =>
-    expect(PATHS[3]).toBe("Net_0 / Conv_0 / ReLU_0"));
-
-  it("does not repeat what a name from Lightning holds", () =>
-    expect(modulePaths(["net", "net.encoder"], [-1, 0])).toEqual([
-      "net",
-      "net.encoder",
-    ]));
-
   it("shows shares of the roots, and of self times of their sum", () => {
-    const columns = timeColumns(DATA, PATHS, VIEW);
+    const columns = timeColumns(DATA, VIEW);
     const cell = (key: string, id: number) =>
       columns.find((one) => one.key === key)?.cell(id);
     expect(cell("host_ms", 1)).toMatchObject({ text: "80.0 ms", bar: { share: 0.8 } });
@@ -59,7 +49,7 @@ describe("time by module", () => {
   });
 
   it("exports every module with every digit", () => {
-    const table = tableOf(timeColumns(DATA, PATHS, VIEW), [0, 1, 2, 3]);
+    const table = tableOf(timeColumns(DATA, VIEW), [0, 1, 2, 3]);
     expect(table.numRows).toBe(4);
     expect(table.columns.map(({ name }) => name)).toContain("backward_host_self_ms");
     expect(table.columns.map((one) => cellText(one, 2))).toEqual([

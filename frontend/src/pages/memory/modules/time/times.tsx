@@ -3,7 +3,6 @@ import { useMemo, useState, useEffect } from "preact/hooks";
 import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
 import { formatInteger } from "../../../../base/bytes";
-import { modulePaths } from "../../../../model/module_paths";
 import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { Tree } from "../../../../model/tree";
 import { originOf } from "../../../../model/words/origin";
@@ -44,16 +43,15 @@ export function ModuleTimes(page: ModulesPage) {
 const MODULE_PX = 208;
 
 export function timeColumns(
-  { name, table }: ModuleTimesResponse,
-  paths: readonly string[],
+  { name, path, table }: ModuleTimesResponse,
   view: Pick<ViewProps, "theme" | "byteUnit">,
 ): readonly RowColumn[] {
   const module: RowColumn = {
     ...{ key: "module", title: "Module", numeric: false, isTree: true },
     width: `minmax(${MODULE_PX}px, 3fr)`,
     values: name,
-    exported: { name: "module", values: paths },
-    cell: (id) => ({ text: name[id] ?? "", title: paths[id] ?? "" }),
+    exported: { name: "module", values: path },
+    cell: (id) => ({ text: name[id] ?? "", title: path[id] ?? "" }),
   };
   return [module, ...columnsOf(table, view)];
 }
@@ -76,13 +74,9 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const depth = state.depth ?? FIRST_DEPTH;
   const [selected, setSelected] = useState<number | null>(null);
   const tree = useMemo(() => new Tree(data.parent), [data.parent]);
-  const paths = useMemo(() => modulePaths(data.name, data.parent), [data]);
-  const columns = useMemo(
-    () => timeColumns(data, paths, view),
-    [data, paths, view.theme],
-  );
+  const columns = useMemo(() => timeColumns(data, view), [data, view.theme]);
   const table = useTree({
-    ...{ columns, tree, names: paths, find, depth, selected },
+    ...{ columns, tree, names: data.path, find, depth, selected },
     usual: { key: data.table.usual, descending: true },
     word: state.timeSort,
     setWord: (timeSort) => setState({ timeSort }),
@@ -90,7 +84,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const source: ExportSource = {
     origin: originOf(data.run),
     name: "time of modules",
-    table: () => tableOf(columns, [...paths.keys()]),
+    table: () => tableOf(columns, [...data.path.keys()]),
     about: () => ({ source: data.choice.source }),
   };
   const { numRows: num, numAll } = data.table;
@@ -124,7 +118,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
         empty="No module matches."
         heightPx={TABLE_PX}
       />
-      <TimeFlame {...{ data, tree, paths, view, selected }} onSelect={setSelected} />
+      <TimeFlame {...{ data, tree, view, selected }} onSelect={setSelected} />
     </section>
   );
 }
@@ -160,12 +154,11 @@ export function flameOf(
 export function TimeFlame(props: {
   readonly data: ModuleTimesResponse;
   readonly tree: Tree;
-  readonly paths: readonly string[];
   readonly view: ViewProps;
   readonly selected: number | null;
   readonly onSelect: (id: number | null) => void;
 }) {
-  const { data, tree, paths, view, selected, onSelect } = props;
+  const { data, tree, view, selected, onSelect } = props;
   const { theme, byteUnit } = view;
   const [wanted, setWanted] = useState("");
   const times = flameTimes(data);
@@ -177,10 +170,10 @@ export function TimeFlame(props: {
   const names = useMemo<FrameNames>(
     () => ({
       frame: () => ({ name: "", filename: "", line: 0, kind: 0 }),
-      frameLabel: (id) => paths[id] ?? "",
+      frameLabel: (id) => data.path[id] ?? "",
       boxLabel: (id) => data.name[id] ?? "",
     }),
-    [data, paths],
+    [data],
   );
   const zoom = useMemo(
     () => (selected === null ? [] : [...tree.ancestors(selected), selected]),
