@@ -57,8 +57,7 @@ function byHand(changes: Partial<TileSource<Part, Part, Part>> = {}) {
     },
     ...changes,
   };
-  const events = { onTiles: vi.fn(), onFailure: vi.fn() };
-  const loader = new TileLoader<Part, Part, Part>(events);
+  const loader = new TileLoader<Part, Part, Part>();
   loader.about(source);
   const answer = async (): Promise<void> => {
     asked.at(-1)?.answer();
@@ -68,7 +67,7 @@ function byHand(changes: Partial<TileSource<Part, Part, Part>> = {}) {
     loader.look({ low, high }, settled);
     await vi.advanceTimersByTimeAsync(1);
   };
-  return { asked, source, events, loader, answer, look };
+  return { asked, source, loader, answer, look };
 }
 
 describe("tiles", () => {
@@ -81,7 +80,7 @@ describe("tiles", () => {
   });
 
   it("are asked for once something is looked at, everything first", async () => {
-    const { asked, loader, answer, look, events } = byHand();
+    const { asked, loader, answer, look } = byHand();
     expect(asked).toHaveLength(0);
     await look(10, 20);
     expect(asked).toMatchObject([ALL]);
@@ -93,7 +92,7 @@ describe("tiles", () => {
     expect(loader.loading).toBe(false);
     expect(loader.shown).toMatchObject([ALL, { low: 10, high: 20 }]);
     expect(loader.shown).toBe(loader.shown);
-    expect(events.onFailure).toHaveBeenLastCalledWith(null);
+    expect(loader.error.value).toBeNull();
   });
 
   it("are kept for the way back, the newest ones and that of everything", async () => {
@@ -152,12 +151,12 @@ describe("tiles", () => {
   });
 
   it("say what failed, and are asked for again later", async () => {
-    const { asked, events, look } = byHand();
+    const { asked, loader, look } = byHand();
     await look(0, 100);
     const error = new ApiError("It is being opened.", "here", "Wait.", "server");
     asked[0]?.fail(error);
     await vi.advanceTimersByTimeAsync(10);
-    expect(events.onFailure).toHaveBeenCalledWith(error);
+    expect(loader.error.value).toBe(error);
     await look(10, 20);
     expect(asked).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1100);

@@ -1,7 +1,7 @@
 /** One request at a time, always for the newest look; a useless one is aborted. */
 
-import { useSignal, type Signal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import { isAbort, type ApiError } from "./client";
 
 /** While a gesture goes on, requests begin at most this often. */
@@ -37,14 +37,11 @@ export interface TileSource<Look, Wanted, Tile extends object> {
   readonly free?: (tile: Tile) => void;
 }
 
-interface TileEvents {
-  /** Tiles or the request under way have changed. */
-  readonly onTiles: () => void;
-  /** null: recovered. */
-  readonly onFailure: (error: ApiError | null) => void;
-}
-
 export class TileLoader<Look, Wanted, Tile extends object> {
+  /** Raised when tiles or the request under way change. */
+  readonly version = signal(0);
+  /** null: none, or recovered. */
+  readonly error = signal<ApiError | null>(null);
   #source: TileSource<Look, Wanted, Tile> | null = null;
   #look: Look | null = null;
   #tiles: readonly Tile[] = [];
@@ -55,8 +52,6 @@ export class TileLoader<Look, Wanted, Tile extends object> {
   #begun = Number.NEGATIVE_INFINITY;
   #timer: number | null = null;
   #failed = false;
-
-  constructor(private readonly events: TileEvents) {}
 
   get loading(): boolean {
     return this.#flight !== null;
@@ -87,7 +82,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
       if (source.kin === undefined || source.kin !== before?.kin) this.#shown = [];
     }
     this.#next(true);
-    this.events.onTiles();
+    this.#changed();
   }
 
   /** `settled`: nothing moves any more. */
@@ -95,7 +90,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     const before = this.#shown;
     this.#look = look;
     this.#next(settled);
-    if (this.shown !== before) this.events.onTiles();
+    if (this.shown !== before) this.#changed();
   }
 
   close(): void {
@@ -103,6 +98,10 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     if (this.#timer !== null) window.clearTimeout(this.#timer);
     this.#timer = null;
     this.#source = null;
+  }
+
+  #changed(): void {
+    this.version.value += 1;
   }
 
   #drop(): void {
@@ -138,15 +137,15 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     const flight = { wanted, abort: new AbortController() };
     this.#flight = flight;
     this.#begun = performance.now();
-    this.events.onTiles();
+    this.#changed();
     source.ask(wanted, flight.abort.signal).then(
       (tile) => {
         if (this.#flight !== flight) return;
         this.#flight = null;
         this.#keys.set(tile, key);
         this.#keep(source, tile);
-        this.events.onFailure(null);
-        this.events.onTiles();
+        this.error.value = null;
+        this.#changed();
         this.#next(true);
       },
       (error: unknown) => {
@@ -154,7 +153,7 @@ export class TileLoader<Look, Wanted, Tile extends object> {
         this.#flight = null;
         if (isAbort(error)) return;
         this.#failed = true;
-        this.events.onFailure(error as ApiError);
+        this.error.value = error as ApiError;
         this.#later(RETRY_MS);
       },
     );
@@ -184,25 +183,11 @@ export class TileLoader<Look, Wanted, Tile extends object> {
   }
 }
 
-export interface Tiles<Look, Wanted, Tile extends object> {
-  readonly loader: TileLoader<Look, Wanted, Tile>;
-  /** Raised when `loader` changes. */
-  readonly version: Signal<number>;
-  readonly error: ApiError | null;
-}
-
 export function useTileLoader<Look, Wanted, Tile extends object>(
   source: TileSource<Look, Wanted, Tile>,
-): Tiles<Look, Wanted, Tile> {
-  const version = useSignal(0);
-  const [error, setError] = useState<ApiError | null>(null);
-  const loader = useMemo(() => {
-    const onTiles = (): void => {
-      version.value += 1;
-    };
-    return new TileLoader<Look, Wanted, Tile>({ onTiles, onFailure: setError });
-  }, [version]);
+): TileLoader<Look, Wanted, Tile> {
+  const loader = useMemo(() => new TileLoader<Look, Wanted, Tile>(), []);
   useEffect(() => loader.about(source), [loader, source]);
   useEffect(() => () => loader.close(), [loader]);
-  return { loader, version, error };
+  return loader;
 }

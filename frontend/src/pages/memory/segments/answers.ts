@@ -37,11 +37,11 @@ export function answerSource<T>(
 
 export function useAnswers<T>(subject: Query, ask: Ask<T>) {
   const source = useMemo(() => answerSource(subject, ask), [JSON.stringify(subject)]);
-  const { loader, version, error } = useTileLoader(source);
+  const loader = useTileLoader(source);
   // Subscribes, so that every arrival is drawn.
-  const known = version.value < 0 ? [] : loader.shown;
+  const known = loader.version.value < 0 ? [] : loader.shown;
   return {
-    error,
+    error: loader.error.value,
     /** The last that arrived. */
     newest: known.at(-1)?.answer ?? null,
     get: (key: number): T | undefined =>

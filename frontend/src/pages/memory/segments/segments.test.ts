@@ -42,10 +42,7 @@ type Answer = Awaited<ReturnType<ReturnType<typeof answerSource<string>>["ask"]>
 function slow() {
   const asked: number[] = [];
   const open = new Map<number, (word: string) => void>();
-  const loader = new TileLoader<readonly number[], number, Answer>({
-    onTiles: () => undefined,
-    onFailure: () => undefined,
-  });
+  const loader = new TileLoader<readonly number[], number, Answer>();
   const ask = (key: number): Promise<string> =>
     new Promise((resolve) => {
       asked.push(key);

@@ -1,6 +1,5 @@
-import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { ApiError, Client, Query } from "../../../api/client";
+import type { Client, Query } from "../../../api/client";
 import { useTileLoader, type TileSource } from "../../../api/tiles";
 import type {
   AllocationHoldersResponse,
@@ -18,16 +17,7 @@ import { BlockTile, type TileSpan } from "../../../widgets/block_stack/tile";
 const MOST_KEPT = 5;
 const MOST_RUNS = 150_000;
 
-export interface BlockTiles {
-  readonly tiles: readonly BlockTile[];
-  readonly loading: boolean;
-  readonly error: ApiError | null;
-  /** By stack and column of a tile; null until loaded. */
-  readonly holders: (tile: BlockTile) => HolderColumns | null;
-  /** Increases when a tile or its holders arrive. */
-  readonly version: ReadonlySignal<number>;
-  readonly look: (at: BlockView, settled: boolean) => void;
-}
+export type BlockTiles = ReturnType<typeof useTiles>;
 
 function blockSource(
   client: Client,
@@ -58,10 +48,11 @@ function blockSource(
   };
 }
 
-export function useTiles(client: Client, subject: TileSubject): BlockTiles {
+export function useTiles(client: Client, subject: TileSubject) {
   const key = JSON.stringify(subject);
   const source = useMemo(() => blockSource(client, subject), [client, key]);
-  const { loader, version, error } = useTileLoader(source);
+  const loader = useTileLoader(source);
+  const { version } = loader;
   const known = useMemo(() => new WeakMap<BlockTile, HolderColumns>(), []);
   // Subscribes, so that every arrival is drawn.
   const tiles = version.value < 0 ? [] : loader.shown;
@@ -82,9 +73,10 @@ export function useTiles(client: Client, subject: TileSubject): BlockTiles {
     return () => abort.abort();
   }, [client, next]);
   return {
-    ...{ tiles, loading: loader.loading, error, version },
-    holders: (tile) => known.get(tile) ?? null,
-    look: (at, settled) => loader.look(at, settled),
+    ...{ tiles, loading: loader.loading, error: loader.error.value, version },
+    /** By stack and column of a tile; null until loaded. */
+    holders: (tile: BlockTile) => known.get(tile) ?? null,
+    look: (at: BlockView, settled: boolean) => loader.look(at, settled),
   };
 }
 

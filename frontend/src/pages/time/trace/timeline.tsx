@@ -43,7 +43,7 @@ export function TimelinePart(props: {
           <Tools trace={trace} />
         </Head>
         <Waiting
-          error={tiles.error}
+          error={tiles.error.value}
           hasContent={tiles.version.value > 0}
           note="MemBoard retries automatically."
         />

@@ -54,7 +54,7 @@ export function Plot(props: PlotProps) {
     <div
       class="trace-plot"
       ref={stage.root}
-      data-loading={tiles.loader.loading ? "" : undefined}
+      data-loading={tiles.loading ? "" : undefined}
     >
       <div
         class="trace-ruler"

@@ -130,16 +130,15 @@ export class PlotStage {
     this.paintSoon();
     if (widthPx < 1) return;
     const device = Math.round(widthPx * pixelRatio());
-    tiles.loader.look({ ...this.view, widthPx: device }, settled);
+    tiles.look({ ...this.view, widthPx: device }, settled);
     this.rebuild();
   }
 
   rebuild(): void {
     const { trace, layout, tiles } = this.now;
-    const { loader } = tiles;
     const { find } = trace.state;
     const own = COLOURS[trace.view.theme];
-    const madeOf = [layout, own, find, ...loader.shown];
+    const madeOf = [layout, own, find, ...tiles.shown];
     const before = this.#madeOf;
     const isSame =
       madeOf.length === before.length && madeOf.every((one, i) => one === before[i]);
@@ -147,7 +146,7 @@ export class PlotStage {
     if (isSame || this.#surface === null || root === null) return;
     this.#madeOf = madeOf;
     this.#surface.setColours({ background: own.background });
-    const made = pictureOf(loader.shown, layout, own, find);
+    const made = pictureOf(tiles.shown, layout, own, find);
     this.picture = made;
     this.#surface.setLayer("slices", 0, { kind: "quads", quads: made.quads });
     // No duration until the new picture is drawn.
