@@ -13,7 +13,6 @@ import type {
   HistoryChoice,
 } from "../../../api/types.gen";
 import { formatBytes, type ByteUnit } from "../../../base/bytes";
-import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Failure, Waiting, Nothing } from "../../../widgets/state/state";
@@ -212,42 +211,23 @@ export function OpeningFailed(
     readonly choose?: (id: string) => void;
   },
 ) {
-  const { answer, again, next = null, choose } = props;
-  const { problem, reference } = answer;
-  const path = problem?.path ?? reference.path;
-  const where = problem?.where ?? "";
-  const place = where.includes(path) ? [where] : [path, where];
+  const { again, next = null, choose } = props;
+  const { problem } = props.answer;
+  const other = next?.reference;
   return (
-    <Failure
-      failure={{
-        what: asSentence(problem?.what ?? "This history could not be opened."),
-        where: place.filter((word) => word !== "").join(", "),
-        remedy: problem?.remedy ?? "See TensorBoard’s output for the reason.",
-      }}
-      {...(problem !== null && problem.salvaged !== ""
-        ? { note: `Recovered: ${problem.salvaged}` }
-        : {})}
-      action={
-        <p class="row">
-          <button type="button" class="button" onClick={again}>
-            Try again
+    <div role="alert">
+      {problem !== null && <ProblemList problems={[problem]} />}
+      <p class="row">
+        <button type="button" class="button" onClick={again}>
+          Try again
+        </button>
+        {other !== undefined && (
+          <button type="button" class="button" onClick={() => choose?.(other.id)}>
+            Open {[rankWords(other), other.title].filter(Boolean).join(", ")} instead
           </button>
-          {next !== null && (
-            <button
-              type="button"
-              class="button"
-              onClick={() => choose?.(next.reference.id)}
-            >
-              Open{" "}
-              {[rankWords(next.reference), next.reference.title]
-                .filter(Boolean)
-                .join(", ")}{" "}
-              instead
-            </button>
-          )}
-        </p>
-      }
-    />
+        )}
+      </p>
+    </div>
   );
 }
 

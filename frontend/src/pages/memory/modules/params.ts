@@ -3,6 +3,7 @@ import type { Query } from "../../../api/client";
 import {
   flag,
   oneOf,
+  switched,
   optional,
   text,
   whole,
@@ -19,6 +20,11 @@ export const FIRST_DEPTH = 1;
 /** No model is nested deeper. */
 export const ALL_LEVELS = 64;
 
+const AXES = {
+  time: ["Time", "Wall-clock time"],
+  event: ["Events", "The same width for every event"],
+} as const;
+
 export const MODULES = {
   part: oneOf("part", ["memory", "time"], null),
   // Where unset, the server chooses and returns its choice.
@@ -29,7 +35,7 @@ export const MODULES = {
   measure: oneOf("measure", ["held", "total"], "held"),
   against: optional("against"),
   module: optional("module"),
-  axis: oneOf("axis", ["time", "event"], "time"),
+  axis: switched("axis", AXES, "time"),
   range: xRange(WINDOW_RANGE),
   flat: flag("flat"),
   /** Open levels of the tree, or levels in the list. */

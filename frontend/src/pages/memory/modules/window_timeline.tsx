@@ -7,17 +7,19 @@ import { WindowStack } from "../../../widgets/stack/window_stack";
 import type { Boundary } from "../../../widgets/stack/spans";
 import { Failure, Skeleton } from "../../../widgets/state/state";
 import { useWidth } from "../../../widgets/plot/canvas";
-import { Segmented } from "../../shared/controls/choices";
+import { Switch } from "../../shared/controls/choices";
 import { useRange } from "../../shared/range/use_range";
 import { askedRange } from "../../shared/range/params";
-import { stateWords, subjectOf, WINDOW_RANGE, type ModulesPage } from "./params";
+import {
+  MODULES,
+  stateWords,
+  subjectOf,
+  WINDOW_RANGE,
+  type ModulesPage,
+} from "./params";
 
 const PLOT_PX = 168;
-
-const AXES = {
-  time: ["Time", "Wall-clock time"],
-  event: ["Events", "The same width for every event"],
-} as const;
+const NO_RANGE = MODULES.range.write(null);
 
 export function WindowTimeline(
   props: ModulesPage & {
@@ -58,13 +60,8 @@ export function WindowTimeline(
   return (
     <section ref={box} class="modules-timeline" aria-label="Memory through the step">
       <div class="modules-axis">
-        <Segmented
-          label="Axis"
-          chosen={axis}
-          words={AXES}
-          // A range on one axis means nothing on the other.
-          onChoose={(one) => setState({ axis: one, range: null })}
-        />
+        {/* A range on one axis means nothing on the other. */}
+        <Switch view={view} of={MODULES.axis} label="Axis" leaves={NO_RANGE} />
       </div>
       <WindowStack
         label={`Memory through the step, rank ${data.rank ?? 0}`}

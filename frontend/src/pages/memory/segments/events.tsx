@@ -12,23 +12,15 @@ import {
   type RowColumn,
 } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
-import { Segmented } from "../../shared/controls/choices";
+import { Switch } from "../../shared/controls/choices";
 import { useAnswers } from "./answers";
 import { actionWords } from "./moment";
-import type { SegmentsState, Shown } from "./params";
-
-type EventChoice = SegmentsState["events"];
+import { SEGMENTS, type SegmentsState, type Shown } from "./params";
 
 const HEIGHT_PX = 560;
 const CHUNK_ROWS = 400;
 
-const CHOICES: Readonly<Record<EventChoice, readonly [string, string]>> = {
-  all: ["All", "Every event"],
-  segments: ["Segments", "Memory that came from the device or was returned to it"],
-  marks: ["Errors and marks", "Out-of-memory errors, snapshots and annotations"],
-};
-
-const ACTIONS: Readonly<Record<EventChoice, string | null>> = {
+const ACTIONS: Readonly<Record<SegmentsState["events"], string | null>> = {
   all: null,
   segments: "segment_alloc,segment_free,segment_map,segment_unmap",
   marks: "oom,snapshot,annotate",
@@ -92,12 +84,7 @@ export function EventList(props: Shown) {
     <section aria-label="Allocator events">
       <div class="panel-head">
         <h2>Allocator events</h2>
-        <Segmented
-          label="Events shown"
-          chosen={choice}
-          words={CHOICES}
-          onChoose={(events) => setParams({ events })}
-        />
+        <Switch view={view} of={SEGMENTS.events} label="Events shown" />
         <span class="quiet">
           {head.data !== null && `${formatInteger(numRows)} events`}
         </span>

@@ -18,7 +18,7 @@ import {
 } from "../../../widgets/scrubber/place";
 import { Scrubber } from "../../../widgets/scrubber/scrubber";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
-import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
+import { Choice, RowChoice, Switch } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { HistoryFrame } from "../history/frame";
@@ -44,12 +44,6 @@ const SORTS: Readonly<Record<SegmentsState["sort"], string>> = {
   age: "oldest first",
 };
 
-const PARTS: Readonly<Record<SegmentsState["part"], readonly [string, string]>> = {
-  map: ["Map", "Segments and blocks at one moment"],
-  time: ["Over time", "Segments from their reservation to their release"],
-  events: ["Events", "What the allocator did, one after another"],
-};
-
 export function SegmentsView(props: ViewProps) {
   const [params, setParams] = usePageState(props, SEGMENTS);
   const { history, device } = readMemory(props.params);
@@ -60,12 +54,7 @@ export function SegmentsView(props: ViewProps) {
       device={device}
       tools={(open) => (
         <>
-          <Segmented
-            label="What is shown"
-            chosen={params.part}
-            words={PARTS}
-            onChoose={(part) => setParams({ part }, "push")}
-          />
+          <Switch view={props} of={SEGMENTS.part} label="What is shown" />
           {open !== null && params.part === "map" && (
             <Filters {...{ params, setParams }} facts={open.facts} />
           )}

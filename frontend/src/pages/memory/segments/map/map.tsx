@@ -11,9 +11,9 @@ import { fitted, useWidth } from "../../../../widgets/plot/canvas";
 import { ChartFrame } from "../../../../widgets/plot/chart_frame";
 import { Legend } from "../../../../widgets/plot/legend";
 import { PointerTip } from "../../../../widgets/plot/reading";
-import { Segmented, TextButton } from "../../../shared/controls/choices";
+import { Segmented, Switch, TextButton } from "../../../shared/controls/choices";
 import { sizeName } from "../panels";
-import type { Shown } from "../params";
+import { SEGMENTS, type Shown } from "../params";
 import {
   blockPieces,
   HEAD_PX,
@@ -273,12 +273,7 @@ const SCALES = {
   fit: ["Fill width", "Every segment fills its line, whatever its size"],
 } as const;
 
-const FILLS = {
-  category: ["Category", "Live blocks in the colours of all pages"],
-  state: ["State", "Allocated, pending free and free alone"],
-} as const;
-
-function Looks({ params: { scale, fill }, setParams }: Shown) {
+function Looks({ view, params: { scale }, setParams }: Shown) {
   return (
     <span class="row on-hover">
       <Segmented
@@ -287,12 +282,7 @@ function Looks({ params: { scale, fill }, setParams }: Shown) {
         words={SCALES}
         onChoose={(one) => setParams({ scale: one })}
       />
-      <Segmented
-        label="Colour by"
-        chosen={fill}
-        words={FILLS}
-        onChoose={(one) => setParams({ fill: one })}
-      />
+      <Switch view={view} of={SEGMENTS.fill} label="Colour by" />
     </span>
   );
 }
