@@ -1,6 +1,7 @@
 import type { HistoryChoice, HistoryReference } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
+import { searchOf } from "../../../model/shown_rows";
 import type { OpenHistory } from "./frame";
 
 export function rankWords({ rank }: HistoryReference): string {
@@ -20,16 +21,9 @@ export function historyNote(
 }
 
 export function historyMatches({ reference }: HistoryChoice, typed: string): boolean {
-  const text = [
-    rankWords(reference),
-    reference.title,
-    reference.path,
-    reference.step === null ? "" : `step ${reference.step}`,
-  ]
-    .join(" ")
-    .toLowerCase();
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  return words.every((word) => text.includes(word));
+  const { title, path, step } = reference;
+  const at = step === null ? "" : `step ${step}`;
+  return searchOf(typed)?.([rankWords(reference), title, path, at].join(" ")) !== false;
 }
 
 export function pictureLabel(
