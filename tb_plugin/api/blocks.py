@@ -155,6 +155,9 @@ class AllocationsResponse(Columns, frozen=True):
     band_bytes: F64Column
     """bands x columns, row by row: all bytes of a band, its rest included. The bands
     below it add up to where it begins."""
+    group_bytes: F64Column
+    """groups x columns, row by row: all bytes of a colour; empty where these are the
+    bands."""
     min_bytes: float
     """Allocations below it are in `rest`: less than 0.75 pixels."""
     top_bytes: float

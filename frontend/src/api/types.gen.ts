@@ -204,6 +204,7 @@ export interface AllocationsResponse {
   readonly bands: readonly AllocationGroup[];
   readonly rest: Float64Array;
   readonly bandBytes: Float64Array;
+  readonly groupBytes: Float64Array;
   readonly minBytes: number;
   readonly topBytes: number;
   readonly peakBytes: number;

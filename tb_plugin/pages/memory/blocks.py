@@ -12,10 +12,12 @@ from tb_plugin.analysis.allocator.lifetimes import Lifetimes
 from tb_plugin.analysis.allocator.live import live_rows, summed
 from tb_plugin.analysis.allocator.stacking import (
     Columns,
+    band_bytes,
     columns,
     stacked,
     time_columns,
 )
+from tb_plugin.api.base import NO_F64
 from tb_plugin.api.blocks import (
     AllocationColour,
     AllocationColumns,
@@ -103,6 +105,16 @@ def allocations(
         ),
         groups=_groups(device, groups, moment, shown),
         bands=_groups(device, bands, moment, shown),
+        group_bytes=NO_F64
+        if bands is groups
+        else f64(
+            band_bytes(
+                device.lives,
+                of_shown(groups.of_life, shown),
+                len(groups.groups),
+                found.at,
+            )
+        ),
         top_bytes=top,
         peak_bytes=float(peak_bytes - shown.residual_bytes),
         peak_moment=peak_moment,
@@ -307,6 +319,11 @@ def segment_timeline(
         bands=_kind_groups(("all",), [sum(of.bytes for of in groups)])
         if is_one
         else groups,
+        group_bytes=f64(
+            band_bytes(lives, np.where(passes, kind, HIDDEN), len(names), found.at)
+        )
+        if is_one
+        else NO_F64,
         top_bytes=top,
         peak_bytes=float(peak_bytes),
         peak_moment=peak_moment,

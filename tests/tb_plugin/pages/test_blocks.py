@@ -139,6 +139,10 @@ def test_every_life_has_a_colour_and_groups_say_what_they_hold(asked, colour):
     bands = tile["band_bytes"].reshape(len(groups), -1)
     highest = int(np.argmax(tile["columns"]["active"]))
     assert bands[:, highest].tolist() == [group["bytes"] for group in groups]
+    # Where colours are not stacked, their bytes come besides.
+    assert not len(tile["group_bytes"])
+    other = asked.get("allocations", px=30, order="allocation", colour=colour)
+    assert (other["group_bytes"].reshape(bands.shape) == bands).all()
 
 
 def test_groups_stay_the_same_wherever_one_looks(asked):

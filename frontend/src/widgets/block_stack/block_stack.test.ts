@@ -11,8 +11,8 @@ import { blockRects, chosenRange, litBy } from "./paint/cursor";
 import { GUTTER } from "./paint/paint";
 import type { BlockPicture } from "./picture";
 import { freedText } from "./block_stack";
-import { testDevice, testGroup, testTile } from "./test_tile";
-import { groupBytes } from "./tile";
+import { testDevice, testGroup, testTile, tileAnswer, WHOLE } from "./test_tile";
+import { BlockTile } from "./tile";
 
 const VIEW: Viewport = { x0: 0, x1: 10, y0: 200, y1: 0 };
 const SIZE: SizePx = { widthPx: 1000, heightPx: 400 };
@@ -113,26 +113,11 @@ describe("a tile", () => {
     expect(tile.factsOf(1)).toMatchObject({ life: 7, size: 50, born: 2, gone: 8 });
   });
 
-  it("sums groups by column, thin blocks with the group they are stacked in", () => {
-    const { drawn, thin, occurs } = groupBytes(tile);
-    expect([...drawn.subarray(10)]).toEqual([0, 0, 50, 50, 80, 80, 50, 50, 0, 8]);
-    expect(Math.max(...thin)).toBe(0);
-    expect([...occurs]).toEqual([1, 1]);
-  });
-
-  it("keeps thin blocks apart where the colours are not what is stacked", () => {
-    const bands = [testGroup("all", null)];
-    const answer = { ...tile.answer, bands, rest: tile.answer.rest.slice(10) };
-    const other = Object.assign(
-      Object.create(Object.getPrototypeOf(tile) as object),
-      tile,
-      {
-        answer,
-      },
-    ) as typeof tile;
-    const { drawn, thin } = groupBytes(other);
-    expect(drawn[19]).toBe(0);
-    expect(thin[9]).toBe(8);
+  it("knows the bytes of each colour, also where colours are not stacked", () => {
+    expect([...tile.bytesOf(1)]).toEqual([0, 0, 50, 50, 80, 80, 50, 50, 0, 8]);
+    const groupBytes = Float64Array.from({ length: 20 }, (_, i) => i);
+    const other = new BlockTile({ ...tileAnswer(), groupBytes }, WHOLE, "module");
+    expect([...other.bytesOf(1)]).toEqual([...groupBytes.subarray(10)]);
   });
 
   it("has one rectangle for each level part of a block", () => {

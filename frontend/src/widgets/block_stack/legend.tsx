@@ -1,20 +1,12 @@
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
-import { Legend, Swatch, type Named } from "../plot/legend";
+import { Legend, type Named } from "../plot/legend";
 import { PointerTip, type Reading } from "../plot/reading";
 import type { BlockStage } from "./stage";
 import { groupLabel, tileColours } from "./paint/colours";
 import { GUTTER } from "./paint/paint";
 import type { BlockHover, BlockPicture } from "./picture";
-import { groupBytes, type BlockTile, type GroupBytes } from "./tile";
-
-const SUMS = new WeakMap<BlockTile, GroupBytes>();
-
-function sumsOf(tile: BlockTile): GroupBytes {
-  const sums = SUMS.get(tile) ?? groupBytes(tile);
-  SUMS.set(tile, sums);
-  return sums;
-}
+import type { BlockTile } from "./tile";
 
 export function BlockLegend(props: {
   readonly stage: BlockStage;
@@ -31,19 +23,18 @@ export function BlockLegend(props: {
   const { value: hover } = stage.hovered;
   const { tile, column } = hover ?? { tile: whole, column: whole.columnOf(anchor) };
   const exact = hover === null ? props.exact : null;
-  const { drawn, thin } = sumsOf(tile);
   const bytesOf = (key: string): number => {
     if (exact !== null) return exact.get(key) ?? 0;
     // Tiles may list groups in different orders.
     const group = tile.answer.groups.findIndex((one) => one.key === key);
-    return group < 0 ? 0 : (drawn[group * tile.numColumns + column] ?? 0);
+    return tile.bytesOf(group)[column] ?? 0;
   };
-  const thinBytes = thin[column] ?? 0;
-  const { occurs } = sumsOf(whole);
-  // Blocks of a group may be too thin to draw in the whole picture.
   const shown = whole.answer.groups
     .map((group, i) => ({ group, key: group.key, colour: colours[i] ?? "", i }))
-    .filter(({ group, i }) => occurs[i] === 1 || group.bytes > 0 || group.key === only)
+    .filter(
+      ({ group, i }) =>
+        group.key === only || whole.bytesOf(i).some((bytes) => bytes > 0),
+    )
     .reverse();
   const items = shown.map(({ group, key, colour }): Named => {
     const [label, own, isAlone] = [groupLabel(group), bytesOf(key), only === key];
@@ -58,15 +49,7 @@ export function BlockLegend(props: {
     <Legend
       items={items}
       onToggle={(i) => onOnly(only === shown[i]?.key ? "" : (shown[i]?.key ?? ""))}
-    >
-      {thinBytes > 0 && (
-        <li class="quiet" title={formatBytesExact(thinBytes)}>
-          <Swatch colour="transparent" hatch="var(--secondary)" />
-          too small to draw
-          <span class="chart-value">{formatBytes(thinBytes, byteUnit)}</span>
-        </li>
-      )}
-    </Legend>
+    />
   );
 }
 

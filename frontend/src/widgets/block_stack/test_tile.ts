@@ -55,6 +55,7 @@ export function tileAnswer(): AllocationsResponse {
     bands: [testGroup("param", "param"), testGroup("activation", "activation")],
     rest: Float64Array.of(...new Array<number>(19).fill(0), 8),
     bandBytes: Float64Array.of(...new Array<number>(columns).fill(100), ...activations),
+    groupBytes: new Float64Array(0),
     minBytes: 10,
     topBytes: 180,
     peakBytes: 180,

@@ -140,6 +140,13 @@ export class BlockTile {
     return this.#lit.slots;
   }
 
+  /** Bytes of a group by column; colours that are stacked are the bands. */
+  bytesOf(group: number): Float64Array {
+    const { groupBytes, bandBytes } = this.answer;
+    const all = groupBytes.length > 0 ? groupBytes : bandBytes;
+    return all.subarray(group * this.numColumns, (group + 1) * this.numColumns);
+  }
+
   /** Columns [from, to) at one height: a run moves with the bands below. */
   eachPart(run: number, take: (from: number, to: number) => void): void {
     const { first, last, below, band, slot } = this.runs;
@@ -165,51 +172,6 @@ export class BlockTile {
       (a, b) => bandOf(a) - bandOf(b) || (offset[a] ?? 0) - (offset[b] ?? 0),
     );
   }
-}
-
-export interface GroupBytes {
-  /** By group: 1 if any column has bytes. */
-  readonly occurs: Uint8Array;
-  /** Groups x columns. */
-  readonly drawn: Float64Array;
-  /** By column; 0 where thin blocks are counted in their groups. */
-  readonly thin: Float64Array;
-}
-
-/** Thin blocks count towards a group only where groups are the bands. */
-export function groupBytes(tile: BlockTile): GroupBytes {
-  const { groups, bands, lives, rest, bandBytes } = tile.answer;
-  const { slot, first, last, size } = tile.runs;
-  const columns = tile.numColumns;
-  const thin = new Float64Array(columns);
-  const isStacked =
-    groups.length === bands.length &&
-    groups.every(({ key }, i) => key === bands[i]?.key);
-  const drawn = isStacked ? bandBytes : new Float64Array(groups.length * columns);
-  if (!isStacked) {
-    rest.forEach((bytes, i) => {
-      thin[i % columns] = (thin[i % columns] ?? 0) + bytes;
-    });
-    const add = (at: number, bytes: number): void => {
-      drawn[at] = (drawn[at] ?? 0) + bytes;
-    };
-    // Differences first, then prefix sums: runs are many and long.
-    slot.forEach((block, run) => {
-      const bytes = size[block] ?? 0;
-      const row = (lives.group[block] ?? 0) * columns;
-      add(row + (first[run] ?? 0), bytes);
-      const end = (last[run] ?? 0) + 1;
-      if (end < columns) add(row + end, -bytes);
-    });
-    for (let at = 1; at < drawn.length; at += 1) {
-      if (at % columns > 0) add(at, drawn[at - 1] ?? 0);
-    }
-  }
-  const occurs = Uint8Array.from(groups, (_, group) => {
-    const own = drawn.subarray(group * columns, (group + 1) * columns);
-    return own.some((bytes) => bytes > 0) ? 1 : 0;
-  });
-  return { occurs, drawn, thin };
 }
 
 /** `transfer` exists since 2024. */

@@ -1,5 +1,4 @@
 import type { ReadonlySignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import type { LegendItem } from "../export/figure";
 
 export interface Named extends LegendItem {
@@ -48,7 +47,6 @@ export function Swatch({
 export function Legend(props: {
   readonly items: readonly Named[];
   readonly onToggle?: ((index: number) => void) | undefined;
-  readonly children?: ComponentChildren;
 }) {
   const { items, onToggle } = props;
   return (
@@ -84,7 +82,6 @@ export function Legend(props: {
           </li>
         );
       })}
-      {props.children}
     </ul>
   );
 }
