@@ -46,7 +46,7 @@ def test_segments_open_at_the_error_and_at_any_other_moment(
 ):
     board = board_of(simulated)
     page = opened(board, open_page, "segments", f"rank={OOM_RANK}")
-    see(tab(page), "out of memory, requested")
+    see(tab(page), "out of memory: requested")
     failed = event_number(page)
     assert is_coloured(tab(page).locator(".segment-map canvas").first, 6)
     # The request failed for want of a little, and nothing could be given back.

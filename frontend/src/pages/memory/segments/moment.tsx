@@ -193,7 +193,7 @@ export function MomentBar(props: {
   );
 }
 
-/** `allocated 24.0 MiB · step 3, backward`. */
+/** `allocated: block of 24.0 MiB · step 3, backward`. */
 function Happened({
   state: { action, actionBytes, moment },
   byteUnit,
@@ -202,14 +202,16 @@ function Happened({
   readonly byteUnit: ByteUnit;
 }) {
   const words = action === null ? "before all events" : actionWords(action);
-  const bytes = (actionBytes ?? 0) > 0 ? formatBytes(actionBytes, byteUnit) : "";
+  const what = action === "oom" ? "requested" : "block of";
+  const own = action?.startsWith("segment") === true ? "" : `${what} `;
+  const bytes = actionBytes ? `: ${own}${formatBytes(actionBytes, byteUnit)}` : "";
   const step = moment.step === null ? "" : `step ${formatInteger(moment.step)}`;
   const where = [step, moment.phase].filter((word) => word !== "").join(", ");
   return (
     <>
       <b class={action === "oom" ? "tone-bad" : ""}>
         {words}
-        {action === "oom" ? ", requested" : ""} {bytes}
+        {bytes}
       </b>
       {where !== "" && <span class="quiet"> · {where}</span>}
     </>

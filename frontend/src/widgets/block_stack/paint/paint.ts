@@ -265,31 +265,16 @@ function paintPoints(pen: Pen, scene: MarkScene): void {
     const x = Math.round(plotX(scene, mark.x)) + 0.5;
     const isOom = mark.kind === "oom";
     const colour = isOom ? bad : secondary;
-    pen.strokeStyle = pen.fillStyle = colour;
+    pen.strokeStyle = colour;
     pen.lineWidth = isOom ? 1.5 : 1;
     pen.setLineDash(isOom ? [] : [4, 3]);
     strokeLine(pen, x, GUTTER.top - 4, x, GUTTER.top + size.heightPx);
     pen.setLineDash([]);
-    if (isOom) cross(pen, x, GUTTER.top - 10);
-    else triangle(pen, x, GUTTER.top - 10);
+    write(pen, colour, "center", "middle");
+    pen.fillText(isOom ? "✖" : "▼", x, GUTTER.top - 9.5);
     return { x, text: pointLabel(mark, byteUnit), colour };
   });
   paintNames(pen, scene, names, GUTTER.top - 9.5, 9);
-}
-
-function cross(pen: Pen, x: number, y: number): void {
-  pen.lineWidth = 2;
-  strokeLine(pen, x - 4, y - 4, x + 4, y + 4);
-  strokeLine(pen, x - 4, y + 4, x + 4, y - 4);
-}
-
-function triangle(pen: Pen, x: number, y: number): void {
-  pen.beginPath();
-  pen.moveTo(x - 4.5, y - 4);
-  pen.lineTo(x + 4.5, y - 4);
-  pen.lineTo(x, y + 4);
-  pen.closePath();
-  pen.fill();
 }
 
 function spanFill(span: SpanMark, index: number, theme: Theme): string {
