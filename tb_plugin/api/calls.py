@@ -161,6 +161,8 @@ class FunctionsResponse(Columns, frozen=True):
     attempt: int | None
     """With `iteration`: the call that the fields below are about."""
     iteration: int | None
+    selected: int | None
+    """Its row of `calls`."""
     over_ranks: FunctionOverRanks | None
     tables: tuple[ModuleValues, ...]
     """What was collected by module in the call."""

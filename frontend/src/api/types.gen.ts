@@ -416,6 +416,7 @@ export interface FunctionsResponse {
   readonly growth: string;
   readonly attempt: number | null;
   readonly iteration: number | null;
+  readonly selected: number | null;
   readonly overRanks: FunctionOverRanks | null;
   readonly tables: readonly ModuleValues[];
   readonly histories: readonly HistoryReference[];

@@ -121,6 +121,7 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         growth=_NO_STATS if drawn is None else growth_text(drawn, _name_of(shown)),
         attempt=None if call is None else call[0],
         iteration=None if call is None else call[1],
+        selected=None if shown is None else shown.at,
         over_ranks=over_ranks,
         tables=tuple(tables),
         histories=(*own, *(one for one in found if one not in own)),

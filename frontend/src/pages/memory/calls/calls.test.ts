@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { FunctionsResponse, FunctionStat } from "../../../api/types.gen";
+import type { FunctionStat } from "../../../api/types.gen";
 import { readState, writeState } from "../../shared/page_state";
 import { callLines } from "../../shared/panels/over_calls";
-import { selectedCall } from "./calls";
 import { CALLS, foundStats, sidesAfterClick, SIDES, statsAfterClick } from "./params";
 
 function stat(name: string, group: FunctionStat["group"] = "device"): FunctionStat {
@@ -12,17 +11,6 @@ function stat(name: string, group: FunctionStat["group"] = "device"): FunctionSt
 const ALLOCATED = stat("allocated_bytes.all.current");
 const RSS = stat("rss_bytes", "process");
 const RETRIES = stat("num_alloc_retries");
-
-const CALLS_MADE = {
-  calls: {
-    attempt: Int32Array.of(1, 1, 1),
-    iteration: Int32Array.of(2, 3, 4),
-    step: Float64Array.of(2, 3, 4),
-    startMs: Float64Array.of(1000, 2000, 3000),
-  },
-  attempt: 1,
-  iteration: 3,
-} as unknown as FunctionsResponse;
 
 describe("the statistics", () => {
   const stats = [ALLOCATED, RSS, RETRIES];
@@ -43,12 +31,6 @@ describe("the statistics", () => {
   });
 });
 
-describe("the calls", () =>
-  it("name the one that the page is about", () => {
-    expect(selectedCall(CALLS_MADE)).toBe(1);
-    expect(selectedCall({ ...CALLS_MADE, attempt: 2 })).toBeNull();
-  }));
-
 describe("the words of the URL", () =>
   it("keep at least one side of a call", () => {
     expect(sidesAfterClick(SIDES, "start")).toEqual(["end", "difference"]);
@@ -61,7 +43,10 @@ describe("the words of the URL", () =>
 
 describe("callLines", () =>
   it("runs over steps, or over the clock where steps do not ascend", () => {
-    const { calls } = CALLS_MADE;
+    const calls = {
+      step: Float64Array.of(2, 3, 4),
+      startMs: Float64Array.of(1000, 2000, 3000),
+    };
     const sides = [
       ["start", Float64Array.of(10, 10, 10)] as const,
       ["end", Float64Array.of(30, 5, NaN)] as const,

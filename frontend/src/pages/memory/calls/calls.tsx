@@ -65,7 +65,7 @@ export function CallsView(view: ViewProps) {
           <Pinned
             view={view}
             pinned={pinned}
-            step={known(data.calls.step[selectedCall(data) ?? -1])}
+            step={known(data.calls.step[data.selected ?? -1])}
             absent={iteration === null ? "No call was collected in it" : null}
           />
           <Body view={view} data={data} page={page} />
@@ -82,17 +82,6 @@ function known(value: number | undefined): number | null {
   return Number.isFinite(value) ? (value ?? null) : null;
 }
 
-export function selectedCall({
-  calls,
-  iteration,
-  attempt,
-}: FunctionsResponse): number | null {
-  const at = calls.iteration.findIndex(
-    (one, i) => one === iteration && calls.attempt[i] === attempt,
-  );
-  return at < 0 ? null : at;
-}
-
 interface OfCalls {
   readonly view: ViewProps;
   readonly data: FunctionsResponse;
@@ -106,8 +95,7 @@ function Body({ view, data, page }: BodyProps) {
   const [state, setState] = page;
   const controls = { data, state, setState };
   const { iteration, attempt } = data.calls;
-  const selected = selectedCall(data);
-  const { function: name, phase, rank, source, drawn } = data;
+  const { function: name, phase, rank, source, drawn, selected } = data;
   return (
     <>
       <Controls {...controls} />
@@ -211,7 +199,7 @@ function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls })
 }
 
 function OneCall({ view, data }: OfCalls) {
-  const selected = selectedCall(data);
+  const { selected } = data;
   if (selected === null) return null;
   const kinds = data.calls.collected[selected] ?? "";
   const { moduleWindow: window, numOwnHistories, histories } = data;

@@ -152,18 +152,10 @@ function Body(
     name: `modules rank ${data.rank ?? 0} ${stateWords(data, data.state)}`,
     table: () => modulesTable(data, modules, columns, find),
     about: () => {
-      const { rank, state: moment, call, device, measure, baseline, factWords } = data;
+      const { rank, call, device, measure, baseline, factWords } = data;
       const window = data.windows.find((one) => one.id === data.window) ?? data.window;
-      return {
-        window,
-        rank,
-        state: moment,
-        call,
-        device,
-        measure,
-        baseline,
-        factWords,
-      };
+      const of = { window, rank, state: data.state, call, device };
+      return { ...of, measure, baseline, factWords };
     },
   };
   useModuleCommands(page);
