@@ -111,7 +111,7 @@ export function formatFlops(flops: number): string {
 }
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
-const NUMBER_PX = 66;
+const NUMBER_PX = 60;
 const BAR_PX = 96;
 const NARROW_BAR_PX = 76;
 const HEAD_PX = 32;
