@@ -16,18 +16,7 @@ from tb_plugin.api.base import (
 from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.calls import HistoryReference
 from tb_plugin.api.histories import HistoryState
-from tb_plugin.api.modules import CategoryGroup
 from tb_plugin.api.tables import TableRows
-
-
-class RunSide(Struct, frozen=True):
-    """A run, or one rank of it."""
-
-    run: RunSummary
-    rank: int | None
-    """None: all of its ranks."""
-    num_ranks: int
-
 
 CompareBy: TypeAlias = Literal["category", "module", "line", "size", "stack"]
 """line: of the user's own code; size: powers of two."""
@@ -45,8 +34,8 @@ class CompareTable(Struct, frozen=True):
 class CompareRunsResponse(Struct, frozen=True):
     """Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers."""
 
-    a: RunSide
-    b: RunSide
+    a: RunSummary
+    b: RunSummary
     sentence: str
     """What differs most of all, as far as the data go."""
     figures: TableRows
@@ -94,8 +83,6 @@ class CompareStacks(Columns, frozen=True):
     """Innermost first."""
     user_frame: I32Column
     """-1: none."""
-    category: U8Column
-    """Index in `CompareResponse.categories`: of most of the bytes of the larger side."""
     a_bytes: F64Column
     b_bytes: F64Column
     num_stacks: int
@@ -110,7 +97,6 @@ class CompareResponse(Struct, frozen=True):
     sentence: str
     """How much more lives in B."""
     figures: TableRows
-    categories: tuple[CategoryGroup, ...]
     tables: tuple[CompareTable, ...]
     """One per `CompareBy`, of which the last has the rows of `stacks`."""
     stacks: CompareStacks

@@ -427,13 +427,6 @@ export interface FunctionsResponse {
   readonly problems: readonly Problem[];
 }
 
-/** A run, or one rank of it. */
-export interface RunSide {
-  readonly run: RunSummary;
-  readonly rank: number | null;
-  readonly numRanks: number;
-}
-
 /** Live bytes of both sides by something, the largest difference first. */
 export interface CompareTable {
   readonly by: CompareBy;
@@ -442,8 +435,8 @@ export interface CompareTable {
 
 /** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
 export interface CompareRunsResponse {
-  readonly a: RunSide;
-  readonly b: RunSide;
+  readonly a: RunSummary;
+  readonly b: RunSummary;
   readonly sentence: string;
   readonly figures: TableRows;
   readonly tables: readonly CompareTable[];
@@ -470,7 +463,6 @@ export interface CompareStacks {
   readonly start: Int32Array;
   readonly frame: Int32Array;
   readonly userFrame: Int32Array;
-  readonly category: Uint8Array;
   readonly aBytes: Float64Array;
   readonly bBytes: Float64Array;
   readonly numStacks: number;
@@ -482,7 +474,6 @@ export interface CompareResponse {
   readonly b: CompareSide;
   readonly sentence: string;
   readonly figures: TableRows;
-  readonly categories: readonly CategoryGroup[];
   readonly tables: readonly CompareTable[];
   readonly stacks: CompareStacks;
 }

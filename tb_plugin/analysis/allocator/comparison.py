@@ -36,8 +36,6 @@ class Side:
     """Those that occur; NOTHING: without one."""
     num_bytes: Ints
     num: Ints
-    category: Ints
-    """Of most of the stack's bytes."""
 
 
 @dataclass(slots=True)
@@ -53,7 +51,6 @@ class Joined:
     num_bytes: list[list[int]] = field(default_factory=list)
     """By stack: of side A and of side B."""
     num: list[list[int]] = field(default_factory=list)
-    category: list[int] = field(default_factory=list)
 
     def order(self) -> Ints:
         """Stacks, the largest difference first; of equal ones those that hold most."""
@@ -65,7 +62,6 @@ def joined(a: Side, b: Side, *, lines: bool) -> Joined:
     """The stacks of both; without `lines` functions of files of one name are the same."""
     found = Joined()
     known: dict[tuple[int, ...], int] = {}
-    largest: list[int] = []
     for place, side in enumerate((a, b)):
         numbers = _FrameNumbers(side, found, lines=lines)
         for row, stack in enumerate(side.stack.tolist()):
@@ -76,14 +72,8 @@ def joined(a: Side, b: Side, *, lines: bool) -> Joined:
                 found.user_frame.append(numbers.user_frame(stack))
                 found.num_bytes.append([0, 0])
                 found.num.append([0, 0])
-                found.category.append(0)
-                largest.append(-1)
-            num_bytes = int(side.num_bytes[row])
-            found.num_bytes[at][place] += num_bytes
+            found.num_bytes[at][place] += int(side.num_bytes[row])
             found.num[at][place] += int(side.num[row])
-            if num_bytes > largest[at]:
-                largest[at] = num_bytes
-                found.category[at] = int(side.category[row])
     return found
 
 

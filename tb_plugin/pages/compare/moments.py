@@ -12,7 +12,6 @@ from tb_plugin.analysis.allocator.comparison import Side, joined, table
 from tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE, SITE_SHARE
 from tb_plugin.analysis.allocator.live import (
     by_stack,
-    heaviest_groups,
     live_rows,
     live_totals,
     summed,
@@ -85,20 +84,8 @@ class _Live:
         return by_stack(self.device.lives, self.rows)
 
     def as_side(self) -> Side:
-        history = self.history
-        return Side(
-            stacks=history.snapshot.stacks,
-            stack=self.sums.stack,
-            num_bytes=self.sums.num_bytes,
-            num=self.sums.num,
-            category=heaviest_groups(
-                self.device.lives,
-                self.rows,
-                self.sums.stack,
-                self.device.categories.of_life,
-                len(FOLDED),
-            ),
-        )
+        sums = self.sums
+        return Side(self.history.snapshot.stacks, sums.stack, sums.num_bytes, sums.num)
 
     def described(self) -> CompareSide:
         moment, rank = moment_words(self.device, self.moment), self.reference.rank
@@ -217,7 +204,6 @@ def compare(asked: Asked[CompareQuery]) -> CompareResponse:
                 )
             ],
         ),
-        categories=FOLDED,  # type: ignore[arg-type]  # these words
         tables=tuple(one.sent() for one in (*tables, by_stack)),
         stacks=_stacks(found, order.tolist(), held),
     )
@@ -271,7 +257,6 @@ def _stacks(found: Joined, order: list[int], held: Ints) -> CompareStacks:
         start=i32(np.cumsum([0, *map(len, paths)])),
         frame=i32([frame for path in paths for frame in path]),
         user_frame=i32([found.user_frame[row] for row in order]),
-        category=u8([found.category[row] for row in order]),
         a_bytes=f64(held[:, 0]),
         b_bytes=f64(held[:, 1]),
         num_stacks=len(found.paths),

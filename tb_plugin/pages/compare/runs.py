@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.api.compare import (
-    CompareRunsResponse,
-    RunSide,
-)
+from tb_plugin.api.compare import CompareRunsResponse
 from tb_plugin.contract.parameters import Query, Rank, Text
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import finite
@@ -80,8 +77,8 @@ def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
     figures = dict(_figures(a, b))
     tables = tuple(_tables(a.window, b.window))
     return CompareRunsResponse(
-        a=_described(a),
-        b=_described(b),
+        a=a.summary,
+        b=b.summary,
         sentence=runs_sentence(a, b, figures, tables),
         figures=figures_of(
             "Numbers of the whole run",
@@ -91,10 +88,6 @@ def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
         tables_of=_moments(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
     )
-
-
-def _described(side: Side) -> RunSide:
-    return RunSide(run=side.summary, rank=side.rank, num_ranks=side.num_ranks)
 
 
 def _moments(a: Window | None, b: Window | None) -> str:

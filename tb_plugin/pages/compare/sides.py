@@ -82,7 +82,6 @@ class Side:
     summary: RunSummary
     version: object
     rank: int | None
-    num_ranks: int
     numbers: Mapping[Key, Number]
     totals: Mapping[Key, Number]
     """Throughput of all ranks together, where that is known."""
@@ -122,16 +121,7 @@ def side_of(state: State, run_id: str, rank: int | None) -> Side:
         window = _window(state, view)
         if goes_on:
             run.expect_more()  # what was read is kept: the next poll goes on
-        return Side(
-            summary,
-            run.version,
-            rank,
-            len(ranks),
-            numbers,
-            totals,
-            window,
-            goes_on,
-        )
+        return Side(summary, run.version, rank, numbers, totals, window, goes_on)
 
 
 def _worst(ranks: Sequence[int], values: Floats) -> Number | None:

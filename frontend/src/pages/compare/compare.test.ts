@@ -72,7 +72,6 @@ const ANSWER: CompareResponse = {
   b: side("event 9"),
   sentence: "B holds 2.00 GiB more than A (+33.3 %).",
   figures: table("line", [], [], []).rows,
-  categories: ["param", "activation"],
   tables: [
     table("category", ["activation", "param"], [GIB, 5 * GIB], [3 * GIB, 5 * GIB]),
     table("size", ["2 MiB to 4 MiB"], [1], [2]),
@@ -87,7 +86,6 @@ const ANSWER: CompareResponse = {
     start: Int32Array.of(0, 2, 3, 4),
     frame: Int32Array.of(0, 1, 0, 1),
     userFrame: Int32Array.of(0, 0, 1),
-    category: Uint8Array.of(1, 0, 0),
     aBytes: Float64Array.of(1 * GIB, 5 * GIB, 0),
     bBytes: Float64Array.of(4 * GIB, 0, 4 * GIB),
     numStacks: 3,
@@ -221,8 +219,8 @@ describe("the waterfall", () => {
 
 describe("what two runs hold", () => {
   const runs = {
-    a: { run: { name: "exp-1" } },
-    b: { run: { name: "exp-2" } },
+    a: { name: "exp-1" },
+    b: { name: "exp-2" },
     sentence: "This run peaks 4.00 GiB lower than exp-1.",
     tables: [table("category", ["activation"], [GIB], [NaN])],
     tablesOf: "A: step 3, rank 0",

@@ -205,8 +205,8 @@ function Difference(
   const line = [...culprits].find((one) => moments?.sentence.includes(one)) ?? "";
   const of = moments === null ? `at the peak of ${runs?.tablesOf ?? ""}` : "";
   const sides = {
-    a: moments === null ? (runs?.a.run.name ?? null) : about(moments.a),
-    b: moments === null ? (runs?.b.run.name ?? null) : about(moments.b),
+    a: moments === null ? (runs?.a.name ?? null) : about(moments.a),
+    b: moments === null ? (runs?.b.name ?? null) : about(moments.b),
   };
   return (
     <>

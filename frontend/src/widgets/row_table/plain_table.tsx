@@ -6,7 +6,6 @@ import "./row_table.css";
 export interface PlainColumn<T> {
   /** "" in all columns: no headings. */
   readonly title: string;
-  readonly hint?: string;
   readonly look?: "num" | "nowrap" | "quiet";
   readonly cell: (row: T) => ComponentChildren;
 }
@@ -23,8 +22,8 @@ export function PlainTable<T>(props: {
         {columns.some(({ title }) => title !== "") && (
           <thead>
             <tr>
-              {columns.map(({ title, hint, look }, at) => (
-                <th key={at} scope="col" class={look} title={hint}>
+              {columns.map(({ title, look }, at) => (
+                <th key={at} scope="col" class={look}>
                   {title}
                 </th>
               ))}
