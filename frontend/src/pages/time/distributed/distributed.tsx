@@ -93,7 +93,6 @@ export function DistributedView(view: ViewProps) {
             label: "Ranks in the table, such as 0-7,64",
             placeholder: "0-7,64",
           }}
-          isNarrow={row >= 0}
           selected={row < 0 ? null : row}
           onSelect={(one) => chooseRank(one === row ? null : (numbers[one] ?? null))}
         />

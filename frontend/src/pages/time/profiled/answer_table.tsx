@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { ColumnUnit, TableColumn, TableRows, Unit } from "../../../api/types.gen";
 import {
   formatBytes,
@@ -16,6 +16,7 @@ import {
   formatSignedExact,
 } from "../../../model/words/quantity";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
+import { useWidth } from "../../../widgets/plot/canvas";
 import {
   absentCell,
   barOf,
@@ -114,7 +115,11 @@ const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
 const NUMBER_PX = 60;
 const BAR_PX = 96;
 const NARROW_BAR_PX = 76;
+/** Between columns, and beside the outer ones. */
+const GAP_PX = 12;
 const HEAD_PX = 32;
+/** Of a second line in headings. */
+const LINE_PX = 18;
 const USUAL_PX = 360;
 /** Shorter tables need no search. */
 const SEARCHED_FROM = 12;
@@ -211,12 +216,22 @@ export function columnsOf(
   });
 }
 
-/** Headings in two lines and shorter bars, so that more columns fit. */
-function narrowed(column: RowColumn): RowColumn {
-  if (!column.numeric || !column.width.endsWith("px")) return column;
-  const title = inTwoLines(column.title);
-  const px = Math.max(headingWidth(title, false), NARROW_BAR_PX);
-  return { ...column, title, width: `${Math.min(px, parseInt(column.width))}px` };
+function leastPx({ width }: RowColumn): number {
+  return Number(/\d+/.exec(width)?.[0] ?? 0);
+}
+
+/** Headings in two lines and shorter bars where not all columns fit. */
+function fittingIn(widthPx: number, columns: readonly RowColumn[]) {
+  const shown = columns.filter(({ title }) => title !== "");
+  const needed = shown.reduce((sum, one) => sum + leastPx(one) + GAP_PX, GAP_PX);
+  if (widthPx === 0 || needed <= widthPx) return columns;
+  return columns.map((column): RowColumn => {
+    if (!column.numeric) return column;
+    const title = inTwoLines(column.title);
+    const px = Math.max(headingWidth(title, false), NARROW_BAR_PX);
+    const width = column.width.replace(/\d+/, `${Math.min(px, leastPx(column))}`);
+    return { ...column, title, width };
+  });
 }
 
 export function columnOf(table: TableRows, key: string): TableColumn | undefined {
@@ -277,8 +292,6 @@ export interface AnswerTableProps extends Partial<
   /** Columns of the page, before those of the answer. */
   readonly before?: readonly RowColumn[];
   readonly culprits?: ReadonlySet<string>;
-  /** Beside an inspector. */
-  readonly isNarrow?: boolean;
   readonly text?: string;
   /** Search box of long tables, and its URL word. */
   readonly find?: Pick<SearchBoxProps, "commands" | "label" | "placeholder"> & {
@@ -295,28 +308,32 @@ export interface AnswerTableProps extends Partial<
 
 export function AnswerTable(props: AnswerTableProps) {
   const { view, table, word, colours, find, most = Infinity, about = {} } = props;
-  const { before = [], culprits, isNarrow = false, shows } = props;
+  const { before = [], culprits, shows } = props;
   const { head, children, heightPx = USUAL_PX, ...rest } = props;
   const { theme, byteUnit, params, setParams } = view;
   const { title, summary, numRows, usual } = table;
   const text = props.text ?? (find && params.get(find.word)) ?? "";
+  const box = useRef<HTMLElement>(null);
+  const widthPx = useWidth(box);
   const columns = useMemo(() => {
     const own = columnsOf(table, { theme, byteUnit }, colours, culprits);
-    return [...before, ...(isNarrow ? own.map(narrowed) : own)];
-  }, [table, theme, byteUnit, colours, culprits, isNarrow, ...before]);
+    return fittingIn(widthPx, [...before, ...own]);
+  }, [table, theme, byteUnit, colours, culprits, widthPx, ...before]);
   const { rows, ...sorting } = useSort(
     ...([columns, numRows] as const),
     { key: usual.replace("-", ""), descending: !usual.startsWith("-") },
     params.get(word),
     (sort) => setParams({ [word]: sort }),
   );
+  const isTall = columns.some((one) => one.title.includes("\n"));
+  const headPx = HEAD_PX + (isTall ? LINE_PX : 0);
   const held = useMemo(() => rowsHolding(table, text), [table, text]);
   const shown = useMemo(() => {
     const isShown = (row: number) => held?.has(row) !== false && shows?.(row) !== false;
     return rows.filter(isShown).slice(0, most);
   }, [rows, held, shows, most]);
   return (
-    <section aria-label={title}>
+    <section aria-label={title} ref={box}>
       <div class="panel-head">
         {head ?? (
           <>
@@ -356,7 +373,7 @@ export function AnswerTable(props: AnswerTableProps) {
         columns={columns.filter((one) => one.title !== "")}
         rows={shown}
         empty={text === "" ? table.empty : `No row holds “${text}”.`}
-        heightPx={Math.min(heightPx, HEAD_PX + Math.max(1, shown.length) * ROW_PX)}
+        heightPx={Math.min(heightPx, headPx + Math.max(1, shown.length) * ROW_PX)}
       />
     </section>
   );

@@ -139,7 +139,6 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
               table={table}
               word="sort"
               text={state.text}
-              isNarrow={Boolean(inspector)}
               most={numShown}
               {...(onChoose && {
                 selected: chosen ?? null,
