@@ -201,14 +201,3 @@ function Pair(props: {
     </span>
   );
 }
-
-export function Opened({ answer }: { readonly answer: TraceResponse }) {
-  const { focus, shownRanks, numRanks } = answer;
-  return (
-    <p class="trace-opened quiet" title="Choose other ranks on the left">
-      {focus?.words} <br />
-      {shownRanks.length < numRanks &&
-        `${shownRanks.length} of ${formatInteger(numRanks)} ranks`}
-    </p>
-  );
-}

@@ -1,9 +1,10 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TraceResponse } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
 import { Details } from "./details";
-import { Head, Opened, Sources, Tools, tracesOf } from "./head";
+import { Head, Sources, Tools, tracesOf } from "./head";
 import { RULER_PX } from "./paint/lines";
 import { Plot } from "./plot/plot";
 import { useTimeline } from "./state/timeline";
@@ -16,6 +17,7 @@ export function TimelinePart(props: {
   readonly answer: TraceResponse;
 }) {
   const { view, answer } = props;
+  const { focus, shownRanks, numRanks } = answer;
   const trace = useTimeline(view, answer);
   const { layout, pinned, tiles, pinnedTiles, state, setState } = trace;
   const above = useRef<HTMLDivElement>(null);
@@ -48,7 +50,11 @@ export function TimelinePart(props: {
           note="MemBoard retries automatically."
         />
         <div class="trace-map">
-          <Opened answer={answer} />
+          <p class="trace-opened quiet" title="Choose other ranks on the left">
+            {focus?.words} <br />
+            {shownRanks.length < numRanks &&
+              `${shownRanks.length} of ${formatInteger(numRanks)} ranks`}
+          </p>
           <MapStrip trace={trace} label={label} />
         </div>
       </div>

@@ -6,27 +6,24 @@ import type { Picture } from "../paint/quads";
 import type { Piece } from "../tiles/tile";
 import { familyWords, formatNs, formatNsExact } from "../words";
 import type { Row } from "./layout";
-import type { PlotStage } from "./stage";
+import type { Hover, PlotStage } from "./stage";
 
 export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   const hover = stage.hover.value;
-  if (hover === null) return null;
-  const { at, piece, row, ns } = hover;
-  const { widthPx, heightPx, trace } = stage.now;
-  const { theme, byteUnit } = trace.view;
-  if (piece === null && row?.track?.kind !== "counter") return null;
-  const reading: Reading = {
-    title: piece === null ? (row?.label ?? "") : titleOf(piece),
-    swatch: piece === null ? undefined : traceColour(theme, piece.family),
-    notes: [
-      piece !== null
-        ? lineOf(piece)
-        : row === null
-          ? ""
-          : counterWords(stage.picture, row, ns, byteUnit),
-    ],
-  };
-  return <PointerTip {...{ at, widthPx, heightPx, reading }} />;
+  const { widthPx, heightPx } = stage.now;
+  const reading = hover && readingOf(stage, hover);
+  return reading && <PointerTip {...{ at: hover.at, widthPx, heightPx, reading }} />;
+}
+
+function readingOf(stage: PlotStage, { piece, row, ns }: Hover): Reading | null {
+  const { theme, byteUnit } = stage.now.trace.view;
+  if (piece !== null) {
+    const swatch = traceColour(theme, piece.family);
+    return { title: titleOf(piece), swatch, notes: [lineOf(piece)] };
+  }
+  if (row?.track?.kind !== "counter") return null;
+  const words = counterWords(stage.picture, row, ns, byteUnit);
+  return { title: row.label, notes: [words] };
 }
 
 function titleOf({ name, count, level }: Piece): string {
