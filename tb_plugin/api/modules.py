@@ -149,17 +149,13 @@ class ModuleCategory(Columns, frozen=True):
 
 
 class ModuleTree(Columns, frozen=True, kw_only=True):
-    """The modules, parents before children; all columns have one value per module.
+    """The modules, parents before children; all columns have one value per module."""
 
-    A module's fqn is its parent's, a dot, and its name; a root's is its name.
-    """
-
-    names: tuple[str, ...] = ()
-    name: I32Column = NO_I32
-    """Index into `names`."""
-    types: tuple[str, ...] = ()
-    type: I32Column = NO_I32
-    """Index into `types`; -1 where unknown."""
+    fqn: tuple[str, ...] = ()
+    label: tuple[str, ...] = ()
+    """Its name in its parent; of equal layers `40 x layers.*`, `16 x layers.{0,2,…}`."""
+    type: tuple[str, ...] = ()
+    """Empty where unknown."""
     parent: I32Column = NO_I32
     """Row of the parent; -1 for a root."""
     is_fsdp: U8Column = NO_U8

@@ -137,16 +137,9 @@ def _of_timeline(answer: dict[str, Any]) -> dict[str, Any]:
 def _of_modules(answer: dict[str, Any]) -> dict[str, Any]:
     if answer["window"] is None:
         return {}
-    tree = answer["tree"]
-    names = [tree["names"][at] for at in tree["name"]]
-    parents = list(tree["parent"])
-    at, path = len(names) - 1, []
-    while at >= 0:
-        path.append(names[at])
-        at = parents[at]
     return {
         "window": answer["window"],
-        "module": ".".join(reversed(path)),
+        "module": answer["tree"]["fqn"][-1],
         "module_state": answer["states"][-1]["state"],
     }
 

@@ -897,10 +897,9 @@ export interface ModuleCategory {
 
 /** The modules, parents before children; all columns have one value per module. */
 export interface ModuleTree {
-  readonly names: readonly string[];
-  readonly name: Int32Array;
-  readonly types: readonly string[];
-  readonly type: Int32Array;
+  readonly fqn: readonly string[];
+  readonly label: readonly string[];
+  readonly type: readonly string[];
   readonly parent: Int32Array;
   readonly isFsdp: Uint8Array;
   readonly paramBytes: Float64Array;

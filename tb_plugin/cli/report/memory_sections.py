@@ -118,17 +118,12 @@ def _folded(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
     """Modules with values, by their full names."""
-    tree = answer.tree
-    names: list[str] = []
-    for name, parent in zip(values_of(tree.name), values_of(tree.parent), strict=True):
-        before = "" if parent < 0 else f"{names[parent]}."
-        names.append(before + tree.names[name])
     held, own = values_of(answer.held_bytes), values_of(answer.own_bytes)
     categories = [(one.name, values_of(one.bytes)) for one in answer.categories]
     for row, total in enumerate(values_of(answer.total_bytes)):
         if total is not None:
             yield {
-                "module": names[row],
+                "module": answer.tree.fqn[row],
                 "held": held[row],
                 "own": own[row],
                 "total": total,

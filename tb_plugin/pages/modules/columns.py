@@ -83,12 +83,6 @@ class ShownRows:
         is_member = (fold >= 0) & (fold != np.arange(len(fold)))
         return np.where(is_member, fold, self.tree.parent).astype(np.int64)
 
-    def fqn(self, row: int) -> str:
-        """The module's, or of what stands for several `layers.{0,2,…}`."""
-        name = self.tree.names[self.tree.name[row]]
-        above = int(self.tree.parent[row])
-        return name if above < 0 else f"{self.fqn(above)}.{name}"
-
     def at(self, values: Floats | Ints, absent: float = np.nan) -> Floats:
         """A column of the tree; `absent` for what stands for others."""
         return np.append(values, absent)[self.source]
@@ -104,14 +98,15 @@ class ShownRows:
 def _tree_columns(
     tree: ModuleTree, equal: Ints, source: Ints, folds: Sequence[tuple[int, Ints]]
 ) -> ApiModuleTree:
-    """The tree as the page gets it: names of modules rather than whole paths."""
-    names: dict[str, int] = {}
-    types: dict[str, int] = {}
+    """The tree as the page gets it."""
     row_of = np.full(len(tree), -1, np.int64)
     row_of[source[source >= 0]] = np.flatnonzero(source >= 0)
     fold = np.full(len(source), -1, np.int64)
     members = dict(folds)
-    name, type_, parents, numbers = [], [], [], []
+    names: list[str] = []
+    fqns: list[str] = []
+    labels: list[str] = []
+    types, parents, numbers = [], [], []
     for row, of in enumerate(source.tolist()):
         first = int(members[row][0]) if of < 0 else of
         above = int(tree.parent[first])
@@ -128,16 +123,22 @@ def _tree_columns(
                 above = -1  # named otherwise than its parent: it stands alone
             elif above >= 0:
                 text = text.removeprefix(prefix)
-        name.append(names.setdefault(text, len(names)))
-        kind = tree.type[first]
-        type_.append(types.setdefault(kind, len(types)) if kind else -1)
-        parents.append(int(row_of[above]) if above >= 0 else -1)
+        parent = int(row_of[above]) if above >= 0 else -1
+        layers = f"{text}.*"
+        if of < 0 and above >= 0:
+            layers = f"{names[parent]}.{text}"
+        names.append(text)
+        fqns.append(text if parent < 0 else f"{fqns[parent]}.{text}")
+        labels.append(
+            f"{number:,} \N{MULTIPLICATION SIGN} {layers}" if number else text
+        )
+        types.append(tree.type[first])
+        parents.append(parent)
         numbers.append(number)
     return ApiModuleTree(
-        names=tuple(names),
-        name=i32(name),
-        types=tuple(types),
-        type=i32(type_),
+        fqn=tuple(fqns),
+        label=tuple(labels),
+        type=tuple(types),
         parent=i32(parents),
         is_fsdp=u8(np.append(tree.is_fsdp, 0)[source]),
         param_bytes=f64(np.append(tree.param_bytes, np.nan)[source]),

@@ -225,7 +225,7 @@ def _whole(
     else:
         sums = rows.sums(held[category])
         row = lowest_with_most(rows.parent, sums, rows.tree.num_equal)
-        module, num_bytes = rows.fqn(row), float(sums[row])
+        module, num_bytes = rows.tree.fqn[row], float(sums[row])
     order = [at for at in np.argsort(-rest, kind="stable").tolist() if rest[at]]
     return Whole(
         split=ModuleSplit(
@@ -246,7 +246,8 @@ def _rows(reader: ModulesReader, window: RankWindow, opened: RankModules) -> Sho
     found: ShownRows | None = reader.cache.get(key)
     if found is None:
         found = ShownRows.of(opened.memory.tree)
-        names = sum(len(name) + 60 for name in (*found.tree.names, *found.tree.types))
+        texts = (*found.tree.fqn, *found.tree.label)
+        names = sum(len(text) + 60 for text in texts)
         reader.cache.put(key, found, names + 49 * len(found.source))
     return found
 

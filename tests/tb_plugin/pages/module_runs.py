@@ -83,12 +83,8 @@ def record(
 
 
 def fqns(tree: dict) -> list[str]:
-    """Whole names, as the page puts them together."""
-    found: list[str] = []
-    for name, parent in zip(tree["name"], tree["parent"], strict=True):
-        own = tree["names"][name]
-        found.append(own if parent < 0 else f"{found[parent]}.{own}")
-    return found
+    """Whole names."""
+    return list(tree["fqn"])
 
 
 def columns(answer: dict, which: str = "bytes") -> dict[str, list[float]]:

@@ -41,7 +41,9 @@ def test_layers_of_several_types_are_one_row_for_each(run, tmp_path):
     assert names[mamba] == "Net.layers.{0,1,…}"
     assert names[attention] == "Net.layers.{2,5}"
     assert tree["num_equal"].tolist()[mamba] == 4
-    kind = [tree["types"][at] for at in tree["type"]]
+    kind = tree["type"]
+    assert tree["label"][mamba] == "4 \u00d7 layers.{0,1,…}"
+    assert tree["label"][names.index("Net.layers.0")] == "0"
     assert (kind[mamba], kind[attention]) == ("Mamba", "Attention")
     of_mamba = [names[row] for row, at in enumerate(tree["fold"]) if at == mamba]
     assert of_mamba[1:] == [f"Net.layers.{at}" for at in (0, 1, 3, 4)]

@@ -29,31 +29,17 @@ import { FIRST_DEPTH, stateWords } from "./params";
 
 export class Modules {
   readonly tree: Tree;
-  /** By row; rows of equal layers have their label. */
   readonly fqns: readonly string[];
   /** Searched text, by row. */
   readonly texts: readonly string[];
 
   constructor(private readonly data: ModuleTree) {
-    const { parent, fold } = data;
+    const { parent, fold, fqn, type } = data;
     this.tree = new Tree(
       parent.map((up, id) => (this.isFold(id) ? up : Math.max(up, fold[id] ?? -1))),
     );
-    const fqns: string[] = [];
-    parent.forEach((up, id) => {
-      const above = fqns[up];
-      fqns.push(above === undefined ? this.#name(id) : `${above}.${this.#name(id)}`);
-    });
-    this.fqns = fqns;
-    this.texts = fqns.map((fqn, id) => `${fqn} ${this.type(id)}`);
-  }
-
-  #name(id: number): string {
-    return this.data.names[this.data.name[id] ?? -1] ?? "";
-  }
-
-  type(id: number): string {
-    return this.data.types[this.data.type[id] ?? -1] ?? "";
+    this.fqns = fqn;
+    this.texts = fqn.map((one, id) => `${one} ${type[id] ?? ""}`);
   }
 
   /** A row of equal siblings, not a module. */
@@ -61,14 +47,8 @@ export class Modules {
     return this.data.fold[id] === id;
   }
 
-  /** `40 × layers.*`, `16 × layers.{0,2,…}`; else the module's own name. */
   label(id: number): string {
-    const num = this.data.numEqual[id] ?? 0;
-    const name = this.#name(id);
-    if (num === 0) return name;
-    const above = this.data.parent[id] ?? -1;
-    const layers = this.isFold(id) ? `${this.#name(above)}.${name}` : `${name}.*`;
-    return `${formatInteger(num)} × ${layers}`;
+    return this.data.label[id] ?? "";
   }
 
   /** Number of rows that are modules. */
@@ -79,7 +59,7 @@ export class Modules {
   note(id: number, flat: boolean): string {
     const isOne = flat || this.data.numEqual[id] === 0;
     const [layer = id] = isOne ? [] : this.tree.children(id);
-    return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.type(layer)}`;
+    return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.data.type[layer] ?? ""}`;
   }
 
   /** Initially open: the way to a module, and rows of layers near the root. */
@@ -167,7 +147,7 @@ function shownValues({ bytes, baseline }: Bytes): Float64Array {
   return bytes.map((value, id) => value - (baseline[id] ?? NaN));
 }
 
-const LEAST_PX = 88;
+const LEAST_PX = 76;
 
 export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
   const { data, theme, byteUnit } = input;
@@ -231,7 +211,7 @@ function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
     title: "Module",
     hint: "A click on a row opens its details",
     numeric: false,
-    width: `minmax(${flat ? 320 : 240}px, 3fr)`,
+    width: `minmax(${flat ? 320 : 208}px, 3fr)`,
     isTree: true,
     values: Int32Array.from(modules.fqns, (_, id) => id),
     exported: { name: "module", values: modules.fqns },
@@ -272,7 +252,7 @@ export function modulesTable(
     (id) => !modules.isFold(id) && search?.(modules.texts[id] ?? "") !== false,
   );
   const more: Readonly<Record<string, ArrayLike<number> | readonly string[] | null>> = {
-    type: modules.fqns.map((_, id) => modules.type(id)),
+    type: data.tree.type,
     fsdp: data.tree.isFsdp,
     param_bytes: data.tree.paramBytes,
     buffer_bytes: data.tree.bufferBytes,
