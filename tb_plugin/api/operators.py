@@ -62,13 +62,9 @@ class TraceDevice(Struct, frozen=True):
 
     key: str
     """`device type:index`, as torch numbers them."""
-    kind: str
-    """CPU, CUDA, HIP, XPU, ..."""
-    index: int
-    """-1 for the CPU."""
+    title: str
+    """Its kind, index, and the highest allocated."""
     num_events: int
-    peak_allocated_bytes: float | None
-    peak_reserved_bytes: float | None
     capacity_bytes: float | None
 
 

@@ -40,9 +40,8 @@ class ProfiledTrace(Struct, frozen=True):
     rank: int | None
     cycle: int | None
     """Number of the profiling window; None: the only one, or not known."""
-    num_bytes: float
-    time_ms: float | None
-    """About when it was recorded, since 1970."""
+    title: str
+    """Its rank, cycle and name."""
 
 
 class ProfileChoice(Struct, frozen=True, kw_only=True):

@@ -1069,11 +1069,8 @@ export interface OperatorResponse {
 /** A device with memory events. */
 export interface TraceDevice {
   readonly key: string;
-  readonly kind: string;
-  readonly index: number;
+  readonly title: string;
   readonly numEvents: number;
-  readonly peakAllocatedBytes: number | null;
-  readonly peakReservedBytes: number | null;
   readonly capacityBytes: number | null;
 }
 
@@ -1246,8 +1243,7 @@ export interface ProfiledTrace {
   readonly name: string;
   readonly rank: number | null;
   readonly cycle: number | null;
-  readonly numBytes: number;
-  readonly timeMs: number | null;
+  readonly title: string;
 }
 
 /** Which trace an answer is about, and how far opening it is. */

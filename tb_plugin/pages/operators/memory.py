@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.findings.text import counted
+from tb_plugin.analysis.findings.text import counted, size_text
 from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tb_plugin.api.operators import (
     OperatorCharge,
@@ -210,25 +210,20 @@ def _devices(profile: TraceProfile) -> tuple[TraceDevice, ...]:
     places = zip(known.device_type.tolist(), known.device.tolist(), strict=True)
     found = []
     for place, (kind, index) in enumerate(itertools.islice(places, _MAX_DEVICES)):
+        name = _KINDS.get(kind, f"device type {kind}")
+        name = name if index < 0 else f"{name} {index}"
         events = known.events_of(place)
+        peak = int(memory.allocated_bytes[events].max(initial=-1))
         total = capacity.get(index) if kind in (1, 6) else None
         found.append(
             TraceDevice(
                 key=_key(kind, index),
-                kind=_KINDS.get(kind, f"device type {kind}"),
-                index=index,
                 num_events=len(events),
-                peak_allocated_bytes=_peak(memory.allocated_bytes[events]),
-                peak_reserved_bytes=_peak(memory.reserved_bytes[events]),
+                title=name if peak < 0 else f"{name}, peak {size_text(peak)}",
                 capacity_bytes=float(total) if type(total) is int else None,
             )
         )
     return tuple(found)
-
-
-def _peak(totals: Ints) -> float | None:
-    most = int(totals.max(initial=-1))
-    return float(most) if most >= 0 else None
 
 
 def _chosen(
@@ -240,7 +235,9 @@ def _chosen(
     keys = {one.key for one in devices}
     if query.device is not None:
         return query.device if _key(*query.device) in keys else None
-    best = max(devices, key=lambda one: (one.kind != "CPU", one.num_events))
+    best = max(
+        devices, key=lambda one: (not one.title.startswith("CPU"), one.num_events)
+    )
     kind, _, index = best.key.partition(":")
     return int(kind), int(index)
 

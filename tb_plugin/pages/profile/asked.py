@@ -120,14 +120,19 @@ class Shown(NamedTuple):
                     name=one.name,
                     rank=one.rank,
                     cycle=one.cycle,
-                    num_bytes=one.num_bytes,
-                    time_ms=one.time_ns / 1e6 if one.time_ns else None,
+                    title=_title(one),
                 )
                 for one in self.traces[-MAX_LISTED:]
             ),
             num_traces=len(self.traces),
             **of_trace,
         )
+
+
+def _title(trace: FoundSource) -> str:
+    numbers = {"rank": trace.rank, "cycle": trace.cycle}
+    known = [f"{what} {one}" for what, one in numbers.items() if one is not None]
+    return f"{', '.join(known)}: {trace.name}" if known else trace.name
 
 
 def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:

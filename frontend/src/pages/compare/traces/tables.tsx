@@ -3,7 +3,6 @@ import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
 import { AnswerTable } from "../../time/profiled/answer_table";
-import { traceWords } from "../../time/profiled/trace_choice";
 import { DifferenceRows } from "../difference_rows";
 import { PER_WORDS, TABLE_WORDS } from "../params";
 import type { TracesProps } from "./part";
@@ -83,5 +82,5 @@ export function TraceTables(props: TracesProps) {
 
 function about({ run, choice }: ProfileResponse): unknown {
   const trace = choice.traces.find(({ id }) => id === choice.source);
-  return { run: run.name, trace: trace === undefined ? null : traceWords(trace) };
+  return { run: run.name, trace: trace?.title ?? null };
 }

@@ -13,18 +13,8 @@ import { lookOf, type ViewProps } from "../view_props";
 import { chartBand, chartLimit, chartLines, nextSlots } from "./lines";
 import type { TimelineParams } from "./params";
 
-type ChartProps = Omit<
-  LineChartProps,
-  | "byteUnit"
-  | "children"
-  | "cursor"
-  | "label"
-  | "lines"
-  | "origin"
-  | "theme"
-  | "unit"
-  | "x"
->;
+type ChartProps = Partial<LineChartProps> &
+  Pick<LineChartProps, "extent" | "heightPx" | "onRange" | "range">;
 
 export function SeriesChart(
   props: ChartProps & {

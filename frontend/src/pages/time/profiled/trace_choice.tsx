@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import type { ProfileChoice, ProfiledTrace, RunSummary } from "../../../api/types.gen";
+import type { ProfileChoice, RunSummary } from "../../../api/types.gen";
 import type { Live } from "../../../api/watch";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
@@ -11,16 +11,6 @@ import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import "../time.css";
 
-export function traceWords({
-  name,
-  rank,
-  cycle,
-}: Pick<ProfiledTrace, "cycle" | "name" | "rank">): string {
-  const words = [rank !== null && `rank ${rank}`, cycle !== null && `cycle ${cycle}`];
-  const place = words.filter(Boolean).join(", ");
-  return place === "" ? name : `${place}: ${name}`;
-}
-
 export function TraceChoice(props: {
   readonly choice: ProfileChoice;
   readonly onChoose: (source: string) => void;
@@ -30,7 +20,7 @@ export function TraceChoice(props: {
     <Choice
       label="Trace"
       value={source}
-      of={traces.map((one) => [one.id, traceWords(one)])}
+      of={traces.map(({ id, title }) => [id, title])}
       onChange={props.onChoose}
     />
   );

@@ -1,11 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import type {
-  OperatorCharge,
-  OperatorMemoryResponse,
-  TraceDevice,
-} from "../../../../api/types.gen";
-import { formatBytes } from "../../../../base/bytes";
+import type { OperatorCharge, OperatorMemoryResponse } from "../../../../api/types.gen";
 import { commandsOf, useCommands } from "../../../../base/commands";
 import { categoryColours } from "../../../../model/category";
 import { Nothing } from "../../../../widgets/state/state";
@@ -98,7 +93,7 @@ export function MemoryTab({
               <Choice
                 label="Device"
                 value={data.device}
-                of={data.devices.map((one) => [one.key, deviceWords(one)])}
+                of={data.devices.map(({ key, title }) => [key, title])}
                 onChange={(one) => view.setParams({ device: one }, "push")}
               />
               <Switch
@@ -125,13 +120,6 @@ export function MemoryTab({
       }
     </TraceFrame>
   );
-}
-
-function deviceWords({ kind, index, peakAllocatedBytes }: TraceDevice): string {
-  const name = index < 0 ? kind : `${kind} ${index}`;
-  return peakAllocatedBytes === null
-    ? name
-    : `${name}, peak ${formatBytes(peakAllocatedBytes)}`;
 }
 
 function OfDevice(props: {
