@@ -3,8 +3,6 @@
  * the chosen block.
  */
 
-import { useSignal, type Signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { Icon } from "../../../widgets/icon/icon";
 import { Menu } from "../../../widgets/menu/menu";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
@@ -19,7 +17,6 @@ import { LedgerBar } from "./held/ledger_bar";
 import { HoldersTable } from "./held/stack_table";
 import { Picture } from "./picture";
 import { RangeDrawer } from "./range_drawer";
-import { foundWords, NOTHING_FOUND, type Found } from "./search";
 import { BLOCKS, type BlocksState } from "./state";
 import { PictureBar } from "./toolbar";
 import { useBlocks, type Blocks } from "./use_blocks";
@@ -30,17 +27,16 @@ const FLAME_PX = 320;
 
 export function BlocksView(props: ViewProps) {
   const [state, set] = usePageState(props, BLOCKS);
-  const found = useSignal(NOTHING_FOUND);
   return (
     <HistoryFrame
       view={props}
       history={state.history}
       device={state.device}
       tools={(open) =>
-        open !== null && <PictureBar {...{ view: props, open, state, set, found }} />
+        open !== null && <PictureBar {...{ view: props, open, state, set }} />
       }
     >
-      {(open) => <OfDevice {...{ view: props, state, open, found }} />}
+      {(open) => <OfDevice {...{ view: props, state, open }} />}
     </HistoryFrame>
   );
 }
@@ -49,15 +45,10 @@ function OfDevice(props: {
   readonly view: ViewProps;
   readonly state: BlocksState;
   readonly open: OpenHistory;
-  readonly found: Signal<Found>;
 }) {
-  const { view, found, open } = props;
-  const of = useBlocks(view, props.state, open);
-  const { shown, device, stacks, stacksError, search } = of;
+  const of = useBlocks(props.view, props.state, props.open);
+  const { shown, device, stacks, stacksError } = of;
   const { tiles, error } = shown;
-  useEffect(() => {
-    found.value = foundWords(tiles.at(-1), search, view.byteUnit);
-  }, [found, tiles, search, view.byteUnit]);
   return (
     <>
       <Waiting

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { useLateWords } from "../../../base/late_words";
@@ -12,6 +12,7 @@ import { Menu } from "../../../widgets/menu/menu";
 import { TextButton } from "../../shared/controls/choices";
 import { writeState } from "../../shared/page_state";
 import { momentName, momentWords, peakOf } from "../history/moment";
+import { foundWords } from "./search";
 import { BLOCKS } from "./state";
 import type { Blocks } from "./use_blocks";
 
@@ -24,6 +25,10 @@ export function Picture({ of }: { readonly of: Blocks }) {
   const { view, state, at, shown, picture, stage, actions, anchor, stacks } = of;
   const { axis, tiles } = picture;
   const heightPx = usePictureHeight();
+  const found = useMemo(
+    () => foundWords(tiles.at(-1), of.search, view.byteUnit),
+    [tiles, of.search, view.byteUnit],
+  );
   const tellAddress = useViewWords(of);
   const item = (id: string, label: string, run: () => void) => ({ id, label, run });
   return (
@@ -35,6 +40,13 @@ export function Picture({ of }: { readonly of: Blocks }) {
         title={<Readout of={of} />}
         bar={
           <>
+            <span
+              class="quiet small allocations-found"
+              role="status"
+              title={found.long}
+            >
+              {found.short}
+            </span>
             {anchor !== peakOf(at.device)?.moment && (
               <TextButton title="Pin the highest moment (P)" press={actions.toPeak}>
                 Peak

@@ -52,20 +52,13 @@ export function useSearch(typed: string, stacks: CallStacks | null): Search {
   return useMemo(() => searchOf(settled, stacks), [settled, stacks]);
 }
 
-export interface Found {
-  readonly short: string;
-  readonly long: string;
-}
-
-export const NOTHING_FOUND: Found = { short: "", long: "" };
-
 export function foundWords(
   tile: BlockTile | undefined,
   { blocks, problem }: Pick<Search, "blocks" | "problem">,
   byteUnit: ByteUnit,
-): Found {
+): { readonly short: string; readonly long: string } {
   if (problem !== "") return { short: "not understood", long: problem };
-  if (blocks === null || tile === undefined) return NOTHING_FOUND;
+  if (blocks === null || tile === undefined) return { short: "", long: "" };
   let num = 0;
   for (let slot = 0; slot < tile.answer.lives.life.length; slot += 1) {
     if (blocks(tile, slot)) num += 1;

@@ -1,10 +1,8 @@
-import type { Signal } from "@preact/signals";
 import { Popover } from "../../../widgets/menu/menu";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { ViewProps } from "../../shared/view_props";
 import type { OpenHistory } from "../history/frame";
-import type { Found } from "./search";
 import {
   COLOURS,
   keysOf,
@@ -20,17 +18,12 @@ interface PictureBarProps {
   readonly open: OpenHistory;
   readonly state: BlocksState;
   readonly set: (changes: Partial<BlocksState>) => void;
-  readonly found: Signal<Found>;
 }
 
 export function PictureBar(props: PictureBarProps) {
   const { view, state, set } = props;
-  const { short, long } = props.found.value;
   return (
     <span class="row end">
-      <span class="quiet allocations-found" role="status" title={long}>
-        {short}
-      </span>
       <SearchBox
         label="Find blocks by function, file, module or size"
         hint="Words in a frame, file or module; frame: file: module: limit the search, - excludes, >100MiB <1GiB are sizes"
