@@ -1,12 +1,10 @@
 import { useEffect, useRef } from "preact/hooks";
+import { SIDES } from "../plot/axes";
 import type { XRange } from "../plot/range";
 import { fitted, useWidth } from "../plot/canvas";
 import "./minimap.css";
 
 export const MINIMAP_PX = 44;
-/** Gutters of the plot above. */
-const LEFT_PX = 72;
-const RIGHT_PX = 14;
 
 export interface MinimapProps {
   /** Default: of a run. */
@@ -27,13 +25,13 @@ interface Grip {
 }
 
 export function Minimap(props: MinimapProps) {
-  const { draw, extent, range, onRange, leftPx = LEFT_PX } = props;
+  const { draw, extent, range, onRange, leftPx = SIDES.left } = props;
   const { label = "The whole run; drag to choose the part that is shown" } = props;
   const root = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const grip = useRef<Grip | null>(null);
   const fullPx = useWidth(root);
-  const widthPx = Math.max(0, fullPx - leftPx - RIGHT_PX);
+  const widthPx = Math.max(0, fullPx - leftPx - SIDES.right);
 
   useEffect(() => {
     const context = widthPx < 1 ? null : fitted(canvas.current, widthPx, MINIMAP_PX);
