@@ -27,7 +27,6 @@ import {
 } from "../../../widgets/row_table/columns";
 import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
 import {
-  ROW_PX,
   RowTable,
   type RowCell,
   type RowColumn,
@@ -117,9 +116,6 @@ const BAR_PX = 96;
 const NARROW_BAR_PX = 76;
 /** Between columns, and beside the outer ones. */
 const GAP_PX = 12;
-const HEAD_PX = 32;
-/** Of a second line in headings. */
-const LINE_PX = 18;
 const USUAL_PX = 360;
 /** Shorter tables need no search. */
 const SEARCHED_FROM = 12;
@@ -279,10 +275,7 @@ export function rowsHolding(
 }
 
 export interface AnswerTableProps extends Partial<
-  Pick<
-    RowTableProps,
-    "selected" | "onSelect" | "onHover" | "isMarked" | "heightPx" | "steady"
-  >
+  Pick<RowTableProps, "selected" | "onSelect" | "onHover" | "isMarked" | "heightPx">
 > {
   readonly view: ViewProps;
   readonly table: TableRows;
@@ -325,8 +318,6 @@ export function AnswerTable(props: AnswerTableProps) {
     params.get(word),
     (sort) => setParams({ [word]: sort }),
   );
-  const isTall = columns.some((one) => one.title.includes("\n"));
-  const headPx = HEAD_PX + (isTall ? LINE_PX : 0);
   const held = useMemo(() => rowsHolding(table, text), [table, text]);
   const shown = useMemo(() => {
     const isShown = (row: number) => held?.has(row) !== false && shows?.(row) !== false;
@@ -373,7 +364,7 @@ export function AnswerTable(props: AnswerTableProps) {
         columns={columns.filter((one) => one.title !== "")}
         rows={shown}
         empty={text === "" ? table.empty : `No row holds “${text}”.`}
-        heightPx={Math.min(heightPx, headPx + Math.max(1, shown.length) * ROW_PX)}
+        heightPx={heightPx}
       />
     </section>
   );

@@ -98,7 +98,6 @@ function Places({
         onSelect={setChosen}
         head={<p class="quiet">{places.summary}</p>}
         heightPx={TABLE_PX}
-        steady
       />
       {shown !== undefined && (
         <ol class="drawer-frames" tabIndex={0} aria-label="Stack, innermost first">
