@@ -111,6 +111,8 @@ export function formatFlops(flops: number): string {
 }
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
+/** Of a text's least width: below it, numbers become narrower first. */
+const READABLE_SHARE = 1.75;
 const NUMBER_PX = 60;
 const BAR_PX = 96;
 const NARROW_BAR_PX = 76;
@@ -219,7 +221,8 @@ function leastPx({ width }: RowColumn): number {
 /** Headings in two lines and shorter bars where not all columns fit. */
 function fittingIn(widthPx: number, columns: readonly RowColumn[]) {
   const shown = columns.filter(({ title }) => title !== "");
-  const needed = shown.reduce((sum, one) => sum + leastPx(one) + GAP_PX, GAP_PX);
+  const wished = (one: RowColumn) => leastPx(one) * (one.numeric ? 1 : READABLE_SHARE);
+  const needed = shown.reduce((sum, one) => sum + wished(one) + GAP_PX, GAP_PX);
   if (widthPx === 0 || needed <= widthPx) return columns;
   return columns.map((column): RowColumn => {
     if (!column.numeric) return column;
