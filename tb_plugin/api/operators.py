@@ -62,8 +62,10 @@ class TraceDevice(Struct, frozen=True):
 
     key: str
     """`device type:index`, as torch numbers them."""
+    name: str
+    """Its kind and index."""
     title: str
-    """Its kind, index, and the highest allocated."""
+    """The same, and the highest allocated."""
     num_events: int
     capacity_bytes: float | None
 

@@ -1069,6 +1069,7 @@ export interface OperatorResponse {
 /** A device with memory events. */
 export interface TraceDevice {
   readonly key: string;
+  readonly name: string;
   readonly title: string;
   readonly numEvents: number;
   readonly capacityBytes: number | null;

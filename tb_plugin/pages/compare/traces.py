@@ -198,9 +198,7 @@ def _side(state: State, found: Shown, table: _Table) -> _Side:
     names = answer.path if hasattr(answer, "path") else of["name"]
     devices = {one.key: one for one in getattr(answer, "devices", ())}
     device = devices.get(getattr(answer, "device", None))
-    word = "" if device is None else device.kind
-    if device is not None and device.index >= 0:
-        word += f" {device.index}"
+    word = "" if device is None else device.name
     parts_ns = profile.parts.parts_ns
     roles = parts_ns.sum(axis=0) / max(1, len(parts_ns)) / 1e9
     num_steps = len(profile.steps.number) if profile.steps.are_marked else 0

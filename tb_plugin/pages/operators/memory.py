@@ -218,6 +218,7 @@ def _devices(profile: TraceProfile) -> tuple[TraceDevice, ...]:
         found.append(
             TraceDevice(
                 key=_key(kind, index),
+                name=name,
                 num_events=len(events),
                 title=name if peak < 0 else f"{name}, peak {size_text(peak)}",
                 capacity_bytes=float(total) if type(total) is int else None,
