@@ -11,7 +11,7 @@ import { Choice, type Option } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
 import { AnswerTable } from "../time/profiled/answer_table";
-import { StepStack } from "../time/steps/stack_part";
+import { StepStack } from "../shared/series/step_stack";
 import { TraceChoice, TraceState } from "../time/profiled/trace_choice";
 
 const STEPS_PX = 190;

@@ -18,7 +18,7 @@ import { PartsPanel } from "./parts_panel";
 import { CHART_PX, STEPS } from "./params";
 import { StepMap } from "./rank_map";
 import { RateChart } from "./rates";
-import { Stack, STACK_PX } from "./stack_part";
+import { Stack, STACK_PX } from "../../shared/series/step_stack";
 import { StepDrawer } from "./step_drawer";
 import "../time.css";
 

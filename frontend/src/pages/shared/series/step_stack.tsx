@@ -21,7 +21,7 @@ import {
   topOf,
   type StackData,
 } from "../../../widgets/stack/stack";
-import { lookOf, type ViewProps } from "../../shared/view_props";
+import { lookOf, type ViewProps } from "../view_props";
 
 export const STACK_PX = 260;
 const LOOK = { edgedPx: 5, linedPx: 3, apartPx: 6 };

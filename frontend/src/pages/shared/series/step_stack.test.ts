@@ -9,7 +9,7 @@ import {
   sharesOf,
   stackOf,
   type StackedSteps,
-} from "./stack_part";
+} from "./step_stack";
 
 /** Four columns of ten steps; the third was slow, the last was not recorded. */
 const STEPS: StackedSteps = {
