@@ -22,7 +22,7 @@ import {
   columnsOf,
   numbersOf,
   rowsHolding,
-} from "../time/profiled/answer_table";
+} from "../shared/table/answer_table";
 import { sidesOf } from "./difference_rows";
 import { COMPARE } from "./params";
 import { namedRows } from "./rows";

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import type { TableRows } from "../../api/types.gen";
 import { Switch } from "../shared/controls/choices";
-import { AnswerTable } from "../time/profiled/answer_table";
+import { AnswerTable } from "../shared/table/answer_table";
 import { COMPARE, type PartProps } from "./params";
 
 /** Rows of one side alone; null: there is no such choice, as one side knows nothing. */

@@ -10,7 +10,7 @@ import { chosenHistory, useCulprits } from "../memory/history/use_history";
 import { Segmented } from "../shared/controls/choices";
 import { rankFacts } from "../shared/ranks_table";
 import { lookOf, type ViewProps } from "../shared/view_props";
-import { AnswerTable } from "../time/profiled/answer_table";
+import { AnswerTable } from "../shared/table/answer_table";
 import { LineHeat } from "./charts/line_heat";
 import type { PartProps } from "./params";
 

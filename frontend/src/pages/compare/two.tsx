@@ -14,7 +14,7 @@ import {
   useCulprits,
   useHistory,
 } from "../memory/history/use_history";
-import { AnswerTable } from "../time/profiled/answer_table";
+import { AnswerTable } from "../shared/table/answer_table";
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
 import { partsOf, Waterfall } from "./charts/waterfall";

@@ -10,7 +10,7 @@ import { Failure } from "../../widgets/state/state";
 import { Choice, type Option } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
-import { AnswerTable } from "../time/profiled/answer_table";
+import { AnswerTable } from "../shared/table/answer_table";
 import { StepStack } from "../shared/series/step_stack";
 import { TraceChoice, TraceState } from "../time/profiled/trace_choice";
 

@@ -6,7 +6,7 @@ import { parseRankSet } from "../../model/words/rank_set";
 import { IconButton } from "../../widgets/icon/icon";
 import type { RankFact } from "../../widgets/rank_bars/rank_bars";
 import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
-import { AnswerTable, columnsOf } from "../time/profiled/answer_table";
+import { AnswerTable, columnsOf } from "./table/answer_table";
 import type { ViewProps } from "./view_props";
 
 const TABLE_PX = 360;

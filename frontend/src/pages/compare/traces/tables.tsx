@@ -2,7 +2,7 @@ import type { ProfileResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
-import { AnswerTable } from "../../time/profiled/answer_table";
+import { AnswerTable } from "../../shared/table/answer_table";
 import { DifferenceRows } from "../difference_rows";
 import { PER_WORDS, TABLE_WORDS } from "../params";
 import type { TracesProps } from "./part";

@@ -23,7 +23,7 @@ import { usePageState } from "../../shared/page_state";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable } from "../../time/profiled/answer_table";
+import { AnswerTable } from "../../shared/table/answer_table";
 import { Pinned, useMomentStep } from "../history/pinned";
 import { historyNote } from "../history/words";
 import { ColumnPicker, Controls } from "./controls";

@@ -9,8 +9,8 @@ import { usePageState, whole } from "../../shared/page_state";
 import { Drawer } from "../../shared/panels/drawer";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, numbersOf, partsOf } from "../profiled/answer_table";
-import { PartBar, PartWays } from "../profiled/part_bar";
+import { AnswerTable, numbersOf } from "../../shared/table/answer_table";
+import { PartBar, PartWays, partsOf } from "../profiled/part_bar";
 import { RankHeat } from "./heat";
 import "../time.css";
 

@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
+import type { TableRows } from "../../../api/types.gen";
+import type { Theme } from "../../../base/tokens";
 import { formatQuantity } from "../../../model/words/quantity";
+import { partColour } from "../../../render/palette";
 
 export interface Part {
   readonly name: string;
@@ -9,6 +12,15 @@ export interface Part {
   readonly value: number;
   /** Its content is unknown. */
   readonly unseen?: boolean;
+}
+
+/** Of a row of a table: its columns with bars. */
+export function partsOf(table: TableRows, row: number, theme: Theme): readonly Part[] {
+  const own = table.columns.filter(({ bar }) => bar !== "" && bar !== "row");
+  return own.map(({ key, title, help, bar, unit, numbers }) => ({
+    ...{ name: key, label: title, help, colour: partColour(theme, bar) },
+    value: (numbers[row] ?? NaN) * (unit === "ms" ? 1e-3 : 1),
+  }));
 }
 
 const inSeconds = (value: number): string => formatQuantity(value, "seconds");

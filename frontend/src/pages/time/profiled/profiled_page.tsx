@@ -18,8 +18,8 @@ import {
   type Labels,
 } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable } from "./answer_table";
-import { shortNames } from "./kernel_name";
+import { AnswerTable } from "../../shared/table/answer_table";
+import { shortNames } from "../../shared/table/kernel_name";
 import { TraceFrame } from "./trace_choice";
 import "../../shared/panels/inspector.css";
 

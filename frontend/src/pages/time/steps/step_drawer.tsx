@@ -10,8 +10,8 @@ import { formatInstant, formatSeconds } from "../../../base/durations";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, numbersOf, partsOf } from "../profiled/answer_table";
-import { PartBar } from "../profiled/part_bar";
+import { AnswerTable, numbersOf } from "../../shared/table/answer_table";
+import { PartBar, partsOf } from "../profiled/part_bar";
 import { showStepInTrace } from "./parts_panel";
 
 const TABLE_PX = 196;

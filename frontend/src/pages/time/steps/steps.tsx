@@ -13,7 +13,7 @@ import { usePageState } from "../../shared/page_state";
 import { useRange } from "../../shared/range/use_range";
 import { useTwoAnswers } from "../../shared/range/use_two_answers";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, numbersOf } from "../profiled/answer_table";
+import { AnswerTable, numbersOf } from "../../shared/table/answer_table";
 import { PartsPanel } from "./parts_panel";
 import { CHART_PX, STEPS } from "./params";
 import { StepMap } from "./rank_map";

@@ -5,7 +5,7 @@ import type { XRange } from "../../../widgets/plot/range";
 import { Failure } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
 import { Drawer, Facts, type FactRows } from "../../shared/panels/drawer";
-import { AnswerTable } from "../profiled/answer_table";
+import { AnswerTable } from "../../shared/table/answer_table";
 import { traceColour } from "./paint/lines";
 import { around } from "./plot/layout";
 import { since } from "./state/params";

@@ -12,7 +12,7 @@ import { Choice, Switch, TextButton } from "../../shared/controls/choices";
 import { optional, switched, usePageState, whole } from "../../shared/page_state";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { lookOf, type ViewProps } from "../../shared/view_props";
-import { AnswerTable } from "../profiled/answer_table";
+import { AnswerTable } from "../../shared/table/answer_table";
 
 const REPORT_PX = 420;
 const SNIPPET = `collector.record(..., torch_profiler={"record_shapes": True, "with_stack": True})`;

@@ -11,7 +11,7 @@ import {
   AnswerTable,
   type AnswerTableProps,
   type Colours,
-} from "../../profiled/answer_table";
+} from "../../../shared/table/answer_table";
 import { PartBar, type Part } from "../../profiled/part_bar";
 
 const MOST_PX = 264;

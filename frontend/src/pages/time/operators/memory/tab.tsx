@@ -5,7 +5,7 @@ import { commandsOf, useCommands } from "../../../../base/commands";
 import { categoryColours } from "../../../../model/category";
 import { Nothing } from "../../../../widgets/state/state";
 import { Choice, Switch } from "../../../shared/controls/choices";
-import { AnswerTable, type Colours } from "../../profiled/answer_table";
+import { AnswerTable, type Colours } from "../../../shared/table/answer_table";
 import { useProfiledRows } from "../../profiled/profiled_page";
 import { optional, switched, text, usePageState } from "../../../shared/page_state";
 import { SearchBox } from "../../../shared/controls/search_box";

@@ -6,7 +6,7 @@ import { TextButton } from "../../../shared/controls/choices";
 import { Drawer } from "../../../shared/panels/drawer";
 import { SourceFrame, SourceMenu } from "../../../shared/panels/source_frame";
 import type { ViewProps } from "../../../shared/view_props";
-import { AnswerTable } from "../../profiled/answer_table";
+import { AnswerTable } from "../../../shared/table/answer_table";
 import { Callers } from "./callers_figure";
 
 const TABLE_PX = 220;

@@ -3,7 +3,7 @@ import { tokens } from "../../../../base/tokens";
 import type { RectPx, Viewport } from "../../../../render/viewport";
 import { inkOn } from "../../../../widgets/block_stack/paint/colours";
 import { FONT } from "../../../../widgets/export/pen";
-import { cutMiddle, foldTemplates } from "../../profiled/kernel_name";
+import { cutMiddle, foldTemplates } from "../../../shared/table/kernel_name";
 import { laneTop, LANE_PX, rowsBetween, type Layout, type Place } from "../plot/layout";
 import type { Timeline } from "../state/timeline";
 import type { Piece } from "../tiles/tile";

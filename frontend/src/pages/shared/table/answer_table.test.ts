@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { TableColumn, TableRows } from "../../../api/types.gen";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf, formatFlops, partsOf, rowsHolding } from "./answer_table";
-import { mostWords } from "./profiled_page";
+import { columnsOf, formatFlops, rowsHolding } from "./answer_table";
+import { partsOf } from "../../time/profiled/part_bar";
+import { mostWords } from "../../time/profiled/profiled_page";
 
 const NONE = { texts: [], numbers: new Float64Array(), notes: [], hints: [] };
 const WORDS = { absent: "", absentText: "", bar: "", longest: 0, shareOf: "" };

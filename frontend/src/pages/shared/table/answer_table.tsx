@@ -33,9 +33,8 @@ import {
   type RowTableProps,
 } from "../../../widgets/row_table/row_table";
 import { useSort } from "../../../widgets/row_table/use_sort";
-import { SearchBox, type SearchBoxProps } from "../../shared/controls/search_box";
-import type { ViewProps } from "../../shared/view_props";
-import type { Part } from "./part_bar";
+import { SearchBox, type SearchBoxProps } from "../controls/search_box";
+import type { ViewProps } from "../view_props";
 import { partColour } from "../../../render/palette";
 import { nameCells } from "./kernel_name";
 
@@ -240,18 +239,6 @@ export function columnOf(table: TableRows, key: string): TableColumn | undefined
 /** Empty without the column. */
 export function numbersOf(table: TableRows, key: string): Float64Array {
   return columnOf(table, key)?.numbers ?? new Float64Array();
-}
-
-export function partsOf(
-  table: TableRows,
-  row: number,
-  theme: ViewProps["theme"],
-): readonly Part[] {
-  const own = table.columns.filter(({ bar }) => bar !== "" && bar !== "row");
-  return own.map(({ key, title, help, bar, unit, numbers }) => ({
-    ...{ name: key, label: title, help, colour: partColour(theme, bar) },
-    value: (numbers[row] ?? NaN) * (unit === "ms" ? 1e-3 : 1),
-  }));
 }
 
 /** Rows whose text contains each word, or whose rank it names; null: all. */
