@@ -90,6 +90,7 @@ class ProfileResponse(Columns, frozen=True, kw_only=True):
     are_marked: bool = False
     duration_ms: F64Column = NO_F64
     mean_ms: float = 0.0
+    """Of all profiled steps, also of those that are not sent."""
     parts: tuple[ProfilePart, ...] = ()
     roles: TableRows | None = None
     """`parts` as a table: of `step` alone, else the mean of all."""

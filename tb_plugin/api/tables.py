@@ -33,8 +33,9 @@ ColumnUnit: TypeAlias = Literal[
     "errors",
 ]
 """Kinds of values. The first four are texts: any, names of operators and kernels,
-categories of memory, and what went wrong; shares are 0 to 1, and an excess or a change has its sign; a share of change is infinite
-where only one side of a comparison has the row. `of_row`: as the column `unit` says."""
+categories of memory, and what went wrong. Shares are 0 to 1. An excess or a change has
+its sign; a share of change is infinite where only one side of a comparison has the row.
+`of_row`: as the column `unit` says."""
 
 
 class TableColumn(Columns, frozen=True, kw_only=True):
@@ -59,8 +60,8 @@ class TableColumn(Columns, frozen=True, kw_only=True):
     """Stands there instead of a dash."""
     bar: str = ""
     """Whose colour a value's bar has: kind of work, part of a step or of memory; `row`:
-    what `TableRows.colours` says; `change`: of less or of more; `difference`: too, and the column sorts by size.
-    Empty: no bar."""
+    what `TableRows.colours` says; `change`: of less or of more; `difference`: the same,
+    and the column sorts by size. Empty: no bar."""
     longest: float = 0.0
     """As long as a bar can be."""
     sum: float | None = None

@@ -1,4 +1,4 @@
-"""How fluently pictures follow the pointer, in a browser without a GPU.
+"""Frames and long tasks while the pointer moves pictures, in a browser without a GPU.
 
      python -m tests.perf.interactions --heatmap DIR|URL|RxS
      python -m tests.perf.interactions --blocks [EVENTS] [--keep DIR]

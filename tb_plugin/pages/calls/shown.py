@@ -1,4 +1,4 @@
-"""Which function, rank and call an answer of `/functions` is about."""
+"""The function, rank and call that an answer of `/functions` is about."""
 
 from __future__ import annotations
 

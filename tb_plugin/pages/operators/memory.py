@@ -237,7 +237,7 @@ def _chosen(
     if query.device is not None:
         return query.device if _key(*query.device) in keys else None
     best = max(
-        devices, key=lambda one: (not one.title.startswith("CPU"), one.num_events)
+        devices, key=lambda one: (not one.name.startswith("CPU"), one.num_events)
     )
     kind, _, index = best.key.partition(":")
     return int(kind), int(index)

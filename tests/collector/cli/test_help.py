@@ -1,4 +1,4 @@
-"""What the command line says of itself."""
+"""Help of the command line: its length, and what it names."""
 
 from __future__ import annotations
 
