@@ -80,12 +80,14 @@ class Device:
         *,
         others: int = 480 * MiB,
         limit: int | None = None,
+        max_segments: int | None = None,
         start_us: int = 1_760_000_000_000_000,
     ) -> None:
         self.index = index
         self.total = total
         self.others = others
         self.limit = limit
+        self.max_segments = max_segments
         self.now_us = start_us
         self.segments: list[Segment] = []
         self.events: list[dict[str, Any]] = []
@@ -136,7 +138,7 @@ class Device:
         if block is None:
             block = self._grow(size, small, stream, pool, frames)
         if block is None:
-            self._release_cached()
+            self._release_cached(frames)
             block = self._grow(size, small, stream, pool, frames)
         if block is None:
             free = self.free
@@ -206,6 +208,8 @@ class Device:
             return None
         if self.limit is not None and self.reserved + wanted > self.limit:
             return None
+        if self.max_segments is not None and len(self.segments) >= self.max_segments:
+            return None
         address = self._next_address
         self._next_address += up(wanted, 2 * MiB) + 2 * MiB
         segment = Segment(address, wanted, stream, pool, small, frames)
@@ -215,11 +219,12 @@ class Device:
         self._record("segment_alloc", address, wanted, stream, frames, pool)
         return block
 
-    def _release_cached(self) -> None:
+    def _release_cached(self, frames: Frames | None = None) -> None:
+        # Whoever waits for the streams frees the blocks: their stack is that of its request.
         if not self.capturing:
             for block in self.live():
                 if block.state == "active_pending_free":
-                    self._complete(block, None)
+                    self._complete(block, frames)
         kept = []
         for segment in self.segments:
             whole = len(segment.blocks) == 1 and segment.blocks[0].state == "inactive"

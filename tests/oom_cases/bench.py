@@ -32,6 +32,8 @@ CARDS = {
     "L40S": 44.39,
     "H100": 79.10,
     "H200": 139.72,
+    "MI300X": 191.98,
+    "MI355X": 287.98,
 }
 VERSIONS = ((2, 6), (2, 8), (2, 10), (2, 13))
 
@@ -59,6 +61,7 @@ class Bench:
         total: int | None = None,
         others: int | None = None,
         limit: int | None = None,
+        max_segments: int | None = None,
     ) -> None:
         self.rng = random.Random(f"{kind}/{seed}")
         self.seed = seed
@@ -86,11 +89,13 @@ class Bench:
                 card_bytes(self.card) if total is None else total,
                 others=self.rng.randrange(380, 620) * MiB if others is None else others,
                 limit=limit,
+                max_segments=max_segments,
                 start_us=start,
             )
             for index in range(num_devices)
         ]
         self.device = self.devices[0]
+        self.host: Device | None = None
         self.annotations: list[dict[str, Any]] = []
         self.phase = ""
         self.has_room = False
@@ -99,6 +104,11 @@ class Bench:
         self.weights: list[Block] = []
         self.grads: dict[int, Block] = {}
         self.states: list[Block] = []
+
+    def add_host(self, total: int) -> Device:
+        """Give the process pinned memory, whose history torch has since 2.14."""
+        self.host = Device(-1, total, others=0, start_us=self.device.now_us)
+        return self.host
 
     def choose_network(
         self,
@@ -309,4 +319,5 @@ class Bench:
             annotations=self.annotations,
             max_entries=ring,
             context=self.context,
+            host=self.host,
         )

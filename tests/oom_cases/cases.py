@@ -5,7 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from tests.oom_cases import holders, leaks, no_room, several, too_large
+from tests.oom_cases.programs import (
+    holders,
+    later,
+    leaks,
+    no_room,
+    pools,
+    refused,
+    several,
+    too_large,
+)
 from tests.oom_cases.truth import Case, Truth
 
 if TYPE_CHECKING:
@@ -43,6 +52,16 @@ KINDS: dict[str, Callable[[int], tuple[Bench, Truth]]] = {
         several.accumulate_unsharded,
         several.one_of_several,
         several.no_history,
+        refused.freed_in_attempt,
+        refused.refused_with_room,
+        refused.unknown_total,
+        pools.colocated,
+        pools.pluggable_allocator,
+        pools.graphs_per_shape,
+        pools.user_pool_cached,
+        later.reference_cycles,
+        later.recordstream_peak,
+        later.pinned_growth,
     )
 }
 

@@ -23,6 +23,7 @@ def snapshot(
     max_entries: int | None = None,
     context: str = "all",
     conf: str = "",
+    host: Device | None = None,
 ) -> dict[str, Any]:
     """Make a snapshot as this release of torch would write it.
 
@@ -42,6 +43,11 @@ def snapshot(
         "allocator_settings": _settings(version, conf),
         "external_annotations": annotations or [],
     }
+    if host is not None:
+        segments = sorted(host.segments, key=lambda s: s.address)
+        events = _ring(host, max_entries)
+        made["host_segments"] = [_segment(s, -1, context) for s in segments]
+        made["host_traces"] = [[_event(e, version, context) for e in events]]
     return made
 
 

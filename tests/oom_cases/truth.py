@@ -14,6 +14,9 @@ from typing import Any
 # What a cause sounds like in a sentence; the first that matches is what was said.
 ANY = r"(?:[^.]|\.\d)"  # up to the end of the sentence; 1.5 GiB does not end it
 SAID = {
+    "unsure": rf"(why|cause|reason){ANY}{{0,30}}(not|never|n't) (been )?(recorded|known)"
+    r"|nothing (that was recorded )?(says|said) why",
+    "cycle": r"(reference )?cycles?\b|gc\.collect|garbage|collector",
     "pending": r"\bpending\b|await(s|ing|ed)?\b|not yet (been )?(reusable|free)"
     rf"|wait(s|ing|ed)? (for|on) {ANY}{{0,40}}stream",
     "limit": rf"memory[_ ]fraction|process{ANY}{{0,12}} (memory )?limit|limit (of|on|for) th\w+"
@@ -32,6 +35,9 @@ SAID = {
     "fragmented": rf"fragment|largest free block{ANY}{{0,60}}(less|smaller|only|below|too)"
     r"|scattered|no (single )?free block (was|is) (large|big)|in (\d+ )?pieces",
     "pool": rf"(graph|private|another|other|different){ANY}{{0,30}} pools?\b",
+    "fits": rf"\bfits\b|\bfitted|would have (fit|served)|free block{ANY}{{0,60}}(larger|bigger)"
+    rf"|(larger|bigger|more) than (the|this|that) request{ANY}{{0,40}}free|(enough|large"
+    rf" enough|big enough) for (it|the request)|free{ANY}{{0,30}} in the request's own pool",
     "full": rf"\bfull\b|live{ANY}{{0,60}}of (what|all|the)|used up|(do|does|did) not fit"
     r"|filled|fills|needs more (memory )?than|took (all|the room)|exhausted",
 }
@@ -79,6 +85,8 @@ class Truth:
     must_not: tuple[str, ...] = ()
     # Keys of the verdict in JSON, which are figures and no opinion.
     facts: tuple[tuple[str, Any], ...] = ()
+    # What the first advice is about, where only one can come first.
+    first_advice: str = ""
     # Given with --capacity, where the command has that option.
     capacity: int | None = None
 
@@ -153,6 +161,7 @@ def judge(
     truth = case.truth
     accepted = truth.causes[:1] if told else truth.causes
     oom = leading(report) if report else None
+    first = ""
     if oom is None:
         sentence, words = "", text
         said = "none"
@@ -160,6 +169,7 @@ def judge(
         sentence = oom["sentence"]
         advice = [one["text"] + " " + one.get("setting", "") for one in oom["advice"]]
         words = " ".join([sentence, oom["state"]["held_sentence"], *advice])
+        first = advice[0] if advice else ""
         said = said_cause(sentence)
         if said == "unsure" and oom["key"] != "unsure":
             said = said_cause(oom["key"].replace("_", " "))
@@ -170,6 +180,8 @@ def judge(
         for group in truth.must
         if not any(re.search(one, words, re.IGNORECASE) for one in group)
     ]
+    if truth.first_advice and not re.search(truth.first_advice, first, re.IGNORECASE):
+        missing.append(f"as the first advice: {truth.first_advice}")
     forbidden = [
         one
         for one in truth.must_not

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.oom_cases.allocator import GiB, KiB, MiB
 from tests.oom_cases.bench import Bench, card_bytes
-from tests.oom_cases.too_large import fills, first_that_dies
+from tests.oom_cases.programs.too_large import fills, first_that_dies
 from tests.oom_cases.truth import (
     HEDGES,
     LEAK_WORDS,

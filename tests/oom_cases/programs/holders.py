@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.oom_cases.allocator import MiB
 from tests.oom_cases.bench import Bench
 from tests.oom_cases.network import LINEAR
-from tests.oom_cases.no_room import SIDE_STREAM
+from tests.oom_cases.programs.no_room import SIDE_STREAM
 from tests.oom_cases.truth import LEAK_WORDS, OTHER_PROCESS, Truth, line
 
 if TYPE_CHECKING:
