@@ -1,4 +1,4 @@
-"""The finding about memory that grows from step to step, before anything failed."""
+"""The finding about device memory that grows from step to step, before anything failed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,9 @@ SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
 
 
-_RULE: Final = (
+GROWTH_RULE: Final = (
     "memory at the end of steps rises by six times its noise, and in the last third"
     f" of the steps still by {STILL:.0%} of that pace"
-)
-_OF_PROCESS: Final = "Find what the program retains in host memory from step to step"
-_OF_WORKERS: Final = (
-    "Keep samples in arrays or files: each worker that reads lists of Python objects copies"
-    " their memory bit by bit. Without persistent_workers it is freed after each epoch."
 )
 
 
@@ -47,7 +42,7 @@ class GrowingRank:
     last_step: int
     peak: float
     capacity: float | None
-    """Of its device, or the host's limit; None: not known."""
+    """Of its device; None: not known."""
 
     @property
     def steps_left(self) -> float:
@@ -72,17 +67,17 @@ class Retained:
 
 
 def growing_memory(
-    ranks: Sequence[GrowingRank], memory: str, retained: Retained | None
+    ranks: Sequence[GrowingRank], retained: Retained | None
 ) -> Finding | None:
-    """Of ranks that grow, the one that is full first leads.
+    """Device memory: of ranks that grow, the one that is full first leads.
 
-    `memory`: `device memory` or `host memory`; `retained`: of that rank, if known.
+    `retained`: of that rank, if known.
     """
     if not ranks:
         return None
     first = min(ranks, key=lambda one: (one.steps_left, -one.slope))
     sentence = (
-        f"The {memory} of rank {first.rank} grows {size_text(first.slope)} per step,"
+        f"The device memory of rank {first.rank} grows {size_text(first.slope)} per step,"
         f" {size_text(first.rise)} over {first.num_steps:,} steps"
     )
     if retained is not None:
@@ -103,7 +98,7 @@ def growing_memory(
     where = "" if retained is None else at_lines(retained.lines[:1])
     return Finding(
         id=f"growing_memory-{first.rank}",
-        key="growing_memory" if memory == "device memory" else "growing_host",
+        key="growing_memory",
         severity="warning" if first.is_soon else "info",
         title="Memory grows",
         sentence=sentence,
@@ -125,44 +120,7 @@ def growing_memory(
             *_record_it(retained),
         ),
         place=of_rank("timeline", first.rank) if retained is None else retained.place,
-        rule=_RULE,
-    )
-
-
-def growing_processes(ranks: Sequence[GrowingRank], *, workers: bool) -> Finding | None:
-    """Resident memory that grows beside the device's: of ranks, or of their workers."""
-    if not ranks:
-        return None
-    first = max(ranks, key=lambda one: one.slope)
-    whose = f"The dataloader workers of rank {first.rank}"
-    grows = f"{whose} grow" if workers else f"The process of rank {first.rank} grows"
-    sentence = (
-        f"{grows} {size_text(first.slope)} of host memory per step,"
-        f" {size_text(first.rise)} over {first.num_steps:,} steps."
-    )
-    others = sorted(one.rank for one in ranks if one.rank != first.rank)
-    if others:
-        more = counted(len(others), "more rank")
-        sentence += f" On {more}, they grow as well."
-    advice = _OF_WORKERS if workers else let_go_text(_OF_PROCESS, trains=False)
-    key = "growing_workers" if workers else "growing_host"
-    return Finding(
-        id=f"{key}-{first.rank}",
-        key=key,
-        severity="warning",
-        title="Dataloader workers grow" if workers else "Host memory grows",
-        sentence=sentence,
-        rank=first.rank,
-        cost=first.rise,
-        evidence=(
-            num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
-            num_bytes("rise", "total growth", first.rise, f"rank {first.rank}"),
-            num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
-        ),
-        advice=(Advice(advice, first.rise, "bytes", ("growth",)),),
-        place=of_rank("timeline", first.rank),
-        rule=f"{_RULE}, and by at least a quarter of its first value (before step 100 it"
-        " must double)",
+        rule=GROWTH_RULE,
     )
 
 

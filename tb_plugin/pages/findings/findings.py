@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
-from tb_plugin.analysis.findings.growth import (
-    GrowingRank,
-    growing_memory,
-    growing_processes,
-)
+from tb_plugin.analysis.findings.growth import growing_memory
+from tb_plugin.analysis.findings.host_growth import growing_processes
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
@@ -26,6 +23,7 @@ from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS, WORKERS
+from tb_plugin.pages.overview.hosts import growing_processes_of
 from tb_plugin.pages.overview.rank_numbers import (
     RankNumbers,
     Strip,
@@ -155,7 +153,9 @@ def _of_ranks(
     )
     grows, is_reading = _growing(reader, view, strip, ran_out)
     found += [grows] if grows is not None else []
-    found += _growing_processes(numbers, [r for r in chosen if r not in ran_out])
+    found += _growing_processes(
+        run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
+    )
     growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
     found += peak_findings(peaks, query.rank, has_errors=bool(ran_out), growing=growing)
     return found, is_reading
@@ -164,7 +164,7 @@ def _of_ranks(
 def _growing(
     reader: ErrorsReader, view: View[RanksQuery], strip: Strip, ran_out: Container[int]
 ) -> tuple[Finding | None, bool]:
-    """Memory that grows, on ranks that have not run out of it."""
+    """Device memory that grows, on ranks that have not run out of it."""
     columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
     ranks = [
         grows
@@ -174,27 +174,24 @@ def _growing(
         and view.query.rank in (None, rank)
         and (grows := facts.growing(rank, peak, size if size > 0 else None))
     ]
-    memory = "device memory" if strip.capacity_kind == "device" else "host memory"
-    found = growing_memory(ranks, memory, None)
+    found = growing_memory(ranks, None)
     if found is None or found.rank is None:
         return found, False
     retained, is_reading = reader.retained(view.run, found.rank, view.budget)
-    return growing_memory(ranks, memory, retained), is_reading
+    return growing_memory(ranks, retained), is_reading
 
 
-def _growing_processes(numbers: RankNumbers, ranks: Sequence[int]) -> Iterator[Finding]:
+def _growing_processes(
+    run: Run, everyone: Sequence[int], numbers: RankNumbers, shown: Container[int]
+) -> Iterator[Finding]:
     """Of the last attempt of each rank."""
+    facts = {rank: known[-1] for rank in everyone if (known := numbers.of_rank(rank))}
     for column in (RSS, WORKERS):
-        growing = []
-        for rank in ranks:
-            for facts in numbers.of_rank(rank)[-1:]:
-                if column in facts.beside:
-                    found, peak = facts.beside[column], facts.readings[column].value
-                    steps = facts.num_steps, facts.last_step or 0
-                    growing.append(
-                        GrowingRank(rank, found.pace, found.rise, *steps, peak, None)
-                    )
-        one = growing_processes(growing, workers=column == WORKERS)
+        processes = growing_processes_of(run, facts, column)
+        one = growing_processes(
+            [process for process in processes if process.rank in shown],
+            workers=column == WORKERS,
+        )
         if one is not None:
             yield one
 

@@ -43,6 +43,9 @@ CPU: Final = "cpu_total_pct"
 WORKERS: Final = "workers_rss_bytes"
 MEMORY_USED: Final = "memory_used_bytes"
 LIMIT_USED: Final = "memory_limit_used_bytes"
+AVAILABLE: Final = "memory_available_bytes"
+NUM_WORKERS: Final = "num_workers"
+PINNED: Final = "pinned_reserved_bytes"
 RETRIES: Final = "num_alloc_retries"
 OOMS: Final = "num_ooms"
 
@@ -57,6 +60,8 @@ PEAKS: Final = (
     RETRIES,
     OOMS,
 )
+LATEST: Final = (*PEAKS, AVAILABLE)
+"""Columns of which the last rows count."""
 MEDIANS: Final = {STEP_TIME: WARMUP_FRACTION, CPU: 0.0}
 """Columns summed up by their median behind that share of their rows."""
 
@@ -67,7 +72,7 @@ _BESIDE_SHARE: Final = 0.25
 _FIRST_STEPS: Final = 100
 """Every process grows while it starts: within so many steps its memory must double."""
 _WANTED: Final[dict[str, Aggregate]] = {
-    **dict.fromkeys((*PEAKS, RESERVED_NOW), "max"),
+    **dict.fromkeys((*LATEST, RESERVED_NOW, NUM_WORKERS, PINNED), "max"),
     **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
 }
 
@@ -102,10 +107,14 @@ class FileFacts:
     late_growth: float = float("nan")
     """Bytes per step in the last third of the steps, where that differs."""
     is_growing: bool = False
-    """Whether it grows for sure, to the end."""
-    beside: dict[str, Trend] = field(default_factory=dict)
-    """Of resident memory beside a device's, of the process and of its workers, by column:
-    where it grows for sure."""
+    """Whether a device's memory grows for sure, to the end."""
+    host_growth: dict[str, Trend] = field(default_factory=dict)
+    """Of resident memory, of the process and of its workers, by column: where it grows
+    for sure."""
+    pinned_rise: float | None = None
+    """What pinned memory grew by for sure, 0 where it does not; None: not recorded."""
+    num_workers: int | None = None
+    """The most dataloader workers at a time; None: not recorded."""
     num_steps: int = 0
     last_step: int | None = None
     latest: dict[str, float] = field(default_factory=dict)
@@ -229,6 +238,8 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     for name in PEAKS:
         if name in columns:
             facts.readings[name] = _peak(columns[name])
+    for name in LATEST:
+        if name in columns:
             facts.latest[name] = float(columns[name].values[-1])
     for name, skipped in MEDIANS.items():
         if name in columns:
@@ -247,15 +258,20 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
             held = columns.get(ALLOCATED_NOW) or main
             found = trend(held.first, held.values)
             facts.growth, facts.rise, facts.late_growth, _ = found
-            facts.is_growing = found.is_steady and (
-                ALLOCATED in columns or _is_much(found, held, _HOST_SHARE)
-            )
+            facts.is_growing = found.is_steady and ALLOCATED in columns
+    least = _BESIDE_SHARE if ALLOCATED in columns else _HOST_SHARE
     for name in (RSS, WORKERS):
-        beside = columns.get(name)
-        if beside is not None and beside is not main and beside.first[0] != NO_STEP:
-            found = trend(beside.first, beside.values)
-            if found.is_steady and _is_much(found, beside, _BESIDE_SHARE):
-                facts.beside[name] = found
+        process = columns.get(name)
+        if process is not None and process.first[0] != NO_STEP:
+            found = trend(process.first, process.values)
+            if found.is_steady and _is_much(found, process, least):
+                facts.host_growth[name] = found
+    pinned = columns.get(PINNED)
+    if pinned is not None and pinned.first[0] != NO_STEP:
+        found = trend(pinned.first, pinned.values)
+        facts.pinned_rise = found.rise if found.is_steady else 0.0
+    if NUM_WORKERS in columns:
+        facts.num_workers = int(np.nanmax(columns[NUM_WORKERS].values))
     facts.fragmentation = _fragmentation(columns)
     facts.non_torch = _non_torch(columns)
     return facts

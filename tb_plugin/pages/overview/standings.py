@@ -13,6 +13,7 @@ from tb_plugin.api.base import RunStanding
 from tb_plugin.budget import Budget
 from tb_plugin.index.store import SMALL_RUN_FILES
 from tb_plugin.pages.overview.facts import ALLOCATED, OOMS, RSS
+from tb_plugin.pages.overview.hosts import growing_processes_of
 from tb_plugin.pages.timeline.selection import capacity_of
 
 if TYPE_CHECKING:
@@ -88,12 +89,12 @@ def _ran_out(facts: FileFacts) -> bool:
 
 def _leaks(run: Run, known: Mapping[int, FileFacts]) -> bool:
     """As the finding about it says."""
-    on_device = any(ALLOCATED in one.readings for one in known.values())
-    limit = capacity_of(run, known, "device" if on_device else "process").size_bytes
-    column = ALLOCATED if on_device else RSS
+    if not any(ALLOCATED in one.readings for one in known.values()):
+        return any(one.is_soon for one in growing_processes_of(run, known, RSS))
+    limit = capacity_of(run, known, "device").size_bytes
     return any(
-        (grows := one.growing(rank, one.readings[column].value, limit)) is not None
+        (grows := one.growing(rank, one.readings[ALLOCATED].value, limit)) is not None
         and grows.is_soon
         for rank, one in known.items()
-        if column in one.readings
+        if ALLOCATED in one.readings
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from collector.format.columns import MEMORY, PINNED, WORKERS
 from tb_plugin.analysis.series.growth import trend
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page
@@ -128,7 +131,7 @@ def test_a_growing_host_and_growing_workers_are_found_beside_a_steady_device(tmp
     assert host["sentence"].startswith(
         "The process of rank 1 grows 20.0 MiB of host memory"
     )
-    assert host["sentence"].endswith("On 1 more rank, they grow as well.")
+    assert host["sentence"].endswith("On 1 more rank, it grows as well.")
     assert "workers of rank 2 grow 9.00 MiB" in of_workers["sentence"]
     assert host["place"]["page"] == "timeline"
 
@@ -153,3 +156,121 @@ def test_a_process_that_starts_is_no_leak(tmp_path):
 def test_a_process_that_doubles_while_it_starts_is_one(tmp_path):
     held = [GIB + 40 * MIB * np.arange(40)]
     assert processes_that_grow(tmp_path, held) == [0]
+
+
+def shared_host(tmp_path, *, available, limit=None, used=None, hosts="aa", **beside):
+    """Ranks that each keep 20 MiB per step; the first of a host records its memory.
+
+    `available`, `used`: of the host's memory and of its limit, after the last step.
+    """
+    builder, steps = RunBuilder(tmp_path), np.arange(STEPS)
+    for number, host in enumerate(hosts):
+        rank = builder.rank(number, host=host, memory_limit_bytes=limit)
+        rank.steps(steps, rss_bytes=4 * GIB + 20 * MIB * steps)
+        for table, (columns, values) in beside.items():
+            held = {name: np.broadcast_to(of, STEPS) for name, of in values.items()}
+            rank.rows(table, steps, extra=columns, **held)
+        if hosts.index(host) != number or available is None:
+            continue
+        pace = 20 * MIB * hosts.count(host) * (STEPS - 1 - steps)
+        memory = {"memory_available_bytes": available + pace}
+        if used is not None:
+            memory["memory_limit_used_bytes"] = used - pace
+        rank.rows("memory", steps, extra=MEMORY, **memory)
+        rank.close()
+    found = Page(tmp_path).of_run("/findings")["findings"]
+    (one,) = [one for one in found if one["key"] == "growing_host"]
+    return one
+
+
+def steps_left(one):
+    """Of the forecast, which rests on the last samples: a step or two apart."""
+    assert one["sentence"].endswith("after the last recorded one.")
+    (step, left) = re.search(
+        r"about step ([\d,]+), ([\d,]+) steps", one["sentence"]
+    ).groups()
+    left = int(left.replace(",", ""))
+    assert int(step.replace(",", "")) == STEPS - 1 + left
+    return left
+
+
+def test_the_forecast_counts_what_is_left_and_all_ranks_of_the_host(tmp_path):
+    # Of 512 GiB the machine has 10 left, which two ranks take 40 MiB at a time.
+    one = shared_host(tmp_path, available=10 * GIB)
+    assert steps_left(one) == pytest.approx(10 * GIB / (40 * MIB), abs=2)
+    assert "2 ranks on a" in one["sentence"]
+    assert "40.0 MiB per step" in one["sentence"]
+    assert "the 10.0 GiB that is left of the host's memory" in one["sentence"]
+
+
+def test_a_limit_of_which_less_is_left_than_of_the_machine_comes_first(tmp_path):
+    one = shared_host(
+        tmp_path, available=300 * GIB, limit=64 * GIB, used=60 * GIB, hosts="a"
+    )
+    assert (
+        "the 4.00 GiB that is left of the control group's 64.0 GiB" in one["sentence"]
+    )
+    assert steps_left(one) == pytest.approx(4 * GIB / (20 * MIB), abs=2)
+    assert "together" not in one["sentence"]
+
+
+def test_a_machine_that_is_nearly_full_comes_before_a_limit_with_room(tmp_path):
+    one = shared_host(
+        tmp_path, available=2 * GIB, limit=64 * GIB, used=40 * GIB, hosts="a"
+    )
+    assert "GiB that is left of the host's memory" in one["sentence"]
+    assert steps_left(one) == pytest.approx(2 * GIB / (20 * MIB), abs=2)
+
+
+def test_ranks_of_other_hosts_take_nothing_of_it(tmp_path):
+    one = shared_host(tmp_path, available=10 * GIB, hosts="ab")
+    assert steps_left(one) == pytest.approx(10 * GIB / (20 * MIB), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("available", "limit"), [(None, None), (None, 64 * GIB), (300 * GIB, 64 * GIB)]
+)
+def test_no_forecast_where_what_is_left_was_not_recorded(tmp_path, available, limit):
+    one = shared_host(tmp_path, available=available, limit=limit)
+    assert "will be used up" not in one["sentence"]
+    assert one["severity"] == "warning"
+
+
+def advice_on(one):
+    return " ".join(advice["text"] for advice in one["advice"])
+
+
+def test_advice_on_host_memory_names_its_sources_and_a_tool(tmp_path):
+    text = advice_on(shared_host(tmp_path, available=10 * GIB))
+    for word in ("Python objects", "tracemalloc", "memray"):
+        assert word in text
+    # What was not recorded is named with its condition.
+    assert "If the program pins memory" in text
+    assert "If dataloaders have workers" in text
+    # That is advice on a device's memory.
+    assert ".item()" not in text
+    assert "copies on the host" not in text
+    assert "history=True" not in text
+
+
+def test_workers_and_pinned_memory_that_stay_the_same_are_not_suspected(tmp_path):
+    workers = {"num_workers": 4, "workers_rss_bytes": 8 * GIB}
+    pinned = {"pinned_reserved_bytes": 2 * GIB}
+    text = advice_on(
+        shared_host(
+            tmp_path,
+            available=10 * GIB,
+            workers=(WORKERS, workers),
+            pinned=(PINNED, pinned),
+        )
+    )
+    assert "tracemalloc" in text
+    assert "pin" not in text
+    assert "worker" not in text
+
+
+def test_pinned_memory_that_grows_as_well_leads_the_advice(tmp_path):
+    pinned = {"pinned_reserved_bytes": GIB + 16 * MIB * np.arange(STEPS)}
+    one = shared_host(tmp_path, available=10 * GIB, pinned=(PINNED, pinned))
+    assert one["advice"][0]["text"].startswith("Pinned memory grows")
+    assert one["advice"][0]["gain"] == pytest.approx(16 * MIB * STEPS, rel=0.2)
