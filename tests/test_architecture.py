@@ -34,7 +34,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     ),
     "collector.simulate": frozenset({"numpy", "collector"}),
     # It works beside any program, before torch is imported: torch's files are read.
-    "collector.virtual": frozenset({"elftools", "collector.virtual"}),
+    "collector.virtual": frozenset(
+        {"elftools", "collector.core.private_folder", "collector.virtual"}
+    ),
     "collector.cli": ANYTHING,
     "collector": frozenset(
         {
@@ -89,6 +91,8 @@ ALLOWED: dict[str, frozenset[str]] = {
             "fsspec",
             "google_crc32c",
             "collector.format",
+            # Folders of this user's alone are made in one way.
+            "collector.core.private_folder",
             "tb_plugin",
         }
     ),
@@ -177,6 +181,12 @@ def test_the_collector_does_not_know_its_command_line_or_the_plugin():
             for imported in imports_of(path):
                 assert not is_below(imported, "tb_plugin"), f"{module} -> {imported}"
                 assert not is_below(imported, "collector.cli"), f"{module}: cli"
+
+
+def test_caches_and_temporary_folders_are_made_in_one_place():
+    own = re.compile(r"mkdtemp|TemporaryDirectory|XDG_CACHE_HOME")
+    found = {module_name(p) for p in python_files() if own.search(p.read_text())}
+    assert found == {"collector.core.private_folder"}
 
 
 def test_no_module_is_a_drawer_for_everything():

@@ -20,6 +20,7 @@ from collector.config.memprofiler import imported
 from collector.config.rules import check_needs, check_rules
 from collector.config.settings import RecordConfig, sections, settings
 from collector.config.values import Found, Options, checked, describe, one_of
+from collector.core.private_folder import CACHE_VARIABLE
 from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError, nearest
 
@@ -39,7 +40,7 @@ ENV_FILE: Final = "MEMBOARD_CONFIG"
 """Names the configuration files, where `load` is given none."""
 
 _OTHER_PREFIXES: Final = ("MEMBOARD_PLUGIN_", "MEMBOARD_VIRTUAL_")
-_NO_SETTINGS: Final = frozenset({ENV_FILE, "MEMBOARD_CACHE_DIR"})
+_NO_SETTINGS: Final = frozenset({ENV_FILE, CACHE_VARIABLE})
 """Variables of the viewer and of the virtual GPU, and where settings are."""
 
 _warn_once: Final = WarnOnce()

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
+import logging
 import os
 import shutil
+import stat
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.core.private_folder import (
+    NotPrivateError,
+    cache_home,
+    is_own,
+    private_folder,
+)
 from collector.virtual.answers import TABLES
 from collector.virtual.assembly import assembly_of, version_script
 from collector.virtual.unavailable import VirtualGpuUnavailable
@@ -23,8 +31,14 @@ if TYPE_CHECKING:
     from collector.virtual.symbols import Wanted
     from collector.virtual.torch_build import TorchBuild
 
+_logger = logging.getLogger(__name__)
+
 HERE = Path(__file__).parent
 CORE = "libmemboard_vgpu.so"
+_HASHES = "hashes.json"
+"""Beside the stubs: the SHA-256 of each, by its name."""
+_LINK, _LINKED = "libcuda.so", "libcuda.so.1"
+_MAKING = "making"
 _WHOLE = ("libcudart", "libcuda", "libnvidia-ml")
 """Libraries that other programs than torch link or open: their stubs have all functions."""
 _FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-shared"]
@@ -33,11 +47,7 @@ _LINKING = ["-Wl,-rpath,$ORIGIN", "-Wl,-z,noexecstack", "-Wl,--hash-style=gnu"]
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Where stubs are kept: `virtual` in `$MEMBOARD_CACHE_DIR` or `~/.cache/memboard`."""
-    own = environ.get("MEMBOARD_CACHE_DIR")
-    if own:
-        return Path(own).absolute() / "virtual"
-    root = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "memboard" / "virtual"
+    return cache_home(environ) / "virtual"
 
 
 def stubs_folder(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
@@ -58,6 +68,9 @@ def stubs_folder(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
 def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
     """The folder with the stubs for this torch; builds them where they are missing.
 
+    They run in every process that preloads them: the folder is this user's alone, and they
+    are those that were built, or they are built again.
+
     Raises:
         VirtualGpuUnavailable: nothing to compile with, or it failed.
     """
@@ -68,19 +81,41 @@ def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
             f"the loader cannot preload from {folder}: set MEMBOARD_CACHE_DIR to a folder "
             "without spaces and colons"
         )
-    if folder.is_dir():
-        return folder
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
+    with _kept_in(cache):
+        private_folder(cache)
         with _alone(cache / "building"):
-            if not folder.is_dir():
+            if not _is_whole(folder):
+                _clear(folder)
                 _build(torch, folder)
+    return folder
+
+
+def books_folder(environ: Mapping[str, str]) -> Path:
+    """Where books are kept that nobody has named; made where it is missing.
+
+    Raises:
+        VirtualGpuUnavailable: it cannot be made, or is not this user's alone.
+    """
+    cache = cache_folder(environ)
+    with _kept_in(cache):
+        return private_folder(cache / "books")
+
+
+@contextmanager
+def _kept_in(cache: Path) -> Iterator[None]:
+    """Says in a sentence why nothing can be kept there."""
+    try:
+        yield
+    except NotPrivateError as error:
+        raise VirtualGpuUnavailable(
+            f"nothing is preloaded from a folder that is not yours alone ({error}): "
+            "set MEMBOARD_CACHE_DIR to a folder of your own"
+        ) from error
     except OSError as error:
         raise VirtualGpuUnavailable(
-            f"stubs cannot be kept in {cache} ({error}): set MEMBOARD_CACHE_DIR to a folder "
+            f"nothing can be kept in {cache} ({error}): set MEMBOARD_CACHE_DIR to a folder "
             "that can be written"
         ) from error
-    return folder
 
 
 @contextmanager
@@ -88,6 +123,47 @@ def _alone(lock: Path) -> Iterator[None]:
     with lock.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a folder holds the stubs that were built there, and nothing else."""
+    try:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            return False
+        hashes = json.loads((folder / _HASHES).read_bytes())
+        return bool(hashes == _hashes_of(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def _hashes_of(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every library in a folder, by its name.
+
+    Raises:
+        ValueError: there is something else in it, or a file of another user's.
+    """
+    hashes = {}
+    for path in sorted(folder.iterdir()):
+        status = path.lstat()
+        if path.name == _LINK and stat.S_ISLNK(status.st_mode):
+            if os.readlink(path) != _LINKED:  # noqa: PTH115  # its text
+                raise ValueError(f"{path} leads elsewhere")
+        elif not stat.S_ISREG(status.st_mode) or not is_own(status):
+            raise ValueError(f"{path} is no file of ours")
+        elif path.name != _HASHES:
+            hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashes
+
+
+def _clear(folder: Path) -> None:
+    """Remove what is in the place of the stubs, and what a killed build has left."""
+    shutil.rmtree(folder.parent / _MAKING, ignore_errors=True)
+    if folder.is_symlink() or folder.exists():
+        _logger.warning("%s is not as it was built: it is built again", folder)
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder)
+        else:
+            folder.unlink()
 
 
 def _build(torch: TorchBuild, folder: Path) -> None:
@@ -102,8 +178,9 @@ def _build(torch: TorchBuild, folder: Path) -> None:
             "pip install 'memboard[virtual]'"
         ) from None
     compiler = find_compiler()
-    making = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
+    making = folder.parent / _MAKING
     try:
+        making.mkdir(0o700)
         native = HERE / "native"
         sources = sorted(map(str, native.rglob("*.c")))
         _compile([*compiler, *_FLAGS, f"-I{native}", *_LINKING, *sources, "-o", CORE, "-lpthread", "-ldl"], making)  # fmt: skip
@@ -114,8 +191,8 @@ def _build(torch: TorchBuild, folder: Path) -> None:
                 stub.add((TABLES / f"{stub.family}.txt").read_text().split())
         for stub in stubs.values():
             _stub(compiler, stub, set(written), making)
-        (making / "libcuda.so").symlink_to("libcuda.so.1")  # what Triton links
-        making.chmod(0o755)
+        (making / _LINK).symlink_to(_LINKED)  # what Triton links
+        (making / _HASHES).write_text(json.dumps(_hashes_of(making), indent=1))
         making.rename(folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)
@@ -136,6 +213,8 @@ def _stub(compiler: list[str], stub: Wanted, written: set[str], folder: Path) ->
         ],
         folder,
     )  # fmt: skip
+    assembly.unlink()
+    script.unlink()
 
 
 def find_compiler() -> list[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from collector.virtual.build import CORE, cache_folder, stubs_for
+from collector.core.private_folder import own_files
+from collector.virtual.build import CORE, books_folder, cache_folder, stubs_for
 from collector.virtual.present import BOOKS, SPEC
 from collector.virtual.torch_build import torch_of
 from collector.virtual.unavailable import VirtualGpuUnavailable
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["VirtualGpuUnavailable", "environment"]
 
 MAX_DEVICES = 64
+
+_BOOKS_NAME = re.compile("([0-9]+)-[0-9a-f]{12}")
+"""The number of the process that asked for it, and a random one."""
 
 
 def environment(
@@ -59,9 +64,8 @@ def environment(
     context = device.context_bytes[0] if context_bytes is None else context_bytes
     variables = {name: base[name] for name in base if name != "CUDA_VISIBLE_DEVICES"}
     variables[SPEC] = _words(device, devices, torch, context)
-    variables[BOOKS] = str(books or _new_books(cache_folder(base)))
-    libraries = sorted(path for path in stubs.glob("*.so.*") if _is_library(path))
-    preloaded = [stubs / CORE, *libraries]
+    variables[BOOKS] = str(books or _new_books(books_folder(base)))
+    preloaded = [stubs / CORE, *sorted(stubs.glob("*.so.*"))]
     variables["LD_PRELOAD"] = _joined(map(str, preloaded), base.get("LD_PRELOAD"))
     variables["LD_LIBRARY_PATH"] = _joined([str(stubs)], base.get("LD_LIBRARY_PATH"))
     variables["TRITON_LIBCUDA_PATH"] = str(stubs)
@@ -97,19 +101,25 @@ def _words(device: Device, devices: int, torch: TorchBuild, context: int) -> str
     return ";".join(f"{key}={value}" for key, value in values.items())
 
 
-def _new_books(cache: Path) -> Path:
-    """A file of its own; those of the day before go."""
-    folder = cache / "books"
-    folder.mkdir(parents=True, exist_ok=True)
+def _new_books(folder: Path) -> Path:
+    """A file of its own; those of the day before go whose processes have ended."""
     yesterday = time.time() - 86400
-    for old in folder.iterdir():
-        if old.stat().st_mtime < yesterday:
+    for old, status in own_files(folder):
+        made_by = _BOOKS_NAME.fullmatch(old.name)
+        if made_by and status.st_mtime < yesterday and not _is_alive(int(made_by[1])):
             old.unlink(missing_ok=True)
     return folder / f"{os.getpid()}-{uuid4().hex[:12]}"
 
 
-def _is_library(path: Path) -> bool:
-    return path.suffix not in (".S", ".map")
+def _is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
 
 
 def _joined(ours: Mapping[str, str] | list[str] | map[str], theirs: str | None) -> str:

@@ -17,13 +17,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from collector.core.private_folder import TemporaryFolder
 from tb_plugin.api.drop import DropResponse
 from tb_plugin.contract.errors import BadRequestError, RequestError
 from tb_plugin.formats.found_files import Candidate, file_id
 from tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
 from tb_plugin.index.layout import run_id
 from tb_plugin.index.listing import FoundRun
-from tb_plugin.server.incoming import DropFolder, pieces_of
+from tb_plugin.server.incoming import pieces_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ class Drops:
         self.allowed = allowed
         self.run: FoundRun | None = None
         """The run they make; None before the first."""
-        self._folder = DropFolder()
+        self._folder = TemporaryFolder("memboard-dropped-")
         self._files: list[Dropped] = []
         self._lock = threading.Lock()
         self._num_coming = 0

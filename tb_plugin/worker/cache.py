@@ -1,19 +1,16 @@
 """Column files of imported files, and of what was made of them, kept within a bound.
 
 In `$MEMBOARD_CACHE_DIR`, else `$XDG_CACHE_HOME/memboard`, else `~/.cache/memboard`; where
-that cannot be written or is not the user's own, in a temporary directory that goes with
+that cannot be written or is not the user's alone, in a temporary directory that goes with
 the process. Several TensorBoards may use one cache: files come by renaming and go by
 unlinking, which leaves those that are mapped as they are.
 """
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import logging
 import os
-import shutil
-import stat
 import tempfile
 import threading
 import time
@@ -21,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
+from collector.core.private_folder import TemporaryFolder, cache_home, private_folder
 from tb_plugin.worker.columns import (
     ColumnTables,
     NotColumnsError,
@@ -66,6 +64,7 @@ class ColumnCache:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._directory: Path | None = None
+        self._stand_in = TemporaryFolder("memboard-columns-")
 
     def get(self, key: FileKey, made: str) -> ColumnTables | None:
         """What was `made` of a file, if it is cached; None where the cache fails."""
@@ -117,7 +116,7 @@ class ColumnCache:
         """
         with self._lock:
             if self._directory is None or not self._directory.is_dir():
-                self._directory = _private(self._wanted) or _temporary()
+                self._directory = _private(self._wanted) or self._stand_in.path()
             return self._directory
 
     def path(self, key: FileKey, made: str) -> Path:
@@ -155,31 +154,11 @@ def _cached_file(entry: os.DirEntry[str]) -> tuple[float, int, Path] | None:
     return None
 
 
-def cache_home() -> Path:
-    """Where the user wants caches.
-
-    Raises:
-        RuntimeError: the user has no home.
-    """
-    if folder := os.environ.get("MEMBOARD_CACHE_DIR"):
-        return Path(folder)
-    if folder := os.environ.get("XDG_CACHE_HOME"):
-        return Path(folder) / "memboard"
-    return Path.home() / ".cache" / "memboard"
-
-
 def _private(wanted: Path | None) -> Path | None:
     """A directory of the user's own that nobody else may read; None: there is none."""
     try:
-        directory = (cache_home() if wanted is None else wanted) / "columns"
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.lstat()
-        # Windows knows no user ids; the directory is in the user's own folder there.
-        is_ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-        if not stat.S_ISDIR(status.st_mode) or not is_ours:
-            raise PermissionError(f"{directory} is not a directory of this user's")
-        if stat.S_IMODE(status.st_mode) != 0o700:
-            directory.chmod(0o700)
+        home = cache_home() if wanted is None else wanted
+        directory = private_folder(home / "columns")
         # Writable in deed: root may write where a read-only disk says no.
         descriptor, name = tempfile.mkstemp(_PART, dir=directory)
         os.close(descriptor)
@@ -187,14 +166,9 @@ def _private(wanted: Path | None) -> Path | None:
     except (OSError, RuntimeError) as error:
         _logger.warning(
             "imported files are cached in a temporary directory, for this process"
-            " alone: %s. Set MEMBOARD_CACHE_DIR to a directory that can be written.",
+            " alone: %s. Set MEMBOARD_CACHE_DIR to a directory of your own that can be"
+            " written.",
             error,
         )
         return None
-    return directory
-
-
-def _temporary() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="memboard-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory

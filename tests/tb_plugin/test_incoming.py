@@ -1,14 +1,10 @@
-"""Bytes that come in: given up where they stall, and kept in a folder that goes."""
+"""Bytes that come in: given up where they stall."""
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import http.client
-import os
 import socket
-import subprocess
-import sys
 import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,7 +14,6 @@ import pytest
 from tb_plugin.cli.standalone import PREFIX, Standalone
 from tb_plugin.index.logdirs import Given
 from tb_plugin.server import incoming
-from tb_plugin.server.incoming import DropFolder
 from tests.tb_plugin.client import answered
 from tests.tb_plugin.logdirs import SMALL, dropped_in
 
@@ -111,48 +106,3 @@ def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
         for half in halves:
             assert half.recv(100).startswith(b"HTTP/1.1 408 ")
         answered(lambda: dropped_in(temporary), lambda files: len(files) == 1)
-
-
-def test_all_of_it_goes_at_the_end(temporary):
-    folder = DropFolder()
-    path = folder.path()
-    (path / "x.pickle").touch()
-    del folder
-    gc.collect()
-    assert list(temporary.iterdir()) == []
-
-
-def test_what_a_killed_process_left_is_swept(temporary):
-    code = (
-        "import os, signal; from tb_plugin.server.incoming import DropFolder\n"
-        "folder = DropFolder(); path = folder.path(); (path / 'x').touch()\n"
-        "os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "TMPDIR": str(temporary)},
-        check=False,
-    )
-    (left,) = temporary.iterdir()
-    other = DropFolder()
-    mine = other.path()
-    assert list(temporary.iterdir()) == [mine]
-    third = DropFolder()
-    both = sorted([mine, third.path()])
-    assert sorted(temporary.iterdir()) == both, "what is in use stays"
-    assert left != mine
-
-
-def test_who_tidies_up_leaves_what_is_being_made(temporary, monkeypatch):
-    hold, others = incoming._hold, []
-
-    def hold_later(file):
-        if not others:
-            others.append(DropFolder())
-            others[0].path()  # which looks for what was left
-        hold(file)
-
-    monkeypatch.setattr(incoming, "_hold", hold_later)
-    folder = DropFolder()
-    mine = folder.path()
-    assert sorted(temporary.iterdir()) == sorted([mine, others[0].path()])

@@ -132,7 +132,181 @@ def test_processes_that_build_at_once_build_one(tmp_path):
     assert len(folders) == 1
     made = [path.name for path in (tmp_path / "virtual").glob("*torch-*")]
     assert made == [Path(folders.pop().strip()).name]
-    assert not list((tmp_path / "virtual").glob("making-*"))
+    assert not list((tmp_path / "virtual").glob("making*"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """The folder of a cache with the stubs for this torch."""
+    cache = tmp_path_factory.mktemp("cache")
+    environment(DEVICES["l4"], python=python(), base={**os.environ, **at(cache)})
+    return cache
+
+
+def at(cache: Path) -> dict[str, str]:
+    return {"MEMBOARD_CACHE_DIR": str(cache), "PATH": os.environ["PATH"]}
+
+
+def preloaded(cache: Path) -> dict[str, bytes]:
+    """What a process on a virtual device would run, by path."""
+    variables = environment(DEVICES["l4"], python=python(), base=at(cache))
+    paths = list(map(Path, variables["LD_PRELOAD"].split(":")))
+    folder = Path(variables["LD_LIBRARY_PATH"])
+    assert {path.parent for path in paths} == {folder}
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+PLANTED = b"not what was built"
+
+
+def plant_another(folder: Path) -> None:
+    (folder / "libevil.so.1").write_bytes(PLANTED)
+
+
+def plant_instead(folder: Path) -> None:
+    (folder / build.CORE).write_bytes(PLANTED)
+
+
+def plant_a_link(folder: Path) -> None:
+    (folder / build.CORE).unlink()
+    (folder / build.CORE).symlink_to(folder.parents[1] / "elsewhere.so")
+
+
+def lead_the_link_away(folder: Path) -> None:
+    (folder / "libcuda.so").unlink()
+    (folder / "libcuda.so").symlink_to(folder.parents[1] / "elsewhere.so")
+
+
+def take_one_away(folder: Path) -> None:
+    next(folder.glob("*.so.*")).unlink()
+
+
+def take_the_hashes_away(folder: Path) -> None:
+    (folder / "hashes.json").unlink()
+
+
+def spoil_the_hashes(folder: Path) -> None:
+    (folder / "hashes.json").write_bytes(b"[1")
+
+
+def put_a_link_in_its_place(folder: Path) -> None:
+    folder.rename(folder.parents[1] / "elsewhere")
+    folder.symlink_to(folder.parents[1] / "elsewhere")
+
+
+def put_a_file_in_its_place(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(PLANTED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        plant_another,
+        plant_instead,
+        plant_a_link,
+        lead_the_link_away,
+        take_one_away,
+        take_the_hashes_away,
+        spoil_the_hashes,
+        put_a_link_in_its_place,
+        put_a_file_in_its_place,
+    ],
+)
+def test_only_what_was_built_there_is_preloaded(tmp_path, built, change, caplog):
+    before = preloaded(built)
+    assert not caplog.records
+    cache = tmp_path / "cache"
+    shutil.copytree(built, cache, symlinks=True)
+    (tmp_path / "cache" / "elsewhere.so").write_bytes(PLANTED)
+    (folder,) = (cache / "virtual").glob("torch-*")
+    change(folder)
+    after = preloaded(cache)
+    assert set(after) == set(before)
+    assert PLANTED not in after.values()
+    assert "built again" in caplog.text
+    assert (cache / "elsewhere.so").read_bytes() == PLANTED
+    caplog.clear()
+    assert preloaded(cache) == after
+    assert not caplog.records
+
+
+def test_a_cache_that_others_write_to_is_refused_before_anything_is_preloaded(
+    tmp_path, built
+):
+    cache = tmp_path / "shared"
+    shutil.copytree(built, cache, symlinks=True)
+    cache.chmod(0o1777)
+    assert preloaded(cache)
+    (cache / "virtual").chmod(0o1777)
+    with pytest.raises(VirtualGpuUnavailable, match="other users") as refused:
+        preloaded(cache)
+    assert "set MEMBOARD_CACHE_DIR to a folder of your own" in str(refused.value)
+    if os.geteuid() == 0:
+        (cache / "virtual").chmod(0o700)
+        os.chown(cache / "virtual", 65534, 65534)
+        with pytest.raises(VirtualGpuUnavailable, match="another user"):
+            preloaded(cache)
+
+
+def test_only_old_books_of_ended_processes_go(tmp_path, built):
+    cache = tmp_path / "cache"
+    shutil.copytree(built, cache, symlinks=True)
+    books = cache / "virtual" / "books"
+    shutil.rmtree(books)
+    books.mkdir(mode=0o700)
+    mine = tmp_path / "mine"
+    mine.touch()
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    gone, living = books / f"{ended.pid}-0123456789ab", books / f"{os.getpid()}-0123456789ab"  # fmt: skip
+    other, link = books / "a-list-of-mine", books / f"{ended.pid}-ab0123456789"
+    for path in (gone, living, other):
+        path.touch()
+        os.utime(path, (0, 0))
+    link.symlink_to(mine)
+    os.utime(link, (0, 0), follow_symlinks=False)
+    os.utime(mine, (0, 0))
+    preloaded(cache)
+    assert {*books.iterdir()} >= {living, other, link}
+    assert not gone.exists()
+    assert mine.exists()
+
+
+def test_books_that_are_a_link_are_refused(tmp_path, built):
+    cache = tmp_path / "cache"
+    shutil.copytree(built, cache, symlinks=True)
+    shutil.rmtree(cache / "virtual" / "books")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "1-0123456789ab").touch()
+    os.utime(theirs / "1-0123456789ab", (0, 0))
+    (cache / "virtual" / "books").symlink_to(theirs)
+    with pytest.raises(VirtualGpuUnavailable, match="is a link"):
+        preloaded(cache)
+    assert [path.name for path in theirs.iterdir()] == ["1-0123456789ab"]
+
+
+@pytest.mark.parametrize("obstacle", ["a link", "a file of mine", "a pipe"])
+def test_a_file_that_is_no_book_stays_as_it_is(tmp_path, built, obstacle):
+    mine, books = tmp_path / "mine", tmp_path / "books"
+    mine.write_bytes(b"my results, of many days")
+    if obstacle == "a link":
+        books.symlink_to(mine)
+    elif obstacle == "a pipe":
+        os.mkfifo(books)
+    else:
+        books = mine
+    variables = environment(
+        DEVICES["l4"], python=python(), base={**os.environ, **at(built)}, books=books
+    )
+    done = subprocess.run(
+        [python(), "-c", SMOKE],
+        env=variables, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "cuda:0\n"
+    assert "no books at" in done.stderr
+    assert mine.read_bytes() == b"my results, of many days"
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
 from collector.config import variable
+from collector.core.private_folder import TemporaryFolder
 from collector.format.prediction import Estimate
 from collector.running.lone.calls import Calls
 from collector.running.plan import Outcome, Plan
@@ -97,8 +97,8 @@ def launch(request: Request) -> Iterator[Ran]:
         Failure: there can be no virtual device here.
         KeyboardInterrupt: the user has had enough; the processes have ended.
     """
-    with tempfile.TemporaryDirectory(prefix="memboard-run-") as name:
-        folder = Path(name)
+    with TemporaryFolder("memboard-run-") as temporary:
+        folder = temporary.path()
         calls_between = Calls(folder / MESSAGES)
         for number, together in enumerate(request.ranks.rounds()):
             with ExitStack() as stack:

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_PROCESSES 256
@@ -66,19 +67,36 @@ static void set_up(books_t *new) {
   memcpy(new->magic, "VGPUBOOK", 8);
 }
 
+/* A new file, or one of books: what else there is in a user's file stays there. */
+static bool may_be_books(int file) {
+  static const char blank[8];
+  char magic[8];
+  struct stat status;
+  if (fstat(file, &status)) return false;
+  errno = EPERM;
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return false;
+  errno = EEXIST;
+  ssize_t n = pread(file, magic, sizeof magic, 0);
+  if (n != sizeof magic) return n == 0;
+  return !memcmp(magic, "VGPUBOOK", 8) || !memcmp(magic, blank, 8);
+}
+
 static books_t *map_file(const char *path) {
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  /* No link is followed, and no pipe waited for. */
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file < 0) return NULL;
   books_t *new = MAP_FAILED;
   flock(file, LOCK_EX);
-  if (!ftruncate(file, sizeof *new))
+  if (may_be_books(file) && !ftruncate(file, sizeof *new))
     new = mmap(NULL, sizeof *new, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (new != MAP_FAILED && (memcmp(new->magic, "VGPUBOOK", 8) || new->version != VERSION)) {
     memset(new, 0, sizeof *new);
     set_up(new);
   }
+  int wrong = errno;
   flock(file, LOCK_UN); /* the mapping would hold it on */
   close(file);
+  errno = wrong;
   return new == MAP_FAILED ? NULL : new;
 }
 
