@@ -1,8 +1,7 @@
 """Column files of imported files, and of what was made of them, kept within a bound.
 
-In `$MEMBOARD_CACHE_DIR`, else `$XDG_CACHE_HOME/memboard`, else `~/.cache/memboard`; where
-that cannot be written or is not the user's alone, in a temporary directory that goes with
-the process. Several TensorBoards may use one cache: files come by renaming and go by
+In `columns` of the user's caches (`cache_home`); where that cannot be written or is not the
+user's alone, in a temporary directory that goes with the process. Several TensorBoards may use one cache: files come by renaming and go by
 unlinking, which leaves those that are mapped as they are.
 """
 
