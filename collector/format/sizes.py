@@ -50,6 +50,7 @@ _PATTERNS: Final = {
         rf"{_SIZE} already allocated",
         rf"MPS allocated: {_SIZE}",
     ),
+    "private_free_bytes": (rf"{_SIZE} allocated in private pools",),
     "reserved_but_unallocated_bytes": (rf"{_SIZE} is reserved by PyTorch but",),
     "reserved_bytes": (rf"{_SIZE} reserved in total",),
 }
@@ -115,6 +116,10 @@ def sizes_in(text: str) -> dict[str, int]:
     spare = found.pop("reserved_but_unallocated_bytes", None)
     if spare is not None and "allocated_bytes" in found:
         found.setdefault("reserved_bytes", found["allocated_bytes"] + spare)
+    # torch calls what is free in private pools allocated, and counts it as such.
+    cached = found.get("private_free_bytes")
+    if cached is not None and "allocated_bytes" in found:
+        found["allocated_bytes"] = max(0, found["allocated_bytes"] - cached)
     device = _DEVICE.search(text)
     if device is not None:
         found["device"] = int(device[1] or device[2])

@@ -195,7 +195,9 @@ def filled(facts: OomFacts, more: OomFacts) -> OomFacts:
     missing = {
         field.name: getattr(more, field.name)
         for field in fields(OomFacts)
-        if getattr(facts, field.name) in (None, (), False)
+        if (value := getattr(facts, field.name)) is None
+        or value is False
+        or value == ()
     }
     return replace(facts, **missing)
 

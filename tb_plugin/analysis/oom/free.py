@@ -163,7 +163,8 @@ def private_pools(case: Case) -> Suspect | None:
     if not unused or (fits and is_of_pool) or weight is None:
         return None
     num = facts.num_private_pools
-    pools = "one private memory pool" if num == 1 else f"{num:,} private memory pools"
+    pools = f"{num:,} private memory pools" if num else "private memory pools"
+    pools = "one private memory pool" if num == 1 else pools
     advice = tuple(holding_advice(case, ["private_pools"]))
     share = advice_of(
         "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"

@@ -225,6 +225,7 @@ def _facts_in(said: Mapping[str, int]) -> OomFacts:
         limit_bytes=said.get("device_limit_bytes"),
         reserved_bytes=said.get("reserved_bytes"),
         allocated_bytes=said.get("allocated_bytes"),
+        private_free_bytes=said.get("private_free_bytes"),
     )
 
 

@@ -27,6 +27,14 @@ OLD = (
     "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 14.76 GiB total capacity;"
     " 13.73 GiB already allocated; 11.75 MiB free; 13.79 GiB reserved in total by PyTorch)"
 )
+POOL = (
+    "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 4.00 GiB"
+    " of which 1.80 GiB is free. Including non-PyTorch memory, this process has 2.20 GiB"
+    " memory in use. Of the allocated memory 2.00 GiB is allocated by PyTorch, with 2.00"
+    " GiB allocated in private pools (e.g., CUDA Graphs), and 0 bytes is reserved by"
+    " PyTorch but unallocated."
+)
+"""torch 2.13, where a MemPool had cached 2 GiB and nothing at all was allocated."""
 MPS = (
     "MPS backend out of memory (MPS allocated: 5.50 GiB, other allocations: 1.20 GiB, max"
     " allowed: 9.00 GiB). Tried to allocate 256.00 MiB on private pool."
@@ -47,7 +55,8 @@ HOST = (
                 "device_total_bytes": round(79.14 * GIB),
                 "device_free_bytes": round(91.69 * MIB),
                 "device_limit_bytes": 60 * GIB,
-                "allocated_bytes": round(78.29 * GIB),
+                "allocated_bytes": round(78.29 * GIB) - 12 * MIB,
+                "private_free_bytes": 12 * MIB,
                 "reserved_bytes": round(78.29 * GIB) + round(135.40 * MIB),
                 "device": 1,
             },
@@ -60,6 +69,18 @@ HOST = (
                 "device_free_bytes": round(11.75 * MIB),
                 "allocated_bytes": round(13.73 * GIB),
                 "reserved_bytes": round(13.79 * GIB),
+                "device": 0,
+            },
+        ),
+        (
+            POOL,
+            {
+                "requested_bytes": round(2.5 * GIB),
+                "device_total_bytes": 4 * GIB,
+                "device_free_bytes": round(1.8 * GIB),
+                "allocated_bytes": 0,
+                "private_free_bytes": 2 * GIB,
+                "reserved_bytes": 2 * GIB,
                 "device": 0,
             },
         ),
