@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
 from tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ _BY_CATEGORY: Final = {
 }
 """By category in lower case; of torch 1.8 to 2.15."""
 
-COLLECTIVE_KERNEL: Final = re.compile(r"nccl|rccl|oneccl|ccl_kernel", re.IGNORECASE)
 _DEVICE_BACKEND: Final = re.compile(r"(?:nccl|rccl|xccl|hccl|ccl):\w")
 _HOST_BACKEND: Final = re.compile(r"(?:gloo|mpi|ucc):\w")
 _LOADING: Final = re.compile(
@@ -81,7 +81,7 @@ def slice_roles(trace: Trace) -> Ints:
         strings, slices.name[host], lambda text: _on_host(text, has_devices)
     )
     kernels = np.flatnonzero(roles == Role.KERNEL)
-    talks = are(strings, slices.name[kernels], COLLECTIVE_KERNEL.search)
+    talks = are(strings, slices.name[kernels], COMMUNICATION_KERNEL.match)
     roles[kernels[talks]] = Role.COMMUNICATION
     described = trace.collectives.row
     described = described[roles[described] == Role.KERNEL]
