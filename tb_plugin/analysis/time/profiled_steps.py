@@ -32,6 +32,7 @@ MAX_STEPS: Final = 20_000
 _NAME: Final = re.compile(r"ProfilerStep#(\d{1,18})")
 _ON_DEVICE: Final = "gpu_user_annotation"
 """A copy of the annotation on a stream: no step of its own."""
+_PYTHON: Final = re.compile(r"python(?:_function)?", re.IGNORECASE)
 _WHOLE_SHARE: Final = 0.8
 
 
@@ -113,7 +114,11 @@ def _number(name: str) -> int:
 
 
 def _whole(trace: Trace) -> tuple[Ints, Ints, Ints]:
-    """All that the host did, as one step; where it did nothing, all there is."""
+    """All that the host did, as one step; where it did nothing, all there is.
+
+    A thread of nothing but Python frames only waits, where others operate.
+    """
+    slices = trace.slices
     spans = [
         (first, stop)
         for track in trace.tracks
@@ -121,6 +126,8 @@ def _whole(trace: Trace) -> tuple[Ints, Ints, Ints]:
         for first, stop in ((track.first_row, track.first_row + track.num_slices),)
         if stop > first
     ]
+    is_frame = are(trace.strings, slices.category, _PYTHON.fullmatch)
+    spans = [rows for rows in spans if not is_frame[slice(*rows)].all()] or spans
     start, end = trace.start_ns, trace.end_ns
     if spans:
         starts, durations = trace.slices.start_ns, trace.slices.duration_ns

@@ -10,8 +10,14 @@ Programs" (1988). At each piece of work the path goes on with what that piece wa
   streams, which traces seldom record.
 - **a call that waits for a device** (a synchronisation, or a copy that blocks) waited for
   the work that ended last while it waited.
+- **an operator that launched long work and outlasted it**, most of its time since being
+  that work's, waited for it too: by a call that the profiler did not record.
 - **a thread that neither operates nor calls** waited for the thread of autograd, where that
-  worked; else it ran code of the program outside operators.
+  worked, or, if it is in a call of Python that waits, for the thread that worked last; else
+  it ran code of the program outside operators.
+
+The path begins on the thread that the step is marked on; without marks, on the one that
+launches most, never on one that only waits.
 
 The pieces follow each other without a gap, so that they add up to the step. Work off the
 path was hidden behind it: to make that faster makes no step shorter.
@@ -41,7 +47,18 @@ NEAR_NS: Final = 10_000
 
 _WAITS: Final = re.compile(r"(?:cuda|hip|cu|ze|mu)\w*Synchroni[sz]e\w*")
 _AUTOGRAD: Final = re.compile(r"autograd::engine::evaluate_function.*")
+_STEP: Final = re.compile(r"ProfilerStep#\d+")
 _ANNOTATION: Final = "user_annotation"
+_WAITING: Final = re.compile(
+    r".*(?:threading|queue|selectors|concurrent/futures/\w+|multiprocessing/\w+|asyncio/\w+)"
+    r"\.py\(\d+\): (?:wait\w*|join|get|put|acquire|result|select|poll|recv\w*|_wait\w*)"
+    r"|<built-in method (?:acquire|wait|poll|select|epoll_wait|sleep|recv\w*|join) .*"
+    r"|<method '(?:acquire|wait|poll|select|recv\w*|get)' of .*"
+)
+"""Frames of Python in which a thread waits for another one."""
+_MOSTLY: Final = 0.75
+"""Of an operator's time, and `_LONG_NS`: less may be chance, its own work beside a kernel."""
+_LONG_NS: Final = 100_000
 
 
 class Cause(Enum):
@@ -204,24 +221,48 @@ class _Walk:
         self._host_end = int(steps.host_end_ns[step])
         self._works = _Works(profile)
         self._threads: dict[int, _Thread] = {}
+        self._activity = self._busy_tracks()
         self._main = self._main_track(int(steps.host_start_ns[step]))
         self._workers = self._autograd_tracks()
         self._found: list[Piece] = []
         self._time = self._t1
 
+    def _busy_tracks(self) -> dict[int, tuple[int, int]]:
+        """By thread of the host: its launches and its operators and calls in the step."""
+        trace, slices = self._trace, self._trace.slices
+        kinds = np.array([track.kind for track in trace.tracks])
+        inside = (slices.start_ns < self._t1) & (slices.ends() > self._t0)
+        rows = np.flatnonzero(inside & np.isin(kinds, ("host", "python"))[slices.track])
+        rows = rows[_is_busy(self._profile, rows)]
+        launches = np.unique(trace.launch_pairs[:, 0])
+        launched = rows[np.isin(rows, launches)]
+        num = len(trace.tracks)
+        counts = (
+            np.bincount(slices.track[launched], minlength=num).tolist(),
+            np.bincount(slices.track[rows], minlength=num).tolist(),
+        )
+        return {
+            track: pair
+            for track, pair in enumerate(zip(*counts, strict=True))
+            if pair[1]
+        }
+
     def _main_track(self, host_start: int) -> int:
-        """The thread whose slices begin and end with the step; else the fullest one."""
-        tracks = self._trace.tracks
-        slices, best = self._trace.slices, (-1, NOTHING)
-        for index, track in enumerate(tracks):
-            if track.kind not in ("host", "python") or not track.num_slices:
-                continue
-            own = slice(track.first_row, track.first_row + track.num_slices)
-            starts, ends = slices.starts(own), slices.ends(own)
-            marks = ((starts == host_start) & (ends == self._host_end)).any()
-            inside = int(((starts < self._t1) & (ends > self._t0)).sum())
-            best = max(best, (inside + (len(slices) if marks else 0), index))
-        return best[1]
+        """The thread that the step is marked on; else the one that launches most.
+
+        Of traces without devices it is the one with most operators and calls.
+        """
+        trace, slices = self._trace, self._trace.slices
+        if self._profile.steps.are_marked:
+            marks = (slices.start_ns == host_start) & (slices.ends() == self._host_end)
+            for row in np.flatnonzero(marks).tolist():
+                track = int(slices.track[row])
+                is_host = trace.tracks[track].kind in ("host", "python")
+                if is_host and _STEP.fullmatch(trace.name_of(row)):
+                    return track
+        return max(
+            self._activity, key=lambda track: self._activity[track], default=NOTHING
+        )
 
     def _autograd_tracks(self) -> list[int]:
         slices = self._trace.slices
@@ -284,24 +325,51 @@ class _Walk:
         if not is_busy:
             return NOTHING, self._before_pause(thread, start, row)
         role = Role(int(self._profile.roles[row]))
+        awaited = NOTHING
         if role == Role.RUNTIME:
-            called = int(self._trace.slices.start_ns[row])
-            awaited = self._works.launched.get(row, NOTHING)
-            if _WAITS.fullmatch(self._trace.name_of(row)):
-                awaited = self._works.ended_last(called, self._time)
-            if awaited != NOTHING and called < self._works.end[awaited] <= self._time:
-                self._back_to(self._works.end[awaited], Cause.RUNTIME, row)
-                return awaited, thread.track
+            awaited = self._awaited_by_call(row)
+        elif role == Role.CPU_EXEC:
+            awaited = self._awaited_by_operator(row, start)
+        if awaited != NOTHING:
+            self._back_to(self._works.end[awaited], _OF_ROLE[role], row)
+            return awaited, thread.track
         self._back_to(start, _OF_ROLE[role], row)
         return NOTHING, thread.track
+
+    def _awaited_by_call(self, row: int) -> int:
+        """The work that a call of the runtime ended with, or NOTHING."""
+        works, called = self._works, int(self._trace.slices.start_ns[row])
+        awaited = works.launched.get(row, NOTHING)
+        if _WAITS.fullmatch(self._trace.name_of(row)):
+            awaited = works.ended_last(called, self._time)
+        ended = awaited != NOTHING and called < works.end[awaited] <= self._time
+        return awaited if ended else NOTHING
+
+    def _awaited_by_operator(self, row: int, start: int) -> int:
+        """The work of an operator that took most of its own time until now, or NOTHING."""
+        works = self._works
+        awaited = works.ended_last(start, self._time)
+        if awaited == NOTHING or works.launch[awaited] == NOTHING:
+            return NOTHING
+        called = int(self._trace.slices.start_ns[works.launch[awaited]])
+        is_own = int(self._trace.slices.start_ns[row]) <= called < works.start[awaited]
+        ran = works.end[awaited] - max(works.start[awaited], start)
+        is_most = ran > max(_MOSTLY * (self._time - start), _LONG_NS)
+        return awaited if is_own and is_most else NOTHING
 
     def _before_pause(self, thread: _Thread, start: int, row: int) -> int:
         """The thread that worked last while this one neither operated nor called."""
         if row == NOTHING and thread.track != self._main:
             return self._main  # its annotations say what it was
-        others = [one for one in (self._main, *self._workers) if one != thread.track]
+        tracks = {self._main, *self._workers}
+        waits = row != NOTHING and _WAITING.fullmatch(self._trace.name_of(row))
+        if waits or self._main not in self._activity:
+            tracks.update(self._activity)
         until, other = max(
-            ((self._thread(one).busy_until(self._time), one) for one in others),
+            (
+                (self._thread(track).busy_until(self._time), track)
+                for track in tracks - {thread.track, NOTHING}
+            ),
             default=(NOTHING, NOTHING),
         )
         if until > start:

@@ -31,18 +31,19 @@ def importer(tmp_path_factory):
 class Made(MadeTrace):
     """One step on a thread `main`; times are microseconds."""
 
-    def __init__(self, took):
+    def __init__(self, took=0):
         super().__init__()
         self.correlation = 0
-        self.host("ProfilerStep#3", 0, took, "user_annotation")
+        if took:
+            self.host("ProfilerStep#3", 0, took, "user_annotation")
 
     def host(self, name, start, took, category="cpu_op", thread="main", launch=0):
         self.slice(thread, name, start * US, took * US, category, None, launch)
 
-    def work(self, name, called, start, took, stream=7):
+    def work(self, name, called, start, took, stream=7, thread="main"):
         """A kernel, and the call of 2 us that launched it."""
         self.correlation += 1
-        self.host("cudaLaunch", called, 2, "cuda_runtime", launch=self.correlation)
+        self.host("cudaLaunch", called, 2, "cuda_runtime", thread, self.correlation)
         track = f"stream {stream}"
         self.track(track, kind="device", device=0, stream=stream)
         self.slice(track, name, start * US, took * US, "kernel", None, self.correlation)
@@ -140,6 +141,62 @@ def test_backward_on_its_own_thread_is_followed_there():
         (85, 90, "host outside operators", "ProfilerStep#3"),
         (90, 100, "host operators", "step"),
     ]
+
+
+def inferring(made, *, thread="main"):
+    """Ten products of 200 us each, whose operators wait for their kernels."""
+    for number in range(10):
+        at = 300 * number
+        made.host("aten::mm", at + 10, 280, thread=thread)
+        made.work("gemm", at + 15, at + 40, 230, thread=thread)
+
+
+def names_on(path):
+    sums = {}
+    for start, end, cause, name in path:
+        sums[cause, name] = sums.get((cause, name), 0) + end - start
+    return sums
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        [(5, 9_000)],
+        [(at, 90) for at in range(5, 9_000, 100)],  # polled: more slices than operators
+    ],
+)
+def test_without_marks_a_thread_that_only_waits_is_not_the_path(waits):
+    made = Made()
+    for at, took in waits:
+        made.host("threading.py(359): wait", at, took, "python_function", "waiting")
+    inferring(made)
+    found = names_on(made.path())
+    assert found["kernels", "gemm"] == 2_300
+    assert found["launch delay", "cudaLaunch"] == 250
+    assert {name for _, name in found} == {"gemm", "cudaLaunch", "aten::mm", ""}
+    assert sum(found.values()) == 2_980
+
+
+@pytest.mark.parametrize("is_said", [True, False])
+def test_a_step_whose_thread_waits_for_another_is_followed_there(is_said):
+    made = Made(3_000)
+    if is_said:
+        made.host("prepare", 0, 5)
+        frame = "/usr/lib/python3.12/queue.py(154): get"
+        made.host(frame, 6, 2_994, "python_function")
+    inferring(made, thread="worker")
+    found = names_on(made.path())
+    assert found["kernels", "gemm"] == 2_300
+    assert sum(found.values()) == 3_000
+
+
+def test_an_operator_that_works_beside_its_short_kernel_did_not_wait():
+    made = Made(100)
+    made.host("aten::mm", 10, 90)
+    made.work("gemm", 12, 20, 30)
+    found = names_on(made.path())
+    assert ("kernels", "gemm") not in found
+    assert found["host operators", "aten::mm"] == 88
 
 
 @pytest.mark.skipif(
