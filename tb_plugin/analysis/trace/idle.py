@@ -7,12 +7,13 @@ stream, or of all streams of a device, in order of its start:
 - **gap** of a piece of work: its start - the latest end of any work before it, where that
   is more than 0. All gaps together are the idle time.
 - **host**: the call that launched the work began after the gap did, so the host was
-  late; the whole gap counts.
+  late: the gap until the work started, if it did within `NEAR_NS` of the call's end; else
+  the gap until the call, and the rest is `other` (that tool counts the whole gap).
 - **kernel**: it was launched in time, and the gap is shorter than 30 of the trace's ticks
   (30 ns; 30 us where all times are whole microseconds, as that tool takes them): what
   the device itself needs between two kernels.
-- **other**: every other gap, also where no call is known: waiting for another stream or
-  device, or slow starts.
+- **other**: every other gap, also where no call is known, and what follows a late launch:
+  waiting for another stream or device, or slow starts.
 - **launch delay**: start of the work - end of its call, at least 0 (calls of graphs and
   of kernels that start at once end later).
 - **queue length**: calls that began - their work that began. It changes at both; its mean
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.trace.critical_path import NEAR_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,6 +109,10 @@ def _of(
         known[1:] & ~is_host & (gap < KERNEL_GAP_TICKS * trace.facts.resolution_ns)
     )
     delay = np.maximum(start - ended, 0)[known]
+    is_held_up = is_host & (start[1:] - ended[1:] > NEAR_NS)
+    until_call = np.where(is_held_up, begun[1:] - reach[:-1], gap)
+    host_ns = int(until_call[is_host].sum())
+    kernel_ns = int(gap[is_kernel].sum())
     p50, p95 = np.percentile(delay, (50, 95)) if len(delay) else (np.nan, np.nan)
     queue_mean, queue_max = _queue(begun[known], start[known])
     return Idle(
@@ -114,9 +120,9 @@ def _of(
         stream=stream,
         num_works=len(order),
         span_ns=int(reach[-1] - start[0]),
-        host_ns=int(gap[is_host].sum()),
-        kernel_ns=int(gap[is_kernel].sum()),
-        other_ns=int(gap[~is_host & ~is_kernel].sum()),
+        host_ns=host_ns,
+        kernel_ns=kernel_ns,
+        other_ns=int(gap.sum()) - host_ns - kernel_ns,
         num_launched=int(known.sum()),
         delay_p50_ns=float(p50),
         delay_p95_ns=float(p95),

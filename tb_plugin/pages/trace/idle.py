@@ -33,7 +33,7 @@ _COLUMNS: Final = (
     Column("idle_ms", "Idle", "ms", "Nothing ran"),
     Column(
         *("host_ms", "Host late", "ms"),
-        "The next work was launched after the device had run dry",
+        "Until the next work was launched, after the device had run dry",
     ),
     Column(
         *("kernel_ms", "Between kernels", "ms"),
@@ -41,8 +41,8 @@ _COLUMNS: Final = (
     ),
     Column(
         *("other_ms", "Other", "ms"),
-        "Launched in time, and started late (it waits for another stream, say); or the"
-        " call is not known",
+        "Launched, and not started yet (it waits for another stream, say); or the call is"
+        " not known",
     ),
     Column(
         *("delay_p50_us", "Launch delay", "us"),
