@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.trace.build import Placed, place
+from tb_plugin.formats.traces.impossible import without_impossible
 from tb_plugin.formats.traces.times import arrows_of, slices_of
 from tb_plugin.formats.traces.track_names import tracks_of
 
@@ -45,7 +46,7 @@ def tables_of(
         base_ns: `baseTimeNanoseconds`, if there is one.
     """
     slices = {name: gathered.slices.take(name) for name in _SLICES}
-    slices = _with_pairs(slices, gathered)
+    slices = _with_pairs(without_impossible(slices, gathered), gathered)
     zero = _zero(slices, gathered)
     slices["start_ns"] -= zero
     tracks, place_of = tracks_of(

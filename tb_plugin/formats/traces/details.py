@@ -243,6 +243,10 @@ class Problems:
             self.counts[what] = self.counts.get(what, 0) + count
             self.first.setdefault(what, where)
 
+    def num_of(self, beginning: str) -> int:
+        """Kinds whose text begins so."""
+        return sum(what.startswith(beginning) for what in self.counts)
+
 
 def text_of(value: Any) -> str:
     """A name as text; empty where there is none."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Raw
 
 from tb_plugin.formats.traces import details
 from tb_plugin.formats.traces.details import (
@@ -26,6 +28,7 @@ from tb_plugin.formats.traces.events import (
     Args,
     plain,
 )
+from tb_plugin.formats.traces.impossible import note
 from tb_plugin.formats.traces.times import NO_TIME, from_digits, from_floats
 
 if TYPE_CHECKING:
@@ -192,6 +195,12 @@ class Gathering:
         else:
             durations = from_floats(np.array([event.dur for event in events]))
         none = durations == NO_TIME
+        for at in np.flatnonzero(none).tolist():
+            dur_us = _number(events[at].dur)
+            if math.isfinite(dur_us):
+                name = clean(text_of(events[at].name))
+                note(self.problems, name, int(numbers[at]), dur_us / 1e6)
+                none[at], durations[at] = False, 0
         for what, wrong in (
             ("slices without a duration are shown as points", none),
             (
@@ -326,6 +335,14 @@ def _args(event: Any) -> Args:
         except FAULTS:
             return NO_ARGS
     return event.args or NO_ARGS
+
+
+def _number(value: Any) -> float:
+    """A number as it is written; NaN for what is none."""
+    try:
+        return float(bytes(value).strip(b'"') if isinstance(value, Raw) else value)
+    except ValueError:
+        return math.nan
 
 
 def _where(number: Any) -> str:

@@ -1,0 +1,116 @@
+"""Durations of device work that cannot be true are left out.
+
+Profilers have written some (the end of a kernel lost, or a counter run over): one kernel of
+seconds in a trace of milliseconds then is all that is seen. The times of a trace contradict
+a duration where
+
+- works of other launches on the same stream begin and end within it, all far shorter: a
+  stream runs one after the other. Collectives may share a queue with other streams, and a
+  graph's works a stream.
+- it reaches far beyond the end of the profiler's own span, or of all that the host did: a
+  profiler writes only what ended before it stopped, and waits for the devices first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.formats.traces.details import Growing, Problems
+    from tb_plugin.formats.traces.gathering import Gathering
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Columns: TypeAlias = dict[str, Any]
+
+_TIMES_LONGER: Final = 100
+"""Than what contradicts it: less may be clocks that are read at different moments."""
+_SHORTEST_NS: Final = 1_000_000
+_SHORTEST_BEYOND_NS: Final = 1_000_000_000
+_MOST_HELD: Final = 64
+"""Later works of a stream that are looked at for each."""
+_IMPOSSIBLE: Final = "impossible durations of"
+_MOST_NAMED: Final = 8
+_MAX_NAME: Final = 200
+_PROFILER: Final = "Trace"
+"""Category of the profiler's own span."""
+
+
+def without_impossible(slices: Columns, gathered: Gathering) -> Columns:
+    """The slices; those of impossible durations become points, and a problem names them."""
+    work = gathered.tables["device_work"]
+    if not len(work):
+        return slices
+    rows = work.peek("slice")
+    held = _holds_others(slices, rows, work)
+    beyond = _reaches_beyond(slices, rows, gathered)
+    names = gathered.texts.all
+    communicates = np.zeros(len(rows), np.bool_)
+    for at in np.flatnonzero(held & ~beyond).tolist():
+        name = names[int(slices["name"][rows[at]])]
+        communicates[at] = COMMUNICATION_KERNEL.match(name) is not None
+    wrong = rows[beyond | (held & ~communicates)]
+    duration = slices["duration_ns"].copy()
+    for row in wrong.tolist():
+        name = names[int(slices["name"][row])]
+        number = int(slices["args"][row])
+        note(gathered.problems, name, number, duration[row] / 1e9)
+    duration[wrong] = 0
+    return {**slices, "duration_ns": duration}
+
+
+def note(problems: Problems, name: str, number: int, seconds: float) -> None:
+    """Name one whose duration is left out; of many names the first, the rest as others."""
+    what = f"impossible durations of {name[:_MAX_NAME]!r} are left out: shown as points"
+    if what not in problems.counts and problems.num_of(_IMPOSSIBLE) >= _MOST_NAMED:
+        what = f"{_IMPOSSIBLE} other slices are left out: shown as points"
+    where = f"event {number}, " if number >= 0 else ""
+    problems.note(what, 1, f"{where}{seconds:,.6g} s")
+
+
+def _holds_others(slices: Columns, rows: Ints, work: Growing) -> Ints:
+    """(works,) flags: whether much shorter works of its stream lie whole within each."""
+    start = slices["start_ns"][rows]
+    end = start + slices["duration_ns"][rows]
+    correlation = work.peek("correlation")
+    order = np.lexsort((start, work.peek("stream"), work.peek("device")))
+    lane = np.stack((work.peek("device"), work.peek("stream")))[:, order]
+    found = np.zeros(len(rows), np.bool_)
+    same = np.append((lane[:, 1:] == lane[:, :-1]).all(axis=0), [False])
+    start, end, correlation = start[order], end[order], correlation[order]
+    overlaps = same & (np.append(start[1:], [0]) < end)
+    overlaps &= end - start >= _SHORTEST_NS
+    lane_ends = np.append(np.flatnonzero(~same), [len(order)])
+    for at in np.flatnonzero(overlaps).tolist():
+        lane_end = int(lane_ends[np.searchsorted(lane_ends, at)]) + 1
+        later = slice(at + 1, min(at + 1 + _MOST_HELD, lane_end))
+        others = (correlation[later] != correlation[at]) | (correlation[later] <= 0)
+        inside = others & (end[later] <= end[at])
+        if not inside.any():
+            continue
+        usual = float(np.median((end[later] - start[later])[inside]))
+        found[order[at]] = end[at] - start[at] >= _TIMES_LONGER * usual
+    return found
+
+
+def _reaches_beyond(slices: Columns, rows: Ints, gathered: Gathering) -> Ints:
+    """(works,) flags: whether each ends long after the profiler stopped."""
+    start, duration = slices["start_ns"], slices["duration_ns"]
+    ends = start[rows] + duration[rows]
+    of_host = np.ones(len(start), np.bool_)
+    of_host[rows] = False
+    spans = of_host & (slices["category"] == gathered.texts.get(_PROFILER, -1))
+    if not spans.any():
+        spans = of_host if len(gathered.tables["launches"]) else spans
+    if not spans.any():
+        return np.zeros(len(rows), np.bool_)
+    first = int(start[spans].min())
+    last = max(int((start + duration)[spans].max()), int(start[rows].max()))
+    least = max(_TIMES_LONGER * (last - first), _SHORTEST_BEYOND_NS)
+    found: Ints = ends - last >= least
+    return found
