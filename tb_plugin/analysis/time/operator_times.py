@@ -5,7 +5,8 @@
 - device self: of what its own runtime calls launched; device total: with what operators
   in it launched. Launches belong to the operator that their external id names, if that
   is around the call; else to the innermost one around it; where none is (a thread of its
-  own), to the one that is named.
+  own), to the one that is named; where none is named (a graph is launched, a kernel of
+  Triton's), to the call itself.
 
 Python frames between operators are looked through. An operator that does nothing but
 call one of its own name (`aten::div` with a rounding mode) counts once: the inner one is
@@ -14,6 +15,7 @@ taken for a part of the outer one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.trace.trace import Trace
 
 
+_NO_OPERATOR: Final = re.compile(
+    r"ProfilerStep#|Optimizer\.|(?:Distributed)?DataParallel\.forward$"
+)
+"""Marks of `record_function` around operators, which old traces list among them."""
 OPERATOR_CATEGORIES: Final = frozenset({"cpu_op", "operator"})
 _NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {"user_annotation"}
 
@@ -41,6 +47,8 @@ class OperatorTimes:
 
     trace: Trace
     is_operator: Flags
+    is_listed: Flags
+    """Whether it is an operator with a row in tables: no mark, and no loading."""
     tree: SliceTree
     """Of operators, annotations and runtime calls."""
     nodes: SliceTree
@@ -49,6 +57,15 @@ class OperatorTimes:
     """Of operators alone."""
     owner: Ints
     """(device work,): the slice that launched each, an operator; or NOTHING."""
+
+    @cached_property
+    def launched_by(self) -> Ints:
+        """(device work,): the listed operator, else the call of the runtime, or NOTHING."""
+        pairs = self.trace.launch_pairs
+        call = np.full(len(self.owner), NOTHING, dtype=np.int64)
+        call[np.searchsorted(self.trace.device_work.row, pairs[:, 1])] = pairs[:, 0]
+        is_known = picked(self.is_listed, self.owner, False)
+        return np.where(is_known, self.owner, call)
 
     @cached_property
     def memory_slices(self) -> Ints:
@@ -69,9 +86,21 @@ class OperatorTimes:
         own = duration - self.tree.inner_sums(duration)
         return np.where(self.tree.kept, np.maximum(own, 0), 0)
 
+    def unknown_ns(self) -> dict[str, int]:
+        """Of work whose call is not known: the columns that `device_self_ns` begins."""
+        lost = self.launched_by == NOTHING
+        kernels = lost & self._are_kernels
+        return {
+            "device_self_ns": int(self._work_ns[lost].sum()),
+            "kernel_self_ns": int(self._work_ns[kernels].sum()),
+            "tensor_core_self_ns": int(
+                self._work_ns[kernels & self.uses_tensor_cores].sum()
+            ),
+        }
+
     @cached_property
     def device_self_ns(self) -> Ints:
-        """Of kernels, copies and fills that the slice itself launched."""
+        """Of kernels, copies and fills that the slice itself launched, an operator or a call."""
         return self._of_work(self._work_ns)
 
     @cached_property
@@ -116,8 +145,8 @@ class OperatorTimes:
         return _in_categories(self.trace, rows, frozenset({"kernel"}))
 
     def _of_work(self, values: Ints) -> Ints:
-        owned = self.owner != NOTHING
-        return sums(self.owner[owned], values[owned], len(self.trace.slices))
+        known = self.launched_by != NOTHING
+        return sums(self.launched_by[known], values[known], len(self.trace.slices))
 
 
 def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
@@ -127,10 +156,12 @@ def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
     nodes &= ~_repeated(trace, nodes)
     is_operator = nodes & _in_categories(trace, every, OPERATOR_CATEGORIES)
     tree = SliceTree(trace.slices, nodes | (roles == Role.RUNTIME))
+    marks = are(trace.strings, trace.slices.name, _NO_OPERATOR.match)
+    listed = is_operator & ~marks & (roles != Role.DATALOADER)
     operators = SliceTree(trace.slices, is_operator)
     owner = _owners(trace, operators)
     around = SliceTree(trace.slices, nodes)
-    return OperatorTimes(trace, is_operator, tree, around, operators, owner)
+    return OperatorTimes(trace, is_operator, listed, tree, around, operators, owner)
 
 
 def _repeated(trace: Trace, nodes: Flags) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ from tb_plugin.analysis.arrays import (
     sums,
     with_below,
 )
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,11 +26,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.time.operator_times import OperatorTimes
 
-
-_NO_OPERATOR: Final = re.compile(
-    r"ProfilerStep#|Optimizer\.|(?:Distributed)?DataParallel\.forward$"
-)
-"""Marks of `record_function` around operators, which old traces list among them."""
 
 _ELIGIBLE: Final = re.compile(
     r"aten::(?:_?cudnn_)?convolution(?:_backward(?:_input|_weight)?|_transpose.*)?"
@@ -63,7 +56,7 @@ class OperatorTable(Table):
     """One row per operator, or per operator and input shapes; in no order."""
 
     name: Ints
-    """Row of `Trace.strings`."""
+    """Row of `Trace.strings`; of `launching_table` -1 where the call is not known."""
     shapes: Ints
     """Input shapes as written, as rows of `Trace.strings`; -1 where not asked for."""
     num_calls: Ints
@@ -91,12 +84,38 @@ class OperatorTable(Table):
         return ratio(self.tensor_core_total_ns, self.kernel_total_ns)
 
 
-def operator_table(
-    times: OperatorTimes, roles: Ints, *, by_shapes: bool = False
-) -> OperatorTable:
-    """All operators of a trace; `roles` by slice."""
+def operator_table(times: OperatorTimes, *, by_shapes: bool = False) -> OperatorTable:
+    """All operators of a trace."""
+    return _table(times, np.flatnonzero(times.is_listed), by_shapes=by_shapes)
+
+
+def launching_table(times: OperatorTimes, *, by_shapes: bool = False) -> OperatorTable:
+    """All operators, and what launched work outside them: all time of devices has a row.
+
+    Calls of the runtime (`cudaGraphLaunch`, that of a kernel of Triton's) have one by their
+    name, work whose call is not known has the last one, if there are others.
+    """
+    launched_by = times.launched_by
+    known = launched_by != NOTHING
+    rows = times.is_listed.copy()
+    rows[launched_by[known]] = True
+    table = _table(times, np.flatnonzero(rows), by_shapes=by_shapes)
+    if known.all() or not len(table):
+        return table
+    unknown = {"name": NOTHING, "shapes": NOTHING, "example": NOTHING}
+    for name, total in times.unknown_ns().items():
+        unknown[name] = unknown[name.replace("self", "total")] = total
+    columns = {
+        column.name: np.append(getattr(table, column.name), unknown.get(column.name, 0))
+        for column in fields(table)
+        if column.name != "group_of"
+    }
+    return OperatorTable(**columns, group_of=table.group_of)
+
+
+def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTable:
+    """Of some slices."""
     trace = times.trace
-    rows = _operators(times, roles)
     name = trace.slices.name[rows].astype(np.int64)
     shapes = np.full(len(rows), NOTHING, np.int64)
     if by_shapes:
@@ -121,14 +140,6 @@ def operator_table(
 def is_eligible(name: str) -> bool:
     """Whether an operator's kernels can use tensor cores."""
     return _ELIGIBLE.fullmatch(name.removeprefix(_EVALUATING)) is not None
-
-
-def _operators(times: OperatorTimes, roles: Ints) -> Ints:
-    """Rows of operators."""
-    trace = times.trace
-    rows = np.flatnonzero(times.is_operator & (roles != Role.DATALOADER))
-    found: Ints = rows[~are(trace.strings, trace.slices.name[rows], _NO_OPERATOR.match)]
-    return found
 
 
 class Callee(NamedTuple):

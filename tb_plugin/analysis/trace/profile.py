@@ -17,7 +17,11 @@ from tb_plugin.analysis.time.device_use import (
 from tb_plugin.analysis.time.kernels import KernelTable, kernel_table
 from tb_plugin.analysis.time.module_times import ModuleTimes, module_times
 from tb_plugin.analysis.time.operator_times import OperatorTimes, operator_times
-from tb_plugin.analysis.time.operators import OperatorTable, operator_table
+from tb_plugin.analysis.time.operators import (
+    OperatorTable,
+    launching_table,
+    operator_table,
+)
 from tb_plugin.analysis.time.profiled_steps import ProfiledSteps, profiled_steps
 from tb_plugin.analysis.time.slice_roles import slice_roles
 from tb_plugin.analysis.time.time_parts import TimeParts, time_parts
@@ -87,12 +91,22 @@ class TraceProfile:
     @cached_property
     def operators(self) -> OperatorTable:
         """By name."""
-        return operator_table(self.times, self.roles)
+        return operator_table(self.times)
 
     @cached_property
     def operators_by_shapes(self) -> OperatorTable:
         """By name and input shapes."""
-        return operator_table(self.times, self.roles, by_shapes=True)
+        return operator_table(self.times, by_shapes=True)
+
+    @cached_property
+    def launching(self) -> OperatorTable:
+        """Operators by name, and the calls that launched outside them."""
+        return launching_table(self.times)
+
+    @cached_property
+    def launching_by_shapes(self) -> OperatorTable:
+        """The same by name and input shapes."""
+        return launching_table(self.times, by_shapes=True)
 
     @cached_property
     def kernels(self) -> KernelTable:

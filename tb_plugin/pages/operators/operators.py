@@ -44,7 +44,9 @@ _OPERATORS: Final = Table(
     (
         Column(
             *("name", "Operator", "name"),
-            "The operator as PyTorch names it; of autograd, what evaluates it",
+            "The operator as PyTorch names it; of autograd, what evaluates it. What was "
+            "launched outside operators has the name of the call, as cudaGraphLaunch.",
+            "Kernels and copies whose launch was not recorded",
         ),
         Column(
             *("shapes", "Input shapes", "text"),
@@ -146,11 +148,12 @@ def operators(
 ) -> OperatorsResponse:
     """The table of a trace."""
     strings = profile.trace.strings
-    table = profile.operators_by_shapes if query.by == "shapes" else profile.operators
+    table = profile.launching_by_shapes if query.by == "shapes" else profile.launching
     has_devices = len(profile.trace.device_work.row) > 0
     usual = "device_self_ms" if has_devices else "host_self_ms"
     asked = _OPERATORS.rows(table, strings, query, usual, np.arange(len(table)))
-    is_apt = [is_eligible(strings[row]) for row in table.name[asked[0]].tolist()]
+    names = table.name[asked[0]].tolist()
+    is_apt = [is_eligible(text_of(strings, row)) for row in names]
     without = () if has_devices else _OF_DEVICES
     if query.by == "name":
         without = (*without, "shapes")
@@ -265,7 +268,7 @@ def _calls(profile: TraceProfile, query: OperatorQuery) -> Ints:
     strings = profile.trace.strings
     # Calls whose shapes the profiler did not write are a group too: of empty shapes.
     by_shapes = query.by == "shapes" or query.shapes is not None
-    table = profile.operators_by_shapes if by_shapes else profile.operators
+    table = profile.launching_by_shapes if by_shapes else profile.launching
     name, shapes = query.name, query.shapes or ""
     wanted = [
         row

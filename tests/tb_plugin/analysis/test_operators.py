@@ -266,3 +266,48 @@ def test_sums_along_the_tree_are_those_of_walking_it(slices, kept_names):
         total[at] += int(values[at])
     assert tree.inner_sums(values).tolist() == inner
     assert tree.total_sums(values).tolist() == total
+
+
+LAUNCHES = st.tuples(
+    st.sampled_from(["operator", "graph", "mark", "autograd", "unknown"]),
+    st.lists(st.integers(1, 500), min_size=1, max_size=4),
+)
+
+
+@given(st.lists(LAUNCHES, min_size=1, max_size=12), st.booleans())
+def test_all_time_of_devices_is_in_a_row(launches, by_shapes):
+    """Of what operators launched, and of what is launched without them."""
+    made = MadeTrace()
+    made.slice("main", "aten::add", 0, 1)
+    made.track("stream 7", kind="device", device=0, stream=7)
+    total, free, graphs = 0, 10_000, []
+    for number, (kind, kernels) in enumerate(launches, 1):
+        at, call = number * 100, "cudaLaunchKernel"
+        if kind == "operator":
+            made.slice("main", "aten::mm", at, 50)
+        elif kind == "mark":
+            made.slice("main", "Optimizer.step#SGD.step", at, 50, "operator")
+        elif kind == "graph":
+            call = "hipGraphLaunch"
+            graphs += kernels
+        if kind != "unknown":
+            thread = "autograd" if kind == "autograd" else "main"
+            made.slice(thread, call, at + 5, 10, "cuda_runtime", None, number)
+        for took in kernels:
+            correlation = number if kind != "unknown" else number + 1000
+            made.slice("stream 7", "k", free, took, "kernel", None, correlation)
+            free += took + 1
+            total += took
+    profile = TraceProfile(made.build())
+    table = profile.launching_by_shapes if by_shapes else profile.launching
+    assert table.device_self_ns.sum() == table.kernel_self_ns.sum() == total
+    if graphs:
+        (row_of,) = np.flatnonzero(
+            [
+                row >= 0 and profile.trace.strings[row] == "hipGraphLaunch"
+                for row in table.name
+            ]
+        )
+        num = sum(kind == "graph" for kind, _ in launches)
+        assert row(table, row_of) == (num, 10 * num, 10 * num, sum(graphs), sum(graphs))
+        assert (table.group_of == row_of).sum() == num

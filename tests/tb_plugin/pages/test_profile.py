@@ -138,6 +138,29 @@ def test_operators_by_name_and_by_shapes(page):
     assert short["table"]["summary"].startswith("3 rows, 9 calls, ")
 
 
+def test_what_is_launched_without_an_operator_has_the_row_of_its_call(tmp_path):
+    made = KinetoFile()
+    made.slice("aten::mm", 0, 50)
+    made.kernel("gemm", 10, 60, 100)
+    made.slice("cudaGraphLaunch", 100, 300, "cuda_runtime", correlation=77)
+    for at in range(200, 1_200, 100):
+        lane = {"device": 0, "stream": 7, "correlation": 77, "graph node id": at}
+        made.device_slice("paged_attention", at, 98, **lane)
+    made.device_slice("lost", 1_300, 7, device=0, stream=7, correlation=99)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    page = Page(tmp_path)
+    answer = ask(page, "operators", sort="device_self_ms")
+    assert answer["name"] == ["cudaGraphLaunch", "aten::mm", ""]
+    assert answer["device_self_ms"].tolist() == pytest.approx([0.98, 0.1, 0.007])
+    assert answer["num_calls"].tolist() == [1, 1, 0]
+    assert answer["is_tensor_core_eligible"].tolist() == [False, True, False]
+    summary = answer["table"]["summary"]
+    assert summary.startswith("3 rows, 2 calls, ")
+    assert "1.09 ms on devices" in summary
+    called = ask(page, "operator", name="cudaGraphLaunch")
+    assert (called["num_calls"], called["callees"][0]["device_ms"]) == (1, 0.98)
+
+
 def test_stacks_that_old_profilers_wrote_with_the_call(tmp_path):
     made = KinetoFile()
     for at, stack in (
