@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from collector.core import lifecycle
 from collector.core.compiling import traced_as
 from collector.core.guard import guarded, say
-from collector.core.plain import described, number_of
+from collector.core.plain import MAX_TEXT, described, number_of
 from collector.errors import ConfigError
 from collector.session import NEVER_OPENED, Session
 from collector.steps import loader
@@ -64,7 +64,9 @@ def _no_block(recorder: Recorder, *_: Any) -> PhaseBlock:
     return PhaseBlock(recorder._enter_phase, None)  # noqa: SLF001  # it is its own
 
 
-def _tell(where: str, error: Exception, recorder: Recorder, *_: Any, **__: Any) -> None:
+def _tell(
+    where: str, error: BaseException, recorder: Recorder, *_: Any, **__: Any
+) -> None:
     say(recorder._session.warn_once, where, error)  # noqa: SLF001  # it is its own
 
 
@@ -194,15 +196,17 @@ class Recorder:
             memory: also snap memory at its start and end, on the schedule, as for a
                 function decorated with `collector.profiled`.
         """
-        if self._session is NEVER_OPENED:
+        if not self._session.is_live:
             return _NO_SPAN
         # Nothing is asked here of what may be anybody's object: see `make_span`.
         if states is args is None and memory is False:
             if category is USER:
                 return Span(name, self._session)
-            options = known_options.get(category) if type(category) is str else None
-            if options is not None:
-                return Span(name, self._session, options)
+            # One of a million characters would be hashed here.
+            if type(category) is str and len(category) <= MAX_TEXT:
+                options = known_options.get(category)
+                if options is not None:
+                    return Span(name, self._session, options)
         return make_span(name, self._session, category, states, args, memory)
 
     traced_as(span, calls.no_span)

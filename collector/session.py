@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 _MAX_TEXT: Final = 1000
 
 
-def _tell(where: str, error: Exception, session: Session, *_: Any, **__: Any) -> None:
+def _tell(
+    where: str, error: BaseException, session: Session, *_: Any, **__: Any
+) -> None:
     say(session.warn_once, where, error)
 
 

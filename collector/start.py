@@ -35,7 +35,7 @@ def _nothing(*_: Any, **__: Any) -> Recorder:
     return inert_recorder()
 
 
-def _could_not_start(_where: str, error: Exception, *_: Any, **__: Any) -> None:
+def _could_not_start(_where: str, error: BaseException, *_: Any, **__: Any) -> None:
     warn("recording could not start; training goes on without it", error=error)
 
 

@@ -112,7 +112,7 @@ class ClockComparing:
                     at, offset = best.at_ns, best.offset_ns
                     self._put(at, offset, best.error_ns, "distributed", 0)
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, error: BaseException) -> None:
         self._trips = None
         self._warn_once(
             "clock distributed",

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -42,6 +43,9 @@ ENV_FILE: Final = "MEMBOARD_CONFIG"
 _OTHER_PREFIXES: Final = ("MEMBOARD_PLUGIN_", "MEMBOARD_VIRTUAL_")
 _NO_SETTINGS: Final = frozenset({ENV_FILE, CACHE_VARIABLE})
 """Variables of the viewer and of the virtual GPU, and where settings are."""
+
+_MAX_KEYS: Final = 10_000
+"""Of a mapping of settings; one of the user's own making may have no end."""
 
 _warn_once: Final = WarnOnce()
 """Of this process: settings may be read many times."""
@@ -175,7 +179,10 @@ def _layers(config: Any) -> Sequence[Any]:
 
 def _document(layer: Any) -> Document:
     if isinstance(layer, Mapping):
-        return Document(layer, "the given mapping")
+        plain = dict(islice(layer.items(), _MAX_KEYS + 1))
+        if len(plain) > _MAX_KEYS:
+            raise ConfigError(f"the given mapping has more than {_MAX_KEYS} keys.")
+        return Document(plain, "the given mapping")
     if isinstance(layer, (str, Path)):
         return read(Path(layer).expanduser())
     raise ConfigError(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from importlib import import_module
+from itertools import islice
 from types import ModuleType, NoneType, UnionType
 from typing import (
     Annotated,
@@ -42,6 +43,9 @@ UNCHANGED: Final = "collector.config.values.unchanged"
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _DOTTED_NAME: Final = "a dotted name (package.module.function)"
 _DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
+
+
+_MAX_OPTIONS: Final = 1000
 
 
 class Options(dict[str, Any]):
@@ -107,6 +111,10 @@ class Setting:
             Exception: it is none that the setting takes.
         """
         if self.takes_options:
+            if isinstance(value, Mapping):  # one of the user's own may have no end
+                value = dict(islice(value.items(), _MAX_OPTIONS + 1))
+                if len(value) > _MAX_OPTIONS:
+                    raise ValueError
             return Options(msgspec.convert(value, dict[str, Any]))
         if self.takes_code:
             if is_code(value) or (value is None and NoneType in self.kinds):
@@ -147,7 +155,7 @@ def checked(setting: Setting, value: Any, place: str) -> Any:
         ConfigError: the value is none that `setting` admits; names key, place, remedy.
     """
     entry, rest = value, ""
-    wrong: list[Exception] = []
+    wrong: list[BaseException] = []
     with Block(wrong.append):  # whatever a value of the user's raises when it is asked
         if not setting.many:
             return setting.fit(value)

@@ -7,7 +7,7 @@
   while, a note and one warning say so with the remedy, and it is tried again.
 
 What is raised is said once, with what to do, and the program goes on. What ends a program
-passes: KeyboardInterrupt, SystemExit, GeneratorExit.
+passes: `PROGRAM_ENDS`.
 
 It is also where torch.compile stops: see `collector.core.compiling`.
 """
@@ -20,7 +20,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from collector.core.compiling import traced_as, untraced
-from collector.core.plain import forgiving
+from collector.core.plain import PROGRAM_ENDS, forgiving
 from collector.core.source import Unavailable
 from collector.core.warn_once import remedy_of
 
@@ -57,7 +57,7 @@ def guarded(
     tell: Callable[..., None],
     *,
     instead: Callable[..., Any] | None = None,
-    passes: tuple[type[Exception], ...] = (),
+    passes: tuple[type[BaseException], ...] = (),
     traced: Callable[..., Any] | None = None,
 ) -> Callable[[Function], Function]:
     """Decorate a call that is not ours to make.
@@ -73,7 +73,7 @@ def guarded(
     def decorate(function: Function) -> Function:
         name = function.__name__
 
-        def refused(error: Exception, *args: Any, **kwargs: Any) -> Any:
+        def refused(error: BaseException, *args: Any, **kwargs: Any) -> Any:
             with forgiving:
                 tell(name, error, *args, **kwargs)
             return None if instead is None else instead(*args, **kwargs)
@@ -87,7 +87,7 @@ def guarded(
 
 def _around(
     function: Callable[..., Any],
-    passes: tuple[type[Exception], ...],
+    passes: tuple[type[BaseException], ...],
     refused: Callable[..., Any],
 ) -> Callable[..., Any]:
     """`function` with the guard around it."""
@@ -95,13 +95,14 @@ def _around(
     # a span happen thousands of times a step: what is called by position alone has a
     # guard of its own shape.
     given = inspect.signature(function).parameters.values()
+    passes = (*PROGRAM_ENDS, *passes)
 
     def of_one(self: Any, /) -> Any:
         try:
             return function(self)
         except passes:
             raise
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, self)
 
     def of_three(self: Any, one: Any, two: Any, /) -> Any:
@@ -109,7 +110,7 @@ def _around(
             return function(self, one, two)
         except passes:
             raise
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, self, one, two)
 
     def of_four(self: Any, one: Any, two: Any, three: Any, /) -> Any:
@@ -117,7 +118,7 @@ def _around(
             return function(self, one, two, three)
         except passes:
             raise
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, self, one, two, three)
 
     def of_any(*args: Any, **kwargs: Any) -> Any:
@@ -125,7 +126,7 @@ def _around(
             return function(*args, **kwargs)
         except passes:
             raise
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, *args, **kwargs)
 
     if any(one.name != "self" and one.kind is not one.POSITIONAL_ONLY for one in given):
@@ -141,11 +142,11 @@ class Block:
 
     def __init__(
         self,
-        failed: Callable[[Exception], object],
-        passes: tuple[type[Exception], ...] = (),
+        failed: Callable[[BaseException], object],
+        passes: tuple[type[BaseException], ...] = (),
     ) -> None:
         self._failed = failed
-        self._passes = passes
+        self._passes: tuple[type[BaseException], ...] = (*PROGRAM_ENDS, *passes)
 
     def __enter__(self) -> Self:
         return self
@@ -156,7 +157,7 @@ class Block:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, self._passes):
+        if kind is None or error is None or issubclass(kind, self._passes):
             return False
         with forgiving:
             self._failed(error)
@@ -172,7 +173,7 @@ class Guard:
         message: str = "%s failed; training goes on, and so does the rest of the"
         " recording. Please report this.",
         *,
-        note: Callable[[str, Exception], object] | None = None,
+        note: Callable[[str, BaseException], object] | None = None,
     ) -> None:
         """`message` has room for the block's name. `note`: is told of each fault too."""
         self._warn_once = warn_once
@@ -183,7 +184,7 @@ class Guard:
         """The guard of one block, by a name of ours."""
         return Block(functools.partial(self.fault, where))
 
-    def fault(self, where: str, error: Exception) -> None:
+    def fault(self, where: str, error: BaseException) -> None:
         """It has failed."""
         if self._note is not None:
             self._note(where, error)
@@ -318,9 +319,9 @@ class Breaker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if error is None:
+        if kind is None or error is None:
             self.works()
-        elif isinstance(error, Exception):
+        elif not issubclass(kind, PROGRAM_ENDS):
             self.failed(error)
             return True
         return False

@@ -1,7 +1,8 @@
 """Makes plain what training gives: text, numbers, and mappings of them.
 
 Nothing here raises, whatever an object's own methods do, and no value of an array is
-read: a tensor's would have to be waited for on its device.
+read: a tensor's would have to be waited for on its device. Of what is large, or has no
+end, a beginning is read: the training thread waits.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import math
 import numbers
 import weakref
-from contextlib import suppress
+from array import array
+from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
 
 MAX_TEXT: Final = 1000
 """Of a name or a label."""
@@ -25,33 +29,76 @@ _MAX_DEPTH: Final = 2
 
 NUMBERS: Final = frozenset({int, float, bool})
 
-forgiving: Final = suppress(Exception)
+PROGRAM_ENDS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""These pass every guard: a program ends by them. All else that is raised does not, also
+where it is no `Exception`: a panic in a Rust extension, say."""
+
+
+class _Forgiving:
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        return kind is not None and not issubclass(kind, PROGRAM_ENDS)
+
+
+forgiving: Final = _Forgiving()
 """Around what another's object does when it is read: whatever it raises ends the block."""
 
 _CONTAINERS: Final = frozenset({list, tuple, dict, set, frozenset})
+
+_SIZED: Final[tuple[Any, ...]] = (
+    *_CONTAINERS,
+    bytes,
+    bytearray,
+    memoryview,
+    deque,
+    array,
+)
+"""Classes whose text is as long as they are, and that of what is derived from them."""
+
+_MAX_BITS: Final = 4096
+"""Of a whole number's text: it takes the square of its length."""
+
+_MAX_DIMENSIONS: Final = 64
 
 _LARGEST: Final = 2**62
 
 
 def text_of(value: Any, limit: int = MAX_TEXT) -> str:
     """Text of bounded length: the value's own where it has one, else what it is."""
-    if type(value) is str:
-        return value[:limit]
+    if issubclass(type(value), str):
+        return str.__getitem__(value, slice(limit))
     text = own_text(value)
     return (described(value) if text is None else text)[:limit]
 
 
 def own_text(value: Any) -> str | None:
-    """What `str` makes of a value; None where that fails or would read an array."""
+    """What `str` makes of a value; None where that fails, is long or would read an array."""
     kind = type(value)
     with forgiving:  # whatever a method of the user's raises
         if kind in _CONTAINERS:
             return str(_plain(value, _MAX_DEPTH))
-        if not hasattr(kind, "__dlpack__"):
+        if not hasattr(kind, "__dlpack__") and not _is_large(value, kind):
             # A class of the user's own may make anything of text that it inherits.
             text = value if issubclass(kind, str) else str(value)
             return str.__str__(text)
     return None
+
+
+def _is_large(value: Any, kind: Any) -> bool:
+    """Whether it is a collection of many entries, or a number of many digits."""
+    if issubclass(kind, int):
+        return int.bit_length(value) > _MAX_BITS
+    base = next((base for base in _SIZED if issubclass(kind, base)), None)
+    return base is not None and base.__len__(value) > MAX_ARGS
 
 
 def described(value: Any) -> str:
@@ -62,7 +109,7 @@ def described(value: Any) -> str:
         if hasattr(kind, "__dlpack__"):
             device = getattr(value, "device", None)  # numpy's have none before 2.0
             name += "" if device is None else f" on {device}"
-            name += f", shape {tuple(value.shape)}"
+            name += f", shape {tuple(islice(value.shape, _MAX_DIMENSIONS))}"
     return f"<{name}>"[:MAX_KEY]
 
 
@@ -97,9 +144,7 @@ def plain_args(args: dict[str, Any]) -> dict[str, Any] | None:
     if not args:
         return None
     found: dict[str, Any] = {}
-    for key, value in args.items():
-        if len(found) >= MAX_ARGS:
-            break
+    for key, value in islice(args.items(), MAX_ARGS):
         is_number = type(value) in NUMBERS  # mostly, and then no call is needed
         is_short = type(key) is str and len(key) <= MAX_KEY
         name = key if is_short else text_of(key, MAX_KEY)
@@ -122,7 +167,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _some(values: Iterable[Any]) -> Sequence[Any]:
-    return tuple(values)[:MAX_ARGS]
+    return tuple(islice(values, MAX_ARGS))
 
 
 def weakly(value: Any) -> Callable[[], Any]:

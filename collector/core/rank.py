@@ -23,6 +23,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core.plain import text_of
@@ -30,7 +31,7 @@ from collector.core.source import TORCH_ERRORS
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from collector.config import RecordConfig
 
@@ -100,6 +101,9 @@ _OTHERS: Final = (
         ("SLURM_NODEID",),
     ),
 )
+
+_MAX_DIMENSIONS: Final = 64
+"""Of a mesh; torch's has far fewer, and a mapping may have no end."""
 
 _MAX_DIGITS: Final = 7
 """More digits are no rank, and no file's name has room for them."""
@@ -181,17 +185,29 @@ def mesh_coordinates(mesh: Any) -> dict[str, int]:
         return {}
     try:
         if hasattr(type(mesh), "items"):
-            return {str(name): int(place) for name, place in mesh.items()}
+            return _coordinates(mesh.items())
         place = mesh.get_coordinate()
         if place is None:
             return {}
         names = mesh.mesh_dim_names or [f"dim{index}" for index in range(len(place))]
-        return {str(name): int(at) for name, at in zip(names, place, strict=True)}
+        return _coordinates(zip(names, place, strict=True))
     except TORCH_ERRORS as error:
         raise ConfigError(
             f"'mesh' must be a torch DeviceMesh or a mapping such as"
             f' {{"dp": 0, "tp": 1}}, got a {type(mesh).__name__} ({text_of(error)}).'
         ) from error
+
+
+def _coordinates(pairs: Iterable[tuple[Any, Any]]) -> dict[str, int]:
+    """Places by dimension name.
+
+    Raises:
+        ValueError: there are more than any mesh has.
+    """
+    first = tuple(islice(pairs, _MAX_DIMENSIONS + 1))
+    if len(first) > _MAX_DIMENSIONS:
+        raise ValueError(f"it has more than {_MAX_DIMENSIONS} dimensions")
+    return {text_of(name): int(place) for name, place in first}
 
 
 def _from_environment(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import logging
 from typing import Final
+
+from collector.core.plain import forgiving
 
 logger: Final = logging.getLogger("memboard")
 
@@ -37,7 +38,7 @@ class WarnOnce:
 
 def warn(message: str, *args: object, error: BaseException | None = None) -> None:
     """Log a warning; a handler of the user's that raises must not stop training."""
-    with contextlib.suppress(Exception):
+    with forgiving:
         logger.warning(f"memboard: {message}", *args, exc_info=error)  # noqa: G004
 
 

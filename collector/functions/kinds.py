@@ -126,14 +126,14 @@ class Slot:
                 return True
         return False
 
-    def _failed(self, kind: Kind, error: Exception) -> None:
+    def _failed(self, kind: Kind, error: BaseException) -> None:
         self._breaker.failed(error)
         if not isinstance(error, Unavailable):  # else the next call may be different
             self.kind = None
             with Block(self._not_closed):
                 kind.close()  # leave model and torch alone, as far as that still goes
 
-    def _not_closed(self, error: Exception) -> None:
+    def _not_closed(self, error: BaseException) -> None:
         self._warn_once(
             f"close {self.name}", "%s did not close", self.name, error=error
         )

@@ -186,7 +186,7 @@ class ModuleWatch:
             self.after(module, args, outputs)
         stack.pop()
 
-    def hook_failed(self, error: Exception) -> None:
+    def hook_failed(self, error: BaseException) -> None:
         """Writing down has failed: nothing is watched any more."""
         self._forget_running()
         log, self.log = self.log, None

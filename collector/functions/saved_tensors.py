@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from collector.core.guard import guarded
+from collector.core.plain import PROGRAM_ENDS
 from collector.functions.module_watch import OUTSIDE
 from collector.functions.saved_log import (
     RECOMPUTED,
@@ -42,7 +43,9 @@ _FULL: Final = 20_000 * WIDTH
 """Values that are kept before they are added up: some megabytes."""
 
 
-def _pack_failed(_where: str, error: Exception, saved: SavedTensors, *_: Any) -> None:
+def _pack_failed(
+    _where: str, error: BaseException, saved: SavedTensors, *_: Any
+) -> None:
     saved.pack_failed(error)
 
 
@@ -129,12 +132,12 @@ class SavedTensors:
         """Whether no call is under way here."""
         return not self._tallies
 
-    def give_up(self, error: Exception) -> None:
+    def give_up(self, error: BaseException) -> None:
         """Note nothing any more, until a call begins."""
         self._switch_off()
         self._failed("counting", error)
 
-    def pack_failed(self, error: Exception) -> None:
+    def pack_failed(self, error: BaseException) -> None:
         """The user's own function raised: it is called no more."""
         self._functions = None
         self._failed("pack", error)
@@ -296,7 +299,9 @@ def _packing(saved: SavedTensors) -> Pack:
                     saved.fold()
             else:
                 saved.note(tensor)
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
             _note_odd(saved, tensor, error)
         # An output that its own node holds as it is would never be freed. To ask for
         # the node would make an object of Python's for it.
@@ -305,12 +310,12 @@ def _packing(saved: SavedTensors) -> Pack:
     return pack
 
 
-def _give_up(_where: str, error: Exception, saved: SavedTensors, *_: Any) -> None:
+def _give_up(_where: str, error: BaseException, saved: SavedTensors, *_: Any) -> None:
     saved.give_up(error)
 
 
 @guarded(_give_up)
-def _note_odd(saved: SavedTensors, tensor: torch.Tensor, error: Exception) -> None:
+def _note_odd(saved: SavedTensors, tensor: torch.Tensor, error: BaseException) -> None:
     """Note a tensor of the plain class without a storage, or give up."""
     if tensor.layout is _strided:
         raise error

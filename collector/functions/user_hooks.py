@@ -51,7 +51,7 @@ class Attributes:
 
 
 def _switch_off(
-    _where: str, error: Exception, hooks: UserHooks, hook: Any, *_: Any
+    _where: str, error: BaseException, hooks: UserHooks, hook: Any, *_: Any
 ) -> None:
     hooks.switch_off(hook, error)
 

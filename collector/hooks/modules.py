@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from torch.compiler import is_compiling
 
 from collector.core.guard import guarded
+from collector.core.plain import PROGRAM_ENDS
 from collector.hooks import torch_calls
 
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ class ForwardListener(Protocol):
     ) -> None:
         """It is over; `outputs` is None where it raised."""
 
-    def hook_failed(self, error: Exception) -> None:
+    def hook_failed(self, error: BaseException) -> None:
         """One of the two has raised this, and neither is called any more."""
 
 
-def _failed(_where: str, error: Exception, hooks: ModuleHooks, *_: Any) -> None:
+def _failed(_where: str, error: BaseException, hooks: ModuleHooks, *_: Any) -> None:
     hooks.failed(error)
 
 
@@ -106,7 +107,7 @@ class ModuleHooks:
         if on:
             torch_calls.leave(self)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """The listener has raised: it hears no more."""
         listener, self.listener = self.listener, None
         if listener is not None:
@@ -171,7 +172,9 @@ class _Before(OwnHook):
             return
         try:
             listener.before_forward(self._index, module, args, kwargs)
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
             self._hooks.failed(error)
 
 
@@ -186,7 +189,9 @@ class _After(OwnHook):
             return
         try:
             listener.after_forward(self._index, module, args, kwargs, outputs)
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
             self._hooks.failed(error)
 
 

@@ -6,6 +6,7 @@ Nothing is read from the device: a tensor's shape is known on the host.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from collector.core.plain import forgiving
@@ -59,7 +60,7 @@ def _first_shape(value: Any, depth: int) -> tuple[int, ...] | None:
     if depth == 0:
         return None
     if isinstance(value, Mapping):
-        value = list(value.values())
+        value = list(islice(value.values(), _MAX_ENTRIES))
     if isinstance(value, (list, tuple)):
         for entry in value[:_MAX_ENTRIES]:
             shape = _first_shape(entry, depth - 1)

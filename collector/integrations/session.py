@@ -134,7 +134,7 @@ class Recording:
 
 
 def _tell(
-    where: str, error: Exception, callback: Recording, *_: Any, **__: Any
+    where: str, error: BaseException, callback: Recording, *_: Any, **__: Any
 ) -> None:
     callback._session.tell(where, error)  # noqa: SLF001  # it is the callback's own
 

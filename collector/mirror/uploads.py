@@ -213,7 +213,7 @@ class Uploads:
         # In this order: another thread may be about to delete the next one as copied.
         return after.exists() or after in self.copied
 
-    def _failed(self, todo: Job | Chore, error: Exception) -> None:
+    def _failed(self, todo: Job | Chore, error: BaseException) -> None:
         if not isinstance(todo, Job):
             self._warn_once(
                 "remote thread",

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _python_dispatch as modes
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from collector.core.plain import PROGRAM_ENDS
 from collector.modules.tensors import tensors_in
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._see_others(ledger, result)
             if self.reducing is not None:
                 self.reducing(func, args)
-        except Exception as error:  # noqa: BLE001  # the operator has succeeded
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the operator has succeeded
             self._link.call(self._see_parts, ledger, result, error)
         return result
 
@@ -85,7 +88,7 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 elif item is not None:
                     self._see_others(ledger, item)
 
-    def _see_parts(self, ledger: Ledger, result: Any, error: Exception) -> None:
+    def _see_parts(self, ledger: Ledger, result: Any, error: BaseException) -> None:
         """A sparse tensor among them has no storage of its own; all else is a failure."""
         if not isinstance(error, (NotImplementedError, RuntimeError)):
             raise error

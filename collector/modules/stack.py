@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch.autograd import Variable
 
+from collector.core.plain import PROGRAM_ENDS
 from collector.hooks.modules import ModuleHooks
 from collector.modules.ledger import graph_task
 from collector.modules.log import CATEGORY, OWNER_SHIFT, STATE
@@ -53,7 +54,9 @@ class Link:
             return
         try:
             function(*args)
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
             stack.failed(error)
 
 

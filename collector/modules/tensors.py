@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _MAX_DEPTH: Final = 8
 """Deeper containers are not looked into; a structure that holds itself ends here."""
 
+_MAX_ENTRIES: Final = 100_000
+"""Of one value: the training thread waits."""
+
 PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """Tensors of these types hold their own bytes, unless they are sparse."""
 _COMPRESSED: Final = {
@@ -25,25 +28,34 @@ _COMPRESSED: Final = {
 }
 
 
-def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """Tensors in nested sequences, mappings and dataclasses, in their order."""
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Tensors in nested sequences, mappings and dataclasses, in their order.
+
+    Of many numbers in lists, and of what has no end, the first `_MAX_ENTRIES` are looked at.
+    """
+    return _tensors_in(value, 0, iter(range(_MAX_ENTRIES)))
+
+
+def _tensors_in(value: Any, depth: int, left: Iterator[int]) -> Iterator[torch.Tensor]:
+    """`left` has an item for each entry that may still be looked at."""
     if isinstance(value, torch.Tensor):
         yield value
         return
     if depth >= _MAX_DEPTH or value is None:
         return
     if isinstance(value, (list, tuple)):
-        for item in value:
+        for item, _ in zip(value, left, strict=False):
             if isinstance(item, torch.Tensor):
                 yield item
             elif item is not None:
-                yield from tensors_in(item, depth + 1)
+                yield from _tensors_in(item, depth + 1, left)
     elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from tensors_in(item, depth + 1)
+        for item, _ in zip(value.values(), left, strict=False):
+            yield from _tensors_in(item, depth + 1, left)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
-            yield from tensors_in(getattr(value, field.name, None), depth + 1)
+            part = getattr(value, field.name, None)
+            yield from _tensors_in(part, depth + 1, left)
 
 
 def followed(value: Any) -> list[torch.Tensor]:

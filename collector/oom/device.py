@@ -94,7 +94,7 @@ def find_torch_side(choice: str | int) -> TorchSide:
     )
 
 
-def _unreported(_where: str, error: Exception, *_: Any) -> None:
+def _unreported(_where: str, error: BaseException, *_: Any) -> None:
     warn("an out-of-memory error could not be reported", error=error)
 
 

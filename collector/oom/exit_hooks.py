@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.core import fork, lifecycle
 from collector.core.guard import guarded
 from collector.core.patches import Patches
+from collector.core.plain import PROGRAM_ENDS
 from collector.core.warn_once import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_QUIET: Final = (SystemExit, KeyboardInterrupt, GeneratorExit)
-"""Exceptions with which a program ends on purpose."""
 
 
 class ExitHooks:
@@ -104,14 +102,14 @@ def _thread_excepthook(before: Callable[..., Any]) -> Callable[..., None]:
     return excepthook
 
 
-def _unreported(where: str, error: Exception, *_: Any) -> None:
+def _unreported(where: str, error: BaseException, *_: Any) -> None:
     what = "SIGTERM" if where == "_signalled" else "an exception"
     warn("%s could not be reported", what, error=error)
 
 
 @guarded(_unreported)
 def _uncaught(error: Any, thread: str) -> None:
-    if isinstance(error, BaseException) and not isinstance(error, _QUIET):
+    if isinstance(error, BaseException) and not isinstance(error, PROGRAM_ENDS):
         handler = lifecycle.newest_oom_handler()
         if handler is not None:
             handler.uncaught(error, thread)

@@ -244,7 +244,7 @@ class OomHandler:
         }
         self._engine.note("oom", data, step=case.step, user=True)
 
-    def _note_fault(self, what: str, error: Exception) -> None:
+    def _note_fault(self, what: str, error: BaseException) -> None:
         info = SourceInfo(name=f"oom.{what}", cost="")
         reason = f"{type(error).__name__}: {error}"
         self._engine.note_kind(info, "failed", reason, _REMEDY)

@@ -228,7 +228,7 @@ class Reports:
         return tensors, held, tables
 
 
-def _why(error: Exception) -> str:
+def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 

@@ -150,7 +150,7 @@ class Child:
         outcome.unsuitable = self._plan.own_runtimes()
 
 
-def _not_written(error: Exception) -> None:
+def _not_written(error: BaseException) -> None:
     print(  # noqa: T201
         f"memboard: the figures could not be written: {error}", file=sys.stderr
     )

@@ -241,7 +241,7 @@ class Session:
         with Block(partial(self._failed, what)):
             call()
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def _failed(self, what: str, error: BaseException) -> None:
         if isinstance(error, ConfigError):
             self._warn_once(what, "%s It is not recorded.", error)
             return

@@ -37,7 +37,7 @@ STUCK_SECONDS: Final = 30.0
 _STUCK_INTERVALS: Final = 5
 
 
-def _failed(_where: str, error: Exception, live: Live) -> None:
+def _failed(_where: str, error: BaseException, live: Live) -> None:
     live.failed(error)
 
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.guard import guarded
 from collector.core.plain import weakly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+
+_MAX_MODELS: Final = 256
+_MAX_OPTIMIZERS: Final = 10_000
+"""Of one call; some trainings have an optimizer for each parameter."""
+_MAX_NOTES: Final = 64
+"""Of each kind and call: a user's notes are bounded, and marks are some, too."""
+
+_MAX_PARTS: Final = 1_000_000
+"""Modules or parameters of a model: a class of the user's own may list them for ever."""
 
 
 class Attached:
@@ -25,13 +36,20 @@ class Attached:
 
         A model that wraps an earlier one takes its place.
         """
-        notes = []
-        for one in _each(model):
-            notes.append(("model", describe_model(one)))
+        notes: list[tuple[str, dict[str, Any]]] = []
+        models = _each(model, _MAX_MODELS)
+        optimizers = _each(optimizer, _MAX_OPTIMIZERS)
+        notes += [("model", describe_model(one)) for one in models[:_MAX_NOTES]]
+        notes += [
+            ("optimizer", {"type": type(one).__name__})
+            for one in optimizers[:_MAX_NOTES]
+        ]
+        for one in models:
             self._add_model(one)
-        for one in _each(optimizer):
-            notes.append(("optimizer", {"type": type(one).__name__}))
-            if all(one is not known for known in self.optimizers):
+        known = set(map(id, self.optimizers))
+        for one in optimizers:
+            if id(one) not in known:
+                known.add(id(one))
                 self._optimizers.append(weakly(one))
         return notes
 
@@ -61,10 +79,10 @@ class Attached:
     def _add_model(self, model: Any) -> None:
         if not callable(getattr(model, "named_modules", None)):
             return
-        inside = {id(module) for module in model.modules()}
+        inside = {id(module) for module in islice(model.modules(), _MAX_PARTS)}
         kept = []
         for known in self._living(self._models):
-            if any(module is model for module in known.modules()):
+            if any(module is model for module in islice(known.modules(), _MAX_PARTS)):
                 return
             if id(known) not in inside:
                 kept.append(weakly(known))
@@ -75,10 +93,10 @@ class Attached:
         return [found for ref in references if (found := ref()) is not None]
 
 
-def _each(value: Any) -> Iterable[Any]:
+def _each(value: Any, limit: int) -> Sequence[Any]:
     if value is None:
         return ()
-    return value if type(value) in (list, tuple) else (value,)
+    return value[:limit] if type(value) in (list, tuple) else (value,)
 
 
 @guarded(lambda *_: None, instead=lambda model: {"type": type(model).__name__})
@@ -91,7 +109,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     model = getattr(model, "_orig_mod", model)  # behind torch.compile
     data: dict[str, Any] = {"type": type(model).__name__}
     if callable(getattr(model, "parameters", None)):
-        parameters = list(model.parameters())
+        parameters = list(islice(model.parameters(), _MAX_PARTS))
         data["num_params"] = sum(p.numel() for p in parameters)
         data["num_trainable_params"] = sum(
             p.numel() for p in parameters if p.requires_grad

@@ -55,7 +55,7 @@ _FORWARD: Final = SourceInfo(
 
 
 def _give_up(
-    where: str, error: Exception, automatic: Automatic, *_: Any, **__: Any
+    where: str, error: BaseException, automatic: Automatic, *_: Any, **__: Any
 ) -> None:
     torch_calls.leave(automatic)
     automatic.warn_once(
@@ -264,7 +264,7 @@ class Forwards:
             if begun is not None:
                 self._automatic.end(begun, False)
 
-    def hook_failed(self, error: Exception) -> None:
+    def hook_failed(self, error: BaseException) -> None:
         """Time nothing any more."""
         _give_up(FORWARD, error, self._automatic)
 

@@ -62,7 +62,7 @@ _NOWHERE: Final = range(0)
 
 
 def _drop(
-    _where: str, error: Exception, cycles: Cycles, listener: StepListener, *_: Any
+    _where: str, error: BaseException, cycles: Cycles, listener: StepListener, *_: Any
 ) -> None:
     cycles.drop(listener, error)
 
@@ -253,7 +253,7 @@ class Cycles:
     def _call(self, listener: StepListener, what: str, about: Any) -> None:
         getattr(listener, what)(about)
 
-    def drop(self, listener: StepListener, error: Exception) -> None:
+    def drop(self, listener: StepListener, error: BaseException) -> None:
         """One that failed must not cost the others."""
         self._listeners = tuple(at for at in self._listeners if at is not listener)
         self._edge_listeners = tuple(

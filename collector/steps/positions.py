@@ -50,7 +50,7 @@ def place_of_call(number: int) -> Place:
 
 
 def _choose_failed(
-    _where: str, error: Exception, positions: Positions, *_: Any, **__: Any
+    _where: str, error: BaseException, positions: Positions, *_: Any, **__: Any
 ) -> None:
     positions.stop()
     positions.warn_once(

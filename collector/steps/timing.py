@@ -43,11 +43,11 @@ STEP: Final = "step"
 _SPANS: Final = SourceInfo(name="spans", cost="2 us per span on the training thread")
 
 
-def _fault(where: str, error: Exception, timing: Timing, *_: Any) -> None:
+def _fault(where: str, error: BaseException, timing: Timing, *_: Any) -> None:
     say(timing.warn_once, where, error)
 
 
-def _not_written(_where: str, error: Exception, timing: Timing) -> None:
+def _not_written(_where: str, error: BaseException, timing: Timing) -> None:
     timing.stop_keeping()
     timing.warn_once(
         "spans",

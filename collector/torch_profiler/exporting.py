@@ -206,7 +206,7 @@ class Exporter:
         with Block(partial(self._lost, trace)):
             self._saved.append(self._written(trace))
 
-    def _lost(self, trace: Trace, error: Exception) -> None:
+    def _lost(self, trace: Trace, error: BaseException) -> None:
         trace.profile = None
         remedy = "Please report this."
         if isinstance(error, OverBudgetError):
@@ -276,7 +276,7 @@ class Exporter:
             return
         trace.profile = None
 
-    def _unread(self, path: Path, error: Exception) -> None:
+    def _unread(self, path: Path, error: BaseException) -> None:
         self._warn_once(
             f"{_NAME} digest {type(error).__name__}",
             "the trace %s is saved, but it could not be read: its operators are not"
@@ -328,7 +328,7 @@ class Exporter:
             raise NoRoomError(errno.ENOSPC, text)
 
     def _post_processed(self, path: Path) -> str:
-        failed: list[Exception] = []
+        failed: list[BaseException] = []
         if self._post_process is not None:
             with Block(failed.append):
                 self._post_process(path)

@@ -305,7 +305,7 @@ class TorchProfiler:
 
     # Faults.
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         self._breaker.failed(error)
         self._over_with = self._cycles.cycle
         self._abandon()

@@ -255,7 +255,7 @@ class Writer:
             self._output.write(end)
             self._num_faults = 0
 
-    def _failed(self, end: End | None, error: Exception) -> None:
+    def _failed(self, end: End | None, error: BaseException) -> None:
         self._num_faults += 1
         num_rows = self._output.discard(end)
         self._warn_once(

@@ -5,17 +5,22 @@ The calls are found by looking, so that a new one is tried too.
 
 from __future__ import annotations
 
+import array
+import collections
 import enum
 import functools
 import inspect
+import itertools
 import logging
 import warnings
+from collections.abc import Mapping
 
 import pytest
 import torch
 
 import collector
 from collector.steps.progress import PhaseBlock
+from collector.steps.spans.calls import MAX_NUMBERS
 from collector.steps.spans.span import Span, warn_once
 from tests.collector.recordings import read_only_file
 from tests.collector.steps.test_span_log import ALWAYS, record
@@ -37,8 +42,26 @@ class HostileError(Exception):
     __repr__ = __str__
 
 
+class HostilePanic(BaseException):
+    """As Rust's `PanicException`, which is no `Exception` either."""
+
+    def __str__(self):
+        raise HostilePanic
+
+    __repr__ = __str__
+
+
+raised = HostileError
+
+
+@pytest.fixture(params=[HostileError, HostilePanic])
+def _raised(request, monkeypatch):
+    """What hostile objects raise in this test."""
+    monkeypatch.setitem(globals(), "raised", request.param)
+
+
 def refuse(*_args, **_kwargs):
-    raise HostileError
+    raise raised
 
 
 def hostile(base, keep=()):
@@ -51,7 +74,7 @@ def hostile(base, keep=()):
 
 class HostileMeta(type):
     def __getattribute__(cls, name):
-        raise HostileError
+        raise raised
 
     __instancecheck__ = __subclasscheck__ = __hash__ = __eq__ = refuse
 
@@ -159,7 +182,7 @@ def check_after(run_dir, rec):
     assert found.close.how == "closed"
 
 
-@pytest.mark.usefixtures("_quiet")
+@pytest.mark.usefixtures("_quiet", "_raised")
 @pytest.mark.parametrize("name", RECORDER)
 def test_no_call_of_a_recorder_lets_anything_escape(tmp_path, name):
     rec = record(tmp_path / "run", schedule=ALWAYS)
@@ -169,7 +192,7 @@ def test_no_call_of_a_recorder_lets_anything_escape(tmp_path, name):
     check_after(tmp_path / "run", rec)
 
 
-@pytest.mark.usefixtures("_quiet")
+@pytest.mark.usefixtures("_quiet", "_raised")
 @pytest.mark.parametrize("name", sorted(collector.__all__))
 def test_no_public_name_lets_anything_escape(tmp_path, monkeypatch, name):
     what = getattr(collector, name)
@@ -189,7 +212,7 @@ def test_no_public_name_lets_anything_escape(tmp_path, monkeypatch, name):
     check_after(tmp_path / "run", rec)
 
 
-@pytest.mark.usefixtures("_quiet")
+@pytest.mark.usefixtures("_quiet", "_raised")
 def test_no_setting_lets_anything_escape(tmp_path):
     for field in collector.RecordConfig.__struct_fields__:
         for odd in objects():
@@ -201,7 +224,7 @@ def test_no_setting_lets_anything_escape(tmp_path):
         assert field == "enabled" or not (tmp_path / field).exists()
 
 
-@pytest.mark.usefixtures("_quiet")
+@pytest.mark.usefixtures("_quiet", "_raised")
 def test_what_calls_return_lets_nothing_escape(tmp_path):
     rec = record(tmp_path / "run", schedule=ALWAYS)
     for make in (
@@ -218,7 +241,7 @@ def test_what_calls_return_lets_nothing_escape(tmp_path):
                     continue  # `end` is given what `begin` returned
                 for args, kwargs in attempts(value):
                     call(value, *args, **kwargs)
-            made.__exit__(HostileError, HostileError(), None)
+            made.__exit__(raised, raised(), None)
     check_after(tmp_path / "run", rec)
 
 
@@ -287,9 +310,110 @@ def test_what_ends_a_program_passes(tmp_path, end):
     assert read_only_file(tmp_path / "run").steps() == [0]
 
 
-def test_an_exception_without_a_text_still_ends_the_file(tmp_path):
+@pytest.mark.parametrize("kind", [HostileError, HostilePanic])
+def test_an_exception_without_a_text_still_ends_the_file(tmp_path, kind):
     rec = record(tmp_path / "run")
     rec.step()
-    rec.__exit__(HostileError, HostileError(), None)
+    rec.__exit__(kind, kind(), None)
     close = read_only_file(tmp_path / "run").close
-    assert (close.how, close.message) == ("exception", "HostileError")
+    assert (close.how, close.message) == ("exception", kind.__name__)
+
+
+class Endless(Mapping):
+    """Has no end; says how much of it was read."""
+
+    def __init__(self, value):
+        self.value, self.num_read = value, 0
+
+    def __getitem__(self, key):
+        return self.value
+
+    def __iter__(self):
+        for number in itertools.count():
+            self.num_read += 1
+            yield f"key {number}"
+
+    def __len__(self):
+        return 1 << 60
+
+
+class EndlessModule(torch.nn.Module):
+    def parameters(self, recurse=True):
+        return itertools.repeat(torch.nn.Parameter(torch.ones(1)))
+
+
+class Counted(list):
+    """A list that must not be walked whole."""
+
+    def __iter__(self):
+        return itertools.repeat(0)
+
+    def __repr__(self):
+        raise AssertionError
+
+
+LARGE = (
+    Counted([0] * 100),
+    collections.OrderedDict.fromkeys(range(100)),
+    collections.deque(range(100)),
+    array.array("d", range(100)),
+    bytes(100),
+    10**4000,
+)
+
+
+@pytest.mark.usefixtures("_quiet")
+def test_what_has_no_end_is_read_for_a_while(tmp_path):
+    given = []
+
+    def endless(value=1.0):
+        given.append(Endless(value))
+        return given[-1]
+
+    rec = record(tmp_path / "run", schedule=ALWAYS)
+    rec.log(endless())
+    rec.log(endless(torch.ones(2)))
+    rec.attach(mesh=endless(1))
+    rec.instant("now", value=endless())
+    rec.mark([endless()])
+    rec.track_inputs(endless(endless()))
+    rec.track_inputs([[1, 2]] * 200_000)
+    rec.attach(model=EndlessModule())
+    rec.attach(optimizer=[object()] * 1000)
+    rec.log({"x": 1}, states=itertools.repeat("active"))
+    with rec.span("a", args=endless(), states=itertools.repeat("active")):
+        pass
+    with pytest.raises(collector.ConfigError, match="more than"):
+        record(tmp_path / "other", mesh=endless(1))
+    with pytest.raises(collector.ConfigError, match="more than"):
+        record(tmp_path / "other", config=endless(1))
+    with pytest.raises(collector.ConfigError):
+        record(tmp_path / "other", remote={"options": endless(1)})
+    assert max(one.num_read for one in given) <= 200_000
+    assert given[0].num_read <= MAX_NUMBERS + 1
+    check_after(tmp_path / "run", rec)
+
+
+@pytest.mark.usefixtures("_quiet")
+def test_of_what_is_large_a_beginning_is_read(tmp_path, caplog):
+    rec = record(tmp_path / "run", schedule=ALWAYS)
+    for odd in LARGE:
+        rec.mark(odd)
+        with rec.span("x", category=odd):
+            pass
+    rec.log({f"key {number}": 1.0 for number in range(2 * MAX_NUMBERS)})
+    rec.mark([Counted()] * 1000)
+    assert "takes 1000 numbers at once" in caplog.text
+    rec.flush(60)
+    labels = [n["label"] for n in read_only_file(tmp_path / "run").notes_of("mark")]
+    assert labels[: len(LARGE)] == [f"<{type(odd).__name__}>" for odd in LARGE]
+    assert labels[-1].count("<Counted>") <= 32
+    check_after(tmp_path / "run", rec)
+
+
+def test_a_span_of_a_closed_recorder_looks_at_nothing(tmp_path):
+    rec = record(tmp_path / "run")
+    rec.close()
+    odd = hostile(object)()
+    with rec.span(odd, category=odd, states=odd, args=odd, memory=odd):
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from collector.core.compiling import traced_as
@@ -9,6 +10,7 @@ from collector.core.guard import guarded
 from collector.core.plain import (
     MAX_ARGS,
     MAX_KEY,
+    MAX_TEXT,
     NUMBERS,
     number_of,
     plain_args,
@@ -40,6 +42,9 @@ _NOT_SUMMED: Final = frozenset({"callback", "event"})
 _MAX_KNOWN: Final = 256
 """Categories are few; those of a program that makes them up are looked at each time."""
 
+MAX_NUMBERS: Final = 1000
+"""Numbers that one call logs: each takes microseconds of the training thread."""
+
 known_options: Final[dict[str, SpanOptions]] = {USER: PLAIN}
 """By category, of spans of which nothing else is special: to be asked before `span_options`."""
 
@@ -48,7 +53,12 @@ def span_options(category: str, states: States, memory: bool) -> SpanOptions:
     """What `Recorder.span` was told; what makes no sense is told once and ignored."""
     from collector.steps.parts import INDEX  # imports msgspec
 
-    is_usual = states is None and not memory and type(category) is str
+    is_usual = (
+        states is None
+        and not memory
+        and type(category) is str
+        and len(category) <= MAX_TEXT
+    )
     category = text_of(category)
     options = SpanOptions(
         category=category,
@@ -68,7 +78,7 @@ def known_states(states: States) -> int | None:
     return None if states is None else _mask(states)
 
 
-def _refused_states(_where: str, error: Exception, *_: Any) -> None:
+def _refused_states(_where: str, error: BaseException, *_: Any) -> None:
     warn_once("states", "states of a span: %s They are ignored.", text_of(error))
 
 
@@ -90,7 +100,7 @@ def known_args(args: Any) -> dict[str, Any] | None:
     return _plain(args)
 
 
-def _refused_args(_where: str, error: Exception, *_: Any) -> None:
+def _refused_args(_where: str, error: BaseException, *_: Any) -> None:
     warn_once(
         "args",
         "args of a span must be a dict with plain values; they are ignored.",
@@ -122,7 +132,12 @@ def make_span(
     memory: bool,
 ) -> Span:
     """A span as `Recorder.span` and `span` describe it."""
-    is_usual = states is None and memory is False and type(category) is str
+    is_usual = (
+        states is None
+        and memory is False
+        and type(category) is str
+        and len(category) <= MAX_TEXT
+    )
     options = known_options.get(category) if is_usual else None
     if options is None:
         options = span_options(category, states, memory)
@@ -147,9 +162,11 @@ def span(
     if states is args is None and memory is False:
         if category is USER:
             return Span(name)
-        options = known_options.get(category) if type(category) is str else None
-        if options is not None:
-            return Span(name, None, options)
+        # One of a million characters would be hashed here.
+        if type(category) is str and len(category) <= MAX_TEXT:
+            options = known_options.get(category)
+            if options is not None:
+                return Span(name, None, options)
     return make_span(name, None, category, states, args, memory)
 
 
@@ -187,7 +204,15 @@ def put_numbers(sink: Session, values: Mapping[str, Any], states: States) -> Non
     if log is None:
         return
     mask = known_states(states)
-    for name, value in values.items():
+    for place, (name, value) in enumerate(islice(values.items(), MAX_NUMBERS + 1)):
+        if place == MAX_NUMBERS:
+            warn_once(
+                "log many",
+                "log takes %d numbers at once: the rest is ignored. Log fewer, or call it"
+                " for each part.",
+                MAX_NUMBERS,
+            )
+            return
         number = number_of(value)
         if number is None:
             warn_once(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from collector.core.plain import text_of
@@ -60,6 +61,9 @@ One for all rows of the step: its number may turn out to be another one at its e
 STATES: Final = ("SKIP", "WARMUP", "ACTIVE", "ACTIVE_AND_SAVE")
 """Names of `schedule.Action`, in the order of their numbers on the disk."""
 
+_MAX_STATES: Final = 16
+"""Names that are looked at: some may be given twice, and an iterator has no end."""
+
 _STATE_OF: Final = {name: number for number, name in enumerate(STATES)}
 
 ALL_STATES: Final = 0b1111
@@ -74,7 +78,7 @@ def states_mask(states: Iterable[str]) -> int:
         ValueError: there is no such state.
     """
     mask = 0
-    for name in (states,) if isinstance(states, str) else states:
+    for name in (states,) if isinstance(states, str) else islice(states, _MAX_STATES):
         state = _STATE_OF.get(text_of(name).upper())
         if state is None:
             raise ValueError(

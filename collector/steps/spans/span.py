@@ -58,7 +58,7 @@ warn_once: Final = WarnOnce()
 """Of what spans, instants and counters are given: each is told once per process."""
 
 
-def tell(where: str, error: Exception, *_: Any, **__: Any) -> None:
+def tell(where: str, error: BaseException, *_: Any, **__: Any) -> None:
     """Tell what went wrong in a call that belongs to no recorder, or not yet."""
     say(warn_once, where, error)
 

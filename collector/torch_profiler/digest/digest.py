@@ -111,7 +111,7 @@ def _sum_up(
 
 
 def _tried(digest: Digest, what: str, make: Callable[[], Any]) -> Any:
-    def failed(error: Exception) -> None:  # one part must not cost the others
+    def failed(error: BaseException) -> None:  # one part must not cost the others
         digest.problems.append(f"no {what}: {type(error).__name__}: {error}"[:500])
 
     with Block(failed):

@@ -107,7 +107,7 @@ def memory_timelines(
             "Trace fewer steps (schedule.active), or set torch_profiler.memory_filename,"
             " which allows ten times as many.",
         )
-    wrong: list[Exception] = []
+    wrong: list[BaseException] = []
     with Block(wrong.append):  # private code of another torch may fail in any way
         analysis = import_module("torch.profiler._memory_profiler")
         found = analysis.MemoryProfile(profile.profiler.kineto_results)
