@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from tb_plugin.analysis.findings.conditions import Setup, recorded_setup
 from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.contract.routes import Asked, Q, Q_co, route
@@ -54,6 +55,20 @@ def why_absent(
     if said or not reason:
         return said
     return (Recorded(sources[0], "off", len(run.ranks), reason, remedy, cost),)
+
+
+def setup_of(run: Run, rank: int | None = None) -> Setup:
+    """How a run's processes ran, by the header of the last one; of one rank alone."""
+    files = [
+        file
+        for attempt in run.attempts
+        for number, file in attempt.files.items()
+        if rank in (None, number)
+    ]
+    if not files:
+        return Setup()
+    header = files[-1].header
+    return recorded_setup(header.device_type, header.versions, header.config)
 
 
 def whole() -> float:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tb_plugin.analysis.findings.conditions import advice_if
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from tb_plugin.analysis.findings.text import (
     at_lines,
@@ -19,6 +20,8 @@ from tb_plugin.api.findings import Advice, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tb_plugin.analysis.findings.conditions import Setup
 
 SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
@@ -67,11 +70,11 @@ class Retained:
 
 
 def growing_memory(
-    ranks: Sequence[GrowingRank], retained: Retained | None
+    ranks: Sequence[GrowingRank], retained: Retained | None, setup: Setup
 ) -> Finding | None:
     """Device memory: of ranks that grow, the one that is full first leads.
 
-    `retained`: of that rank, if known.
+    `retained`: of that rank, if known; `setup`: of its process.
     """
     if not ranks:
         return None
@@ -117,19 +120,13 @@ def growing_memory(
                 "bytes",
                 ("growth",),
             ),
-            *_record_it(retained),
+            *advice_if(
+                retained is None and setup.can_record_history,
+                "To see which line retains it, record the allocator's history:"
+                " history=True.",
+                None,
+            ),
         ),
         place=of_rank("timeline", first.rank) if retained is None else retained.place,
         rule=GROWTH_RULE,
-    )
-
-
-def _record_it(retained: Retained | None) -> tuple[Advice, ...]:
-    if retained is not None:
-        return ()
-    return (
-        Advice(
-            "To see which line retains it, record the allocator's history:"
-            " history=True."
-        ),
     )

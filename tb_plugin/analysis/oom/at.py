@@ -7,6 +7,7 @@ at the event itself is what no rule allowed it to use.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
+from tb_plugin.analysis.findings.conditions import Setup
 from tb_plugin.analysis.oom.case import (
     Elsewhere,
     FreeBlocks,
@@ -101,7 +103,24 @@ def _free(
     if found.largest >= found.size and not found.fits:
         kept.append((found.largest, "split"))
     largest, place = max(kept, key=lambda one: one[0])
+    if found.fits and _knows_pool(replay, event):
+        largest, place = int(state.blocks.size[found.block]), "here"
     return free, Elsewhere(largest, place) if largest else None
+
+
+def _knows_pool(replay: Replay, event: int) -> bool:
+    """Whether it is known of which pool a request is.
+
+    Torch records it from 2.13 on. Before, it is of the ordinary one where no other has been
+    in use, or where the last allocation before it was of that.
+    """
+    if int(replay.device.events.pool[event]) >= 0:
+        return True
+    born = replay.lives.born
+    before = np.flatnonzero((born < event) & (born != BEFORE))
+    if not len(before):
+        return not bool((replay.pool > 0).any())
+    return int(replay.pool[before[np.argmax(born[before])]]) <= 0
 
 
 def _pending(replay: Replay, event: int) -> PendingFrees:
@@ -154,3 +173,45 @@ def _largest_here(replay: Replay, event: int) -> int | None:
     )
     same[int(trained[-1]) if len(trained) else 0 :] = False
     return int(events.size[:event][same].max()) if same.any() else None
+
+
+_ENGINES: Final = re.compile(
+    r"(^|[/\\])(vllm|sglang|verl|nemo_rl|lmdeploy|torch_memory_saver|rmm|cupy)[/\\]"
+    r"|(^|[/\\])\w*(cumem|nccl_allocator|mem_?pool|pluggable)\w*\.py$",
+    re.IGNORECASE,
+)
+"""Files of what brings an allocator of its own, or wakes and sleeps beside a training."""
+
+_POOLS: Final = re.compile(
+    r"^(use_mem_?pool|use_memory_pool|nccl_mem)$|Pluggable|MemPool"
+)
+
+
+def setup_of(replay: Replay) -> Setup:
+    """What a snapshot says of how its process ran."""
+    expandable = replay.snapshot.settings.get("expandable_segments")
+    if not isinstance(expandable, bool):
+        # Older snapshots do not say it, but show it.
+        segments = replay.device.segments
+        expandable = bool(segments.is_expandable.any()) if len(segments) else None
+    return Setup(
+        expandable=expandable,
+        other_allocator=_other_allocator(replay),
+        on_gpu=True,
+        records_history=True,
+        keeps_stacks=True,
+    )
+
+
+def _other_allocator(replay: Replay) -> bool | None:
+    """Whether another allocator serves a part; None where nothing says it.
+
+    A pool (0, n) is a `torch.cuda.MemPool`, whose allocator is not recorded, or one that
+    graphs share; of (n, 0) CUDA graphs are the only users.
+    """
+    stacks = replay.stacks
+    if stacks.matching(_POOLS, _ENGINES)[:-1].any():
+        return True
+    if any(first == 0 and second > 0 for first, second in replay.snapshot.pools):
+        return None
+    return False if len(stacks) else None

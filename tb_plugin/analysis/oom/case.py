@@ -10,16 +10,20 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tb_plugin.analysis.allocator.rounding import Rounding
-from tb_plugin.api.findings import Advice
+from tb_plugin.analysis.findings.conditions import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.analysis.oom.holdings import Holding
+    from tb_plugin.api.findings import Advice
 
 
-Place: TypeAlias = Literal["stream", "pool", "split"]
+_ROUNDED: Final = 0.01
+"""Of a limit: what an error's text rounds away."""
+
+Place: TypeAlias = Literal["here", "stream", "pool", "split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,12 @@ class FreeBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """The largest free block that the request's rules kept from it."""
+    """The largest free block that the request did not get, though it is as large."""
 
     largest_bytes: int
     place: Place
     """Of another stream; of another memory pool, e.g. of a CUDA graph; or where the
-    request belongs, but `max_split_size` keeps it whole."""
+    request belongs: `split`, `max_split_size` keeps it whole; `here`, it fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +124,32 @@ class OomFacts:
         return None if asked is None else Rounding().segment_size(asked)
 
     @property
-    def is_limited(self) -> bool:
-        """The device had enough free: a limit on this process refused the request."""
+    def has_room(self) -> bool:
+        """The device had enough free, and the request was refused all the same."""
         free, needed = self.device_free_bytes, self.segment_bytes
         return free is not None and needed is not None and free >= needed
 
     @property
+    def is_limited(self) -> bool:
+        """A limit on this process refused the request, which the device had room for.
+
+        Only one that was recorded, and that the request would have exceeded.
+        """
+        limit, needed = self.limit_bytes, self.segment_bytes
+        if not self.has_room or limit is None or needed is None:
+            return False
+        return (self.reserved_bytes or limit) + needed > (1 - _ROUNDED) * limit
+
+    @property
     def room_bytes(self) -> int | None:
         """What torch could have at most: reserved, and free for it on the device."""
-        free, needed = self.device_free_bytes, self.segment_bytes
+        free = self.device_free_bytes
         if self.reserved_bytes is None or free is None:
             known = (self.limit_bytes, self.capacity_bytes)
             return min((one for one in known if one is not None), default=None)
         if self.limit_bytes is not None:
             return min(self.limit_bytes, self.reserved_bytes + free)
-        # Under a limit that is not known the request went just past it.
-        usable = min(free, needed) if self.is_limited and needed is not None else free
-        return self.reserved_bytes + usable
+        return self.reserved_bytes + free
 
     @property
     def missing_bytes(self) -> int | None:
@@ -214,8 +227,8 @@ class Case:
     """The state at the error was replayed from a history; else only a report says it."""
     parsed: bool = False
     """Numbers were read from the exception's text, and are rounded."""
-    expandable: bool | None = None
-    """Whether segments are expandable."""
+    setup: Setup = field(default_factory=Setup)
+    """How the process ran: the conditions of advice."""
     holders: tuple[Holder, ...] = ()
     live_bytes: int | None = None
     """What the holders are shares of."""
@@ -229,8 +242,9 @@ class Case:
     """`forward`, `backward`, `optimizer`: where the request came from; empty: none."""
     holdings: tuple[Holding, ...] = ()
     """Kinds of things that hold much, the largest first."""
-    trains: bool = True
-    """False: nothing in the history is of a training, so no advice is of one."""
+    trains: bool | None = None
+    """False: nothing in the history is of a training, so no advice is of one. None: it
+    is not known."""
     makes_model: bool = False
     """The request came of making or loading a model."""
     world_size: int = 1
@@ -256,9 +270,7 @@ class Case:
             self,
             facts=filled(self.facts, report.facts),
             is_out_of_memory=report.is_out_of_memory,
-            expandable=self.expandable
-            if report.expandable is None
-            else report.expandable,
+            setup=report.setup.filled(self.setup),
             stack=self.stack or report.stack,
             asked_at=self.asked_at or report.asked_at,
             asked_in=self.asked_in or report.asked_in,
@@ -331,11 +343,3 @@ def weighed(taken: int, missing: int, room: int) -> tuple[bool, bool] | None:
     if taken >= missing:
         return taken >= MAJOR * room, True
     return (False, False) if taken >= MINOR * room else None
-
-
-def advice_of(
-    text: str, num_bytes: float | None, *because: str, setting: str = ""
-) -> Advice:
-    """Something to try that saves so many bytes at most; None: that cannot be told."""
-    gain = None if num_bytes is None else float(num_bytes)
-    return Advice(text, gain, "bytes", because, setting)

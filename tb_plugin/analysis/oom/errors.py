@@ -13,7 +13,7 @@ from tb_plugin.analysis.allocator.live import held_rows
 from tb_plugin.analysis.arrays import sums
 from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
 from tb_plugin.analysis.categories.phases import PHASES, asked_in
-from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.at import facts_at, setup_of
 from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.holders import holders
 from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
@@ -112,10 +112,6 @@ def state_at(device: Device, event: int) -> OomError:
     rows = held_rows(lives, event)
     stack = int(events.stack[event])
     phases = replay.phases
-    expandable = replay.snapshot.settings.get("expandable_segments")
-    if not isinstance(expandable, bool):
-        # Older snapshots do not say it, but show it.
-        expandable = bool(replay.device.segments.is_expandable.any()) or None
     return OomError(
         device=replay.device.device,
         event=event,
@@ -123,7 +119,7 @@ def state_at(device: Device, event: int) -> OomError:
             facts=facts_at(replay, event, step),
             device=replay.device.device,
             replayed=True,
-            expandable=expandable,
+            setup=setup_of(replay),
             holders=tuple(holders(lives, replay.stacks, event, category)),
             live_bytes=int(lives.size[rows].sum()),
             by_category=_by_category(category[rows], lives.size[rows]),

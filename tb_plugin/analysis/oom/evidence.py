@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     """Key, label, value, caveat, scope; no value: it is not known. No scope: the error."""
 
 _ELSEWHERE: Final[dict[Place, str]] = {
+    "here": "free block that the request would get",
     "stream": "largest free block of another stream",
     "pool": "largest free block of another memory pool",
     "split": "largest free block that may not be split",
@@ -58,8 +59,10 @@ def _levels(case: Case) -> Iterator[Row]:
     if case.parsed:
         rounded = "read from the exception's text, which rounds to two decimals"
     yield "requested", "failed allocation", facts.requested_bytes, rounded, ""
-    refused = "enough for the request: a limit on this process refused it"
-    caveat = refused if facts.is_limited else rounded
+    refused = "enough for the request"
+    if facts.is_limited:
+        refused += ": a limit on this process refused it"
+    caveat = refused if facts.has_room else rounded
     yield "device_free", "free on the device", facts.device_free_bytes, caveat, ""
     given = "given with --capacity" if case.capacity_is_given else rounded
     yield "capacity", "device memory", facts.capacity_bytes, given, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.text import (
     at_lines,
     counted,
@@ -12,7 +13,7 @@ from tb_plugin.analysis.findings.text import (
     share_text,
     size_text,
 )
-from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, advice_of, weighed
+from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, weighed
 from tb_plugin.analysis.oom.live_advice import holding_advice
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.oom.case import Case, Elsewhere, Place
     from tb_plugin.api.findings import Advice
 
-_EXPANDABLE: Final = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+_EXPANDABLE: Final = "expandable_segments:True"
 
 _KEPT: Final[dict[Place, str]] = {
+    "here": "it became free only while this attempt failed, for it is in the request's own"
+    " pool and stream: the allocator does not search its blocks again before it gives up",
     "stream": "it belongs to another stream",
     "pool": "it belongs to another memory pool",
     "split": "max_split_size_mb keeps it whole",
@@ -31,7 +34,7 @@ _KEPT: Final[dict[Place, str]] = {
 
 
 def fitting_block_free(case: Case) -> Suspect | None:
-    """A free block as large as the request exists, where it may not take it."""
+    """A free block as large as the request exists, which it did not get."""
     facts, elsewhere = case.facts, case.facts.elsewhere
     asked = facts.requested_bytes
     if asked is None or elsewhere is None or elsewhere.largest_bytes < asked:
@@ -40,18 +43,40 @@ def fitting_block_free(case: Case) -> Suspect | None:
     return Suspect(
         "fitting_block_free",
         size,
-        size >= MAJOR_FREE * (facts.room_bytes or 0),
+        elsewhere.place == "here" or size >= MAJOR_FREE * (facts.room_bytes or 0),
         f"a free block of {size_text(size)} would have fitted, but"
         f" {_KEPT[elsewhere.place]}.",
-        "a free block as large as the request, of another stream or memory pool, of"
-        f" at least {share_text(MAJOR_FREE)} of the memory available to torch",
+        "a free block as large as the request: of its own pool and stream; or of"
+        f" another one, of at least {share_text(MAJOR_FREE)} of the memory available to torch",
         ("elsewhere",),
         tuple(_fitting_advice(case, elsewhere)),
     )
 
 
+def fits_here(case: Case, suspect: Suspect) -> bool:
+    """Whether the cause is a block of the request's own pool and stream: no other is."""
+    elsewhere = case.facts.elsewhere
+    is_fitting = suspect.cause == "fitting_block_free"
+    return is_fitting and elsewhere is not None and elsewhere.place == "here"
+
+
 def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
     size, because = elsewhere.largest_bytes, ("elsewhere", "requested")
+    if elsewhere.place == "here":
+        yield advice_of(
+            "Repeat the request: catch torch.OutOfMemoryError, call"
+            " torch.cuda.synchronize() and try once more; the block is free now.",
+            None,
+            *because,
+        )
+        yield advice_of(
+            "Use tensor.record_stream for fewer or smaller tensors: a block that another"
+            " stream has used becomes free only when that stream has passed, here too"
+            " late. Or synchronize before the largest requests.",
+            None,
+            *because,
+        )
+        return
     if elsewhere.place == "pool":
         yield advice_of(
             "It belongs to a private memory pool, e.g. that of a CUDA graph: let graphs"
@@ -68,14 +93,14 @@ def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
             *because,
         )
         return
-    if case.expandable is not True:
-        yield advice_of(
-            "With expandable segments, free pages of every stream can be returned to"
-            " the device. Set it before the process starts.",
-            size,
-            *because,
-            setting=_EXPANDABLE,
-        )
+    yield from advice_if(
+        case.setup.can_expand,
+        "With expandable segments, free pages of every stream can be returned to"
+        f" the device. Set it before the process starts.{case.setup.variables_text}",
+        size,
+        *because,
+        setting=case.setup.allocator_variable(_EXPANDABLE),
+    )
     yield advice_of(
         "Memory of one stream does not serve another: allocate where it is used, or"
         " free it and call torch.cuda.empty_cache() before the other stream needs it.",
@@ -126,27 +151,30 @@ def fragmented(case: Case) -> Suspect | None:
         f" least {share_text(MAJOR_FREE)} of the memory available to torch, or"
         f" {share_text(MUCH_FREE)} where equally large requests were served before",
         ("free_blocks", "largest_free", "unused"),
-        (_defragment(case),),
+        tuple(_defragment(case)),
     )
 
 
-def _defragment(case: Case) -> Advice:
+def _defragment(case: Case) -> Iterator[Advice]:
     free = case.facts.free
     # Of totals alone it is not known whether it could be put together.
     gain = None if free is None else float(free.num_bytes)
     because = ("unused",) if free is None else ("free_blocks", "largest_free")
-    if case.expandable is not True:
-        return advice_of(
-            "Let segments grow and shrink by pages, so that free pages can be"
-            " combined. Set it before the process starts.",
-            gain,
-            *because,
-            setting=_EXPANDABLE,
-        )
-    return advice_of(
-        "Segments are expandable already: long-lived blocks are scattered among freed"
-        " ones. Allocate long-lived tensors first, and use few different sizes (pad"
-        " batches to a few lengths).",
+    yield from advice_if(
+        case.setup.can_expand,
+        "Let segments grow and shrink by pages, so that free pages can be"
+        f" combined. Set it before the process starts.{case.setup.variables_text}",
+        gain,
+        *because,
+        setting=case.setup.allocator_variable(_EXPANDABLE),
+    )
+    already = (
+        "Segments are expandable already: long" if case.setup.expandable else "Long"
+    )
+    yield from advice_if(
+        not case.setup.can_expand,
+        f"{already}-lived blocks are scattered among freed ones. Allocate long-lived"
+        " tensors first, and use few different sizes (pad batches to a few lengths).",
         gain,
         *because,
     )

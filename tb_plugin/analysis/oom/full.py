@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
-from tb_plugin.analysis.oom.case import Suspect, advice_of
+from tb_plugin.analysis.oom.case import Suspect
 from tb_plugin.analysis.oom.live_advice import holding_advice, live_advice
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ def is_full(facts: OomFacts) -> bool:
         return False
     fills_it = wanted is not None and wanted >= FULL_WITH and share >= MOSTLY
     return share >= FULL or fills_it
+
+
+def knows_total(facts: OomFacts) -> bool:
+    """Whether the device's size, or a limit, was recorded, or a common card has as much."""
+    if facts.capacity_bytes is not None or facts.limit_bytes is not None:
+        return True
+    return facts.room_bytes is not None and likely_card(facts.room_bytes) is not None
 
 
 def full_share(facts: OomFacts) -> float | None:
@@ -66,7 +74,7 @@ def _full_text(facts: OomFacts) -> str:
     wanted, asked = wanted_share(facts), facts.requested_bytes
     is_known = facts.capacity_bytes is not None or facts.limit_bytes is not None
     if_all = "" if is_known else "the device was full, if this was all of its memory; "
-    card = "" if is_known else _card_text(room)
+    card = "" if is_known else f" (a guess: a card of {likely_card(room)} GB)"
     if share < FULL and wanted is not None and asked is not None:
         # Live memory alone does not fill it: the request is part of what does.
         return (
@@ -94,26 +102,25 @@ def _smaller(case: Case) -> Iterator[Advice]:
     missing = case.facts.missing_bytes
     least = f"; at least {size_text(missing)} was missing" if missing else ""
     because = ("requested", "device_free")
-    if not case.trains:
-        yield advice_of(
-            f"Use a smaller batch or shorter sequences{least}.",
-            None,
-            *because,
-        )
-    elif case.asked_in != "optimizer":
-        yield advice_of(
-            "Use a smaller batch with gradient accumulation, or shorter"
-            f" sequences{least}.",
-            None,
-            *because,
-        )
-    if case.facts.capacity_bytes is None:
-        yield advice_of(
-            "Check whether other processes use the device (nvidia-smi): its size was"
-            " not recorded, so they may hold part of it.",
-            None,
-            "full",
-        )
+    yield from advice_if(
+        not case.trains,
+        f"Use a smaller batch or shorter sequences{least}.",
+        None,
+        *because,
+    )
+    yield from advice_if(
+        case.trains is True and case.asked_in != "optimizer",
+        f"Use a smaller batch with gradient accumulation, or shorter sequences{least}.",
+        None,
+        *because,
+    )
+    yield from advice_if(
+        case.facts.capacity_bytes is None and knows_total(case.facts),
+        "Check whether other processes use the device (nvidia-smi): its size was"
+        " not recorded, so they may hold part of it.",
+        None,
+        "full",
+    )
 
 
 LONGER: Final = 1.25
@@ -136,13 +143,12 @@ def _longer(case: Case) -> Iterator[Advice]:
 
 
 def process_limit(case: Case) -> Suspect:
-    """The device had enough free: a limit on this process refused the request."""
+    """The device had enough free: the recorded limit on this process refused it."""
     facts = case.facts
     held, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
-    about = "" if facts.limit_bytes is not None else "about "
     why = "this process had reached its limit."
     if held is not None and room is not None:
-        why = f"{size_text(held)} was live of the {about}{size_text(room)} it may allocate."
+        why = f"{size_text(held)} was live of the {size_text(room)} it may allocate."
     raised = advice_of(
         "The device had free memory: raise the limit on this process"
         " (torch.cuda.set_per_process_memory_fraction), or remove it.",
@@ -155,10 +161,74 @@ def process_limit(case: Case) -> Suspect:
         0,
         is_major=False,
         why=_with_holders(case, why),
-        rule="the device had enough free, and no other cause is major",
+        rule="the device had enough free, the recorded limit had not, and no other cause is"
+        " major",
         decisive=("device_free", "limit", "held"),
         advice=(raised, *live_advice(case)),
         beside=(raised,),
+    )
+
+
+def refused(case: Case) -> Suspect:
+    """The device had enough free, and nothing that was recorded refused the request."""
+    held, reserved = case.facts.held_bytes, case.facts.reserved_bytes
+    why = "why it was refused was not recorded"
+    if held is not None and reserved is not None:
+        why += f"; {size_text(held)} was live of the {size_text(reserved)} reserved"
+    return Suspect(
+        "unsure",
+        0,
+        is_major=False,
+        why=f"{why}.",
+        rule="the device had enough free, and no limit of this process was recorded that"
+        " the request would have exceeded",
+        decisive=("device_free", "requested"),
+        advice=(
+            advice_of(
+                "Look for what is known to refuse a request that the device has room for:"
+                " a memory fraction that the program or a library sets"
+                " (torch.cuda.set_per_process_memory_fraction; the error's text then says"
+                ' "allowed"); a limit of the driver or of the system, such as the number of'
+                " mappings (vm.max_map_count) where there are very many segments; other"
+                " processes that held the memory and have ended since.",
+                None,
+                "device_free",
+            ),
+        ),
+    )
+
+
+def unknown_total(case: Case) -> Suspect:
+    """Live memory takes all that could be had, and that is the size of no known card."""
+    held, share = case.facts.held_bytes, full_share(case.facts)
+    room = case.facts.room_bytes
+    why = "the cause is not known."
+    if held is not None and share is not None and room is not None:
+        why = (
+            f"the cause is not known: {size_text(held)} was live,"
+            f" {share_text(min(share, 1.0))} of the {size_text(room)} that torch had or"
+            " could get, and no common card has that size."
+        )
+    return Suspect(
+        "unsure",
+        0,
+        is_major=False,
+        why=why,
+        rule=f"live memory takes {share_text(FULL)} of the memory available to torch,"
+        f" or {share_text(FULL_WITH)} with the request; the device's size was not"
+        " recorded, and no common card has as much",
+        decisive=("held", "full"),
+        advice=(
+            advice_of(
+                "Check what else uses the device (nvidia-smi, or rocm-smi), and give its"
+                " size with --capacity: that settles whether it was full.",
+                None,
+                "full",
+            ),
+            *live_advice(case),
+            *_longer(case),
+            *_smaller(case),
+        ),
     )
 
 
@@ -171,7 +241,8 @@ def unsure(case: Case) -> Suspect:
             f"only {share_text(share)} of the memory available to torch was live, and"
             " the recording does not show why the request failed."
         )
-    record = advice_of(
+    record = advice_if(
+        case.setup.can_keep_stacks,
         "Record the allocator's history: it shows free blocks, growth and which lines"
         " hold memory.",
         None,
@@ -182,7 +253,7 @@ def unsure(case: Case) -> Suspect:
         is_major=False,
         why=why,
         rule="no other rule applies, and the device was not full",
-        advice=(*holding_advice(case), *([] if case.replayed else [record])),
+        advice=(*holding_advice(case), *record),
     )
 
 
@@ -266,11 +337,3 @@ def likely_card(room_bytes: float) -> int | None:
         if least - min(_MAX_BESIDE, 0.05 * least) <= room <= most:
             return nominal
     return None
-
-
-def _card_text(room: int) -> str:
-    """Which card that may be, as a guess; else what the rest may be."""
-    card = likely_card(room)
-    if card is None:
-        return ", which matches no common card: give the device's size with --capacity"
-    return f" (a guess: a card of {card} GB)"

@@ -5,6 +5,8 @@ bytes that it took. One that would have made the difference *holds*; one that ho
 *major* from `MAJOR` of the room on (free blocks: `MAJOR_FREE`), and the heaviest major one
 is the verdict. Where none is, the limit in force or else a full device is the verdict;
 where it is not full either, the heaviest that holds; where there is none, it is unsure.
+So it is where the device had room and no limit was recorded, and where nothing says how
+much the device has: a full device is then no more likely than one that is shared.
 All others are named beside it, and so is what does not hold, from `MINOR` of the room on.
 """
 
@@ -63,11 +65,17 @@ def verdict(case: Case) -> Verdict:
         (one for one in found if one is not None), key=lambda one: -one.num_bytes
     )
     is_limited = case.facts.is_limited
-    leads = next((one for one in suspects if one.is_major), None)
+    if case.facts.has_room and not is_limited:
+        # Whatever took memory, the device had enough: it explains nothing.
+        return Verdict(full.refused(case), ())
+    leads = next((one for one in suspects if free.fits_here(case, one)), None)
+    if leads is None:
+        leads = next((one for one in suspects if one.is_major), None)
     if leads is None and is_limited:
         leads = full.process_limit(case)
     if leads is None and full.is_full(case.facts):
-        leads = full.really_full(case)
+        is_known = full.knows_total(case.facts)
+        leads = full.really_full(case) if is_known else full.unknown_total(case)
     if leads is None:
         leads = next((one for one in suspects if one.holds), None) or full.unsure(case)
     beside = [one for one in suspects if one is not leads]
@@ -156,13 +164,10 @@ def _asked_text(case: Case) -> str:
     failed = f"n allocation of {size_text(asked)}{where}"
     if unused is None:
         return f"A{failed} failed: "
-    if not facts.is_limited:
+    if not facts.has_room:
         return f"A{failed} failed with {size_text(unused)} free on the device: "
-    if facts.limit_bytes is None:
-        return (
-            f"A{failed} failed though the device had {size_text(unused)} free, so a limit"
-            f" on this process refused it ({_LIMIT}): "
-        )
+    if facts.limit_bytes is None or not facts.is_limited:
+        return f"A{failed} failed though the device had {size_text(unused)} free: "
     return (
         f"A limit of {size_text(facts.limit_bytes)} on this process ({_LIMIT}) refused"
         f" a{failed}, though the device had {size_text(unused)} free: "

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
+from tb_plugin.analysis.findings.conditions import advice_of
 from tb_plugin.analysis.findings.text import at_lines, lines_text, share_text, size_text
-from tb_plugin.analysis.oom.case import advice_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -124,11 +124,14 @@ def _by_category(case: Case) -> Iterator[Advice]:
     activations = case.by_category.get("activation", 0)
     in_optimizer = case.asked_in == "optimizer"
     if activations >= ACTIVATIONS * live and not evaluates and not in_optimizer:
+        # The gain is less than they hold by an amount that is not known.
         yield advice_of(
             "Recompute activations in backward instead of storing them"
             " (torch.utils.checkpoint.checkpoint, use_reentrant=False) around the"
-            f" layers that hold the most{_lines(case, 'activation')}.",
-            activations,
+            f" layers that hold the most{_lines(case, 'activation')}: of the"
+            f" {size_text(activations)} that they hold, the inputs of each layer and all"
+            " of one layer have to stay.",
+            None,
             "held",
         )
     optimizer = case.by_category.get("optimizer", 0)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.findings.conditions import advice_of
 from tb_plugin.analysis.findings.text import (
     at_lines,
     counted,
@@ -14,7 +15,7 @@ from tb_plugin.analysis.findings.text import (
     share_text,
     size_text,
 )
-from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, advice_of, weighed
+from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, weighed
 from tb_plugin.analysis.oom.live_advice import holding_advice
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def growth(case: Case) -> Suspect | None:
     holdings = tuple(holding_advice(case, ("no_backward", "kv_cache", "prefetched")))
 
     def advice(what: str) -> tuple[Advice, ...]:
-        text = let_go_text(what, trains=case.trains)
+        text = let_go_text(what, trains=case.trains is True)
         because = ("growth", "growth_per_round")
         return (*holdings, advice_of(text, taken, *because))
 

@@ -9,7 +9,7 @@ type is taken as not known, and texts are cut.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import frame_label, kind_of
 from tb_plugin.analysis.categories.marks import python_marks
 from tb_plugin.analysis.categories.phases import asked_in
+from tb_plugin.analysis.findings.conditions import recorded_setup
 from tb_plugin.analysis.oom.case import Case, OomFacts, filled
 from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
 from tb_plugin.formats.recording.captures import captures_of, read_capture
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from collector.format.oom import Origin
     from collector.format.records import Capture, CaptureEntry, CaptureTable
+    from tb_plugin.analysis.findings.conditions import Setup
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     Tables = Mapping[str, CaptureTable]
 
 MAX_STACK: Final = 80
+_TRAINS: Final = ("backward", "optimizer")
+_OF_TRAINING: Final = ("grad", "optimizer")
+"""Phases, and categories of memory, that only a training has."""
 _MAX_TEXT: Final = 4000
 _MAX_NAME: Final = 500
 _REPORT_BYTES: Final = 16 << 10
@@ -169,7 +174,12 @@ def _of_note(file: RankFile, note: Event) -> OomReport:
         phase="",
         during="",
         message=message,
-        case=Case(facts=_facts_in(said), device=said.get("device"), parsed=bool(said)),
+        case=Case(
+            facts=_facts_in(said),
+            device=said.get("device"),
+            parsed=bool(said),
+            setup=_setup(file, Meta(None)),
+        ),
         history_why_not="this version of the recorder wrote the message alone",
     )
 
@@ -185,6 +195,7 @@ def _of_capture(
     said = sizes_in(message)
     live = told.part("holders").count("live_bytes")
     frames = _stack(capture.tables)
+    by_category = _by_category(capture.tables)
     return OomReport(
         id=f"{ending.file.rank}-{ending.file.attempt}-{entry.offset}",
         file=ending.file.shown_path,
@@ -201,18 +212,45 @@ def _of_capture(
             device=told.count("device"),
             is_out_of_memory=told.flag("is_out_of_memory") is True or origin == "oom",
             parsed=bool(told.texts("parsed")),
-            expandable=told.part("allocator").flag("expandable_segments"),
+            setup=_setup(ending.file, told.part("allocator")),
             holders=_holders(capture.tables, live),
             live_bytes=live,
-            by_category=_by_category(capture.tables),
+            by_category=by_category,
             stack=tuple(frame_label(*frame) for frame in frames),
             asked_at=_label(frames),
             asked_in=asked_in(_marks(frames)),
+            trains=_trains(entry.phase, by_category, asked_in(_marks(frames))),
         ),
         held_why_not=told.part("holders").text("why_not"),
         history=ending.history,
         history_why_not=told.part("history").text("why_not"),
         num_not_reported=told.count("num_not_reported") or 0,
+    )
+
+
+def _setup(file: RankFile, allocator: Meta) -> Setup:
+    """What the recording says of how the process ran; `allocator`: at the error."""
+    header = file.header
+    expandable, backend = (
+        allocator.flag("expandable_segments"),
+        allocator.text("backend"),
+    )
+    if expandable is None and backend:
+        expandable = (
+            False  # the settings were read, and do not name it: torch's default
+        )
+    return replace(
+        recorded_setup(header.device_type, header.versions, header.config),
+        expandable=expandable,
+        other_allocator=True if backend not in ("", "native") else None,
+    )
+
+
+def _trains(phase: str, by_category: Mapping[str, int], asked: str) -> bool | None:
+    """True where a training shows: what is known without a history proves no absence."""
+    is_training = asked in _TRAINS or phase in _TRAINS
+    return (
+        True if is_training or any(by_category.get(k) for k in _OF_TRAINING) else None
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
+from tb_plugin.analysis.findings.conditions import Setup
 from tb_plugin.analysis.findings.growth import growing_memory
 from tb_plugin.analysis.findings.host_growth import growing_processes
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
@@ -21,7 +22,7 @@ from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, 
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
-from tb_plugin.pages.of_run import View, of_run
+from tb_plugin.pages.of_run import View, of_run, setup_of
 from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS, WORKERS
 from tb_plugin.pages.overview.hosts import growing_processes_of
 from tb_plugin.pages.overview.rank_numbers import (
@@ -174,11 +175,12 @@ def _growing(
         and view.query.rank in (None, rank)
         and (grows := facts.growing(rank, peak, size if size > 0 else None))
     ]
-    found = growing_memory(ranks, None)
+    found = growing_memory(ranks, None, Setup())
     if found is None or found.rank is None:
         return found, False
     retained, is_reading = reader.retained(view.run, found.rank, view.budget)
-    return growing_memory(ranks, retained), is_reading
+    setup = setup_of(view.run, found.rank)
+    return growing_memory(ranks, retained, setup), is_reading
 
 
 def _growing_processes(

@@ -186,10 +186,14 @@ def _not_recorded(
     """What would have made the verdict surer."""
     if history is None:
         why = f" ({why_no_history})" if why_no_history else ""
+        how = (
+            " Switch it on: RecordConfig(oom=OomConfig(history=True))."
+            if case.setup.can_keep_stacks
+            else ""
+        )
         yield (
             f"The allocator's history{why}: free blocks, growth by line and live blocks"
-            " at the error. It is recorded by default on CUDA devices:"
-            " RecordConfig(oom=OomConfig(history=True))."
+            f" at the error.{how}"
         )
     elif not case.replayed:
         yield "The history was not read yet: open it to confirm the cause."

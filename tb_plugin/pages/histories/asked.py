@@ -19,6 +19,7 @@ from tb_plugin.contract.errors import (
 from tb_plugin.contract.parameters import Moment, Query, Text, Whole
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.jobs.history_list import default_of, history_of, listed
+from tb_plugin.pages.of_run import setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +173,7 @@ def _newest(run: Run, budget: Budget) -> FoundHistory:
         raise NotFoundError(
             "The run has no allocator history.",
             run.found.name[:80],
-            "Record some with history=True, or put snapshots into the run's directory.",
+            setup_of(run).no_history_remedy,
         )
     return found
 

@@ -8,7 +8,7 @@ from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.contract.parameters import Query, Rank
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.jobs.history_list import default_of, listed, of_rank
-from tb_plugin.pages.of_run import why_absent
+from tb_plugin.pages.of_run import setup_of, why_absent
 
 if TYPE_CHECKING:
     from tb_plugin.jobs.histories import HistoryJob
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 MAX_HISTORIES: Final = 1000
 
 _COST: Final = "2 us per allocation, 7 us per event kept for each capture"
-_REMEDY: Final = (
-    "Give `collector.record` history=True, call `rec.snapshot(name)`, or put what"
-    " torch.cuda.memory._dump_snapshot wrote into the logdir."
-)
 
 
 class HistoriesQuery(Query, frozen=True):
@@ -59,7 +55,7 @@ def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
                 reason=""
                 if found
                 else "No allocator history was recorded in this run.",
-                remedy=_REMEDY,
+                remedy=setup_of(run).no_history_remedy,
                 cost=_COST,
             ),
             problems=run.problems,

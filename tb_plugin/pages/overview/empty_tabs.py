@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Final
 from collector.format.columns import STEP_TABLE
 from tb_plugin.api.overview import EmptyTab
 from tb_plugin.formats.recording.captures import TRACE, captures_of
+from tb_plugin.pages.of_run import setup_of
 
 if TYPE_CHECKING:
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.functions import FunctionsReader
     from tb_plugin.index.run import Run
 
-_HISTORY: Final = (
-    "No allocator history",
-    (
-        "Pass history=True to collector.record, call rec.snapshot(name), or put a pickle of"
-        " torch.cuda.memory._dump_snapshot into the log directory."
-    ),
-)
+_HISTORY: Final = ("No allocator history", "")
+"""How to get one depends on the run, see `Setup.no_history_remedy`."""
 _TRACE: Final = (
     "No profiler trace",
     (
@@ -90,8 +86,9 @@ def empty_tabs(
     }
     if budget.exhausted:
         return ()
+    remedy = setup_of(run).no_history_remedy
     return tuple(
-        EmptyTab(tab, f"{_WORDS[tab][0]} in this run", _WORDS[tab][1])
+        EmptyTab(tab, f"{_WORDS[tab][0]} in this run", _WORDS[tab][1] or remedy)
         for tab, is_full in full.items()
         if not is_full
     )

@@ -44,10 +44,10 @@ def grown(num_bytes: int) -> Growth:
 
 SMALL = {
     "requested_bytes": 10 * GIB,
-    "reserved_bytes": 40 * GIB,
-    "active_bytes": 39 * GIB,
-    "most_reserved_bytes": 40 * GIB,
-    "capacity_bytes": None,
+    "reserved_bytes": 39 * GIB,
+    "active_bytes": 38 * GIB,
+    "most_reserved_bytes": 39 * GIB,
+    "capacity_bytes": None,  # with what is free a card of 40 GB, so that is taken for all
     "largest_before_bytes": 9 * GIB,
     "growth": grown(2 * GIB),
 }
@@ -159,13 +159,27 @@ TOGETHER = {
         ({**BESIDE, "usual_non_torch_bytes": 13 * GIB}, "really_full", ()),
         # Room that was lost is known without the device's size.
         (LOST, "non_torch", ()),
-        ({**LOST, "most_reserved_bytes": 51 * GIB}, "really_full", ()),
-        # The device had plenty; `set_per_process_memory_fraction` refused the request.
-        (LIMITED, "process_limit", ()),
+        # 51 GiB is no card's: other processes may hold the rest of one.
+        ({**LOST, "most_reserved_bytes": 51 * GIB}, "unsure", ()),
+        (
+            {**LOST, "capacity_bytes": 52 * GIB, "most_reserved_bytes": 0},
+            "really_full",
+            (),
+        ),
+        # The device had plenty: only a limit that was recorded explains it.
+        (LIMITED, "unsure", ()),
+        ({**LIMITED, "growth": grown(8 * GIB)}, "unsure", ()),
+        ({**LIMITED, "limit_bytes": 40 * GIB}, "unsure", ()),
         ({**LIMITED, "limit_bytes": 16 * GIB}, "process_limit", ()),
         (
             {**LIMITED, "limit_bytes": 16 * GIB, "growth": grown(8 * GIB)},
             *("growth", ("process_limit",)),
+        ),
+        # It fits where it belongs: so it became free during the attempt, whatever else.
+        ({"elsewhere": Elsewhere(2 * GIB, "here")}, "fitting_block_free", ()),
+        (
+            {"elsewhere": Elsewhere(2 * GIB, "here"), "growth": grown(20 * GIB)},
+            *("fitting_block_free", ("growth",)),
         ),
         # 68 GiB were freed, and a side stream had not passed the events of the frees.
         ({"allocated_bytes": 9 * GIB, "free": None}, "pending_free", ()),
@@ -206,8 +220,10 @@ def test_what_numbers_follow_from_the_facts():
 
     assert facts(BESIDE).non_torch_bytes == 13 * GIB
     assert facts(LOST).lost_room_bytes == 19 * GIB
-    assert facts(LIMITED).is_limited
-    assert facts(LIMITED).room_bytes == 17 * GIB
+    assert facts(LIMITED).has_room
+    assert not facts(LIMITED).is_limited
+    assert facts({**LIMITED, "limit_bytes": 16 * GIB}).is_limited
+    assert facts(LIMITED).room_bytes == 75 * GIB
     assert full_share(facts({**LIMITED, "limit_bytes": 16 * GIB})) == 14 / 16
     # What waits for another stream is neither live nor unused.
     pending = facts({"allocated_bytes": 9 * GIB, "free": None})

