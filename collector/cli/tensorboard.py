@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
+from collector.core.bound_process import bound
 from collector.format.names import PLUGIN_NAME
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def serving(
     command = [sys.executable, "-m", "tensorboard.main"]
     command += ["--logdir", str(logdir), "--port", str(port)]
     process = subprocess.Popen(  # noqa: S603  # our own interpreter and arguments
-        command,
+        bound(command),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -11,6 +11,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from collector.core.bound_process import end_with
 from collector.format import columns as catalogue
 from collector.format.capture import encode_body
 from collector.format.columns import AXES, STEP_TABLE
@@ -109,7 +110,10 @@ def write_run(
         sizes = list(map(write, batches))
     else:
         with ProcessPoolExecutor(
-            min(num_processes, len(batches)), mp_context=get_context("spawn")
+            min(num_processes, len(batches)),
+            mp_context=get_context("spawn"),
+            initializer=end_with,
+            initargs=(os.getpid(),),
         ) as pool:
             sizes = list(pool.map(write, batches))
     return WrittenRun(

@@ -101,15 +101,18 @@ def run(options: argparse.Namespace) -> int | Callable[[], int]:
 
 
 def _predict(options: argparse.Namespace, request: prediction.Request) -> int:
+    from collector.cli.tensorboard import ending_in_order
     from tb_plugin.cli.prediction.answer import predict
     from tb_plugin.cli.prediction.sweep import predict_values
 
-    if options.sweep is not None:
-        name, values = options.sweep
-        return predict_values(request, name, values.split(","), as_json=options.json)
-    if options.largest is not None:
-        return predict_values(request, *options.largest, as_json=options.json)
-    return predict(request, as_json=options.json)
+    as_json = options.json
+    with ending_in_order():
+        if options.sweep is not None:
+            name, values = options.sweep
+            return predict_values(request, name, values.split(","), as_json=as_json)
+        if options.largest is not None:
+            return predict_values(request, *options.largest, as_json=as_json)
+        return predict(request, as_json=as_json)
 
 
 def _program(options: argparse.Namespace) -> Program:

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from collector.cli.failure import Failure
+from collector.core.bound_process import bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,7 +180,7 @@ class _Rank:
         # A session of its own: Ctrl-C reaches us alone, and we end all in order; its
         # dataloader workers can be ended with it.
         self.process = subprocess.Popen(  # noqa: S603  # our own interpreter and arguments
-            command,
+            bound(command),
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

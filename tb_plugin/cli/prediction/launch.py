@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+import psutil
+
 from collector.cli.failure import Failure
 from collector.config import variable
+from collector.core.bound_process import bound
 from collector.core.private_folder import TemporaryFolder
 from collector.format.prediction import Estimate
 from collector.running.lone.calls import Calls
@@ -67,6 +70,8 @@ _END_SECONDS: Final = 60.0
 """Time for a process to end after its figures are written."""
 _ALONE_SECONDS: Final = 10.0
 """Time for ranks to go on once one of them has failed."""
+_LISTEN_SECONDS: Final = 2.0
+"""Time for a process to end that was interrupted, and again once it was terminated."""
 _POLL_SECONDS: Final = 0.05
 _MAX_CALLED: Final = 32
 """Ranks that run for one other; each takes some 450 MB of the host."""
@@ -147,8 +152,10 @@ class _Process:
         self._began = time.monotonic()
         self._deadline = self._began + request.timeout_seconds + _END_SECONDS
         self._why = ""
+        self._started: list[psutil.Process] = []
+        """Processes that it has started and that end with it: it did not end by itself."""
         self._process = subprocess.Popen(  # noqa: S603  # the user's own program
-            [request.python, "-c", start],
+            bound([request.python, "-c", start]),
             env=dict(environment),
             # Our own output is the answer: it may be a program that reads it.
             stdout=sys.stderr if self._words is None else self._words,
@@ -181,10 +188,20 @@ class _Process:
         self._deadline = min(self._deadline, time.monotonic() + _ALONE_SECONDS)
 
     def end(self) -> None:
-        """End it now, and give its file back."""
+        """End it now, and what it has started; and give its file back."""
         if self._process.poll() is None:
+            self._started += _descendants(self._process.pid)
             self._process.kill()
             self._process.wait()
+        for process in self._started:
+            with suppress(psutil.Error):
+                process.kill()
+
+    def terminate(self) -> None:
+        """Ask it to end, if it still runs; what it leaves running is for `end`."""
+        if self._process.poll() is None:
+            self._started += _descendants(self._process.pid)
+            self._process.terminate()
 
     def ran(self) -> Ran:
         """Its outcome, once it has ended."""
@@ -357,8 +374,22 @@ def _wait(processes: Sequence[_Process], called: _Called) -> None:
             called.update()
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        # The terminal has told them too; what does not listen is ended by our caller.
-        deadline = time.monotonic() + _ALONE_SECONDS
-        while time.monotonic() < deadline and any(p.is_running for p in processes):
-            time.sleep(_POLL_SECONDS)
+        # The terminal may have told them too. What does not listen is ended by our caller.
+        _wait_for(processes, _LISTEN_SECONDS)
+        for process in processes:
+            process.terminate()
+        _wait_for(processes, _LISTEN_SECONDS)
         raise
+
+
+def _wait_for(processes: Sequence[_Process], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(p.is_running for p in processes):
+        time.sleep(_POLL_SECONDS)
+
+
+def _descendants(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
