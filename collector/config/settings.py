@@ -84,7 +84,8 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     process: Pace = 1.0
     """Resident, virtual and shared memory, threads, descriptors and CPU of the process; the
     DataLoader's workers on Linux, half as often; unique and proportional memory, a walk of
-    milliseconds, at one sample in 60."""
+    milliseconds, at one sample in 60. At every step the counts of Python's garbage
+    collector."""
 
     host: Pace = 1.0
     """The host's processors and memory, and the control group's limit; disks and network

@@ -112,6 +112,14 @@ PROGRESS: Final = (
 
 RSS: Final = (_column("rss_bytes", "process", headline=True),)
 
+GARBAGE: Final = (
+    _column("gc_partial_collections", "process", "count", kind="counter"),
+    _column("gc_full_collections", "process", "count", kind="counter"),
+    _column("gc_collected_objects", "process", "count", kind="counter"),
+)
+"""Python's garbage collector: its runs over young objects, its runs over all, and what all
+of them collected, since the process began."""
+
 DEVICE_STATS: Final = ("allocated", "active", "reserved", "inactive_split", "requested")
 """torch's byte statistics; requested is absent before torch 2.1."""
 

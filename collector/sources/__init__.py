@@ -6,11 +6,13 @@ from collector.sources.device.driver import FREE, PINNED_SOURCE
 from collector.sources.device.sensors import SENSORS
 from collector.sources.device.used import DEVICE
 from collector.sources.host import machine, process
+from collector.sources.host.garbage import GARBAGE_SOURCE
 from collector.sources.host.rss import RSS_SOURCE
 from collector.sources.host.workers import WORKERS_SOURCE
 
-STEP: Final = (DEVICE, RSS_SOURCE)
-"""Sampled by `rec.step()`."""
+STEP: Final = (GARBAGE_SOURCE, DEVICE, RSS_SOURCE)
+"""Sampled by `rec.step()`. The collector first: the statistics of the device are so many
+dicts that it often runs there, and then both it and the fall are in the next step."""
 
 TIMED: Final = (
     FREE,

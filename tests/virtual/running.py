@@ -52,6 +52,14 @@ class Ran:
 
     def verdict(self) -> dict[str, Any]:
         """The one out-of-memory error, as `memboard report --json` tells it."""
+        (found,) = errors_in(self._findings())
+        return found
+
+    def findings(self) -> dict[str, dict[str, Any]]:
+        """All findings by key."""
+        return {one["key"]: one for one in self._findings()["findings"]}
+
+    def _findings(self) -> dict[str, Any]:
         done = subprocess.run(
             [sys.executable, "-m", "tb_plugin.cli", "report", "--json", str(self.run)],
             capture_output=True,
@@ -61,8 +69,8 @@ class Ran:
             timeout=PATIENCE_S,
         )
         ((run,),) = [json.loads(done.stdout)["runs"]]
-        (found,) = errors_in(run["findings"])
-        return found
+        findings: dict[str, Any] = run["findings"]
+        return findings
 
 
 class Machine:

@@ -75,3 +75,23 @@ def test_memory_that_another_process_holds(tmp_path):
         other.communicate(timeout=60)
     verdict(ran, "non_torch", "nvidia-smi")
     assert machine.run("beside").steps == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "is_called"), [((), False), (("--collect", "20"), True)]
+)
+def test_memory_that_reference_cycles_hold(tmp_path, options, is_called):
+    machine = Machine(tmp_path, "4GiB,9.0")
+    found = machine.run("cycles", *options).findings()["reference_cycles"]
+    print(found["sentence"])
+    assert ("gc.collect()" in found["sentence"]) == is_called
+    assert found["advice"][0]["text"].startswith("Break the cycles")
+    assert "reference_cycles" not in machine.run("cycles", "--break").findings()
+
+
+@pytest.mark.parametrize("options", [(), ("--collect", "20")])
+def test_a_list_that_the_program_clears_is_no_cycle(tmp_path, options):
+    machine = Machine(tmp_path, "4GiB,9.0")
+    ran = machine.run("cycles", "--break", "--keep", "20", *options)
+    assert ran.steps == 300
+    assert "reference_cycles" not in ran.findings()

@@ -19,6 +19,9 @@ _SPECIAL: Final = {
     "process_pss_bytes": "PSS (shared pages divided)",
     "process_shared_bytes": "Shared",
     "workers_rss_bytes": "Dataloader workers RSS",
+    "gc_partial_collections": "Garbage collections, partial",
+    "gc_full_collections": "Garbage collections, full",
+    "gc_collected_objects": "Objects the garbage collector freed",
 }
 """Names that say too little beside their neighbours."""
 

@@ -21,6 +21,7 @@ from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
+from tb_plugin.pages.findings.cycles import cycle_findings
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.of_run import View, of_run, setup_of
 from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS, WORKERS
@@ -103,7 +104,9 @@ def findings(view: View[RanksQuery], reader: ErrorsReader) -> FindingsResponse:
                 step = -1 if one.step is None else one.step
                 ran_out[one.rank] = max(step, ran_out.get(one.rank, -1))
         of_ranks, reads_growth = _of_ranks(reader, view, ran_out)
-        others = [*of_ranks, *stragglers_view(view).findings]
+        shown = chosen_ranks(run, view.query)
+        cycles = cycle_findings(run, shown, view.series, view.budget)
+        others = [*of_ranks, *cycles, *stragglers_view(view).findings]
         is_reading |= reads_growth
     return FindingsResponse(
         run=view.summary,

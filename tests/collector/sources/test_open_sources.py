@@ -76,7 +76,7 @@ def test_timed_sources_have_switches(opened, setting):
 
 def test_the_device_has_its_switch(opened):
     live, notes = opened(STEP, device="off")
-    assert [one.source.name for one in live] == ["rss"]
+    assert [one.source.name for one in live] == ["garbage", "rss"]
     assert notes["device"][0] == "off"
 
 

@@ -1,0 +1,193 @@
+"""The finding about reference cycles: memory that only the garbage collector frees.
+
+Between two runs of the collector such memory rises step by step, and falls in the step of
+the run: a sawtooth. What falls with it in other steps is the program's own doing, and a
+collector that runs, or collects, in most steps proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_plugin.analysis.findings.evidence import count, num_bytes, of_rank, percent
+from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.api.findings import Advice, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tb_plugin.analysis.arrays import Floats, Ints
+
+
+MIN_FALLS: Final = 2
+LARGE: Final = 0.25
+"""Of the largest fall: smaller ones are noise."""
+WORTH: Final = 0.05
+"""Of the highest value: what a fall has to return in the median."""
+LEAST_BYTES: Final = 1 << 20
+EXPLAINED: Final = 0.9
+"""Of all that fell: what has to fall in steps in which the collector collected something."""
+CHANCE: Final = 1e-3
+"""Of falls that have nothing to do with the collector: the chance that all are in steps in
+which it collected as much."""
+AT_ONCE: Final = 0.5
+"""Of what a fall returns: what may have risen in one step. More is no accumulation."""
+AUTOMATIC: Final = 100
+"""Partial collections since the last full one, from which on the next is the collector's
+own: its thresholds ask for 11 times 11. After fewer the program called gc.collect()."""
+NOTABLE: Final = 0.05
+"""Of the capacity: from here on the finding is a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collections:
+    """What the collector's counters say, by step; running counts."""
+
+    partial: Floats
+    full: Floats
+    objects: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Sawtooth:
+    """Memory that rises step by step and falls when the collector runs; bytes."""
+
+    num_falls: int
+    num_steps: int
+    fall: float
+    """What a fall returns, in the median."""
+    largest_fall: float
+    explained: float
+    """Share of all that fell that fell in steps with a collection."""
+    num_objects: int
+    """Collected in the step of a fall, in the median."""
+    is_called: bool
+    """Most falls are at full collections that the program itself asked for."""
+
+
+def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
+    """The sawtooth in the memory at the end of consecutive steps; None: there is none."""
+    columns = (memory, collections.partial, collections.full, collections.objects)
+    known = ~np.isnan(np.stack(columns)).any(axis=0)
+    memory, partial, full, objects = (column[known] for column in columns)
+    if len(memory) < MIN_FALLS + 1:
+        return None
+    change = np.diff(memory)
+    collected = np.diff(objects)
+    fallen = -np.minimum(change, 0)
+    largest = float(fallen.max())
+    falls = np.flatnonzero(fallen >= max(LARGE * largest, 1.0))
+    fall = float(np.median(fallen[falls])) if len(falls) else 0.0
+    if len(falls) < MIN_FALLS or fall < max(WORTH * float(memory.max()), LEAST_BYTES):
+        return None
+    explained = float(fallen[collected > 0].sum() / fallen.sum())
+    least = collected[falls].min()
+    share = np.count_nonzero(collected >= least) / len(collected)
+    if explained < EXPLAINED or least <= 0 or share ** len(falls) > CHANCE:
+        return None
+    if not _accumulates(change, fallen, falls, collected):
+        return None
+    return Sawtooth(
+        num_falls=len(falls),
+        num_steps=len(change),
+        fall=fall,
+        largest_fall=largest,
+        explained=explained,
+        num_objects=int(np.median(collected[falls])),
+        is_called=_is_called(partial, full, falls),
+    )
+
+
+def _accumulates(
+    change: Floats, fallen: Floats, falls: Ints, collected: Floats
+) -> bool:
+    """Whether most falls return what rose over several steps, an object or more in each."""
+    # What rose before the first fall is not known: the rows may begin within it.
+    gradual = []
+    for before, at in pairwise(falls.tolist()):
+        rises = np.maximum(change[before + 1 : at], 0)
+        num_rises = np.count_nonzero(rises)
+        is_slow = num_rises > 1 and rises.max() <= AT_ONCE * fallen[at]
+        gradual.append(bool(is_slow and collected[at] >= num_rises))
+    return 2 * sum(gradual) > len(gradual)
+
+
+def _is_called(partial: Floats, full: Floats, falls: Ints) -> bool:
+    """Whether most falls are at full collections after too few partial ones."""
+    runs = np.flatnonzero(np.diff(full) > 0)
+    since = np.diff(partial[runs + 1], prepend=partial[0])
+    called = runs[since < AUTOMATIC]
+    num_called = int(np.count_nonzero(np.isin(falls, called)))
+    return 2 * num_called > len(falls)
+
+
+def reference_cycles(
+    rank: int, teeth: Sawtooth, *, memory: str, capacity: float | None
+) -> Finding:
+    """The finding. `memory`: `device memory` or `host memory`; `capacity`: of the device."""
+    when = "Python's garbage collector runs"
+    unless = ""
+    if teeth.is_called:
+        when = "the program calls gc.collect()"
+        unless = ", unless the program frees it in the same steps"
+    sentence = (
+        f"The {memory} of rank {rank} rises from step to step and falls by"
+        f" {size_text(teeth.fall)} when {when}, {counted(teeth.num_falls, 'time')} in"
+        f" {teeth.num_steps:,} steps, and hardly ever otherwise: reference cycles hold it"
+        f" until then{unless}."
+    )
+    scope = f"rank {rank}, the last {teeth.num_steps:,} steps"
+    is_large = capacity is None or teeth.largest_fall >= NOTABLE * capacity
+    return Finding(
+        id=f"reference_cycles-{rank}",
+        key="reference_cycles",
+        severity="warning" if is_large else "info",
+        title="Memory in reference cycles",
+        sentence=sentence,
+        rank=rank,
+        cost=teeth.largest_fall,
+        evidence=(
+            num_bytes("fall", "freed by a collection, median", teeth.fall, scope),
+            num_bytes("largest_fall", "the largest", teeth.largest_fall, scope),
+            percent(
+                "explained",
+                "of all that was freed between steps, in steps with a collection",
+                teeth.explained,
+                scope,
+                "what the program frees in the same steps counts as well",
+            ),
+            count("falls", "falls", teeth.num_falls, scope),
+            count("objects", "objects collected, median", teeth.num_objects, scope),
+        ),
+        advice=tuple(_advice(teeth, on_device=memory == "device memory")),
+        place=of_rank("timeline", rank),
+        rule=f"at least {MIN_FALLS} falls of {WORTH:.0%} of the highest value;"
+        f" {EXPLAINED:.0%} of all that fell is in steps in which the collector collected"
+        " objects, too rare for chance, and rose over several steps before",
+    )
+
+
+CYCLES_ADVICE: Final = (
+    "an object that refers to itself through a hook, closure or callback (use weakref), an"
+    " exception kept with its traceback, backward(create_graph=True)."
+)
+_DRAWN: Final = " torch.utils.viz._cycles.warn_tensor_cycles() draws the cycles that hold CUDA tensors."
+
+
+def _advice(teeth: Sawtooth, *, on_device: bool) -> Iterator[Advice]:
+    yield Advice(
+        f"Break the cycles: {CYCLES_ADVICE}{_DRAWN if on_device else ''}",
+        teeth.largest_fall,
+        "bytes",
+        ("largest_fall",),
+    )
+    if not teeth.is_called:
+        yield Advice(
+            "Until they are broken, gc.collect() every few steps bounds what they hold; a"
+            " call takes milliseconds to seconds.",
+            because=("fall",),
+        )
