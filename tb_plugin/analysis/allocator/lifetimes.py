@@ -140,10 +140,11 @@ def lifetimes(history: History, blocks: Blocks) -> Lifetimes:
         ends[use[rows]] = order[rows]
     rows = np.flatnonzero(action == ALLOC)
     born[use[rows]] = order[rows]
-    # Of releases that write only one of the two, the one stands for both; where both are
-    # written, what goes without a request was requested before the first event.
-    alone = (freed > gone) & (born == BEFORE)
-    asked_before = alone & bool(np.any(action == FREE_REQUESTED))
+    # What goes without a request was requested before the first event. But releases that
+    # write only one of the two show it on what they allocate: there it stands for both.
+    alone = freed > gone
+    writes_both = bool(np.any(is_requested)) or not np.any(alone & (born != BEFORE))
+    asked_before = alone & (born == BEFORE) & writes_both
     freed = np.where(asked_before, BEFORE, np.minimum(freed, gone))
     addr = history.addr[teller]
     waits = is_last_use & np.isin(addr, blocks.addr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tb_plugin.analysis.allocator.live import held_rows
+from tb_plugin.analysis.allocator.live import held_rows, live_rows
 from tb_plugin.analysis.arrays import NOTHING, largest_groups
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Holder:
     """That of its stacks that holds most; NOTHING: none was recorded."""
     category: int
     """Category that most of its bytes are of; NOTHING where none was given."""
+    is_pending: bool = False
+    """Freed, and active until another stream is done with it: a row of its own."""
 
 
 def holders(
@@ -42,17 +44,27 @@ def holders(
     moment: int,
     category: Ints | None = None,
     most: int = MAX_HOLDERS,
+    *,
+    with_pending: bool = False,
 ) -> list[Holder]:
-    """The lines that hold most at a moment, without what only waits to be free.
+    """The lines that hold most at a moment.
 
-    `category`: of each life; None where categories are not known.
+    Args:
+        lives: all allocations.
+        stacks: theirs.
+        moment: the event after which they are looked at.
+        category: of each life; None where categories are not known.
+        most: lines at most.
+        with_pending: whether what was freed and waits for another stream counts too, so
+            that the lines add up to what is active, not only to what is allocated.
     """
-    rows = held_rows(lives, moment)
+    rows = live_rows(lives, moment) if with_pending else held_rows(lives, moment)
     size = lives.size[rows]
     total = int(size.sum())
     if total <= 0:
         return []
-    groups = stacks.lines(lives.stack[rows])
+    is_pending = lives.freed[rows] <= moment
+    groups = 2 * stacks.lines(lives.stack[rows]) + is_pending
     _, num_bytes, place = largest_groups(groups, size, most)
     held = []
     for at, one_bytes in enumerate(num_bytes.tolist()):
@@ -68,6 +80,7 @@ def holders(
                 category=NOTHING
                 if category is None
                 else _heaviest(category[mine], lives.size[mine]),
+                is_pending=bool(is_pending[place == at][0]),
             )
         )
     return held

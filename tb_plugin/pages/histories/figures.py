@@ -25,7 +25,7 @@ _MANY: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SiteFigures:
-    """A source line, and what it holds at the peak."""
+    """A source line, and what it holds at the peak of what is active."""
 
     label: str
     """`model.py:128 forward`; empty: no stack was recorded."""
@@ -34,6 +34,9 @@ class SiteFigures:
     share: float
     """Of all that is known to be live then."""
     num_blocks: int
+    is_pending: bool
+    """Freed, and active until another stream is done with it; what the line has allocated
+    is another row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
         history.snapshot.stacks,
         moment,
         device.categories.of_life,
+        with_pending=True,
     )
     names = tuple(group.key for group in device.categories.groups)
     return DeviceFigures(
@@ -152,6 +156,7 @@ def _site(holder: Holder, names: tuple[str, ...]) -> SiteFigures:
         bytes=holder.num_bytes,
         share=holder.share,
         num_blocks=holder.num_blocks,
+        is_pending=holder.is_pending,
     )
 
 
