@@ -203,13 +203,17 @@ def long_history(num_events: int, *, depth: int = 12, seed: int = 0) -> dict:
             now += 1
         else:
             size = 512 * rng.choice((1, 4, 64, 2048, 8192, 65536))
-            address += size
             live.append((address, size))
             context = list(stacks[(address // 512) % 200])
             trace.append(event("alloc", address, size, now, frames=context))
-    blocks = [
-        block(at, size, frames=list(stacks[at // 512 % 200])) for at, size in live
-    ]
+            address += size
+    blocks: list[dict] = []
+    behind = 0x7F0000000000
+    for at, size in sorted(live):
+        if at > behind:  # what was freed in between
+            blocks.append(block(behind, at - behind, "inactive", frames=[]))
+        blocks.append(block(at, size, frames=list(stacks[at // 512 % 200])))
+        behind = at + size
     return {
         "segments": [segment(0x7F0000000000, blocks)],
         "device_traces": [trace],

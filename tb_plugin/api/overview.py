@@ -177,6 +177,8 @@ class OverviewResponse(Struct, frozen=True):
     """Of files that other tools wrote: what they tell, and what they do not."""
     attempts: tuple[Attempt, ...]
     problems: tuple[Problem, ...]
+    logdir_problems: tuple[Problem, ...]
+    """Of files and directories that belong to no run."""
     facts: tuple[RunFact, ...]
     planted: tuple[str, ...]
     """Simulated runs say which faults were planted; empty for real runs."""

@@ -10,6 +10,7 @@ Exit codes of every verb:
 1    the answer is no: the program does not fit
 2    wrong usage, or nothing could be read or written
 3    too close to call whether the program fits
+4    reported, and something was damaged or could not be read: it is named
 130  interrupted
 """
 

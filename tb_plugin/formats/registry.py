@@ -159,6 +159,23 @@ def look(path: str) -> Verdict:
         return "unclear"
 
 
+def is_damaged(path: str) -> bool:
+    """Whether a file named as a pickle is none, or lacks its end; unknown: False.
+
+    Raises:
+        StorageError: a store has not sent it yet, or refused: ask again.
+    """
+    try:
+        head = storage.at(path).peek(path, 0, len(GZIP))
+        if head[:1] in PICKLES:
+            return storage.at(path).peek(path, -1, 1) != _STOP
+        return bool(head) and head != GZIP and not is_json(head)
+    except storage.StorageError:
+        raise
+    except OSError:
+        return False
+
+
 class UnknownFormatError(Exception):
     """A file that nothing here opens."""
 

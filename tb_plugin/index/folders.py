@@ -1,6 +1,6 @@
 """One directory of the walk: what lies in it, by names and a few first bytes."""
 
-# ruff: noqa: PTH119, PTH120
+# ruff: noqa: PTH118, PTH119, PTH120
 # os.path: a walk over thousands of entries makes pathlib's cost felt.
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tb_plugin.formats.snapshots.files.names import alike
 from tb_plugin.index.layout import relative
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from tb_plugin.formats.registry import Kind
     from tb_plugin.index.looks import Looks
     from tb_plugin.storage.contract import Entry, Status
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 16
 MAX_ENTRIES: Final = 1_000_000
+_MAX_UNREAD: Final = 5
 
 
 ForeignKind: TypeAlias = Literal["tfevents", "memprofiler", "other"]
@@ -65,6 +68,8 @@ class Folder:
     """Whether it was `memboard export` that wrote those of MemProfiler."""
     is_known: bool = True
     """False: what some file is could not be told yet."""
+    unread: tuple[Problem, ...] = ()
+    """Of files that are pickles by their ending alone: junk, or cut off."""
 
 
 def list_folder(
@@ -90,6 +95,7 @@ def list_folder(
             "Point --logdir further down.",
         )
         looked.subfolders.clear()
+    files = looked.files()
     return Folder(
         (status.st_dev, status.st_ino),
         status.st_mtime_ns,
@@ -100,10 +106,27 @@ def list_folder(
             (kind, count, example) for kind, (count, example) in looked.foreign.items()
         ),
         tuple(looked.problems[:MAX_PROBLEMS]),
-        files=looked.files(),
+        files=files,
         is_export=looked.is_export,
         is_known=looked.is_known,
+        unread=tuple(_unread(looked.damaged, path, root)),
     )
+
+
+def _unread(names: Sequence[str], path: str, root: str) -> Iterator[Problem]:
+    """The first few by name, and how many more."""
+    remedy = (
+        "If it was a snapshot, take it again, or copy it again, whole; else move it out of"
+        " the directory."
+    )
+    for name in sorted(names)[:_MAX_UNREAD]:
+        what = "This is no pickle, or has no end; it is not read."
+        shown = relative(os.path.join(path, name), root)
+        yield Problem("warning", shown, what, remedy=remedy)
+    more = len(names) - _MAX_UNREAD
+    if more > 0:
+        what = f"{more:,} more files are no pickles, or have no end."
+        yield Problem("warning", relative(path, root), what, remedy=remedy)
 
 
 class _Look:
@@ -114,6 +137,8 @@ class _Look:
         self.found: dict[Kind, list[str]] = {}
         self.others: list[str] = []
         """What may have been meant to be a snapshot, by its ending alone."""
+        self.damaged: list[str] = []
+        """Of these, what is not even a pickle."""
         self.foreign: dict[ForeignKind, tuple[int, str]] = {}
         self.problems: list[Problem] = []
         self.num_entries = 0
@@ -129,7 +154,9 @@ class _Look:
     def files(self) -> dict[Kind, tuple[str, ...]]:
         """Those that runs are made of."""
         if "snapshots" in self.found:
-            self.found["snapshots"] += alike(self.others, self.found["snapshots"])
+            meant = alike(self.others, self.found["snapshots"])
+            self.found["snapshots"] += meant
+            self.damaged = [name for name in self.damaged if name not in set(meant)]
         return {
             kind: tuple(sorted(self.found[kind]))
             for kind in FORMATS
@@ -205,6 +232,8 @@ class _Look:
             self.found.setdefault(kind, []).append(name)
         elif self._looks.may_be_snapshot(entry):
             self.others.append(name)
+            if self._looks.is_damaged(entry.path):
+                self.damaged.append(name)
 
     def _count_foreign(self, entry: Entry, kind: ForeignKind) -> None:
         if not (self._ours and kind == "tfevents"):

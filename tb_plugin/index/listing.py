@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from tb_plugin.api.base import Problem
-    from tb_plugin.formats.found_files import Candidate
+    from tb_plugin.formats.found_files import Candidate, FoundFiles
     from tb_plugin.formats.memprofiler.listing import DumpListing
     from tb_plugin.formats.recording.frames.parts import Part
     from tb_plugin.formats.snapshots.files.listing import SnapshotListing
@@ -80,10 +80,16 @@ class FoundRun:
         return self.listings.get("traces")
 
     @property
+    def other_files(self) -> tuple[FoundFiles[Any], ...]:
+        """Other tools' files as they were last listed, by kind."""
+        kinds = [kind for kind in FORMATS if kind in self.listings]
+        return tuple(self.listings[kind].found for kind in kinds)
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
-        """Why some of the files that it is made of are not opened."""
-        found: tuple[Problem, ...] = self.listings[self.made_of].problems
-        return found
+        """Why some of its files are not opened."""
+        every = [*self.listings.values()]
+        return tuple(problem for listing in every for problem in listing.problems)
 
     @property
     def is_empty(self) -> bool:

@@ -10,7 +10,8 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, TRACES, look
+from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, TRACES, is_damaged, look
+from tb_plugin.formats.snapshots.files import names as snapshot_names
 from tb_plugin.storage import StorageError, at, is_inside, is_remote
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class _Seen(NamedTuple):
     mtime_ns: int
     inode: int
     verdict: Verdict
+    is_damaged: bool
+    """A pickle by its name that is none, or has no end."""
 
 
 class Looks:
@@ -107,7 +110,11 @@ class Looks:
                 return None
             self._num_left -= 1
             try:
-                seen = self._seen[entry.path] = _Seen(*key, look(entry.path))
+                verdict = look(entry.path)
+                is_other = verdict in ("other", "stub")
+                is_bad = is_other and snapshot_names.is_pickle(entry.name)
+                is_bad = is_bad and is_damaged(entry.path)
+                seen = self._seen[entry.path] = _Seen(*key, verdict, is_bad)
             except StorageError:
                 return None
             self._num_remote += is_at_store
@@ -129,6 +136,11 @@ class Looks:
         except OSError:
             return False
         return stat.S_ISREG(status.st_mode) and not status.st_size
+
+    def is_damaged(self, path: str) -> bool:
+        """Whether a file that was looked into is a pickle by its name alone."""
+        seen = self._seen.get(path)
+        return seen is not None and seen.is_damaged
 
 
 def _leads_out(entry: Entry, root: str) -> bool:

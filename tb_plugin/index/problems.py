@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tb_plugin import storage
 from tb_plugin.api.base import Problem
@@ -12,15 +12,17 @@ from tb_plugin.formats.registry import fault_of
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.found_files import FoundFiles
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.snapshots.files.listing import (
         FoundSnapshot,
         FoundSnapshots,
     )
     from tb_plugin.index.logdirs import Logdir
+    from tb_plugin.worker.cache import FileKey
 
 _WRITING_SECONDS: Final = 10.0
 """A file changed this recently may still be on its way to the disk."""
@@ -197,36 +199,51 @@ def _at_store(root: str) -> Iterator[Problem]:
         )
 
 
-class SnapshotFaults:
-    """Faults of the snapshot files of one run, as far as they were looked at."""
+class FileProblems:
+    """Problems of a run's other files, and of captures, as far as anybody read them.
+
+    Whatever reads one notes what is wrong with it here, through `Run.note_read`: the page
+    and the report show these, and nothing else about a file that is not whole.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.problems: tuple[Problem, ...] = ()
         self._clock = clock
-        self._looked_at: dict[str, tuple[FoundSnapshot, Problem | None]] = {}
-        """By the file's id: what it was like, and what was wrong."""
+        self._listings: tuple[FoundFiles[Any], ...] = ()
+        self._listed: dict[str, FileKey] = {}
+        """By path: the content that the last listing saw."""
+        self._noted: dict[str, tuple[FileKey | None, tuple[Problem, ...]]] = {}
+        """By name: of which content, and what was wrong."""
 
-    def keep(self, found: FoundSnapshots) -> None:
-        """Forget files that are not in this listing, or not as they were."""
-        self._looked_at = {
-            key: seen
-            for key, seen in self._looked_at.items()
-            if found.by_id(key) is seen[0]  # listings keep what did not change
+    def keep(self, listings: tuple[FoundFiles[Any], ...]) -> None:
+        """Forget what was said of listed files that are gone, or not as they were."""
+        if [*map(id, listings)] == [*map(id, self._listings)]:
+            return
+        self._listings = listings
+        self._listed = {file.path: file.key for one in listings for file in one.files}
+        self._noted = {
+            name: noted
+            for name, noted in self._noted.items()
+            if noted[0] in (None, self._listed.get(name))
         }
-        self._tell()
+        self._collect()
 
-    def note(self, file: FoundSnapshot, problem: Problem | None) -> bool:
-        """What reading a file found; whether that is news."""
+    def note(
+        self, name: str, problems: Sequence[Problem], listed: FileKey | None
+    ) -> bool:
+        """Whether that is news; see `Run.note_read`."""
+        if listed is not None and self._listed.get(name) != listed:
+            return False  # it was read too late
         before = self.problems
-        self._looked_at[file.id] = file, problem
-        self._tell()
+        self._noted[name] = listed, tuple(problems)
+        self._collect()
         return self.problems != before
 
     def check(self, found: FoundSnapshots, budget: Budget) -> bool:
-        """Look at the ends of files; True when all are done."""
+        """Look at the ends of snapshots; True when all are done."""
         done = True
         for file in found.files:
-            if file.id in self._looked_at:
+            if file.path in self._noted:
                 continue
             if not budget.allows():
                 done = False
@@ -235,27 +252,27 @@ class SnapshotFaults:
                 done = False
                 continue
             try:
-                self._looked_at[file.id] = file, _fault(file)
+                self._noted[file.path] = file.key, tuple(_faults(file))
             except StorageError:
                 done = False
-        self._tell()
+        self._collect()
         return done
 
-    def _tell(self) -> None:
-        found = (problem for _, problem in self._looked_at.values())
-        self.problems = tuple(problem for problem in found if problem is not None)
+    def _collect(self) -> None:
+        self.problems = tuple(
+            problem for _, problems in self._noted.values() for problem in problems
+        )
 
 
-def _fault(file: FoundSnapshot) -> Problem | None:
+def _faults(file: FoundSnapshot) -> Iterator[Problem]:
     fault = fault_of(file.path)
-    if fault is None:
-        return None
-    what, remedy = fault
-    return Problem(
-        "error",
-        file.shown_path,
-        what,
-        salvaged="nothing",
-        remedy=remedy,
-        rank=file.rank,
-    )
+    if fault is not None:
+        what, remedy = fault
+        yield Problem(
+            "error",
+            file.shown_path,
+            what,
+            salvaged="nothing",
+            remedy=remedy,
+            rank=file.rank,
+        )

@@ -22,7 +22,7 @@ from tb_plugin.formats.traces.files.listing import FoundTraces
 from tb_plugin.index.catalogue import Catalogue
 from tb_plugin.index.notes import RunNotes
 from tb_plugin.index.problems import (
-    SnapshotFaults,
+    FileProblems,
     overlap_problem,
     overlapping,
     problems_of,
@@ -31,14 +31,14 @@ from tb_plugin.index.problems import (
 from tb_plugin.jobs.history_list import HistoryList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.frames.parts import Part
-    from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
     from tb_plugin.index.listing import FileKey, FoundRun, MadeOf
+    from tb_plugin.worker.cache import FileKey as ContentKey
 
 NO_TRACES: Final = FoundTraces()
 
@@ -95,7 +95,7 @@ class Run:
         self.snapshots = FoundSnapshots()
         """Allocator snapshots in files of their own, of any tool; by id and by rank."""
         self.histories: Final = HistoryList()
-        self._snapshot_faults = SnapshotFaults()
+        self._file_problems = FileProblems()
         self._notes = RunNotes()
         self._stale_notes = True
         self._was_live = False
@@ -139,10 +139,8 @@ class Run:
             changed |= self.imported.update(self.found.imports.found)
             self.snapshots = self.imported.snapshots
         elif self.found.snapshots is not None:
-            found = self.found.snapshots.found
-            if found is not self.snapshots:
-                self.snapshots = found
-                self._snapshot_faults.keep(found)
+            self.snapshots = self.found.snapshots.found
+        self._file_problems.keep(self.found.other_files)
         if self._is_live() != self._was_live:
             self._was_live, changed = not self._was_live, True
         changed |= self._clock() > self._settled_at
@@ -168,7 +166,7 @@ class Run:
             size = sum(file.num_bytes for file in self.imported.found.files)
             return size > _CHECKED_BYTES or self.imported.check(budget)
         if self.found.snapshots is not None:
-            return self._snapshot_faults.check(self.snapshots, budget)
+            return self._file_problems.check(self.snapshots, budget)
         folder = self.found.folder
         if storage.is_remote(folder) and not storage.remote_at(folder).is_patient:
             return False
@@ -182,10 +180,15 @@ class Run:
         if self.num_faults != before:
             self._changed()
 
-    def note_read(self, file: FoundSnapshot, problem: Problem | None) -> None:
-        """What reading a snapshot's file came to: why it could not be read, if so."""
-        is_ours = self.snapshots.by_id(file.id) is file and self.imported is None
-        if is_ours and self._snapshot_faults.note(file, problem):
+    def note_read(
+        self, name: str, problems: Sequence[Problem], *, listed: ContentKey | None
+    ) -> None:
+        """Take what a reader knows to be wrong with what it read, in place of what was.
+
+        Hold the lock. `name`: the path of a file, or any name of what is in no listing;
+        `listed`: the content that the listing saw; None: it is in none.
+        """
+        if self._file_problems.note(name, problems, listed):
             self._changed()
 
     def expect_more(self) -> None:
@@ -197,7 +200,7 @@ class Run:
         """Faults of all files so far."""
         imported = 0 if self.imported is None else self.imported.num_problems
         of_files = sum(file.num_faults_said for file in self.files.values())
-        return imported + len(self._snapshot_faults.problems) + of_files
+        return imported + len(self._file_problems.problems) + of_files
 
     @property
     def unfinished(self) -> bool:
@@ -377,11 +380,12 @@ class Run:
         found = list(self.found.problems)
         if self.imported is not None:
             found += self.imported.problems
-        found += self._snapshot_faults.problems
+        found += self._file_problems.problems
         for file in self.files.values():
             found += problems_of(file, live=self.file_is_live(file), now=self._clock())
             if not file.has_records and self._clock() < settled_at(file):
                 self._settled_at = min(self._settled_at, settled_at(file))
+        found = list(dict.fromkeys(found))  # a share of a file has the file's
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):
             pair = overlapping(before.files, after.files)
             if pair is not None:

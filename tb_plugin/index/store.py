@@ -106,6 +106,11 @@ class Store:
             if run_id not in self._runs:
                 self._runs[run_id] = Run(run)
 
+    def problems(self) -> tuple[Problem, ...]:
+        """Problems that belong to no run."""
+        with self._lock:
+            return self.index.problems()
+
     def seen_besides(
         self,
     ) -> tuple[int, tuple[ForeignFiles, ...], tuple[Problem, ...]]:

@@ -156,6 +156,9 @@ class Index:
             found.append(_too_many_unknown(self._looks.num_allowed))
         for folder in self._folders.values():
             found += folder.problems
+            # Among other programs' files they surprise nobody.
+            if folder.files or not self.runs:
+                found += folder.unread
         return tuple(found[:MAX_PROBLEMS])
 
     def _continue_walk(self, now: float) -> None:

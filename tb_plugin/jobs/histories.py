@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import CorruptError
 from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
+from tb_plugin.api.base import Problem
 from tb_plugin.formats.recording.captures import capture_of
 from tb_plugin.jobs.history_list import FoundHistory, OwnCapture
-from tb_plugin.jobs.job import Job, Jobs, problem_of
+from tb_plugin.jobs.job import Job, Jobs
 from tb_plugin.jobs.open_history import Capacity, OpenHistory
 from tb_plugin.jobs.replays import (
     is_worth_caching,
@@ -18,12 +19,12 @@ from tb_plugin.jobs.replays import (
     read_replays,
     write_replays,
 )
-from tb_plugin.worker.errors import ImportFailedError, RefusedError
+from tb_plugin.worker.errors import RefusedError
 from tb_plugin.worker.importer import Importer
 from tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
@@ -36,6 +37,7 @@ MAX_BYTES: Final = 1 << 30
 """Memory of histories that no page shows."""
 _READ_SHARE: Final = 0.85
 """Of the progress; the rest is pairing allocations and their frees."""
+_MAX_TEXT: Final = 1_000
 
 
 class Histories(Jobs[FoundHistory, OpenHistory]):
@@ -67,6 +69,7 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
             partial(self._opened, run),
             again=again,
             after=self._prepare,
+            note=partial(_note, run, found),
         )
 
     def opened(self, run_id: str, history_id: str) -> OpenHistory | None:
@@ -79,22 +82,35 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
 
     def _opened(self, run: Run, job: HistoryJob) -> OpenHistory:
         found, capacity = job.found, None
-        try:
-            if isinstance(found.source, OwnCapture):
-                with self.turn:
-                    job.note(0.05, "reading the capture")
-                    tables = capture_of(found.source.file, found.source.entry).tables
-                capacity = _capacity(found.source)
-            else:
-                tables = self._imported(job, found.source)
+        if isinstance(found.source, OwnCapture):
             with self.turn:
-                job.note(_READ_SHARE, "pairing allocations and their frees")
-                history = self._history(found, tables, capacity)
-        except (CorruptError, ImportFailedError) as error:
-            _note_fault(run, found, error)
-            raise
-        _note_fault(run, found, None)
-        return history
+                job.note(0.05, "reading the capture")
+                tables = _tables_of_capture(run, found.source)
+            capacity = _capacity(found.source)
+        else:
+            tables = self._imported(job, found.source)
+        with self.turn:
+            job.note(_READ_SHARE, "pairing allocations and their frees")
+            return self._history(found, tables, capacity)
+
+    def problems_of(self, found: FoundHistory, result: OpenHistory) -> list[Problem]:
+        """What contradicts itself in the file, as one problem."""
+        with self.turn:
+            contradictions = result.contradictions
+        if not contradictions:
+            return []
+        what = "; ".join(f"{one} ({count:,})" for one, count in contradictions.items())
+        return [
+            Problem(
+                "warning",
+                found.shown_path,
+                f"The file contradicts itself: {what}."[:_MAX_TEXT],
+                remedy="Figures that rest on these events and blocks may be wrong: take"
+                " the snapshot again, and do not edit it.",
+                salvaged="All that does not contradict itself is shown.",
+                rank=found.rank,
+            )
+        ]
 
     def _imported(self, job: HistoryJob, file: FoundSnapshot) -> Mapping[str, Any]:
         return self._importer().tables(
@@ -149,16 +165,30 @@ def _capacity(source: OwnCapture) -> Capacity | None:
     return Capacity(header.device_total_bytes, header.device_index)
 
 
-def _note_fault(run: Run, found: FoundHistory, error: Exception | None) -> None:
-    """Have the run show what is wrong with a file, whoever asked for it."""
-    source = found.source
-    if isinstance(source, OwnCapture):
-        if isinstance(error, CorruptError):
-            with run.lock:
-                faults, entry = run.num_faults, source.entry
-                end = entry.offset + entry.num_bytes
-                source.file.add_damage(entry.offset, end, str(error), is_named=True)
-                run.note_new_faults(faults)
-    elif error is None or getattr(error, "is_lasting", False):
+def _tables_of_capture(run: Run, source: OwnCapture) -> Mapping[str, Any]:
+    """Those of a capture; where it is damaged, its rank's file has that from now on."""
+    try:
+        return capture_of(source.file, source.entry).tables
+    except CorruptError as error:
         with run.lock:
-            run.note_read(source, None if error is None else problem_of(found, error))
+            faults, entry = run.num_faults, source.entry
+            end = entry.offset + entry.num_bytes
+            source.file.add_damage(entry.offset, end, str(error), is_named=True)
+            run.note_new_faults(faults)
+        raise
+
+
+def _note(run: Run, found: FoundHistory, problems: Sequence[Problem]) -> None:
+    """Have the run show what is wrong with a file or capture, whoever asked for it."""
+    source = found.source
+    with run.lock:
+        if isinstance(source, OwnCapture):
+            known = [fault.what.lower() for fault in source.file.faults]
+            new = [
+                one
+                for one in problems
+                if not any(one.what.rstrip(".").lower() in what for what in known)
+            ]
+            run.note_read(found.reference.id, new, listed=None)
+        else:
+            run.note_read(source.path, problems, listed=source.key)

@@ -18,7 +18,7 @@ from tb_plugin.contract.errors import NotReadyError, RequestError
 from tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
 
 _logger = logging.getLogger(__name__)
@@ -48,6 +48,9 @@ class Shown(Protocol):
 
 Found = TypeVar("Found", bound=Shown)
 Result = TypeVar("Result")
+Made = TypeVar("Made")
+Note: TypeAlias = "Callable[[Sequence[Problem]], object]"
+"""Takes all that is known to be wrong with what was opened."""
 
 
 class Job(Generic[Found, Result]):
@@ -58,8 +61,10 @@ class Job(Generic[Found, Result]):
         found: Found,
         wishes: frozenset[int] = frozenset(),
         failed_before: Problem | None = None,
+        note: Note | None = None,
     ) -> None:
         self.found = found
+        self._note = note
         self.wishes = wishes
         """Every time that a person asked for another try, so far."""
         self.failed_before = failed_before
@@ -68,6 +73,7 @@ class Job(Generic[Found, Result]):
         self.doing = "waiting for other files"
         self.result: Result | None = None
         self.problem: Problem | None = None
+        """Why there is no result, or not all that was to be made of it."""
         self.is_lasting = False
         """Whether another try would fail as well."""
         self.ended_at = 0.0
@@ -99,6 +105,25 @@ class Job(Generic[Found, Result]):
         self.progress, self.doing = 1.0, ""
         self.ended_at = time.monotonic()
         self._ended.set()
+
+    def derived(self, make: Callable[[Result], Made]) -> Made | None:
+        """What is made of the result; None, and `problem`, where that is not possible.
+
+        An answer about many files makes its parts so: one that fails costs its own row.
+        """
+        if self.result is None or self.problem is not None:
+            return None
+        try:
+            return make(self.result)
+        except Exception as error:  # noqa: BLE001  # of others nothing is lost
+            self.problem = problem_of(self.found, error)
+            self.note_problems((self.problem,))
+            return None
+
+    def note_problems(self, problems: Sequence[Problem]) -> None:
+        """All that is known to be wrong with it."""
+        if self._note is not None:
+            self._note(problems)
 
     def may_be_tried_again(self, *, is_wished: bool) -> bool:
         """Whether it failed, and long enough ago, or a person wants it."""
@@ -141,6 +166,7 @@ class Jobs(Generic[Found, Result]):
         *,
         again: int | None = None,
         after: Callable[[Result], None] | None = None,
+        note: Note | None = None,
     ) -> Job[Found, Result]:
         """The job of some content, begun unless it is known; does not wait.
 
@@ -155,6 +181,7 @@ class Jobs(Generic[Found, Result]):
             again: one wish of a person for another try: it counts once, however often it
                 is repeated.
             after: done when the result is there, while nobody waits.
+            note: takes what is wrong with it, before it is there.
 
         Raises:
             NotReadyError: too many are under way.
@@ -167,7 +194,7 @@ class Jobs(Generic[Found, Result]):
                 self._ensure_room(found)
                 wishes |= set() if again is None else {again}
                 before = None if known is None else known.problem
-                known = self._known[key] = Job(found, wishes, before)
+                known = self._known[key] = Job(found, wishes, before, note)
                 threading.Thread(
                     target=self._work,
                     args=(key, name, known, work, after),
@@ -258,17 +285,33 @@ class Jobs(Generic[Found, Result]):
         except Exception as error:  # noqa: BLE001  # the one guard of the thread
             job.is_lasting = getattr(error, "is_lasting", False)
             problem = problem_of(job.found, error)
+        job.note_problems(
+            self._problems_of(job, result) if problem is None else (problem,)
+        )
         with self._lock:
             self.num_ended += 1
             if result is not None:
                 self._ready[name] = key
             job.end(result, problem)
         self.tidy()
-        if result is not None and after is not None:
-            try:
-                after(result)
-            finally:
-                self.tidy()
+        if after is not None:
+            job.derived(after)
+            self.tidy()
+
+    def _problems_of(
+        self, job: Job[Found, Result], result: Result | None
+    ) -> Sequence[Problem]:
+        if result is None:
+            return ()
+        try:
+            return self.problems_of(job.found, result)
+        except Exception as error:  # noqa: BLE001  # the result can be shown
+            return (problem_of(job.found, error),)
+
+    def problems_of(self, found: Found, result: Result) -> Sequence[Problem]:
+        """What is wrong with what was opened, and is shown all the same."""
+        del found, result
+        return ()
 
 
 def problem_of(found: Shown, error: Exception) -> Problem:
@@ -290,9 +333,7 @@ def problem_of(found: Shown, error: Exception) -> Problem:
         what = "There is not enough memory to open it."
         remedy = "Close other programs, or open MemBoard on a machine with more memory."
     else:
-        _logger.error("%s could not be opened", found.shown_path, exc_info=error)
-        what = f"Opening it failed: {type(error).__name__}."
-        remedy = "The log of TensorBoard holds the traceback; please report it."
+        return failed_problem(found.shown_path, error, found.rank)
     return Problem(
         "error",
         found.shown_path,
@@ -301,6 +342,22 @@ def problem_of(found: Shown, error: Exception) -> Problem:
         where=where[:500],
         salvaged="Everything else of the run.",
         rank=found.rank,
+    )
+
+
+def failed_problem(
+    shown_path: str, error: Exception, rank: int | None = None
+) -> Problem:
+    """The problem of what failed by a fault of ours; the log has the traceback."""
+    _logger.error("%s could not be read", shown_path, exc_info=error)
+    return Problem(
+        "error",
+        shown_path,
+        f"Reading it failed: {type(error).__name__}: {error}."[:1000],
+        remedy="This is a fault of MemBoard's: please report it, with the traceback in the"
+        " log.",
+        salvaged="Everything else.",
+        rank=rank,
     )
 
 

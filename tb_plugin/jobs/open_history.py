@@ -7,6 +7,7 @@ it is first asked for, once, and kept as long as the history is.
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
@@ -355,6 +356,14 @@ class OpenHistory:
     def modules(self) -> ForwardModules:
         """By stack: whose forward it was in."""
         return forward_modules(self.snapshot.stacks)
+
+    @lazy
+    def contradictions(self) -> Counter[str]:
+        """What contradicts itself in the file, on any device, and how often."""
+        found = Counter(self.snapshot.oddities)
+        for device in self.devices.values():
+            found.update(device.oddities)
+        return found
 
     @property
     def stream_labels(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.names import rank_file_stem
@@ -22,9 +23,10 @@ from tb_plugin.jobs.trace_sources import FoundSource
 from tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.trace.trace import Trace
+    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
@@ -89,7 +91,7 @@ class TraceFiles:
 
     def __call__(self, run: Run, budget: Budget) -> list[FoundSource]:
         """The sources of a run, whose lock is held."""
-        return [self._source(found) for found in self.of(run, budget)]
+        return [self._source(run, found) for found in self.of(run, budget)]
 
     def of(self, run: Run, budget: Budget) -> Iterator[FoundTrace]:
         """The files of a run, whose lock is held: each once.
@@ -120,7 +122,7 @@ class TraceFiles:
             if found is not None:
                 yield found
 
-    def _source(self, found: FoundTrace) -> FoundSource:
+    def _source(self, run: Run, found: FoundTrace) -> FoundSource:
         def load(job: TraceJob) -> Callable[[], Trace]:
             made = read_trace(
                 found.path,
@@ -143,4 +145,12 @@ class TraceFiles:
             shown_path=found.shown_path,
             time_ns=found.key.mtime_ns,
             is_recorded=found.origin == "recording",
+            note_problems=partial(note_trace, run, found),
         )
+
+
+def note_trace(run: Run, found: FoundTrace, problems: Sequence[Problem]) -> None:
+    """Have the run show what is wrong with a trace."""
+    with run.lock:
+        is_listed = found.origin == "file"
+        run.note_read(found.path, problems, listed=found.key if is_listed else None)

@@ -15,9 +15,10 @@ from tb_plugin.analysis.time.slice_roles import Role, slice_roles
 from tb_plugin.analysis.trace.counters import with_counters
 from tb_plugin.analysis.trace.texts import are
 from tb_plugin.analysis.trace.tiles import TraceTiles
+from tb_plugin.api.base import Problem
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.formats.recording.captures import capture_of, captures_of
-from tb_plugin.jobs.job import Job, Jobs
+from tb_plugin.jobs.job import Job, Jobs, Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,12 @@ MAX_SPANS: Final = 2_000_000
 """Of one rank that are shown: the newest."""
 
 _SPANS_PER_CAPTURE: Final = 4_096
+_MAX_PROBLEMS: Final = 20
+"""Of one trace."""
+_TRACE_REMEDY: Final = (
+    "Figures lack what is named here: copy the file again where it was written whole, or"
+    " profile again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,8 @@ class FoundSource:
     """About when it was recorded; 0: not known."""
     is_recorded: bool = False
     """Whether one of our recordings knows the file; then it is shown before others."""
+    note_problems: Note | None = None
+    """Has the run show what is wrong with it; None: its own files do so."""
 
 
 class OpenSource:
@@ -121,7 +130,15 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
             NotReadyError: too many are being opened.
         """
         key = (run_id, found.id, *found.key)
-        return self.begin(key, (run_id, found.id), found, self._opened)
+        return self.begin(
+            key, (run_id, found.id), found, self._opened, note=found.note_problems
+        )
+
+    def problems_of(self, found: FoundSource, result: OpenSource) -> list[Problem]:
+        """What of the file is not shown, or not whole."""
+        if found.kind != "trace":
+            return []
+        return problems_of_trace(result.trace, found.shown_path, found.rank)
 
     def ready(self, run_id: str, source_id: str) -> OpenSource | None:
         """The newest of that id that is open."""
@@ -132,6 +149,25 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
         make = job.found.load(job)
         with self.turn:
             return OpenSource(job.found, with_counters(make()))
+
+
+def problems_of_trace(trace: Trace, shown_path: str, rank: int | None) -> list[Problem]:
+    """What the reader of a trace knows to be wrong with its file."""
+    return [
+        Problem(
+            severity="warning",
+            path=shown_path,
+            what=f"{one.what[:1].upper()}{one.what[1:].rstrip('.')}"
+            + (f" ({one.count:,})." if one.count > 1 else "."),
+            where=one.where,
+            salvaged=""
+            if trace.is_empty
+            else f"{sum(trace.num_events.values()):,} events",
+            remedy=_TRACE_REMEDY,
+            rank=rank,
+        )
+        for one in trace.problems[:_MAX_PROBLEMS]
+    ]
 
 
 def span_sources(run: Run, budget: Budget) -> Iterator[FoundSource]:

@@ -132,7 +132,7 @@ def test_what_is_damaged_at_a_store_is_named(tmp_path):
     page = Page(url)
     answered(lambda: page.get("/runs"), lambda found: found["runs"])
     run = page.store.run(page.run_id("exp"))
-    run._snapshot_faults._clock = lambda: time.time() + 60
+    run._file_problems._clock = lambda: time.time() + 60
     found = answered(
         lambda: page.of_run("/overview", "exp"),
         lambda found: len(found["problems"]) >= len(HOSTILE),

@@ -1232,6 +1232,7 @@ export interface OverviewResponse {
   readonly about: string;
   readonly attempts: readonly Attempt[];
   readonly problems: readonly Problem[];
+  readonly logdirProblems: readonly Problem[];
   readonly facts: readonly RunFact[];
   readonly planted: readonly string[];
   readonly empty: readonly EmptyTab[];

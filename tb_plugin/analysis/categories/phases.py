@@ -86,6 +86,6 @@ def _lent(replay: Replay) -> npt.NDArray[np.bool_]:
     lives, stack = replay.lives, replay.device.events.stack
     found = np.zeros(len(stack), np.bool_)
     for end in (lives.freed, lives.gone):
-        known = end < len(stack)
+        known = (end >= 0) & (end < len(stack))  # it may have been before the first
         found[end[known]] |= stack[end[known]] == lives.stack[known]
     return found

@@ -3,7 +3,8 @@
 The numbers are those of Overview with its findings, Steps, Modules and Calls, read to the
 end; and of each snapshot and trace. Name a logdir or a run's directory; or snapshots, as
 `torch.cuda.memory._dump_snapshot` writes them, and traces. With --rank, only that rank's
-files are read. Damaged files are listed. The keys of --json are in the documentation.
+files are read. Damaged files are listed, and then the exit code is 4. The keys of --json
+are in the documentation.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct, to_builtins
 
-from collector.cli.failure import printable
+from collector.cli.failure import Failure, printable
 from collector.cli.terminal import say
 from tb_plugin.api.base import Problem
 from tb_plugin.cli.dumps import finish_all
@@ -36,17 +37,20 @@ from tb_plugin.cli.report.sections import run_section
 from tb_plugin.cli.text import complain, problem_lines
 from tb_plugin.index.logdirs import Given
 from tb_plugin.index.store import Store
+from tb_plugin.jobs.job import failed_problem
 from tb_plugin.pages.overview.runs import plugin_version
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from collector.cli.failure import Failure
     from tb_plugin.cli.opening import Place
     from tb_plugin.index.run import Run
 
 REPORT_VERSION: Final = 2
+EXIT_NOTHING: Final = 2
+EXIT_DAMAGED: Final = 4
+"""All that could be read was reported, and problems name what could not."""
 
 
 class Report(Struct, frozen=True):
@@ -59,6 +63,11 @@ class Report(Struct, frozen=True):
     problems: tuple[Problem, ...]
     """Of no run."""
     runs: tuple[RunReport, ...]
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether anything was not read, or not whole."""
+        return bool(self.problems or any(one.problems for one in self.runs))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,24 +99,25 @@ def run(options: argparse.Namespace) -> int:
     runs = store.runs()
     if options.name is not None:
         runs = [choose_run(store, options.name, logdir)]
-    _, _, problems = store.seen_besides()
+    problems = store.problems()
     if not runs and not refused and not problems:
         raise no_recording(logdir)
     is_text = not (options.json or options.md)
     if not is_text or not runs:  # the output goes to a program or a file
         complain("report", refused)
         if is_text and not problems:
-            return 2
+            return EXIT_NOTHING
     finish_all(runs)
     if options.rank is not None and len(runs) > 1:
         runs = [one for one in runs if _has_rank(one, options.rank)] or runs[:1]
     reader = Reader(store, options.capacity)
+    reports, failed = _read(reader, runs, options.rank)
     report = Report(
         report_version=REPORT_VERSION,
         memboard_version=plugin_version(),
         logdir=str(logdir if isinstance(logdir, str) else options.paths[0]),
-        problems=(*problems, *map(_problem_of, refused)),
-        runs=tuple(reader.run(one, options.rank) for one in runs),
+        problems=(*problems, *map(_problem_of, refused), *failed),
+        runs=tuple(reports),
     )
     if options.json:
         print(json.dumps(to_builtins(report, enc_hook=_plain), allow_nan=False))
@@ -117,7 +127,25 @@ def run(options: argparse.Namespace) -> int:
             print(text)
         else:
             say(text)
-    return 0 if any(one.is_readable for one in report.runs) else 2
+    if not any(one.is_readable for one in report.runs):
+        return EXIT_NOTHING
+    return EXIT_DAMAGED if report.has_problems else 0
+
+
+def _read(
+    reader: Reader, runs: Sequence[Run], rank: int | None
+) -> tuple[list[RunReport], list[Problem]]:
+    """Each run, and why some cannot be reported: one that fails hides no other."""
+    reports: list[RunReport] = []
+    problems: list[Problem] = []
+    for one in runs:
+        try:
+            reports.append(reader.run(one, rank))
+        except Exception as error:  # noqa: PERF203  # the others are reported
+            if isinstance(error, Failure):  # what was asked for is not there
+                raise
+            problems.append(failed_problem(one.found.shown_folder, error))
+    return reports, problems
 
 
 def _store(paths: Sequence[Place]) -> tuple[Store, Place, list[Failure]]:

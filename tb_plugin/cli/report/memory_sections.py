@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.sizes import bytes_text, time_text
 from tb_plugin.analysis.findings.text import counted
 from tb_plugin.cli.report.document import Column, Section, Table
-from tb_plugin.cli.text import problem_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,8 +37,13 @@ SHOWN_STATS: Final = (
 """Shown of a call, where it has them."""
 
 
+def _site_text(site: SiteFigures) -> str:
+    label = site.label or "no stack trace"
+    return f"{label}, freed and pending" if site.is_pending else label
+
+
 SITES: Final[Sequence[Column[SiteFigures]]] = (
-    Column("allocation site at the peak", lambda one: one.label or "no stack trace"),
+    Column("allocation site at the peak", _site_text),
     Column("size", lambda one: bytes_text(one.bytes)),
     Column("share", lambda one: f"{one.share:.1%}"),
     Column("category", lambda one: one.category, is_text=True),
@@ -193,7 +197,7 @@ def _snapshot_section(one: Snapshot) -> Section:
     """The most important figures of each of its devices."""
     section = Section(f"snapshot {_snapshot_name(one)}")
     if one.problem is not None:
-        section.add(*problem_lines(one.problem))
+        section.add(f"not read: {one.problem.what}")
     elif not one.devices:
         section.add("It holds no segments and no events of any device.")
     for device in one.devices:

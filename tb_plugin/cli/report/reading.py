@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tb_plugin.index.store import Store
     from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
 MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""
@@ -117,6 +118,7 @@ class Reader:
 
     def __init__(self, store: Store, capacity_bytes: int | None = None) -> None:
         """`capacity_bytes`: of devices of unknown size."""
+        self._store = store
         self._series = store.series
         self._facts = FactsReader(store.series)
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
@@ -129,6 +131,9 @@ class Reader:
     def run(self, run: Run, rank: int | None) -> RunReport:
         """One run, or one rank of it."""
         read_whole(run, rank)
+        # Files first: what is wrong with them is said by every answer about the run.
+        snapshots = tuple(self._snapshots(run, rank))
+        traces = (*recorded_traces(run, rank), *trace_files(run, rank))
         series = self._series
         summary = summary_of(series, run)
         ranks = RanksQuery(rank=rank)
@@ -136,11 +141,12 @@ class Reader:
         def view(query: Q) -> View[Q]:
             return View(series, run, summary, query, no_deadline())
 
-        first = overview(view(ranks), self._facts, self._functions, num_runs=1)
+        first = overview(
+            view(ranks), self._facts, self._functions, 1, self._store.problems()
+        )
         first = replace(first, empty=())  # tabs are the page's
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
-        snapshots = tuple(self._snapshots(run, rank))
         self._errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
         with run.lock:
             found = findings(view(ranks), self._errors)
@@ -158,7 +164,7 @@ class Reader:
             passed_over=tuple(passed_over),
             functions=tuple(by_function),
             snapshots=snapshots,
-            traces=(*recorded_traces(run, rank), *trace_files(run, rank)),
+            traces=traces,
             problems=tuple(problems),
         )
 
@@ -215,19 +221,8 @@ class Reader:
             opening = self._opened(run, one)
             seconds = threading.TIMEOUT_MAX
             self._errors.judge.ask(run, one, open_it=True, seconds=seconds)
-            history = opening.result
-            if history is None:
-                yield Snapshot(
-                    history=one.reference, origin=one.origin, problem=opening.problem
-                )
-                continue
-            facts = history.once("facts", partial(facts_of, history))
-            yield Snapshot(
-                history=one.reference,
-                origin=one.origin,
-                problem=opening.problem,
-                settings={setting.name: setting.value for setting in facts.settings},
-                devices=figures_of(history),
+            yield opening.derived(partial(_snapshot, one)) or Snapshot(
+                history=one.reference, origin=one.origin, problem=opening.problem
             )
 
     def _opened(self, run: Run, found: FoundHistory) -> HistoryJob:
@@ -247,3 +242,14 @@ class Reader:
         if shown:
             print("\r\033[K", end="", file=sys.stderr)
         return opening
+
+
+def _snapshot(found: FoundHistory, history: OpenHistory) -> Snapshot:
+    facts = history.once("facts", partial(facts_of, history))
+    return Snapshot(
+        history=found.reference,
+        origin=found.origin,
+        problem=None,
+        settings={setting.name: setting.value for setting in facts.settings},
+        devices=figures_of(history),
+    )

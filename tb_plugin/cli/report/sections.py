@@ -62,6 +62,8 @@ def run_section(report: RunReport, name: str) -> Section:
             f"{run.virtual_gpu}: memory is what torch's allocator did; values and times"
             " are not real."
         )
+    if report.problems:
+        section.add(f"{counted(len(report.problems), 'problem')}, listed at the end")
     section.add(_prediction(report.overview.prediction))
     section.add(*_findings(report))
     if run.made_of == "recording":
@@ -142,6 +144,12 @@ def _trace_holds(trace: Mapping[str, Any]) -> str:
     return f"steps {trace.get('first_step')} to {trace.get('last_step')}"
 
 
+def _trace_problem(trace: Mapping[str, Any]) -> str:
+    """Why it cannot be read, or what of it is missing; in full it is a problem."""
+    problems = [one["what"] for one in trace.get("problems", ())]
+    return str(trace["problem"] or "; ".join(problems))
+
+
 def _trace_place(trace: Mapping[str, Any]) -> str:
     return str(trace["path"] if trace["exists"] else trace["remote"] or "not here")
 
@@ -195,7 +203,7 @@ RATES: Final[Sequence[Column[StepRate]]] = (
 TRACES: Final[Sequence[Column[Mapping[str, Any]]]] = (
     Column("rank", lambda one: _known(one["rank"])),
     Column("holds", _trace_holds, is_text=True),
-    Column("problem", lambda one: one["problem"] or "", is_text=True),
+    Column("problem", _trace_problem, is_text=True),
     Column("where", _trace_place, is_text=True),
 )
 

@@ -22,13 +22,16 @@ from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.cli.opening import no_deadline
 from tb_plugin.formats.recording.captures import read_capture, traces_of
 from tb_plugin.formats.traces import read_trace
-from tb_plugin.worker.errors import ImportFailedError
+from tb_plugin.jobs.job import problem_of
+from tb_plugin.jobs.trace_files import note_trace
+from tb_plugin.jobs.trace_sources import problems_of_trace
 from tb_plugin.worker.importer import MAX_WORKERS, Importer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.format.records import CaptureEntry
+    from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.traces.files.listing import FoundTrace
     from tb_plugin.index.run import Run
@@ -53,14 +56,17 @@ def recorded_traces(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
 
 
 def trace_files(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
-    """Every other trace file of all ranks, or of one, in their order, with its figures."""
+    """Every other trace file of all ranks, or of one, in their order, with its figures.
+
+    What is wrong with one is noted as a problem of the run.
+    """
     found = [one for one in run.traces.files if rank in (None, one.rank)]
     if not found:
         return
     importer = Importer()
     try:
         with ThreadPoolExecutor(MAX_WORKERS) as pool:
-            yield from pool.map(partial(_file, importer=importer), found)
+            yield from pool.map(partial(_file, run, importer=importer), found)
     finally:
         importer.close()
 
@@ -105,7 +111,7 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _file(found: FoundTrace, importer: Importer) -> dict[str, Any]:
+def _file(run: Run, found: FoundTrace, importer: Importer) -> dict[str, Any]:
     listed: dict[str, Any] = {
         "rank": found.rank,
         "worker": found.worker,
@@ -119,13 +125,20 @@ def _file(found: FoundTrace, importer: Importer) -> dict[str, Any]:
     }
     try:
         trace = read_trace(found.path, importer, listed=found.key)()
-    except ImportFailedError as error:
-        return {**listed, "problem": f"{error.what} {error.remedy}".strip()}
-    if found.is_share:
-        trace = share_of(trace, found.rank)
+        if found.is_share:
+            trace = share_of(trace, found.rank)
+        listed |= _figures(trace, found)
+    except Exception as error:  # noqa: BLE001  # a file's failure is its own row's
+        problem = problem_of(found, error)
+        note_trace(run, found, (problem,))
+        return {**listed, "problem": f"{problem.what} {problem.remedy}".strip()}
+    note_trace(run, found, problems_of_trace(trace, found.shown_path, listed["rank"]))
+    return listed
+
+
+def _figures(trace: Trace, found: FoundTrace) -> dict[str, Any]:
     facts = trace.facts
     return {
-        **listed,
         "rank": found.rank if facts.rank == NOTHING else facts.rank,
         "events": sum(trace.num_events.values()),
         "by_ph_cat": dict(trace.num_events),

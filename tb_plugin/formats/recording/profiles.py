@@ -113,7 +113,7 @@ class Profiles:
                 summary = self._summarised(run_id, trace, opening)
                 if summary is not None:
                     found[at] = summary
-                elif opening.state == "failed":
+                elif opening.problem is not None:
                     failed.append(opening)
             if time.monotonic() >= until:
                 break
@@ -163,7 +163,9 @@ class Profiles:
         if profile is None:
             return None
         rank = trace.rank if trace.rank is not None else profile.trace.facts.rank
-        summary = summary_of(profile, rank)
+        summary = opening.derived(lambda _: summary_of(profile, rank))
+        if summary is None:
+            return None
         key = (run_id, trace.id, *trace.key)
         with self._lock:
             self._summaries[key] = summary

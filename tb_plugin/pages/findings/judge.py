@@ -9,7 +9,6 @@ last error is the one that may have ended it.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from tb_plugin.jobs.histories import Histories, HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
-
-_logger = logging.getLogger(__name__)
 
 MAX_KEPT: Final = 512
 MAX_UNASKED_BYTES: Final = 256 << 20
@@ -129,13 +126,8 @@ class HistoryJudge:
 
     def _work(self, opening: HistoryJob) -> None:
         """Thread: judge one."""
-        judged = Judged(None, None, opening.problem)
         with self._one:
-            if opening.result is not None:
-                try:
-                    judged = judge(opening.result)
-                except Exception:
-                    _logger.exception("A history could not be judged")
+            judged = opening.derived(judge) or Judged(None, None, opening.problem)
         with self._lock:
             self._known[opening.found.key] = judged
             self._num_judged += 1

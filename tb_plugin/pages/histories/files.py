@@ -6,6 +6,7 @@ A few files are opened at each question; what was found of one is small, and kep
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.api.base import RunStanding
@@ -102,8 +103,9 @@ def _read(state: State, run: Run, found: FoundHistory, *, may_open: bool) -> Fil
     if opening is None:
         return FilePeak(found.reference, "opening" if is_small else "closed")
     row = FilePeak(found.reference, "opening")
-    if opening.result is not None and may_open:
-        row = _row(found, opening.result)
+    made = opening.derived(partial(_row, found)) if may_open else None
+    if made is not None:
+        row = made
         state.histories.tidy()
     elif opening.problem is not None:
         row = FilePeak(found.reference, "failed", opening.problem.what)
@@ -118,7 +120,8 @@ def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
     if number is None or number not in of_device:
         return FilePeak(found.reference, "failed", "It holds nothing of any device.")
     figures = of_device[number]
-    held = next((one for one in figures.holders if one.label), None)
+    allocated = (one for one in figures.holders if not one.is_pending)
+    held = next((one for one in allocated if one.label), None)
     return FilePeak(
         reference=found.reference,
         state="ready",

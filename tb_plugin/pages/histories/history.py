@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -93,14 +92,6 @@ def facts_of(history: OpenHistory) -> HistoryFacts:
     )
 
 
-def _oddities(history: OpenHistory) -> Counter[str]:
-    """Those of the file, and of all its devices."""
-    found = Counter(history.snapshot.oddities)
-    for device in history.devices.values():
-        found.update(device.oddities)
-    return found
-
-
 def _notes(
     history: OpenHistory, device: OpenDevice, before_bytes: float, num_marks: int
 ) -> Iterator[HistoryNote]:
@@ -113,7 +104,7 @@ def _notes(
             " are missing.",
             warns=True,
         )
-    for what, count in _oddities(history).items():
+    for what, count in history.contradictions.items():
         yield HistoryNote(
             f"The file contradicts itself: {what} ({count:,}).", warns=True
         )

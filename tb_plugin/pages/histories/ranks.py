@@ -122,6 +122,10 @@ def facts_of(history: OpenHistory) -> RankFacts | None:
     )
 
 
+def _facts_or_reason(history: OpenHistory) -> RankFacts | str:
+    return facts_of(history) or "It holds nothing of any device."
+
+
 class RankHistories:
     """Facts of histories, found a few at a time."""
 
@@ -154,9 +158,8 @@ class RankHistories:
         except NotReadyError:
             return None
         opening.wait(WAIT_SECONDS)
-        known: RankFacts | str | None = None
-        if opening.result is not None:
-            known = facts_of(opening.result) or "It holds nothing of any device."
+        known = opening.derived(_facts_or_reason)
+        if known is not None:
             self._reader.tidy()
         elif opening.problem is not None:
             known = opening.problem.what

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from collector.format.prediction import Prediction
     from collector.format.records import Header
+    from tb_plugin.api.base import Problem
     from tb_plugin.api.overview import Recorded
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
@@ -47,12 +48,17 @@ _MAX_VALUES: Final = 4
         state.facts,
         state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),
         len(state.store.runs()),
+        state.store.problems(),
     ),
     prefetches="facts",
-    version=lambda state: len(state.store.runs()),
+    version=lambda state: (len(state.store.runs()), state.store.problems()),
 )
 def overview(
-    view: View[RanksQuery], facts: FactsReader, calls: FunctionsReader, num_runs: int
+    view: View[RanksQuery],
+    facts: FactsReader,
+    calls: FunctionsReader,
+    num_runs: int,
+    logdir_problems: tuple[Problem, ...],
 ) -> OverviewResponse:
     """Answer `/overview`."""
     reader, run, query = view.series, view.run, view.query
@@ -96,6 +102,7 @@ def overview(
             for problem in run.problems
             if query.rank is None or problem.rank in (None, query.rank)
         ),
+        logdir_problems=logdir_problems,
         facts=tuple(_facts(run, headers, query.rank)),
         planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
         empty=empty_tabs(run, calls, num_runs, view.budget),

@@ -19,6 +19,7 @@ from tb_plugin.api.profile import ProfileChoice, ProfiledTrace
 from tb_plugin.contract.parameters import Count, Query, SourceId, Text
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.formats.recording.profiles import Profiles
+from tb_plugin.jobs.trace_sources import problems_of_trace
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ US: Final = 1e3
 """Nanoseconds of the units in which profiles are sent."""
 
 MAX_LISTED: Final = 1_000
-MAX_PROBLEMS: Final = 20
 
 SortColumn = Annotated[
     str, Meta(pattern=r"^-?[a-z_]{1,40}\Z", description="the name of a column")
@@ -95,6 +95,12 @@ class Shown(NamedTuple):
         found = self.opening
         of_trace: dict[str, Any] = {}
         if found is not None:
+            source = found.result
+            left_out = (
+                ()
+                if source is None
+                else problems_of_trace(source.trace, found.found.name, found.found.rank)
+            )
             of_trace = {
                 "source": found.found.id,
                 "state": found.state,
@@ -103,7 +109,7 @@ class Shown(NamedTuple):
                 "problem": found.problem,
                 "problems": (
                     *_passed_over(self.passed_over, found.found),
-                    *_left_out(found),
+                    *left_out,
                 ),
             }
         elif query.source is not None:
@@ -242,21 +248,3 @@ def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[P
                 f"{one.failure.what}",
                 salvaged=f"{shown.name} is shown.",
             )
-
-
-def _left_out(opening: TraceJob) -> tuple[Problem, ...]:
-    """Of a trace that is open."""
-    if opening.result is None:
-        return ()
-    trace = opening.result.trace
-    return tuple(
-        Problem(
-            severity="warning",
-            path=opening.found.name,
-            what=f"{one.what} ({one.count:,})" if one.count > 1 else one.what,
-            where=one.where,
-            salvaged="" if trace.is_empty else "The rest of the trace is shown.",
-            rank=opening.found.rank,
-        )
-        for one in trace.problems[:MAX_PROBLEMS]
-    )

@@ -25,13 +25,13 @@ FIGURES = [
 ]
 
 
-def said(capsys, *arguments: object) -> str:
-    assert main(["report", *map(str, arguments)]) == 0
+def said(capsys, *arguments: object, code: int = 0) -> str:
+    assert main(["report", *map(str, arguments)]) == code
     return capsys.readouterr().out
 
 
-def reported(capsys, *paths: Path) -> list[dict]:
-    return json.loads(said(capsys, "--json", *paths))["runs"]
+def reported(capsys, *paths: Path, code: int = 0) -> list[dict]:
+    return json.loads(said(capsys, "--json", *paths, code=code))["runs"]
 
 
 def write(path: Path, *events: dict, **top: object) -> Path:
@@ -47,7 +47,7 @@ def test_a_directory_of_traces_is_reported_and_a_bad_file_hides_nothing(
     write(folder / "w_0.9.pt.trace.json", event("ProfilerStep#1", 10.5, 4), event())
     write(folder / "w_0.10.pt.trace.json", event(), distributedInfo={"rank": 5})
     (folder / "w_1.1.pt.trace.json").write_text("no")
-    (run,) = reported(capsys, folder)
+    (run,) = reported(capsys, folder, code=4)
     assert run["run"]["made_of"] == "traces"
     first, bad, later = run["traces"]
     assert bad["worker"] == "w_1"

@@ -71,7 +71,7 @@ export function OverviewView(props: ViewProps) {
         <RankStripChart view={props} strip={strip} />
       )}
       <ProfilePanel view={props} live={profile} />
-      <Problems of={[data, found.data]} />
+      <Problems of={[data, found.data, { problems: data.logdirProblems }]} />
       <RunInfo data={data} />
     </div>
   );
@@ -218,7 +218,7 @@ export function merged(
 }
 
 function Problems(props: {
-  readonly of: readonly (OverviewResponse | FindingsResponse | null)[];
+  readonly of: readonly (Pick<OverviewResponse, "problems"> | null)[];
 }) {
   const every = props.of.flatMap((answer) => answer?.problems ?? []);
   const problems = new Map(every.map((one) => [`${one.path}\n${one.what}`, one]));

@@ -131,6 +131,11 @@ def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
     return "no" if _JSON.search(name) and not _JSON_WORDS.search(stem) else "maybe"
 
 
+def is_pickle(name: str) -> bool:
+    """Whether a base name ends as those of pickles do."""
+    return _PICKLE.search(name) is not None
+
+
 def stem_of(name: str) -> str | None:
     """The name without its endings; None where snapshots have no such ending."""
     match = _PICKLE.search(name) or _JSON.search(name)

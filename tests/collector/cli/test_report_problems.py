@@ -1,0 +1,224 @@
+"""What a reader knows of damage is in every form of the report, on the page, and its code."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tb_plugin.cli import main
+from tb_plugin.cli.report import traces as report_traces
+from tb_plugin.pages.histories import figures, files
+from tests.made_snapshots import long_history
+from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.readers.traces.reading import document, event
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMS = ((), ("--md",), ("--json",))
+
+
+@pytest.fixture
+def logdir(tmp_path) -> Path:
+    """A folder with a good snapshot and a good trace."""
+    (tmp_path / "exp").mkdir()
+    put_snapshot(tmp_path, "good")
+    events = [event("aten::mm", at * 10.0, 5) for at in range(40)]
+    (tmp_path / "exp" / "good.pt.trace.json").write_bytes(document(events))
+    return tmp_path
+
+
+def put_snapshot(logdir: Path, name: str) -> Path:
+    path = logdir / "exp" / f"{name}_snapshot.pickle"
+    path.write_bytes(pickle.dumps(long_history(80)))
+    return path
+
+
+@pytest.fixture
+def report(capsys):
+    """The text of a form, and the exit code."""
+
+    def reported(*arguments: object) -> tuple[str, int]:
+        code = main(["report", *map(str, arguments)])
+        return capsys.readouterr().out, code
+
+    return reported
+
+
+def problems_in(text: str) -> list[dict[str, Any]]:
+    told = json.loads(text)
+    return told["problems"] + [one for run in told["runs"] for one in run["problems"]]
+
+
+def test_whole_files_have_no_problem(logdir, report):
+    assert problems_in(report(logdir, "--json")[0]) == []
+    assert [report(logdir, *form)[1] for form in FORMS] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_cut_trace_is_said_to_be_cut(logdir, report, share):
+    trace = logdir / "exp" / "good.pt.trace.json"
+    data = trace.read_bytes()
+    trace.write_bytes(data[: int(len(data) * share)])
+    for form in FORMS:
+        text, code = report(logdir, *form)
+        assert code == 4
+        assert "good.pt.trace.json" in text
+        assert "The file ends inside its list of events" in text
+    problems = problems_in(report(logdir, "--json")[0])
+    cut = next(one for one in problems if "ends inside" in one["what"])
+    assert cut["path"] == "exp/good.pt.trace.json"
+    assert cut["salvaged"]
+    assert cut["remedy"]
+    page = Page(logdir)
+    name = "exp (traces)"
+    page.get("/runs")
+    answered(
+        lambda: page.of_run("/profile", name)["choice"],
+        lambda choice: choice["state"] == "ready",
+    )
+    shown = page.of_run("/overview", name)["problems"]
+    assert cut["what"] in [one["what"] for one in shown]
+    (summary,) = (one for one in page.get("/runs")["runs"] if one["name"] == name)
+    assert summary["num_problems"] == len(shown) > 0
+
+
+@pytest.mark.parametrize("data", [b"junk\n", b"\x80\x04]q", bytes(range(256)) * 9])
+def test_a_file_of_no_kind_beside_others_is_named(logdir, report, data):
+    (logdir / "exp" / "junk.pickle").write_bytes(data)
+    for form in FORMS:
+        text, code = report(logdir, *form)
+        assert code == 4
+        assert "junk.pickle" in text
+    (problem,) = problems_in(report(logdir, "--json")[0])
+    assert problem["path"] == "exp/junk.pickle"
+    page = Page(logdir)
+    page.get("/runs")
+    (shown,) = page.of_run("/overview", "exp")["logdir_problems"]
+    assert shown["what"] == problem["what"]
+
+
+def test_a_pickle_of_something_else_is_nobodys_business(logdir, report):
+    (logdir / "exp" / "model.pickle").write_bytes(pickle.dumps({"weights": [1.0]}))
+    assert report(logdir)[1] == 0
+
+
+def test_junk_alone_is_named_and_far_from_other_files_is_nobodys_business(
+    logdir, report
+):
+    (logdir / "data").mkdir()
+    (logdir / "data" / "corpus.pkl").write_bytes(b"junk")
+    assert report(logdir)[1] == 0
+    text, code = report(logdir / "data")
+    assert code == 2
+    assert "corpus.pkl" in text
+
+
+def test_a_snapshot_cut_in_place_is_a_problem_of_its_run(logdir, report):
+    bad = put_snapshot(logdir, "bad")
+    page = Page(logdir)
+    page.get("/runs")
+    files_of = lambda: page.of_run("/snapshot_files", "exp")["files"]  # noqa: E731
+    answered(files_of, lambda found: all(one["state"] == "ready" for one in found))
+    bad.write_bytes(bad.read_bytes()[:500])
+    answered(files_of, lambda found: any(one["state"] == "failed" for one in found))
+    (problem,) = page.of_run("/overview", "exp")["problems"]
+    assert problem["path"] == "exp/bad_snapshot.pickle"
+    text, code = report(logdir, "--json")
+    assert code == 4
+    assert [one["path"] for one in problems_in(text)] == ["exp/bad_snapshot.pickle"]
+
+
+def fail(*_: object) -> Any:
+    raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+
+
+def failing_for(name: str, made: Any) -> Any:
+    """`made`, but for the history or trace of one file."""
+
+    def make(of: Any, *more: Any) -> Any:
+        path = str(getattr(more[0] if more else of, "shown_path", ""))
+        return fail() if name in path else made(of, *more)
+
+    return make
+
+
+def test_figures_that_fail_cost_the_row_of_their_file_alone(
+    logdir, report, monkeypatch
+):
+    put_snapshot(logdir, "bad")
+    whole = figures.figures_of
+    calls: list[object] = []
+
+    def once(history: Any) -> Any:
+        calls.append(history)
+        return fail() if len(calls) == 1 else whole(history)
+
+    monkeypatch.setattr("tb_plugin.cli.report.reading.figures_of", once)
+    text, code = report(logdir, "--json")
+    assert code == 4
+    snapshots = [one for run in json.loads(text)["runs"] for one in run["snapshots"]]
+    assert sorted(len(one["devices"]) for one in snapshots) == [0, 1]
+    (problem,) = problems_in(text)
+    assert "IndexError" in problem["what"]
+    assert [one["problem"] for one in snapshots if not one["devices"]] == [problem]
+
+
+def test_a_trace_whose_figures_fail_costs_its_row_alone(logdir, report, monkeypatch):
+    other = logdir / "exp" / "bad.pt.trace.json"
+    other.write_bytes((logdir / "exp" / "good.pt.trace.json").read_bytes())
+    whole = report_traces._figures
+    monkeypatch.setattr(report_traces, "_figures", failing_for("bad", whole))
+    text, code = report(logdir, "--json")
+    assert code == 4
+    told = [one for run in json.loads(text)["runs"] for one in run["traces"]]
+    assert {one["name"]: one["problem"] is None for one in told} == {
+        "good.pt.trace.json": True,
+        "bad.pt.trace.json": False,
+    }
+    (problem,) = problems_in(text)
+    assert problem["path"] == "exp/bad.pt.trace.json"
+
+
+def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
+    monkeypatch.setattr("tb_plugin.cli.report.reading.overview", fail)
+    text, code = report(logdir, "--json")
+    assert code == 2
+    assert len(problems_in(text)) == 2
+    monkeypatch.undo()
+
+    def failing(run: Any, rank: Any) -> Any:
+        return fail() if run.made_of == "traces" else iter(())
+
+    monkeypatch.setattr("tb_plugin.cli.report.reading.trace_files", failing)
+    text, code = report(logdir, "--json")
+    assert code == 4
+    assert [run["run"]["made_of"] for run in json.loads(text)["runs"]] == ["snapshots"]
+    (problem,) = problems_in(text)
+    assert "IndexError" in problem["what"]
+
+
+def test_on_the_page_a_file_that_fails_is_one_row(logdir, monkeypatch):
+    put_snapshot(logdir, "bad")
+    whole = files._row
+
+    def row(found: Any, history: Any) -> Any:
+        return fail() if "bad" in found.shown_path else whole(found, history)
+
+    monkeypatch.setattr(files, "_row", row)
+    page = Page(logdir)
+    page.get("/runs")
+    rows = answered(
+        lambda: page.of_run("/snapshot_files", "exp")["files"],
+        lambda found: all(one["state"] in ("ready", "failed") for one in found),
+    )
+    states = {one["reference"]["path"]: one["state"] for one in rows}
+    assert states == {
+        "exp/good_snapshot.pickle": "ready",
+        "exp/bad_snapshot.pickle": "failed",
+    }
+    (problem,) = page.of_run("/overview", "exp")["problems"]
+    assert problem["path"] == "exp/bad_snapshot.pickle"
