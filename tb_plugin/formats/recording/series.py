@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.rank_file import RankFile
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class Derived(Protocol):
+    """A value that can be cached: an array, or a tuple of several."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes in memory."""
+
+
+D = TypeVar("D", bound="Derived | None")
 
 TRAIN_PHASE: Final = "train"
 DEFAULT_COLUMNS: Final = ("allocated_peak_bytes", "rss_bytes")
@@ -70,6 +81,12 @@ class Clock:
 WALL: Final = Clock(0, 0.0)
 
 
+def stamp_of(file: RankFile) -> object:
+    """Changes whenever a file holds something new."""
+    offset = -1 if file.digest is None else file.digest.offset
+    return file.identity, offset, sum(map(len, file.behind.chunks.values()))
+
+
 class SeriesReader:
     """Reads series through a cache; many threads may, each file one at a time."""
 
@@ -106,15 +123,23 @@ class SeriesReader:
         }, width
 
     def derived(
-        self, key: Hashable, make: Callable[[], Floats | None]
-    ) -> Floats | None:
-        """What was made of columns, kept like a column; `key` says of which."""
-        found: Floats | None = self._cache.get(key)
-        if found is None:
-            found = make()
-            if found is not None:
-                self._cache.put(key, found, found.nbytes)
-        return found
+        self,
+        key: Hashable,
+        make: Callable[[], D],
+        *,
+        is_final: Callable[[D], bool] = lambda _: True,
+    ) -> D:
+        """What was made of columns, cached like a column; `key` says of which.
+
+        What is not final is made anew the next time.
+        """
+        cached: D | None = self._cache.get(key)
+        if cached is not None:
+            return cached
+        derived = make()
+        if derived is not None and is_final(derived):
+            self._cache.put(key, derived, derived.nbytes)
+        return derived
 
     def rollup(
         self,

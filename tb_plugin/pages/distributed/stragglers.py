@@ -37,7 +37,6 @@ from tb_plugin.api.steps import StepPartMean, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.overview.facts import stamp_of
 from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.tables import StepTables
 from tb_plugin.pages.table import Column, table_of, titled
@@ -117,8 +116,7 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         if rows is None or not view.budget.allows():
             continue
         # Kept, so that a run of thousands of ranks comes to an end over a few polls.
-        stamps = tuple(stamp_of(file) for _, file in run.rank_files(rank))
-        key = (_STAMP, stamps, tables.key, low, high)
+        key = (_STAMP, source.stamps([rank]), low, high)
         held = reader.derived(key, partial(_pooled, tables, rank, edges, coarse))
         if held is not None:
             read[rank] = held

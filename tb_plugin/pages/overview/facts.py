@@ -17,7 +17,7 @@ from tb_plugin.analysis.findings.growth import GrowingRank
 from tb_plugin.analysis.series.buckets import during
 from tb_plugin.analysis.series.growth import WARMUP_FRACTION, Trend, trend
 from tb_plugin.analysis.series.rows import NO_STEP
-from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
+from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -209,12 +209,6 @@ class FactsReader:
                 if name not in found and not _is_empty(values):
                     found[name] = _Column(first, last, values, width)
         return found
-
-
-def stamp_of(file: RankFile) -> object:
-    """Changes whenever a file holds something new."""
-    offset = -1 if file.digest is None else file.digest.offset
-    return file.identity, offset, sum(map(len, file.behind.chunks.values()))
 
 
 def _is_empty(values: Floats) -> bool:

@@ -21,8 +21,8 @@ from tb_plugin.formats.recording.captures import (
     read_capture,
     traces_of,
 )
-from tb_plugin.formats.recording.series import SeriesKey
-from tb_plugin.pages.overview.facts import STEP_TIME, stamp_of
+from tb_plugin.formats.recording.series import SeriesKey, stamp_of
+from tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

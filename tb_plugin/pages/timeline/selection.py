@@ -18,11 +18,12 @@ from tb_plugin.formats.recording.series import (
     Clock,
     SeriesKey,
     schemas_of,
+    stamp_of,
 )
 from tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from collector.format.records import Header
     from tb_plugin.api.base import CapacityKind
@@ -180,6 +181,12 @@ class RankRows:
         self._key = key
         self._axis = axis
         self._repeats = key.table != STEP_TABLE
+
+    def stamps(self, ranks: Iterable[int]) -> Hashable:
+        """Changes whenever a file of these ranks holds something new."""
+        files = (file for rank in ranks for _, file in self._run.rank_files(rank))
+        clocks = tuple(self._axis.clocks.items())
+        return self._key, clocks, tuple(stamp_of(file) for file in files)
 
     def rollup(self, rank: int, *, low: bool = False) -> Rows | None:
         """Everything of a rank at the grain that was kept; None where it has nothing."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec.structs import astuple
 
 from tb_plugin.analysis.ranks.spread import extremes, spread
 from tb_plugin.analysis.series.buckets import thinned, visible
@@ -45,6 +47,7 @@ _NUM_LOW: Final = 1
 _MAX_OOM: Final = 8
 _POINTS_PER_PX: Final = 2
 _LINE_SECONDS: Final = 0.4
+_STAMP: Final = "band of ranks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,26 @@ class _Drawing:
     rows_per_point: int
     low: float
     high: float
+
+
+class _Spread(NamedTuple):
+    """The band of many ranks, and which of them have lines of their own."""
+
+    band: RankBand
+    named: tuple[tuple[int, Why], ...]
+    low: float
+    high: float
+    x0: float
+    x1: float
+    rows_per_point: int
+    is_final: bool
+    """Whether another request would get the same."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the band's columns; the rest is small."""
+        _, *columns = astuple(self.band)
+        return sum(column.nbytes for column in columns)
 
 
 class TimelineQuery(DrawnQuery, frozen=True):
@@ -80,7 +103,7 @@ def timeline(view: View[TimelineQuery]) -> TimelineResponse:
         if len(ranks) <= MAX_LINES:
             drawing = _lines(source, ranks, query, budget)
         else:
-            drawing = _bands(source, ranks, query, budget, ranks_with_oom(reader, run))
+            drawing = _bands(view, source, ranks)
     bytes_group = info.group if info is not None and info.unit == "bytes" else ""
     capacity = capacity_of(run, ranks, bytes_group)
     return TimelineResponse(
@@ -121,12 +144,36 @@ def _lines(
 
 
 def _bands(
+    view: View[TimelineQuery], source: RankRows, ranks: Sequence[int]
+) -> _Drawing:
+    """The band, cached until a file grows, and lines that get finer from poll to poll."""
+    query, budget = view.query, view.budget
+    out_of_memory = tuple(ranks_with_oom(view.series, view.run))
+    spread_ranks = view.series.derived(
+        (_STAMP, source.stamps(ranks), query, out_of_memory),
+        partial(_spread_of, source, ranks, query, budget, out_of_memory),
+        is_final=lambda spread_ranks: spread_ranks.is_final,
+    )
+    x0, x1 = spread_ranks.x0, spread_ranks.x1
+    chosen = [rank for rank, _ in spread_ranks.named]
+    finer = [source.rollup(rank, low=True) for rank in chosen]
+    lines, width = _drawn(source, chosen, finer, x0, x1, query, budget)
+    return _Drawing(
+        lines=_as_lines(spread_ranks.named, lines),
+        band=spread_ranks.band,
+        rows_per_point=max(width, spread_ranks.rows_per_point),
+        low=spread_ranks.low,
+        high=spread_ranks.high,
+    )
+
+
+def _spread_of(
     source: RankRows,
     ranks: Sequence[int],
     query: TimelineQuery,
     budget: Budget,
     out_of_memory: Sequence[int],
-) -> _Drawing:
+) -> _Spread:
     rolled = [source.rollup(rank) for rank in ranks]
     low, high = extent(rolled)
     x0, x1 = visible_range(query, low, high)
@@ -146,12 +193,16 @@ def _bands(
         high=f64(bands.high),
         high_rank=i32(np.asarray(ranks)[bands.high_row]),
     )
-    named = _standing_out(ranks, values, query, out_of_memory)
-    chosen = [rank for rank, _ in named]
-    finer = [source.rollup(rank, low=True) for rank in chosen]
-    lines, width = _drawn(source, chosen, finer, x0, x1, query, budget)
-    widest = max([width, *(row.width for row in rows if row is not None)])
-    return _Drawing(_as_lines(named, lines), band, widest, low, high)
+    return _Spread(
+        band=band,
+        named=tuple(_standing_out(ranks, values, query, out_of_memory)),
+        low=low,
+        high=high,
+        x0=x0,
+        x1=x1,
+        rows_per_point=max([1, *(row.width for row in rows if row is not None)]),
+        is_final=not budget.exhausted,
+    )
 
 
 def _drawn(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collector.format.columns import Column
+from tb_plugin.analysis.ranks.spread import spread
 from tests.builders import START_NS, STEP_NS, RunBuilder, age, peak_of
 from tests.tb_plugin.client import Page, refresh
 
@@ -311,3 +312,30 @@ def test_rows_appear_as_they_are_written(run, tmp_path):
     assert (
         page.of_run("/timeline", "exp")["lines"][0]["y"].tolist() == [1] * 10 + [2] * 5
     )
+
+
+def test_a_finer_line_does_not_cost_the_band_again(run, tmp_path, monkeypatch):
+    """Lines get finer from poll to poll; what thousands of ranks cost is paid once."""
+    num_spreads = 0
+
+    def counted(values):
+        nonlocal num_spreads
+        num_spreads += 1
+        return spread(values)
+
+    monkeypatch.setattr("tb_plugin.pages.timeline.timeline.spread", counted)
+    monkeypatch.setattr("tb_plugin.pages.timeline.timeline._LINE_SECONDS", 0.0)
+    ranks = run.simple(20, 5000)
+    page = Page(tmp_path)
+    first = page.of_run("/timeline", "exp")
+    for _ in range(3):
+        again = page.of_run("/timeline", "exp")
+        assert again["band"]["high"].tolist() == first["band"]["high"].tolist()
+    assert num_spreads == 1
+    for other in ({"pinned": "3"}, {"x0": 100.0}, {"x": "wall"}, {"ranks": "0-17"}):
+        page.of_run("/timeline", "exp", **other)
+    assert num_spreads == 5
+    ranks[7].steps([5000], allocated_peak_bytes=[1 << 40])
+    refresh(page)
+    grown = page.of_run("/timeline", "exp")["band"]
+    assert (grown["high"].max(), num_spreads) == (1 << 40, 6)
