@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.free_blocks import arenas, fit
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
+from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, SEGMENT_MAP
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
@@ -182,6 +182,9 @@ _ENGINES: Final = re.compile(
 )
 """Files of what brings an allocator of its own, or wakes and sleeps beside a training."""
 
+_ON: Final = re.compile(r"expandable_segments\s*:\s*true", re.IGNORECASE)
+"""In the variables as they were set, which newer releases may name otherwise."""
+
 _POOLS: Final = re.compile(
     r"^(use_mem_?pool|use_memory_pool|nccl_mem)$|Pluggable|MemPool"
 )
@@ -189,18 +192,28 @@ _POOLS: Final = re.compile(
 
 def setup_of(replay: Replay) -> Setup:
     """What a snapshot says of how its process ran."""
-    expandable = replay.snapshot.settings.get("expandable_segments")
-    if not isinstance(expandable, bool):
-        # Older snapshots do not say it, but show it.
-        segments = replay.device.segments
-        expandable = bool(segments.is_expandable.any()) if len(segments) else None
     return Setup(
-        expandable=expandable,
+        expandable=_expandable(replay),
         other_allocator=_other_allocator(replay),
         on_gpu=True,
         records_history=True,
         keeps_stacks=True,
     )
+
+
+def _expandable(replay: Replay) -> bool | None:
+    """Whether segments are expandable: some of them, or by a setting."""
+    segments, settings = replay.device.segments, replay.snapshot.settings
+    if segments.is_expandable.any() or replay.device.events.of_action(SEGMENT_MAP).size:
+        return True
+    named = [str(one) for one in settings.values() if isinstance(one, str)]
+    if any(_ON.search(one) for one in named):
+        return True
+    setting = settings.get("expandable_segments")
+    if isinstance(setting, bool):
+        return setting
+    # Older snapshots do not say it, but would show it.
+    return False if len(segments) else None
 
 
 def _other_allocator(replay: Replay) -> bool | None:

@@ -127,8 +127,8 @@ def fragmented(case: Case) -> Suspect | None:
         # Only totals are known: whatever was reserved and not held was of no use.
         size, largest = facts.unused_bytes or 0, 0
         why = (
-            f"{size_text(size)} was reserved but free, in blocks that were too small"
-            f" or belonged to another stream or pool."
+            f"{size_text(size)} was reserved but free, in blocks that were too small,"
+            f" belonged to another stream or pool, or became free too late."
         )
     else:
         size, largest = free.num_bytes, free.largest_bytes

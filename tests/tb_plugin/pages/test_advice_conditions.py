@@ -60,6 +60,17 @@ def switched_on(made: dict[str, Any]) -> None:
     made["allocator_settings"]["expandable_segments"] = True
 
 
+def by_variable(made: dict[str, Any]) -> None:
+    """A release that records the variable under a name of its own."""
+    del made["allocator_settings"]["expandable_segments"]
+    made["allocator_settings"]["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
+
+
+def toggled(made: dict[str, Any]) -> None:
+    """On for a while, as verl does around its rollouts: some segments are left."""
+    made["segments"][0]["is_expandable"] = True
+
+
 def in_pools(made: dict[str, Any]) -> None:
     """The first segment, and what happened in it, is of a pool of the user's."""
     made["segments"][0]["segment_pool_id"] = (0, 3)
@@ -79,6 +90,8 @@ def of_engine(*path: str, name: str = "load_model"):
     "change",
     [
         switched_on,
+        by_variable,
+        toggled,
         in_pools,
         of_engine("vllm", "device_allocator", "cumem.py"),
         of_engine("vllm", "v1", "worker", "gpu_worker.py"),
