@@ -23,7 +23,7 @@ class TraceFile(Struct, frozen=True):
     name: str
     """May hold any text; likewise the next two."""
     path: str
-    """Relative to the logdir."""
+    """Relative to the logdir; where links lead out of it, with the file itself behind it."""
     worker: str
     rank: int | None
     cycle: int | None

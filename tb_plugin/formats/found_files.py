@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -75,6 +75,13 @@ class FoundFile:
     """Which content it has."""
     rank: int | None = None
     """None where nothing says it: such a file stands for itself, not for a rank."""
+    target: str = field(default="", kw_only=True)
+    """`path`, where links lead to it out of the logdir; else empty."""
+
+    @property
+    def path_text(self) -> str:
+        """Its shown path, and behind it where it lies if that is outside of the logdir."""
+        return f"{self.shown_path} -> {self.target}" if self.target else self.shown_path
 
     @property
     def name(self) -> str:
@@ -238,6 +245,9 @@ class Listing(ABC, Generic[File, Files]):
         file, key = self._known.get(candidate), FileKey.of(found.status)
         if file is None or (file.path, file.key) != (found.path, key):
             identity = candidate.id or file_id(self.letter, shown)
-            plain = FoundFile(identity, found.path, shown, key)
+            root = self._root
+            leads_out = root is not None and not storage.is_inside(found.path, root)
+            target = found.path if leads_out else ""
+            plain = FoundFile(identity, found.path, shown, key, target=target)
             file = self._file(candidate, plain)
         return self._looked_into(candidate, file)

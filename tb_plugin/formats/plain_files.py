@@ -67,13 +67,14 @@ def plain_file(
             status = files.lstat(path)
         except OSError:
             return NotOpened(
-                "a link that leads to nothing",
+                f"a link that leads to nothing ({path})",
                 "Fix the link, or delete it: the file may have been moved.",
             )
         name = os.path.basename(path)  # noqa: PTH119  # a text
         if not (storage.is_inside(path, root) or is_of_kind(name)):
             return NotOpened(
-                "a link that leads out of the logdir, to a file of another kind of name",
+                f"a link that leads out of the logdir, to {path}, whose name is of another"
+                " kind",
                 _PUT_HERE,
             )
     if not stat.S_ISREG(status.st_mode):

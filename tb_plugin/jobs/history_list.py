@@ -60,7 +60,9 @@ class FoundHistory:
     def shown_path(self) -> str:
         """Where it lies, for a person."""
         source = self.source
-        return (source.file if isinstance(source, OwnCapture) else source).shown_path
+        if isinstance(source, OwnCapture):
+            return source.file.shown_path
+        return source.path_text
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -199,7 +201,7 @@ def reference_of_file(file: FoundSnapshot) -> HistoryReference:
         step=file.said.step,
         time_ms=file.key.mtime_ns / 1e6,
         num_bytes=file.num_bytes,
-        path=file.shown_path,
+        path=file.path_text,
         title=file.shown_path.rpartition("/")[2],
     )
 

@@ -142,7 +142,7 @@ class TraceFiles:
             key=tuple(found.key),
             load=load,
             path=found.path,
-            shown_path=found.shown_path,
+            shown_path=found.path_text,
             time_ns=found.key.mtime_ns,
             is_recorded=found.origin == "recording",
             note_problems=partial(note_trace, run, found),

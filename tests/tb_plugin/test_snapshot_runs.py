@@ -284,9 +284,21 @@ def test_linked_files_are_shown(tmp_path):
         str(inside),
         str(outside),
     }, "a link stands for its target"
+    named = {
+        (run, one["reference"]["path"])
+        for run in ("a", "b")
+        for one in page.of_run("/snapshot_files", run)["files"]
+    }
+    assert named == {
+        ("a", f"a/dump.pickle -> {outside}"),
+        ("a", "a/memory_snapshot_rank0.pickle"),
+        ("a", f"a/memory_snapshot_rank1.pickle -> {outside}"),
+        ("a", "a/memory_snapshot_rank2.pickle"),
+        ("b", f"b/dump.pickle -> {outside}"),
+    }, "where it lies is said of what lies outside of the logdir"
     (problem,) = page.of_run("/overview", "a")["problems"]
     assert (problem["path"], problem["rank"]) == ("a/memory_snapshot_rank3.pickle", 3)
-    assert "leads to nothing" in problem["what"]
+    assert f"leads to nothing ({tmp_path / 'gone'})" in problem["what"]
     assert page.of_run("/overview", "b")["problems"] == []
 
 

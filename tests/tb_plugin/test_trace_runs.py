@@ -159,10 +159,14 @@ def test_linked_traces_are_shown_where_their_names_are_of_a_trace(logdir, tmp_pa
     os.mkfifo(logdir / "exp" / "rank2.1.pt.trace.json")
     page = Page(logdir)
     answer = page.of_run("/traces", "exp")
+    assert [file["path"] for file in answer["files"]] == [
+        f"exp/rank0.1.pt.trace.json -> {outside}",
+        "exp/rank1.1.pt.trace.json",
+    ]
     assert [file["rank"] for file in answer["files"]] == [0, 1]
     said = {problem["path"]: problem["what"] for problem in answer["problems"]}
     assert "not a regular file" in said["exp/rank2.1.pt.trace.json"]
-    assert "leads out" in said["exp/rank3.1.pt.trace.json"]
+    assert f"leads out of the logdir, to {secret}" in said["exp/rank3.1.pt.trace.json"]
     assert "leads to nothing" in said["exp/rank4.1.pt.trace.json"]
     assert [f["rank"] for f in page.of_run("/traces", "linked")["files"]] == [0]
 

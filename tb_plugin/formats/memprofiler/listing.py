@@ -34,7 +34,13 @@ class DumpListing(Listing[FoundDump, FoundFiles[FoundDump]]):
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundDump:
         said = _said(candidate)
         return FoundDump(
-            file.id, file.path, file.shown_path, file.key, said.rank, said=said
+            file.id,
+            file.path,
+            file.shown_path,
+            file.key,
+            said.rank,
+            said=said,
+            target=file.target,
         )
 
     @staticmethod

@@ -62,7 +62,7 @@ def _file(found: FoundTrace, opening: TraceJob | None) -> TraceFile:
     return TraceFile(
         id=found.id,
         name=found.name,
-        path=found.shown_path,
+        path=found.path_text,
         worker=found.worker,
         rank=found.rank,
         cycle=found.cycle,

@@ -77,7 +77,15 @@ class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
 def snapshot_at(file: FoundFile, folders: Sequence[str] = ()) -> FoundSnapshot:
     """A plain file as a snapshot, by its name and those of folders of the layout."""
     said = parse_names(file.name, folders)
-    return FoundSnapshot(file.id, file.path, file.shown_path, file.key, said.rank, said)
+    return FoundSnapshot(
+        file.id,
+        file.path,
+        file.shown_path,
+        file.key,
+        said.rank,
+        said,
+        target=file.target,
+    )
 
 
 def _place(found: FoundSnapshot) -> tuple[int, int, str]:

@@ -131,6 +131,7 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
             worker=said.worker,
             order=said.order,
             is_timeline=said.is_timeline,
+            target=file.target,
         )
 
     def _looked_into(self, candidate: Candidate, file: FoundTrace) -> FoundTrace:
