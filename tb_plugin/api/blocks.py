@@ -251,6 +251,9 @@ class AllocationLiveResponse(Columns, frozen=True):
     """Index in `categories`: the one that holds most of the stack's bytes; of the 4,000."""
     ledger: AllocationLedger | None
     """None where only one stream or pool was asked for."""
+    pinned_host_bytes: float | None
+    """What torch had pinned of the host's memory, free blocks too; no part of the
+    device's. None: not recorded at this moment."""
 
 
 class AllocationMoment(Struct, frozen=True):
@@ -294,6 +297,9 @@ class AllocationBlockResponse(Struct, frozen=True):
     """Why that category, in words."""
     tensor: str
     """Name the training knew it by; empty: none."""
+    annotations: tuple[str, ...]
+    """Of the program's own `annotate` events, in their order; may hold any text, at most
+    1,000 characters each."""
     tag: str
     """The event's `user_metadata`; may hold any text, at most 1,000 characters."""
     compile_context: str

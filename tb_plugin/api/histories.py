@@ -132,9 +132,12 @@ class HistoryNote(Struct, frozen=True):
 
 
 class HistoryDevice(Struct, frozen=True):
-    """One device of a history."""
+    """One device of a history, or pinned host memory as if it were one."""
 
     device: int
+    """-1: pinned host memory; `reserved` is what is pinned, its cached blocks too."""
+    title: str
+    """In sentences: `device 0`, `pinned host memory`."""
     num_events: int
     num_allocations: int
     """With those from before the first event; `life` counts to this."""
@@ -185,7 +188,7 @@ class HistoryFacts(Struct, frozen=True):
     """What a history that was opened says."""
 
     devices: tuple[HistoryDevice, ...]
-    """By number."""
+    """By number, pinned host memory last."""
     default_device: int | None
     """Where an out-of-memory error happened, else the one with the highest peak; None:
     there is no device."""

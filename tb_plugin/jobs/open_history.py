@@ -20,7 +20,7 @@ from tb_plugin.analysis.allocator.replay import Replay, oddities_of
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.categories.forward_modules import forward_modules
 from tb_plugin.analysis.snapshots.marks import marks_of
-from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
+from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, HOST
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.jobs.lazy import LazyCache, held_bytes, lazy
@@ -98,6 +98,16 @@ class OpenDevice:
         self.active: Levels = self.replay.active
         self.allocated: Levels = self.replay.allocated
         self.reserved: Levels = self.replay.reserved.levels
+
+    @property
+    def title(self) -> str:
+        """Its name in sentences: `device 0`."""
+        return "pinned host memory" if self.is_host else f"device {self.number}"
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is pinned host memory, and no memory of a device."""
+        return self.replay.device.is_host
 
     @cached_property
     def has_oom(self) -> bool:
@@ -313,13 +323,38 @@ class OpenHistory:
 
     @cached_property
     def default_device(self) -> int | None:
-        """Where memory ran out, else the one with the highest peak; None: there is none."""
+        """Where memory ran out, else the one with the highest peak; None: there is none.
+
+        Pinned host memory only where there is nothing else.
+        """
         numbers = list(self.devices)
         if not numbers:
             return None
         peaks = {number: of.active.peak[0] for number, of in self.devices.items()}
         failed = {number for number, of in self.devices.items() if of.has_oom}
-        return max(numbers, key=lambda at: (at in failed, peaks[at], -at))
+        return max(numbers, key=lambda at: (at != HOST, at in failed, peaks[at], -at))
+
+    @property
+    def pinned_host_memory(self) -> OpenDevice | None:
+        """What torch pinned of the host's memory; None where that was not recorded."""
+        return self.devices.get(HOST)
+
+    def pinned_bytes(self, device: OpenDevice, moment: int) -> float | None:
+        """Host memory that was pinned just after an event of a device, reserved blocks too.
+
+        None where it was not recorded, or not when the events were.
+        """
+        host = self.pinned_host_memory
+        if host is None or host is device:
+            return None
+        if moment == device.num_events - 1:
+            return float(host.replay.device.reserved_bytes)
+        time_ms, times = device.time_ms(moment), host.replay.device.events.time_us
+        if time_ms is None or times is None or not len(times):
+            return None
+        clock = np.maximum.accumulate(times)
+        at = int(np.searchsorted(clock, time_ms * _US_PER_MS, "right")) - 1
+        return float(host.reserved.at(np.array([at]))[0])
 
     def device(self, number: int | None) -> OpenDevice:
         """One device; the default one where none is named.
@@ -344,8 +379,9 @@ class OpenHistory:
         if known is None:
             return None
         # Who does not say which device it is speaks of the only one.
-        own = next(iter(self.devices), None) if known.device is None else known.device
-        is_sure = known.device is not None or len(self.devices) == 1
+        devices = [device for device in self.devices if device != HOST]
+        own = next(iter(devices), None) if known.device is None else known.device
+        is_sure = known.device is not None or len(devices) == 1
         return float(known.num_bytes) if is_sure and own == number else None
 
     def once(self, name: str, make: Callable[[], _T]) -> _T:

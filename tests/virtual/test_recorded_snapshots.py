@@ -1,4 +1,4 @@
-"""Snapshots that torch 2.6, 2.9, 2.13 and 2.15 wrote on the virtual GPU, read and replayed.
+"""Snapshots that torch 2.6, 2.9, 2.13 to 2.15 wrote on the virtual GPU, read and replayed.
 
 `record_snapshots` made them; the truth beside each is what torch's own counters said.
 """
@@ -13,7 +13,8 @@ import pytest
 
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.snapshots.snapshot import STATES
+from tb_plugin.analysis.categories.attribution import EVIDENCE, attribution
+from tb_plugin.analysis.snapshots.snapshot import HOST, STATES
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.worker.cache import ColumnCache
 from tb_plugin.worker.importer import Importer
@@ -46,13 +47,13 @@ def test_every_version_and_kind_is_there_and_small():
         f"torch{version}_{kind}"
         for version in ("2.6", "2.9", "2.13", "2.15")
         for kind in ("training", "expandable", "native")
-    }
+    } | {"torch2.14_pinned"}
     assert max(path.stat().st_size for path in FILES) < MOST_BYTES
 
 
 def test_segments_and_blocks_are_what_torch_counted(recorded):
     kind, snapshot, truth = recorded
-    (device,) = snapshot.devices
+    device = snapshot.devices[0]
     blocks = device.blocks
     active = blocks.state != STATES.index("inactive")
     live = blocks.state == STATES.index("active_allocated")
@@ -74,7 +75,7 @@ def test_segments_and_blocks_are_what_torch_counted(recorded):
 
 def test_events_are_what_torch_counted(recorded):
     kind, snapshot, truth = recorded
-    (device,) = snapshot.devices
+    device = snapshot.devices[0]
     actions = [ACTIONS[action] for action in device.events.action.tolist()]
     if kind == "native":
         assert len(actions) <= 120
@@ -96,7 +97,7 @@ def test_events_are_what_torch_counted(recorded):
 
 def test_pools_streams_and_stacks_are_read(recorded):
     kind, snapshot, _ = recorded
-    (device,) = snapshot.devices
+    device = snapshot.devices[0]
     allocs = device.events.action == ACTIONS.index("alloc")
     stacks = np.unique(device.events.stack[allocs]).tolist()
     names = {
@@ -104,13 +105,47 @@ def test_pools_streams_and_stacks_are_read(recorded):
         for stack in stacks
         for frame in snapshot.stacks.of(stack).tolist()
     }
-    assert {"main", "programme", "train"} <= names
+    assert {"main", "programme", "annotated" if kind == "pinned" else "train"} <= names
     assert any("::" in name for name in names) == (kind == "native")
     if kind == "training":
         assert len(np.unique(device.segments.pool)) == 3, "one of a graph, one of ours"
-    if kind != "native":
+    if kind in ("training", "expandable"):
         assert len(np.unique(device.segments.stream)) > 1
         assert (device.blocks.state == STATES.index("active_pending_free")).any()
+
+
+def test_pinned_memory_is_what_torch_counted(recorded):
+    kind, snapshot, truth = recorded
+    host = snapshot.device(HOST)
+    assert (host is not None) == (kind == "pinned"), "only where it was recorded"
+    assert snapshot.unread == ()
+    if host is None:
+        return
+    replay = Replay(snapshot, host)
+    actions = [ACTIONS[action] for action in host.events.action.tolist()]
+    assert {
+        "pinned_reserved_bytes": host.reserved_bytes,
+        "pinned_reserved_peak_bytes": replay.reserved.levels.peak[0],
+        "pinned_active_bytes": host.active_bytes,
+        "num_pinned_segments": len(host.segments),
+        "num_pinned_allocs": actions.count("alloc"),
+        "num_pinned_active": len(host.active_blocks().addr),
+    }.items() <= truth.items()
+
+
+def test_annotated_tensors_are_known_after_they_are_gone(recorded):
+    kind, snapshot, _ = recorded
+    if kind != "pinned":
+        return
+    device = snapshot.devices[0]
+    replay = Replay(snapshot, device)
+    found = attribution(replay)
+    named = {EVIDENCE[row] for row in found.evidence.tolist()}
+    assert "annotated as a tensor" in named
+    cache = replay.annotations.life[-1]
+    assert snapshot.texts[replay.annotations.text[-1]] == "kv cache, layer 3"
+    assert replay.lives.size[cache] == 6 << 20
+    assert replay.lives.gone[cache] < len(device.events), "it was freed again"
 
 
 def _inactive_split(device) -> int:

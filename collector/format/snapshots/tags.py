@@ -1,7 +1,8 @@
-"""The tag of our allocations: an event's `user_metadata`.
+"""Our tags of allocations: an event's `user_metadata`.
 
 The tag says which collected call an allocation belongs to, of those made on the thread
-that trains. Whatever does not begin with our name is the program's own.
+that trains; that of an `annotate` event, which tensor an allocation holds. Whatever does
+not begin with our name is the program's own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ def tag_text(*, step: int, phase: str, function: str) -> str:
     return _NAME + json.dumps(data, separators=(",", ":"))
 
 
+def annotation_text(category: str, name: str) -> str:
+    """The annotation of a tensor: `memboard {"category":"param","name":"fc.weight"}`."""
+    data = {"category": category, "name": name}
+    return _NAME + json.dumps(data, separators=(",", ":"))
+
+
 def is_tag(metadata: Any) -> bool:
     """Whether it is one of ours."""
     return isinstance(metadata, str) and metadata.startswith(_NAME)
@@ -25,11 +32,25 @@ def is_tag(metadata: Any) -> bool:
 
 def tag_data(metadata: Any) -> dict[str, Any] | None:
     """Step, phase and function of a tag; None where it is not one of ours."""
-    if not is_tag(metadata):
+    data = _data(metadata)
+    return data if isinstance(data.get("step"), int) else None
+
+
+def annotation_data(metadata: Any) -> tuple[str, str] | None:
+    """Category and name of an annotated tensor; None where it is not one of ours."""
+    data = _data(metadata)
+    category, name = data.get("category"), data.get("name")
+    if not isinstance(category, str) or not isinstance(name, str):
         return None
+    return category, name
+
+
+def _data(metadata: Any) -> dict[str, Any]:
+    """What one of ours says; nothing where it is not one."""
+    if not is_tag(metadata):
+        return {}
     try:
         data = json.loads(metadata[len(_NAME) :])
     except (ValueError, RecursionError):
-        return None
-    right = isinstance(data, dict) and isinstance(data.get("step"), int)
-    return data if right else None
+        return {}
+    return data if isinstance(data, dict) else {}

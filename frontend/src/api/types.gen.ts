@@ -265,6 +265,7 @@ export interface AllocationLiveResponse {
   readonly stackBlocks: Int32Array;
   readonly stackCategory: Uint8Array;
   readonly ledger: AllocationLedger | null;
+  readonly pinnedHostBytes: number | null;
 }
 
 /** Where an event lies, as people speak of it. */
@@ -293,6 +294,7 @@ export interface AllocationBlockResponse {
   readonly category: CategoryGroup;
   readonly evidence: string;
   readonly tensor: string;
+  readonly annotations: readonly string[];
   readonly tag: string;
   readonly compileContext: string;
   readonly numSiblings: number;
@@ -730,9 +732,10 @@ export interface HistoryNote {
   readonly warns: boolean;
 }
 
-/** One device of a history. */
+/** One device of a history, or pinned host memory as if it were one. */
 export interface HistoryDevice {
   readonly device: number;
+  readonly title: string;
   readonly numEvents: number;
   readonly numAllocations: number;
   readonly hasTimes: boolean;

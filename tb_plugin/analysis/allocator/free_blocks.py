@@ -374,7 +374,8 @@ def ledger(
         non_torch = used - reserved
         if non_torch < 0:
             caveat = "the device's figures and the allocator's contradict each other"
-    entries.append(LedgerEntry("non_torch", _float(non_torch), caveat))
+    if not replay.device.is_host:
+        entries.append(LedgerEntry("non_torch", _float(non_torch), caveat))
     return AllocationLedger(tuple(entries), float(reserved), _float(used))
 
 

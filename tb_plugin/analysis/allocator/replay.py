@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.allocator.annotations import annotations_of
 from tb_plugin.analysis.allocator.lifetimes import levels, lifetimes
 from tb_plugin.analysis.allocator.segment_spans import (
     Changes,
@@ -28,6 +29,7 @@ from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tb_plugin.analysis.allocator.annotations import AllocationAnnotations
     from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
     from tb_plugin.analysis.allocator.segment_spans import Reserved, Spans
     from tb_plugin.analysis.allocator.segments import SegmentState
@@ -110,6 +112,11 @@ class Replay:
         return self._told(self.device.events.pool, self.spans.pool)
 
     @cached_property
+    def annotations(self) -> AllocationAnnotations:
+        """What `annotate` events say of allocations."""
+        return annotations_of(self.device.events, self.lives)
+
+    @cached_property
     def phases(self) -> Phases:
         """Forwards, backwards and optimizers."""
         return phases_of(self)
@@ -143,7 +150,7 @@ class Replay:
         return found
 
 
-VERSION: Final = 1
+VERSION: Final = 2
 """To be raised when the same snapshot would come to anything else than before."""
 
 

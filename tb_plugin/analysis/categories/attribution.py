@@ -1,7 +1,7 @@
 """The category of each allocation (parameter, gradient, activation ...), with evidence.
 
-First by what the training recorded: the tensors it knew at the end, and other
-allocations of their stacks. Then, as for snapshots of others, by rules about stacks and
+First by what the training recorded: the tensors it knew at the end, those that it
+annotated while they were there, and other allocations of their stacks. Then, as for snapshots of others, by rules about stacks and
 lives (`attribution_rules`, the first that fits decides). What a life that was cut short
 would have been is told by others of its stack, if nearly all their bytes were the same.
 Where no rule fits it is `other`: nothing is guessed.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.memory import CATEGORIES
+from collector.format.snapshots.tags import annotation_data
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import MODULE
@@ -49,6 +50,7 @@ class Attribution:
 
 NOTHING_FITS: Final = "no rule fits"
 RECORDED: Final = "recorded as a tensor"
+ANNOTATED: Final = "annotated as a tensor"
 OF_RECORDED: Final = "as a recorded tensor of the same stack"
 AS_OTHERS: Final = "as nearly all of the same stack that were not cut short"
 UNDER_WAY: Final = "made in a forward that was cut short"
@@ -56,6 +58,7 @@ UNDER_WAY: Final = "made in a forward that was cut short"
 EVIDENCE: Final = (
     NOTHING_FITS,
     RECORDED,
+    ANNOTATED,
     OF_RECORDED,
     AS_OTHERS,
     UNDER_WAY,
@@ -79,6 +82,11 @@ def attribution(replay: Replay) -> Attribution:
         known = tensor != NOTHING
         category[known] = tensors.category[tensor[known]]
         evidence[known] = EVIDENCE.index(RECORDED)
+    annotated = _annotated(replay)
+    known = (evidence == 0) & (annotated != NOTHING)
+    category[known] = annotated[known]
+    evidence[known] = EVIDENCE.index(ANNOTATED)
+    if tensors is not None:
         speaks = lives.gone == replay.num_events
         _follow_stack(replay, category, evidence, speaks, EVIDENCE.index(OF_RECORDED))
     facts = facts_of(replay)
@@ -111,6 +119,19 @@ def _recorded(replay: Replay, tensors: Tensors) -> Ints:
     inside &= place >= 0
     found[row[inside]] = own[inside]  # the last one written is the largest
     return found
+
+
+def _annotated(replay: Replay) -> Ints:
+    """By life: the category that our annotation of it says; NOTHING where there is none."""
+    texts = replay.snapshot.texts
+    of_life = replay.annotations.of_life(len(replay.lives))
+    rows, place = np.unique(of_life, return_inverse=True)
+    data = [None if row < 0 else annotation_data(texts[row]) for row in rows.tolist()]
+    codes = [
+        NOTHING if one is None or one[0] not in CATEGORIES else CATEGORIES.index(one[0])
+        for one in data
+    ]
+    return np.array(codes, np.int64)[place.reshape(-1)]
 
 
 def _follow_stack(

@@ -44,7 +44,9 @@ _OF_TORCH: Final = re.compile(
 
 
 def workspaces(replay: Replay) -> Flags:
-    """By life: whether it is a workspace."""
+    """By life: whether it is a workspace; no host memory is."""
+    if replay.device.is_host:
+        return np.zeros(len(replay.lives), np.bool_)
     lives, marks = replay.lives, replay.stacks.marks
     of_life = np.append(marks, 0)[lives.stack]
     kept = lives.freed >= replay.num_events

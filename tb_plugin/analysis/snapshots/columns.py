@@ -9,7 +9,7 @@ import numpy as np
 
 from collector.format.errors import CorruptError
 from collector.format.snapshots.plain_text import plain_value
-from tb_plugin.analysis.arrays import NOTHING, constant
+from tb_plugin.analysis.arrays import NOTHING, constant, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +24,56 @@ _ABSENT: Final = -(2**63)
 MAX_LINE: Final = 2**31 - 1
 """Of a file; what is larger becomes this."""
 _WIDE: Final = 8
+
+
+_ROOT: Final = {
+    "segments": ("segments",),
+    "device_traces": ("traces",),
+    "allocator_settings": ("value",),
+    "external_annotations": ("rows",),
+    "host_segments": ("segments",),
+    "host_traces": ("rows", "traces"),
+}
+"""Entries of a snapshot that are read, and the kinds that they may have in `root`."""
+_KEYS: Final = {
+    "segments": {"device", "address", "total_size", "stream", "segment_type", "frames"}
+    | {"segment_pool_id", "is_expandable", "blocks"}
+    # Sums of the blocks, and a counter of the registrations with a network's library.
+    | {"allocated_size", "active_size", "requested_size", "registration_counter"},
+    "blocks": {"address", "size", "requested_size", "state", "frames", "history"},
+    "device_traces": {"action", "addr", "size", "stream", "time_us", "frames"}
+    | {"pool_id", "device_free", "user_metadata", "compile_context"},
+    "external_annotations": {"stage", "name", "device", "time_us"},
+    "frames": {"name", "filename", "line"},
+}
+"""By what has them: the keys that are read, or that say nothing more."""
+_TABLE_KEYS: Final = {
+    "segments": ("segments[]", "segments"),
+    "host_segments": ("host_segments[]", "segments"),
+    "blocks": ("segments[].blocks[]", "blocks"),
+    "host_blocks": ("host_segments[].blocks[]", "blocks"),
+    "events": ("device_traces[][]", "device_traces"),
+    "host_events": ("host_traces[]", "device_traces"),
+    "annotations": ("external_annotations[]", "external_annotations"),
+    "frames": ("frames[]", "frames"),
+}
+"""By table: where its rows are in a snapshot, and which of `_KEYS` they have."""
+
+
+def unread_keys(tables: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """Keys of the file that nothing here reads: `segments[].weight`, in its order."""
+    root = (texts_of(tables, "root", name) for name in ("key", "kind"))
+    unread = [
+        key
+        for key, kind in zip(*root, strict=True)
+        if key and kind not in _ROOT.get(key, ())
+    ]
+    layout = (texts_of(tables, "layout", name) for name in ("table", "key"))
+    for table, key in zip(*layout, strict=True):
+        place, of = _TABLE_KEYS.get(table, ("", ""))
+        if place and key not in _KEYS[of]:
+            unread.append(f"{place}.{key}")
+    return tuple(unread)
 
 
 class Table:
@@ -46,6 +96,10 @@ class Table:
 
     def __contains__(self, name: str) -> bool:
         return name in self._columns
+
+    def kind(self, name: str) -> str:
+        """What a column holds, see `collector.format.snapshots`; empty: it is not there."""
+        return self._kinds.get(name, "")
 
     def ints(self, name: str, missing: int) -> Ints:
         """Whole numbers; `missing` where a row, or the whole table, has none.
@@ -112,13 +166,14 @@ class Table:
         rows = np.asarray(self._columns[name]).astype(np.int64, copy=False)
         if len(rows) != self._num:
             raise ValueError(f"{self._name}.{name} has {len(rows)} rows")
-        found, values = none, []
-        for row in np.unique(rows).tolist():
+        distinct, place = grouped(rows)
+        found, values = np.full(len(distinct), NOTHING, np.int64), []
+        for at, row in enumerate(distinct.tolist()):
             if 0 <= row < len(self._texts):
                 with suppress(CorruptError):
                     values.append(plain_value(self._texts[row]))
-                    found[rows == row] = len(values) - 1
-        return found, values
+                    found[at] = len(values) - 1
+        return found[place], values
 
     def coded(self, name: str, words: Sequence[str]) -> npt.NDArray[np.int8]:
         """Which of some words each text is; NOTHING: none of them."""

@@ -47,6 +47,9 @@ PENDING_FREE: Final = 2
 
 DEFAULT_POOL: Final = (0, 0)
 
+HOST: Final = -1
+"""Number of the device that stands for pinned host memory, as torch numbers it."""
+
 
 def _texts_with(pattern: Pattern, texts: Sequence[str]) -> set[str]:
     """Those in which the pattern is found; many frames have one name, and one file."""
@@ -182,6 +185,8 @@ class Events(Table):
     stack: Ints
     tag: Ints
     """`user_metadata`: row of `Snapshot.texts`, or NOTHING."""
+    annotation: Ints
+    """That of `annotate` events, which is of the allocation at `addr` and no tag."""
     compile_context: Ints
     """Likewise."""
     pool: Ints
@@ -232,6 +237,11 @@ class DeviceSnapshot:
     segments: Segments
     blocks: BlockTable
 
+    @property
+    def is_host(self) -> bool:
+        """Whether it is pinned host memory, and no memory of a device."""
+        return self.device == HOST
+
     def history(self) -> History:
         """The events as `lifetimes` takes them."""
         return History(
@@ -272,7 +282,8 @@ class Snapshot:
     """One snapshot."""
 
     devices: tuple[DeviceSnapshot, ...]
-    """Those with events or segments, by number."""
+    """Those with events or segments, by number; last pinned host memory (`HOST`), where
+    it was recorded. It is no memory of a device: no sum over devices has it."""
     stacks: Stacks
     texts: Sequence[str]
     streams: tuple[int, ...]
@@ -285,6 +296,8 @@ class Snapshot:
     """`allocator_settings`, plain values."""
     oddities: Mapping[str, int]
     """What was set right, in words, and how often."""
+    unread: Sequence[str] = ()
+    """Keys that are in the file and read by nothing here, e.g. `segments[].weight`."""
 
     def device(self, number: int) -> DeviceSnapshot | None:
         """One device, or None."""

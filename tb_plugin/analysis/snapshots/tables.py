@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM
 from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
-from tb_plugin.analysis.snapshots.columns import MAX_LINE, Table, texts_of
+from tb_plugin.analysis.snapshots.columns import (
+    MAX_LINE,
+    Table,
+    texts_of,
+    unread_keys,
+)
 from tb_plugin.analysis.snapshots.extras import (
     annotations_of,
     block_histories,
@@ -21,6 +26,7 @@ from tb_plugin.analysis.snapshots.extras import (
 )
 from tb_plugin.analysis.snapshots.snapshot import (
     DEFAULT_POOL,
+    HOST,
     INACTIVE,
     MAX_BYTES,
     PENDING_FREE,
@@ -66,7 +72,7 @@ class _Maker:
     def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         self._tables = tables
         self._oddities: dict[str, int] = {}
-        self._texts = texts_of(tables, "strings", "text")
+        self._texts = list(texts_of(tables, "strings", "text"))
         self._streams: dict[int, int] = {0: 0}
         self._pools: dict[tuple[int, int], int] = {DEFAULT_POOL: 0}
         self._histories = block_histories(tables, self._texts)
@@ -74,9 +80,9 @@ class _Maker:
     def snapshot(self) -> Snapshot:
         stacks = self._with_histories(self._stacks())
         num_stacks = len(stacks)
-        events, trace = self._events(num_stacks)
-        segments, device = self._segments(num_stacks)
-        blocks = self._blocks(segments, num_stacks)
+        events, trace = self._events("events", num_stacks)
+        segments, device = self._segments("segments", num_stacks)
+        blocks = self._blocks("blocks", segments, num_stacks)
         numbers = np.union1d(grouped(trace)[0], grouped(device)[0]).tolist()
         if len(numbers) > MAX_DEVICES:
             raise SnapshotError(f"it names {len(numbers)} devices")
@@ -85,16 +91,31 @@ class _Maker:
             for number in numbers
         )
         return Snapshot(
-            devices=devices,
+            devices=(*devices, *self._pinned_host_memory(num_stacks)),
             stacks=stacks,
-            texts=self._texts,
+            texts=tuple(self._texts),
             streams=tuple(self._streams),
             pools=tuple(self._pools),
             annotations=annotations_of(self._tables, self._texts),
             tensors=tensors_of(self._tables),
             settings=settings_of(self._tables),
             oddities=self._oddities,
+            unread=unread_keys(self._tables),
         )
+
+    def _pinned_host_memory(self, num_stacks: int) -> tuple[DeviceSnapshot, ...]:
+        """What torch's allocator of pinned memory did, as a device; none where it is off.
+
+        torch gives the segments only while it records them, so that their absence does
+        not say that nothing is pinned.
+        """
+        events, _ = self._events("host_events", num_stacks)
+        segments, _ = self._segments("host_segments", num_stacks)
+        blocks = self._blocks("host_blocks", segments, num_stacks)
+        if not len(events) and not len(segments):
+            return ()
+        trace, device = (constant(HOST, len(rows)) for rows in (events, segments))
+        return (_of_device(HOST, events, trace, segments, device, blocks),)
 
     def _stacks(self) -> Stacks:
         frames = Table("frames", self._tables, self._texts)
@@ -130,13 +151,15 @@ class _Maker:
             frame=np.append(stacks.frame, places),
         )
 
-    def _events(self, num_stacks: int) -> tuple[Events, Ints]:
-        table = Table("events", self._tables, self._texts)
+    def _events(self, name: str, num_stacks: int) -> tuple[Events, Ints]:
+        table = Table(name, self._tables, self._texts)
         action = table.coded("action", ACTIONS)
         self._note("actions that are not known", action < 0)
         free = constant(NOTHING, len(table))
         if "device_free" in table:
             free = np.where(action == OOM, table.ints("device_free", NOTHING), NOTHING)
+        metadata = self._meaning(table, "user_metadata")
+        annotates = action == ANNOTATE
         events = Events(
             action=action,
             addr=table.ints("addr", 0),
@@ -144,7 +167,10 @@ class _Maker:
             stream=self._stream_rows(table),
             time_us=table.ints("time_us", 0) if "time_us" in table else None,
             stack=self._rows(table, "frames", num_stacks),
-            tag=self._meaning(table, "user_metadata"),
+            tag=np.where(annotates, NOTHING, metadata) if annotates.any() else metadata,
+            annotation=np.where(annotates, metadata, NOTHING)
+            if annotates.any()
+            else constant(NOTHING, len(table)),
             compile_context=self._meaning(table, "compile_context"),
             pool=self._pool_rows(table, "pool_id"),
             device_free=free,
@@ -159,8 +185,8 @@ class _Maker:
             self._note("times that go back", back)
         return events, trace
 
-    def _segments(self, num_stacks: int) -> tuple[Segments, Ints]:
-        table = Table("segments", self._tables, self._texts)
+    def _segments(self, name: str, num_stacks: int) -> tuple[Segments, Ints]:
+        table = Table(name, self._tables, self._texts)
         kind = table.coded("segment_type", ("small", "large"))
         segments = Segments(
             address=table.ints("address", 0),
@@ -173,8 +199,8 @@ class _Maker:
         )
         return segments, np.maximum(table.ints("device", 0), 0)
 
-    def _blocks(self, segments: Segments, num_stacks: int) -> BlockTable:
-        table = Table("blocks", self._tables, self._texts)
+    def _blocks(self, name: str, segments: Segments, num_stacks: int) -> BlockTable:
+        table = Table(name, self._tables, self._texts)
         segment = table.ints("segment", 0)
         if len(segment) and not (segment.min() >= 0 and segment.max() < len(segments)):
             raise SnapshotError("a block refers to a segment that is not there")
@@ -190,7 +216,7 @@ class _Maker:
             address = segments.address[segment] + below - base[segment]
         requested = table.ints("requested_size", NOTHING)
         stack = self._rows(table, "frames", num_stacks)
-        told = self._histories
+        told = self._histories if name == "blocks" else None
         if told is not None:
             first_stack = num_stacks - len(told.frames)
             stack = np.where(told.stack >= 0, told.stack + first_stack, stack)
@@ -227,6 +253,8 @@ class _Maker:
     def _meaning(self, table: Table, name: str) -> Ints:
         """Rows of texts that say something: not empty, not `N/A`."""
         values = table.text_rows(name)
+        if table.kind(name) == "value":
+            values = self._as_texts(table, name)
         means = np.arange(len(self._texts) + 1, dtype=np.int32)
         means[-1] = NOTHING  # where NOTHING looks
         empty = [row for row, text in enumerate(self._texts) if text in ("", "N/A")]
@@ -235,6 +263,15 @@ class _Maker:
         if (means[rows] == NOTHING).all():
             return constant(NOTHING, len(values))
         return means[rows][place]
+
+    def _as_texts(self, table: Table, name: str) -> Ints:
+        """Rows of texts for values of any kind: a dict is written `key=value, ...`."""
+        rows, values = table.values(name)
+        place = {text: row for row, text in enumerate(self._texts)}
+        texts = [_readable(value) for value in values]
+        self._texts += dict.fromkeys(text for text in texts if text not in place)
+        place.update((text, row) for row, text in enumerate(self._texts))
+        return np.array([*(place[text] for text in texts), NOTHING], np.int64)[rows]
 
     def _stream_rows(self, table: Table) -> Ints:
         return _numbered(table.ints("stream", 0), self._streams)
@@ -264,6 +301,14 @@ class _Maker:
     def _count(self, what: str, count: int) -> None:
         if count:
             self._oddities[what] = self._oddities.get(what, 0) + count
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={entry}" for key, entry in value.items())
+    return "" if value is None else str(value)
 
 
 def _numbered(values: Ints, known: dict[int, int]) -> Ints:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.sizes import bytes_text, time_text
 from tb_plugin.analysis.findings.text import counted
 from tb_plugin.cli.report.document import Column, Section, Table
+from tb_plugin.pages.histories.history import unread_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from tb_plugin.api.calls import FunctionsResponse
     from tb_plugin.api.modules import ModulesResponse
     from tb_plugin.cli.report.reading import RunReport, Snapshot
-    from tb_plugin.pages.histories.figures import DeviceFigures, SiteFigures
+    from tb_plugin.pages.histories.figures import (
+        AnnotationFigures,
+        DeviceFigures,
+        SiteFigures,
+    )
 
 MAX_ROWS: Final = 20
 """Ranks, modules and calls that are listed, the largest or newest."""
@@ -47,6 +52,11 @@ SITES: Final[Sequence[Column[SiteFigures]]] = (
     Column("size", lambda one: bytes_text(one.bytes)),
     Column("share", lambda one: f"{one.share:.1%}"),
     Column("category", lambda one: one.category, is_text=True),
+    Column("blocks", lambda one: f"{one.num_blocks:,}"),
+)
+ANNOTATIONS: Final[Sequence[Column[AnnotationFigures]]] = (
+    Column("annotation at the peak", lambda one: one.text),
+    Column("size", lambda one: bytes_text(one.bytes)),
     Column("blocks", lambda one: f"{one.num_blocks:,}"),
 )
 SNAPSHOTS: Final[Sequence[Column[tuple[Snapshot, DeviceFigures]]]] = (
@@ -201,11 +211,22 @@ def _snapshot_section(one: Snapshot) -> Section:
     elif not one.devices:
         section.add("It holds no segments and no events of any device.")
     for device in one.devices:
-        facts = Section(f"device {device.device}", list(_device_lines(device)))
-        if device.holders:
-            facts.add(Table(SITES, device.holders))
-        facts.add(*(f"not recorded: {text}" for text in device.not_recorded))
-        section.add(facts)
+        section.add(_device_section(f"device {device.device}", device))
+    if one.pinned_host_memory is not None:
+        title = "pinned host memory, which is no memory of a device"
+        section.add(_device_section(title, one.pinned_host_memory))
+    if one.not_read:
+        section.add(f"not read: {unread_text(one.not_read)}")
+    return section
+
+
+def _device_section(title: str, device: DeviceFigures) -> Section:
+    section = Section(title, list(_device_lines(device)))
+    if device.holders:
+        section.add(Table(SITES, device.holders))
+    if device.annotations:
+        section.add(Table(ANNOTATIONS, device.annotations))
+    section.add(*(f"not recorded: {text}" for text in device.not_recorded))
     return section
 
 

@@ -26,7 +26,11 @@ from tb_plugin.pages.calls.shown import FunctionsQuery
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.findings.findings import findings
-from tb_plugin.pages.histories.figures import DeviceFigures, figures_of
+from tb_plugin.pages.histories.figures import (
+    DeviceFigures,
+    figures_of,
+    pinned_figures_of,
+)
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.modules.modules import ModulesQuery, modules
 from tb_plugin.pages.of_run import View
@@ -76,6 +80,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     settings: dict[str, str] = {}
     """Of the allocator."""
     devices: tuple[DeviceFigures, ...] = ()
+    pinned_host_memory: DeviceFigures | None = None
+    """Host memory, no part of any device's; None: it was not recorded."""
+    not_read: tuple[str, ...] = ()
+    """Keys of the file that this version does not know, as `segments[].weight`."""
 
 
 class RunReport(Struct, frozen=True, kw_only=True):
@@ -252,4 +260,6 @@ def _snapshot(found: FoundHistory, history: OpenHistory) -> Snapshot:
         problem=None,
         settings={setting.name: setting.value for setting in facts.settings},
         devices=figures_of(history),
+        pinned_host_memory=pinned_figures_of(history),
+        not_read=tuple(history.snapshot.unread),
     )

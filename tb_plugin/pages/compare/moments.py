@@ -24,12 +24,17 @@ from tb_plugin.api.compare import (
     CompareStacks,
     StackMatch,
 )
-from tb_plugin.contract.parameters import Moment, Text, Whole
+from tb_plugin.contract.parameters import Moment, Text
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.compare.difference import Difference, Figure, figures_of
 from tb_plugin.pages.compare.words import moments_sentence
-from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
+from tb_plugin.pages.histories.asked import (
+    DeviceNumber,
+    HistoryQuery,
+    find,
+    open_history,
+)
 from tb_plugin.pages.histories.history import moment_of, moment_words
 
 if TYPE_CHECKING:
@@ -91,7 +96,7 @@ class _Live:
         moment, rank = moment_words(self.device, self.moment), self.reference.rank
         words = (
             "" if rank is None else f"rank {rank}",
-            f"device {self.device.number}",
+            self.device.title,
             "start" if moment.moment < 0 else f"event {moment.moment:,}",
             "" if moment.step is None else f"step {moment.step:,}",
             moment.phase,
@@ -166,11 +171,11 @@ class CompareQuery(HistoryQuery, frozen=True):
     Without a moment: at the peak of active bytes.
     """
 
-    device: Whole | None = None
+    device: DeviceNumber | None = None
     moment: Moment | None = None
     b_run: Text | None = None
     b_history: Text | None = None
-    b_device: Whole | None = None
+    b_device: DeviceNumber | None = None
     b_moment: Moment | None = None
     match: StackMatch = "exact"
 

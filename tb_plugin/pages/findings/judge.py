@@ -138,13 +138,13 @@ class HistoryJudge:
 
 def judge(history: OpenHistory) -> Judged:
     """What an open history says."""
-    devices: Any = history.devices.values()
+    devices: Any = [one for one in history.devices.values() if not one.is_host]
     found = errors_of(devices)
     at_end = None
     number = history.default_device
     if not found.errors and number is not None:
         device: Any = history.devices[number]
-        if device.num_events:
+        if device.num_events and not device.is_host:
             last = device.num_events - 1
             at_end = state_at(device, last)
     return Judged(found, at_end)

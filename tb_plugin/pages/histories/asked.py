@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
 
 from msgspec import Meta
 
+from tb_plugin.analysis.snapshots.snapshot import HOST
 from tb_plugin.contract.errors import (
     NotFoundError,
     NotReadyError,
@@ -45,10 +46,20 @@ class HistoryQuery(Query, frozen=True):
     """Another number opens again what failed to open."""
 
 
+DeviceNumber = Annotated[
+    int,
+    Meta(
+        ge=HOST,
+        le=2**31 - 1,
+        description=f"the number of a device, {HOST} for pinned host memory",
+    ),
+]
+
+
 class DeviceQuery(HistoryQuery, frozen=True):
     """One device of a history, and what is shown of it."""
 
-    device: Whole | None = None
+    device: DeviceNumber | None = None
     stream: Whole | None = None
     pool: Whole | None = None
 

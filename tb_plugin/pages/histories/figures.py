@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.snapshots.tags import is_tag
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.allocator.live import live_rows, summed
 from tb_plugin.analysis.arrays import NOTHING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _MANY: Final = 0.05
 """Share of the peak from which on bytes without a stack are mentioned."""
+_MAX_ANNOTATIONS: Final = 20
+_MAX_TEXT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,17 @@ class SiteFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotationFigures:
+    """A text that the program annotated allocations with, and what they take at the peak."""
+
+    text: str
+    bytes: int
+    num_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceFigures:
-    """What a snapshot says of one device.
+    """What a snapshot says of one device, or (`device` -1) of pinned host memory.
 
     Sizes are bytes, rounded as the allocator does. Levels are those at the end, when the
     snapshot was taken; `peak_*` are the highest of its history, with the event behind
@@ -77,12 +89,21 @@ class DeviceFigures:
     """At the peak of what is active, most bytes first."""
     categories_bytes: Mapping[str, int]
     """Likewise, by category."""
+    annotations: tuple[AnnotationFigures, ...]
+    """Likewise, by the program's own annotations, most bytes first, at most 20."""
     not_recorded: tuple[str, ...]
 
 
 def figures_of(history: OpenHistory) -> tuple[DeviceFigures, ...]:
-    """Those of every device with events or segments, by number."""
-    return tuple(_figures(history, device) for device in history.devices.values())
+    """Those of every device with events or segments, by number; none of the host's."""
+    devices = history.devices.values()
+    return tuple(_figures(history, one) for one in devices if not one.is_host)
+
+
+def pinned_figures_of(history: OpenHistory) -> DeviceFigures | None:
+    """The same of pinned host memory; None where it was not recorded."""
+    host = history.pinned_host_memory
+    return None if host is None else _figures(history, host)
 
 
 def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
@@ -137,6 +158,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
         ),
         holders=tuple(_site(one, names) for one in found),
         categories_bytes=_by_category(device, moment),
+        annotations=_by_annotation(history, device, moment),
         not_recorded=tuple(_not_recorded(history, device, found)),
     )
 
@@ -168,14 +190,36 @@ def _by_category(device: OpenDevice, moment: int) -> Mapping[str, int]:
     return {groups.groups[at].key: int(sums[at]) for at in order if sums[at]}
 
 
+def _by_annotation(
+    history: OpenHistory, device: OpenDevice, moment: int
+) -> tuple[AnnotationFigures, ...]:
+    lives, texts = device.lives, history.snapshot.texts
+    live = live_rows(lives, moment)
+    text = device.replay.annotations.of_life(len(lives))[live]
+    known = text != NOTHING
+    rows, place = np.unique(text[known], return_inverse=True)
+    sizes = np.bincount(place.reshape(-1), lives.size[live][known], len(rows))
+    counts = np.bincount(place.reshape(-1), minlength=len(rows))
+    figures = [
+        AnnotationFigures(texts[row][:_MAX_TEXT], int(size), count)
+        for row, size, count in zip(
+            rows.tolist(), sizes.tolist(), counts.tolist(), strict=True
+        )
+        if not is_tag(texts[row])
+    ]
+    figures.sort(key=lambda one: -one.bytes)
+    return tuple(figures[:_MAX_ANNOTATIONS])
+
+
 def _not_recorded(
     history: OpenHistory, device: OpenDevice, found: list[Holder]
 ) -> Iterator[str]:
     """What the file lacks, and how to get it."""
+    option = "record_pinned_host_memory=True" if device.is_host else ""
     if not device.num_events:
         yield (
             "The history: the peak is the state when the snapshot was taken. Call"
-            " torch.cuda.memory._record_memory_history() before training starts."
+            f" torch.cuda.memory._record_memory_history({option}) before training starts."
         )
     elif device.num_before:
         one = device.num_before == 1
@@ -199,6 +243,8 @@ def _not_recorded(
         )
     if device.num_events and not device.has_times:
         yield "Times of events: torch 2.1 and newer record them."
+    if device.is_host:
+        return
     if device.num_events and device.steps.by == "nothing":
         yield "Steps: MemBoard's recorder marks them in the history."
     if history.capacity_of(device.number) is None:

@@ -118,7 +118,13 @@ def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
     of_device = {one.device: one for one in figures_of(history)}
     number = history.default_device
     if number is None or number not in of_device:
-        return FilePeak(found.reference, "failed", "It holds nothing of any device.")
+        return FilePeak(
+            found.reference,
+            "failed",
+            "It holds nothing of any device."
+            if history.pinned_host_memory is None
+            else "It holds pinned host memory alone, and nothing of any device.",
+        )
     figures = of_device[number]
     allocated = (one for one in figures.holders if not one.is_pending)
     held = next((one for one in allocated if one.label), None)

@@ -26,7 +26,7 @@ from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tb_plugin.analysis.allocator.lifetimes import Levels
     from tb_plugin.analysis.arrays import Ints
@@ -41,6 +41,7 @@ _MUCH: Final = 0.02
 """Of what is active, from which on a difference to torch's own count is mentioned."""
 _MAX_TEXT: Final = 200
 _MAX_SETTINGS: Final = 200
+_MAX_UNREAD: Final = 12
 
 MAX_MARKS: Final = 2000
 """Of a whole history."""
@@ -129,6 +130,11 @@ def _notes(
             " the longest spans. Zoom in for the others.",
             warns=False,
         )
+    if unread := history.snapshot.unread:
+        text = f"Not read, as nothing here knows these keys: {unread_text(unread)}."
+        yield HistoryNote(text, warns=False)
+    if device.is_host:
+        return
     if history.snapshot.tensors is None:
         yield HistoryNote(
             "Categories are inferred from stack traces: the recording does not say which"
@@ -137,12 +143,20 @@ def _notes(
         )
 
 
+def unread_text(keys: Sequence[str]) -> str:
+    """The keys of a file that nothing reads: the first of them, and how many more."""
+    more = len(keys) - _MAX_UNREAD
+    names = ", ".join(key[:_MAX_TEXT] for key in keys[:_MAX_UNREAD])
+    return f"{names} and {more} more" if more > 0 else names
+
+
 def _device(history: OpenHistory, device: OpenDevice) -> HistoryDevice:
     snapshot, lives = device.replay.device, device.lives
     before_bytes = float(lives.size[: device.num_before].sum())
     marks = marks_of_device(device)
     return HistoryDevice(
         device=device.number,
+        title=device.title,
         num_events=device.num_events,
         num_allocations=len(lives),
         has_times=device.has_times,

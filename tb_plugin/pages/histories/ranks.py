@@ -99,7 +99,7 @@ class RankFacts:
 def facts_of(history: OpenHistory) -> RankFacts | None:
     """The numbers of the history's default device; None where it has no device."""
     number = history.default_device
-    if number is None:
+    if number is None or history.devices[number].is_host:
         return None
     device = history.device(number)
     peak_bytes, moment = device.active.peak

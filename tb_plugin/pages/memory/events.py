@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, get_args
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM, SNAPSHOT
+from collector.format.snapshots.tags import annotation_data, is_tag
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM, SNAPSHOT
 from tb_plugin.analysis.allocator.live import siblings, versions
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.attribution import EVIDENCE
@@ -17,7 +18,12 @@ from tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
 from tb_plugin.contract.errors import NotFoundError
 from tb_plugin.contract.parameters import Moment, Whole
 from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.histories.asked import HistoryQuery, MomentQuery, of_history
+from tb_plugin.pages.histories.asked import (
+    DeviceNumber,
+    HistoryQuery,
+    MomentQuery,
+    of_history,
+)
 from tb_plugin.pages.histories.history import moment_of, moment_words
 from tb_plugin.pages.memory.blocks import US_PER_MS
 
@@ -31,8 +37,9 @@ DEFAULT_COUNT: Final = 200
 MAX_COUNT: Final = 2_000
 
 WORDS: Final = (*ACTIONS, "unknown")
-_WITHOUT_ADDRESS: Final = (OOM, SNAPSHOT, ANNOTATE)
+_WITHOUT_ADDRESS: Final = (OOM, SNAPSHOT)
 _MAX_TEXT: Final = 1000
+_MAX_ANNOTATIONS: Final = 20
 
 
 class Actions(tuple[str, ...]):
@@ -58,7 +65,7 @@ class Actions(tuple[str, ...]):
 class EventsQuery(HistoryQuery, frozen=True):
     """Events of a device: `count` rows from row `e0`, and around a moment."""
 
-    device: Whole | None = None
+    device: DeviceNumber | None = None
     moment: Moment | None = None
     e0: Whole | None = None
     count: Whole | None = None
@@ -162,7 +169,7 @@ def allocation_block(
         raise NotFoundError(
             "There is no such allocation.",
             "no life" if life is None else f"life={life}",
-            f"Device {device.number} has {len(lives):,}; they count from 0.",
+            f"It has {len(lives):,} on {device.title}; they count from 0.",
         )
     born, freed, gone = (int(of[life]) for of in (lives.born, lives.freed, lives.gone))
     moment = moment_of(device, query.moment, born)
@@ -174,6 +181,7 @@ def allocation_block(
     segment_address, segment_bytes = _segment(device, life)
     stack = int(lives.stack[life])
     version = int(versions(lives, np.array([life]))[0])
+    own_name, annotations = _annotations(device, life)
     return AllocationBlockResponse(
         device=device.number,
         life=life,
@@ -190,7 +198,8 @@ def allocation_block(
         stack=None if stack < 0 else stack,
         category=category,  # type: ignore[arg-type]  # one of these words
         evidence=EVIDENCE[int(attribution.evidence[life])],
-        tensor=_tensor(history, int(attribution.tensor[life])),
+        tensor=_tensor(history, int(attribution.tensor[life])) or own_name,
+        annotations=annotations,
         tag=_text(history, device.replay.device.events.tag, born),
         compile_context=_text(
             history, device.replay.device.events.compile_context, born
@@ -234,6 +243,15 @@ def _tensor(history: OpenHistory, row: int) -> str:
     if tensors is None or row == NOTHING:
         return ""
     return tensors.name[row][:_MAX_TEXT]
+
+
+def _annotations(device: OpenDevice, life: int) -> tuple[str, tuple[str, ...]]:
+    """The name in an annotation of ours, and the texts of the program's own."""
+    told, texts = device.replay.annotations, device.history.snapshot.texts
+    found = [texts[row] for row in told.text[told.life == life].tolist()]
+    names = [own[1] for text in found if (own := annotation_data(text)) is not None]
+    others = [text[:_MAX_TEXT] for text in found if not is_tag(text)]
+    return "".join(names[-1:])[:_MAX_TEXT], tuple(others[:_MAX_ANNOTATIONS])
 
 
 def _text(history: OpenHistory, rows: Ints, event: int) -> str:

@@ -101,6 +101,7 @@ def allocation_live(
         )
         if is_all
         else None,
+        pinned_host_bytes=device.history.pinned_bytes(device, moment),
     )
 
 

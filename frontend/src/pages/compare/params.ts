@@ -70,7 +70,7 @@ export interface SideState {
 function side(prefix: "a_" | ""): Word<SideState> {
   const words = {
     history: text(`${prefix}history`),
-    device: whole(prefix === "" ? "history_device" : "a_device"),
+    device: whole(prefix === "" ? "history_device" : "a_device", -1),
     moment: whole(`${prefix}moment`, -1),
     source: optional(`${prefix}source`),
   };

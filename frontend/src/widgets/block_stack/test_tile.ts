@@ -73,6 +73,7 @@ export function testDevice(): HistoryDevice {
   const none = new Float64Array(0);
   return {
     device: 0,
+    title: "device 0",
     numEvents: 10,
     numAllocations: 10,
     hasTimes: true,

@@ -172,6 +172,7 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
     ["Address", said(hex(block.address), block.name)],
     ["Segment", block.segmentAddress === "" ? null : segment],
     ["Tag", tag === "" || tag.startsWith(OWN_TAG) ? null : tag],
+    ["Annotated", block.annotations.length === 0 ? null : block.annotations.join("; ")],
     ["Compiled", block.compileContext === "" ? null : block.compileContext],
   ];
 }

@@ -148,10 +148,10 @@ export function DeviceChoice(props: {
       label="Device"
       value={props.chosen?.toString() ?? ""}
       onChange={(value) => props.onChoose(Number(value))}
-      of={props.facts.devices.map(({ device, numEvents }) => [
-        device,
-        numEvents === 0 ? `${device} (no events)` : device.toString(),
-      ])}
+      of={props.facts.devices.map(({ device, title, numEvents }) => {
+        const name = device < 0 ? title : device.toString();
+        return [device, numEvents === 0 ? `${name} (no events)` : name];
+      })}
     />
   );
 }

@@ -19,7 +19,8 @@ import { nextMark, type DrawnMarks } from "../../../widgets/block_stack/marks";
 export const MEMORY = {
   /** "": the server chooses. */
   history: text("history"),
-  device: whole("history_device"),
+  /** -1: pinned host memory. */
+  device: whole("history_device", -1),
   /** The pinned moment of `history`; null: the default one. */
   moment: whole("moment", -1),
   find: text("find"),

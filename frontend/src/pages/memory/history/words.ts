@@ -32,5 +32,5 @@ export function pictureLabel(
 ): string {
   const { rank } = answer.reference;
   const ofRank = rank === null ? "" : `, rank ${rank}`;
-  return `${what}${ofRank}${facts.devices.length > 1 ? `, device ${device.device}` : ""}`;
+  return `${what}${ofRank}${facts.devices.length > 1 ? `, ${device.title}` : ""}`;
 }

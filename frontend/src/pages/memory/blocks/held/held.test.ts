@@ -61,6 +61,7 @@ function live(
       reservedBytes: 1200,
       deviceUsedBytes: null,
     },
+    pinnedHostBytes: null,
   };
 }
 

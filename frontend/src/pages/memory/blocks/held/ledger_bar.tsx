@@ -107,6 +107,8 @@ export function LedgerBar(props: {
         {words.filter((word) => word !== "").join(", ")} ·{" "}
         {formatBytes(live.reservedBytes, byteUnit)} reserved
         {capacityBytes !== null && ` of ${formatBytes(capacityBytes, byteUnit)}`}
+        {live.pinnedHostBytes !== null &&
+          ` · beside it ${formatBytes(live.pinnedHostBytes, byteUnit)} of host memory pinned`}
       </p>
       <div class="ledger-bar" role="img" aria-label={parts.map(title).join("; ")}>
         {parts
