@@ -270,7 +270,7 @@ class Case:
             self,
             facts=filled(self.facts, report.facts),
             is_out_of_memory=report.is_out_of_memory,
-            setup=report.setup.filled(self.setup),
+            setup=self.setup.filled(report.setup),
             stack=self.stack or report.stack,
             asked_at=self.asked_at or report.asked_at,
             asked_in=self.asked_in or report.asked_in,

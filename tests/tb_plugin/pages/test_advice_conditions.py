@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from collector.format.snapshots import tables_of
 from tb_plugin.analysis.findings.conditions import Setup, recorded_setup
 from tests.builders import RunBuilder
 from tests.made_snapshots import frame
+from tests.oom_cases.bench import card_bytes
 from tests.oom_cases.cases import make
+from tests.oom_reports import add_report
 from tests.tb_plugin.analysis.made_programs import (
     GIB,
     MIB,
@@ -233,3 +236,69 @@ def test_a_tab_without_histories_says_what_brings_one(tmp_path, device, enabled,
     assert empty["blocks"]["how"].startswith(words)
     assert empty["segments"]["how"] == empty["blocks"]["how"]
     assert ("Pass history=True" in empty["blocks"]["how"]) == (words[0] == "P")
+
+
+def error_of(tmp_path: Path, **report: Any) -> dict[str, Any]:
+    """What is said of an error that the recorder reported, without a history."""
+    rank = RunBuilder(tmp_path / "job").rank(0, device_type="cuda")
+    add_report(rank, **report)
+    rank.close(how="exception")
+    (one,) = verdicts(tmp_path)
+    return one
+
+
+# 60 GiB are free on the device, and 2 GiB were asked for.
+ROOM = {
+    "device_free_bytes": 60 * GIB,
+    "memory": {"reserved_bytes": 15 * GIB, "allocated_bytes": 14 * GIB},
+}
+
+
+def test_a_recorded_limit_is_a_cause(tmp_path):
+    one = error_of(tmp_path, device_limit_bytes=16 * GIB, **ROOM)
+    assert one["key"] == "process_limit"
+    assert one["sentence"].startswith("A limit of 16.0 GiB on this process")
+    assert "raise the limit" in one["advice"][0]["text"]
+
+
+@pytest.mark.parametrize("limit", [None, 40 * GIB])
+def test_no_limit_and_one_that_was_not_reached_are_none(tmp_path, limit):
+    one = error_of(tmp_path, device_limit_bytes=limit, **ROOM)
+    assert one["key"] == "unsure"
+    assert "60.0 GiB free: why it was refused was not recorded" in one["sentence"]
+    assert "raise the limit" not in advice(one)
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [("2.8.0", "PYTORCH_CUDA_ALLOC_CONF"), ("2.11.0", "PYTORCH_ALLOC_CONF")],
+)
+def test_a_recording_knows_the_release_and_a_history_what_is_on(
+    tmp_path, version, name
+):
+    made = make("fragmented", 1)
+    figures = dict(made.truth.facts)
+    for is_on in (False, True):
+        if is_on:
+            switched_on(made.snapshot)
+        folder = tmp_path / str(is_on)
+        rank = RunBuilder(folder / "job").rank(0, versions={"torch": version})
+        sizes = {
+            size: figures[f"{size}_bytes"] for size in ("requested", "device_free")
+        }
+        sizes["device_total"] = card_bytes("A100-40")
+        add_report(rank, **{f"{size}_bytes": known for size, known in sizes.items()})
+        rank.capture(
+            "history",
+            "",
+            step=40,
+            iteration=0,
+            label="oom",
+            context="oom",
+            meta={"report": 1},
+            tables=tables_of(made.snapshot),
+        )
+        rank.close(how="exception")
+        (one,) = verdicts(folder)
+        assert one["key"] == "fragmented"
+        assert settings_of(one).strip() == ("" if is_on else f"{name}={EXPAND}")
