@@ -8,7 +8,6 @@ columns are absent from then on.
 from __future__ import annotations
 
 import contextlib
-import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -57,12 +56,12 @@ SEGMENT_SECONDS: Final = 60.0
 """A segment that has grown to this, or is this old and holds anything new, is finished. In
 a long run segments last longer, so that their number stays bounded."""
 
-STOP_SECONDS: Final = 2.0
-"""The longest that the end of a recording waits for sources and the disk; while captures
-are being written, a few seconds more."""
+SAMPLER_SECONDS: Final = 0.5
+"""What a slow source may take at the end of a recording."""
 
-_SAMPLER_SHARE: Final = 0.25
-"""Of `STOP_SECONDS`: what a slow source may take; the rest is the disk's."""
+CLOSE_SECONDS: Final = 10.0
+"""The longest that the end of a recording waits while what is left is being written."""
+
 
 _MAX_REASON: Final = 1000
 
@@ -256,28 +255,28 @@ class Engine:
 
         Then what the mirror does not have yet, and what is left for a process of its own.
         """
-        deadline = time.monotonic() + STOP_SECONDS
-        self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
+        self._sampler.stop(SAMPLER_SECONDS)
         self._close_sources()
-        rest = max(0.1, deadline - time.monotonic())
+        seconds = CLOSE_SECONDS
+        if lifecycle.launcher is not None:
+            seconds = max(seconds, lifecycle.launcher.close_seconds)
         step = self._progress.train_step
-        self.writer.close(how, message, rest, step=step, phase=phase)
+        self.writer.close(how, message, seconds, step=step, phase=phase)
         self.remote.close()
         if self._dumps.is_on:
             path, stem = self.writer.path, self.writer.stem
             task = self.remote.task_for_later()
             self._dumps.leave(path, stem, self.rank, task)
 
-    def end_by(self, signal_name: str) -> None:
+    def end(self, how: How, message: str, phase: str) -> None:
+        """The program ends so: have that on the disk before all else."""
+        step = self._progress.train_step
+        self.writer.end(how, message, step=step, phase=phase)
+
+    def end_by(self, signal_name: str, seconds: float) -> None:
         """A signal ends the process: write what is queued and end the file, no more."""
-        progress = self._progress
-        self.writer.close(
-            "signal",
-            signal_name,
-            STOP_SECONDS,
-            step=progress.train_step,
-            phase=progress.phase.name,
-        )
+        self.end("signal", signal_name, self._progress.phase.name)
+        self.writer.close("signal", signal_name, seconds)
 
     def after_fork(self) -> None:
         """Nothing here is ours: this is a forked child."""

@@ -285,13 +285,15 @@ class Session:
         with self.lock:
             if not self.is_live:
                 return
-            if error is not None:  # while memory is as it left it
-                with self.guard("close"):
-                    self._report_end(error)
             if lifecycle.launcher is not None:
                 lifecycle.launcher.recording_ends(self.note, error)
             how, message = lifecycle.ending(error)
             phase = self.progress.phase_of(error)
+            # It may not live for long: a launcher ends what others left.
+            self.engine.end(how, message, phase)
+            if error is not None:  # while memory is as it left it
+                with self.guard("close"):
+                    self._report_end(error)
             self._cut(error if how == "exception" else None)
             self.is_live, self.span_log = False, None
         self._leave()
@@ -300,10 +302,15 @@ class Session:
         self._stop(how, message, phase)
 
     @guarded(_tell)
-    def end_by(self, signal_name: str) -> None:
-        """End the file: a signal ends the process now. Waits for the writer alone."""
+    def signalled(self, signal_name: str) -> None:
+        """A signal ends the process: have that on the disk, before all else."""
+        self.engine.end("signal", signal_name, self.progress.phase.name)
+
+    @guarded(_tell)
+    def end_by(self, signal_name: str, seconds: float) -> None:
+        """End the file, by a signal. Waits for the writer alone, so long at most."""
         self.is_live, self.span_log = False, None
-        self.engine.end_by(signal_name)
+        self.engine.end_by(signal_name, seconds)
 
     def _report_end(self, error: BaseException) -> None:
         from collector.oom.message import is_out_of_memory

@@ -34,6 +34,7 @@ from collector.format.records import (
     Header,
     Note,
     Schema,
+    StepCounts,
     decode_chunk_ref,
     encode_chunk,
     kind_of,
@@ -209,8 +210,10 @@ class RankBuilder:
         digest: bool = True,
         step: int | None = None,
         phase: str = "",
+        is_complete: bool = True,
+        steps: StepCounts | None = None,
     ) -> None:
-        """The orderly end."""
+        """The orderly end; not complete: cut before all was written."""
         if digest:
             self.digest()
         self.record(
@@ -222,6 +225,8 @@ class RankBuilder:
                 phase=phase,
                 digest_offset=self.digest_offset,
                 num_dropped=self._num_dropped,
+                is_complete=is_complete,
+                steps=steps,
             )
         )
 
@@ -261,7 +266,12 @@ class RankBuilder:
         return self._tables[key]
 
     def _chunk(self, table: TableRollup, columns: list[np.ndarray]) -> None:
-        payload = encode_chunk(table.schema, columns, digest_offset=self.digest_offset)
+        payload = encode_chunk(
+            table.schema,
+            columns,
+            digest_offset=self.digest_offset,
+            first_row=table.num_on_disk,
+        )
         start = self.path.stat().st_size
         self.append(CHUNK, payload)
         end = self.path.stat().st_size

@@ -9,7 +9,7 @@ import numpy as np
 from collector.format.capture import encode_body
 from collector.format.columns import AXES, STEP_TABLE, Column
 from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, Note, Schema
+from collector.format.records import Capture, Close, Note, Schema
 from collector.writing.rank_file import RankFile
 from collector.writing.segments import SegmentPlan
 from tests.builders import START_NS, make_header
@@ -99,7 +99,7 @@ class Written:
     def close(self) -> Written:
         """End it in order."""
         now = START_NS + self.step * 10**8
-        self.file.close("closed", "", num_dropped=0, time_ns=now)
+        self.file.close(Close(time_ns=now, how="closed", message=""))
         return self
 
     @property

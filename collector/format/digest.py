@@ -61,6 +61,9 @@ class TableRollup:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.num_rows = 0
+        """Rows that it covers."""
+        self.num_on_disk = 0
+        """Of these, rows that are in chunks of the file."""
         values = list(enumerate(schema.columns))[_NUM_AXES:]
         self._headlines = [at for at, column in values if column.headline]
         self._others = [at for at, column in values if not column.headline]
@@ -78,11 +81,14 @@ class TableRollup:
             self.coarse.add(times, steps, [columns[at] for at in self._others])
         if self.schema.rolled_up or is_on_disk:
             self.num_rows += len(times)
+        if is_on_disk:
+            self.num_on_disk += len(times)
 
 
 class _Table(Record, frozen=True, array_like=True):
     schema_id: Count
     num_rows: Count
+    num_on_disk: Count
     fine_rows: Count
     coarse_rows: Count
     """Rows per bucket."""
@@ -136,6 +142,8 @@ class TableDigest(NamedTuple):
     """What a digest holds of one table."""
 
     num_rows: int
+    num_on_disk: int
+    """Rows in chunks before it."""
     fine: RollupSpan
     coarse: RollupSpan
 
@@ -197,6 +205,15 @@ class Digest:
         sane &= (listed[:, 3] >= 0) & (listed[:, 3] <= MAX_CHUNK_ROWS)
         return listed[sane]
 
+    def newest_ns(self, payload: bytes) -> int:
+        """When the newest row of the chunks since the digest before was measured.
+
+        Raises:
+            CorruptError: they do not decode.
+        """
+        last = ChunkRef._fields.index("last_ns")
+        return int(self.chunks(payload)[:, last].max(initial=0))
+
 
 def encode_digest(
     tables: Sequence[TableRollup],
@@ -219,6 +236,7 @@ def encode_digest(
             _Table(
                 schema_id=table.schema.schema_id,
                 num_rows=table.num_rows,
+                num_on_disk=table.num_on_disk,
                 fine_rows=table.fine.rows_per_bucket,
                 coarse_rows=table.coarse.rows_per_bucket,
                 fine_bytes=len(fine),
@@ -263,6 +281,7 @@ def decode_digest(payload: bytes, offset: int, end: int) -> Digest:
         last = middle + table.coarse_bytes
         tables[table.schema_id] = TableDigest(
             table.num_rows,
+            table.num_on_disk,
             RollupSpan(at, middle, fine, max(1, table.fine_rows)),
             RollupSpan(middle, last, coarse, max(1, table.coarse_rows)),
         )

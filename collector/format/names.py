@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 PLUGIN_NAME: Final = "memboard"
 """TensorBoard's name for the plugin, and the `plugin_data` name of every record."""
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 """Major version of a rank's file. Raised where readers of another would misread it."""
 
 RANK_FILES_DIR: Final = ("plugins", PLUGIN_NAME)

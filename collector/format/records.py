@@ -1,16 +1,17 @@
 """The records of a rank's file, in the order they appear in it.
 
 A file is: one `Header`; then, in any order, `Schema` before the first `Chunk` that
-uses it, `Note`s and `Capture`s as things happen, a `Digest` now and then; at a clean end a last
-`Digest` and a `Close`. Whatever is missing at the end was lost with the process.
+uses it, `Note`s and `Capture`s as things happen, a `Digest` now and then. When the program
+ends, a `Close` that is not complete says how, before anything that waits, and again behind each
+further digest; at last come a `Digest` and the `Close` that completes the file. What is missing
+at the end of a file without any was lost with the process.
 
 Where stores cannot append, the same file is cut into numbered segments. Each is an event
 file of its own; from the second on it begins with a `Segment`, which repeats header and
 schemas. All offsets in records are logical: they count from the start of segment 0 through
 all segments laid end to end, heads included, and a `Segment` says at which offset its file
-begins. So a digest lists chunks in any segment before it, one file and many segments are
-read alike, and where a segment is missing the others keep their offsets. No record lies in
-two segments.
+begins. So one file and many segments are read alike, and where a segment is missing the
+others keep their offsets. No record lies in two segments.
 """
 
 from __future__ import annotations
@@ -62,8 +63,7 @@ class Header(Record, frozen=True):
     attempt: Text
     """The attempt part of the file's own name."""
     job: Text
-    """Same text on every rank of one start of the job (from the launcher's
-    environment); empty where the environment tells nothing."""
+    """The same on every rank of one start of the job; empty where nothing tells it."""
     rank: Count
     local_rank: Int
     world_size: Int
@@ -155,6 +155,8 @@ class ChunkRef(NamedTuple):
     last_step: int
     first_ns: int
     last_ns: int
+    first_row: int
+    """Rows of its table in this file before it."""
 
 
 CaptureKind: TypeAlias = Literal[
@@ -175,8 +177,7 @@ CaptureTable: TypeAlias = "Mapping[str, IntArray | FloatArray | tuple[str, ...]]
 class Capture:
     """Something taken at one moment or over one window, with tables of its own.
 
-    Nobody changes one. It is not frozen, because it is made on the training thread, where
-    to make it took 10 us more.
+    Nobody changes one. Frozen it took 10 us more to make, on the training thread.
     """
 
     kind: CaptureKind | str
@@ -207,7 +208,6 @@ class CaptureEntry(Record, frozen=True):
     offset: Count
     """Where its first frame starts in the file."""
     num_bytes: Count
-    """Of all its frames."""
     kind: Text
     time_ns: Int
     step: Int | None
@@ -224,9 +224,7 @@ NoteKind: TypeAlias = Literal[
     "phase",  # phase
     "mark",  # label
     "dropped",  # table, num_rows (so far, all in all), reason
-    "clock",  # monotonic_ns, wall_ahead_ns (of time_ns); and of a comparison offset_ns (add
-    # to this file's times for the reference's), error_ns (or None), method, reference_rank
-    # (None: true time), cycle, host_id: see collector.clock
+    "clock",  # monotonic_ns, wall_ahead_ns (of time_ns); of a comparison see collector.clock
     "clock_jump",  # jumped_ns, wall_ahead_ns: somebody set the host's wall clock
     "oom",  # message, values, report (number or None): an out-of-memory error
     "oom_message",  # message, report: its text, where that came later
@@ -234,6 +232,10 @@ NoteKind: TypeAlias = Literal[
     "signal",  # signal: its name; it came, whatever became of it
     "prediction",  # what decides whether a virtual run fits: see collector.format.prediction
 ]
+
+
+OVER_BUDGET: Final = "max_file_bytes is reached"
+"""The reason of a note `dropped` about rows that only the rollups have."""
 
 
 class Note(Record, frozen=True):
@@ -253,15 +255,28 @@ How: TypeAlias = Literal["closed", "exception", "signal"]
 the program; by a signal that ended the process and was listened to (`oom.on_sigterm`)."""
 
 
+class StepCounts(Record, frozen=True):
+    """Steps of all phases since the file began."""
+
+    taken: Count
+    dropped: Count
+    """No room in the queue, or a fault of the writer."""
+    summed_up: Count
+    """Behind `max_file_bytes`: only the rollups have them."""
+
+
 class Close(Record, frozen=True):
-    """The last record of a file that could say how it ended."""
+    """How the program ended, and whether all that it left was written."""
 
     time_ns: Int
     how: How
     message: Text
     """Type and first line of the exception; name of the signal; empty when closed."""
-    digest_offset: Count
-    num_dropped: Count
+    digest_offset: Count = 0
+    num_dropped: Count = 0
+    is_complete: bool = True
+    """False: what waited when the program ended is still to be written."""
+    steps: StepCounts | None = None
     step: Int | None = None
     """The training step under way; None: not known."""
     phase: Text = ""
@@ -328,15 +343,15 @@ def _check_version(written: _Versions) -> None:
         )
 
 
-_CHUNK_HEAD: Final = struct.Struct("<HIqqqqQ")
+_CHUNK_HEAD: Final = struct.Struct("<HIqqqqQQ")
 
 
 def encode_chunk(
-    schema: Schema, columns: Sequence[Values], *, digest_offset: int
+    schema: Schema, columns: Sequence[Values], *, digest_offset: int, first_row: int
 ) -> bytes:
     """Encode rows of one table; `columns` in schema order, axes first.
 
-    `digest_offset`: where the file's latest digest record starts; 0: there is none yet.
+    `digest_offset`: where the latest digest record starts, or 0; `first_row`: rows before.
     """
     times, steps = columns[0], columns[1]
     head = _CHUNK_HEAD.pack(
@@ -346,6 +361,7 @@ def encode_chunk(
         int(steps.max()),
         int(times.min()),
         int(times.max()),
+        first_row,
         digest_offset,
     )
     dtypes: list[Dtype] = [column.dtype for column in schema.columns]

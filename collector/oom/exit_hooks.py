@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,9 @@ from collector.core.warn_once import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+SIGNAL_SECONDS: Final = 2.0
+"""The longest wait of a signal for what is being written."""
 
 
 class ExitHooks:
@@ -117,12 +121,16 @@ def _uncaught(error: Any, thread: str) -> None:
 
 @guarded(_unreported)
 def _signalled(before: Any) -> None:
+    ends = before == signal.SIG_DFL  # nothing of the program's runs after this
+    ending = tuple(reversed(lifecycle.all_live())) if ends else ()
+    for session in ending:
+        session.signalled("SIGTERM")
     handler = lifecycle.newest_oom_handler()
     if handler is not None:
-        handler.signalled("SIGTERM")
-    if before == signal.SIG_DFL:  # nothing of the program's runs after this
-        for session in reversed(lifecycle.all_live()):
-            session.end_by("SIGTERM")
+        handler.signalled("SIGTERM", 0.0 if ends else SIGNAL_SECONDS)
+    deadline = time.monotonic() + SIGNAL_SECONDS
+    for session in ending:
+        session.end_by("SIGTERM", max(0.0, deadline - time.monotonic()))
 
 
 def _on_sigterm(before: Any) -> Callable[[int, Any], None]:

@@ -38,9 +38,6 @@ INFO: Final = SourceInfo(
     cost="2 us per allocation while stacks are recorded; at an error about a second",
 )
 
-SIGNAL_SECONDS: Final = 5.0
-"""Longest wait of a signal for the snapshot."""
-
 _SAME_SIZE: Final = 0.01
 """Messages round sizes to two decimals."""
 
@@ -150,8 +147,8 @@ class OomHandler:
         """An exception ends the recording."""
         self._raised(error, threading.current_thread().name, ends=True)
 
-    def signalled(self, name: str) -> None:
-        """A signal is about to end the process."""
+    def signalled(self, name: str, seconds: float) -> None:
+        """A signal is about to end the process; `seconds`: longest wait for the snapshot."""
         began = time.perf_counter()
         step = self._progress.train_step
         self._engine.note("signal", {"signal": name}, step=step, user=True)
@@ -165,7 +162,7 @@ class OomHandler:
             case.known.update(report.raised_facts(device, device.index, ""))
             case.known["signal"] = name
             self._reports.write(case, began)
-            self._engine.writer.flush(SIGNAL_SECONDS)
+            self._engine.writer.flush(seconds)
 
     # Exceptions.
 

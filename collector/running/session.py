@@ -60,6 +60,10 @@ class Settings:
 class Session:
     """Of one process. From `watch` on, nothing of it reaches the program."""
 
+    close_seconds = 0.0
+    """The longest that the end of a recording waits for what is being written, where that
+    is longer than without a launcher."""
+
     def __init__(self, settings: Settings) -> None:
         self.num_steps = 0
         """Steps recorded so far, by whomever."""

@@ -28,6 +28,9 @@ CAPTURE: Final = "the end of the prediction"
 _MORE_ITERATIONS: Final = 2
 """Iterations beyond the steps, before a program whose recorder does not step is stopped."""
 
+CLOSE_SECONDS: Final = 100.0
+"""A prediction waits for its recording: both are one answer."""
+
 _END_SECONDS: Final = 30.0
 """Time for a program to end by itself, before it is ended."""
 
@@ -38,6 +41,8 @@ class Stopped(SystemExit):
 
 class StoppingSession(Session):
     """A session that ends the program."""
+
+    close_seconds = CLOSE_SECONDS
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from collector.format import columns as catalogue
 from collector.format.capture import encode_body
 from collector.format.columns import AXES, STEP_TABLE
 from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, ClockAnchor, Header, Note, Schema
+from collector.format.records import Capture, ClockAnchor, Close, Header, Note, Schema
 from collector.simulate.captures import NUM_TRACKED, module_captures, span_captures
 from collector.simulate.faults import RANKS_PER_HOST, host_name
 from collector.simulate.histories import (
@@ -153,7 +153,7 @@ def _write_rank(scenario: Scenario, directory: Path, rank: int) -> int:
         _write_rows(file, tables, happened)
         if scenario.fault_of(rank, "oom") is None:
             end_ns = int(series.time_ns[-1])
-            file.close("closed", "", num_dropped=0, time_ns=end_ns)
+            file.close(Close(time_ns=end_ns, how="closed", message=""))
     finally:
         file.release()
     if rank == 0:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
 _CREATE |= getattr(os, "O_BINARY", 0)  # Windows would turn every 0x0A into two bytes
+
+
+_PIECE_BYTES: Final = 1 << 18
+"""A slower disk than this for the time that `Writer.close` waits is taken for one that hangs."""
 
 
 class DeletedError(OSError):
@@ -36,6 +40,8 @@ class AppendFile:
         self.path = path
         self.end = 0
         """Bytes in the file: where the next append will start."""
+        self.num_written = 0
+        """Bytes written so far, those of an append that is under way among them."""
         self._fd = os.open(path, _CREATE, 0o644)
         self._torn = False
         status = os.fstat(self._fd)
@@ -55,8 +61,10 @@ class AppendFile:
         start = self.end
         rest = memoryview(data)
         try:
-            while rest:  # a second round only where the disk took a part
-                rest = rest[os.write(self._fd, rest) :]
+            while rest:  # in pieces, so that who waits sees that it goes on
+                written = os.write(self._fd, rest[:_PIECE_BYTES])
+                rest = rest[written:]
+                self.num_written += written
         except OSError:
             self._torn = True
             self._take_back()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.core.guard import Block
 from collector.format.capture import MAX_CAPTURE_BYTES, encode_body, size_of
+from collector.format.records import OVER_BUDGET
 from collector.writing.append import DeletedError
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 _MAX_WAITING: Final = 1024
 _MAX_URGENT: Final = 16
+_CRASHES: Final = frozenset({"oom", "exception", "signal"})
+"""Contexts of a history that explains how a program ended."""
 _MAX_TRIES: Final = 3
 """A disk that refused a capture so often is taken for full."""
 
 TOO_SLOW: Final = "the disk was too slow or full"
-_OVER_BUDGET: Final = "max_file_bytes is reached"
 _NOT_ENCODED: Final = "it could not be written"
 
 
@@ -64,6 +66,7 @@ class CaptureQueue:
         """How many were dropped so far, by reason."""
         self._max_bytes = max_bytes
         self._waiting: deque[QueuedCapture] = deque()
+        self._crashes: deque[QueuedCapture] = deque()
         self._urgent: deque[UrgentCapture] = deque()
         self._largest = 0
         """Of all so far: says quickly that what waits is little."""
@@ -72,19 +75,22 @@ class CaptureQueue:
 
     def __len__(self) -> int:
         """How many wait."""
-        return len(self._waiting) + len(self._urgent)
+        return len(self._waiting) + len(self._crashes) + len(self._urgent)
 
-    @property
-    def is_urgent(self) -> bool:
-        """Whether one waits that goes before all others."""
-        return bool(self._urgent)
+    def goes_first(self, *, has_ended: bool) -> bool:
+        """Whether one waits that goes before rows.
+
+        That is an urgent one; of a program that has ended, also the history of its crash.
+        """
+        return bool(self._urgent or (has_ended and self._crashes))
 
     def holds(self, num_bytes: int) -> bool:
         """Whether what waits is at least so much; takes a microsecond where it is not."""
-        if len(self._waiting) * self._largest < num_bytes:
+        if (len(self._waiting) + len(self._crashes)) * self._largest < num_bytes:
             return False
-        # A copy at once: the other thread may take one away meanwhile.
-        return sum(queued.size for queued in tuple(self._waiting)) >= num_bytes
+        # Copies at once: the other thread may take one away meanwhile.
+        waiting = (*tuple(self._crashes), *tuple(self._waiting))
+        return sum(queued.size for queued in waiting) >= num_bytes
 
     def put(self, capture: Capture) -> bool:
         """Queue a capture, or count it as dropped; takes microseconds."""
@@ -97,13 +103,15 @@ class CaptureQueue:
             return False
         if (
             self._is_over
-            or len(self._waiting) >= _MAX_WAITING
+            or len(self._waiting) + len(self._crashes) >= _MAX_WAITING
             or self.holds(self._max_bytes - size + 1)
         ):
             self.dropped[TOO_SLOW] += 1
             return False
         self._largest = max(self._largest, size)
-        self._waiting.append(QueuedCapture(capture, size))
+        is_crash = capture.context in _CRASHES
+        queue = self._crashes if is_crash else self._waiting
+        queue.append(QueuedCapture(capture, size))
         return True
 
     def put_urgent(self, capture: Capture) -> UrgentCapture | None:
@@ -116,7 +124,9 @@ class CaptureQueue:
         return urgent
 
     def write_next(self, file: RankFile, *, closing: bool) -> bool:
-        """Write an urgent one, or the one that waits longest; False where none does.
+        """Write an urgent one, one of a crash, or the one that waits longest.
+
+        False where none does.
 
         Raises:
             DeletedError: the file was deleted; the capture still waits.
@@ -124,7 +134,7 @@ class CaptureQueue:
                 or the file is `closing`.
         """
         queue: deque[UrgentCapture] | deque[QueuedCapture]
-        queue = self._urgent or self._waiting
+        queue = self._urgent or self._crashes or self._waiting
         if not queue:
             return False
         first = queue[0]
@@ -145,7 +155,7 @@ class CaptureQueue:
                 first.capture, first.body, urgent=is_urgent
             )
             if not first.is_on_disk:
-                self.dropped[_OVER_BUDGET] += 1
+                self.dropped[OVER_BUDGET] += 1
         except DeletedError:
             raise
         except OSError:
@@ -158,6 +168,7 @@ class CaptureQueue:
         """Nothing is written any more: drop what waits and take nothing."""
         self._is_over = True
         self._waiting.clear()
+        self._crashes.clear()
         self._urgent.clear()
 
     def _refuse(self, capture: Capture, error: BaseException) -> None:

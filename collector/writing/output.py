@@ -24,7 +24,7 @@ from collector.format.names import (
     rank_file_name,
     rank_file_stem,
 )
-from collector.format.records import Note, Schema
+from collector.format.records import OVER_BUDGET, Close, Note, Schema
 from collector.steps.progress import TRAIN
 from collector.writing.append import DeletedError
 from collector.writing.capture_queue import TOO_SLOW
@@ -62,7 +62,7 @@ class WriterPlan:
 
 
 class End(NamedTuple):
-    """How a recording ended, as its `Close` record has it."""
+    """How the program ended, as the file's `Close` records have it."""
 
     how: How
     message: str
@@ -92,13 +92,14 @@ class Output:
         self.identity = identity
         self.attempt = attempt
         self.file = RankFile(max_bytes=plan.max_file_bytes, segments=plan.segments)
+        self.end: End | None = None
+        """Once the program ends. Set on any thread; written before all else."""
         self._retry = Retry(*_RETRY_SECONDS)
         self._plan = plan
         self._queue = queue
         self._captures = captures
         self._warn_once = warn_once
         self._scalars = Scalars(plan.run_dir, self._header, self._note_scalars)
-        self._num_rows_lost = 0
         self._noted_drops: dict[tuple[str, str], int] = {}
         self._next_clock = 0.0
         self._next_dropped = 0.0
@@ -121,7 +122,40 @@ class Output:
     def num_dropped(self) -> int:
         """Rows, notes and captures dropped so far, for whatever reason. Any thread."""
         queued = self._queue.num_dropped + self._captures.dropped.total()
-        return queued + self._num_rows_lost + self.file.num_over_budget
+        return queued + self.file.num_discarded + self.file.num_over_budget
+
+    @property
+    def num_waiting(self) -> int:
+        """Rows, notes and captures that are not on the disk yet. Any thread."""
+        queued = len(self._queue.items) + len(self._captures)
+        return queued + self.file.num_pending
+
+    @property
+    def num_steps_dropped(self) -> int:
+        """Steps that found no room in the queue. Any thread."""
+        dropped = 0
+        for schema_id, num_rows in tuple(self._queue.rows_dropped.items()):
+            table = self.file.tables.get(schema_id)
+            if table is not None and table.schema.table == STEP_TABLE:
+                dropped += num_rows
+        return dropped
+
+    @property
+    def num_steps_waiting(self) -> int:
+        """Of these, steps. Any thread."""
+        tables = self.file.tables
+        steps = {
+            schema_id
+            for schema_id, table in tuple(tables.items())
+            if table.schema.table == STEP_TABLE
+        }
+        queued = 0
+        for item in tuple(self._queue.items):
+            if isinstance(item, tuple):
+                queued += item[0] in steps
+            elif isinstance(item, Schema) and item.table == STEP_TABLE:
+                steps.add(item.schema_id)
+        return queued + sum(tables[one].num_pending for one in steps if one in tables)
 
     def retry_soon(self) -> None:
         """Try a disk that refused again at once. Any thread."""
@@ -132,31 +166,41 @@ class Output:
         """Whether the disk refused the last round. Any thread."""
         return self._retry.num_failures > 0
 
+    def warn_full(self) -> None:
+        """Say once that rows are dropped, unless the disk's refusal was said. Any thread."""
+        if not self.is_refused:
+            self._warn_once(
+                "dropped",
+                "%s cannot take rows as fast as they come: up to %d wait in memory, more are"
+                " dropped and counted. Training goes on. Record into a faster directory.",
+                self.file.path or self._plan.run_dir,
+                self._plan.queue_rows,
+            )
+
     def release(self) -> None:
         """In a forked child: touch no file."""
         self.file.release()
         self._scalars.release()
 
-    def discard(self, end: End | None) -> int:
+    def discard(self, *, closing: bool) -> int:
         """After a fault: drop what waits in tables, and end the file where all ends.
 
         The number of rows that are lost.
         """
         num_rows = self.file.discard_pending()
-        self._num_rows_lost += num_rows
-        if end is not None:
+        if closing:
             with forgiving:  # warned already, or much the same
-                self._end_file(end)
+                self.file.close(self._closed())
         return num_rows
 
-    def write(self, end: End | None) -> None:
-        """A round: write what waits, and end the files with `end`."""
+    def write(self, *, closing: bool) -> None:
+        """A round: write what waits; `closing`: nothing follows, and the files end."""
         now = time.monotonic()
-        if end is None and not self._retry.is_due():
+        if not (closing or self._retry.is_due()):
             return
         try:
             try:
-                self._write_file(end, now)
+                self._write_file(now, closing=closing)
             except DeletedError:
                 self._warn_once(
                     "deleted",
@@ -166,11 +210,13 @@ class Output:
                 )
                 self.file.release()
                 self.attempt = new_attempt(time.time_ns())  # some of it may be there
-                self._write_file(end, now)
+                self._write_file(now, closing=closing)
         except OSError as error:
-            self._fail(error, closing=end is not None)
+            self._fail(error, closing=closing)
         else:
             self._retry.works()
+            if self._queue.rows_dropped:
+                self.warn_full()
         if self.file.is_full:
             self._warn_once(
                 "full",
@@ -180,30 +226,48 @@ class Output:
                 self.file.path,
             )
         if self._plan.scalars:
-            self._scalars.flush(closing=end is not None)
+            self._scalars.flush(closing=closing)
             scalars = self._scalars.path
-            if end is not None and self._plan.segments is not None and scalars:
+            if closing and self._plan.segments is not None and scalars:
                 self._plan.segments.finished(scalars)
 
-    def _write_file(self, end: End | None, now: float) -> None:
+    def _write_file(self, now: float, *, closing: bool) -> None:
         self._open()
-        if self._captures.is_urgent:  # before what may be long
-            self._captures.write_next(self.file, closing=end is not None)
-        self._drain(everything=end is not None)
+        self._write_first(closing=closing)
+        self._drain(everything=closing)
         self._note_clock(now)
         while len(self._captures):
             # What is small goes first: a large capture may take a second.
             self.file.flush()
-            self._captures.write_next(self.file, closing=end is not None)
-            self._drain(everything=end is not None)
-        self._note_dropped(now, closing=end is not None)
-        if end is None:
-            self.file.flush()
+            self._write_first(closing=closing)
+            self._captures.write_next(self.file, closing=closing)
+            self._drain(everything=closing)
+        self._note_dropped(now, closing=closing)
+        if closing:
+            self.file.close(self._closed())
         else:
-            self._end_file(end)
+            self.file.flush()
 
-    def _end_file(self, end: End) -> None:
-        self.file.close(*end, num_dropped=self.num_dropped, time_ns=now_ns())
+    def _write_first(self, *, closing: bool) -> None:
+        """How the program ended, and captures that go before rows."""
+        if self.end is not None and self.file.end is None:
+            self._drain(everything=True)
+            self.file.write_end(self._closed())
+        while self._captures.goes_first(has_ended=self.end is not None):
+            self._captures.write_next(self.file, closing=closing)
+
+    def _closed(self) -> Close:
+        """How the program ended, with the account of its steps."""
+        end = self.end or End("closed", "")
+        return Close(
+            time_ns=now_ns(),
+            how=end.how,
+            message=end.message,
+            step=end.step,
+            phase=end.phase,
+            num_dropped=self.num_dropped,
+            steps=self.file.step_counts(self.num_steps_dropped),
+        )
 
     def _open(self) -> None:
         """Make sure that the file is there and has the right name."""
@@ -260,10 +324,12 @@ class Output:
         )
         if closing:
             self.file.finish()
+            steps = self.num_steps_waiting
             warn(
-                "%d rows and notes could not be written to %s",
-                self.file.num_pending + len(self._queue.items),
+                "%s is not complete: %d steps and %d other records could not be written",
                 where,
+                steps,
+                self.num_waiting - steps,
             )
 
     def _note_clock(self, now: float) -> None:
@@ -279,12 +345,17 @@ class Output:
             return
         counts = {
             ("notes", "too many at once"): self._queue.num_notes_dropped,
-            ("all", "the writer failed"): self._num_rows_lost,
-            ("all", "max_file_bytes is reached"): self.file.num_over_budget,
         }
+        for table in self.file.tables.values():
+            name = table.schema.table
+            for reason, num_rows in (
+                ("the writer failed", table.num_discarded),
+                (OVER_BUDGET, table.num_over_budget),
+            ):
+                counts[name, reason] = counts.get((name, reason), 0) + num_rows
         for schema_id, num_rows in tuple(self._queue.rows_dropped.items()):
-            table = self.file.tables.get(schema_id)
-            name = "all" if table is None else table.schema.table
+            dropped = self.file.tables.get(schema_id)
+            name = "all" if dropped is None else dropped.schema.table
             key = name, TOO_SLOW
             counts[key] = counts.get(key, 0) + num_rows
         counts.update(self._queue.lost)

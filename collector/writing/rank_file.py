@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from collector.format.capture import CAPTURE, decode_part, split_body
+from collector.format.columns import STEP_TABLE
 from collector.format.digest import DIGEST, encode_digest
 from collector.format.encoding.framing import frame_record, frame_version
 from collector.format.encoding.payload import pack
 from collector.format.records import (
     CHUNK,
     NOTE,
-    Close,
     Segment,
+    StepCounts,
     decode_chunk_ref,
     kind_of,
 )
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
         Capture,
         CaptureEntry,
         ChunkRef,
+        Close,
         Header,
-        How,
         Schema,
         TextRecord,
     )
@@ -58,8 +60,8 @@ class RankFile:
         """`max_bytes`: the disk budget of all segments; 0: none. None: one file."""
         self.tables: dict[int, Table] = {}
         self.notes = NoteQueue()
-        self.num_over_budget = 0
-        """Rows that only the rollup has, because the budget was spent."""
+        self.end: Close | None = None
+        """How the program ended, once the file says so."""
         self.path: Path | None = None
         """Where it lies, or lay last: the newest segment."""
         self.is_full = False
@@ -91,6 +93,32 @@ class RankFile:
         """Rows and notes that are not on disk yet."""
         return sum(t.num_pending for t in self.tables.values()) + len(self.notes)
 
+    @property
+    def num_over_budget(self) -> int:
+        """Rows that only the rollup has, because the budget was spent."""
+        return sum(table.num_over_budget for table in tuple(self.tables.values()))
+
+    @property
+    def num_discarded(self) -> int:
+        """Rows that faults cost."""
+        return sum(table.num_discarded for table in tuple(self.tables.values()))
+
+    @property
+    def num_written(self) -> int:
+        """Bytes written to what is open; rises while a write is under way. Any thread."""
+        file = self._file
+        return 0 if file is None else file.num_written
+
+    def step_counts(self, num_dropped: int) -> StepCounts:
+        """Steps of all phases since the file began; `num_dropped`: before they came here."""
+        steps = [t for t in self.tables.values() if t.schema.table == STEP_TABLE]
+        dropped = num_dropped + sum(table.num_discarded for table in steps)
+        summed_up = sum(table.num_over_budget for table in steps)
+        kept = sum(table.rollup.num_on_disk + table.num_pending for table in steps)
+        return StepCounts(
+            taken=kept + dropped + summed_up, dropped=dropped, summed_up=summed_up
+        )
+
     def open(self, path: Path, header: Header) -> None:
         """Create the file, headed by `header` and every schema so far.
 
@@ -114,6 +142,9 @@ class RankFile:
         self._file, self.path, self.header = file, file.path, header
         self._new_schemas, self._chunks, self._captures = [], [], []
         self._digest_offset = self._captures_before = 0
+        self.end = None
+        for table in self.tables.values():
+            table.rollup.num_on_disk = 0
         self._pace = DigestPace()
         if any(table.rollup.num_rows for table in self.tables.values()):
             self._pace.flush_soon()  # the rollup of what came before is nowhere else
@@ -145,10 +176,7 @@ class RankFile:
         """
         file = self._turn_over()
         frames = [self._framed(schema) for schema in self._new_schemas]
-        frames += [
-            self._frame(NOTE, pack(note), note.time_ns, note.step or 0)
-            for note in self.notes.pending()
-        ]
+        frames += self._framed_notes()
         at = file.end + sum(map(len, frames))
         written: list[tuple[Table, ChunkRef | None]] = []
         for table in [t for t in self.tables.values() if t.num_pending]:
@@ -168,7 +196,6 @@ class RankFile:
         self.notes.commit()
         for table, ref in written:
             if ref is None:
-                self.num_over_budget += table.num_pending
                 if table.schema.rolled_up:
                     self._pace.roll_up(table.num_pending)
             else:
@@ -206,17 +233,20 @@ class RankFile:
             file.sync()
         return True
 
-    def close(
-        self,
-        how: How,
-        message: str,
-        step: int | None = None,
-        phase: str = "",
-        *,
-        num_dropped: int,
-        time_ns: int,
-    ) -> None:
-        """Write a last digest and the close record after what is pending.
+    def write_end(self, end: Close) -> None:
+        """Write how the program ended, and notes, before all rows that are pending.
+
+        Raises:
+            OSError: it was not written, and the notes still are pending.
+        """
+        file = self._turn_over()
+        frames = self._framed_notes()
+        file.append(b"".join(frames) + self._framed_end(end, self._digest_offset))
+        self.notes.commit()
+        self.end = end
+
+    def close(self, end: Close) -> None:
+        """Write what is pending, a last digest, and `end`, which completes the file.
 
         Raises:
             OSError: not all of it was written.
@@ -224,19 +254,11 @@ class RankFile:
         try:
             self.flush()
             self._pace.flush_soon()
+            self.end, self._time_ns = end, end.time_ns
             file = self._opened()
-            self._write_digest(file)
-            self._time_ns = time_ns
-            end = Close(
-                time_ns=time_ns,
-                how=how,
-                message=message,
-                step=step,
-                phase=phase,
-                digest_offset=self._digest_offset,
-                num_dropped=num_dropped,
-            )
-            file.append(self._framed(end))
+            if not self._write_digest(file, is_complete=True):
+                last = self._framed_end(end, self._digest_offset, is_complete=True)
+                file.append(last)
         finally:
             self.finish()
 
@@ -292,8 +314,11 @@ class RankFile:
         self.path, self.header = file.path, header
         self._new_schemas = []
 
-    def _write_digest(self, file: SegmentedFile) -> None:
-        """Write one, unless it is too big yet for what it would cover."""
+    def _write_digest(self, file: SegmentedFile, *, is_complete: bool = False) -> bool:
+        """Write one, unless it is too big yet for what it would cover; whether it was.
+
+        Readers begin at the last digest, so the program's end follows each.
+        """
         with np.errstate(all="ignore"):
             payload = encode_digest(
                 [table.rollup for table in self.tables.values()],
@@ -305,12 +330,30 @@ class RankFile:
             )
         frame = self._frame(DIGEST, payload)
         if not self._pace.admits(len(frame), file.end):
-            return
+            return False
+        if self.end is not None:
+            frame += self._framed_end(self.end, file.end, is_complete=is_complete)
         self._digest_offset = file.append(frame)
         if self._captures:
             self._captures, self._captures_before = [], self._digest_offset
         self._chunks = []
         self._pace.written(file.end)
+        return True
+
+    def _framed_notes(self) -> list[bytes]:
+        return [
+            self._frame(NOTE, pack(note), note.time_ns, note.step or 0)
+            for note in self.notes.pending()
+        ]
+
+    def _framed_end(
+        self, end: Close, digest_offset: int, *, is_complete: bool = False
+    ) -> bytes:
+        return self._framed(
+            msgspec.structs.replace(
+                end, digest_offset=digest_offset, is_complete=is_complete
+            )
+        )
 
     def _framed(self, record: TextRecord) -> bytes:
         return self._frame(kind_of(record), pack(record))

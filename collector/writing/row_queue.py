@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from collector.clock.process_clock import now_ns
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from collector.writing.tables import Row
 
+_STUCK_SECONDS: Final = 5.0
 _NOTES_ROOM: Final = 2
 """Times the rows that fit: notes still fit where rows do not, but not without end."""
 _NOTES_PER_FLUSH: Final = 256
@@ -23,8 +26,17 @@ _NOTES_PER_FLUSH: Final = 256
 class RowQueue:
     """`put_*` are for any thread and take about a microsecond."""
 
-    def __init__(self, max_rows: int, wake: Callable[[], None]) -> None:
-        """`wake`: called when the queue is half full."""
+    def __init__(
+        self, max_rows: int, wake: Callable[[], None], full: Callable[[], None]
+    ) -> None:
+        """What is called.
+
+        Args:
+            max_rows: that fit.
+            wake: called when the queue is half full.
+            full: called once where rows are still dropped after `_STUCK_SECONDS`: by then
+                whoever empties the queue has said so, or hangs.
+        """
         self.items: deque[tuple[int, Row] | Note | Schema] = deque()
         self.num_user_notes = 0
         """Notes that a user's code caused since the last flush."""
@@ -36,6 +48,8 @@ class RowQueue:
         self._max_rows = max_rows
         self._wake_at = max(1, max_rows // 2)
         self._wake = wake
+        self._full = full
+        self._full_at = inf
 
     @property
     def num_dropped(self) -> int:
@@ -49,9 +63,18 @@ class RowQueue:
         if waiting < self._max_rows:
             self.items.append((schema_id, row))
         else:
-            self.rows_dropped[schema_id] = self.rows_dropped.get(schema_id, 0) + 1
+            self._drop(schema_id)
         if waiting == self._wake_at:
             self._wake()
+
+    def _drop(self, schema_id: int) -> None:
+        now = time.monotonic()
+        if not self.rows_dropped:
+            self._full_at = now + _STUCK_SECONDS
+        elif now > self._full_at:
+            self._full_at = inf
+            self._full()
+        self.rows_dropped[schema_id] = self.rows_dropped.get(schema_id, 0) + 1
 
     def put_schema(self, schema: Schema) -> None:
         """Queue a table's schema, before its first row."""

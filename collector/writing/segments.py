@@ -71,6 +71,11 @@ class SegmentedFile:
         """Bytes in all segments: where the next append will start."""
         return self._base + self._file.end
 
+    @property
+    def num_written(self) -> int:
+        """Bytes written so far; rises while an append is under way. Any thread."""
+        return self._base + self._file.num_written
+
     def append(self, data: bytes) -> int:
         """Append all of `data` to the newest segment; the logical offset of its start.
 

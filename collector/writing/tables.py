@@ -94,6 +94,10 @@ class Table:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.rollup = TableRollup(schema)
+        self.num_over_budget = 0
+        """Rows that only the rollup has, because the disk budget was spent."""
+        self.num_discarded = 0
+        """Rows that a fault of the writer cost."""
         self._pending: list[Row] = []
         self._encoded: list[Values] = []
 
@@ -114,17 +118,25 @@ class Table:
             for column, described in zip(values, self.schema.columns, strict=True)
         ]
         with np.errstate(over="ignore"):  # beyond float32 is infinite
-            return encode_chunk(self.schema, self._encoded, digest_offset=digest_offset)
+            return encode_chunk(
+                self.schema,
+                self._encoded,
+                digest_offset=digest_offset,
+                first_row=self.rollup.num_on_disk,
+            )
 
     def commit(self, *, is_on_disk: bool) -> None:
         """What was encoded is on disk, or is known to the rollup alone."""
         with np.errstate(all="ignore"):  # infinities are data
             self.rollup.add(self._encoded, is_on_disk=is_on_disk)
+        if not is_on_disk:
+            self.num_over_budget += self.num_pending
         self._pending, self._encoded = [], []
 
     def discard(self) -> int:
         """Drop the pending rows; returns how many."""
         num_rows = len(self._pending)
+        self.num_discarded += num_rows
         self._pending, self._encoded = [], []
         return num_rows
 

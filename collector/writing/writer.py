@@ -40,9 +40,9 @@ _HOLD_SECONDS: Final = 1.0
 """Time for an unsettled rank to settle before its file gets a name."""
 
 _FLUSH_POLL_SECONDS: Final = 0.05
-_CAPTURE_SECONDS: Final = (2.0, 10.0)
-"""Further wait of the end of a recording for captures: for the next to be written,
-and for all of them."""
+STALLED_SECONDS: Final = 2.0
+"""A writer that has neither written a byte nor computed for so long has a disk that hangs:
+the end of a recording waits for it no longer. So long it waits without a word, too."""
 
 _MANY_CAPTURE_BYTES: Final = 1 << 24
 """So much waiting wakes the writer, which is what empties it."""
@@ -79,7 +79,7 @@ class Writer:
     ) -> None:
         self._plan = plan
         self._wake = WakeEvent()
-        self._queue = RowQueue(plan.queue_rows, self._wake.set)
+        self._queue = RowQueue(plan.queue_rows, self._wake.set, full=self._warn_full)
         self.put_row = self._queue.put_row
         self.put_schema = self._queue.put_schema
         self.put_note = self._queue.put_note
@@ -98,7 +98,9 @@ class Writer:
         self._num_faults = 0
         """In a row."""
         self._retry = Retry()
-        self._end: End | None = None
+        self._is_closing = False
+        self._is_given_up = False
+        """Whether the end did not wait until all was written."""
         self._flushed = threading.Condition()
         self._num_started = 0
         self._num_finished = 0
@@ -138,6 +140,9 @@ class Writer:
             urgent.is_settled.wait(min(rest, _FLUSH_POLL_SECONDS))
         return urgent.is_on_disk
 
+    def _warn_full(self) -> None:
+        self._output.warn_full()
+
     def flush(self, timeout: float) -> bool:
         """Have everything queued written now; whether that was done in time."""
         deadline = time.monotonic() + timeout
@@ -152,46 +157,105 @@ class Writer:
                 self._flushed.wait(min(rest, _FLUSH_POLL_SECONDS))
         return not (self._output.is_refused or self._is_off)
 
+    def end(
+        self, how: How, message: str, *, step: int | None = None, phase: str = ""
+    ) -> None:
+        """The program ends: have that written before all that waits.
+
+        Takes no lock, so that a signal handler may call it; the first end stands.
+        """
+        if self._output.end is None:
+            self._output.end = End(how, message, step, phase)
+            self._output.retry_soon()
+        self._wake.set()
+
     def close(
         self,
         how: How,
         message: str,
-        timeout: float,
+        seconds: float,
         *,
         step: int | None = None,
         phase: str = "",
     ) -> None:
-        """Write what is queued and end the file; give up after `timeout` seconds.
+        """Write what is queued and end the file, as long as that goes on.
 
-        Takes no lock, so that a signal handler may call it; the first end stands.
+        Takes no lock either.
+
+        Args:
+            how: as for `end`, which may have been called before.
+            message: likewise, as are `step` and `phase`.
+            seconds: the longest wait in all; where nothing is written and nothing computed,
+                it is `STALLED_SECONDS`.
+            step: the training step under way.
+            phase: the phase under way.
         """
-        if self._end is None:
-            self._end = End(how, message, step, phase)
+        self.end(how, message, step=step, phase=phase)
+        self._is_closing = True
         self._wake.set()
-        self._thread.join(timeout)
-        self._await_captures()
-        if self._thread.is_alive():
+        began = last = time.monotonic()
+        done, is_said = self._progress(), False
+        while self._thread.is_alive():
+            self._thread.join(_FLUSH_POLL_SECONDS)
+            now, before, done = time.monotonic(), done, self._progress()
+            if done != before:
+                last = now
+            is_stalled = now - last > STALLED_SECONDS
+            if is_stalled or now - began > seconds:
+                self._give_up(now - began, is_stalled=is_stalled)
+                return
+            if not is_said and now - began > STALLED_SECONDS:
+                is_said = True
+                warn(
+                    "%s: %d rows, notes and captures are still being written; this waits"
+                    " for them, %g s at most",
+                    self.path or self._plan.run_dir,
+                    self._output.num_waiting,
+                    seconds,
+                )
+        self._warn_lost()
+
+    def _warn_lost(self) -> None:
+        """Count the steps that are missing, although the file is complete."""
+        end = self._output.file.end
+        counts = None if end is None else end.steps
+        if counts is not None and counts.dropped:
             warn(
-                "%s could not be completed within %g s: the disk is slow. What was"
-                " flushed before is readable.",
-                self.path or self._plan.run_dir,
-                timeout,
+                "%d of %d steps are not in %s: they were dropped, because the disk was slower"
+                " than training or refused.",
+                counts.dropped,
+                counts.taken,
+                self.path,
             )
 
-    def _await_captures(self) -> None:
-        """Wait for what was captured, as long as it is being written."""
-        next_seconds, all_seconds = _CAPTURE_SECONDS
-        started = last = time.monotonic()
-        waiting = len(self._captures)
-        if not waiting:
-            return
-        while self._thread.is_alive() and not self._output.is_refused:
-            now = time.monotonic()
-            if now - last > next_seconds or now - started > all_seconds:
-                return
-            self._thread.join(_FLUSH_POLL_SECONDS)
-            if len(self._captures) < waiting:
-                waiting, last = len(self._captures), now
+    def _progress(self) -> tuple[int, float]:
+        """Rises while the thread writes or computes: bytes, and seconds of a processor."""
+        seconds = 0.0
+        clock = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
+        ident = self._thread.ident
+        if clock is not None and ident is not None:
+            with contextlib.suppress(OSError):  # it has just ended
+                seconds = time.clock_gettime(clock(ident))
+        return self._output.file.num_written, seconds
+
+    def _give_up(self, seconds: float, *, is_stalled: bool) -> None:
+        self._is_given_up = True
+        output = self._output
+        steps, dropped = output.num_steps_waiting, output.num_steps_dropped
+        before = f", and {dropped:,} steps were dropped before" if dropped else ""
+        reason = "The machine is overloaded, or the disk is slow."
+        if is_stalled:
+            reason = "The disk does not answer."
+        warn(
+            "%s is not complete: %d steps and %d other records could not be written within"
+            " %.1f s%s. %s What was flushed before is readable.",
+            self.path or self._plan.run_dir,
+            steps,
+            output.num_waiting - steps,
+            seconds,
+            before,
+            reason,
+        )
 
     def forget(self) -> None:
         """In a forked child: drop everything and touch no file."""
@@ -226,8 +290,12 @@ class Writer:
 
     @property
     def num_dropped(self) -> int:
-        """Rows, notes and captures dropped so far, for whatever reason."""
-        return self._output.num_dropped
+        """Rows, notes and captures dropped so far, for whatever reason.
+
+        Of a recording that was closed before all was written, also what still waits.
+        """
+        waiting = self._output.num_waiting if self._is_given_up else 0
+        return self._output.num_dropped + waiting
 
     # On the writer's thread, in the order of a round.
 
@@ -235,29 +303,29 @@ class Writer:
         period = self._plan.flush_seconds * _PERIOD_SHARE
         if not self.identity.settled:
             self._wake.wait(min(_HOLD_SECONDS, period))
-        end = None
-        while end is None:
+        closing = False
+        while not closing:
             self._num_started += 1
-            end = self._end
-            self._round(end)
+            closing = self._is_closing
+            self._round(closing=closing)
             with self._flushed:
                 self._num_finished = self._num_started
                 self._flushed.notify_all()
-            if self._end is None:
+            if not self._is_closing:
                 self._wake.wait(period)
         self._captures.end()
 
-    def _round(self, end: End | None) -> None:
-        if end is None and self._is_off and not self._retry.is_due():
+    def _round(self, *, closing: bool) -> None:
+        if not closing and self._is_off and not self._retry.is_due():
             return
-        with Block(partial(self._failed, end)):
+        with Block(partial(self._failed, closing)):
             self._plan.watch()
-            self._output.write(end)
+            self._output.write(closing=closing)
             self._num_faults = 0
 
-    def _failed(self, end: End | None, error: BaseException) -> None:
+    def _failed(self, closing: bool, error: BaseException) -> None:
         self._num_faults += 1
-        num_rows = self._output.discard(end)
+        num_rows = self._output.discard(closing=closing)
         self._warn_once(
             "fault",
             "the writer failed and dropped %d rows; training and recording go on."

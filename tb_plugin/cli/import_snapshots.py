@@ -26,7 +26,7 @@ from collector.cli.failure import Failure
 from collector.core.rank import new_attempt
 from collector.format.capture import encode_body
 from collector.format.names import IMPORT_JOB, RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, ClockAnchor, Header, Note
+from collector.format.records import Capture, ClockAnchor, Close, Header, Note
 from collector.writing.header import versions
 from collector.writing.rank_file import RankFile
 from tb_plugin import storage
@@ -250,7 +250,7 @@ def _write(path: Path, header: Header, snapshots: Sequence[Snapshot]) -> None:
             # Only what lists it is needed of the capture: its body is made already.
             file.write_capture(_capture(source, {}), body)
         ended = max(source.key.mtime_ns for source, _ in snapshots)
-        file.close("closed", "", num_dropped=0, time_ns=ended)
+        file.close(Close(time_ns=ended, how="closed", message=""))
         unless_whole.pop_all()
 
 

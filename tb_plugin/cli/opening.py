@@ -280,7 +280,7 @@ def _has_ended(run: Run) -> bool:
         return False
     files = run.attempts[-1].files
     world_size = max(file.header.world_size for file in files.values())
-    return len(files) >= world_size and all(file.close for file in files.values())
+    return len(files) >= world_size and all(file.is_complete for file in files.values())
 
 
 def _choices(runs: Sequence[Run]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tb_plugin import storage
+from tb_plugin.analysis.findings.text import counted
 from tb_plugin.api.base import Problem
 from tb_plugin.formats.recording.tail import named
 from tb_plugin.formats.registry import fault_of
@@ -14,6 +15,7 @@ from tb_plugin.storage import StorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from collector.format.records import How
     from tb_plugin.budget import Budget
     from tb_plugin.formats.found_files import FoundFiles
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -24,12 +26,20 @@ if TYPE_CHECKING:
     from tb_plugin.index.logdirs import Logdir
     from tb_plugin.worker.cache import FileKey
 
+_MAX_PLACES: Final = 4
+
 _WRITING_SECONDS: Final = 10.0
 """A file changed this recently may still be on its way to the disk."""
 _SKEW_SECONDS: Final = 5.0
 """Clocks of hosts may differ by this without two attempts seeming to overlap."""
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
+Severity: TypeAlias = Literal["warning", "error"]
+_ENDS: Final[dict[How, str]] = {
+    "closed": "ended in order",
+    "exception": "ended by an exception",
+    "signal": "was ended by a signal",
+}
 
 
 def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
@@ -52,13 +62,17 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
             remedy="Something else has this name: move it out of the directory.",
         )
         return
+    equal: dict[tuple[Severity, str, str], list[str]] = {}
     for fault in file.faults:
+        key = fault.severity, fault.what, fault.remedy
+        equal.setdefault(key, []).append(fault.where)
+    for (severity, what, remedy), places in equal.items():
         yield _problem(
             file,
-            fault.what,
-            severity=fault.severity,
-            where=fault.where,
-            remedy=fault.remedy,
+            what if len(places) == 1 else f"{what} ({len(places)} times)",
+            severity=severity,
+            where=_places(places),
+            remedy=remedy,
         )
     if file.has_records and file.written_header is None:
         yield _problem(
@@ -67,11 +81,22 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
             where="header",
             remedy="Host, device and settings of this rank are not known.",
         )
+    if file.close is not None and not (file.is_complete or live or file.unfinished):
+        yield _problem(
+            file,
+            f"The program {_ENDS[file.close.how]}, and its recording was cut before all"
+            " that waited was written.",
+            where=f"byte {file.read_to} of {file.layout.size_bytes}",
+            remedy="The machine was overloaded, or its disk was slow, full or did not"
+            " answer: a program's end waits for it some seconds only."
+            " Everything before that is shown.",
+        )
+        return
     if file.is_torn and not live:
         yield _problem(
             file,
             "The file ends in the middle of a record.",
-            where=f"byte {file.torn_at} of {file.layout.size_bytes}",
+            where=f"byte {file.read_to} of {file.layout.size_bytes}",
             remedy="The process was killed, or the disk was full, while writing."
             " Everything before that is shown.",
         )
@@ -88,9 +113,15 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
         yield _problem(
             file,
             "The file has not been read to its end yet.",
-            where=f"byte {file.torn_at} of {file.layout.size_bytes}",
+            where=f"byte {file.read_to} of {file.layout.size_bytes}",
             remedy="Wait a moment: each refresh of the page reads on.",
         )
+
+
+def _places(places: list[str]) -> str:
+    named = "; ".join(places[:_MAX_PLACES])
+    more = len(places) - _MAX_PLACES
+    return f"{named} and {counted(more, 'more place')}" if more > 0 else named
 
 
 def settled_at(file: RankFile) -> float:

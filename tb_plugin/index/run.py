@@ -98,7 +98,7 @@ class Run:
         self._file_problems = FileProblems()
         self._notes = RunNotes()
         self._stale_notes = True
-        self._was_live = False
+        self._was_live, self._num_growing = False, 0
         self._is_checked = False
         self._settled_at = inf
         """When what is fresh now, and holds nothing, is to hold something."""
@@ -141,8 +141,9 @@ class Run:
         elif self.found.snapshots is not None:
             self.snapshots = self.found.snapshots.found
         self._file_problems.keep(self.found.other_files)
-        if self._is_live() != self._was_live:
-            self._was_live, changed = not self._was_live, True
+        live, growing = self._is_live(), sum(map(self._may_grow, self.files.values()))
+        changed |= (live, growing) != (self._was_live, self._num_growing)
+        self._was_live, self._num_growing = live, growing
         changed |= self._clock() > self._settled_at
         if changed:
             self._changed()
@@ -334,8 +335,11 @@ class Run:
         )
 
     def file_is_live(self, file: RankFile) -> bool:
-        """Whether a file may still grow."""
-        if file.close is not None or file.is_foreign:
+        """Whether its program may still run."""
+        return file.close is None and self._may_grow(file)
+
+    def _may_grow(self, file: RankFile) -> bool:
+        if file.is_complete or file.is_foreign:
             return False
         return self._clock() - file.newest_ns / 1e9 <= LIVE_SECONDS
 
@@ -382,7 +386,7 @@ class Run:
             found += self.imported.problems
         found += self._file_problems.problems
         for file in self.files.values():
-            found += problems_of(file, live=self.file_is_live(file), now=self._clock())
+            found += problems_of(file, live=self._may_grow(file), now=self._clock())
             if not file.has_records and self._clock() < settled_at(file):
                 self._settled_at = min(self._settled_at, settled_at(file))
         found = list(dict.fromkeys(found))  # a share of a file has the file's

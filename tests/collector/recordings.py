@@ -119,7 +119,7 @@ def read(*paths: Path, last: bool = True) -> Recording:
         elif isinstance(record, Note):
             found.notes.append(record)
         elif isinstance(record, Close):
-            assert found.close is None
+            assert found.close is None or not found.close.is_complete
             found.close = record
     return found
 

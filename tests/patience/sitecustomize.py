@@ -11,13 +11,13 @@ import sys
 from importlib.machinery import PathFinder
 
 LIMITS = {
-    "collector.engine": {"STOP_SECONDS": 60.0},
-    "collector.writing.writer": {"_CAPTURE_SECONDS": (60.0, 300.0)},
+    "collector.engine": {"CLOSE_SECONDS": 300.0, "SAMPLER_SECONDS": 15.0},
+    "collector.writing.writer": {"STALLED_SECONDS": 60.0},
     "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
     "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},
     "collector.afterwards.detached": {"_START_SECONDS": 300.0, "_WAIT_SECONDS": 600},
     "collector.oom.report": {"REPORT_SECONDS": 60.0},
-    "collector.oom.handler": {"SIGNAL_SECONDS": 60.0},
+    "collector.oom.exit_hooks": {"SIGNAL_SECONDS": 60.0},
     "collector.cli.demo.launch": {"_STOP_SECONDS": 300.0},
     "tb_plugin.cli.open": {"_SEARCH_SECONDS": 300.0},
     "collector.cli.tensorboard": {"START_SECONDS": 300.0},

@@ -74,7 +74,7 @@ def write(folder: Path, num_ranks: int, num_layers: int) -> dict[str, int]:
     from collector.format.capture import encode_body
     from collector.format.columns import AXES, STEP_TABLE, Column
     from collector.format.names import RANK_FILES_DIR, rank_file_name
-    from collector.format.records import Capture, ClockAnchor, Header, Schema
+    from collector.format.records import Capture, ClockAnchor, Close, Header, Schema
     from collector.simulate.captures import module_tables
     from collector.simulate.device import Device
     from collector.simulate.program import ROOT, Training
@@ -127,7 +127,7 @@ def write(folder: Path, num_ranks: int, num_layers: int) -> dict[str, int]:
             time_ns = STARTED_NS + (number + 1) * 10**9
             file.add_row(0, (time_ns, number, 10**9 + rank % 7))
         file.write_capture(capture, body)
-        file.close("closed", "", num_dropped=0, time_ns=capture.time_ns)
+        file.close(Close(time_ns=capture.time_ns, how="closed", message=""))
     return {
         name: len(table["fqn" if name == "modules" else "time_us"])
         for name, table in capture.tables.items()

@@ -24,7 +24,7 @@ from collector.config import load
 from collector.config.schedule import Action
 from collector.core.rank import identify, new_attempt
 from collector.format import columns as catalogue
-from collector.format.records import Schema
+from collector.format.records import Close, Schema
 from collector.sources.device.accelerator import DeviceIdentity
 from collector.writing.header import make_header
 from collector.writing.rank_file import RankFile
@@ -388,7 +388,7 @@ def write(
         for row in rows[start : start + per_flush]:
             file.add_row(0, row)
         file.flush()
-    file.close("closed", "", num_dropped=0, time_ns=time.time_ns())
+    file.close(Close(time_ns=time.time_ns(), how="closed", message=""))
     return path.stat().st_size, time.process_time() - before
 
 

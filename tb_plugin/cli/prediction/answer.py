@@ -52,7 +52,11 @@ class Answer:
     prediction: Prediction
     judged: Judged
     categories: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    """By device, what was allocated at the peak; empty: no history was recorded."""
+    """By device, what was allocated at the peak."""
+    no_categories: str = ""
+    """Why a device may lack them."""
+    recorded_fit: str = ""
+    """What the recording says, where that is something else; see `_recorded_fit`."""
     error: Finding | None = None
     """The out-of-memory error, as in `memboard report`."""
 
@@ -108,13 +112,38 @@ def _answer(request: Request, ran: Ran, prediction: Prediction) -> Answer:
                 categories[device.device] = peak, device.categories_bytes
     findings = () if report is None else report.findings.findings
     errors = (one for one in findings if one.state and one.state.is_out_of_memory)
+    judged = prediction.judged()
     return Answer(
         ran=ran,
         prediction=prediction,
-        judged=prediction.judged(),
+        judged=judged,
         categories={device: sizes for device, (_, sizes) in categories.items()},
+        no_categories=_no_categories(report),
+        recorded_fit=_recorded_fit(report, judged),
         error=next(errors, None),
     )
+
+
+def _no_categories(report: RunReport | None) -> str:
+    """Why there may be no breakdown of the peak."""
+    if report is None:
+        return "nothing was recorded"
+    unread = [one.problem for one in report.snapshots if one.problem is not None]
+    if unread:
+        return f"the allocator's history cannot be read: {unread[0].what}"
+    if report.snapshots:
+        return "the allocator's history holds no allocation of this device"
+    if report.problems:
+        return f"the recording holds no history: {report.problems[0].what}"
+    return "the recording holds no history of the allocator"
+
+
+def _recorded_fit(report: RunReport | None, judged: Judged) -> str:
+    """What the recording says where that is not `judged`: it was not completed."""
+    recorded = None if report is None else report.overview.prediction
+    if recorded is None or recorded.fit == judged.fit:
+        return ""
+    return recorded.fit
 
 
 def _report(request: Request, rank: int) -> RunReport | None:
@@ -176,6 +205,7 @@ def _device_json(answer: Answer, figures: DeviceFigures) -> dict[str, Any]:
         "num_alloc_retries": figures.num_alloc_retries,
         "num_ooms": figures.num_ooms,
         "categories_bytes": dict(answer.categories.get(figures.index, {})),
+        "categories_absent": _absence(answer, figures),
         "estimates": [
             {
                 "name": one.name,
@@ -191,6 +221,14 @@ def _device_json(answer: Answer, figures: DeviceFigures) -> dict[str, Any]:
         "needed_high_bytes": needed[1],
         "capacity_bytes": prediction.capacity,
     }
+
+
+def _absence(answer: Answer, figures: DeviceFigures) -> str | None:
+    """Why there is no breakdown of a device's peak; None where there is one, or no peak."""
+    sizes = answer.categories.get(figures.index, {})
+    if any(sizes.values()) or not figures.allocated_peak:
+        return None
+    return answer.no_categories
 
 
 def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
@@ -222,6 +260,10 @@ def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
     if request.is_verbose:
         yield "  Calls of NVIDIA's libraries that nothing answers:"
         yield from (f"    {printable(call)}" for call in leading.ran.calls or ("none",))
+    if leading.recorded_fit:
+        yield (
+            f'  The recording was not completed: in it stands "{leading.recorded_fit}".'
+        )
     yield ""
     yield f"{fit_of(answers)}: {printable(leading.judged.reason)}"
     if leading.judged.decides:
@@ -242,6 +284,9 @@ def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
     for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
         if size:
             yield figure_line(f"  {printable(name)}", bytes_text(size))
+    absence = _absence(answer, figures)
+    if absence:
+        yield figure_line("  by category", f"not known: {printable(absence)}")
     yield figure_line("peak reserved", bytes_text(figures.reserved_peak))
     if figures.num_alloc_retries:
         retries = counted(figures.num_alloc_retries, "time")

@@ -21,6 +21,7 @@ from collector.core.private_folder import TemporaryFolder
 from collector.format.prediction import Estimate
 from collector.running.lone.calls import Calls
 from collector.running.plan import Outcome, Plan
+from collector.running.stopping import CLOSE_SECONDS
 from collector.virtual.books import read_books
 from collector.virtual.environment import VirtualGpuUnavailable, environment
 from tb_plugin.cli.prediction.request import WARM_UP_STEPS
@@ -66,8 +67,8 @@ _NCCL_SOURCE: Final = (
     " log, github.com/NVIDIA/nccl/issues/1685; 1.6 GB in issues/864)"
 )
 
-_END_SECONDS: Final = 60.0
-"""Time for a process to end after its figures are written."""
+_END_SECONDS: Final = CLOSE_SECONDS + 20.0
+"""Time for a process to end after its figures are written: its recording first."""
 _ALONE_SECONDS: Final = 10.0
 """Time for ranks to go on once one of them has failed."""
 _LISTEN_SECONDS: Final = 2.0

@@ -86,8 +86,7 @@ class RankFile:
         self.behind = Tail()
         """What follows the digest."""
         self.listed_captures: dict[int, tuple[list[CaptureEntry], int]] = {}
-        """By a digest's offset, kept here by `captures_of`: what it lists, and where the
-        next earlier digest that lists any starts."""
+        """By a digest's offset, kept by `captures_of`: what it lists, and the one before."""
         self._faults = Faults()
         self.is_foreign = False
         self.unfinished = False
@@ -95,7 +94,8 @@ class RankFile:
         self.checked_to = 0
         """Every frame up to here was looked at; see `check`."""
         self._scanned_from = 0
-        self._scanned_to = 0
+        self.read_to = 0
+        """All that is whole was read up to here."""
         self._expects_digest = False
         self._opened = False
         self._compared = Compared()
@@ -118,6 +118,11 @@ class RankFile:
     def faults(self) -> list[Fault]:
         """What is wrong with it, as far as it was looked at."""
         return self._faults.found
+
+    @property
+    def lost_bytes(self) -> list[tuple[int, int]]:
+        """What is damaged or not here, as far as it was looked at."""
+        return [*self._faults.damaged, *self.layout.gaps]
 
     @property
     def header(self) -> Header:
@@ -143,23 +148,19 @@ class RankFile:
     @property
     def is_torn(self) -> bool:
         """Whether the end holds bytes that are no whole record (yet)."""
-        return (
-            self._opened
-            and not self.is_foreign
-            and not self.unfinished
-            and self._scanned_to < self.layout.size_bytes
-        )
+        is_read = self._opened and not (self.is_foreign or self.unfinished)
+        return is_read and self.read_to < self.layout.size_bytes
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that waited at the program's end was written."""
+        return self.close is not None and self.close.is_complete
 
     @property
     def has_records(self) -> bool:
         """Whether anything of ours was found."""
         behind = self.behind.notes or self.behind.captures.found
         return bool(self.written_header or self.schemas or behind)
-
-    @property
-    def torn_at(self) -> int:
-        """Where the torn end begins."""
-        return self._scanned_to
 
     def notes(self) -> list[Note]:
         """All notes, in the order they were written."""
@@ -204,7 +205,7 @@ class RankFile:
                 if self.layout.gaps:
                     self._faults.add_missing(self.layout, self.header.config)
                 self._follow(reader, budget)
-                self._compared.keep_last(reader, self._scanned_to)
+                self._compared.keep_last(reader, self.read_to)
         except StorageError:
             # The store is away, which is said of the logdir: what was read stays.
             if not self._opened:
@@ -289,8 +290,7 @@ class RankFile:
             self._listed_ns = 0
             with contextlib.suppress(FormatError, OSError):
                 if self.digest is not None:
-                    listed = self.digest.chunks(self.read_digest())
-                    self._listed_ns = int(listed[:, -1].max(initial=0))
+                    self._listed_ns = self.digest.newest_ns(self.read_digest())
         return self._listed_ns
 
     def _open(self, reader: PartsReader) -> bool:
@@ -311,14 +311,14 @@ class RankFile:
         return True
 
     def _start_at(self, offset: int) -> None:
-        self._scanned_from = self._scanned_to = offset
+        self._scanned_from = self.read_to = offset
         self._expects_digest = offset > 0
 
     def _follow(self, reader: PartsReader, budget: Budget) -> None:
         from_digest = self._expects_digest
         budget_was = budget.exhausted
         budget.exhausted = False
-        items = scan(reader, self._scanned_to, reader.size_bytes, budget, open_end=True)
+        items = scan(reader, self.read_to, reader.size_bytes, budget, open_end=True)
         for item in items:
             if from_digest and not (isinstance(item, Framed) and item.kind == DIGEST):
                 break
@@ -329,7 +329,7 @@ class RankFile:
             if from_digest and self.digest is None:
                 break
             from_digest = self._expects_digest = False
-            self._scanned_to = item.end
+            self.read_to = item.end
         self.unfinished = budget.exhausted
         budget.exhausted |= budget_was
         if from_digest and not self.unfinished:

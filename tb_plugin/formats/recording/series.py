@@ -94,6 +94,14 @@ class SeriesReader:
         self._cache = cache
         self.rollups = RollupReader(cache)
 
+    def chunks_of(
+        self, file: RankFile, schema_id: int, budget: Budget
+    ) -> list[ChunkRef]:
+        """All chunks of a table that are known, in file order; none is read."""
+        return chunks_between(
+            file, schema_id, "step", -np.inf, np.inf, self._cache, budget
+        )
+
     def aggregates(
         self,
         file: RankFile,

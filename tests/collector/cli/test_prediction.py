@@ -15,10 +15,13 @@ from collector.format.prediction import (
     worst,
 )
 from collector.running.plan import Outcome, Plan
+from collector.running.program import Program
 from collector.virtual.devices import parse_device
 from tb_plugin.cli.options import size_in_bytes
-from tb_plugin.cli.prediction.launch import estimates_of
+from tb_plugin.cli.prediction.answer import Answer, to_json, to_text
+from tb_plugin.cli.prediction.launch import Ran, estimates_of
 from tb_plugin.cli.prediction.ranks import Ranks
+from tb_plugin.cli.prediction.request import Request
 from tb_plugin.cli.prediction.sweep import search
 from tests.collector.cli.conftest import command
 
@@ -215,3 +218,38 @@ def test_torch_without_cuda_is_named_with_what_helps(tmp_path, capsys):
     words = ["--logdir", str(tmp_path / "logs"), "--on", "h100", str(program)]
     assert command("run", *words) == 2
     assert "is not built for CUDA: pip install --no-deps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({}, "by category                not known: the recording holds no history"),
+        ({0: {"parameters": 0.0}}, "not known: the recording holds no history"),
+        ({0: {"parameters": 2.0 * GIB}}, "parameters"),
+    ],
+)
+def test_the_breakdown_by_category_is_there_or_said_to_be_missing(
+    tmp_path, sizes, words
+):
+    outcome = outcome_of(10)
+    prediction = outcome.prediction(DEVICE.memory_bytes, None)
+    answer = Answer(
+        ran=Ran(outcome),
+        prediction=prediction,
+        judged=prediction.judged(),
+        categories=sizes,
+        no_categories="the recording holds no history",
+        recorded_fit="cannot say",
+    )
+    request = Request(
+        program=Program("train.py"),
+        device=DEVICE,
+        python=sys.executable,
+        run_dir=tmp_path / "run",
+    )
+    text = "\n".join(to_text(request, [answer]))
+    assert words in text
+    assert 'in it stands "cannot say"' in text
+    (device,) = to_json(request, [answer])["ranks"][0]["devices"]
+    is_known = any(sizes.get(0, {}).values())
+    assert device["categories_absent"] == (None if is_known else answer.no_categories)

@@ -21,6 +21,7 @@ from collector.format.records import (
     Note,
     Schema,
     Segment,
+    StepCounts,
     decode_chunk,
     decode_chunk_ref,
     decode_record,
@@ -71,6 +72,13 @@ SCHEMA = Schema(
             schemas=(SCHEMA,),
         ),
         Close(time_ns=9, how="exception", message="x", digest_offset=1, num_dropped=0),
+        Close(
+            time_ns=9,
+            how="closed",
+            message="",
+            is_complete=False,
+            steps=StepCounts(taken=9, dropped=2, summed_up=0),
+        ),
     ],
     ids=lambda record: type(record).__name__,
 )
@@ -92,11 +100,11 @@ def rows(count):
 
 def test_a_chunk_comes_back_with_what_it_covers():
     columns = rows(100)
-    payload = encode_chunk(SCHEMA, columns, digest_offset=99)
+    payload = encode_chunk(SCHEMA, columns, digest_offset=99, first_row=70)
     ref, digest_offset = decode_chunk_ref(payload, 10, 20)
     assert digest_offset == 99
     times = int(columns[0][0]), int(columns[0][-1])
-    assert ref == ChunkRef(10, 20, 7, 100, 500, 599, *times)
+    assert ref == ChunkRef(10, 20, 7, 100, 500, 599, *times, 70)
     for expected, actual in zip(columns, decode_chunk(payload), strict=True):
         np.testing.assert_array_equal(actual, expected)
 
@@ -104,7 +112,7 @@ def test_a_chunk_comes_back_with_what_it_covers():
 def digest_payload(count=1000):
     table = TableRollup(SCHEMA)
     table.add(rows(count))
-    chunks = [ChunkRef(at, at + 9, 7, 300, 0, 299, at, at) for at in (100, 250, 400)]
+    chunks = [ChunkRef(at, at + 9, 7, 300, 0, 299, at, at, 0) for at in (100, 250, 400)]
     notes = [Note(kind="epoch", time_ns=1, step=2, data={"epoch": 3})]
     payload = encode_digest(
         [table], chunks, notes, [], previous_offset=77, captures_before=0
@@ -145,7 +153,7 @@ def test_another_major_version_says_what_wrote_it_and_what_is_read_here():
     plain = {"format_version": 9, "versions": {"memboard": "7.0"}, "rank": "new"}
     for version in (1, 9):
         plain["format_version"] = version
-        says = rf"format {version} by memboard 7\.0.*reads format 2"
+        says = rf"format {version} by memboard 7\.0.*reads format 3"
         with pytest.raises(VersionError, match=says):
             decode_record("header", pack(plain))
     with pytest.raises(VersionError):

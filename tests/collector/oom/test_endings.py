@@ -77,7 +77,7 @@ def test_the_first_end_stands(tmp_path):
         """
             rec = record(RUN)
             rec.step()
-            rec._session.end_by("SIGTERM")
+            rec._session.end_by("SIGTERM", 60.0)
             rec.step()
             rec.close()
             """,

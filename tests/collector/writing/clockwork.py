@@ -14,7 +14,7 @@ from collector.core.rank import Identity, new_attempt
 from collector.core.warn_once import WarnOnce
 from collector.format.capture import encode_body
 from collector.format.columns import AXES, RSS, TIMING
-from collector.format.records import Capture, Schema
+from collector.format.records import Capture, Close, Schema
 from collector.sources.device.accelerator import DeviceIdentity
 from collector.writing.append import AppendFile
 from collector.writing.header import make_header
@@ -94,7 +94,7 @@ def put(file, number, num_values=50, **options):
 
 
 def closed(file):
-    file.close("closed", "", num_dropped=0, time_ns=START_NS)
+    file.close(Close(time_ns=START_NS, how="closed", message=""))
 
 
 class Disk:

@@ -243,13 +243,13 @@ def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monke
         release.wait(60)
         return append(file, data)
 
-    monkeypatch.setattr("collector.writing.writer._CAPTURE_SECONDS", (0.1, 10.0))
+    monkeypatch.setattr("collector.writing.writer.STALLED_SECONDS", 0.1)
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()
     wait_until(lambda: writer.path is not None)
     writer.put_capture(capture(1))
     monkeypatch.setattr(AppendFile, "append", hanging)
-    writer.close("closed", "", 0.1)
+    writer.close("closed", "", 60)
     assert writer._thread.is_alive(), "closing waited for the disk"
     release.set()
     writer._thread.join(60)
@@ -259,16 +259,19 @@ def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch
     encode = body_codec.encode_body
 
     def slow(one):
-        time.sleep(0.4)
+        until = time.thread_time() + 0.4
+        while time.thread_time() < until:
+            pass
         return encode(one)
 
     monkeypatch.setattr("collector.writing.capture_queue.encode_body", slow)
+    monkeypatch.setattr("collector.writing.writer.STALLED_SECONDS", 0.2)
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()
     wait_until(lambda: writer.path is not None)
     for number in range(3):
         writer.put_capture(capture(number))
-    writer.close("closed", "", 0.1)
+    writer.close("closed", "", 300)
     assert not writer._thread.is_alive()
     assert found_in(only_file(tmp_path)) == [0, 1, 2]
     assert not writer.put_capture(capture(4)), "nothing is written any more"

@@ -202,7 +202,7 @@ def test_any_flipped_bit_costs_one_record_and_is_reported(tmp_path_factory, data
         lost_rows = 0 if file.digest is not None else 100
     assert found.items() <= expected(200).items()
     assert len(found) >= 200 - lost_rows
-    in_torn_end = file.is_torn and offset >= file.torn_at
+    in_torn_end = file.is_torn and offset >= file.read_to
     assert file.faults or in_torn_end
     again = opened(rank.path)
     assert values_by_step(again) == found

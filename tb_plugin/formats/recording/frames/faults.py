@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.frames.parts import Layout
 
 _MAX_FAULTS: Final = 100
+_MAX_DAMAGED: Final = 100_000
 _MAX_NAMED: Final = 20
 
 _VERSION: Final = (
@@ -36,6 +37,8 @@ class Faults:
         self.found: list[Fault] = []
         self.num_said = 0
         """Rises with whatever is said, or said otherwise."""
+        self.damaged: list[tuple[int, int]] = []
+        """Every stretch of bytes that is damaged, in the order it was met."""
         self._damage: dict[Fault, tuple[int, int, bool]] = {}
         """Which bytes each loss is of, and whether what they held is named."""
 
@@ -55,6 +58,8 @@ class Faults:
 
         The same loss is said once, by its name where that is known.
         """
+        if len(self.damaged) < _MAX_DAMAGED:
+            self.damaged.append((offset, end))
         for said, (first, last, was_named) in tuple(self._damage.items()):
             if first <= offset and end <= last and (was_named or not is_named):
                 return
