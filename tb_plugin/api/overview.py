@@ -120,6 +120,49 @@ class MissingSources(Struct, frozen=True):
     remedy: str
 
 
+class LostSteps(Struct, frozen=True):
+    """Steps of one phase, one after the other, that lay in a damaged part of a file."""
+
+    phase: str
+    first_step: int | None
+    """None: not known, as nothing before it is left."""
+    last_step: int | None
+    """None: not known, as nothing behind it is left."""
+    num_steps: int
+
+
+class RankLoss(Struct, frozen=True, kw_only=True):
+    """Steps of one rank and start that the recording lacks, or may lack."""
+
+    rank: int
+    attempt: int
+    """`Attempt.index`."""
+    num_steps: int
+    """All that training took, of all phases; of a rank that runs or was stopped, as far as
+    that is known."""
+    num_dropped: int
+    """Found no room in the queue, or a fault of the recorder cost them."""
+    num_unwritten: int
+    """Waited when the program ended, and were not written."""
+    num_damaged: int
+    """Were written, and cannot be read, as far as was looked."""
+    damaged: tuple[LostSteps, ...]
+    """These, range by range."""
+    num_summed_up: int
+    """Behind `max_file_bytes`: not lost, but known by sums and maxima alone."""
+    is_stopped: bool
+    """It did not close its recording and is not running: nobody knows what is cut off."""
+    cut_seconds: float
+    """Where it was stopped: the longest that a step waits for the disk; else 0."""
+    cut_steps: float | None
+    """About so many steps in that time, at the median pace; None where that is not known."""
+
+    @property
+    def num_lost(self) -> int:
+        """Steps that are missing for sure."""
+        return self.num_dropped + self.num_unwritten + self.num_damaged
+
+
 class RunFact(Struct, frozen=True):
     """A fact of the run's headers, e.g. torch version, as text to show."""
 
@@ -176,6 +219,8 @@ class OverviewResponse(Struct, frozen=True):
     about: str
     """Of files that other tools wrote: what they tell, and what they do not."""
     attempts: tuple[Attempt, ...]
+    losses: tuple[RankLoss, ...]
+    """Of ranks that lack steps, or may lack some."""
     problems: tuple[Problem, ...]
     logdir_problems: tuple[Problem, ...]
     """Of files and directories that belong to no run."""

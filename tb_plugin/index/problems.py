@@ -97,7 +97,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
             file,
             "The file ends in the middle of a record.",
             where=f"byte {file.read_to} of {file.layout.size_bytes}",
-            remedy="The process was killed, or the disk was full, while writing."
+            remedy="The process ended, or the disk was full, while it was being written."
             " Everything before that is shown.",
         )
     cut_off = file.behind.captures.unfinished
@@ -106,7 +106,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
             file,
             f"The file ends in the middle of {named(cut_off)}.",
             where=f"byte {cut_off.offset} of {file.layout.size_bytes}",
-            remedy="The process was killed, or the disk was full, while writing."
+            remedy="The process ended, or the disk was full, while it was being written."
             " Everything before that is shown.",
         )
     if file.unfinished and not file.faults:

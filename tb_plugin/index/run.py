@@ -330,18 +330,16 @@ class Run:
             if rank not in last_by_rank or attempt > last_by_rank[rank].attempt:
                 last_by_rank[rank] = file
         files = last_by_rank.values()
-        return not any(file.close is not None for file in files) and any(
-            map(self.file_is_live, files)
-        )
+        is_open = not any(file.close is not None for file in files)
+        return is_open and any(map(self.file_is_live, files))
 
     def file_is_live(self, file: RankFile) -> bool:
         """Whether its program may still run."""
         return file.close is None and self._may_grow(file)
 
     def _may_grow(self, file: RankFile) -> bool:
-        if file.is_complete or file.is_foreign:
-            return False
-        return self._clock() - file.newest_ns / 1e9 <= LIVE_SECONDS
+        is_over = file.is_complete or file.is_foreign
+        return not is_over and self._clock() - file.newest_ns / 1e9 <= LIVE_SECONDS
 
     def _find_attempts(self) -> tuple[AttemptFiles, ...]:
         files = sorted(self.files.values(), key=lambda f: (f.attempt, f.rank))
@@ -391,14 +389,12 @@ class Run:
                 self._settled_at = min(self._settled_at, settled_at(file))
         found = list(dict.fromkeys(found))  # a share of a file has the file's
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):
-            pair = overlapping(before.files, after.files)
-            if pair is not None:
+            if pair := overlapping(before.files, after.files):
                 found.append(overlap_problem(*pair))
         found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
         if len(found) > _MAX_PROBLEMS:
-            left_out = len(found) - _MAX_PROBLEMS + 1
-            what = f"{left_out} more problems are not listed."
+            what = f"{len(found) - _MAX_PROBLEMS + 1} more problems are not listed."
             remedy = "Choose one rank to see its own."
             last = Problem("warning", self.found.shown_folder, what, remedy=remedy)
-            found = [*found[: _MAX_PROBLEMS - 1], last]
+            return (*found[: _MAX_PROBLEMS - 1], last)
         return tuple(found)

@@ -17,6 +17,7 @@ from tb_plugin.index.store import CHECK_SECONDS, Store, glance
 from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.lazy import LazyCache
 from tb_plugin.pages.overview.facts import FactsReader
+from tb_plugin.pages.overview.losses import LossReader
 from tb_plugin.pages.overview.runs import summary_of
 from tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
 from tb_plugin.pages.overview.standings import by_need, standing_of
@@ -71,6 +72,7 @@ class State:
         self.drops: Final = Drops(allowed=False) if drops is None else drops
         self.store: Final = Store(logdirs, lambda: (*given, *self.drops.runs()))
         self.facts: Final = FactsReader(self.store.series)
+        self.losses: Final = LossReader(self.store.series, self.facts)
         self.capacity_bytes: int | None = None
         """Size of the devices, for verdicts about files that do not record it."""
         self.importer: Final = lru_cache(maxsize=1)(Importer)

@@ -1194,6 +1194,29 @@ export interface MissingSources {
   readonly remedy: string;
 }
 
+/** Steps of one phase, one after the other, that lay in a damaged part of a file. */
+export interface LostSteps {
+  readonly phase: string;
+  readonly firstStep: number | null;
+  readonly lastStep: number | null;
+  readonly numSteps: number;
+}
+
+/** Steps of one rank and start that the recording lacks, or may lack. */
+export interface RankLoss {
+  readonly rank: number;
+  readonly attempt: number;
+  readonly numSteps: number;
+  readonly numDropped: number;
+  readonly numUnwritten: number;
+  readonly numDamaged: number;
+  readonly damaged: readonly LostSteps[];
+  readonly numSummedUp: number;
+  readonly isStopped: boolean;
+  readonly cutSeconds: number;
+  readonly cutSteps: number | null;
+}
+
 /** A fact of the run's headers, e.g. torch version, as text to show. */
 export interface RunFact {
   readonly label: string;
@@ -1234,6 +1257,7 @@ export interface OverviewResponse {
   readonly missing: readonly MissingSources[];
   readonly about: string;
   readonly attempts: readonly Attempt[];
+  readonly losses: readonly RankLoss[];
   readonly problems: readonly Problem[];
   readonly logdirProblems: readonly Problem[];
   readonly facts: readonly RunFact[];

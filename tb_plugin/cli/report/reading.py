@@ -35,6 +35,7 @@ from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.modules.modules import ModulesQuery, modules
 from tb_plugin.pages.of_run import View
 from tb_plugin.pages.overview.facts import FactsReader
+from tb_plugin.pages.overview.losses import LossReader
 from tb_plugin.pages.overview.overview import overview
 from tb_plugin.pages.overview.runs import summary_of
 from tb_plugin.pages.steps.steps import StepsQuery, steps
@@ -129,6 +130,7 @@ class Reader:
         self._store = store
         self._series = store.series
         self._facts = FactsReader(store.series)
+        self._losses = LossReader(store.series, self._facts)
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._functions = FunctionsReader(Cache(_CACHE_BYTES))
         self._histories = Histories()
@@ -150,14 +152,19 @@ class Reader:
             return View(series, run, summary, query, no_deadline())
 
         first = overview(
-            view(ranks), self._facts, self._functions, 1, self._store.problems()
+            view(ranks),
+            self._facts,
+            self._losses,
+            self._functions,
+            1,
+            self._store.problems(),
         )
         first = replace(first, empty=())  # tabs are the page's
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
         self._errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
         with run.lock:
-            found = findings(view(ranks), self._errors)
+            found = findings(view(ranks), self._errors, self._losses)
         course = steps(view(StepsQuery(rank=rank)))
         has_steps = course.rank is not None
         problems = [one for one in run.problems if rank in (None, one.rank)]

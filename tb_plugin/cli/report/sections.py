@@ -6,6 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.sizes import bytes_text, range_text
+from tb_plugin.analysis.findings.losses import KEY as STEPS_MISSING
+from tb_plugin.analysis.findings.losses import loss_line
 from tb_plugin.analysis.findings.render import markdown_lines, text_lines
 from tb_plugin.analysis.findings.text import counted, duration_text
 from tb_plugin.cli.report.document import Column, Rendered, Section, Table
@@ -62,6 +64,7 @@ def run_section(report: RunReport, name: str) -> Section:
             f"{run.virtual_gpu}: memory is what torch's allocator did; values and times"
             " are not real."
         )
+    section.add(loss_line(report.overview.losses) or None)
     if report.problems:
         section.add(f"{counted(len(report.problems), 'problem')}, listed at the end")
     section.add(_prediction(report.overview.prediction))
@@ -113,7 +116,8 @@ def _range_text(low: float | None, high: float | None) -> str:
 
 def _findings(report: RunReport) -> Iterator[str | Rendered]:
     """What is wrong, the first error in full and the others by their sentence."""
-    found = report.findings.findings
+    # What is missing stands above already.
+    found = [one for one in report.findings.findings if one.key != STEPS_MISSING]
     for place, one in enumerate(found):
         yield Rendered([*text_lines(one, is_first=place == 0)], [*markdown_lines(one)])
     num_errors = sum(

@@ -16,6 +16,7 @@ from collector.format.sizes import time_text
 from tb_plugin.analysis.findings.conditions import Setup
 from tb_plugin.analysis.findings.growth import growing_memory
 from tb_plugin.analysis.findings.host_growth import growing_processes
+from tb_plugin.analysis.findings.losses import steps_missing
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tb_plugin.api.findings import Severity
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
+    from tb_plugin.pages.overview.losses import LossReader
     from tb_plugin.server.state import State
 
     How: TypeAlias = Literal["exception", "lost", "signal"]
@@ -61,11 +63,11 @@ _HOST_MEMORY: Final = ("MemoryError", "DefaultCPUAllocator")
 """In messages of what the host's memory was too small for."""
 _DEVICE_MEMORY: Final = ("OutOfMemoryError", "out of memory")
 _INTERRUPTED: Final = "KeyboardInterrupt"
-_LOST: Final = (
-    "stopped without closing its recording: killed (SIGKILL, SIGTERM, a crash in C), or"
-    " its machine or disk was lost"
+_LOST: Final = "stopped without closing its recording: the cause is not recorded"
+_CHECK: Final = (
+    "If it was killed, dmesg (the OOM killer) or the scheduler's log says so; if it ended by"
+    " itself, its disk was full or did not answer."
 )
-_CHECK: Final = "Check dmesg for the OOM killer, and the scheduler's log."
 _CHECK_FULL: Final = (
     "The kernel kills what passes that limit: look for oom_kill in dmesg, or in"
     " memory.events of the control group."
@@ -87,11 +89,13 @@ def _errors(state: State) -> ErrorsReader:
 @of_run(
     "findings",
     RanksQuery,
-    reads=lambda state: (_errors(state),),
+    reads=lambda state: (_errors(state), state.losses),
     prefetches="facts",
     version=lambda state: _errors(state).judge.version,
 )
-def findings(view: View[RanksQuery], reader: ErrorsReader) -> FindingsResponse:
+def findings(
+    view: View[RanksQuery], reader: ErrorsReader, losses: LossReader
+) -> FindingsResponse:
     """Answer `/findings`; hold the run's lock."""
     run = view.run
     errors = reader.errors(run, view.query.rank, view.budget)
@@ -105,8 +109,10 @@ def findings(view: View[RanksQuery], reader: ErrorsReader) -> FindingsResponse:
                 ran_out[one.rank] = max(step, ran_out.get(one.rank, -1))
         of_ranks, reads_growth = _of_ranks(reader, view, ran_out)
         shown = chosen_ranks(run, view.query)
+        missing = steps_missing(tuple(losses.of_run(run, set(shown), view.budget)))
         cycles = cycle_findings(run, shown, view.series, view.budget)
-        others = [*of_ranks, *cycles, *stragglers_view(view).findings]
+        first = () if missing is None else (missing,)
+        others = [*first, *of_ranks, *cycles, *stragglers_view(view).findings]
         is_reading |= reads_growth
     return FindingsResponse(
         run=view.summary,
@@ -371,21 +377,15 @@ def _held_text(end: _End) -> str:
 
 def _evidence(end: _End) -> Iterator[Evidence]:
     scope = f"rank {end.rank}, in its last steps"
+    limit = end.file.header.memory_limit_bytes
     sizes = (
         ("rss", "RSS of its process", end.rss_bytes, scope),
         ("limit_used", "memory of its control group", end.used_bytes, scope),
-        *[
-            (
-                "limit",
-                "limit of its control group",
-                end.file.header.memory_limit_bytes,
-                "",
-            )
-        ],
+        ("limit", "limit of its control group", limit, f"rank {end.rank}"),
     )
     for key, label, size, of in sizes:
         if size is not None:
-            yield Evidence(key, label, float(size), "bytes", of or f"rank {end.rank}")
+            yield Evidence(key, label, float(size), "bytes", of)
 
 
 def _advice(how: How, end: _End) -> Iterator[str]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader
+    from tb_plugin.pages.overview.losses import LossReader
 
 _MISSING: Final = ("failed", "absent", "off", "elsewhere")
 _MAX_VALUES: Final = 4
@@ -46,6 +47,7 @@ _MAX_VALUES: Final = 4
     RanksQuery,
     reads=lambda state: (
         state.facts,
+        state.losses,
         state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),
         len(state.store.runs()),
         state.store.problems(),
@@ -56,6 +58,7 @@ _MAX_VALUES: Final = 4
 def overview(
     view: View[RanksQuery],
     facts: FactsReader,
+    losses: LossReader,
     calls: FunctionsReader,
     num_runs: int,
     logdir_problems: tuple[Problem, ...],
@@ -97,6 +100,7 @@ def overview(
         missing=missing,
         about=" ".join(f"{one.reason} {one.remedy}" for one in instead),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
+        losses=tuple(losses.of_run(run, set(ranks), view.budget)),
         problems=tuple(
             problem
             for problem in run.problems

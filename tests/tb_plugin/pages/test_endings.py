@@ -81,6 +81,27 @@ def test_what_the_host_had_no_memory_for_is_told_with_what_was_held(run, tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("closed", "ended in order"),
+        ("exception", "ended by an exception"),
+        ("signal", "was ended by a signal"),
+    ],
+)
+def test_a_recording_that_was_cut_at_its_end_is_no_lost_rank(run, tmp_path, how, words):
+    ended(run, 0, how, "SIGTERM" if how == "signal" else "", is_complete=False)
+    found = overview(tmp_path)
+    assert [one["key"] for one in endings(tmp_path)] == [f"ended_{how}"][
+        how == "closed" :
+    ]
+    assert found["attempts"][0]["ended"] == how
+    assert found["strip"]["lost"].tolist() == [0]
+    (cut,) = found["problems"]
+    assert f"The program {words}, and its recording was cut" in cut["what"]
+    assert "killed" not in str(found["problems"])
+
+
+@pytest.mark.parametrize(
     "oom", [{"on_sigterm": True}, {"on_sigterm": False}, None, [1]]
 )
 def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, oom):
@@ -88,9 +109,8 @@ def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, oom):
     found = overview(tmp_path)
     (one,) = endings(tmp_path)
     assert one["sentence"] == (
-        "Rank 0 stopped without closing its recording: killed (SIGKILL, SIGTERM, a crash"
-        " in C), or its machine or disk was lost. It was last seen after step 4. Its process held"
-        " 300 MiB in its last steps."
+        "Rank 0 stopped without closing its recording: the cause is not recorded. It was last seen"
+        " after step 4. Its process held 300 MiB in its last steps."
     )
     assert (one["step"], one["key"]) == (4, "ended_lost")
     assert "dmesg" in advice(one)

@@ -1,0 +1,149 @@
+"""Steps that training took and the recording lacks: one account for each rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from collector.format.columns import STEP_TABLE
+from collector.format.records import OVER_BUDGET, StepCounts
+from tb_plugin.analysis.ranks.lost_rows import lost_rows
+from tb_plugin.api.overview import LostSteps, RankLoss
+from tb_plugin.formats.recording.series import stamp_of
+from tb_plugin.index.notes import text_of
+from tb_plugin.pages.overview.facts import STEP_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from collector.format.records import Schema
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.overview.facts import FactsReader, FileFacts
+
+_FLUSH_SECONDS: Final = 2.0
+"""Where a header does not say at which pace the file was written."""
+
+
+class _Account(NamedTuple):
+    """Of one file."""
+
+    steps: StepCounts
+    num_unwritten: int
+    damaged: tuple[LostSteps, ...]
+
+
+class LossReader:
+    """Accounts by file, kept until the file changes or damage is found in it."""
+
+    def __init__(self, series: SeriesReader, facts: FactsReader) -> None:
+        self._series = series
+        self._facts = facts
+        self._known: WeakKeyDictionary[RankFile, tuple[object, _Account]] = (
+            WeakKeyDictionary()
+        )
+
+    def of_run(
+        self, run: Run, ranks: Container[int], budget: Budget
+    ) -> Iterator[RankLoss]:
+        """Accounts of ranks that lack steps, or may lack some; hold the run's lock."""
+        noted = _noted(run)
+        for attempt in run.attempts:
+            for rank, file in attempt.files.items():
+                if rank not in ranks or file.unfinished or not file.schemas:
+                    continue
+                dropped, summed_up = noted.get((rank, file.attempt), (0, 0))
+                found = self._account(file, dropped, summed_up, budget)
+                is_stopped = file.close is None and not run.file_is_live(file)
+                num_damaged = sum(one.num_steps for one in found.damaged)
+                lost = found.steps.dropped + found.num_unwritten + num_damaged
+                if not (lost or found.steps.summed_up or is_stopped):
+                    continue
+                seconds, cut = 0.0, None
+                if is_stopped:
+                    seconds, cut = _cut(file, self._facts.within(file, budget))
+                yield RankLoss(
+                    rank=rank,
+                    attempt=attempt.index,
+                    num_steps=found.steps.taken,
+                    num_dropped=found.steps.dropped,
+                    num_unwritten=found.num_unwritten,
+                    num_damaged=num_damaged,
+                    damaged=found.damaged,
+                    num_summed_up=found.steps.summed_up,
+                    is_stopped=is_stopped,
+                    cut_seconds=seconds,
+                    cut_steps=cut,
+                )
+
+    def _account(
+        self, file: RankFile, dropped: int, summed_up: int, budget: Budget
+    ) -> _Account:
+        lost_bytes = file.lost_bytes
+        stamp = stamp_of(file), file.close, len(lost_bytes), dropped, summed_up
+        known = self._known.get(file)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        schemas = [one for one in file.schemas.values() if one.table == STEP_TABLE]
+        written = {one.schema_id: _num_written(file, one) for one in schemas}
+        steps = None if file.close is None else file.close.steps
+        if steps is None:
+            taken = sum(written.values()) + dropped + summed_up
+            steps = StepCounts(taken=taken, dropped=dropped, summed_up=summed_up)
+        missing = steps.taken - steps.dropped - steps.summed_up - sum(written.values())
+        missing = max(0, missing)
+        damaged: list[LostSteps] = []
+        if lost_bytes or (missing and file.is_complete):
+            for schema in schemas:
+                is_last = schema is schemas[-1]
+                # Of a complete file nothing was left unwritten: its end is damaged.
+                more = missing if is_last and file.is_complete else 0
+                chunks = self._series.chunks_of(file, schema.schema_id, budget)
+                number = written[schema.schema_id] + more
+                damaged += [
+                    LostSteps(schema.phase, one.first_step, one.last_step, one.num_rows)
+                    for one in lost_rows(chunks, lost_bytes, number)
+                ]
+        account = _Account(steps, 0 if file.is_complete else missing, tuple(damaged))
+        if not budget.exhausted:
+            self._known[file] = stamp, account
+        return account
+
+
+def _cut(file: RankFile, facts: FileFacts | None) -> tuple[float, float | None]:
+    """What is lost at most of a rank that was stopped: seconds, and steps in these."""
+    told = file.header.config.get("flush_seconds")
+    seconds = float(told) if isinstance(told, (int, float)) else _FLUSH_SECONDS
+    pace = None if facts is None else facts.readings.get(STEP_TIME)
+    if pace is None or pace.value <= 0:
+        return seconds, None
+    return seconds, seconds / pace.value
+
+
+def _num_written(file: RankFile, schema: Schema) -> int:
+    """Rows of a table that the file was given, those of damaged chunks among them."""
+    table = None if file.digest is None else file.digest.tables.get(schema.schema_id)
+    listed = 0 if table is None else table.num_on_disk
+    chunks = file.behind.chunks.get(schema.schema_id)
+    if not chunks:
+        return listed
+    return max(listed, *(one.first_row + one.num_rows for one in chunks))
+
+
+def _noted(run: Run) -> dict[tuple[int, str], tuple[int, int]]:
+    """By file: steps that found no room, and those that are only summed up."""
+    latest: dict[tuple[int, str], dict[str, int]] = {}
+    for event in run.notes.events("dropped"):
+        number = event.data.get("num_rows")
+        if text_of(event.data, "table") == STEP_TABLE and type(number) is int:
+            by_reason = latest.setdefault((event.rank, event.attempt), {})
+            by_reason[text_of(event.data, "reason")] = max(0, number)
+    return {
+        key: (
+            sum(counts.values()) - counts.get(OVER_BUDGET, 0),
+            counts.get(OVER_BUDGET, 0),
+        )
+        for key, counts in latest.items()
+    }
