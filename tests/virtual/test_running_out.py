@@ -25,6 +25,12 @@ PROGRAMS = {
     "giant": ("single_giant", ("in chunks", "giant.py:"), (("--chunks", "8"),), 4),
     "limit": ("process_limit", ("raise the limit",), (("--fraction", "0.8"),), 3),
     "graph_pools": ("fitting_block_free", ("share one pool",), (("--share",),), 3),
+    "graphs_by_shape": (
+        "private_pools",
+        ("share one pool", "Capture fewer sizes"),
+        (("--share",),),
+        40,
+    ),
     "side_stream": ("fitting_block_free", (), None, 3),
 }
 ALWAYS = ("full", "growth", "fragmented", "pending")
@@ -95,3 +101,17 @@ def test_a_list_that_the_program_clears_is_no_cycle(tmp_path, options):
     ran = machine.run("cycles", "--break", "--keep", "20", *options)
     assert ran.steps == 300
     assert "reference_cycles" not in ran.findings()
+
+
+def test_a_pool_of_the_program_is_not_live_when_it_only_caches(tmp_path):
+    machine = Machine(tmp_path, "4GiB,9.0")
+    ran = machine.run("mem_pool")
+    assert ran.ran_out
+    found = ran.verdict()
+    assert "2.00 GiB was live" not in found["sentence"]
+    assert "private_pools" in found["also"]
+    said = " ".join(one["text"] for one in found["advice"])
+    assert "drop the last reference" in said
+    assert machine.run("mem_pool", "--release").steps == 2
+    inside = machine.run("mem_pool", "--inside").verdict()
+    assert "private_pools" not in inside["also"]

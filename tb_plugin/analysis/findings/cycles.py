@@ -77,7 +77,9 @@ def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
     if len(memory) < MIN_FALLS + 1:
         return None
     change = np.diff(memory)
+    # The counts are read just before the memory: a run in between is in the next row.
     collected = np.diff(objects)
+    collected = np.maximum(collected, np.append(collected[1:], 0))
     fallen = -np.minimum(change, 0)
     largest = float(fallen.max())
     falls = np.flatnonzero(fallen >= max(LARGE * largest, 1.0))
@@ -121,7 +123,8 @@ def _is_called(partial: Floats, full: Floats, falls: Ints) -> bool:
     runs = np.flatnonzero(np.diff(full) > 0)
     since = np.diff(partial[runs + 1], prepend=partial[0])
     called = runs[since < AUTOMATIC]
-    num_called = int(np.count_nonzero(np.isin(falls, called)))
+    is_called = np.isin(falls, called) | np.isin(falls + 1, called)
+    num_called = int(np.count_nonzero(is_called))
     return 2 * num_called > len(falls)
 
 
@@ -175,6 +178,12 @@ CYCLES_ADVICE: Final = (
     "an object that refers to itself through a hook, closure or callback (use weakref), an"
     " exception kept with its traceback, backward(create_graph=True)."
 )
+UNCOLLECTED_ADVICE: Final = (
+    "Python's garbage collector made no full run in these steps. If gc.collect() every few"
+    f" steps ends the growth, reference cycles hold the memory: break them, e.g."
+    f" {CYCLES_ADVICE}"
+)
+"""On memory that grows, where only that condition is known."""
 _DRAWN: Final = " torch.utils.viz._cycles.warn_tensor_cycles() draws the cycles that hold CUDA tensors."
 
 

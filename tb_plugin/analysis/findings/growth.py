@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.analysis.findings.conditions import advice_if
+from tb_plugin.analysis.findings.cycles import UNCOLLECTED_ADVICE
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from tb_plugin.analysis.findings.text import (
     at_lines,
     counted,
     let_go_text,
+    pools_text,
     size_text,
     some_of,
 )
@@ -46,6 +48,8 @@ class GrowingRank:
     peak: float
     capacity: float | None
     """Of its device; None: not known."""
+    num_full_collections: int | None = None
+    """Of Python's garbage collector in these steps; None: not recorded."""
 
     @property
     def steps_left(self) -> float:
@@ -67,6 +71,8 @@ class Retained:
     lines: tuple[str, ...]
     """Lines that retain memory, the most first."""
     place: Place
+    in_pools: bool = False
+    """Private memory pools hold it: of CUDA graphs, or of a MemPool."""
 
 
 def growing_memory(
@@ -99,6 +105,8 @@ def growing_memory(
         verb = "grows" if len(others) == 1 else "grow"
         sentence += f" {word} {some_of(others)} {verb}, too."
     where = "" if retained is None else at_lines(retained.lines[:1])
+    what = f"Find what retains memory from step to step{where}"
+    in_pools = retained is not None and retained.in_pools
     return Finding(
         id=f"growing_memory-{first.rank}",
         key="growing_memory",
@@ -115,10 +123,13 @@ def growing_memory(
         ),
         advice=(
             Advice(
-                let_go_text(f"Find what retains memory from step to step{where}"),
+                pools_text(what) if in_pools else let_go_text(what),
                 first.rise,
                 "bytes",
                 ("growth",),
+            ),
+            *advice_if(
+                first.num_full_collections == 0, UNCOLLECTED_ADVICE, None, "growth"
             ),
             *advice_if(
                 retained is None and setup.can_record_history,

@@ -97,6 +97,15 @@ def let_go_text(what: str, *, trains: bool = True) -> str:
     )
 
 
+def pools_text(what: str) -> str:
+    """The same of memory in private pools, which no list or cache need hold."""
+    return (
+        f"{what} in private memory pools: capture CUDA graphs for fewer shapes (pad inputs"
+        " to a few lengths) and delete those that are no longer replayed; of a"
+        " torch.cuda.MemPool, drop the tensors that were made in it."
+    )
+
+
 def lines_text(labels: Sequence[str]) -> str:
     """Lines in short: those of one function together, in the order they come."""
     together: dict[tuple[str, str], list[str]] = {}

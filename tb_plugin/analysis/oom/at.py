@@ -19,13 +19,14 @@ from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
 from tb_plugin.analysis.findings.conditions import Setup
 from tb_plugin.analysis.oom.case import (
+    CapturedPools,
     Elsewhere,
     FreeBlocks,
     OomFacts,
     PendingFrees,
     Place,
 )
-from tb_plugin.analysis.oom.growth_at import growth_at
+from tb_plugin.analysis.oom.growth_at import captured_pools, growth_at
 from tb_plugin.analysis.snapshots.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def facts_at(replay: Replay, event: int, step: Ints | None = None) -> OomFacts:
         private_pool_bytes=int(segments.total_size[private].sum()),
         private_free_bytes=int(segments.free_size[others].sum()),
         num_private_pools=len(np.unique(segments.pool[others])),
+        knows_pool=int(events.pool[event]) >= 0,
+        captured=_captured(replay, state, event),
         pending=_pending(replay, event),
         free=blocks,
         elsewhere=elsewhere,
@@ -78,6 +81,25 @@ def facts_at(replay: Replay, event: int, step: Ints | None = None) -> OomFacts:
         ),
         growth=growth_at(replay, event, step),
         beginning_is_lost=int(lives.size[before].sum()) > LOST * max(1, active),
+    )
+
+
+def _captured(replay: Replay, state: SegmentState, event: int) -> CapturedPools | None:
+    """The pools that were filled at one go, the request's own left out."""
+    segments = state.segments
+    rows = captured_pools(replay)
+    rows = rows[rows != int(replay.device.events.pool[event])]
+    chosen = np.isin(segments.pool, rows)
+    if not chosen.any():
+        return None
+    present = np.unique(segments.pool[chosen]).tolist()
+    size = segments.total_size[chosen]
+    return CapturedPools(
+        num=len(present),
+        num_bytes=int(size.sum()),
+        free_bytes=int(segments.free_size[chosen].sum()),
+        are_of_graphs=all(replay.snapshot.pools[row][0] != 0 for row in present),
+        lines=replay.stacks.largest(segments.stack[chosen], size, MAX_NAMED),
     )
 
 

@@ -61,6 +61,20 @@ class PendingFrees:
 
 
 @dataclass(frozen=True, slots=True)
+class CapturedPools:
+    """Private pools that were filled at one go each, as by the capture of a CUDA graph."""
+
+    num: int
+    num_bytes: int
+    """Reserved."""
+    free_bytes: int
+    are_of_graphs: bool
+    """Graphs made them all for themselves: a pool that the program made may be a MemPool."""
+    lines: tuple[str, ...] = ()
+    """What filled them, the most first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Growth:
     """Memory kept from round to round."""
 
@@ -79,6 +93,10 @@ class Growth:
     """`bytes_per_round` is of all recorded steps, not only of these rounds."""
     late_bytes_per_round: float | None = None
     """Of the last third of them, where it differs."""
+    num_full_collections: int | None = None
+    """Of Python's garbage collector meanwhile; None: not recorded."""
+    in_pools: bool = False
+    """Most of it is in private pools: of CUDA graphs that share one, or of a MemPool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +117,10 @@ class OomFacts:
     private_free_bytes: int | None = None
     """Free in such pools, the request's own left out: it may not go there."""
     num_private_pools: int = 0
+    knows_pool: bool = False
+    """The request's own pool was recorded, so that what it may not use is known."""
+    captured: CapturedPools | None = None
+    """Pools that were filled once; None: there are none."""
     pending: PendingFrees | None = None
     """Known from a history; totals alone only say how much, see `pending_bytes`."""
     free: FreeBlocks | None = None
@@ -299,7 +321,7 @@ NAMES: Final[dict[Cause, str]] = {
     "imbalance": "imbalance between ranks",
     "non_torch": "memory outside torch",
     "fitting_block_free": "a fitting block was free",
-    "private_pools": "free memory in private pools",
+    "private_pools": "memory in private pools",
     "pending_free": "freed memory waiting for another stream",
     "process_limit": "a limit on this process",
     "unsure": "cause not known",
@@ -331,6 +353,8 @@ MAJOR: Final = 0.1
 """Of the room: what is smaller is made up for by the next longer batch."""
 MAJOR_FREE: Final = 0.05
 """The same of free blocks, which are known exactly: allocators rarely do better."""
+MANY_POOLS: Final = 4
+"""Pools that were filled at one go each: fewer are no capture for every shape."""
 MINOR: Final = 0.02
 """Of the room, from which on what made no difference is named all the same."""
 

@@ -13,13 +13,13 @@ from tb_plugin.analysis.findings.text import (
     share_text,
     size_text,
 )
-from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, weighed
-from tb_plugin.analysis.oom.live_advice import holding_advice
+from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, MANY_POOLS, Suspect, weighed
+from tb_plugin.analysis.oom.live_advice import POOLS, holding_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.oom.case import Case, Elsewhere, Place
+    from tb_plugin.analysis.oom.case import CapturedPools, Case, Elsewhere, Place
     from tb_plugin.api.findings import Advice
 
 _EXPANDABLE: Final = "expandable_segments:True"
@@ -40,12 +40,15 @@ def fitting_block_free(case: Case) -> Suspect | None:
     if asked is None or elsewhere is None or elsewhere.largest_bytes < asked:
         return None
     size = elsewhere.largest_bytes
+    of_pool = ""
+    if elsewhere.place == "pool" and not facts.knows_pool:
+        of_pool = " than the ordinary one; of which this request was is not recorded"
     return Suspect(
         "fitting_block_free",
         size,
         elsewhere.place == "here" or size >= MAJOR_FREE * (facts.room_bytes or 0),
         f"a free block of {size_text(size)} would have fitted, but"
-        f" {_KEPT[elsewhere.place]}.",
+        f" {_KEPT[elsewhere.place]}{of_pool}.",
         "a free block as large as the request: of its own pool and stream; or of"
         f" another one, of at least {share_text(MAJOR_FREE)} of the memory available to torch",
         ("elsewhere",),
@@ -78,12 +81,7 @@ def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
         )
         return
     if elsewhere.place == "pool":
-        yield advice_of(
-            "It belongs to a private memory pool, e.g. that of a CUDA graph: let graphs"
-            " share one pool (torch.cuda.graph(..., pool=...)), or delete unused ones.",
-            size,
-            *because,
-        )
+        yield from _pool_advice(case, size)
         return
     if elsewhere.place == "split":
         yield advice_of(
@@ -181,37 +179,82 @@ def _defragment(case: Case) -> Iterator[Advice]:
 
 
 def private_pools(case: Case) -> Suspect | None:
-    """What is free in private pools would have covered it, and no one block of them."""
-    facts, unused = case.facts, case.facts.private_free_bytes
+    """What is free in private pools would have covered it, and no one block of them.
+
+    Or what many graphs reserved that were each captured into a pool of its own.
+    """
+    facts, unused = case.facts, case.facts.private_free_bytes or 0
     elsewhere, asked = facts.elsewhere, facts.requested_bytes or 0
-    room, missing = facts.room_bytes or 0, facts.missing_bytes or 0
+    room, missing = facts.room_bytes or 0, max(1, facts.missing_bytes or 0)
     fits = elsewhere is not None and elsewhere.largest_bytes >= asked
     is_of_pool = elsewhere is not None and elsewhere.place == "pool"
-    weight = weighed(unused or 0, max(1, missing), room)
-    if not unused or (fits and is_of_pool) or weight is None:
+    weight = None if fits and is_of_pool else weighed(unused, missing, room)
+    captured = facts.captured
+    if captured is not None and captured.num >= MANY_POOLS:
+        reserved = weighed(captured.num_bytes, missing, room)
+        is_mostly_live = 2 * unused <= captured.num_bytes
+        if reserved is not None and (weight is None or not weight[0] or is_mostly_live):
+            return _captured(case, captured, *reserved)
+    if weight is None or not unused:
         return None
     num = facts.num_private_pools
     pools = f"{num:,} private memory pools" if num else "private memory pools"
     pools = "one private memory pool" if num == 1 else pools
-    advice = tuple(holding_advice(case, ["private_pools"]))
-    share = advice_of(
-        "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"
-        " largest size first, and delete graphs that are no longer replayed.",
-        unused,
-        "private_free",
-        "private_pools",
+    may_not = (
+        "which this request may not use"
+        if facts.knows_pool
+        else "which serve none but their own requests; of which pool this request was is not"
+        " recorded"
     )
     return Suspect(
         "private_pools",
         unused,
         weight[0],
         f"{size_text(unused)} was free in {pools}, of CUDA graphs or"
-        f" torch.cuda.MemPool, which this request may not use.",
+        f" torch.cuda.MemPool, {may_not}.",
         "free memory in private pools covers the shortage, and is at least"
         f" {share_text(MAJOR)} of the memory available to torch",
         ("private_free", "private_pools"),
-        advice or (share,),
+        _pool_advice(case, unused),
         holds=weight[1],
+    )
+
+
+def _captured(
+    case: Case, captured: CapturedPools, is_major: bool, holds: bool
+) -> Suspect:
+    size, num = captured.num_bytes, captured.num
+    of = (
+        "CUDA graphs" if captured.are_of_graphs else "CUDA graphs or torch.cuda.MemPool"
+    )
+    return Suspect(
+        "private_pools",
+        size,
+        is_major,
+        f"{num:,} private memory pools of {of}, each filled on its own, reserve"
+        f" {size_text(size)}{at_lines(captured.lines)}, {size_text(captured.free_bytes)} of"
+        " it free.",
+        f"at least {MANY_POOLS} pools were filled at one go each; what they reserve covers"
+        f" the shortage, and is at least {share_text(MAJOR)} of the memory available to"
+        " torch",
+        ("private_pools",),
+        _pool_advice(case, size),
+        holds=holds,
+    )
+
+
+def _pool_advice(case: Case, size: int) -> tuple[Advice, ...]:
+    """On the pools that are known; of totals alone, on what they may be."""
+    return tuple(holding_advice(case, POOLS)) or (
+        advice_of(
+            "If CUDA graphs use them, let graphs share one pool (torch.cuda.graph(...,"
+            " pool=...)), capture the largest size first, and delete graphs that are no"
+            " longer replayed. If they are torch.cuda.MemPool, drop those that are no"
+            " longer needed.",
+            size,
+            "private_free",
+            "private_pools",
+        ),
     )
 
 

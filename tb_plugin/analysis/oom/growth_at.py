@@ -8,7 +8,8 @@ the last ones, as a queue of batches does. One that makes a single block anew, l
 time, has to do so for `MIN_LARGER` rounds in which not everything else grew as well. All
 that such a line holds from before the round under way counts as kept; what is from before
 the first event counts only where it was still there when the snapshot was taken, because
-only then its stack is known.
+only then its stack is known. What a graph captured stays in its pool and is retained by no
+list: pools that were filled at one go are left out.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
     # Autograd's threads have no Python, and may keep memory all the same.
     unknown = (group < 0) & (lives.born != BEFORE)
     group = np.where(unknown, group.max(initial=0) + 1, group)
+    group = np.where(np.isin(replay.pool, captured_pools(replay)), NOTHING, group)
     grown: SiteGrowth | None = None
     by: Rounds | None = None
     for found in rounds_at(replay, event, step):
@@ -81,6 +83,8 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
         of_line = np.flatnonzero(group == grown.group[place])
         stack = int(lives.stack[of_line[-1]])
         labels.append(replay.stacks.label(stack))
+    held = np.isin(group, grown.group) & (lives.born <= event) & (lives.gone > event)
+    in_pools = int(lives.size[held & (replay.pool > 0)].sum())
     return Growth(
         num_bytes=grown.total_bytes,
         bytes_per_round=grown.bytes_per_round,
@@ -88,7 +92,25 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
         by=by.by,  # type: ignore[arg-type]
         before_bytes=int(grown.before_bytes.sum()),
         lines=tuple(label for label in labels[:_MAX_LINES] if label),
+        in_pools=2 * in_pools > int(lives.size[held].sum()),
     )
+
+
+def captured_pools(replay: Replay) -> Ints:
+    """Rows of private pools that a graph made for itself, or that were filled at one go.
+
+    A pool (n, 0) is a graph's own. Of one that the program made nothing else was
+    allocated between its first allocation and its last.
+    """
+    born = replay.lives.born
+    order = np.argsort(born, kind="stable")
+    pool = replay.pool[order][born[order] != BEFORE]
+    runs = pool[np.flatnonzero(np.diff(pool, prepend=-2))]
+    rows, num_runs = np.unique(runs[runs > 0], return_counts=True)
+    ids = replay.snapshot.pools
+    of_graphs = np.array([ids[row][0] != 0 for row in rows.tolist()], np.bool_)
+    captured: Ints = rows[of_graphs | (num_runs == 1)]
+    return captured
 
 
 def rounds_at(replay: Replay, event: int, step: Ints | None) -> list[Rounds]:

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 
 Kind: TypeAlias = Literal[
-    "private_pools",
+    "graph_pools",
+    "program_pools",
     "kv_cache",
     "model_copy",
     "checkpoint",
@@ -93,6 +94,9 @@ _EVALUATES: Final = re.compile(
 )
 _NO_GRAD_FILE: Final = re.compile(r"[/\\]torch[/\\]utils[/\\]_contextlib\.py$")
 
+_POOLS: Final[dict[Kind, bool]] = {"graph_pools": True, "program_pools": False}
+"""Whether a graph made the pool for itself: its id is (n, 0), else it is (0, n)."""
+
 _MODEL: Final = MAKE | MOVE
 _NO_MODEL: Final = BACKWARD | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
 _NO_PASS: Final = (
@@ -110,6 +114,8 @@ class Holding:
     """Of pools, blocks, or passes through the model."""
     lines: tuple[str, ...] = ()
     """What allocated most of it."""
+    free_bytes: int = 0
+    """Reserved and not in use, of pools."""
 
 
 def trains(replay: Replay, event: int) -> bool:
@@ -156,7 +162,7 @@ class _Look:
         passing = self._without_backward(is_cache | spaces | in_pools, least)
         ahead = self._told("prefetched", self._fetched())
         for one in (
-            self._pools(),
+            *self._pools(),
             self._told("kv_cache", is_cache),
             self._told("model_copy", self._copies()),
             self._told("checkpoint", self._of(None, _LOAD_FILE)),
@@ -188,15 +194,27 @@ class _Look:
         """Rows with a frame of such a name or file."""
         return self.replay.stacks.matching(name, filename)[self.stack]
 
-    def _pools(self) -> Holding:
-        """What private pools reserved: nothing else may use what is free in them."""
+    def _pools(self) -> Iterator[Holding]:
+        """What private pools reserved, of graphs' own and of those the program made."""
         segments = self.replay.at(self.event).segments
-        private = segments.pool > 0
-        return replace(
-            self._told("private_pools", self.replay.pool[self.rows] > 0),
-            num_bytes=int(segments.total_size[private].sum()),
-            num=len(np.unique(segments.pool[private])),
-        )
+        ids = self.replay.snapshot.pools
+        for kind, is_own in _POOLS.items():
+            rows = [
+                row
+                for row, (first, _) in enumerate(ids)
+                if row and (first != 0) == is_own
+            ]
+            chosen = np.isin(segments.pool, rows)
+            size = segments.total_size[chosen]
+            yield Holding(
+                kind=kind,
+                num_bytes=int(size.sum()),
+                num=len(np.unique(segments.pool[chosen])),
+                lines=self.replay.stacks.largest(
+                    segments.stack[chosen], size, _MAX_LINES
+                ),
+                free_bytes=int(segments.free_size[chosen].sum()),
+            )
 
     def _fetched(self) -> Flags:
         """What a loader fetched, or a thread of the program's own that calls no model."""

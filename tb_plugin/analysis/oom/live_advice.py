@@ -25,6 +25,9 @@ OPTIMIZER: Final = 0.15
 GRADS: Final = 0.1
 """Shares of what is live from which a category is worth advice."""
 
+POOLS: Final = ("graph_pools", "program_pools")
+"""Kinds of holdings that are private memory pools."""
+
 LARGEST: Final = 0.2
 """Of what is live: a line that holds as much is named."""
 
@@ -61,17 +64,33 @@ def holding_advice(
                 num=f"{one.num:,}",
                 s="" if one.num == 1 else "s",
                 at=at_lines(one.lines),
+                free=size_text(one.free_bytes),
+                share="" if one.num == 1 else _SHARE.get(one.kind, ""),
             )
-            because = "private_pools" if one.kind == "private_pools" else "held"
+            because = "private_pools" if one.kind in POOLS else "held"
             yield advice_of(text, one.num_bytes, because)
 
 
+_SHARE: Final[dict[Kind, str]] = {
+    "graph_pools": " Let graphs share one pool (torch.cuda.graph(..., pool=...)).",
+    "program_pools": (
+        " Where CUDA graphs use them, let these share one pool, capture fewer sizes and the"
+        " largest first."
+    ),
+}
+"""Where there is more than one pool."""
+
 _HOLDINGS: Final[dict[Kind, str]] = {
-    "private_pools": (
-        "Private memory pools of CUDA graphs or torch.cuda.MemPool hold {size} in {num}"
-        " pool{s}{at}, which nothing else may use. Let graphs share one pool"
-        " (torch.cuda.graph(..., pool=...)), capture fewer sizes and the largest first,"
-        " and delete graphs that are no longer replayed."
+    "graph_pools": (
+        "Private memory pools of CUDA graphs reserve {size} in {num} pool{s}{at}, {free} of"
+        " it free, and nothing else may use it.{share} Capture fewer sizes (pad inputs to a"
+        " few lengths) and the largest first, and delete graphs that are no longer replayed."
+    ),
+    "program_pools": (
+        "Memory pools that the program made reserve {size} in {num} pool{s}{at}, {free} of"
+        " it free. Where a torch.cuda.MemPool is no longer needed, drop the last reference"
+        " to it and call torch.cuda.empty_cache(); use_on_oom=True lets other requests"
+        " use what is free in it.{share}"
     ),
     "kv_cache": (
         "The KV cache holds {size}{at}: reserve less of it (fewer or shorter sequences,"

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.findings.conditions import advice_of
+from tb_plugin.analysis.findings.conditions import advice_if, advice_of
+from tb_plugin.analysis.findings.cycles import UNCOLLECTED_ADVICE
 from tb_plugin.analysis.findings.text import (
     at_lines,
     counted,
     let_go_text,
     lines_text,
+    pools_text,
     share_text,
     size_text,
 )
-from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, weighed
+from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, MANY_POOLS, Suspect, weighed
 from tb_plugin.analysis.oom.live_advice import holding_advice
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.oom.case import Case, OomFacts
+    from tb_plugin.analysis.oom.case import Case, Growth, OomFacts
     from tb_plugin.api.findings import Advice
 
 GIANT: Final = 2.0
@@ -129,7 +131,7 @@ def growth(case: Case) -> Suspect | None:
         return None
     taken, room = found.num_bytes, facts.room_bytes or 0
     weight = weighed(taken, facts.missing_bytes or 0, room)
-    if not taken or weight is None:
+    if not taken or weight is None or _is_captured(facts, found):
         return None
     what = "its limit" if facts.is_limited else "the GPU"
     by = f" by {lines_text(found.lines)}" if found.lines else ""
@@ -144,8 +146,12 @@ def growth(case: Case) -> Suspect | None:
 
     def advice(what: str) -> tuple[Advice, ...]:
         text = let_go_text(what, trains=case.trains is True)
+        if found.in_pools:
+            text = pools_text(what)
         because = ("growth", "growth_per_round")
-        return (*holdings, advice_of(text, taken, *because))
+        no_full_run = found.num_full_collections == 0
+        collect = advice_if(no_full_run, UNCOLLECTED_ADVICE, None, "growth")
+        return (*holdings, advice_of(text, taken, *because), *collect)
 
     return Suspect(
         "growth",
@@ -159,6 +165,17 @@ def growth(case: Case) -> Suspect | None:
         advice(f"Find what retains memory from {word} to {word}{at}"),
         advice(f"Every {word} retains some memory as well{at}"),
         holds=weight[1],
+    )
+
+
+def _is_captured(facts: OomFacts, growth: Growth) -> bool:
+    """Whether what grew by the step table is what graphs captured: no line retains it."""
+    captured = facts.captured
+    return (
+        growth.by == "series"
+        and captured is not None
+        and captured.num >= MANY_POOLS
+        and captured.num_bytes >= EXPLAINS * growth.num_bytes
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
 from tb_plugin.analysis.findings.growth import Retained
+from tb_plugin.analysis.oom.case import MANY_POOLS
 from tb_plugin.api.findings import Place
 from tb_plugin.contract.errors import NotFoundError, NotReadyError
 from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
@@ -124,7 +125,8 @@ class ErrorsReader:
             if judged.at_end is None:
                 return None, False
             ends.append(judged.at_end)
-        growth = ends[1].case.facts.growth
+        facts = ends[1].case.facts
+        growth, captured = facts.growth, facts.captured
         lines = () if growth is None else growth.lines
         lines = lines or _risen(*(end.case.holders for end in ends))
         if not lines:
@@ -137,7 +139,10 @@ class ErrorsReader:
             device=ends[1].device,
             moment=ends[1].event,
         )
-        return Retained(lines, place), False
+        in_pools = captured is not None and captured.num >= MANY_POOLS
+        if growth is not None:
+            in_pools = growth.in_pools
+        return Retained(lines, place, in_pools), False
 
 
 def _is_alike(one: FoundHistory, other: FoundHistory) -> bool:

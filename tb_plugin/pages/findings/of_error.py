@@ -162,6 +162,7 @@ def _growth(of_lines: Growth | None, of_steps: Growth | None) -> Growth | None:
         bytes_per_round=of_steps.bytes_per_round,
         is_run_rate=True,
         late_bytes_per_round=of_steps.late_bytes_per_round,
+        num_full_collections=of_steps.num_full_collections,
     )
 
 
@@ -285,6 +286,7 @@ class Peers:
             late_bytes_per_round=(
                 None if np.isnan(facts.late_growth) else facts.late_growth
             ),
+            num_full_collections=facts.num_full_collections,
         )
 
 

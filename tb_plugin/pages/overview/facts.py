@@ -46,6 +46,7 @@ LIMIT_USED: Final = "memory_limit_used_bytes"
 AVAILABLE: Final = "memory_available_bytes"
 NUM_WORKERS: Final = "num_workers"
 PINNED: Final = "pinned_reserved_bytes"
+FULL_COLLECTIONS: Final = "gc_full_collections"
 RETRIES: Final = "num_alloc_retries"
 OOMS: Final = "num_ooms"
 
@@ -72,7 +73,9 @@ _BESIDE_SHARE: Final = 0.25
 _FIRST_STEPS: Final = 100
 """Every process grows while it starts: within so many steps its memory must double."""
 _WANTED: Final[dict[str, Aggregate]] = {
-    **dict.fromkeys((*LATEST, RESERVED_NOW, NUM_WORKERS, PINNED), "max"),
+    **dict.fromkeys(
+        (*LATEST, RESERVED_NOW, NUM_WORKERS, PINNED, FULL_COLLECTIONS), "max"
+    ),
     **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
 }
 
@@ -113,6 +116,8 @@ class FileFacts:
     for sure."""
     pinned_rise: float | None = None
     """What pinned memory grew by for sure, 0 where it does not; None: not recorded."""
+    num_full_collections: int | None = None
+    """Of Python's garbage collector in these steps; None: not recorded."""
     num_workers: int | None = None
     """The most dataloader workers at a time; None: not recorded."""
     num_steps: int = 0
@@ -134,6 +139,7 @@ class FileFacts:
             last_step=self.last_step or 0,
             peak=peak,
             capacity=capacity,
+            num_full_collections=self.num_full_collections,
         )
 
 
@@ -264,6 +270,9 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     if pinned is not None and pinned.first[0] != NO_STEP:
         found = trend(pinned.first, pinned.values)
         facts.pinned_rise = found.rise if found.is_steady else 0.0
+    if FULL_COLLECTIONS in columns:
+        runs = columns[FULL_COLLECTIONS].values
+        facts.num_full_collections = int(np.nanmax(runs) - np.nanmin(runs))
     if NUM_WORKERS in columns:
         facts.num_workers = int(np.nanmax(columns[NUM_WORKERS].values))
     facts.fragmentation = _fragmentation(columns)

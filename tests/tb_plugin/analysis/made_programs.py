@@ -75,10 +75,17 @@ class Program:
         self.trace.append(event(action, addr, size, self._now, **more))
 
     def alloc(
-        self, size: int, frames: list[dict], *, stream: int = 0, pool: int = 0
+        self,
+        size: int,
+        frames: list[dict],
+        *,
+        stream: int = 0,
+        pool: int | tuple[int, int] = 0,
     ) -> int:
+        """`pool`: a number is that of one that the program made."""
         addr, self._next = self._next, self._next + max(size, 2 * MIB) + 512
-        told = {"stream": stream, "pool_id": (0, pool), "frames": frames}
+        pool_id = (0, pool) if isinstance(pool, int) else pool
+        told = {"stream": stream, "pool_id": pool_id, "frames": frames}
         self._tell("segment_alloc", addr, size, **told)
         self._tell("alloc", addr, size, **told)
         self.live[addr] = {"size": size, **told}
@@ -111,9 +118,17 @@ class Program:
         self.pending[addr] = told
 
     def oom(
-        self, size: int, frames: list[dict], *, device_free: int = 0, stream: int = 0
+        self,
+        size: int,
+        frames: list[dict],
+        *,
+        device_free: int = 0,
+        stream: int = 0,
+        pool: int | None = None,
     ) -> None:
-        self._tell("oom", 0, size, frames=frames, stream=stream)
+        """`pool`: None, as before torch 2.13, which does not record the request's."""
+        more = {} if pool is None else {"pool_id": (0, pool)}
+        self._tell("oom", 0, size, frames=frames, stream=stream, **more)
         self.trace[-1]["device_free"] = device_free
 
     def snapshot(self) -> dict[str, Any]:

@@ -228,6 +228,13 @@ def test_memory_that_the_program_frees_is_none_of_the_collectors(tmp_path, progr
         assert not recorded(tmp_path / str(seed), [rows_of(program, seed)]), seed
 
 
+def test_a_run_between_the_counts_and_the_memory_is_in_the_next_row(tmp_path):
+    rows = rows_of(cycles, 4)
+    late = np.flatnonzero(np.diff(rows[:, 3]) > 0)[::2] + 1
+    rows[late, 1:] = rows[late - 1, 1:]
+    assert recorded(tmp_path, [rows])
+
+
 def test_a_process_without_a_device_has_cycles_too(tmp_path):
     (one,) = recorded(tmp_path, [rows_of(cycles, 1)], "rss_bytes")
     assert one["sentence"].startswith("The host memory of rank 0 rises")

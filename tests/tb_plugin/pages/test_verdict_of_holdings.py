@@ -44,7 +44,7 @@ def test_what_is_free_in_private_pools_is_a_cause(tmp_path):
     assert one["key"] == "private_pools"
     assert "20.0 GiB was free in 4 private memory pools" in one["sentence"]
     (first, *_) = one["advice"]
-    assert "hold 24.0 GiB in 4 pools" in first["text"]
+    assert "reserve 24.0 GiB in 4 pools" in first["text"]
     assert "share one pool" in first["text"]
     decisive = {e["key"]: e["value"] for e in one["evidence"] if e["decisive"]}
     assert decisive == {"private_free": 20 * GIB, "private_pools": 24 * GIB}
