@@ -43,6 +43,8 @@ _MAX_TEXT: Final = 1_000
 class Histories(Jobs[FoundHistory, OpenHistory]):
     """All histories that are open, or being opened. Safe for threads."""
 
+    max_retained = 64
+
     def __init__(
         self,
         importer: Callable[[], Importer] = Importer,

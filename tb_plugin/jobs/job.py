@@ -27,6 +27,8 @@ MAX_UNDER_WAY: Final = 64
 """Jobs at a time; most of them wait for a worker or for `Jobs.turn`."""
 _AT_ONCE: Final = 2
 """Jobs that compute in this process at a time: each takes a core."""
+_STILL_USED: Final = 4
+"""Of those used last, so many may grow without being asked for again."""
 _MAX_FAILED: Final = 256
 RETRY_S: Final = 30.0
 """Time before a failed job may run again, when it is requested."""
@@ -156,6 +158,10 @@ class Jobs(Generic[Found, Result]):
         """By name: the content that was last asked for."""
         self._ready: dict[Hashable, Hashable] = {}
         """By name: the content that was last there."""
+        self._sizes: dict[Hashable, int] = {}
+        """Of results by content, as they were measured last."""
+        self._used: set[Hashable] = set()
+        """What may have grown since."""
 
     def begin(
         self,
@@ -204,7 +210,7 @@ class Jobs(Generic[Found, Result]):
             self._asked[name] = key
             if known.state == "ready":
                 self._ready[name] = key
-            self._known.move_to_end(key)
+            self._use(key)
             return known
 
     def known(self, key: Hashable) -> Job[Found, Result] | None:
@@ -228,11 +234,21 @@ class Jobs(Generic[Found, Result]):
                 for key, job in reversed(self._known.items())
                 if job.result is not None
             ]
-        sizes = [self._num_bytes(result) for _, result in done]
+            recent = {key for key, _ in done[:_STILL_USED]} | self._used
+            self._used.clear()
+        # To measure all of many small ones each time would take longer than to open them.
+        sizes = {
+            key: self._num_bytes(result)
+            for key, result in done
+            if key in recent or key not in self._sizes
+        }
         with self._lock:
+            self._sizes = {
+                key: sizes.get(key, self._sizes.get(key, 0)) for key, _ in done
+            }
             total = 0
             for place, (key, result) in enumerate(done):
-                total += sizes[place]
+                total += self._sizes[key]
                 known = self._known.get(key)
                 is_it = known is not None and known.result is result
                 too_many = place >= self.max_retained or (
@@ -248,6 +264,11 @@ class Jobs(Generic[Found, Result]):
                     one for one, key in names.items() if key not in self._known
                 ]:
                     del names[name]
+
+    def _use(self, key: Hashable) -> None:
+        """Note the use of something known; hold the lock."""
+        self._known.move_to_end(key)
+        self._used.add(key)
 
     def _ensure_room(self, found: Found) -> None:
         under_way = sum(job.state == "opening" for job in self._known.values())
@@ -266,7 +287,7 @@ class Jobs(Generic[Found, Result]):
             job = None if key is None else self._known.get(key)
             if key is None or job is None or job.result is None:
                 return None
-            self._known.move_to_end(key)
+            self._use(key)
             return job
 
     def _work(

@@ -34,6 +34,10 @@ _logger = logging.getLogger(__name__)
 MAX_BYTES: Final = 4 << 30
 _SUFFIX: Final = ".columns"
 _PART: Final = ".part"
+_COUNT_EVERY: Final = 256
+"""Files that are written before the directory is counted, though there seems to be room."""
+_SLACK: Final = 17 / 16
+"""Of the most bytes: a full cache is not counted for each file either."""
 _STALE_S: Final = 3600
 """Age at which a part is nobody's any more; it is written to all the time."""
 
@@ -63,6 +67,9 @@ class ColumnCache:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._directory: Path | None = None
+        self._num_bytes = 2 * max_bytes
+        """In the directory: counted when room is made, added to with each file since."""
+        self._num_uncounted = 0
         self._stand_in = TemporaryFolder("memboard-columns-")
 
     def get(self, key: FileKey, made: str) -> ColumnTables | None:
@@ -104,7 +111,8 @@ class ColumnCache:
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-        self._make_room(spare=path.name)
+        if self._may_be_full(tables.num_bytes):
+            self._make_room(spare=path.name)
         return tables
 
     def directory(self) -> Path:
@@ -128,6 +136,18 @@ class ColumnCache:
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self.directory() / (name + _SUFFIX)
 
+    def _may_be_full(self, num_bytes: int) -> bool:
+        """Whether the directory is to be counted, with one more file of so many bytes.
+
+        Not at each: of many small files that would take longer than to read them. Other
+        processes write there too, so it is counted now and then.
+        """
+        with self._lock:
+            self._num_bytes += num_bytes
+            self._num_uncounted += 1
+            is_due = self._num_uncounted >= _COUNT_EVERY
+            return is_due or self._num_bytes > self._max_bytes * _SLACK
+
     def _make_room(self, spare: str) -> None:
         """Remove the files that were not used for longest, but for one."""
         with suppress(OSError):
@@ -140,6 +160,9 @@ class ColumnCache:
                 if total > self._max_bytes and path.name != spare:
                     with suppress(OSError):
                         path.unlink()
+                        total -= size
+            with self._lock:
+                self._num_bytes, self._num_uncounted = total, 0
 
 
 def _cached_file(entry: os.DirEntry[str]) -> tuple[float, int, Path] | None:

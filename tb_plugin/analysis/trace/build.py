@@ -8,6 +8,7 @@ overlap without nesting are side by side and nothing is dropped.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -130,11 +131,11 @@ def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> Nested:
     taken = np.lexsort((-end_ns, start_ns, track))
     num = len(taken)
     bounds = np.searchsorted(track[taken], np.arange(num_tracks + 1)).tolist()
-    level = np.empty(num, np.int32)
+    level = np.zeros(num, np.int32)
     parent = np.full(num, -1, np.int64)
     overlapping = 0
     for first, stop in itertools.pairwise(bounds):
-        if first == stop:
+        if stop - first < 2:
             continue
         rows = taken[first:stop]
         found = _track(start_ns[rows], end_ns[rows])
@@ -210,42 +211,70 @@ def _parents(level: Ints) -> Ints:
 
 
 def _walk(start: list[int], end: list[int]) -> tuple[list[int], list[int], int]:
-    """As `_track`, one slice at a time."""
+    """As `_track`, one slice at a time, in the logarithm of how many are open for each."""
     levels: list[int] = []
     parents: list[int] = []
-    open_rows: list[int] = []
-    """In the order in which they began."""
-    nested = True
-    """Whether each open one holds those that began later, and lies above them."""
+    free = _FreeLevels()
+    open_ends: list[tuple[int, int]] = []
+    """Heap of what has begun and not ended: end and level."""
+    holding: list[int] = []
+    """Of these, rows that no later one outlasts: ends fall, so the last that holds a slice
+    is the last that is left once all that end before it are dropped."""
     overlapping = 0
     for row, (begins, ends) in enumerate(zip(start, end, strict=True)):
-        if nested:
-            while open_rows and end[open_rows[-1]] <= begins:
-                open_rows.pop()
-            parent = open_rows[-1] if open_rows else -1
-            if parent < 0 or ends <= end[parent]:
-                levels.append(levels[parent] + 1 if parent >= 0 else 0)
-                parents.append(parent)
-                open_rows.append(row)
-                continue
-        else:
-            open_rows = [one for one in open_rows if end[one] > begins]
-        holding = [one for one in open_rows if end[one] >= ends]
-        # The innermost is the one that began last.
+        while open_ends and open_ends[0][0] <= begins:
+            free.give(heapq.heappop(open_ends)[1])
+        while holding and (end[holding[-1]] < ends or end[holding[-1]] <= begins):
+            holding.pop()
+        overlapping += bool(open_ends) and open_ends[0][0] < ends
         parent = holding[-1] if holding else -1
-        level = levels[parent] + 1 if parent >= 0 else 0
-        taken = {levels[one] for one in open_rows}
-        while level in taken:
-            level += 1
-        overlapping += len(open_rows) > len(holding)
+        level = free.take(levels[parent] + 1 if parent >= 0 else 0)
+        heapq.heappush(open_ends, (ends, level))
+        holding.append(row)
         levels.append(level)
         parents.append(parent)
-        open_rows.append(row)
-        nested = all(
-            end[inner] <= end[outer] and levels[inner] > levels[outer]
-            for outer, inner in itertools.pairwise(open_rows)
-        )
     return levels, parents, overlapping
+
+
+class _FreeLevels:
+    """Levels at which nothing lies; the lowest from some level on is found at once."""
+
+    _WIDTH: Final = 1024
+
+    def __init__(self) -> None:
+        self._blocks: list[int] = []
+        """Bits of free levels."""
+        self._some = 0
+        """Bits of blocks that have any."""
+
+    def take(self, least: int) -> int:
+        """The lowest free level that is no lower than one."""
+        block, bit = divmod(least, self._WIDTH)
+        while block >= len(self._blocks):
+            self._add_block()
+        bits = self._blocks[block] >> bit << bit
+        if not bits:
+            others = self._some >> (block + 1)
+            if not others:
+                self._add_block()
+                others = self._some >> (block + 1)
+            block += (others & -others).bit_length()
+            bits = self._blocks[block]
+        lowest = bits & -bits
+        self._blocks[block] ^= lowest
+        if not self._blocks[block]:
+            self._some ^= 1 << block
+        return block * self._WIDTH + lowest.bit_length() - 1
+
+    def give(self, level: int) -> None:
+        """It is free again."""
+        block, bit = divmod(level, self._WIDTH)
+        self._blocks[block] |= 1 << bit
+        self._some |= 1 << block
+
+    def _add_block(self) -> None:
+        self._some |= 1 << len(self._blocks)
+        self._blocks.append((1 << self._WIDTH) - 1)
 
 
 EMPTY_TRACE: Final = Trace(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +29,7 @@ from tb_plugin.pages.calls.shown import FunctionsQuery
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.findings.findings import findings
+from tb_plugin.pages.findings.judge import MAX_WAITING, size_of
 from tb_plugin.pages.histories.figures import (
     DeviceFigures,
     figures_of,
@@ -43,6 +47,7 @@ from tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import Future
 
     from tb_plugin.api.base import Problem, RunSummary
     from tb_plugin.api.calls import FunctionsResponse, HistoryReference
@@ -69,6 +74,7 @@ _MAX_PASSED_OVER: Final = 20
 _JUDGING_SECONDS: Final = 600.0
 """Of one history, opening included."""
 _POLL_SECONDS: Final = 0.5
+_LARGE_BYTES: Final = 32 << 20
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -134,6 +140,7 @@ class Reader:
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._functions = FunctionsReader(Cache(_CACHE_BYTES))
         self._histories = Histories()
+        self._large = threading.Semaphore(1)
         self._errors = ErrorsReader(
             self._facts, self._histories, store.cache, capacity_bytes
         )
@@ -230,33 +237,58 @@ class Reader:
             found = of_rank(listed(run, no_deadline()), rank)
         captures = [one for one in found if isinstance(one.source, OwnCapture)]
         left_out = {one.reference.id for one in captures[:-MAX_CAPTURES]}
-        for one in found:
-            if one.reference.id in left_out:
-                continue
+        found = [one for one in found if one.reference.id not in left_out]
+        # Small ones first, and several at once: none waits for one that takes long.
+        with ThreadPoolExecutor(MAX_WAITING) as pool:
+            by_size = sorted(found, key=size_of)
+            told = {
+                one.reference.id: pool.submit(self._snapshot, run, one)
+                for one in by_size
+            }
+            for one in found:
+                yield self._awaited(one, told.pop(one.reference.id))
+
+    def _snapshot(self, run: Run, one: FoundHistory) -> Snapshot:
+        """One of them; of large ones one at a time is held in memory."""
+        is_large = size_of(one) > _LARGE_BYTES
+        with self._large if is_large else nullcontext():
             opening = self._opened(run, one)
             seconds = threading.TIMEOUT_MAX
             self._errors.judge.ask(run, one, open_it=True, seconds=seconds)
-            yield opening.derived(partial(_snapshot, one)) or Snapshot(
+            return opening.derived(partial(_snapshot, one)) or Snapshot(
                 history=one.reference, origin=one.origin, problem=opening.problem
             )
 
     def _opened(self, run: Run, found: FoundHistory) -> HistoryJob:
-        """Wait until it is open, or failed; a terminal shows how far it is."""
+        """Wait until it is open, or failed."""
         while True:
             try:
                 opening = self._histories.open(run, found)
                 break
             except NotReadyError:
                 time.sleep(_POLL_SECONDS)
+        opening.wait(threading.TIMEOUT_MAX)
+        return opening
+
+    def _awaited(self, found: FoundHistory, told: Future[Snapshot]) -> Snapshot:
+        """Wait for one; a terminal shows how far it is."""
         shown = sys.stderr.isatty()
-        while not opening.wait(_POLL_SECONDS):
-            if shown:
+        while True:
+            try:
+                snapshot = told.result(_POLL_SECONDS if shown else None)
+                break
+            except FutureTimeoutError:
+                opening = self._histories.known(found.key)
                 name = found.reference.path or found.reference.id
-                progress = f"{opening.progress:4.0%} {opening.doing}"
-                print(f"\r{name}: {progress}\033[K", end="", file=sys.stderr)
+                far = (
+                    ""
+                    if opening is None
+                    else f"{opening.progress:4.0%} {opening.doing}"
+                )
+                print(f"\r{name}: {far}\033[K", end="", file=sys.stderr)
         if shown:
             print("\r\033[K", end="", file=sys.stderr)
-        return opening
+        return snapshot
 
 
 def _snapshot(found: FoundHistory, history: OpenHistory) -> Snapshot:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import PurePath
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import FormatError
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from tb_plugin.formats.traces.files.listing import FoundTrace
     from tb_plugin.index.run import Run
 
+_BEGUN: Final = 4
+"""Times as many as are read at once: the rest wait for their turn."""
 _MAX_TEXT: Final = 100_000
 _NUMBERS: Final = (
     *("cycle", "first_step", "last_step", "num_steps"),
@@ -58,15 +60,22 @@ def recorded_traces(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
 def trace_files(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
     """Every other trace file of all ranks, or of one, in their order, with its figures.
 
-    What is wrong with one is noted as a problem of the run.
+    What is wrong with one is noted as a problem of the run. Small ones are read first, and
+    more are begun than are read at a time: none waits for one that takes long.
     """
     found = [one for one in run.traces.files if rank in (None, one.rank)]
     if not found:
         return
     importer = Importer()
     try:
-        with ThreadPoolExecutor(MAX_WORKERS) as pool:
-            yield from pool.map(partial(_file, run, importer=importer), found)
+        with ThreadPoolExecutor(_BEGUN * MAX_WORKERS) as pool:
+            by_size = sorted(found, key=lambda one: one.num_bytes)
+            turn = Semaphore(MAX_WORKERS)
+            figures = {
+                one.id: pool.submit(_file, run, one, importer, turn) for one in by_size
+            }
+            for one in found:
+                yield figures.pop(one.id).result()
     finally:
         importer.close()
 
@@ -111,7 +120,10 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _file(run: Run, found: FoundTrace, importer: Importer) -> dict[str, Any]:
+def _file(
+    run: Run, found: FoundTrace, importer: Importer, turn: Semaphore
+) -> dict[str, Any]:
+    """One file's figures; `turn` is held while they are made of its tables."""
     listed: dict[str, Any] = {
         "rank": found.rank,
         "worker": found.worker,
@@ -124,10 +136,12 @@ def _file(run: Run, found: FoundTrace, importer: Importer) -> dict[str, Any]:
         "problems": [],
     }
     try:
-        trace = read_trace(found.path, importer, listed=found.key)()
-        if found.is_share:
-            trace = share_of(trace, found.rank)
-        listed |= _figures(trace, found)
+        make = read_trace(found.path, importer, listed=found.key)
+        with turn:
+            trace = make()
+            if found.is_share:
+                trace = share_of(trace, found.rank)
+            listed |= _figures(trace, found)
     except Exception as error:  # noqa: BLE001  # a file's failure is its own row's
         problem = problem_of(found, error)
         note_trace(run, found, (problem,))

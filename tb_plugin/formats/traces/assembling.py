@@ -17,10 +17,11 @@ from tb_plugin.formats.traces.times import arrows_of, slices_of
 from tb_plugin.formats.traces.track_names import tracks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.trace.trace import Track
     from tb_plugin.formats.traces.details import Growing
     from tb_plugin.formats.traces.gathering import Gathering
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _SLICES: Final = ("track", "start_ns", "duration_ns", "name", "category", "args")
 _WALL_CLOCK_NS: Final = 10**18
 """September 2001: times after it count from 1970."""
+MAX_LEVELS: Final = 2_048
+"""Of one thread. Pages draw, and analyses walk, level by level."""
 _MOST_NS: Final = 4 * 10**18
 _NO_PROCESS: Final = frozenset({"Spans", "Traces", ""})
 
@@ -58,7 +61,7 @@ def tables_of(
         int(facts["rank"]),
     )
     slices["track"] = place_of[slices["track"]]
-    placed = place(tracks, **slices)
+    placed = _placed(tracks, slices, gathered)
     del slices
     tables: dict[str, Columns] = {
         "tracks": _track_table(placed),
@@ -90,6 +93,23 @@ def tables_of(
         ][:256],
     }
     return tables, meta
+
+
+def _placed(tracks: Sequence[Track], slices: Columns, gathered: Gathering) -> Placed:
+    """The slices where they belong, without those that are deeper than any program's."""
+    placed = place(tracks, **slices)
+    shown = placed.slices.level[placed.row_of] < MAX_LEVELS
+    if shown.all():
+        return placed
+    what = f"slices beyond {MAX_LEVELS:,} levels are not shown"
+    gathered.problems.note(what, int(np.count_nonzero(~shown)))
+    number = np.cumsum(shown, dtype=np.int32) - 1
+    for growing in gathered.tables.values():
+        if len(growing):
+            kept = shown[growing.peek("slice")]
+            columns = {name: growing.take(name)[kept] for name in growing.names()}
+            growing.add({**columns, "slice": number[columns["slice"]]})
+    return place(tracks, **{name: column[shown] for name, column in slices.items()})
 
 
 def _with_pairs(slices: Columns, gathered: Gathering) -> Columns:

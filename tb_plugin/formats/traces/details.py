@@ -21,17 +21,36 @@ if TYPE_CHECKING:
 
 _MAX_TEXT: Final = 1 << 14
 """Of arguments that are columns; a click shows them whole."""
+MAX_TEXTS: Final = 400_000
+MAX_TEXT_CHARS: Final = 256 << 20
+MAX_TRACKS: Final = 16_384
+BEYOND: Final = "…"
 _MAX_INT: Final = 2**63 - 1
 
 
 class Texts(dict[Any, int]):
-    """Distinct texts, numbered as they come; 0 is the empty one."""
+    """Distinct texts, numbered as they come; 0 is the empty one.
+
+    Beyond `MAX_TEXTS`, or `MAX_TEXT_CHARS` in all, new ones are `BEYOND`: a file whose every
+    event has a name of its own is no profiler's, and would take all memory.
+    """
 
     def __init__(self) -> None:
         super().__init__({"": 0, None: 0})
         self.all = [""]
+        self.num_beyond = 0
+        """How often one was left out."""
+        self._chars_left = MAX_TEXT_CHARS
+
+    @property
+    def is_full(self) -> bool:
+        """Whether new ones are left out."""
+        return len(self.all) >= MAX_TEXTS or self._chars_left <= 0
 
     def __missing__(self, key: Any) -> int:
+        if self.is_full:
+            self.num_beyond += 1
+            return self._number(BEYOND)
         text = key if isinstance(key, str) else str(key)
         number = self._number(clean(text))
         self[key] = number
@@ -42,6 +61,7 @@ class Texts(dict[Any, int]):
         if known is None:
             known = self[text] = len(self.all)
             self.all.append(text)
+            self._chars_left -= len(text)
         return known
 
 
@@ -57,7 +77,8 @@ class RawTexts(dict[bytes, int]):
         if not isinstance(text, str):
             text = raw.decode(errors="replace")
         number = self._texts[text[:_MAX_TEXT]]
-        self[raw] = number
+        if not self._texts.is_full:
+            self[raw] = number
         return number
 
     def column(self, raws: Iterable[Any], num: int) -> npt.NDArray[np.int32]:
@@ -214,13 +235,21 @@ class Growing:
 
 
 class Tracks(dict[tuple[Any, Any], int]):
-    """Threads by the ids of process and thread, numbered as they come."""
+    """Threads by the ids of process and thread, numbered as they come.
+
+    All beyond `MAX_TRACKS` are one more.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.ids: list[tuple[str, str]] = []
+        self.num_beyond = 0
+        """How often one of these was met."""
 
     def __missing__(self, key: tuple[Any, Any]) -> int:
+        if len(self.ids) > MAX_TRACKS:
+            self.num_beyond += 1
+            return MAX_TRACKS
         pid, tid = (clean(id_text(one)) for one in key)
         number = self.get((pid, tid))
         if number is None:

@@ -10,6 +10,7 @@ from tb_plugin.formats.traces import timelines
 from tb_plugin.formats.traces.assembling import tables_of
 from tb_plugin.formats.traces.bytes.chunks import Chunks
 from tb_plugin.formats.traces.bytes.inflated import Inflated
+from tb_plugin.formats.traces.details import BEYOND, MAX_TEXTS, MAX_TRACKS
 from tb_plugin.formats.traces.gathering import Gathering
 from tb_plugin.formats.traces.top_level import (
     base_of,
@@ -52,6 +53,10 @@ def imported(
     places = _gather(chunks, gathered)
     around = chunks.around
     top, told = top_level(around)
+    what = f"texts beyond the first {MAX_TEXTS:,} different ones are shown as {BEYOND}"
+    gathered.problems.note(what, gathered.texts.num_beyond)
+    what = f"events of threads beyond the first {MAX_TRACKS:,} are shown as of one more"
+    gathered.problems.note(what, gathered.tracks.num_beyond)
     if stream.problem:
         gathered.problems.note(stream.problem, 1)
     else:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
 
-MAX_KEPT: Final = 512
+MAX_KEPT: Final = 1 << 14
+"""Histories whose verdicts are kept. Findings are made of those of all files of a run: were
+they fewer, each time that one is asked for would open another again."""
 MAX_UNASKED_BYTES: Final = 256 << 20
 """Histories up to here are opened for the verdict; larger ones once somebody opens
 them."""
@@ -84,7 +86,7 @@ class HistoryJudge:
         if judged is not None:
             return judged
         opening = self._histories.known(found.key)
-        if opening is None and open_it and _size(found) <= MAX_UNASKED_BYTES:
+        if opening is None and open_it and size_of(found) <= MAX_UNASKED_BYTES:
             opening = self._histories.open(run, found)
         if opening is None:
             return None
@@ -150,7 +152,8 @@ def judge(history: OpenHistory) -> Judged:
     return Judged(found, at_end)
 
 
-def _size(found: FoundHistory) -> int:
+def size_of(found: FoundHistory) -> int:
+    """Bytes of its file, or of its capture."""
     source = found.source
     if isinstance(source, FoundSnapshot):
         return source.num_bytes

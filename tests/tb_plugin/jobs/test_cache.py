@@ -76,6 +76,22 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path):
     assert kept == {1, 3, 4}
 
 
+def test_many_small_files_are_not_counted_at_each(tmp_path, monkeypatch):
+    counted = []
+    scandir = os.scandir
+    monkeypatch.setattr(
+        os, "scandir", lambda path: counted.append(path) or scandir(path)
+    )
+    size = put(ColumnCache(tmp_path / "other"), 1).num_bytes
+    counted.clear()
+    cache = ColumnCache(tmp_path, max_bytes=100 * size)
+    for inode in range(1, 400):
+        put(cache, inode)
+    assert len(counted) < 60
+    assert len(names(cache)) <= 107
+    assert cache.get(key(399), MADE) is not None
+
+
 def test_one_that_is_larger_than_all_may_be_still_is_kept(tmp_path):
     cache = ColumnCache(tmp_path, max_bytes=10)
     put(cache, 1)
