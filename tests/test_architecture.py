@@ -93,6 +93,8 @@ ALLOWED: dict[str, frozenset[str]] = {
             "collector.format",
             # Folders of this user's alone are made in one way.
             "collector.core.private_folder",
+            # What a machine, or a container, lets its processes have.
+            "collector.core.control_group",
             "tb_plugin",
         }
     ),

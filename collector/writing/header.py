@@ -9,8 +9,8 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.control_group import find_group
 from collector.format.records import Header
-from collector.sources.host.control_group import find_group
 from collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Kinds of files that a worker reads, and how much memory and time one may take.
 
 A small file that needs much is hostile or hides a fault of ours, so the limits grow with
-the file, up to a cap that no real one needs. The clock on the wall counts for nothing: a
+the file, up to a share of the machine's memory. The clock on the wall counts for nothing: a
 busy machine must not make a whole file one that is refused.
 """
 
@@ -13,10 +13,16 @@ import sys
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from collector.core.control_group import machine_bytes
+
 MIB: Final = 1 << 20
 GZIP: Final = b"\x1f\x8b"
 """The first bytes of what is deflated."""
 
+GIB: Final = 1 << 30
+_SHARE: Final = 0.2
+"""Of the machine's memory: three files are read at a time, beside other programs."""
+_UNKNOWN_SHARE: Final = 3 << 30
 _MOST_CPU_S: Final = 1800.0
 _SILENT_S: Final = 120.0
 """A disk that is away may take so long to answer; the busiest machine gives a process
@@ -40,16 +46,15 @@ class Kind(NamedTuple):
     version: int
     """To be raised when the same file would give other tables than before."""
     memory_bytes: int
-    """Of any file; the next three add to it for a file's size."""
+    """Of any file, on any machine; the next adds to it for a file's size."""
     memory_per_byte: float
-    most_memory_bytes: int
     gzip_ratio: int
     """Of what inflates, at least so many bytes are expected for each."""
     cpu_s: float
     cpu_s_per_byte: float
     """Three times what the slowest way of reading needs."""
     remedy: str
-    """What to do where a limit was met."""
+    """What to do where a limit was met, beside a machine with more memory."""
     sample: bytes = b""
     """A small file that the fork server reads, so that what is imported and made at
     first use is there in every worker."""
@@ -65,26 +70,25 @@ SNAPSHOT: Final = Kind(
     module="tb_plugin.formats.snapshots.snapshot_file",
     version=1,
     memory_bytes=384 * MIB,
-    memory_per_byte=0.25,
-    most_memory_bytes=3072 * MIB,
+    memory_per_byte=32.0,
     gzip_ratio=8,
     cpu_s=10.0,
     cpu_s_per_byte=4.0 / MIB,
-    remedy="If torch wrote it, please report this with the file's size; until then"
-    " record fewer entries: torch.cuda.memory._record_memory_history(max_entries=...).",
+    remedy="Record fewer entries next time:"
+    " torch.cuda.memory._record_memory_history(max_entries=...). If the file is small,"
+    " please report this with its size.",
 )
 TRACE: Final = Kind(
     name="trace",
     module="tb_plugin.formats.traces.trace_file",
     version=4,
     memory_bytes=512 * MIB,
-    memory_per_byte=0.75,
-    most_memory_bytes=4096 * MIB,
+    memory_per_byte=2.0,
     gzip_ratio=40,
     cpu_s=10.0,
     cpu_s_per_byte=1.0 / MIB,
-    remedy="If a profiler wrote it, please report this with the file's size; until then"
-    " profile fewer steps, or without stacks and shapes.",
+    remedy="Profile fewer steps next time, or without stacks and shapes. If the file is"
+    " small, please report this with its size.",
     sample=b"""{"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1.5, "dur": 4,
  "args": {"External id": 1, "Input Dims": [[1]]}},
@@ -114,11 +118,32 @@ class Limits(NamedTuple):
     def of(cls, num_bytes: int, kind: Kind) -> Limits:
         """The limits for a file of so many bytes, once it is inflated."""
         cpu_s = min(_MOST_CPU_S, kind.cpu_s + kind.cpu_s_per_byte * num_bytes)
-        memory = kind.memory_bytes + int(kind.memory_per_byte * num_bytes)
-        memory = min(kind.most_memory_bytes, memory)
+        memory = memory_of(num_bytes, kind)
         # Where nobody can tell what time a process took, only the clock is left.
         silent_s = _SILENT_S if sys.platform == "linux" else 4 * cpu_s + _SILENT_S
         return cls(memory, round(cpu_s), silent_s)
+
+
+def memory_of(num_bytes: int, kind: Kind) -> int:
+    """What a file of so many bytes may take: at most a share of the machine's memory."""
+    wanted = kind.memory_bytes + int(kind.memory_per_byte * num_bytes)
+    whole = machine_bytes()
+    share = _UNKNOWN_SHARE if whole is None else int(whole * _SHARE)
+    return min(wanted, max(share, kind.memory_bytes))
+
+
+def memory_remedy(kind: Kind) -> str:
+    """What to do where a file needs more than it may take."""
+    whole = machine_bytes()
+    of_machine = ""
+    if whole is not None:
+        of_machine = (
+            f", of whose memory ({whole / GIB:,.1f} GiB) one file may take a fifth"
+        )
+    return (
+        f"Open it on a machine with more memory than this one{of_machine}; in a container"
+        f" raise its limit. {kind.remedy}"
+    )
 
 
 def content_bytes(num_bytes: int, head: bytes, end: bytes, kind: Kind) -> int:

@@ -33,7 +33,13 @@ from tb_plugin.worker.errors import (
     ReaderError,
     error_of,
 )
-from tb_plugin.worker.limits import Kind, Limits, apply, cpu_seconds_of
+from tb_plugin.worker.limits import (
+    Kind,
+    Limits,
+    apply,
+    cpu_seconds_of,
+    memory_remedy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,7 +110,7 @@ class _Task:
         except MemoryError:
             # What was held is gone with the traceback: there is room for a message.
             what = "Reading it needs more memory than a file of its size may take."
-            ending = _Message(None, "limit", what, "", kind.remedy)
+            ending = _Message(None, "limit", what, "", memory_remedy(kind))
         except OSError as error:
             what = f"Reading or caching it failed: {error.strerror or error}."
             remedy = "Make room on the disk, or set MEMBOARD_CACHE_DIR to another one."

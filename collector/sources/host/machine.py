@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.control_group import find_group
 from collector.core.source import Reader, Source, Unavailable
 from collector.format.columns import CPU, DISK, MEMORY, NETWORK, SWAP
-from collector.sources.host.control_group import find_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tb_plugin.cli import main
+from tb_plugin.jobs.histories import Histories
 from tests.made_snapshots import block, event, frame, long_history, segment
 from tests.tb_plugin.analysis.snapshots import EXPECTED, REAL
 from tests.tb_plugin.analysis.test_conformance import ONLY_COMPLETED
@@ -205,3 +207,25 @@ def test_what_was_pending_before_the_first_event_was_not_allocated(dump, say, ot
     ]
     assert device["peak_active_bytes"] == 4096 + 2048
     assert device["peak_allocated_bytes"] == 4096 + (512 if others else 0)
+
+
+def test_each_of_many_is_opened_once_and_told_in_order(tmp_path, say, monkeypatch):
+    opened = []
+    open_it = Histories._opened
+
+    def counted(self, run, job):
+        opened.append(job.found.reference.path)
+        return open_it(self, run, job)
+
+    monkeypatch.setattr(Histories, "_opened", counted)
+    monkeypatch.setattr(Histories, "max_retained", 4)
+    names = [f"s{number:02}.pickle" for number in range(30)]
+    for number, name in enumerate(names):
+        dumped = long_history(40 - number)
+        (tmp_path / name).write_bytes(pickle.dumps(dumped))
+        os.utime(tmp_path / name, (1_700_000_000 + number,) * 2)
+    text, code = say(tmp_path, "--json")
+    assert code == 0
+    assert sorted(opened) == names
+    found = [one["history"]["path"] for one in snapshots_of(text)]
+    assert found == names

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.sources.host.control_group import find_group
+from collector.core import control_group
+from collector.core.control_group import find_group
 
 GIB = 2**30
 UNLIMITED_V1 = 9223372036854771712
@@ -127,3 +128,18 @@ def test_usage_that_cannot_be_read_is_none(tree):
     folder = tree.group("", GIB, GIB)
     (folder / "memory.stat").unlink()
     assert figures(tree) == (GIB, None)
+
+
+def test_a_process_has_what_its_group_lets_it_have_of_the_machine(monkeypatch):
+    class Group:
+        def limit_bytes(self):
+            return limit
+
+    monkeypatch.setattr(control_group, "find_group", Group)
+    limit = None
+    whole = control_group.machine_bytes()
+    assert whole > 1 << 28
+    limit = 1 << 28
+    assert control_group.machine_bytes() == limit
+    limit = 1 << 60
+    assert control_group.machine_bytes() == whole

@@ -197,6 +197,22 @@ def test_those_used_last_stay_within_the_bound():
     wait_until(lambda: opener.ready("defg") == "efg")
 
 
+def test_of_many_results_only_those_that_were_used_are_measured_again():
+    measured = []
+
+    class Measured(Opener):
+        def __init__(self):
+            super().__init__()
+            self._num_bytes = lambda result: measured.append(1) or len(result)
+
+    opener = Measured()
+    for number in range(80):
+        opener.done(f"{number}")
+    opener.open("last").wait(SECONDS)
+    assert 80 <= len(measured) < 80 * 20
+    assert opener.current("3").result == bytes(10)
+
+
 def test_bytes_of_a_trace_are_those_of_its_columns():
     made = MadeTrace()
     for at in range(1000):

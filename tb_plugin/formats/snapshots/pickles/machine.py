@@ -71,7 +71,7 @@ class Machine(ValueMachine):
         except RefusedError as error:
             # While reading, places are those in the window.
             offset = self._window.offset(error.offset)
-            raise type(error)(error.what, offset) from None
+            raise type(error)(error.what, offset, remedy=error.remedy) from None
 
     def _carried_out(self) -> Any:
         steps, window = self._steps, self._window

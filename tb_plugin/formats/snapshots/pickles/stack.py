@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_plugin.worker.errors import RefusedError
+from tb_plugin.worker.limits import MIB, SNAPSHOT, memory_of, memory_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 
-MAX_BYTES: Final = 192 << 20
-"""Estimate of what everything but events takes in memory; a quarter of the file more."""
+_SHARE: Final = 0.5
+"""Of what a worker may take: what everything but events takes, as it is estimated."""
 _MAX_BATCH: Final = 1 << 20
 """Entries between a mark and its end; Python's picklers write a thousand."""
 MAX_STACK: Final = 4 << 20
@@ -40,7 +41,7 @@ class StackMachine:
         self._fence = 0
         """The last mark: what lies below is out of reach."""
         self._spent = 0
-        self._most = MAX_BYTES + window.num_bytes // 4
+        self._most = int(_SHARE * memory_of(window.num_bytes, SNAPSHOT))
         """Bytes that objects take, and may take."""
 
     def _bytes(self, number: int) -> bytes:
@@ -56,13 +57,21 @@ class StackMachine:
     def _spend(self, num_bytes: int) -> None:
         self._spent += num_bytes
         if self._spent > self._most:
-            raise RefusedError("more objects than a snapshot can have", self._at)
+            raise self._too_much()
+
+    def _too_much(self) -> RefusedError:
+        return RefusedError(
+            f"its objects need more than {self._most / MIB:,.0f} MiB, which a file of its"
+            " size may take here",
+            self._at,
+            remedy=memory_remedy(SNAPSHOT),
+        )
 
     def _push(self, value: Any, num_bytes: int = 0) -> None:
         """`num_bytes`: what it takes beside its place on the stack."""
         self._spent += num_bytes
         if self._spent > self._most:
-            raise RefusedError("more objects than a snapshot can have", self._at)
+            raise self._too_much()
         self._stack.append(value)
 
     def _pop(self) -> Any:

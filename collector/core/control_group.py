@@ -7,6 +7,7 @@ before it kills anything: otherwise reading a data set makes every job look full
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -75,6 +76,20 @@ def find_group(root: Path = Path("/")) -> ControlGroup | None:
             if limit is not None:
                 found.append((limit, ControlGroup(folder, files)))
     return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def machine_bytes() -> int | None:
+    """Memory of this machine, or what a control group lets this process have of it.
+
+    None where nobody says it.
+    """
+    group = find_group()
+    limit = None if group is None else group.limit_bytes()
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return limit
+    return whole if limit is None else min(whole, limit)
 
 
 def _ancestors(root: Path, mounts: str, path: str, *, version_2: bool) -> list[Path]:
