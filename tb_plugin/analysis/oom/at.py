@@ -69,6 +69,7 @@ def facts_at(replay: Replay, event: int, step: Ints | None = None) -> OomFacts:
         private_free_bytes=int(segments.free_size[others].sum()),
         num_private_pools=len(np.unique(segments.pool[others])),
         knows_pool=int(events.pool[event]) >= 0,
+        is_of_pool=int(events.pool[event]) > 0,
         captured=_captured(replay, state, event),
         pending=_pending(replay, event),
         free=blocks,

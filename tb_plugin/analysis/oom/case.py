@@ -119,6 +119,8 @@ class OomFacts:
     num_private_pools: int = 0
     knows_pool: bool = False
     """The request's own pool was recorded, so that what it may not use is known."""
+    is_of_pool: bool = False
+    """The request was of a private pool."""
     captured: CapturedPools | None = None
     """Pools that were filled once; None: there are none."""
     pending: PendingFrees | None = None

@@ -59,13 +59,14 @@ def holding_advice(
         if one.kind == "no_backward" and not case.trains:
             continue  # no graph is kept that could be left out
         if kinds is None or one.kind in kinds:
+            shares = one.num > 1 or case.facts.is_of_pool
             text = _HOLDINGS[one.kind].format(
                 size=size_text(one.num_bytes),
                 num=f"{one.num:,}",
                 s="" if one.num == 1 else "s",
                 at=at_lines(one.lines),
                 free=size_text(one.free_bytes),
-                share="" if one.num == 1 else _SHARE.get(one.kind, ""),
+                share=_SHARE.get(one.kind, "") if shares else "",
             )
             because = "private_pools" if one.kind in POOLS else "held"
             yield advice_of(text, one.num_bytes, because)
@@ -78,7 +79,7 @@ _SHARE: Final[dict[Kind, str]] = {
         " largest first."
     ),
 }
-"""Where there is more than one pool."""
+"""Where there is more than one pool, the request's own among them."""
 
 _HOLDINGS: Final[dict[Kind, str]] = {
     "graph_pools": (
