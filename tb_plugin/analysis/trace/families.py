@@ -74,8 +74,9 @@ _LOCAL_REDUCTION: Final = "".join(
 COMMUNICATION_KERNEL: Final = re.compile(
     r"^(?!triton_(?:poi|per|red|tem|for|mm|bmm|split_scan)_)(?:.*?(?:"
     # Libraries, by their own prefix or namespace.
-    r"nccl|rccl|oneccl|ccl_kernel|hccl|hcom_|nvshmem|roc_?shmem|mscclpp|mnnvl"
-    r"|deep_ep::(?!layout)|hybrid_ep::|mori::|user_?buffers|quick_?reduce|symm_mem"
+    r"nccl|rccl|oneccl|ccl_kernel|hccl|hcom_|xccl|mccl|cncl|bkcl|nvshmem|roc_?shmem|mscclpp|mnnvl"
+    r"|deep_ep::(?!layout)|hybrid_ep::|mori::|user_?buffers|quick_?reduce"
+    r"|symm(?:etric)?_mem"
     # Collectives, by their name: vLLM, SGLang, AITER, TensorRT-LLM, FlashInfer, torch.
     rf"|cross_device_|multimem_|lamport|{_LOCAL_REDUCTION}all_?reduce|all_?gather"
     r"|reduce_?scatter|all_?(?:to|2)_?all|exchange_?split_?and_?offset"

@@ -31,6 +31,8 @@ COMMUNICATE = (
     ("void pplx::a2a_combine_recv_kernel<...>", "all_to_all"),
     ("void (anonymous namespace)::barrier_kernel(unsigned int**)", "barrier"),
     ("hcom_allReduce__363_0_1", "all_reduce"),
+    ("c10d::symmetric_memory::put_kernel", "other"),
+    ("bkcl_all_reduce", "all_reduce"),
 )
 COMPUTE = (
     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64",
