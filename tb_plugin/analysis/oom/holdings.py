@@ -119,10 +119,22 @@ class Holding:
 
 
 def trains(replay: Replay, event: int) -> bool:
-    """Whether a training made the request: it had a backward, or keeps a graph for one."""
+    """Whether a training made the request: it had a backward, or keeps a graph for one.
+
+    Before the first backward, who records no graph or serves from a KV cache trains nothing:
+    its first forward keeps most of what it made so far as well.
+    """
     if had_backward(replay, event):
         return True
-    is_cache = replay.stacks.matching(_KV_NAME, _KV_FILE)
+    stacks, lives = replay.stacks, replay.lives
+    is_cache = stacks.matching(_KV_NAME, _KV_FILE)
+    without_graph = stacks.matching(None, _NO_GRAD_FILE)
+    if without_graph[int(replay.device.events.stack[event])]:
+        return False
+    rows = held_rows(lives, event)
+    cached = lives.size[rows][is_cache[lives.stack[rows]]].sum()
+    if cached >= max(1.0, WORTH * lives.size[rows].sum()):
+        return False
     return keeps_graph(replay, event, is_cache)
 
 

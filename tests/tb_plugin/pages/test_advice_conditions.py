@@ -195,18 +195,44 @@ def test_of_an_unknown_pool_no_block_is_the_own_one(tmp_path):
     assert "while this attempt failed" not in one["sentence"]
 
 
-def test_a_server_is_advised_nothing_that_only_a_training_can_do(tmp_path):
+VLLM = PACKAGES + "vllm/v1/worker/gpu_model_runner.py"
+NO_GRAD = at("decorate_context", 120, PACKAGES + "torch/utils/_contextlib.py")
+CACHES = [
+    [at("_allocate_kv_cache_tensors", 31, VLLM)],
+    [at("allocate", 31, "/home/me/serve/cache_engine.py")],
+]
+
+
+@pytest.mark.parametrize("cache", CACHES)
+@pytest.mark.parametrize("num_forwards", [0, 1, 3])
+def test_a_server_is_advised_nothing_that_only_a_training_can_do(
+    tmp_path, cache, num_forwards
+):
+    """Also where its first forward fails, which keeps what it made so far."""
     program = Program()
     program.alloc(20 * GIB, MADE)
-    engine = "/home/me/engine.py"
-    for layer in range(40):
-        program.alloc(GIB, [at("allocate_kv_cache", 31 + layer % 2, engine)])
-    for _ in range(3):
+    for _ in range(40):
+        program.alloc(GIB, cache)
+    for _ in range(num_forwards):
         program.free(program.alloc(GIB, in_module(22)))
-    one = verdict_of(tmp_path, program, size=20 * GIB, device_free=18 * GIB)
+    for layer in range(3):
+        program.alloc(200 * MIB, in_module(20 + layer))
+    one = verdict_of(tmp_path, program, frames=in_module(25))
     assert "The KV cache holds 40.0 GiB" in advice(one)
     for word in ("gradient", "accumulation", "backward", "zero_grad", "optimizer"):
         assert word not in advice(one)
+
+
+def test_who_records_no_graph_is_advised_no_accumulation(tmp_path):
+    program = Program()
+    program.alloc(60 * GIB, MADE)
+    for layer in range(3):
+        program.alloc(200 * MIB, [*in_module(20 + layer), NO_GRAD])
+    frames = [*in_module(25), NO_GRAD]
+    one = verdict_of(tmp_path, program, frames=frames)
+    assert "smaller batch or shorter sequences" in advice(one)
+    assert "accumulation" not in advice(one)
+    assert "torch.utils.checkpoint" not in advice(one)
 
 
 def test_recomputing_activations_is_not_promised_to_free_them_all(tmp_path):
