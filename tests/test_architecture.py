@@ -61,6 +61,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "collector.format.columns",
             "collector.format.memory",
             "collector.format.errors",
+            "collector.format.own",
             "collector.format.sizes",
             "collector.format.snapshots.plain_text",
             "collector.format.snapshots.tags",

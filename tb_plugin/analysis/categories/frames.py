@@ -9,18 +9,22 @@ torch, else the innermost of Python's. A frame is
   own subpackages anywhere (so that a torch built from source counts), or inductor
   wrote it;
 - **library**: its file lies in `site-packages` or `dist-packages`, is the standard
-  library's (under `lib/pythonX.Y`, in a zipped one, or frozen into the interpreter),
-  the debugger's, or MemBoard's own, wherever that lies;
+  library's (under `lib/pythonX.Y`, in a zipped one, or frozen into the interpreter) or
+  the debugger's;
 - the **user's** otherwise: also a cell of a notebook, or what was given to `exec`.
+
+MemBoard's own frames are in no stack: see `without_own`.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.own import RECORDER, role_of
 from tb_plugin.analysis.arrays import NOTHING, picked
 
 if TYPE_CHECKING:
@@ -47,11 +51,7 @@ _STANDARD: Final = re.compile(
     r"|python\d+\.zip|^<frozen",
     re.IGNORECASE,
 )
-_INSTALLED: Final = re.compile(
-    r"[/\\](site|dist)-packages[/\\]|[/\\]debugpy[/\\]"
-    # What of ours stands between a program and torch.
-    r"|[/\\]collector[/\\](functions|hooks|modules|running|steps)[/\\].*\.py$"
-)
+_INSTALLED: Final = re.compile(r"[/\\](site|dist)-packages[/\\]|[/\\]debugpy[/\\]")
 _TORCH: Final = re.compile(
     r"[/\\](site|dist)-packages[/\\]torch[/\\]"
     r"|[/\\]torchinductor_[^/\\]*[/\\]"
@@ -86,6 +86,71 @@ def kind_of(filename: str) -> int:
         return TORCH
     is_library = _STANDARD.search(filename) or _INSTALLED.search(filename)
     return LIBRARY if is_library else USER
+
+
+_MODE: Final = "__torch_dispatch__"
+_CALLS_MODE: Final = re.compile(
+    r"torch[/\\](?:_ops\.py __call__|_dynamo[/\\]eval_frame\.py _fn|_compile\.py inner)$"
+)
+
+_PASSES, _WORKS, _STARTS = 1, 2, 3
+_ROLES: Final = {"": 0, "passes": _PASSES, "works": _WORKS, "starts": _STARTS}
+
+
+def without_own(stacks: Stacks) -> Stacks:
+    """The stacks without MemBoard's frames, each in its place.
+
+    One of the recorder's own work has a frame by that name: its memory is a row of its own.
+    One in which nothing else is, as on autograd's threads, is empty, as without MemBoard.
+    """
+    roles = {name: _ROLES[role_of(name)] for name in set(stacks.filename)}
+    if not any(roles.values()):
+        return stacks
+    role = np.array([roles[name] for name in stacks.filename], np.int8)[stacks.frame]
+    owner, begins = stacks.owner, stacks.start[:-1]
+    num_started = np.append(0, np.cumsum(role == _STARTS))
+    has_started = num_started[1:] > num_started[begins][owner]
+    is_kept = (role == 0) & ~has_started
+    is_kept[_around_dispatch(stacks, role)] = False
+    innermost = stacks.first(frame_kinds(stacks)[stacks.frame] != NATIVE)
+    lengths = np.bincount(owner[is_kept], minlength=len(stacks))
+    is_ours = picked(role, innermost, 0) == _WORKS
+    is_kept &= ~is_ours[owner]
+    lengths[is_ours] = 1
+    start = np.append(0, np.cumsum(lengths))
+    if not is_ours.any():
+        return replace(stacks, start=start, frame=stacks.frame[is_kept])
+    frame = np.full(int(start[-1]), len(stacks.name))
+    frame[~np.repeat(is_ours, lengths)] = stacks.frame[is_kept]
+    return replace(
+        stacks,
+        name=(*stacks.name, RECORDER),
+        filename=(*stacks.filename, ""),
+        line=np.append(stacks.line, 0),
+        start=start,
+        frame=frame,
+    )
+
+
+def _around_dispatch(stacks: Stacks, role: npt.NDArray[np.int8]) -> Ints:
+    """Places of torch's frames that call our dispatch mode, and that it calls.
+
+    They are in a stack for our mode alone: on autograd's threads there is nothing else.
+    """
+    names = zip(stacks.name, stacks.filename, strict=True)
+    calls = np.array(
+        [bool(_CALLS_MODE.search(f"{file} {name}")) for name, file in names]
+    )
+    is_mode = np.array([name == _MODE for name in stacks.name], np.bool_)
+    at = np.flatnonzero((role == _PASSES) & is_mode[stacks.frame])
+    found = []
+    for step in (-1, 1, 2):
+        place = at + step
+        is_there = (place >= 0) & (place < len(stacks.frame))
+        place, own = place[is_there], stacks.owner[at[is_there]]
+        is_called = calls[stacks.frame[place]] & (stacks.owner[place] == own)
+        found.append(place[is_called])
+    return np.concatenate(found)
 
 
 def user_frames(stacks: Stacks) -> Ints:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM
 from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
+from tb_plugin.analysis.categories.frames import without_own
 from tb_plugin.analysis.snapshots.columns import (
     MAX_LINE,
     Table,
@@ -78,7 +79,7 @@ class _Maker:
         self._histories = block_histories(tables, self._texts)
 
     def snapshot(self) -> Snapshot:
-        stacks = self._with_histories(self._stacks())
+        stacks = without_own(self._with_histories(self._stacks()))
         num_stacks = len(stacks)
         events, trace = self._events("events", num_stacks)
         segments, device = self._segments("segments", num_stacks)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.format.own import DISPATCH_MODE, dispatch_text
 from tb_plugin.analysis.ranks.collectives import RankCollectives, rank_collectives
 from tb_plugin.analysis.time.device_use import (
     DeviceSteps,
@@ -39,6 +40,8 @@ from tb_plugin.analysis.trace_memory.operators import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.trace.trace import Trace
 
@@ -87,6 +90,15 @@ class TraceProfile:
     def times(self) -> OperatorTimes:
         """By slice."""
         return operator_times(self.trace, self.roles)
+
+    @cached_property
+    def operator_names(self) -> Sequence[str]:
+        """`Trace.strings`, where the recorder's own operator is called so."""
+        strings = self.trace.strings
+        if DISPATCH_MODE not in strings:
+            return strings
+        own = dispatch_text(strings)
+        return tuple(own if one == DISPATCH_MODE else one for one in strings)
 
     @cached_property
     def operators(self) -> OperatorTable:

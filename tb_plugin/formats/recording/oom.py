@@ -17,6 +17,7 @@ import numpy as np
 from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from collector.format.oom import KIND, ORIGINS, REPORT
+from collector.format.own import program_frames
 from collector.format.sizes import sizes_in
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import frame_label, kind_of
@@ -295,8 +296,14 @@ def _ended_by(told: Meta) -> str:
 
 def _stack(tables: Tables) -> list[tuple[str, str, int]]:
     """Frames of the failing thread, innermost first."""
-    rows = [row for row in _rows(tables, "stack") if row[0] == 0]
-    return [(name, filename, line) for _, name, filename, line in rows[:MAX_STACK]]
+    rows = [row[1:] for row in _rows(tables, "stack") if row[0] == 0]
+    return _without_own(rows)[:MAX_STACK]
+
+
+def _without_own(frames: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    """As `analysis.categories.frames.without_own` leaves out of a stack what is ours."""
+    kept = program_frames([filename for _, filename, _ in frames])
+    return [frames[place] for place in kept]
 
 
 def _rows(tables: Tables, table: str) -> list[tuple[int, str, str, int]]:
@@ -327,7 +334,8 @@ def _holders(tables: Tables, live: int | None) -> tuple[Holder, ...]:
         frames.setdefault(row, []).append((name, filename, line))
     by_label: dict[str, list[int]] = {}
     for row in range(len(sizes)):
-        by_label.setdefault(_label(frames.get(row, [])), []).append(row)
+        label = _label(_without_own(frames.get(row, [])))
+        by_label.setdefault(label, []).append(row)
     found = [
         Holder(
             label=label,

@@ -8,7 +8,6 @@ from collector.format.capture import CAPTURE, decode_part
 from collector.format.digest import MAX_CHUNK_ROWS
 from collector.format.errors import CorruptError
 from collector.format.records import decode_chunk_ref
-from tb_plugin.formats.recording.frames.faults import SCHEMA_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -52,7 +51,7 @@ class Tail:
         if ref.num_rows > MAX_CHUNK_ROWS:
             raise CorruptError(f"a chunk claims {ref.num_rows} rows")
         if ref.schema_id not in schemas:
-            raise CorruptError(SCHEMA_LOST)
+            raise CorruptError("the chunk's schema is lost")
         self.chunks.setdefault(ref.schema_id, []).append(ref)
         if self._held_bytes < _MAX_HELD_BYTES:
             self._held[item.offset] = item.payload

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.own import program_frames
 from tb_plugin.analysis.findings.text import counted, duration_text
 from tb_plugin.analysis.time.operators import callees, is_eligible
 from tb_plugin.analysis.trace.texts import are
@@ -147,7 +148,7 @@ def operators(
     run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: OperatorsQuery
 ) -> OperatorsResponse:
     """The table of a trace."""
-    strings = profile.trace.strings
+    strings = profile.operator_names
     table = profile.launching_by_shapes if query.by == "shapes" else profile.launching
     has_devices = len(profile.trace.device_work.row) > 0
     usual = "device_self_ms" if has_devices else "host_self_ms"
@@ -251,7 +252,7 @@ def place_of(frames: Sequence[str]) -> str:
 
 
 def _callees(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
-    strings = profile.trace.strings
+    strings = profile.operator_names
     return tuple(
         OperatorStack(
             frames=tuple(strings[name][:_MAX_NAME] for name in one.path),
@@ -265,7 +266,7 @@ def _callees(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
 
 def _calls(profile: TraceProfile, query: OperatorQuery) -> Ints:
     """Slices of the operator that is asked for."""
-    strings = profile.trace.strings
+    strings = profile.operator_names
     # Calls whose shapes the profiler did not write are a group too: of empty shapes.
     by_shapes = query.by == "shapes" or query.shapes is not None
     table = profile.launching_by_shapes if by_shapes else profile.launching
@@ -309,7 +310,7 @@ def _stacks(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
             around = int(trace.slices.parent[around])
         if not frames and text >= 0 and trace.strings[text]:
             frames = trace.strings[text].split(";", _MAX_FRAMES)[:_MAX_FRAMES]
-        found = sums[tuple(frames)]
+        found = sums[tuple(_without_own(frames) if frames else ())]
         found[0] += 1
         found[1] += int(trace.slices.duration_ns[call])
         found[2] += int(device_ns[call])
@@ -324,6 +325,13 @@ def _stacks(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
         for frames, (num, host, device) in most
         if frames
     )
+
+
+def _without_own(frames: Sequence[str]) -> Sequence[str]:
+    """Without frames of MemBoard's, the innermost first."""
+    found = [_FRAME.fullmatch(frame) for frame in frames]
+    kept = program_frames(["" if one is None else one[1] for one in found])
+    return [frames[place] for place in kept]
 
 
 def _written_stacks(profile: TraceProfile, calls: Ints) -> Ints:

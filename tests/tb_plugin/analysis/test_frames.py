@@ -32,7 +32,6 @@ from tests.tb_plugin.analysis.snapshots import (
         ("<ipython-input-3-9f>", "user"),
         ("<stdin>", "user"),
         ("/home/me/collector/train.py", "user"),
-        ("/src/memboard/collector/modules/dispatch.py", "library"),
         ("<string>", "user"),
         ("/home/me/torch_tricks/layers.py", "user"),
         ("/opt/v/lib/python3.11/site-packages/transformers/modeling.py", "library"),

@@ -1,0 +1,94 @@
+"""What of the recorder stands among a program's own: its frames, in stacks of others.
+
+The recorder calls the program (`memboard run`), is called around its operators, and
+wraps its functions, so its frames are in stacks of the program's memory and operators.
+They are nobody's line to look at. This is the one list of them; whoever reads stacks
+leaves them out by it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Role: TypeAlias = Literal["", "passes", "works", "starts"]
+"""Empty: it is not ours. passes: it calls what is the program's or torch's. works: what
+is allocated in it is the recorder's. starts: it has started the program, and all frames
+around it have started it."""
+
+RECORDER: Final = "MemBoard's recorder"
+"""What stands for a stack of the recorder's own work."""
+
+DISPATCH_MODE: Final = "PythonDispatchMode"
+"""torch's name for the call of any dispatch mode, around each operator: the recorder has one
+while it tracks modules, and a program may have others."""
+
+_OWN_DISPATCH: Final = re.compile(
+    r"(?:^|[/\\])collector[/\\]modules[/\\]dispatch\.py\(\d+\): __torch_dispatch__"
+)
+
+_STARTS: Final = "running/program.py"
+_PASSES: Final = re.compile(
+    r"(?:hooks|running|integrations)/|modules/(?:dispatch|stack)\.py|steps/loader\.py"
+    r"|functions/(?:saved_tensors|user_hooks)\.py|core/guard\.py"
+    r"|sources/device/peaks\.py|steps/spans/span\.py"
+)
+_OURS: Final = re.compile(r"(?:^|[/\\])collector[/\\](\w[\w/\\]*\.py)$")
+
+
+def role_of(filename: str) -> Role:
+    """What a frame of this file does there.
+
+    The file is known by its whole path inside the package: a program may have a folder
+    `collector` of its own.
+    """
+    found = _OURS.search(filename)
+    if found is None:
+        return ""
+    name = found[1].replace("\\", "/")
+    if name not in _files():
+        return ""
+    if name == _STARTS:
+        return "starts"
+    return "passes" if _PASSES.match(name) else "works"
+
+
+def dispatch_text(names: Iterable[str]) -> str:
+    """What `DISPATCH_MODE` is called in a trace: the recorder's own work, if that is known.
+
+    Args:
+        names: of the trace's slices; frames of Python say whose mode it is.
+    """
+    if any(_OWN_DISPATCH.search(name) for name in names):
+        return f"{RECORDER} ({DISPATCH_MODE})"
+    return f"{DISPATCH_MODE} (of MemBoard's modules, or of the program)"
+
+
+@cache
+def _files() -> frozenset[str]:
+    """The package's files, relative to it."""
+    package = Path(__file__).parents[1]
+    return frozenset(
+        path.relative_to(package).as_posix() for path in package.rglob("*.py")
+    ) - {"__init__.py"}
+
+
+def program_frames(filenames: Sequence[str]) -> list[int]:
+    """Places of the frames in a stack that are not ours.
+
+    Args:
+        filenames: of the frames, the innermost first.
+    """
+    places = []
+    for place, filename in enumerate(filenames):
+        role = role_of(filename)
+        if role == "starts":
+            break
+        if not role:
+            places.append(place)
+    return places
