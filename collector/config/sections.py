@@ -167,7 +167,8 @@ class HistoryConfig(Section, frozen=True, kw_only=True):
     """Captures of the allocator: segments, blocks and what happened to them."""
 
     enabled: bool = False
-    """Whether torch records the allocator's history, and captures are taken."""
+    """Whether torch records the allocator's history, and captures are taken. From 2.14 on
+    pinned host memory is recorded too, and tensors are annotated in collected calls."""
 
     max_entries: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 100_000
     """Events that torch retains; older ones are dropped."""

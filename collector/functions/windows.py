@@ -280,6 +280,9 @@ class Windows:
         kind = slot.kind
         if kind is None:
             kind = slot.open()
+            know_storages = getattr(kind, "know_storages", None)
+            if know_storages is not None:
+                know_storages(self.known_storages)
             if kind is not None and self._attached is not None:
                 slot.attach(*self._attached)
         return kind

@@ -16,7 +16,7 @@ from collector.core.source import Unavailable
 from collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _ENTRY_POINTS: Final = {
     "cuda": ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy"),
@@ -45,6 +45,8 @@ class Allocator:
         set_metadata: Callable[[Any], Any] | None = None,
         get_metadata: Callable[[], Any] | None = None,
         is_recording: Callable[[], Any] | None = None,
+        annotate: Callable[[int, str], Any] | None = None,
+        pinned_stats: Callable[[], Mapping[str, Any]] | None = None,
         in_use: Callable[[], bool] = lambda: True,
         entry_points: Sequence[tuple[Any, str]] = (),
         device_type: str = "cuda",
@@ -59,6 +61,8 @@ class Allocator:
             set_metadata: tags what is allocated from now on, on this thread.
             get_metadata: the tag as it is now; without it none is set.
             is_recording: whether anybody has turned recording on.
+            annotate: adds a text to the history of what lies at an address.
+            pinned_stats: counters of the allocator of pinned host memory.
             in_use: whether the process uses the device already; all else would start it.
             entry_points: owner and name of the functions that turn recording on and off.
             device_type: cuda, xpu ...
@@ -75,6 +79,8 @@ class Allocator:
         self._snapshot = snapshot
         self._memory_snapshot = memory_snapshot
         self._is_recording = is_recording
+        self._annotate = annotate
+        self._pinned_stats = pinned_stats
         self._set_metadata = set_metadata if get_metadata is not None else None
         self._get_metadata = get_metadata
         self._torch = f"torch {version}".strip()
@@ -89,6 +95,16 @@ class Allocator:
     def can_tag(self) -> bool:
         """Whether allocations can be tagged."""
         return self._set_metadata is not None
+
+    @property
+    def can_annotate(self) -> bool:
+        """Whether allocations that exist already can be given a text."""
+        return self._annotate is not None
+
+    @property
+    def records_pinned(self) -> bool:
+        """Whether pinned host memory is recorded too."""
+        return "record_pinned_host_memory" in (self._record_takes or ())
 
     @property
     def can_leave_out_traces(self) -> bool:
@@ -114,13 +130,19 @@ class Allocator:
     ) -> None:
         """Have torch record allocations and frees, or go on with other stacks.
 
+        Of pinned host memory too, where it can: that would be turned off by a call that
+        does not ask for it.
+
         Args:
             max_entries: that torch keeps; not to be changed while it records.
             stacks: python or all.
             context: which events have a stack: all, alloc, or None for no event.
         """
         wanted = {"context": context, "stacks": stacks, "max_entries": max_entries}
-        self._record("all", **{key: wanted[key] for key in wanted if self._takes(key)})
+        given = {key: wanted[key] for key in wanted if self._takes(key)}
+        if self.records_pinned:
+            given["record_pinned_host_memory"] = True
+        self._record("all", **given)
 
     def stop(self) -> None:
         """Have torch stop recording and forget what it recorded."""
@@ -140,6 +162,18 @@ class Allocator:
             # here False can die of it, and Python with it. One too many does no harm.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(False))
         return {"segments": self._memory_snapshot(include_traces=False)}
+
+    def annotate(self, address: int, text: str) -> None:
+        """Add a text to the history of the allocation that begins at an address."""
+        if self._annotate is not None:
+            self._annotate(address, text)
+
+    def num_pinned(self) -> int | None:
+        """Allocations of pinned host memory so far; None: torch does not count them."""
+        if self._pinned_stats is None:
+            return None
+        number = self._pinned_stats().get("active_requests.allocated")
+        return None if number is None else int(number)
 
     def tag(self) -> Any:
         """What this thread's allocations are tagged with; "" where it is nothing."""
@@ -165,6 +199,14 @@ class Allocator:
         if not self.can_leave_out_traces:
             reason = f"{self._torch} gives the segments only along with all events"
             found.append(Absence("segments", reason, "Use torch 2.12 or newer."))
+        if not self.records_pinned:
+            reason = f"{self._torch} does not record pinned host memory"
+            remedy = "Use torch 2.14 or newer, on a CUDA or ROCm device."
+            found.append(Absence("pinned", reason, remedy))
+        if not self.can_annotate:
+            reason = f"{self._torch} cannot note which tensor an allocation holds"
+            remedy = "Use torch 2.14 or newer, on a CUDA or ROCm device."
+            found.append(Absence("annotations", reason, remedy))
         if self._is_recording is None:
             reason = f"{self._torch} does not say whether history is being recorded"
             found.append(Absence("recording", reason, "Use a newer torch."))
@@ -199,6 +241,8 @@ def find_allocator(choice: str | int) -> Allocator:
         set_metadata=getattr(memory, "_set_memory_metadata", None),
         get_metadata=getattr(memory, "_get_memory_metadata", None),
         is_recording=getattr(c, f"_{device.type}_isHistoryEnabled", None),
+        annotate=getattr(c, f"_{device.type}_annotateMemory", None),
+        pinned_stats=getattr(memory, "host_memory_stats", None),
         in_use=device.in_use,
         entry_points=[(c, name) for name in names if hasattr(c, name)],
         device_type=device.type,

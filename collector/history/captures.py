@@ -73,12 +73,14 @@ class Keeper:
             MAX_EVENTS,
         )
         num_dropped = keep_last(snapshot, most)
+        num_dropped += keep_last_pinned(snapshot, self._max_entries)
         meta: dict[str, Any] = {
             "device_type": self._recording.allocator.device_type,
             "recording": self.whose(),
             "num_segments": len(snapshot.get("segments", ())),
             "num_blocks": num_blocks(snapshot),
             "num_events": num_events(snapshot),
+            "num_pinned_events": num_pinned_events(snapshot),
             "num_events_dropped": num_dropped,
             **more,
         }
@@ -123,7 +125,8 @@ def later_tables(
 ) -> LaterTables:
     """The tables of a snapshot; `beside`: tables that are there already."""
     there = dict(beside or {})
-    num_rows = num_events(snapshot) + num_blocks(snapshot)
+    num_rows = num_events(snapshot) + num_pinned_events(snapshot)
+    num_rows += num_blocks(snapshot)
     return LaterTables(
         lambda: {**tables_of(snapshot), **there},
         num_rows * ROW_BYTES + size_of(there),
@@ -150,14 +153,28 @@ def keep_last(snapshot: dict[str, Any], most: int) -> int:
     return before - num_events(snapshot)
 
 
+def keep_last_pinned(snapshot: dict[str, Any], most: int) -> int:
+    """Leave pinned host memory its last events; how many went."""
+    before = num_pinned_events(snapshot)
+    if before <= most:
+        return 0
+    snapshot["host_traces"] = snapshot["host_traces"][before - most :]
+    return before - most
+
+
+def num_pinned_events(snapshot: Any) -> int:
+    """Events of pinned host memory, which are one list."""
+    return len(_lists(snapshot, "host_traces"))
+
+
 def num_events(snapshot: Any) -> int:
     """Events on all devices."""
     return sum(map(len, _lists(snapshot, "device_traces")))
 
 
 def num_blocks(snapshot: Any) -> int:
-    """Blocks of all segments."""
-    segments = _lists(snapshot, "segments")
+    """Blocks of all segments, those of pinned host memory too."""
+    segments = [*_lists(snapshot, "segments"), *_lists(snapshot, "host_segments")]
     return sum(
         len(segment.get("blocks", ()))
         for segment in segments

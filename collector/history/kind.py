@@ -9,6 +9,8 @@ Defined where one might wonder:
   hold what came before it too.
 - Only allocations on the thread of the call are tagged: torch's tags are a thread's own,
   and autograd's threads have none. A tag that the program has set stays.
+- Where torch has it (2.14), pinned host memory is recorded by itself, and tensors are
+  annotated in collected calls (see `annotations`).
 - A program that records by itself is not disturbed: its recording is captured as it is.
 """
 
@@ -20,17 +22,19 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.core.source import SourceInfo, Unavailable
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.allocator import find_allocator
+from collector.history.annotations import TensorAnnotations
 from collector.history.captures import KIND, Keeper
 from collector.history.recording import shared
 from collector.history.tensors import TensorMap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.config import RecordConfig
     from collector.config.sections import HistoryConfig
     from collector.core.calls import Call, Sink
     from collector.history.recording import Recording
+    from collector.history.tensor_walk import Known
     from collector.session import Session
 
 INFO: Final = SourceInfo(
@@ -71,6 +75,7 @@ class History:
         self._keeper = Keeper(sink, recording, max_entries=settings.max_entries)
         self.tensors = TensorMap(recording.allocator.device_type)
         """What names the tensors of each capture."""
+        self._annotations = TensorAnnotations(recording, self.tensors)
         self._slow_seconds = 0.0
         for absence in self._allocator.absences:
             info = SourceInfo(name=f"history.{absence.what}", cost="")
@@ -85,6 +90,7 @@ class History:
         self._capture(call, "start")
         if self._allocator.can_tag:
             self._tag(call)
+        self._annotations.start()
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Capture the end of a call, also of one that failed."""
@@ -96,6 +102,10 @@ class History:
         """Name their tensors from now on."""
         self.tensors.attach(model, optimizers)
 
+    def know_storages(self, known: Callable[[], Known]) -> None:
+        """Other kinds of collecting know of further tensors, saved ones among them."""
+        self.tensors.known = known
+
     def hold(self) -> bool:
         """Have torch record; whether the device is in use, so that it can."""
         return self._recording.hold(
@@ -106,6 +116,7 @@ class History:
 
     def release(self) -> None:
         """The last window has ended: torch need not record for us any more."""
+        self._annotations.stop()
         self._recording.let_go(self)
 
     def close(self) -> None:

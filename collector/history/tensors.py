@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,10 @@ TABLE: Final = "tensors"
 """The table's name in a capture of kind `history`."""
 
 MAX_TENSORS: Final = 1_000_000
+
+Part: TypeAlias = Literal["model", "optimizers", "known"]
+Parts: TypeAlias = tuple[Part, ...]
+PARTS: Final[Parts] = ("model", "optimizers", "known")
 
 
 class Tensors(NamedTuple):
@@ -84,8 +88,12 @@ class TensorMap:
         self._model = weakly(model) if is_one else None
         self._optimizers = [weakly(optimizer) for optimizer in optimizers]
 
-    def found(self) -> Tensors | None:
-        """What there is now; None where nothing was attached. Does not raise."""
+    def found(self, parts: Parts = PARTS) -> Tensors | None:
+        """What there is now; None where nothing was attached. Does not raise.
+
+        `parts`: what is looked at of it. A model's are its parameters, gradients and
+        buffers.
+        """
         model = None if self._model is None else self._model()
         optimizers = [one for ref in self._optimizers if (one := ref()) is not None]
         if model is None and not optimizers and self.known is None:
@@ -94,12 +102,15 @@ class TensorMap:
             return None
         walk = _import_walk().Walk(self._device_type)
         # A wrapper of the user's own may refuse to be walked; the rest goes on.
-        with forgiving:
-            walk.model(model)
-        with forgiving:
-            walk.optimizers(optimizers)
-        with forgiving:
-            walk.known(() if self.known is None else self.known())
+        if "model" in parts:
+            with forgiving:
+                walk.model(model)
+        if "optimizers" in parts:
+            with forgiving:
+                walk.optimizers(optimizers)
+        if "known" in parts and self.known is not None:
+            with forgiving:
+                walk.known(self.known())
         tensors = Tensors(
             walk.address[:MAX_TENSORS],
             walk.num_bytes[:MAX_TENSORS],

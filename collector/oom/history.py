@@ -219,6 +219,8 @@ class OomHistory:
             number = self._num_allocations()
         if number is not None:
             entries = min(entries, 4 * number)  # alloc, two of its free, its segment
+        with suppress(*TORCH_ERRORS):
+            entries += min(self._max_entries, 4 * (self.allocator.num_pinned() or 0))
         seconds = entries * self._seconds_per_event
         if wish is not None and wish.stacks == "all":
             seconds *= NATIVE_FACTOR
@@ -232,6 +234,7 @@ class OomHistory:
     def _learn(self, snapshot: dict[str, Any], seconds: float) -> None:
         """What an event really takes here, where that is more than was thought."""
         num_events = sum(map(len, snapshot.get("device_traces", ())))
+        num_events += len(snapshot.get("host_traces", ()))
         wish = self._recording.wish
         if num_events > 1000 and wish is not None and wish.stacks == "python":
             self._seconds_per_event = max(self._seconds_per_event, seconds / num_events)

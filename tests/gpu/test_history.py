@@ -12,9 +12,14 @@ from pathlib import Path
 import pytest
 
 import collector
+from collector.format.memory import CATEGORIES
 from collector.format.snapshots import rebuilt, tables_of
 from collector.format.snapshots.tags import is_tag
 from collector.history.allocator import find_allocator
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import EVIDENCE, attribution
+from tb_plugin.analysis.snapshots.snapshot import HOST
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.gpu.conftest import GPU_OUT
 from tests.recordings import read_run
 
@@ -60,6 +65,38 @@ def test_both_ends_of_a_call_are_captured_and_its_allocations_are_tagged(tmp_pat
     ]
     assert any(is_tag(tag) for tag in tags if isinstance(tag, str))
     del kept
+
+
+@pytest.mark.skipif(
+    not hasattr(torch._C, "_cuda_annotateMemory"), reason="torch 2.14 began with it"
+)
+def test_pinned_memory_and_what_was_gone_by_the_end_are_recorded_by_themselves(
+    tmp_path,
+):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)]).cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    with collector.record(tmp_path, history=True, activations=True) as recorder:
+        recorder.attach(model=net, optimizer=optimizer)
+        for _ in range(4):
+            batch = torch.ones(300 * 256).pin_memory()
+            loss = net(batch.cuda().view(300, 256)).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            del loss
+            recorder.step()
+    captures = [c for c in read_run(tmp_path)[0].captures if c.kind == "history"]
+    snapshot = snapshot_of(captures[-1].tables)
+    host = snapshot.device(HOST)
+    assert host is not None
+    assert host.active_bytes >= 300 * 256 * 4
+    replay = Replay(snapshot, snapshot.devices[0])
+    found = attribution(replay)
+    annotated = found.evidence == EVIDENCE.index("annotated as a tensor")
+    names = {CATEGORIES[code] for code in found.category[annotated].tolist()}
+    assert {"grad", "activation"} <= names, "both were gone when the step ended"
+    assert (replay.lives.gone[annotated] < replay.num_events).any()
 
 
 def test_a_history_of_the_users_own_is_left_on(tmp_path):

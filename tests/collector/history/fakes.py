@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 from collector.history.allocator import Allocator
 from tests.made_snapshots import block, event, segment
+from tests.pinned import PinnedMemory
 
 CAPTURED = ["_cuda_record_memory_history", "_cuda_record_memory_history_legacy"]
 
@@ -25,6 +26,8 @@ class FakeTorch:
         self.calls: list[tuple] = []
         self.num_snapshots = 0
         self.traces: list[list[dict]] = [[] for _ in range(num_devices)]
+        self.pinned = PinnedMemory()
+        self.records_pinned = False
         self.live: dict[int, int] = {}
         self.now = 1000
         self.c = SimpleNamespace(
@@ -34,13 +37,24 @@ class FakeTorch:
 
     # What a program does.
 
-    def record(self, enabled="all", context="all", stacks="all", max_entries=2**63):
+    def record(
+        self,
+        enabled="all",
+        context="all",
+        stacks="all",
+        max_entries=2**63,
+        record_pinned_host_memory=False,
+    ):
         """torch.cuda.memory._record_memory_history."""
-        self.c._cuda_record_memory_history(enabled, context, stacks, max_entries)
+        more = (record_pinned_host_memory,) if record_pinned_host_memory else ()
+        self.c._cuda_record_memory_history(enabled, context, stacks, max_entries, *more)
 
-    def _set(self, enabled, context="all", stacks="all", max_entries=1):
+    def _set(self, enabled, context="all", stacks="all", max_entries=1, pinned=False):
         self.calls.append((enabled, context, stacks, max_entries))
         self.enabled = enabled
+        self.records_pinned = pinned
+        if not pinned:  # any call that does not ask for it turns it off
+            self.pinned = PinnedMemory()
         self.settings = {"stacks": stacks, "max_entries": max_entries}
         if not enabled:
             self.traces = [[] for _ in self.traces]
@@ -54,6 +68,17 @@ class FakeTorch:
             more = {"user_metadata": self.metadata, "frames": []}
             trace.append({**event("alloc", address, size, self.now), **more})
             del trace[: -self.settings["max_entries"]]
+
+    def pin(self, num_bytes: int) -> None:
+        if self.records_pinned:
+            self.pinned.pin(num_bytes, [])
+
+    def annotate(self, address: int, text: str) -> None:
+        """torch._C._cuda_annotateMemory."""
+        if self.enabled:
+            self.now += 1
+            more = {"user_metadata": text, "frames": []}
+            self.traces[0].append({**event("annotate", address, 0, self.now), **more})
 
     # What it can ask.
 
@@ -74,6 +99,7 @@ class FakeTorch:
             "segments": self.memory_snapshot(),
             "device_traces": copy.deepcopy(self.traces),
             "allocator_settings": {"max_split_size": -1},
+            **(copy.deepcopy(self.pinned.keys()) if self.records_pinned else {}),
         }
 
     def memory_snapshot(self, mempool_id=None, include_traces=True) -> list[dict]:
@@ -89,9 +115,10 @@ class FakeTorch:
             "set_metadata": self.set_metadata,
             "get_metadata": self.get_metadata,
             "is_recording": self.is_recording,
+            "annotate": self.annotate,
             "in_use": lambda: self.in_use,
             "entry_points": [(self.c, name) for name in CAPTURED],
-            "version": "2.13.0",
+            "version": "2.14.1",
         }
         return Allocator(**{**given, **changed})
 

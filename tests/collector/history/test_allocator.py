@@ -23,14 +23,24 @@ def test_a_full_torch_lacks_nothing():
         ({"get_metadata": None}, "metadata", "2.10"),  # could not be put back
         ({"memory_snapshot": lambda mempool_id=None: []}, "segments", "2.12"),
         ({"is_recording": None}, "recording", "newer"),
-        ({"record": lambda enabled, max_entries=1: None}, "stacks", "newer"),
+        (
+            {"record": lambda enabled, stacks="", max_entries=1: None},
+            "pinned",
+            "2.14",
+        ),
+        ({"annotate": None}, "annotations", "2.14"),
     ],
 )
 def test_what_is_missing_is_said_with_what_to_do(changed, what, remedy):
     (absence,) = FakeTorch().allocator(**changed).absences
     assert absence.what == what
-    assert "torch 2.13.0" in absence.reason
+    assert "torch 2.14.1" in absence.reason
     assert remedy in absence.remedy
+
+
+def test_a_torch_that_records_all_stacks_says_so():
+    allocator = FakeTorch().allocator(record=lambda enabled, max_entries=1: None)
+    assert [one.what for one in allocator.absences] == ["stacks", "pinned"]
 
 
 def test_only_what_the_signature_has_is_passed():

@@ -222,3 +222,36 @@ def test_a_history_that_is_on_is_recorded_from_the_opening_on(monkeypatch):
     off = types.SimpleNamespace(device="auto", history=HistoryConfig())
     kind.open_kind(off, FakeSink())
     assert torch.enabled is None
+
+
+def test_pinned_host_memory_is_recorded_by_itself_and_stays_so():
+    torch = FakeTorch()
+    history, sink = made(torch)
+    first, second = call(), call(function="validate")
+    history.begin(first)
+    torch.pin(3000)
+    history.begin(second)  # another holder of the recording, with other stacks
+    torch.pin(1 << 20)
+    history.end(second, None)
+    history.end(first, None)
+    snapshot = snapshot_of(sink.captures[-1])
+    actions = [one["action"] for one in snapshot["host_traces"]]
+    assert actions == ["segment_alloc", "alloc"] * 2
+    assert [one["total_size"] for one in snapshot["host_segments"]] == [4096, 1 << 20]
+    assert sink.captures[-1].meta["num_pinned_events"] == 4
+    history.close()
+    assert torch.enabled is None
+    assert not torch.records_pinned
+
+
+def test_pinned_events_are_bounded_like_those_of_a_device():
+    torch = FakeTorch()
+    history, sink = made(torch, max_entries=5)
+    history.begin(call())
+    for size in range(1, 9):
+        torch.pin(1 << size)
+    history.end(call(), None)
+    snapshot = snapshot_of(sink.captures[-1])
+    assert [one["size"] for one in snapshot["host_traces"]] == [64, 128, 128, 256, 256]
+    assert sink.captures[-1].meta["num_events_dropped"] == 11
+    history.close()

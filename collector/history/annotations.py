@@ -1,0 +1,103 @@
+"""Has torch note in its history which tensor an allocation holds, while it is there.
+
+A capture names the tensors of its own moment; gradients and saved tensors are gone by then.
+torch 2.14 and newer write an `annotate` event for an allocation that exists already. So in
+collected calls parameters, gradients, buffers and saved tensors are annotated as a backward
+and an optimizer's step begin, and the optimizer's states as it ends: in our captures, and
+in whatever snapshot the program itself takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.core.plain import forgiving
+from collector.format.memory import CATEGORIES
+from collector.format.snapshots.tags import annotation_text
+from collector.hooks import torch_calls
+
+if TYPE_CHECKING:
+    from collector.history.recording import Recording
+    from collector.history.tensors import Parts, TensorMap
+
+_BACKWARD: Final = "backward"
+_STAY: Final = frozenset(
+    map(CATEGORIES.index, ("param", "buffer", "optimizer", "sharded_param"))
+)
+"""Categories of what stays where it is: annotated once, and not in each step."""
+
+MAX_ANNOTATIONS: Final = 20_000
+"""At one moment, at two microseconds each; the rest goes without."""
+
+
+class TensorAnnotations:
+    """Annotates what a `TensorMap` knows, between `start` and `stop`."""
+
+    def __init__(self, recording: Recording, tensors: TensorMap) -> None:
+        self._recording = recording
+        self._tensors = tensors
+        self._is_listening = False
+        self._annotated: dict[int, tuple[int, str]] = {}
+        """By address: category and name of what stays there."""
+        self._texts: dict[tuple[int, str], str] = {}
+        """By category and name: making one takes longer than all else."""
+        self._has_all = False
+        """Whether parameters and optimizers' states were looked at."""
+
+    def start(self) -> None:
+        """From now on; of no effect where torch cannot."""
+        if not self._is_listening and self._recording.allocator.can_annotate:
+            self._is_listening = True
+            torch_calls.listen(self, (_BACKWARD, torch_calls.OPTIMIZER))
+
+    def stop(self) -> None:
+        """No more: torch's functions are as they were."""
+        if self._is_listening:
+            self._is_listening = False
+            torch_calls.leave(self)
+        self._annotated.clear()
+        self._texts.clear()
+        self._has_all = False
+
+    # As a listener of backwards and optimizers.
+
+    def begin(self, part: str, _name: str, _args: Any, /) -> Any:
+        """Saved tensors are here as a backward begins, then gradients."""
+        if part == _BACKWARD:
+            parts: Parts = ("known",) if self._has_all else ("model", "known")
+            self._annotate(parts)
+            return None
+        self._annotate(("model",))
+        return None if self._has_all else part
+
+    def end(self, _begun: Any, _failed: bool, /) -> None:
+        """Optimizers have set up their states, which bear the parameters' names."""
+        self._annotate(("model", "optimizers"))
+        self._has_all = True
+
+    def after_fork(self) -> bool:
+        """A child records no history of ours."""
+        return False
+
+    def _annotate(self, parts: Parts) -> None:
+        recording, annotated, texts = self._recording, self._annotated, self._texts
+        if not recording.is_ours:
+            return  # the program's own history says what the program wants
+        with forgiving:
+            tensors = self._tensors.found(parts)
+            if tensors is None:
+                return
+            left = MAX_ANNOTATIONS
+            for address, code, name in zip(
+                tensors.address, tensors.category, tensors.name, strict=True
+            ):
+                what = code, name
+                if annotated.get(address) == what or not left:
+                    continue
+                if code in _STAY:
+                    annotated[address] = what
+                left -= 1
+                text = texts.get(what)
+                if text is None:
+                    text = texts[what] = annotation_text(CATEGORIES[code], name)
+                recording.allocator.annotate(address, text)

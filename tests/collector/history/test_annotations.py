@@ -1,0 +1,121 @@
+"""Tensors are annotated in torch's own history while they are there (torch 2.14)."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import pytest
+
+from collector.config.sections import HistoryConfig
+from collector.core.calls import Call
+from collector.format.memory import CATEGORIES
+from collector.format.snapshots.tags import annotation_data
+from collector.history.kind import History
+from collector.history.recording import Recording
+from tests.collector.history.fakes import FakeSink, FakeTorch
+
+torch = pytest.importorskip("torch")
+
+
+class Training:
+    """A net on the CPU, with a fake allocator that tells what was annotated."""
+
+    def __init__(self, **changed) -> None:
+        self.fake = FakeTorch()
+        allocator = self.fake.allocator(device_type="cpu", **changed)
+        self.recording = Recording(allocator)
+        settings = HistoryConfig(enabled=True)
+        self.history = History(settings, FakeSink(), self.recording)
+        self.net = torch.nn.Linear(4, 4)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.history.attach(self.net, [self.optimizer])
+
+    def step(self) -> None:
+        self.net(torch.ones(2, 4)).sum().backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def annotated(self) -> Counter[tuple[str, str]]:
+        """How often each tensor was, by category and name; forgets it."""
+        told, self.fake.traces = self.fake.traces, [[]]
+        texts = (e["user_metadata"] for e in told[0] if e["action"] == "annotate")
+        return Counter(filter(None, map(annotation_data, texts)))
+
+
+CALL = Call(function="step", phase="train", iteration=1, step=3)
+OWN = {("param", "weight"), ("param", "bias")}
+GRADS = {("grad", "weight.grad"), ("grad", "bias.grad")}
+
+
+def test_in_a_collected_call_each_tensor_is_annotated_while_it_is_there():
+    training = Training()
+    training.step()
+    assert not training.annotated(), "no call is collected yet"
+    training.history.begin(CALL)
+    training.step()
+    first = training.annotated()
+    assert set(first) >= OWN | GRADS | {("optimizer", "exp_avg of weight")}
+    assert {first[one] for one in OWN} == {1}, "what stays is said once"
+    training.step()
+    second = training.annotated()
+    assert set(second) == GRADS, "each step has gradients of its own"
+    training.history.end(CALL, None)
+    training.history.release()
+    training.step()
+    assert not training.annotated()
+    assert training.fake.enabled is None
+
+
+def test_saved_tensors_are_annotated_as_backward_begins():
+    training = Training()
+    kept = torch.ones(8, requires_grad=True) * 2
+    activation = CATEGORIES.index("activation")
+    saved = [(kept.untyped_storage(), activation, "saved by layer.0")]
+    training.history.know_storages(lambda: iter(saved))
+    training.history.begin(CALL)
+    kept.sum().backward()
+    assert ("activation", "saved by layer.0") in training.annotated()
+    training.history.close()
+
+
+def test_a_recording_of_the_programs_own_stays_as_it_is():
+    training = Training()
+    training.history.begin(CALL)
+    training.fake.record(max_entries=50)  # the program turns on its own
+    training.step()
+    assert not training.annotated()
+    training.history.end(CALL, None)
+    training.history.close()
+
+
+def test_a_torch_without_annotations_is_left_alone():
+    training = Training(annotate=None)
+    training.history.begin(CALL)
+    training.step()
+    training.history.end(CALL, None)
+    training.history.close()
+    assert not training.annotated()
+
+
+def test_what_fails_stops_nobodys_training():
+    def failing(address: int, text: str) -> None:
+        raise RuntimeError("no native allocator")
+
+    training = Training(annotate=failing)
+    training.history.begin(CALL)
+    training.step()
+    training.history.end(CALL, None)
+    training.history.close()
+
+
+def test_backwards_on_several_threads_are_fine():
+    training = Training()
+    training.history.begin(CALL)
+    threads = [threading.Thread(target=training.step) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(training.annotated()) >= OWN
+    training.history.close()
