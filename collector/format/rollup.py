@@ -47,13 +47,20 @@ _FIRST_BYTES: Final = 1 << 16
 _FIRST_ROWS: Final = 1024
 _ROWS_GROWTH: Final = 1.25
 
-AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
+_STEPS: Final = ("step_first", "step_last")
+_TIMES: Final = ("ns_first", "ns_last")
+AXES: Final = (*_STEPS, *_TIMES)
 
 
 def rollup_names(names: Sequence[str], *, max_only: bool) -> tuple[str, ...]:
-    """The columns of a rollup: axes, and `<name>:max`, `:min`, `:mean` of each name."""
-    kinds = ("max",) if max_only else ("max", "min", "mean")
-    return (*AXES, *(f"{name}:{kind}" for name in names for kind in kinds))
+    """The columns of a rollup: `<name>:max`, `:min`, `:mean` of each name between axes.
+
+    Neighbours are decoded together. First stands what every picture of all ranks needs:
+    steps and maxima. Times, which take the most bytes, stand last.
+    """
+    kinds = ("max",) if max_only else ("max", "mean", "min")
+    values = (f"{name}:{kind}" for kind in kinds for name in names)
+    return (*_STEPS, *values, *_TIMES)
 
 
 class Rollup:
@@ -103,14 +110,14 @@ class Rollup:
         Of buckets of one row the maxima alone, which are minima and means as well.
         """
         axes, values = self._held[: len(AXES)], self._held[len(AXES) :]
+        steps, times = axes[: len(_STEPS)], axes[len(_STEPS) :]
         if self.rows_per_bucket == 1:
             values = values[:1]
         elif not self._max_only:
             high, low, total, count = values
             with np.errstate(invalid="ignore", divide="ignore"):
-                values = [high, low, total / count]
-        by_name = zip(*(kind.T for kind in values), strict=True)
-        return [*axes, *(column for of_name in by_name for column in of_name)]
+                values = [high, total / count, low]
+        return [*steps, *(column for kind in values for column in kind.T), *times]
 
     def _widen(self) -> None:
         self.rows_per_bucket *= 2

@@ -96,7 +96,8 @@ def test_tables_have_the_names_that_views_are_built_on():
 def test_equal_stacks_are_stored_once():
     snapshot = long_history(3000)
     tables = tables_of(snapshot)
-    assert len(tables["stacks"]["num_frames"]) <= 201
+    # 200, none at all, and that of what is free.
+    assert len(tables["stacks"]["num_frames"]) <= 202
     assert len(tables["frames"]["name"]) <= 402
     assert rebuilt(tables) == snapshot
 
