@@ -184,6 +184,12 @@ UNCOLLECTED_ADVICE: Final = (
     f" {CYCLES_ADVICE}"
 )
 """On memory that grows, where only that condition is known."""
+RELEASED_ADVICE: Final = (
+    "If the program clears no list there, reference cycles hold the memory until the garbage"
+    f" collector runs: break them, e.g. {CYCLES_ADVICE} Until then, gc.collect() every few"
+    " steps bounds what they hold."
+)
+"""On memory that was freed before together with that of other rounds."""
 _DRAWN: Final = " torch.utils.viz._cycles.warn_tensor_cycles() draws the cycles that hold CUDA tensors."
 
 

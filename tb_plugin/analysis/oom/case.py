@@ -95,6 +95,9 @@ class Growth:
     """Of the last third of them, where it differs."""
     num_full_collections: int | None = None
     """Of Python's garbage collector meanwhile; None: not recorded."""
+    num_releases: int = 0
+    """Moments before at which what these lines held from several rounds went together, as
+    when the garbage collector frees reference cycles, or a list is cleared."""
     in_pools: bool = False
     """Most of it is in private pools: of CUDA graphs that share one, or of a MemPool."""
 

@@ -69,20 +69,26 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
     unknown = (group < 0) & (lives.born != BEFORE)
     group = np.where(unknown, group.max(initial=0) + 1, group)
     group = np.where(np.isin(replay.pool, captured_pools(replay)), NOTHING, group)
+    # One line may serve passes that are kept and others that are not.
+    stack = np.where(group < 0, NOTHING, lives.stack)
     grown: SiteGrowth | None = None
     by: Rounds | None = None
     for found in rounds_at(replay, event, step):
         of_rounds = growth_of_sites(lives, group, found, event)
+        released = released_together(replay, lives, stack, found, event)
+        if released.total_bytes > of_rounds.total_bytes / 2:
+            of_rounds = released
         if grown is None or of_rounds.total_bytes > grown.total_bytes:
             grown, by = of_rounds, found
     if grown is None or by is None or not grown.total_bytes:
         return None
+    group = stack if grown.num_releases else group
     kept = np.flatnonzero(grown.kept_bytes >= _WORTH * grown.total_bytes)
     labels = []
     for place in kept.tolist():
         of_line = np.flatnonzero(group == grown.group[place])
-        stack = int(lives.stack[of_line[-1]])
-        labels.append(replay.stacks.label(stack))
+        labels.append(replay.stacks.label(int(lives.stack[of_line[-1]])))
+    labels = list(dict.fromkeys(labels))
     held = np.isin(group, grown.group) & (lives.born <= event) & (lives.gone > event)
     in_pools = int(lives.size[held & (replay.pool > 0)].sum())
     return Growth(
@@ -93,6 +99,7 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
         before_bytes=int(grown.before_bytes.sum()),
         lines=tuple(label for label in labels[:_MAX_LINES] if label),
         in_pools=2 * in_pools > int(lives.size[held].sum()),
+        num_releases=grown.num_releases,
     )
 
 
@@ -205,6 +212,8 @@ class SiteGrowth:
     """Rounds that were looked at."""
     num_between: int
     """Rounds between the first look that counts and the last."""
+    num_releases: int = 0
+    """Moments before at which what they held from several rounds was freed together."""
 
     @property
     def total_bytes(self) -> int:
@@ -263,6 +272,60 @@ def growth_of_sites(
         before_bytes=before[order],
         num_rounds=len(looks),
         num_between=len(rounds) - 1 - first,
+    )
+
+
+RELEASED_SHARE: Final = 0.8
+"""Of what a line freed: what has to have gone together with that of other rounds."""
+
+MIN_RELEASES: Final = 1
+
+
+def released_together(
+    replay: Replay, lives: Lifetimes, group: Ints, rounds: Rounds, moment: int
+) -> SiteGrowth:
+    """Groups that hold memory of several rounds, as they did before it was all freed.
+
+    Freed together: nothing was allocated in between, and it is of `MIN_RISES` rounds or
+    more. So the garbage collector frees what reference cycles hold, and a program a list
+    that it clears; the last rise may fill the device.
+    """
+    known = np.flatnonzero(
+        (group >= 0) & (lives.born != BEFORE) & (lives.born <= moment)
+    )
+    sites, site = np.unique(group[known], return_inverse=True)
+    size, gone, num_sites = lives.size[known], lives.gone[known], len(sites)
+    number = np.searchsorted(rounds.start, lives.born[known], "right")
+    num_rounds = len(rounds) + 1
+    freed = np.flatnonzero(gone <= moment)
+    allocated = np.cumsum(replay.device.events.action[: moment + 1] == ALLOC)
+    width = int(allocated[-1]) + 1
+    together, place = np.unique(
+        site[freed] * width + allocated[gone[freed]], return_inverse=True
+    )
+    born_in = np.unique(place * num_rounds + number[freed]) // num_rounds
+    is_release = np.bincount(born_in, minlength=len(together)) >= MIN_RISES
+    freed_bytes, of_site = sums(place, size[freed], len(together)), together // width
+    released = sums(of_site[is_release], freed_bytes[is_release], num_sites)
+    num_releases = np.bincount(of_site[is_release], minlength=num_sites)
+    live = np.flatnonzero(gone > moment)
+    live_in = np.unique(site[live] * num_rounds + number[live]) // num_rounds
+    num_live = np.bincount(live_in, minlength=num_sites)
+    kept = sums(site[live], size[live], num_sites)
+    chosen = np.flatnonzero(
+        (num_releases >= MIN_RELEASES)
+        & (released >= RELEASED_SHARE * sums(of_site, freed_bytes, num_sites))
+        & (num_live >= MIN_RISES)
+    )
+    chosen = chosen[np.argsort(-kept[chosen], kind="stable")]
+    return SiteGrowth(
+        group=sites[chosen],
+        kept_bytes=kept[chosen],
+        rise_bytes=kept[chosen],
+        before_bytes=np.zeros(len(chosen), np.int64),
+        num_rounds=len(rounds),
+        num_between=int(num_live[chosen].max(initial=0)),
+        num_releases=int(num_releases[chosen].max(initial=0)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.findings.conditions import advice_if, advice_of
-from tb_plugin.analysis.findings.cycles import UNCOLLECTED_ADVICE
+from tb_plugin.analysis.findings.cycles import RELEASED_ADVICE, UNCOLLECTED_ADVICE
 from tb_plugin.analysis.findings.text import (
     at_lines,
     counted,
@@ -141,6 +141,13 @@ def growth(case: Case) -> Suspect | None:
         rate += f", and {size_text(late)} per {word} in the last third"
     elif late is not None:
         rate += f", but not in the last third of the {word}s"
+    released = ""
+    if found.num_releases:
+        released = (
+            f"; {counted(found.num_releases, 'time')} before, that of several {word}s was"
+            " freed together, as the garbage collector frees reference cycles or a program"
+            " a list that it clears"
+        )
     at = at_lines(found.lines)
     holdings = tuple(holding_advice(case, ("no_backward", "kv_cache", "prefetched")))
 
@@ -149,8 +156,11 @@ def growth(case: Case) -> Suspect | None:
         if found.in_pools:
             text = pools_text(what)
         because = ("growth", "growth_per_round")
-        no_full_run = found.num_full_collections == 0
-        collect = advice_if(no_full_run, UNCOLLECTED_ADVICE, None, "growth")
+        no_full_run = found.num_full_collections == 0 and not found.num_releases
+        collect = (
+            *advice_if(no_full_run, UNCOLLECTED_ADVICE, None, "growth"),
+            *advice_if(found.num_releases > 0, RELEASED_ADVICE, taken, "growth"),
+        )
         return (*holdings, advice_of(text, taken, *because), *collect)
 
     return Suspect(
@@ -158,7 +168,7 @@ def growth(case: Case) -> Suspect | None:
         taken,
         weight[0],
         f"memory retained across {word}s filled {what}, {size_text(taken)}{by}, growing"
-        f" {rate}.",
+        f" {rate}{released}.",
         f"retained memory covers the shortage, and is at least {share_text(MAJOR)} of"
         f" the memory available to torch",
         ("growth", "growth_per_round"),

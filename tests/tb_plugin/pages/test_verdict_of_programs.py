@@ -349,3 +349,51 @@ def test_outputs_that_an_evaluation_keeps_are_growth(tmp_path):
     assert "copies on the host" in advice(one)
     assert "gradient" not in advice(one)
     assert "backward" not in advice(one)
+
+
+NO_ROOM = {"size": 2 * GIB, "device_free": GIB}
+
+
+def kept_and_freed_together(num_teeth: int, last: int) -> Training:
+    """Each step keeps an output; now and then they all go at once, and then they do not."""
+    training, kept = Training(weight=64 * MIB), []
+    for rounds in [6] * num_teeth + [last]:
+        for _ in range(rounds):
+            training.step(16 * MIB)
+            kept.append(training.alloc(GIB, in_loop(47)))
+        if rounds != last:
+            training.free(*kept)
+            kept.clear()
+    return training
+
+
+def test_what_went_together_before_may_be_held_by_cycles(tmp_path):
+    one = verdict_of(tmp_path, kept_and_freed_together(3, 24), **NO_ROOM)
+    assert one["key"] == "growth"
+    assert "retained across rounds" in one["sentence"]
+    assert "3 times before" in one["sentence"]
+    assert "reference cycles or a program a list that it clears" in one["sentence"]
+    assert one["line"].startswith("train.py:47")
+    assert "If the program clears no list there, reference cycles" in advice(one)
+
+
+def test_what_never_went_is_not_said_to_have_gone(tmp_path):
+    one = verdict_of(tmp_path, kept_and_freed_together(0, 24), **NO_ROOM)
+    assert one["key"] == "growth"
+    assert "together" not in one["sentence"]
+    assert "cycles" not in advice(one)
+
+
+def test_a_queue_that_was_emptied_once_is_no_growth(tmp_path):
+    training, queue = Training(weight=64 * MIB), []
+    for number in range(40):
+        training.step(16 * MIB)
+        queue.append(training.alloc(2 * GIB, in_loop(39)))
+        if len(queue) > 5:
+            training.free(queue.pop(0))
+        if number == 20:
+            training.free(*queue)
+            queue.clear()
+    one = verdict_of(tmp_path, training, **NO_ROOM)
+    assert one["key"] != "growth"
+    assert "together" not in one["sentence"]
