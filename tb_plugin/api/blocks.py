@@ -284,7 +284,8 @@ class AllocationBlockResponse(Struct, frozen=True):
     born: AllocationMoment | None
     """None: before the first event."""
     freed: AllocationMoment | None
-    """None: not in the history; likewise the next."""
+    """When its free was requested, which may be before the first event; None: not in the
+    history; likewise the next."""
     gone: AllocationMoment | None
     stream: int | None
     """Row of `HistoryFacts.streams`; None: not recorded."""

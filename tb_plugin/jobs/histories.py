@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import CorruptError
-from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
+from tb_plugin.analysis.snapshots.snapshot import SnapshotError
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.api.base import Problem
 from tb_plugin.formats.recording.captures import capture_of
 from tb_plugin.jobs.history_list import FoundHistory, OwnCapture
@@ -96,22 +97,20 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
             return self._history(found, tables, capacity)
 
     def problems_of(self, found: FoundHistory, result: OpenHistory) -> list[Problem]:
-        """What contradicts itself in the file, as one problem."""
+        """What of the file was left out, or contradicts itself."""
         with self.turn:
-            contradictions = result.contradictions
-        if not contradictions:
-            return []
-        what = "; ".join(f"{one} ({count:,})" for one, count in contradictions.items())
+            warnings = result.warnings
         return [
             Problem(
                 "warning",
                 found.shown_path,
-                f"The file contradicts itself: {what}."[:_MAX_TEXT],
+                what[:_MAX_TEXT],
                 remedy="Figures that rest on these events and blocks may be wrong: take"
                 " the snapshot again, and do not edit it.",
-                salvaged="All that does not contradict itself is shown.",
+                salvaged="All else of the file.",
                 rank=found.rank,
             )
+            for what in warnings
         ]
 
     def _imported(self, job: HistoryJob, file: FoundSnapshot) -> Mapping[str, Any]:
@@ -132,7 +131,8 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
             snapshot = snapshot_of(tables)
         except SnapshotError as error:
             what = f"{str(error)[:1].upper()}{str(error)[1:]}."
-            raise RefusedError(what, 0, "", "Open another one.") from error
+            remedy = "Take the snapshot again: no allocator can have written this."
+            raise RefusedError(what, 0, "", remedy) from error
         made = partial(OpenHistory, snapshot, key=found.key, capacity=capacity)
         if not is_worth_caching(snapshot):
             return made()

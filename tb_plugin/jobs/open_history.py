@@ -87,9 +87,8 @@ class OpenDevice:
         self, history: OpenHistory, device: DeviceSnapshot, known: Replayed | None
     ) -> None:
         self.number = device.device
-        # A circle would keep what was let go of until the next look for circles.
+        # A circle would outlive it; whoever uses a device holds its history.
         self.history: OpenHistory = cast("OpenHistory", weakref.proxy(history))
-        """Whoever uses a device holds its history."""
         self.replay = Replay(history.snapshot, device, known)
         self.lazy = LazyCache()
         self.lives: Lifetimes = self.replay.lives
@@ -394,12 +393,18 @@ class OpenHistory:
         return forward_modules(self.snapshot.stacks)
 
     @lazy
-    def contradictions(self) -> Counter[str]:
-        """What contradicts itself in the file, on any device, and how often."""
-        found = Counter(self.snapshot.oddities)
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the file, and left out or shown all the same: sentences."""
+        contradictions = Counter(self.snapshot.oddities)
         for device in self.devices.values():
-            found.update(device.oddities)
-        return found
+            contradictions.update(device.oddities)
+        left_out = self.snapshot.left_out
+        named = ("Left out", left_out), ("The file contradicts itself", contradictions)
+        return tuple(
+            f"{what}: {'; '.join(f'{one} ({num:,})' for one, num in found.items())}."
+            for what, found in named
+            if found
+        )
 
     @property
     def stream_labels(self) -> tuple[str, ...]:

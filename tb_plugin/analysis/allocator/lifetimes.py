@@ -7,12 +7,12 @@ of the two, or the older `free`, end both at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, begins
+from tb_plugin.analysis.arrays import NOTHING, Table, begins, picked, places_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,6 +77,11 @@ class Blocks:
     """False: free was requested, and waits for another stream."""
     stack: Ints
 
+    def rows_at(self, addr: Ints) -> Ints:
+        """By address: the block that begins there; NOTHING where none does."""
+        order = np.argsort(self.addr, kind="stable")
+        return picked(order, places_in(self.addr[order], addr))
+
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes(Table):
@@ -117,12 +122,19 @@ class Levels:
         return np.where(moments < 0, self.first, self.after[np.maximum(moments, 0)])
 
 
-def lifetimes(history: History, blocks: Blocks) -> Lifetimes:
+def lifetimes(
+    history: History, blocks: Blocks, *, believes_end: bool = False
+) -> Lifetimes:
     """Pair each allocation with the events that freed it.
 
     At one address allocations follow one another, so an alloc's end is the next free
     there. A free without an alloc is of memory from before; so is a block that is
     active at the end and was not allocated by any event.
+
+    The events may not lead to the recorded end: it was taken later, or one of both was
+    edited. What they leave allocated lives to the end of the history all the same, and
+    no block is smaller than its request. A block at an address that they leave free came
+    after them, or, where one `believes_end`, was there before them as well.
     """
     num_events = len(history)
     order, use, is_last_use = _uses(history)
@@ -151,16 +163,40 @@ def lifetimes(history: History, blocks: Blocks) -> Lifetimes:
     gone = np.where(waits, gone, np.where(gone == num_events, freed, gone))
     kinds = (is_requested, is_completed, is_both)
     num_lost = sum(_num_repeated(use[frees]) for frees in kinds)
+    # An address holds one allocation at a time: the next one ends what no event ended.
+    next_use = np.append(teller[1:], num_events)
+    gone = np.where(~is_last_use & (gone == num_events), next_use, gone)
     found = Lifetimes(
         addr=addr,
         size=history.size[teller],
         stack=np.where(born == BEFORE, -1, history.stack[teller]),
         born=born,
-        freed=freed,
+        freed=np.minimum(freed, gone),
         gone=gone,
         num_lost=num_lost,
     )
-    return _sorted(_with_blocks(found, blocks, num_events))
+    if not believes_end:
+        row = blocks.rows_at(found.addr)
+        is_shown = (gone == num_events) & (row != NOTHING)
+        size = found.size.copy()
+        size[is_shown] = np.minimum(size[is_shown], blocks.size[row[is_shown]])
+        found = replace(found, size=size)
+    of_block = gone == num_events if believes_end else np.ones(num_uses, np.bool_)
+    return _sorted(_with_blocks(found, blocks, num_events, addr[of_block]))
+
+
+def end_bytes(
+    lives: Lifetimes, blocks: Blocks, num_events: int, *, active: bool
+) -> int:
+    """Active, or allocated, bytes behind the last event, rounded as blocks are.
+
+    They are those of the recorded blocks, where the events lead to them.
+    """
+    ends = lives.gone if active else lives.freed
+    rows = np.flatnonzero(ends == num_events)
+    block = blocks.rows_at(lives.addr[rows])
+    is_shown = block != NOTHING
+    return int(blocks.size[block[is_shown]].sum() + lives.size[rows[~is_shown]].sum())
 
 
 def levels(
@@ -226,10 +262,13 @@ def _num_repeated(use: npt.NDArray[np.int32]) -> int:
     return int(np.count_nonzero(use[1:] == use[:-1]))
 
 
-def _with_blocks(found: Lifetimes, blocks: Blocks, num_events: int) -> Lifetimes:
-    """Add the active blocks that no event allocated."""
-    is_open = found.gone == num_events
-    missing = ~np.isin(blocks.addr, found.addr[is_open])
+def _with_blocks(
+    found: Lifetimes, blocks: Blocks, num_events: int, addr: Ints
+) -> Lifetimes:
+    """Add the active blocks at none of the addresses `addr`."""
+    row = blocks.rows_at(addr)
+    missing = np.ones(len(blocks.addr), np.bool_)
+    missing[row[row != NOTHING]] = False
     num = int(np.count_nonzero(missing))
     more = Lifetimes(
         addr=blocks.addr[missing],

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.annotations import annotations_of
-from tb_plugin.analysis.allocator.lifetimes import levels, lifetimes
+from tb_plugin.analysis.allocator.lifetimes import (
+    ALLOC,
+    end_bytes,
+    levels,
+    lifetimes,
+)
 from tb_plugin.analysis.allocator.segment_spans import (
     Changes,
     SpanIndex,
@@ -21,10 +26,9 @@ from tb_plugin.analysis.allocator.segment_spans import (
     segment_spans,
 )
 from tb_plugin.analysis.allocator.segments import SegmentReplay
-from tb_plugin.analysis.arrays import NOTHING, distinct
+from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.phases import phases_of
 from tb_plugin.analysis.categories.workspaces import workspaces
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,17 +67,20 @@ class Replay:
         """Active bytes after each event."""
         if self.known is not None:
             return self.known.active
-        return self._levels(self.device.active_bytes, active=True)
+        return self._levels(active=True)
 
     @cached_property
     def allocated(self) -> Levels:
         """Allocated bytes after each event."""
         if self.known is not None:
             return self.known.allocated
-        return self._levels(self.device.allocated_bytes, active=False)
+        return self._levels(active=False)
 
-    def _levels(self, at_end: int, *, active: bool) -> Levels:
-        return levels(self.lives, self.num_events, at_end, active=active)
+    def _levels(self, *, active: bool) -> Levels:
+        lives, num_events = self.lives, self.num_events
+        blocks = self.device.active_blocks()
+        at_end = end_bytes(lives, blocks, num_events, active=active)
+        return levels(lives, num_events, at_end, active=active)
 
     @cached_property
     def reserved(self) -> Reserved:
@@ -150,7 +157,7 @@ class Replay:
         return found
 
 
-VERSION: Final = 2
+VERSION: Final = 3
 """To be raised when the same snapshot would come to anything else than before."""
 
 
@@ -181,35 +188,38 @@ def oddities_of(replay: Replay) -> Mapping[str, int]:
     found[
         "moments at which more memory was released to the device than was reserved"
     ] = replay.reserved.num_below_zero
-    found["moments at which more memory was freed than was live"] = _num(
-        replay.active.after < 0
-    ) + (replay.active.first < 0)
     return {what: count for what, count in found.items() if count}
 
 
 def _of_end(device: DeviceSnapshot) -> Iterator[tuple[str, int]]:
-    """Of the segments and blocks at the end, which are in order of address."""
+    """Of the segments and blocks at the end; none overlaps another."""
     segments, blocks = device.segments, device.blocks
     ends = segments.address + segments.total_size
-    yield "segments that overlap", _num(ends[:-1] > segments.address[1:])
-    begins, behind = blocks.address, blocks.address + blocks.size
-    same = blocks.segment[1:] == blocks.segment[:-1]
-    yield "blocks that overlap", _num(same & (behind[:-1] > begins[1:]))
-    outside = begins < segments.address[blocks.segment]
-    outside |= behind > ends[blocks.segment]
+    outside = blocks.address < segments.address[blocks.segment]
+    outside |= blocks.address + blocks.size > ends[blocks.segment]
     yield "blocks that reach out of their segment", _num(outside)
 
 
 def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
-    """Of allocations that no event ended."""
-    lives, blocks = replay.lives, replay.device.blocks
-    addr = lives.addr[lives.gone == replay.num_events]
-    places = distinct(addr)
-    yield "allocations at an address that was still in use", len(addr) - len(places)
-    if len(blocks):
-        shown = blocks.address[blocks.state != INACTIVE]
+    """Of allocations and the blocks that are recorded at the end."""
+    lives, events = replay.lives, replay.device.events
+    blocks = replay.device.active_blocks()
+    is_open = lives.gone == replay.num_events
+    ended = lives.gone[~is_open & (lives.gone >= 0)]
+    what = "allocations at an address that was still in use"
+    yield what, _num(events.action[ended] == ALLOC)
+    block = blocks.rows_at(lives.addr)
+    is_shown = block != NOTHING
+    if len(replay.device.blocks):
         what = "allocations that were never freed and are missing at the end"
-        yield what, _num(~np.isin(places, shown))
+        yield what, _num(is_open & ~is_shown)
+    is_late = np.zeros(len(blocks.addr), np.bool_)
+    is_late[block[is_shown]] = True
+    is_late[block[is_shown & is_open]] = False
+    yield "blocks that are active at the end and were freed before", _num(is_late)
+    by_event = np.flatnonzero(is_open & is_shown & (lives.born >= 0))
+    smaller = lives.size[by_event] < events.size[lives.born[by_event]]
+    yield "allocations larger than their block at the end", _num(smaller)
 
 
 def _num(wrong: Ints) -> int:

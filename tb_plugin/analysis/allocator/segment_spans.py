@@ -166,7 +166,7 @@ def _followed(device: DeviceSnapshot, actions: tuple[int, int], ending: Flags) -
         is_allocated=np.ones(len(end), np.bool_),
         stack=segments.stack[end],
     )
-    found = lifetimes(history, blocks)
+    found = lifetimes(history, blocks, believes_end=True)
     # Events of the device in place of those that were paired; the last one is for -1.
     at_event = np.concatenate([row, [len(events), BEFORE]])
     found = replace(found, born=at_event[found.born], gone=at_event[found.gone])

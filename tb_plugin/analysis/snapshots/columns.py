@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.arrays import Flags, Ints
 
 
 _ABSENT: Final = -(2**63)
@@ -116,6 +116,41 @@ class Table:
         absent = values == _ABSENT
         return np.where(absent, missing, values) if absent.any() else values
 
+    def checked(self, name: str, missing: int) -> tuple[Ints, Flags]:
+        """The same whatever is in it, and which rows hold something else than a number.
+
+        There it says `missing`, too. A float counts where it is whole.
+        """
+        wrong = np.zeros(self._num, np.bool_)
+        kind = self._kinds.get(name)
+        if kind in (None, "int", "uint"):
+            return self.ints(name, missing), wrong
+        found = np.full(self._num, missing, np.int64)
+        if kind == "float":
+            floats = np.asarray(self._columns[name])
+            whole = np.isfinite(floats) & (np.abs(floats) < -float(_ABSENT))
+            whole[whole] = floats[whole] % 1 == 0
+            found[whole] = floats[whole].astype(np.int64)
+            return found, ~whole
+        if kind != "value":
+            return found, ~wrong
+        rows, place = grouped(np.asarray(self._columns[name]).astype(np.int64))
+        values = [_as_whole(self._plain(row)) for row in rows.tolist()]
+        whole = [type(one) is int and _ABSENT < one < -_ABSENT for one in values]
+        numbers = [
+            one if is_whole else missing
+            for one, is_whole in zip(values, whole, strict=True)
+        ]
+        is_sound = np.array(whole, np.bool_) | (rows == NOTHING)
+        return np.array(numbers, np.int64)[place], ~is_sound[place]
+
+    def _plain(self, row: int) -> Any:
+        """The value that a text says; None where it says none."""
+        if 0 <= row < len(self._texts):
+            with suppress(CorruptError):
+                return plain_value(self._texts[row])
+        return None
+
     def narrow(self, name: str, missing: int) -> Ints:
         """The same as `ints`, in as few bits as they lie in the file."""
         values = self._numbers(name, ("text", "value", "float"))
@@ -178,6 +213,14 @@ class Table:
     def coded(self, name: str, words: Sequence[str]) -> npt.NDArray[np.int8]:
         """Which of some words each text is; NOTHING: none of them."""
         known = {word: code for code, word in enumerate(words)}
+        if self._kinds.get(name) == "value":
+            rows, place = grouped(np.asarray(self._columns[name]).astype(np.int64))
+            plain = [self._plain(row) for row in rows.tolist()]
+            own = [
+                known.get(value, NOTHING) if type(value) is str else NOTHING
+                for value in plain
+            ]
+            return np.array(own, np.int8)[place]
         of_texts = (known.get(text, NOTHING) for text in self._texts)
         codes = np.fromiter([*of_texts, NOTHING], np.int8)  # the last: where -1 looks
         values = self._numbers(name, ("value", "float"))
@@ -205,6 +248,10 @@ class Table:
         if len(values) != self._num:
             raise ValueError(f"{self._name}.{name} has {len(values)} rows")
         return values
+
+
+def _as_whole(value: Any) -> Any:
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def texts_of(

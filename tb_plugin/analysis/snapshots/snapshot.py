@@ -51,6 +51,10 @@ HOST: Final = -1
 """Number of the device that stands for pinned host memory, as torch numbers it."""
 
 
+class SnapshotError(ValueError):
+    """The tables are not those of a snapshot; says what is missing or wrong."""
+
+
 def _texts_with(pattern: Pattern, texts: Sequence[str]) -> set[str]:
     """Those in which the pattern is found; many frames have one name, and one file."""
     if pattern is None:
@@ -296,6 +300,8 @@ class Snapshot:
     """`allocator_settings`, plain values."""
     oddities: Mapping[str, int]
     """What was set right, in words, and how often."""
+    left_out: Mapping[str, int]
+    """What is no segment, block or event, likewise: no figure counts it."""
     unread: Sequence[str] = ()
     """Keys that are in the file and read by nothing here, e.g. `segments[].weight`."""
 

@@ -1,7 +1,7 @@
 """From the tables of a `history` capture to a `Snapshot`, whatever a file held.
 
-What cannot be is set right and counted; what contradicts itself so that nothing can be
-made of it is refused.
+What cannot be is set right, or left out, and counted. What no allocator can have held, so
+that figures of it would be false, is refused: blocks below zero, memory that stands twice.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM
 from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
 from tb_plugin.analysis.categories.frames import without_own
+from tb_plugin.analysis.snapshots.by_device import of_device
 from tb_plugin.analysis.snapshots.columns import (
     MAX_LINE,
     Table,
@@ -33,10 +34,10 @@ from tb_plugin.analysis.snapshots.snapshot import (
     PENDING_FREE,
     STATES,
     BlockTable,
-    DeviceSnapshot,
     Events,
     Segments,
     Snapshot,
+    SnapshotError,
     Stacks,
 )
 
@@ -44,15 +45,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tb_plugin.analysis.arrays import Flags, Ints
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
 
 MAX_DEVICES: Final = 256
+_NO_TIME: Final = -(2**62)
 _MAX_ADDRESS: Final = 2**63 - 1
 """As signed 64 bits: nothing reaches beyond."""
-
-
-class SnapshotError(ValueError):
-    """The tables are not those of a snapshot; says what is missing or wrong."""
 
 
 def snapshot_of(tables: Mapping[str, Mapping[str, Any]]) -> Snapshot:
@@ -73,22 +72,23 @@ class _Maker:
     def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         self._tables = tables
         self._oddities: dict[str, int] = {}
+        self._left_out: dict[str, int] = {}
         self._texts = list(texts_of(tables, "strings", "text"))
         self._streams: dict[int, int] = {0: 0}
         self._pools: dict[tuple[int, int], int] = {DEFAULT_POOL: 0}
         self._histories = block_histories(tables, self._texts)
 
     def snapshot(self) -> Snapshot:
+        self._check_shapes()
         stacks = without_own(self._with_histories(self._stacks()))
         num_stacks = len(stacks)
         events, trace = self._events("events", num_stacks)
-        segments, device = self._segments("segments", num_stacks)
-        blocks = self._blocks("blocks", segments, num_stacks)
+        segments, device, blocks = self._state("segments", "blocks", num_stacks)
         numbers = np.union1d(grouped(trace)[0], grouped(device)[0]).tolist()
         if len(numbers) > MAX_DEVICES:
             raise SnapshotError(f"it names {len(numbers)} devices")
         devices = tuple(
-            _of_device(int(number), events, trace, segments, device, blocks)
+            of_device(int(number), events, trace, segments, device, blocks)
             for number in numbers
         )
         return Snapshot(
@@ -101,8 +101,19 @@ class _Maker:
             tensors=tensors_of(self._tables),
             settings=settings_of(self._tables),
             oddities=self._oddities,
+            left_out=self._left_out,
             unread=unread_keys(self._tables),
         )
+
+    def _check_shapes(self) -> None:
+        """Refuse segments, and leave out what else is not lists of dicts."""
+        keys = texts_of(self._tables, "root", "key")
+        kinds = texts_of(self._tables, "root", "kind")
+        for key, kind in zip(keys, kinds, strict=True):
+            if kind == "value" and key in ("", "segments"):
+                raise SnapshotError("its segments are no lists of blocks")
+            if kind == "value" and key in ("device_traces", "host_segments"):
+                self._leave_out(f"`{key}`, which is no list of lists", 1)
 
     def _pinned_host_memory(self, num_stacks: int) -> tuple[DeviceSnapshot, ...]:
         """What torch's allocator of pinned memory did, as a device; none where it is off.
@@ -111,12 +122,25 @@ class _Maker:
         not say that nothing is pinned.
         """
         events, _ = self._events("host_events", num_stacks)
-        segments, _ = self._segments("host_segments", num_stacks)
-        blocks = self._blocks("host_blocks", segments, num_stacks)
+        segments, _, blocks = self._state("host_segments", "host_blocks", num_stacks)
         if not len(events) and not len(segments):
             return ()
         trace, device = (constant(HOST, len(rows)) for rows in (events, segments))
-        return (_of_device(HOST, events, trace, segments, device, blocks),)
+        return (of_device(HOST, events, trace, segments, device, blocks),)
+
+    def _state(
+        self, name: str, name_of_blocks: str, num_stacks: int
+    ) -> tuple[Segments, Ints, BlockTable]:
+        """Segments, their devices and their blocks, without rows that are none."""
+        segments, device, is_segment = self._segments(name, num_stacks)
+        blocks, is_block = self._blocks(name_of_blocks, segments, num_stacks)
+        if is_segment.all() and is_block.all():
+            return segments, device, blocks
+        kept = np.flatnonzero(is_segment)
+        place = place_of(kept, len(segments))[blocks.segment]
+        rows = np.flatnonzero(is_block & (place != NOTHING))
+        taken = blocks.take(rows, segment=place[rows])
+        return segments.take(kept), device[kept], taken
 
     def _stacks(self) -> Stacks:
         frames = Table("frames", self._tables, self._texts)
@@ -161,12 +185,14 @@ class _Maker:
             free = np.where(action == OOM, table.ints("device_free", NOTHING), NOTHING)
         metadata = self._meaning(table, "user_metadata")
         annotates = action == ANNOTATE
+        addr, has_no_addr = table.checked("addr", 0)
+        size, has_no_size = self._sizes(table, "size", "addr")
         events = Events(
             action=action,
-            addr=table.ints("addr", 0),
-            size=self._sizes(table, "size", "addr"),
+            addr=addr,
+            size=size,
             stream=self._stream_rows(table),
-            time_us=table.ints("time_us", 0) if "time_us" in table else None,
+            time_us=self._times(table),
             stack=self._rows(table, "frames", num_stacks),
             tag=np.where(annotates, NOTHING, metadata) if annotates.any() else metadata,
             annotation=np.where(annotates, metadata, NOTHING)
@@ -179,6 +205,12 @@ class _Maker:
         trace = table.narrow("device", 0)
         if len(trace) and int(trace.min()) < 0:
             raise SnapshotError("events of a device below 0")
+        wrong = has_no_addr | has_no_size
+        if wrong.any():
+            what = "events whose address or size is no whole number"
+            self._leave_out(what, int(np.count_nonzero(wrong)))
+            kept = np.flatnonzero(~wrong)
+            events, trace = events.take(kept), trace[kept]
         if events.time_us is not None and len(events) > 1:
             back = events.time_us[1:] < events.time_us[:-1]
             if back.any():
@@ -186,36 +218,66 @@ class _Maker:
             self._note("times that go back", back)
         return events, trace
 
-    def _segments(self, name: str, num_stacks: int) -> tuple[Segments, Ints]:
+    def _times(self, table: Table) -> Ints | None:
+        """By event; one without a time has that of the event before it."""
+        time_us, wrong = table.checked("time_us", _NO_TIME)
+        self._note("times that are no whole number", wrong)
+        known = np.flatnonzero(time_us != _NO_TIME)
+        if "time_us" not in table or not len(known):
+            return None
+        if len(known) < len(time_us):
+            before = np.searchsorted(known, np.arange(len(time_us)), "right") - 1
+            time_us = time_us[known[np.maximum(before, 0)]]
+        return time_us
+
+    def _segments(self, name: str, num_stacks: int) -> tuple[Segments, Ints, Flags]:
+        """All rows, their devices, and which of them are segments."""
         table = Table(name, self._tables, self._texts)
+        address, has_no_address = table.checked("address", 0)
+        self._refuse_negative(table, "total_size")
+        size, has_no_size = self._sizes(table, "total_size", "address")
+        device, has_no_device = table.checked("device", 0)
+        wrong = has_no_address | has_no_size | has_no_device
+        wrong |= not ("address" in table and "total_size" in table)
+        what = "segments without a whole number for address, size or device"
+        self._leave_out(what, int(np.count_nonzero(wrong)))
+        if len(wrong) and wrong.all():
+            raise SnapshotError("none of its segments has an address and a size")
         kind = table.coded("segment_type", ("small", "large"))
         segments = Segments(
-            address=table.ints("address", 0),
-            total_size=self._sizes(table, "total_size", "address"),
+            address=address,
+            total_size=size,
             stream=self._stream_rows(table),
             pool=np.maximum(self._pool_rows(table, "segment_pool_id"), 0),
             is_large=kind == 1,
             is_expandable=table.ints("is_expandable", 0) == 1,
             stack=self._rows(table, "frames", num_stacks),
         )
-        return segments, np.maximum(table.ints("device", 0), 0)
+        return segments, np.maximum(device, 0), ~wrong
 
-    def _blocks(self, name: str, segments: Segments, num_stacks: int) -> BlockTable:
+    def _blocks(
+        self, name: str, segments: Segments, num_stacks: int
+    ) -> tuple[BlockTable, Flags]:
+        """All rows, and which of them are blocks."""
         table = Table(name, self._tables, self._texts)
         segment = table.ints("segment", 0)
         if len(segment) and not (segment.min() >= 0 and segment.max() < len(segments)):
             raise SnapshotError("a block refers to a segment that is not there")
-        size = self._sizes(table, "size", "address")
+        self._refuse_negative(table, "size")
+        self._refuse_negative(table, "requested_size")
+        size, wrong = self._sizes(table, "size", "address")
+        wrong |= "size" not in table
         state = table.coded("state", STATES)
         awaiting = table.coded("state", ("active_awaiting_free",)) == 0
         state = np.where(awaiting, PENDING_FREE, np.maximum(state, INACTIVE))
-        address = table.ints("address", NOTHING) if "address" in table else None
-        if address is None:  # torch 2.0 wrote them in order, without addresses
+        address, has_no_address = table.checked("address", NOTHING)
+        wrong |= has_no_address
+        if "address" not in table:  # torch 2.0 wrote them in order, without addresses
             below = np.cumsum(size) - size
             first = np.searchsorted(segment, np.arange(len(segments)))
             base = np.append(below, 0)[first]
             address = segments.address[segment] + below - base[segment]
-        requested = table.ints("requested_size", NOTHING)
+        requested, _ = table.checked("requested_size", NOTHING)
         stack = self._rows(table, "frames", num_stacks)
         told = self._histories if name == "blocks" else None
         if told is not None:
@@ -223,7 +285,9 @@ class _Maker:
             stack = np.where(told.stack >= 0, told.stack + first_stack, stack)
             requested = np.where(requested < 0, told.requested_size, requested)
         requested = np.where(requested < 0, size, requested)
-        return BlockTable(
+        what = "blocks without a whole number for address or size"
+        self._leave_out(what, int(np.count_nonzero(wrong)))
+        blocks = BlockTable(
             segment=segment,
             address=address,
             size=size,
@@ -231,20 +295,32 @@ class _Maker:
             state=state,
             stack=stack,
         )
+        return blocks, ~wrong
 
-    def _sizes(self, table: Table, name: str, address: str) -> Ints:
-        """Bytes; 0 of what no memory has, or what reaches beyond all addresses."""
-        values = table.ints(name, 0)
-        begins = table.ints(address, 0)
+    def _sizes(self, table: Table, name: str, address: str) -> tuple[Ints, Flags]:
+        """Bytes, and which rows hold something else than a number.
+
+        0 of what no memory has, or what reaches beyond all addresses.
+        """
+        values, is_other = table.checked(name, 0)
+        begins, _ = table.checked(address, 0)
         reaches = len(begins) and int(begins.max()) > _MAX_ADDRESS - MAX_BYTES
         usual = not len(values) or 0 <= values.min() <= values.max() <= MAX_BYTES
         if usual and not reaches:
-            return values
+            return values, is_other
         wrong = (values < 0) | (values > MAX_BYTES)
         if reaches:
             wrong |= begins > _MAX_ADDRESS - values
         self._note("sizes that no memory has", wrong)
-        return np.where(wrong, 0, values) if wrong.any() else values
+        return (np.where(wrong, 0, values) if wrong.any() else values), is_other
+
+    def _refuse_negative(self, table: Table, name: str) -> None:
+        if ((values := table.checked(name, 0)[0]) < 0).any():
+            raise SnapshotError(f"`{name}` is below 0, such as {values.min()}")
+
+    def _leave_out(self, what: str, count: int) -> None:
+        if count:
+            self._left_out[what] = count
 
     def _rows(self, table: Table, name: str, num: int) -> Ints:
         values, num_wrong = table.rows(name, num)
@@ -323,36 +399,3 @@ def _of_rows(rows: list[int], place: Ints) -> Ints:
     if len(rows) == 1:
         return constant(rows[0], len(place))
     return np.array(rows, np.int32)[place]
-
-
-def _of_device(
-    number: int,
-    events: Events,
-    trace: Ints,
-    segments: Segments,
-    device: Ints,
-    blocks: BlockTable,
-) -> DeviceSnapshot:
-    rows = _span(trace, number)
-    kept = np.flatnonzero(device == number)
-    kept = kept[np.argsort(segments.address[kept].view(np.uint64), kind="stable")]
-    segment = place_of(kept, len(segments))[blocks.segment]
-    own = np.flatnonzero(segment >= 0)
-    address = blocks.address[own].astype(np.int64).view(np.uint64)
-    own = own[np.lexsort((address, segment[own]))]
-    return DeviceSnapshot(
-        device=number,
-        events=events.take(rows),
-        segments=segments.take(kept),
-        blocks=blocks.take(own, segment=segment[own]),
-    )
-
-
-def _span(trace: Ints, number: int) -> slice | Ints:
-    """The rows of one device: one piece where the lists follow each other."""
-    is_own = trace == number
-    num = int(np.count_nonzero(is_own))
-    if not num:
-        return slice(0, 0)
-    first, stop = int(np.argmax(is_own)), len(is_own) - int(np.argmax(is_own[::-1]))
-    return slice(first, stop) if stop - first == num else np.flatnonzero(is_own)

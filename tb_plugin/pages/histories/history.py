@@ -105,10 +105,8 @@ def _notes(
             " are missing.",
             warns=True,
         )
-    for what, count in history.contradictions.items():
-        yield HistoryNote(
-            f"The file contradicts itself: {what} ({count:,}).", warns=True
-        )
+    for warning in history.warnings:
+        yield HistoryNote(warning, warns=True)
     if device.num_before:
         yield HistoryNote(
             f"{size_text(before_bytes)} in {counted(device.num_before, 'block')} are from"

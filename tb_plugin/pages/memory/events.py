@@ -191,7 +191,7 @@ def allocation_block(
         is_rounded=rounded,
         block_bytes=float(block_bytes),
         born=None if born < 0 else moment_words(device, born),
-        freed=moment_words(device, freed) if 0 <= freed < num else None,
+        freed=moment_words(device, freed) if freed < num else None,
         gone=moment_words(device, gone) if 0 <= gone < num else None,
         stream=_or_none(device.replay.stream[life]),
         pool=_or_none(device.replay.pool[life]),

@@ -132,6 +132,92 @@ def test_a_snapshot_cut_in_place_is_a_problem_of_its_run(logdir, report):
     assert [one["path"] for one in problems_in(text)] == ["exp/bad_snapshot.pickle"]
 
 
+def negative(snapshot: dict) -> None:
+    snapshot["segments"][0]["blocks"][0]["size"] *= -1
+
+
+def negative_event(snapshot: dict) -> None:
+    snapshot["device_traces"][0][3]["size"] = -4096
+
+
+def twice(snapshot: dict) -> None:
+    snapshot["segments"] *= 2
+
+
+def overlapping(snapshot: dict) -> None:
+    blocks = snapshot["segments"][0]["blocks"]
+    blocks[1]["address"] = blocks[0]["address"]
+
+
+def of_texts(snapshot: dict) -> None:
+    for one in snapshot["segments"]:
+        one["total_size"] = str(one["total_size"])
+
+
+def no_segments(snapshot: dict) -> None:
+    snapshot["segments"] = {"all": snapshot["segments"]}
+
+
+REFUSED = (negative, twice, overlapping, of_texts, no_segments)
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_a_snapshot_that_cannot_be_is_refused_and_hides_nothing(logdir, report, change):
+    snapshot = long_history(80)
+    change(snapshot)
+    bad = logdir / "exp" / "bad_snapshot.pickle"
+    bad.write_bytes(pickle.dumps(snapshot))
+    for form in FORMS:
+        text, code = report(logdir, *form)
+        assert code == 4
+        assert "bad_snapshot.pickle" in text
+        assert report(bad, *form)[1] == 2
+    text, _ = report(logdir, "--json")
+    snapshots = [one for run in json.loads(text)["runs"] for one in run["snapshots"]]
+    assert sorted(len(one["devices"]) for one in snapshots) == [0, 1]
+    (problem,) = problems_in(text)
+    assert problem["severity"] == "error"
+    assert problem["path"] == "exp/bad_snapshot.pickle"
+
+
+def not_numbers(snapshot: dict) -> None:
+    for entry in snapshot["device_traces"][0][::9]:
+        entry["size"] = float("nan")
+
+
+def without_end(snapshot: dict) -> None:
+    del snapshot["device_traces"][0][-61:]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (not_numbers, "Left out: events"),
+        (negative_event, "sizes that no memory has"),
+        (without_end, "contradicts itself"),
+    ],
+)
+def test_what_of_a_snapshot_is_not_believed_is_named(logdir, report, change, what):
+    snapshot = long_history(200)
+    change(snapshot)
+    path = logdir / "exp" / "odd_snapshot.pickle"
+    path.write_bytes(pickle.dumps(snapshot))
+    for form in FORMS:
+        text, code = report(logdir, *form)
+        assert code == 4
+        assert what in text
+    (problem,) = problems_in(report(path, "--json")[0])
+    assert problem["severity"] == "warning"
+    page = Page(logdir)
+    page.get("/runs")
+    answered(
+        lambda: page.of_run("/snapshot_files", "exp")["files"],
+        lambda found: all(one["state"] == "ready" for one in found),
+    )
+    (shown,) = page.of_run("/overview", "exp")["problems"]
+    assert shown["what"] == problem["what"]
+
+
 def fail(*_: object) -> Any:
     raise IndexError("index -1 is out of bounds for axis 0 with size 0")
 

@@ -34,6 +34,11 @@ ONLY_COMPLETED = "Da1sypetals+SnapViewer__assets__memory.pickle"
 """Knows free_completed alone; its figures count nothing as freed then, ours count it as
 both."""
 
+UNLED = {"peak_active_bytes": 402_752_512, "peak_allocated_bytes": 402_752_512}
+"""Of drisspg's, whose events do not lead to its segments: 24 allocations are in neither.
+Its figures take these off from before the first event, where less than nothing is left;
+ours are what the events allocate."""
+
 viz = pytest.importorskip("torch.cuda._memory_viz")
 
 
@@ -111,7 +116,7 @@ def test_every_known_figure_of_a_device(name, place, figures):
     if name == ONLY_COMPLETED:
         for figure in ("peak_allocated_bytes", "peak_allocated_event"):
             found[figure] = figures[figure]
-    assert found == figures
+    assert found == figures | (UNLED if name.startswith("drisspg") else {})
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.replay import Replay, oddities_of
+from tb_plugin.analysis.snapshots.snapshot import SnapshotError
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
@@ -56,7 +56,6 @@ def test_what_the_allocator_model_did_has_none(model):
 @pytest.mark.parametrize(
     ("what", "made"),
     [
-        ("blocks that overlap", {"blocks": (BLOCK, {**FREE, "address": 4352})}),
         ("blocks that reach out of their segment", {"total_size": 1024}),
         ("blocks that reach out of their segment", {"address": 4352}),
         (
@@ -76,8 +75,12 @@ def test_what_the_allocator_model_did_has_none(model):
             {"events": [("segment_alloc", 4096)] * 9},
         ),
         (
-            "moments at which more memory was freed than was live",
-            {"events": [("alloc", 4096)] * 3, "blocks": ()},
+            "blocks that are active at the end and were freed before",
+            {"events": [("alloc", 4096), ("free_completed", 4096)]},
+        ),
+        (
+            "allocations larger than their block at the end",
+            {"events": [("alloc", 4096)], "blocks": ({**BLOCK, "size": 256},)},
         ),
     ],
 )
@@ -85,15 +88,65 @@ def test_each_contradiction_is_counted(what, made):
     assert oddities(**made)[what] >= 1
 
 
-def test_segments_that_overlap_are_counted():
-    second = {**SEGMENT, "address": 4608, "blocks": []}
-    dump = {"segments": [{**SEGMENT, "blocks": []}, second], "device_traces": [[]]}
-    snapshot = snapshot_of(tables_of(dump))
-    (device,) = snapshot.devices
-    assert oddities_of(Replay(snapshot, device)) == {"segments that overlap": 1}
-    apart = replace(device.segments, address=device.segments.address * 4)
-    sound = replace(device, segments=apart)
-    assert oddities_of(Replay(snapshot, sound)) == {}
+@pytest.mark.parametrize(
+    ("what", "segments"),
+    [
+        ("reaches into 0x1200", [SEGMENT, {**SEGMENT, "address": 4608}]),
+        ("0x1000 stands twice", [SEGMENT, SEGMENT]),
+        ("reaches into", [{**SEGMENT, "blocks": [BLOCK, {**FREE, "address": 4352}]}]),
+        ("`total_size` is below 0", [{**SEGMENT, "total_size": -512}]),
+        ("`size` is below 0", [{**SEGMENT, "blocks": [{**BLOCK, "size": -512}]}]),
+        (
+            "`requested_size` is below 0",
+            [{**SEGMENT, "blocks": [{**BLOCK, "requested_size": -1}]}],
+        ),
+        ("no lists of blocks", "none"),
+        ("no lists of blocks", [{**SEGMENT, "blocks": 7}]),
+        ("none of its segments", [{**SEGMENT, "total_size": "large"}]),
+        ("none of its segments", [{**SEGMENT, "address": None}]),
+    ],
+)
+def test_memory_that_cannot_be_is_refused(what, segments):
+    if isinstance(segments, list):
+        segments = [{"blocks": [], **segment} for segment in segments]
+    with pytest.raises(SnapshotError, match=what):
+        snapshot_of(tables_of({"segments": segments, "device_traces": [[]]}))
+
+
+def test_rows_of_another_type_are_left_out_and_counted():
+    nan = float("nan")
+    sound = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 5}
+    trace = [
+        sound,
+        {**sound, "size": nan},
+        {**sound, "addr": "0x1000"},
+        {**sound, "addr": 8192, "time_us": nan},
+        {**sound, "addr": 8192, "action": "free_completed", "time_us": 9.0},
+    ]
+    segments = [
+        {**SEGMENT, "blocks": [BLOCK, {**FREE, "size": None}]},
+        {**SEGMENT, "address": 65536, "total_size": 1.5, "blocks": [BLOCK]},
+    ]
+    found = snapshot_of(tables_of({"segments": segments, "device_traces": [trace]}))
+    assert found.left_out == {
+        "events whose address or size is no whole number": 2,
+        "segments without a whole number for address, size or device": 1,
+        "blocks without a whole number for address or size": 1,
+    }
+    assert found.oddities == {"times that are no whole number": 1}
+    (device,) = found.devices
+    assert device.events.addr.tolist() == [4096, 8192, 8192]
+    assert device.events.time_us is not None
+    assert device.events.time_us.tolist() == [5, 5, 9]
+    assert device.segments.address.tolist() == [4096]
+    assert device.blocks.size.tolist() == [512]
+
+
+def test_events_that_are_in_no_lists_are_left_out():
+    dump = {"segments": [{**SEGMENT, "blocks": [BLOCK]}], "device_traces": [7]}
+    found = snapshot_of(tables_of(dump))
+    assert sum(found.left_out.values()) == 1
+    assert len(found.devices[0].blocks) == 1
 
 
 @pytest.mark.parametrize(("name", "place", "figures"), real_devices())

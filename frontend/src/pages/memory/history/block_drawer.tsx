@@ -132,7 +132,8 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
     );
     return said(button, [step, of.phase].filter((word) => word !== "").join(", "));
   };
-  const waited = freed === null || gone === null ? 0 : gone.moment - freed.moment;
+  const wasAsked = freed !== null && freed.moment >= 0;
+  const waited = wasAsked && gone !== null ? gone.moment - freed.moment : 0;
   const ended =
     gone !== null ? (
       <>
@@ -144,7 +145,10 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
     ) : freed === null ? (
       "still live at the end"
     ) : (
-      <>requested at {said(momentOf(freed), "and not completed by the end")}</>
+      <>
+        requested{wasAsked ? " at" : ""}{" "}
+        {said(momentOf(freed), "and not completed by the end")}
+      </>
     );
   const segment = (
     <>
