@@ -254,7 +254,9 @@ class Reader:
         with self._large if is_large else nullcontext():
             opening = self._opened(run, one)
             seconds = threading.TIMEOUT_MAX
-            self._errors.judge.ask(run, one, open_it=True, seconds=seconds)
+            self._errors.judge.ask(
+                run, one, open_it=True, seconds=seconds, opening=opening
+            )
             return opening.derived(partial(_snapshot, one)) or Snapshot(
                 history=one.reference, origin=one.origin, problem=opening.problem
             )

@@ -72,12 +72,19 @@ class HistoryJudge:
             return judged
 
     def ask(
-        self, run: Run, found: FoundHistory, *, open_it: bool, seconds: float = 0.0
+        self,
+        run: Run,
+        found: FoundHistory,
+        *,
+        open_it: bool,
+        seconds: float = 0.0,
+        opening: HistoryJob | None = None,
     ) -> Judged | None:
         """The same, and see to it that it becomes known.
 
         `open_it`: also where nobody opened the history yet. `seconds`: how long to wait
-        for it; a run's lock must not be held then.
+        for it; a run's lock must not be held then. `opening`: what is open already, also
+        where it is no longer retained.
 
         Raises:
             NotReadyError: too many are being opened.
@@ -85,7 +92,8 @@ class HistoryJudge:
         judged = self.known(found)
         if judged is not None:
             return judged
-        opening = self._histories.known(found.key)
+        if opening is None:
+            opening = self._histories.known(found.key)
         if opening is None and open_it and size_of(found) <= MAX_UNASKED_BYTES:
             opening = self._histories.open(run, found)
         if opening is None:
