@@ -7,17 +7,20 @@ ring that changes its size while it turns loses its order.
 There is one per process, and it may be the program's own, with settings of its own: then
 it is used as it is and never touched. Where it is ours, it is turned off when the last
 holder lets go, unless the program has turned it on itself meanwhile. To know that, the
-functions that turn it on and off are watched for as long as it is ours.
+functions that turn it on and off are watched for as long as it is ours. A program that
+turns it on gets events from its own call on, as without us: ours are dropped before.
 """
 
 from __future__ import annotations
 
 import functools
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core.fork import ProcessLock, watch
 from collector.core.patches import Patches
+from collector.core.source import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -147,12 +150,32 @@ class Recording:
     def _wrapper(self, before: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(before)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            result = before(*args, **kwargs)
-            if not self._starting:
-                self._is_ours = False  # the program has decided, whichever way
+            if self._starting or not self._is_ours:
+                return before(*args, **kwargs)
+            self._drop_events()
+            try:
+                result = before(*args, **kwargs)
+            except BaseException:
+                self._resume()
+                raise
+            self._is_ours = False  # the program has decided, whichever way
             return result
 
         return wrapper
+
+    def _drop_events(self) -> None:
+        """Turn ours off: torch adds the program's events to those it has."""
+        self._starting = True
+        try:
+            self.allocator.stop()
+        finally:
+            self._starting = False
+
+    def _resume(self) -> None:
+        """Torch refused what the program asked for: ours goes on, without its events."""
+        if self._now is not None:
+            with suppress(*TORCH_ERRORS):
+                self._start(self._now)
 
     def after_fork(self) -> None:
         """Nobody here holds it: this is a forked child."""

@@ -221,3 +221,29 @@ def test_the_largest_that_fits_is_found(run):
 def test_what_is_no_cuda_program_is_said(run):
     done = run("import torch", "--on", "h100", "train.py", code=2)
     assert "cannot say: the program has used no CUDA device" in done.stdout
+
+
+RECORDS_HISTORY = """
+import sys, torch
+layer = torch.nn.Linear(256, 256).cuda()
+optimizer = torch.optim.AdamW(layer.parameters())
+for step in range(3):
+    if step == 1:
+        torch.cuda.memory._record_memory_history(max_entries=10_000)
+    layer(torch.randn(8, 256, device="cuda")).sum().backward()
+    optimizer.step()
+    if step == 1:
+        (trace,) = torch.cuda.memory._snapshot()["device_traces"]
+        print("events", [(one["action"], one["size"]) for one in trace], file=sys.stderr)
+"""
+
+
+def test_a_programs_own_history_is_the_same_with_and_without_ours(run):
+    def events(*words: str) -> list[str]:
+        words = ("--on", "h100", "--steps", "4", *words, "train.py")
+        done = run(RECORDS_HISTORY, *words, code=0)
+        return [line for line in done.stderr.splitlines() if line.startswith("events")]
+
+    with_ours, without = events(), events("--set", "oom=false")
+    assert len(without) == 1
+    assert with_ours == without

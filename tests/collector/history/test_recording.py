@@ -85,6 +85,23 @@ def test_a_program_that_begins_while_ours_runs_takes_it_over(torch, ours):
     assert torch.settings["max_entries"] == 9
 
 
+def test_a_programs_own_events_begin_with_its_call(torch, ours):
+    torch.alloc()
+    torch.record(max_entries=9)
+    assert torch.snapshot()["device_traces"] == [[]]
+    torch.alloc()
+    torch.record(max_entries=9)  # with other settings, say: its own go on
+    assert len(torch.snapshot()["device_traces"][0]) == 1
+
+
+def test_a_call_that_torch_refuses_leaves_ours_on(torch, ours):
+    with pytest.raises(TypeError):
+        torch.c._cuda_record_memory_history("all", no_such=1)
+    assert ours.is_ours
+    assert torch.enabled == "all"
+    assert torch.settings["max_entries"] == OURS["max_entries"]
+
+
 def test_after_a_program_has_ended_it_the_next_window_begins_anew(torch, ours):
     torch.record(None)
     assert not ours.is_ours
