@@ -33,6 +33,44 @@ def test_devices_have_names_and_descriptions():
         assert device.context_source
 
 
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        ("a100", "a100-80gb|A100-80G|NVIDIA A100 80GB PCIe|nvidia-a100-80gb|a100-sxm4-80gb"),
+        ("a100-40gb", "A100-PCIE-40GB|NVIDIA A100-SXM4-40GB|a100_40g"),
+        ("h100", "h100-80gb|H100 SXM5|nvidia-h100-mega-80gb|NVIDIA H100 80GB HBM3"),
+        ("h100-pcie", "NVIDIA H100 PCIe|H100-PCIE-80GB"),
+        ("h100-nvl", "H100 NVL|h100-94gb"),
+        ("h200", "nvidia-h200-141gb|H200-SXM"),
+        ("rtx4090", "4090|rtx-4090|NVIDIA GeForce RTX 4090|RTX_4090"),
+        ("rtx3090ti", "3090 Ti|rtx3090ti"),
+        ("rtx6000-ada", "RTX6000-Ada|NVIDIA RTX 6000 Ada Generation"),
+        ("rtx-pro-6000", "RTX PRO 6000|NVIDIA RTX PRO 6000 Blackwell Workstation Edition"),
+        ("a6000", "RTX A6000|rtx-a6000|NVIDIA RTX A6000"),
+        ("t4", "nvidia-tesla-t4|Tesla T4|t4-16gb"),
+        ("v100", "Tesla V100-PCIE-16GB|v100-16gb"),
+        ("v100-32gb", "V100-SXM2-32GB|Tesla V100-SXM3-32GB"),
+    ],
+)  # fmt: skip
+def test_devices_have_the_names_of_drivers_and_clouds(key, names):
+    for name in names.split("|"):
+        assert parse_device(name) is DEVICES[key], name
+
+
+def test_each_device_is_found_by_its_key_its_name_and_its_label():
+    for device in DEVICES.values():
+        for name in (device.key, device.name, device.label):
+            assert parse_device(name) is device, name
+
+
+@pytest.mark.parametrize(
+    "name", ["a100-60gb", "quadro rtx 6000", "h100-pcie-40gb", "mi300x", "rtx"]
+)
+def test_a_device_that_is_not_there_is_no_other_one(name):
+    with pytest.raises(ValueError, match="no virtual device"):
+        parse_device(name)
+
+
 @pytest.mark.parametrize("wrong", ["", "h1000", "24", "24GiB,8", "24GiB,x.y", "1MiB", "8GiB,3.5"])  # fmt: skip
 def test_other_devices_are_refused_in_a_sentence(wrong):
     with pytest.raises(ValueError) as refused:
