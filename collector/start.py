@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collector.config import RecordConfig
     from collector.config.layers import Layer
     from collector.config.memprofiler import Imported
-    from collector.config.settings import RecordOptions
+    from collector.config.options import RecordOptions
 
 
 def _nothing(*_: Any, **__: Any) -> Recorder:

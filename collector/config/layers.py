@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from collector.config.memprofiler import Imported
-    from collector.config.settings import RecordOptions
+    from collector.config.options import RecordOptions
 
     Layer: TypeAlias = str | Path | Mapping[str, Any] | RecordConfig
 

@@ -1,7 +1,7 @@
 """Every setting: the struct of them all, and the same as a flat table by path.
 
-`RecordConfig` holds the sections; `RecordOptions` are the keywords of
-`collector.record`: the same fields with all that each takes.
+`RecordConfig` holds the sections. `options` has the same fields as mappings for type
+checkers, with all that each takes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 import inspect
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -37,8 +37,7 @@ from collector.config.sections import (
 from collector.config.values import Options, Setting, code_name, resolve
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 MAX_RANK: Final = 9_999_999
 """Largest rank that fits a file's name."""
@@ -232,36 +231,3 @@ def check_code(config: RecordConfig) -> None:
             for code in value if setting.many else (value,):
                 if code is not None:
                     resolve(code, path)
-
-
-class RecordOptions(TypedDict, total=False):
-    """The keywords of `collector.record`: every field of `RecordConfig`, in short too."""
-
-    enabled: bool
-    rank: int | None
-    local_rank: int | None
-    world_size: int | None
-    flush_seconds: float
-    max_file_bytes: int
-    scalars: bool
-    device: Literal["auto", "off"] | int
-    device_peaks: Literal["step", "run"]
-    gpu: float | bool
-    process: float | bool
-    host: float | bool
-    functions: FunctionsConfig | Mapping[str, Any] | bool | None
-    schedule: ScheduleConfig | Mapping[str, Any] | None
-    spans: SpansConfig | Mapping[str, Any] | bool | None
-    flops: FlopsConfig | Mapping[str, Any] | None
-    hooks: HooksConfig | Mapping[str, Any] | bool | None
-    activations: ActivationsConfig | Mapping[str, Any] | bool | None
-    modules: ModulesConfig | Mapping[str, Any] | bool | None
-    history: HistoryConfig | Mapping[str, Any] | bool | None
-    oom: OomConfig | Mapping[str, Any] | bool | None
-    torch_profiler: TorchProfilerConfig | Mapping[str, Any] | bool | None
-    clock: Literal["auto", "distributed", "off"]
-    merge_on_close: bool
-    dumps: Sequence[Dump] | Dump
-    dumps_dir: str | os.PathLike[str]
-    segments: bool
-    remote: RemoteConfig | Mapping[str, Any] | str | Literal[False] | None

@@ -1,19 +1,22 @@
-"""The settings as text: the documentation's Markdown table, and a YAML file of them.
+"""The settings as text: a Markdown table, a YAML file, and mappings for type checkers.
 
-`python -m collector.config.table --markdown | --write FILE | --yaml`. The page
-tb_plugin/docs/settings.md has the table between two markers, and examples/fsdp2.yaml is
-the YAML file of the defaults; tests fail when they are out of date.
+`python -m collector.config.table --markdown | --write FILE | --yaml | --options`. The
+page tb_plugin/docs/settings.md has the table between two markers, examples/fsdp2.yaml is
+the YAML file of the defaults, collector/config/options.py the mappings; tests fail when
+they are out of date.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.layers import variable
+from collector.config.sections import fields_of
 from collector.config.settings import (
     RecordConfig,
     meanings,
@@ -177,6 +180,73 @@ def defaults() -> str:
     return as_yaml(RecordConfig().to_plain(), heading=heading)
 
 
+_TYPED: Final = """\
+\"""The settings as mappings, for type checkers: a wrong key or value is refused.
+
+Written by `python -m collector.config.table --options`.
+\"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from collector.config.sections import (
+{imports}
+    )
+    from collector.config.values import Code
+"""
+
+
+def typed() -> str:
+    """A module with a TypedDict of each section, and of all keywords of `record`."""
+    kinds = {name: type(section).__name__ for name, section in sections().items()}
+    imports = "\n".join(f"        {kind}," for kind in sorted(kinds.values()))
+    text = [_TYPED.format(imports=imports)]
+    keywords = []
+    for name in fields_of(RecordConfig):
+        kind = kinds.get(name)
+        if kind is None:
+            keywords.append(_typed_line(name, settings()[name]))
+            continue
+        options = kind.replace("Config", "Options")
+        fields = fields_of(type(sections()[name]))
+        text += ["", f"class {options}(TypedDict, total=False):"]
+        text.append(f'    """`{name}`, as a mapping."""\n')
+        text += [_typed_line(leaf, settings()[f"{name}.{leaf}"]) for leaf in fields]
+        text.append("")
+        short = " | bool" * ("enabled" in fields)
+        short += " | str | Literal[False]" * ("url" in fields)
+        keywords.append(f"    {name}: {kind} | {options}{short} | None")
+    text += ["", "class RecordOptions(TypedDict, total=False):"]
+    text += ['    """The keywords of `collector.record`."""\n', *keywords, ""]
+    return "\n".join(text)
+
+
+def _typed_line(name: str, setting: Setting) -> str:
+    """What a type checker lets a setting be; ranges are checked when it is given."""
+    names = []
+    if setting.words:
+        names.append(f"Literal[{', '.join(map(json.dumps, setting.words))}]")
+    if setting.takes_code:
+        names.append("Code")
+    elif setting.takes_text:
+        names.append("str" if setting.many else "str | os.PathLike[str]")
+    names += ["Mapping[str, Any]"] * setting.takes_options
+    names += [kind.__name__ for kind in (int, float, bool) if kind in setting.kinds]
+    names += ["None"] * (type(None) in setting.kinds and not setting.many)
+    one = " | ".join(names)
+    line = (
+        f"    {name}: {one} | Sequence[{one}]" if setting.many else f"    {name}: {one}"
+    )
+    if len(line) <= _WIDTH:
+        return line
+    return f"    {name}: (\n        {one}\n        | Sequence[{one}]\n    )"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or write it into a file."""
     parser = argparse.ArgumentParser(
@@ -188,9 +258,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--write", type=Path, metavar="FILE", help="renew it between its markers"
     )
     choice.add_argument("--yaml", action="store_true", help="print a file of defaults")
+    choice.add_argument(
+        "--options", action="store_true", help="print the mappings for type checkers"
+    )
     options = parser.parse_args(arguments)
     if not options.write:
-        sys.stdout.write(markdown() + "\n" if options.markdown else defaults())
+        printed = defaults() if options.yaml else markdown() + "\n"
+        sys.stdout.write(typed() if options.options else printed)
         return 0
     try:
         text = options.write.read_text(encoding="utf-8")

@@ -180,7 +180,7 @@ def train(
     """Train and record until `num_steps` steps are done, or so many seconds over."""
     rank = int(os.environ["RANK"])
     size = ON_CPU if device.type == "cpu" else ON_GPU
-    flops = {"per_token": 6 * num_parameters(size)}
+    flops: collector.FlopsOptions = {"per_token": 6 * num_parameters(size)}
     with collector.record(run_dir, config=COLLECTED, flops=flops) as rec:
         if device.type == "cpu":
             dist.init_process_group("gloo")
