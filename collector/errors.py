@@ -26,10 +26,15 @@ class SpanError(MemBoardError, RuntimeError):
 
 
 def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """The likest of `known`; None where none is like it."""
+    """The likest of `known`; None where none is like it.
+
+    Letters that changed places are likelier than others: `exprot` is export, not report.
+    """
     import difflib
 
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
+    near = difflib.get_close_matches(word, known, cutoff=cutoff)
+    same = [one for one in near if sorted(one) == sorted(word)]
+    return next(iter(same + near), None)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

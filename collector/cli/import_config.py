@@ -60,6 +60,12 @@ def _read(path: Path) -> tuple[dict[str, Found], Imported]:
         load(path)
     except ConfigError as error:
         raise Failure(str(error)) from error
+    if not imports and path.stat().st_size == 0:
+        raise Failure(
+            "the file is empty",
+            where=str(path),
+            remedy="copy it again, whole; it must hold a memprofiler_cfg",
+        )
     if not imports:
         raise Failure(
             "there is no memprofiler_cfg to import",

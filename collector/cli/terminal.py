@@ -23,7 +23,7 @@ _COLOURS: Final = {
 }
 """By how a line begins: codes of ECMA-48's SGR."""
 _MOST_INDENT: Final = 0.75
-"""Share of a terminal's width at which a table's last column may begin and be wrapped."""
+"""Share of the width up to which what goes on stands below the last of several columns."""
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
@@ -33,6 +33,11 @@ def say(text: str, stream: TextIO | None = None) -> None:
     """
     stream = sys.stdout if stream is None else stream
     print(_for_terminal(text) if stream.isatty() else text, file=stream)
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Letters of a line, where it is a terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def _for_terminal(text: str) -> str:
@@ -52,9 +57,7 @@ def _wrapped(line: str, width: int) -> list[str]:
     indent = len(line) - len(line.lstrip()) + 2
     columns = [one.end() for one in re.finditer(r"(?<=\S)  +", line)]
     if columns:
-        indent = columns[-1]
-        if indent > width * _MOST_INDENT:
-            return [line]  # a table that needs a wider terminal
+        indent = columns[-1] if columns[-1] <= width * _MOST_INDENT else indent
     more = " " * indent
     return textwrap.wrap(
         line,

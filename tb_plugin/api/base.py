@@ -105,7 +105,7 @@ class RunSummary(Struct, frozen=True):
 
     id: str
     name: str
-    """As TensorBoard names it; may hold any text, show as text."""
+    """As TensorBoard names it, but never `.`; may hold any text, show as text."""
     num_ranks: int
     """0 where files of snapshots tell no rank."""
     world_size: int

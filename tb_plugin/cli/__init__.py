@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from collector.cli.failure import Failure, UsageError
+from tb_plugin.cli.options import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,10 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser_of(*chosen: str) -> argparse.ArgumentParser:
     """The parser of the command line, with the options of the verbs `chosen`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="memboard",
         description="See what filled your GPUs, on every rank, after the crash too.",
         epilog="Documentation: memboard docs",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version)
     verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
@@ -112,6 +114,7 @@ def parser_of(*chosen: str) -> argparse.ArgumentParser:
             description=text,
             epilog=f"Documentation: memboard docs {DOCUMENTED[name]}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # --ste would be --steps, and not the --set that was meant
             conflict_handler="resolve",  # a verb may have a help of its own
         )
         if name in chosen:

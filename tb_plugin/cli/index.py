@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         remote = storage.remote_at(one.found.folder)
         num_bytes = _write_index(one, remote, options.wait)
         num = len(one.found.files)
-        print(f"{one.found.name}: {num} files, {num_bytes / 1e6:.1f} MB")
+        print(f"{one.found.title}: {num} files, {num_bytes / 1e6:.1f} MB")
     return 0
 
 

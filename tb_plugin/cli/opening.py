@@ -151,7 +151,11 @@ def choose_run(store: Store, name: str | None, place: Place) -> Run:
     runs = store.runs()
     if name is not None:
         wanted = name.rstrip("/")
-        named = [run for run in runs if wanted in (run.found.name, run.found.id)]
+        named = [
+            run
+            for run in runs
+            if wanted in (run.found.title, run.found.name, run.found.id)
+        ]
         if not named:
             raise Failure(
                 f"there is no run {name!r}", where=place, remedy=_choices(runs)
@@ -223,7 +227,7 @@ def read_whole(run: Run, rank: int | None = None) -> None:
             if run.ranks:
                 remedy = f"its ranks are {run.ranks[0]} to {run.ranks[-1]}"
             raise Failure(
-                f"the run has no rank {rank}", where=run.found.name, remedy=remedy
+                f"the run has no rank {rank}", where=run.found.title, remedy=remedy
             )
     keys = [key for key in run.found.files if rank in (None, key[0])]
     run.update(no_deadline(), only=None if rank is None else keys)
@@ -249,7 +253,7 @@ def attempt_of(run: Run, number: int | None) -> AttemptFiles:
     if not attempts:
         raise Failure(
             "none of the files can be read",
-            where=run.found.name,
+            where=run.found.title,
             remedy="the problems listed above say why",
         )
     for attempt in attempts:
@@ -257,7 +261,7 @@ def attempt_of(run: Run, number: int | None) -> AttemptFiles:
             return attempt
     raise Failure(
         f"there is no attempt {number}",
-        where=run.found.name,
+        where=run.found.title,
         remedy=f"its attempts are 1 to {len(attempts)}",
     )
 
@@ -284,7 +288,7 @@ def _has_ended(run: Run) -> bool:
 
 
 def _choices(runs: Sequence[Run]) -> str:
-    names = [run.found.name for run in runs]
+    names = [run.found.title for run in runs]
     if not names:
         return "name another logdir: this one holds no runs"
     more = len(names) - _MAX_LISTED

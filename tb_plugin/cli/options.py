@@ -1,20 +1,86 @@
-"""Options that several verbs have, and types of their values."""
+"""The parser of the command line, options that several verbs have, types of values."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import sys
 from typing import TYPE_CHECKING, Final
 
+from collector.errors import nearest_of
 from tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _EXPONENT: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _MAX_BYTES: Final = 1 << 48
 _MAX_PORT: Final = 65535
+_LIKENESS: Final = 0.6
+"""Of a word to the one that was meant."""
+_REST: Final = (argparse.PARSER, argparse.REMAINDER)
+"""Numbers of arguments that leave no options behind them."""
+_NOT_OPTIONS: Final = re.compile(r"-|--|-\d+|-\d*\.\d+")
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses what is misspelt with the likest word, below the usage of its own verb.
+
+    argparse leaves unknown options to the parser above, which knows another usage, and
+    names them after the arguments that are missing.
+    """
+
+    def parse_known_args(  # type: ignore[override]  # argparse's is overloaded
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse `args`; nothing is left over."""
+        words = sys.argv[1:] if args is None else list(args)
+        option = self._unknown_option(words)
+        if option:
+            known = [one for one in self._option_string_actions if one[:2] == "--"]
+            near = nearest_of(option, known, _LIKENESS)
+            question = f": did you mean {near}?" if near else ""
+            self.error(f"there is no option {option}{question}")
+        found, left = super().parse_known_args(words, namespace)
+        if left:
+            self.error(f"too many arguments: {' '.join(left)}")
+        return found, []
+
+    def _unknown_option(self, words: Sequence[str]) -> str:
+        """The first option of no such name, before a verb, a program or `--`."""
+        known = self._option_string_actions
+        takes_rest = any(
+            not one.option_strings and one.nargs in _REST for one in self._actions
+        )
+        is_value = False
+        for word in words:
+            name = word.partition("=")[0]
+            if is_value or not word.startswith("-") or _NOT_OPTIONS.fullmatch(word):
+                if word == "--" or (takes_rest and not is_value):
+                    break
+                is_value = False
+                continue
+            option = known.get(name if name.startswith("--") else word[:2])
+            if option is None:
+                return name
+            if option.nargs in _REST:
+                break
+            is_value = option.nargs is None and word in option.option_strings
+        return ""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        choices = list(map(str, action.choices or ()))
+        if not choices or value in choices:
+            return
+        near = nearest_of(str(value).lower(), choices, _LIKENESS)
+        remedy = (
+            f"did you mean {near}?" if near else f"choose from {', '.join(choices)}"
+        )
+        kind = str(action.metavar or action.dest).lower()
+        raise argparse.ArgumentError(None, f"there is no {kind} {value!r}: {remedy}")
 
 
 def whole_number(

@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from collector.running.session import Settings
 
 _LAUNCHERS: Final = frozenset(
-    {"torch.distributed.run", "torch.distributed.launch", "torchrun"}
+    {
+        "torchrun",
+        "torch.distributed.run",
+        "torch.distributed.launch",
+        "accelerate",
+        "accelerate.commands.launch",
+        "deepspeed",
+        "deepspeed.launcher.runner",
+        "mpirun",
+        "mpiexec",
+        "srun",
+    }
 )
 """Programs that start the ranks, and train nothing themselves."""
 
@@ -127,19 +138,19 @@ def _program(options: argparse.Namespace) -> Program:
         raise UsageError(
             "there is no program to run: name a script, or a module behind -m"
         )
-    if not is_module and not os.access(program.target, os.R_OK):
-        is_there = Path(program.target).exists()
-        raise Failure(
-            f"the program cannot be {'read' if is_there else 'found'}",
-            where=program.target,
-            remedy="give the script's path; a module is named behind -m",
-        )
     if program.target in _LAUNCHERS or Path(program.target).name in _LAUNCHERS:
         raise Failure(
             "a launcher trains nothing itself",
             where=program.target,
             remedy="let it start memboard on every rank:"
             " torchrun --nproc-per-node 4 --no-python memboard run train.py",
+        )
+    if not is_module and not os.access(program.target, os.R_OK):
+        is_there = Path(program.target).exists()
+        raise Failure(
+            f"the program cannot be {'read' if is_there else 'found'}",
+            where=program.target,
+            remedy="give the script's path; a module is named behind -m",
         )
     return program
 

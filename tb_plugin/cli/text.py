@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+import textwrap
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import printable
 from collector.cli.terminal import say
@@ -14,18 +16,69 @@ if TYPE_CHECKING:
 
     from tb_plugin.api.base import Problem
 
+_GAP: Final = 2
+"""Spaces before each column."""
+_MIN_WIDTH: Final = 16
+"""Letters of a line in a cell that is wrapped."""
+
 
 def text_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Sequence[int] = (0,),
+    max_width: int | None = None,
 ) -> Iterator[str]:
-    """Rows below each other; `left`: columns of text."""
+    """Rows below each other; `left`: columns of text.
+
+    Where they are wider than `max_width`, columns of text are wrapped; columns that do not
+    fit then follow below, behind the first one again.
+    """
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        cells = [
-            cell.ljust(width) if index in left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+    if max_width is not None:
+        widths = _narrowed(widths, left, max_width)
+    begin = 1
+    while begin == 1 or begin < len(widths):
+        end = begin + 1
+        while end < len(widths) and (
+            max_width is None
+            or _total([widths[0], *widths[begin : end + 1]]) <= max_width
+        ):
+            end += 1
+        shown = [0, *range(begin, min(end, len(widths)))]
+        for row in (head, *rows):
+            yield from _row_lines([(row[at], widths[at], at in left) for at in shown])
+        begin = end
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * len(widths)
+
+
+def _narrowed(widths: list[int], left: Sequence[int], max_width: int) -> list[int]:
+    """The same with narrower columns of text, the widest first, as far as needed."""
+    found = list(widths)
+    while (excess := _total(found) - max_width) > 0:
+        widest = max(left, key=lambda at: found[at])
+        second = max((found[at] for at in left if at != widest), default=_MIN_WIDTH)
+        least = max(_MIN_WIDTH, min(second, found[widest] - 1))
+        if found[widest] <= _MIN_WIDTH:
+            break
+        found[widest] = max(least, found[widest] - excess)
+    return found
+
+
+def _row_lines(cells: Sequence[tuple[str, int, bool]]) -> Iterator[str]:
+    """One row: a line, or more where cells of text are wrapped."""
+    wrapped = [
+        [text] if len(text) <= width else textwrap.wrap(text, width)
+        for text, width, _ in cells
+    ]
+    for parts in zip_longest(*wrapped, fillvalue=""):
+        line = [
+            part.ljust(width) if is_text else part.rjust(width)
+            for part, (_, width, is_text) in zip(parts, cells, strict=True)
         ]
-        yield ("  " + "  ".join(cells)).rstrip()
+        yield (" " * _GAP + (" " * _GAP).join(line)).rstrip()
 
 
 def figure_line(name: str, value: str) -> str:

@@ -52,12 +52,8 @@ _STUB_BYTES: Final = 256
 _STOP: Final = b"."
 """The last byte of every whole pickle."""
 _TAKE_AGAIN: Final = (
-    "Take the snapshot again, or copy the file again, whole: a full disk and a killed"
-    " process leave such files."
-)
-_WHAT_IS_ONE: Final = (
-    "Snapshots are what `torch.cuda.memory._dump_snapshot` writes, or the same as JSON,"
-    " gzipped or not; traces of torch's profiler are shown too."
+    "Write the file again, or copy it again, whole: a full disk and a killed process"
+    " leave such files."
 )
 _COLLECTOR: Final = "Steps, modules and hosts are recorded by MemBoard's own collector."
 
@@ -71,6 +67,8 @@ class Format:
     """Behind the name of a run whose directory has another one."""
     shown: str
     """In a sentence."""
+    files: str
+    """What they are and who writes them, in a list of all that is read."""
     match: Names
     """How likely a file is one, by its base name and whether it is at a store."""
     listing: type[Listing[Any, Any]]
@@ -86,6 +84,7 @@ MEMPROFILER: Final = Format(
     kind="memprofiler",
     title="MemProfiler",
     shown="MemProfiler's files",
+    files="MemProfiler's folders of `rank_0_memory_stats.yaml` and the like",
     match=dump_names.likelihood,
     listing=DumpListing,
     reason="This run is made of MemProfiler's files: memory around calls and by module"
@@ -97,6 +96,8 @@ SNAPSHOTS: Final = Format(
     kind="snapshots",
     title="snapshots",
     shown="memory snapshots",
+    files="memory snapshots, as `torch.cuda.memory._dump_snapshot` writes them, or the"
+    " same as JSON",
     match=snapshot_names.likelihood,
     listing=SnapshotListing,
     reason="This run is made of memory snapshots: Memory shows what they hold.",
@@ -107,6 +108,8 @@ TRACES: Final = Format(
     kind="traces",
     title="traces",
     shown="a profiler's traces",
+    files="traces of torch's profiler, of Composer and others, and what"
+    " `export_memory_timeline` writes",
     match=trace_names.likelihood,
     listing=TraceListing,
     reason="This run is made of a profiler's traces: Trace shows them.",
@@ -116,6 +119,11 @@ TRACES: Final = Format(
 FORMATS: Final[dict[Kind, Format]] = {
     one.kind: one for one in (MEMPROFILER, SNAPSHOTS, TRACES)
 }
+_WHAT_IS_READ: Final = (
+    "Name one of these, gzipped or not: "
+    + "; ".join(FORMATS[kind].files for kind in ("snapshots", "traces", "memprofiler"))
+    + "; or the folder of a recording of MemBoard."
+)
 _BY_NAME: Final = (MEMPROFILER, TRACES, SNAPSHOTS)
 """Names of traces say more: `memory_snapshot.pt.trace.json` is one."""
 
@@ -216,8 +224,11 @@ def fault_of(path: str) -> tuple[str, str] | None:
         verdict, is_packed = sniff(head), head[: len(GZIP)] == GZIP
         if verdict == "stub" and is_packed:
             return "The file was cut off while it was written.", _TAKE_AGAIN
-        if verdict in ("other", "traces", "unfinished"):
-            return "This is not a snapshot of torch's allocator.", _WHAT_IS_ONE
+        if verdict == "unfinished":
+            what = "The JSON has no end: it was cut off while it was written."
+            return what, _TAKE_AGAIN
+        if verdict in ("other", "traces"):
+            return "This is neither a memory snapshot nor a trace.", _WHAT_IS_READ
         if head[:1] not in PICKLES and not is_packed and not is_json(head):
             return "The pickle's first bytes are damaged.", _TAKE_AGAIN
         if head[:1] in PICKLES and storage.at(path).peek(path, -1, 1) != _STOP:

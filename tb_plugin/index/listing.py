@@ -32,6 +32,7 @@ class FoundRun:
 
     id: str
     name: str
+    """As TensorBoard names it."""
     folder: str
     """Absolute path of the directory that holds the files."""
     shown_folder: str
@@ -50,6 +51,13 @@ class FoundRun:
         listing = RankFileListing(folder, shown_folder, root)
         own: dict[MadeOf, Any] = {"recording": listing}
         return cls(identity, name, folder, shown_folder, root, own)
+
+    @property
+    def title(self) -> str:
+        """The name for people: a run that is the logdir itself is called as its directory."""
+        if self.name != ".":
+            return self.name
+        return os.path.basename(self.root.rstrip("/" + os.sep)) or self.root
 
     @property
     def made_of(self) -> MadeOf:

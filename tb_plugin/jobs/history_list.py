@@ -161,7 +161,7 @@ def history_of(run: Run, history_id: str, budget: Budget) -> FoundHistory:
                     return _of_capture(run, start.index, own, entry)
     raise NotFoundError(
         "The run has no such history.",
-        run.found.name[:80],
+        run.found.title[:80],
         "It may have been deleted, or not be read yet: choose one from the list.",
     )
 

@@ -33,6 +33,7 @@ class Page:
     """Requests to the plugin's routes for one logdir."""
 
     def __init__(self, logdir: Path | str) -> None:
+        self.logdir_name = str(logdir).rstrip("/").rpartition("/")[2]
         context = base_plugin.TBContext(logdir=str(logdir), flags=None)
         self.plugin = MemBoardPlugin(context)
         # Tests write and look at once; a person does not.
@@ -52,11 +53,13 @@ class Page:
         assert response.status_code == 200, response.data
         return decode(response)
 
-    def run_id(self, name: str = ".") -> str:
+    def run_id(self, name: str = "") -> str:
+        """Of the run of that name; without one, of the logdir's own."""
+        name = name or self.logdir_name
         (found,) = [r for r in self.get("/runs")["runs"] if r["name"] == name]
         return found["id"]
 
-    def of_run(self, route: str, name: str = ".", **query: Any) -> dict[str, Any]:
+    def of_run(self, route: str, name: str = "", **query: Any) -> dict[str, Any]:
         return self.get(route, run=self.run_id(name), **query)
 
 

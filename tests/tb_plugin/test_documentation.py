@@ -75,4 +75,4 @@ def test_the_command_lists_and_prints_them(capsys):
     assert capsys.readouterr().out == text_of("settings")
     with pytest.raises(SystemExit):
         main(["docs", "../README"])
-    assert "invalid choice" in capsys.readouterr().err
+    assert "there is no page" in capsys.readouterr().err

@@ -115,7 +115,7 @@ def test_files_of_memprofiler_stay_in_its_run(tmp_path):
     page = Page(tmp_path)
     found = {run["name"]: run for run in page.get("/runs")["runs"]}
     assert {name: run["made_of"] for name, run in found.items()} == {
-        ".": "memprofiler",
+        tmp_path.name: "memprofiler",
         "sub": "memprofiler",
         "sub (snapshots)": "snapshots",
     }
@@ -221,7 +221,7 @@ def test_a_stub_beside_snapshots_of_the_same_program_is_named(tmp_path, data, wh
     assert problem["path"] == "exp/mine_rank1_at40.pickle"
     assert problem["rank"] == 1
     assert what in problem["what"]
-    assert "Take the snapshot again" in problem["remedy"]
+    assert "Write the file again" in problem["remedy"]
     (summary,) = page.get("/runs")["runs"]
     assert (summary["name"], summary["num_ranks"]) == ("exp", 3)
     write(tmp_path / "exp" / "mine_rank1_at40.pickle")

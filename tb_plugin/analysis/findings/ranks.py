@@ -42,7 +42,10 @@ class Peaks:
     num_ooms: Floats
     outliers: Sequence[int]
     """Ranks far above the others, the worst first."""
-    unreadable: Sequence[int]
+    unreadable: Mapping[int, str]
+    """Reasons by rank, each a sentence; empty where none is known."""
+    empty: Sequence[int]
+    """Ranks whose file was made just now, and holds no record yet."""
     num_unread: int
     """Ranks that are still being read: what is said of all may change."""
 
@@ -81,8 +84,20 @@ def peak_findings(
             key="unreadable",
             severity="error",
             title="Not readable",
-            sentence=f"{_name(lost, peaks)} could not be read.",
+            sentence=f"{_name(lost, peaks)} could not be read{_reason(lost, peaks)}.",
             rank=lost[0],
+        )
+    empty = [one for one in peaks.empty if rank in (None, one)]
+    if empty:
+        has = "has" if len(empty) == 1 else "have"
+        yield Finding(
+            id="empty",
+            key="empty",
+            severity="info",
+            title="Nothing recorded yet",
+            sentence=f"{_name(empty, peaks)} {has} recorded nothing yet: no record"
+            " is in the file so far. If it stays so, the process died or the disk was full.",
+            rank=empty[0],
         )
     # That a rank which ran out or grows peaks above the others is the same fault.
     outliers = [
@@ -114,6 +129,15 @@ def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
         rank=worst,
         place=of_rank("timeline", worst),
     )
+
+
+def _reason(ranks: Sequence[int], peaks: Peaks) -> str:
+    """Why they could not be read, where it is the same of all; else of the first."""
+    reasons = [peaks.unreadable[one].rstrip(".") for one in ranks]
+    if not reasons[0]:
+        return ""
+    whose = "" if len(set(reasons)) == 1 else f"rank {ranks[0]}: "
+    return f": {whose}{reasons[0][:1].lower()}{reasons[0][1:]}"
 
 
 def _uneven(peaks: Peaks, above: Sequence[int], outliers: Sequence[int]) -> Finding:

@@ -191,7 +191,7 @@ def _chosen(options: argparse.Namespace) -> Run:
     if recording.made_of != "recording":
         raise Failure(
             "this run is made of another tool's files; there is nothing to export",
-            where=recording.found.name,
+            where=recording.found.title,
             remedy="choose a run that MemBoard recorded, with --run",
         )
     return recording

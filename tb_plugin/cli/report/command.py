@@ -10,6 +10,7 @@ are in the documentation.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ import numpy as np
 from msgspec import Struct, to_builtins
 
 from collector.cli.failure import Failure, printable
-from collector.cli.terminal import say
+from collector.cli.terminal import say, width_of
 from tb_plugin.api.base import Problem
 from tb_plugin.cli.dumps import finish_all
 from tb_plugin.cli.opening import (
@@ -180,11 +181,11 @@ def _problem_of(failure: Failure) -> Problem:
 
 def _lines(report: Report, *, is_markdown: bool) -> Iterator[str]:
     for one in report.runs:
-        name = one.run.name
-        if name == ".":  # the logdir itself is the run
-            name = Path(report.logdir).resolve().name or name
-        section = run_section(one, printable(name))
-        yield from markdown_of(section) if is_markdown else text_of(section)
+        section = run_section(one, printable(one.run.name))
+        if is_markdown:
+            yield from markdown_of(section)
+        else:
+            yield from text_of(section, width_of(sys.stdout))
         yield ""
     lines = [line for problem in report.problems for line in problem_lines(problem)]
     fence = ["```"] if is_markdown and lines else []

@@ -61,8 +61,13 @@ class Section:
         self.items += [item for item in items if item is not None]
 
 
-def text_of(section: Section, indent: str = "") -> Iterator[str]:
-    """Lines; a section's items stand below its title, further in."""
+def text_of(
+    section: Section, max_width: int | None = None, indent: str = ""
+) -> Iterator[str]:
+    """Lines; a section's items stand below its title, further in.
+
+    `max_width`: of rows of tables, in letters.
+    """
     yield indent + printable(section.title)
     if not indent:
         yield "=" * len(section.title)
@@ -73,14 +78,15 @@ def text_of(section: Section, indent: str = "") -> Iterator[str]:
         if isinstance(item, str):
             yield inner + printable(item)
         elif isinstance(item, Section):
-            yield from text_of(item, inner)
+            yield from text_of(item, max_width, inner)
         elif isinstance(item, Rendered):
             yield from (inner + line for line in item.text)
         else:
             rows = [tuple(map(printable, row)) for row in item.cells()]
             head = [one.title for one in item.columns]
             left = [at for at, one in enumerate(item.columns) if one.is_text or not at]
-            lines = text_table(head, rows, left=left)
+            room = None if max_width is None else max_width - len(inner)
+            lines = text_table(head, rows, left, room)
             yield from (inner + line for line in lines if line.strip())
 
 

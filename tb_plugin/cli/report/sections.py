@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import bytes_text, range_text
+from collector.format.sizes import bytes_text, range_text, time_text
 from tb_plugin.analysis.findings.losses import KEY as STEPS_MISSING
 from tb_plugin.analysis.findings.losses import loss_line
 from tb_plugin.analysis.findings.render import markdown_lines, text_lines
@@ -24,18 +26,27 @@ from tb_plugin.formats.registry import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tb_plugin.api.overview import Headline, OverviewResponse, Prediction
+    from tb_plugin.api.overview import Attempt, Headline, OverviewResponse, Prediction
     from tb_plugin.api.steps import StepPartMean, StepRate
     from tb_plugin.cli.report.reading import RunReport
 
 _MAX_STRAGGLERS: Final = 5
 _MAX_TRACES: Final = 10
+_MAX_OPERATORS: Final = 10
+_BETWEEN_COLUMNS: Final = re.compile(" {2,}")
 
 _UNITS: Final = {
     "bytes_per_step": " per step",
     "bytes_per_second": "/s",
     "percent": " %",
     "seconds": " s",
+}
+_ENDS: Final = {
+    "closed": "in order",
+    "exception": "by an exception",
+    "signal": "by a signal",
+    "lost": "without closing its recording",
+    "running": "not yet",
 }
 _RATES: Final = {
     "steps": "steps per second",
@@ -137,6 +148,8 @@ def _numbers(report: RunReport) -> Section:
         f"{run.num_ranks} of {run.world_size or run.num_ranks} ranks,"
         f" {counted(run.num_attempts, 'attempt')}, last step {_known(run.last_step)}"
     )
+    if len(report.overview.attempts) > 1:
+        section.add(Table(ATTEMPTS, report.overview.attempts))
     if report.overview.headlines:
         section.add(Table(HEADLINES, report.overview.headlines))
     return section
@@ -145,7 +158,8 @@ def _numbers(report: RunReport) -> Section:
 def _trace_holds(trace: Mapping[str, Any]) -> str:
     if "events" in trace:
         return f"{trace['events']:,} events"
-    return f"steps {trace.get('first_step')} to {trace.get('last_step')}"
+    first, last = trace.get("first_step"), trace.get("last_step")
+    return "-" if first is None or last is None else f"steps {first} to {last}"
 
 
 def _trace_problem(trace: Mapping[str, Any]) -> str:
@@ -156,6 +170,23 @@ def _trace_problem(trace: Mapping[str, Any]) -> str:
 
 def _trace_place(trace: Mapping[str, Any]) -> str:
     return str(trace["path"] if trace["exists"] else trace["remote"] or "not here")
+
+
+def _lasted(one: Attempt) -> str:
+    return (
+        "-"
+        if one.ended_ms is None
+        else duration_text((one.ended_ms - one.started_ms) / 1e3)
+    )
+
+
+def _attempt_steps(one: Attempt) -> str:
+    return "-" if one.first_step is None else f"{one.first_step:,} to {one.last_step:,}"
+
+
+def _attempt_end(one: Attempt) -> str:
+    overlap = ", beside the one before" if one.overlaps_previous else ""
+    return _ENDS[one.ended] + overlap
 
 
 def _headline_value(one: Headline) -> str:
@@ -175,6 +206,14 @@ def _headline_place(one: Headline) -> str:
     return ", ".join(places)
 
 
+ATTEMPTS: Final[Sequence[Column[Attempt]]] = (
+    Column("attempt", lambda one: str(one.index)),
+    Column("started", lambda one: time_text(one.started_ms), is_text=True),
+    Column("lasted", _lasted),
+    Column("steps", _attempt_steps, is_text=True),
+    Column("ranks", lambda one: str(one.num_ranks)),
+    Column("ended", _attempt_end, is_text=True),
+)
 HEADLINES: Final[Sequence[Column[Headline]]] = (
     Column("", lambda one: one.title),
     Column("value", _headline_value),
@@ -284,7 +323,25 @@ def _traces(traces: Sequence[Mapping[str, Any]]) -> Section | None:
     if not traces:
         return None
     there = sum(trace["exists"] for trace in traces)
-    return Section(
+    section = Section(
         f"torch profiler: {counted(len(traces), 'trace')}, {there} of them here",
         [Table(TRACES, traces[-_MAX_TRACES:])],
+    )
+    summed_up = [trace for trace in traces if trace.get("summary")]
+    if summed_up:
+        section.add(_operators(max(summed_up, key=lambda one: one["time_ms"])))
+    return section
+
+
+def _operators(trace: Mapping[str, Any]) -> Section | None:
+    """The first rows of the summary of a recorded trace: a title, titles of columns, rows."""
+    title, *lines = trace["summary"].partition("\n\n")[0].split("\n")
+    head, *rows = [_BETWEEN_COLUMNS.split(line.strip()) for line in lines] or [[]]
+    whole = [row for row in rows if len(row) == len(head)][:_MAX_OPERATORS]
+    if not whole:
+        return None
+    columns = [Column(name, itemgetter(at)) for at, name in enumerate(head)]
+    sorted_by = title.partition(":")[0]
+    return Section(
+        f"operators in {_trace_holds(trace)} of {sorted_by}", [Table(columns, whole)]
     )

@@ -176,6 +176,9 @@ _NOUNS: Final[dict[Fault, str]] = {
 
 def refused(start: bytes) -> RefusedError:
     """A file that begins like this and has no list of events."""
+    if not start:
+        remedy = "Copy it again, when it is written whole."
+        return RefusedError("The file is empty.", 0, remedy=remedy)
     for mark, packed, command in _PACKED:
         if start.startswith(mark):
             what = (

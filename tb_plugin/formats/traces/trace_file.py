@@ -17,6 +17,7 @@ from tb_plugin.formats.traces.top_level import (
     facts_of,
     note_problems,
     refuse_no_events,
+    refused,
     top_level,
 )
 from tb_plugin.worker.errors import RefusedError
@@ -40,12 +41,12 @@ def imported(
     stream = Inflated(file, report)
     chunks = Chunks(stream)
     start = chunks.peek()
-    if not start:
+    if not start and stream.problem:
         raise RefusedError(
-            stream.problem or "The file is empty.",
-            0,
-            remedy="Copy it again, when it is written whole.",
+            stream.problem, 0, remedy="Copy it again, when it is written whole."
         )
+    if not start:
+        raise refused(start)
     gathered = Gathering()
     if timelines.is_timeline(start):
         facts = timelines.gather(start, stream, gathered)

@@ -24,6 +24,7 @@ from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.cycles import cycle_findings
 from tb_plugin.pages.findings.errors import ErrorsReader
+from tb_plugin.pages.findings.missing import silent_ranks, simulating
 from tb_plugin.pages.of_run import View, of_run, setup_of
 from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS, WORKERS
 from tb_plugin.pages.overview.hosts import growing_processes_of
@@ -112,7 +113,13 @@ def findings(
         missing = steps_missing(tuple(losses.of_run(run, set(shown), view.budget)))
         cycles = cycle_findings(run, shown, view.series, view.budget)
         first = () if missing is None else (missing,)
-        others = [*first, *of_ranks, *cycles, *stragglers_view(view).findings]
+        others = [
+            *first,
+            *simulating(view),
+            *of_ranks,
+            *cycles,
+            *stragglers_view(view).findings,
+        ]
         is_reading |= reads_growth
     return FindingsResponse(
         run=view.summary,
@@ -148,6 +155,7 @@ def _of_ranks(
     strip = strip_of(run, everyone, numbers, RSS if key is None else key.column)
     found = list(ending_findings(run, chosen, numbers, ran_out))
     standing = standing_of(run, strip, numbers)
+    silent = silent_ranks(run, everyone)
     peaks = Peaks(
         ranks=everyone,
         peak_bytes=strip.peak_bytes,
@@ -158,7 +166,8 @@ def _of_ranks(
         growth=strip.growth,
         num_ooms=standing.num_ooms,
         outliers=standing.outliers,
-        unreadable=[rank for rank in everyone if not run.rank_files(rank)],
+        unreadable={one: why for one, why in silent.items() if why is not None},
+        empty=[one for one, why in silent.items() if why is None],
         num_unread=standing.num_unread,
     )
     grows, is_reading = _growing(reader, view, strip, ran_out)

@@ -183,7 +183,7 @@ def _newest(run: Run, budget: Budget) -> FoundHistory:
     if found is None:
         raise NotFoundError(
             "The run has no allocator history.",
-            run.found.name[:80],
+            run.found.title[:80],
             setup_of(run).no_history_remedy,
         )
     return found

@@ -48,7 +48,7 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
         started, newest = files.oldest_ns, files.newest_ns
     return RunSummary(
         id=run.found.id,
-        name=run.found.name,
+        name=run.found.title,
         num_ranks=len(run.ranks),
         # Without headers it is what names say, which may be nothing.
         world_size=max(

@@ -62,19 +62,19 @@ def trace_merged(asked: Asked[MergedQuery]) -> Response:
     if not free.acquire(blocking=False):
         raise RequestError(
             "Other merged traces are being made.",
-            run.found.name[:80],
+            run.found.title[:80],
             "Wait until their downloads have ended, or run: memboard merge",
             HTTPStatus.SERVICE_UNAVAILABLE,
         )
     with ExitStack() as taken:
         taken.callback(free.release)
         inputs = _inputs(run, query.ranks, query.cycle, query.attempt)
-        _refuse_nothing(inputs, run.found.name)
+        _refuse_nothing(inputs, run.found.title)
         # Not passed through: werkzeug would not close it, and the place stays taken.
         response = Response(_body(inputs), content_type=CONTENT_TYPE)
         # Also where the client leaves before the first byte; once, however often.
         response.call_on_close(taken.pop_all().close)
-    name = _NOT_IN_NAMES.sub("_", run.found.name).strip("._") or "run"
+    name = _NOT_IN_NAMES.sub("_", run.found.title).strip("._") or "run"
     response.headers["Content-Disposition"] = (
         f'attachment; filename="{name[:80]}.merged_trace.json.gz"'
     )
@@ -96,7 +96,7 @@ def _inputs(
     if is_remote(run.found.folder):
         raise BadRequestError(
             "Traces at a store are not merged here.",
-            run.found.name[:80],
+            run.found.title[:80],
             f"Run: memboard merge {_own_folder(run)!r}",
         )
     if run.made_of != "recording":

@@ -159,7 +159,7 @@ def _named(state: State, run: Run, query: ReportQuery, budget: Budget) -> FoundR
             return found
     raise NotFoundError(
         "There is no such report of a trace.",
-        run.found.name[:80],
+        run.found.title[:80],
         "Reload the page: the recording may have been deleted.",
     )
 

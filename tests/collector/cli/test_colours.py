@@ -7,9 +7,14 @@ import pty
 import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tb_plugin.cli.text import text_table
+from tests.builders import RunBuilder
 from tests.simulate import oom_case
 
 RED, OFF = "\x1b[1;31m", "\x1b[0m"
@@ -74,8 +79,50 @@ def test_sentences_are_wrapped_to_the_terminal(dumped):
     lines = re.sub(r"\x1b\[[0-9;]*[mK]", "", said).split("\n")
     assert any(line.lstrip().startswith("try: ") for line in lines)
     too_long = [line for line in lines if len(line) > 64]
-    # Only rows of tables, and words that are as long as that.
-    assert all("  " in line.strip() or " " not in line.strip() for line in too_long)
+    # Only words that are as long as that.
+    assert [line for line in too_long if " " in line.strip()] == []
+
+
+def test_rows_of_tables_are_wrapped_to_the_terminal(tmp_path):
+    builder = RunBuilder(tmp_path / "run")
+    builder.simple(2, 5)
+    lines = ["by self CPU", "operator" + "  self CPU" * 9]
+    lines += [f"aten::operator_{at}" + "  1.234 ms" * 9 for at in range(12)]
+    meta = {"path": "a.json", "first_step": 1, "last_step": 2}
+    meta["summary"] = "\n".join(lines)
+    rank = builder.rank(2)
+    rank.capture(kind="trace", function="step", step=3, meta=meta)
+    rank.close()
+    for width in (60, 80, 120):
+        said = on_terminal("report", tmp_path, COLUMNS=str(width), NO_COLOR="1")
+        lines = said.replace("\r", "").split("\n")
+        assert max(len(line) for line in lines) <= width
+        assert sum("aten::operator_0" in line for line in lines) > (width < 120)
+        assert "caveat" in said
+
+
+words = st.text("abcdefgh", min_size=1, max_size=9)
+cells = st.lists(words, min_size=1, max_size=12).map(" ".join)
+
+
+@given(
+    num_columns=st.integers(1, 8),
+    data=st.data(),
+    max_width=st.integers(50, 120),
+)
+def test_a_table_that_is_wrapped_loses_no_word(num_columns, data, max_width):
+    left = sorted({0, *data.draw(st.lists(st.integers(0, num_columns - 1)))})
+    kinds = [cells if at in left else words for at in range(num_columns)]
+    rows = data.draw(st.lists(st.tuples(*kinds), max_size=4))
+    head = data.draw(st.tuples(*[words] * num_columns))
+    lines = [*text_table(head, rows, left, max_width)]
+    assert max(map(len, lines)) <= max_width
+    said = Counter(" ".join(lines).split())
+    assert (
+        not Counter(" ".join(cell for row in (head, *rows) for cell in row).split())
+        - said
+    )
+    assert [*text_table(head, rows, left)] == [*text_table(head, rows, left, 10_000)]
 
 
 def test_a_colour_goes_on_behind_the_end_of_a_line(dumped):

@@ -169,7 +169,7 @@ def test_nothing_good_is_exit_code_2_and_writes_nothing(tmp_path, capsys):
     (tmp_path / "a.pickle").write_bytes(b"x" * 100)
     assert do_import(tmp_path, str(tmp_path / "a.pickle"), str(tmp_path)) == 2
     said = capsys.readouterr().err
-    assert "not a snapshot of torch's allocator" in said
+    assert "neither a memory snapshot" in said
     assert "this is a directory" in said
     assert not (tmp_path / "logdir").exists()
 

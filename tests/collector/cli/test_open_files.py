@@ -84,7 +84,7 @@ def test_nothing_that_can_be_opened_is_exit_code_2(tmp_path, capsys):
         write(tmp_path / "empty.pickle", b""): "the file is empty",
         write(
             tmp_path / "other.pickle", pickle.dumps([1])
-        ): "not a snapshot of torch's",
+        ): "neither a memory snapshot",
         write(tmp_path / "cut.pickle", SMALL[:-9]): "the pickle has no end",
         rank_file: "one rank's recording",
     }

@@ -102,6 +102,12 @@ def test_a_recordings_traces_are_listed(tmp_path, capsys):
     text = said(capsys, tmp_path)
     assert "torch profiler: 2 traces, 1 of them here" in text
     assert re.search("0 +steps 2 to 3 .* not here", text)
+    operators = text.partition("operators in steps ")[2].splitlines()
+    assert operators[0].endswith("of rank 0, by self CPU")
+    assert re.fullmatch(r" +operator +self CPU .* share", operators[1])
+    assert (
+        len(re.findall(r"^ +\S.* %$", "\n".join(operators[2:12]), re.MULTILINE)) == 10
+    )
 
 
 @pytest.mark.parametrize("path", ["../../x", "/etc/passwd", "a\0b", 7, None, ""])

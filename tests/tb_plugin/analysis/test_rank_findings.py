@@ -11,7 +11,14 @@ GIB = 1 << 30
 
 
 def found(
-    *, rank=None, ooms=(), outliers=(), unreadable=(), unread=0, has_errors=False
+    *,
+    rank=None,
+    ooms=(),
+    outliers=(),
+    unreadable=(),
+    empty=(),
+    unread=0,
+    has_errors=False,
 ):
     """By key, the sentences about eight ranks that peak at 10, 11, ... GiB."""
     ranks = range(8)
@@ -25,7 +32,8 @@ def found(
         growth=np.zeros(8),
         num_ooms=np.array([one in ooms for one in ranks], np.float64),
         outliers=outliers,
-        unreadable=unreadable,
+        unreadable=dict(unreadable),
+        empty=empty,
         num_unread=unread,
     )
     return {
@@ -74,6 +82,25 @@ def test_ranks_far_above_the_others(rank):
 
 def test_what_cannot_be_read_and_what_is_still_being_read():
     assert found(unread=2)["reading"] == "2 of 8 ranks are still being read."
-    lost = found(unreadable=(1, 2, 3))["unreadable"]
+    lost = found(unreadable={1: "", 2: "", 3: ""})["unreadable"]
     assert lost == "Ranks 1, 2 and 3 of 8 could not be read."
-    assert "unreadable" not in found(unreadable=(1,), rank=2)
+    assert "unreadable" not in found(unreadable={1: ""}, rank=2)
+
+
+def test_why_ranks_could_not_be_read_is_said():
+    def sentence(**reasons):
+        ranks = {int(name[1:]): why for name, why in reasons.items()}
+        return found(unreadable=ranks)["unreadable"]
+
+    empty = "The file is empty."
+    assert sentence(r1=empty) == "Rank 1 could not be read: the file is empty."
+    assert sentence(r1=empty, r2=empty).endswith("be read: the file is empty.")
+    assert sentence(r1=empty, r2="").endswith("be read: rank 1: the file is empty.")
+    assert sentence(r1="", r2=empty).endswith("could not be read.")
+
+
+def test_a_file_without_a_record_yet_is_no_error():
+    said = found(empty=(2,))
+    assert "unreadable" not in said
+    assert said["empty"].startswith("Rank 2 has recorded nothing yet: no record")
+    assert "empty" not in found(empty=(2,), rank=1)
