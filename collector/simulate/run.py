@@ -90,7 +90,8 @@ def write_run(
 ) -> WrittenRun:
     """Write a run's rank files below `directory`, which must hold none yet.
 
-    More than one process needs a main module that can be imported again (spawn).
+    Whoever looks meanwhile sees whole files only, and first those of the ranks that run
+    out of memory. More than one process needs a main module that can be imported again (spawn).
 
     Raises:
         FileExistsError: the directory holds rank files already.
@@ -101,13 +102,16 @@ def write_run(
     if any(target.iterdir()):
         raise FileExistsError(f"{target} is not empty: choose another run directory")
     scenario = scenario_of(run)
-    batches = [
-        range(start, min(start + _RANKS_AT_A_TIME, run.num_ranks))
-        for start in range(0, run.num_ranks, _RANKS_AT_A_TIME)
-    ]
+    dying = [r for one in scenario.faults if one.kind == "oom" for r in one.ranks]
     write = partial(_write_ranks, scenario, directory)
-    if num_processes <= 1 or len(batches) == 1:
-        sizes = list(map(write, batches))
+    sizes = [write(dying)]
+    ranks = [rank for rank in range(run.num_ranks) if rank not in dying]
+    batches = [
+        ranks[start : start + _RANKS_AT_A_TIME]
+        for start in range(0, len(ranks), _RANKS_AT_A_TIME)
+    ]
+    if num_processes <= 1 or len(batches) <= 1:
+        sizes += map(write, batches)
     else:
         with ProcessPoolExecutor(
             min(num_processes, len(batches)),
@@ -115,7 +119,7 @@ def write_run(
             initializer=end_with,
             initargs=(os.getpid(),),
         ) as pool:
-            sizes = list(pool.map(write, batches))
+            sizes += pool.map(write, batches)
     return WrittenRun(
         directory=directory,
         num_files=run.num_ranks,
@@ -131,7 +135,7 @@ def available_processes() -> int:
     return min(16, os.cpu_count() or 1)
 
 
-def _write_ranks(scenario: Scenario, directory: Path, ranks: range) -> int:
+def _write_ranks(scenario: Scenario, directory: Path, ranks: Sequence[int]) -> int:
     """Write the files of a few ranks; returns their size in bytes."""
     return sum(_write_rank(scenario, directory, rank) for rank in ranks)
 
@@ -145,10 +149,11 @@ def _write_rank(scenario: Scenario, directory: Path, rank: int) -> int:
         happened += _captures(scenario, series, header.pid)
     happened.sort(key=lambda one: one.time_ns)
     path = directory.joinpath(*RANK_FILES_DIR) / rank_file_name(rank, header.attempt)
+    unfinished = path.with_name(f".{path.name}.part")
     file = RankFile(max_bytes=0)
     for schema, _ in tables:
         file.add_schema(schema)
-    file.open(path, header)
+    file.open(unfinished, header)
     try:
         _write_rows(file, tables, happened)
         if scenario.fault_of(rank, "oom") is None:
@@ -156,6 +161,7 @@ def _write_rank(scenario: Scenario, directory: Path, rank: int) -> int:
             file.close(Close(time_ns=end_ns, how="closed", message=""))
     finally:
         file.release()
+    unfinished.replace(path)
     if rank == 0:
         scalars = ScalarsFile(directory, header, tables[0][0])
         for row in tables[0][1]:

@@ -130,6 +130,17 @@ def settled_at(file: RankFile) -> float:
     return newest + _FRESH_SECONDS
 
 
+def being_simulated(files: Sequence[RankFile], since: float) -> bool:
+    """Whether ranks of a simulated run are missing, and one was written since then."""
+    headers = [file.header for file in files if file.has_records]
+    if not any(header.simulated for header in headers):
+        return False
+    written = max(part.mtime_ns for file in files for part in file.parts) / 1e9
+    return (
+        len(files) < max(header.world_size for header in headers) and written >= since
+    )
+
+
 def overlapping(
     before: dict[int, RankFile], after: dict[int, RankFile]
 ) -> tuple[RankFile, RankFile] | None:

@@ -23,6 +23,7 @@ from tb_plugin.index.catalogue import Catalogue
 from tb_plugin.index.notes import RunNotes
 from tb_plugin.index.problems import (
     FileProblems,
+    being_simulated,
     overlap_problem,
     overlapping,
     problems_of,
@@ -275,7 +276,7 @@ class Run:
         return [(a, a.files[rank]) for a in self.attempts if rank in a.files]
 
     def is_live(self) -> bool:
-        """Rows arrived lately and no rank's last attempt has closed."""
+        """Rows arrived lately and no rank closed; or a simulation is being written."""
         return self._was_live
 
     def _behind(
@@ -329,9 +330,11 @@ class Run:
         for (rank, attempt), file in self.files.items():
             if rank not in last_by_rank or attempt > last_by_rank[rank].attempt:
                 last_by_rank[rank] = file
-        files = last_by_rank.values()
+        files = list(last_by_rank.values())
         is_open = not any(file.close is not None for file in files)
-        return is_open and any(map(self.file_is_live, files))
+        return (is_open and any(map(self.file_is_live, files))) or being_simulated(
+            files, self._clock() - LIVE_SECONDS
+        )
 
     def file_is_live(self, file: RankFile) -> bool:
         """Whether its program may still run."""

@@ -154,6 +154,10 @@ function runFacts(run: RunSummary): readonly string[] {
     DEVICE_WORDS[run.deviceType] ?? run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,
   ];
+  if (run.numRanks < run.worldSize) {
+    const [ranks, all] = [run.numRanks, run.worldSize].map(formatInteger);
+    parts.push(`${ranks} of ${all} ranks`);
+  }
   if (run.numAttempts > 1) parts.push(`${run.numAttempts} attempts`);
   return [...parts, ...unread];
 }
