@@ -32,6 +32,7 @@ _WRITING_SECONDS: Final = 10.0
 """A file changed this recently may still be on its way to the disk."""
 _SKEW_SECONDS: Final = 5.0
 """Clocks of hosts may differ by this without two attempts seeming to overlap."""
+_MAX_PROBLEMS: Final = 200
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
 Severity: TypeAlias = Literal["warning", "error"]
@@ -122,6 +123,18 @@ def _places(places: list[str]) -> str:
     named = "; ".join(places[:_MAX_PLACES])
     more = len(places) - _MAX_PLACES
     return f"{named} and {counted(more, 'more place')}" if more > 0 else named
+
+
+def worst_first(found: list[Problem], folder: str) -> tuple[Problem, ...]:
+    """All problems of the run in `folder`, or as many as a page lists."""
+    found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
+    if len(found) > _MAX_PROBLEMS:
+        left_out = len(found) - _MAX_PROBLEMS + 1
+        what = f"{left_out} more problems are not listed."
+        remedy = "Choose one rank to see its own."
+        last = Problem("warning", folder, what, remedy=remedy)
+        found = [*found[: _MAX_PROBLEMS - 1], last]
+    return tuple(found)
 
 
 def settled_at(file: RankFile) -> float:

@@ -28,6 +28,7 @@ from tb_plugin.index.problems import (
     overlapping,
     problems_of,
     settled_at,
+    worst_first,
 )
 from tb_plugin.jobs.history_list import HistoryList
 
@@ -49,7 +50,6 @@ LIVE_SECONDS: Final = 30.0
 _CHECKED_BYTES: Final = 1 << 26
 """Runs up to this size are looked through for damage whole, a little at each poll."""
 
-_MAX_PROBLEMS: Final = 200
 
 _FETCHED_AHEAD: Final = 64
 
@@ -214,10 +214,8 @@ class Run:
     @property
     def unread_ranks(self) -> frozenset[int]:
         """Ranks some file of which was not read to its end yet."""
-        unread = self.found.files.keys() - {
-            key for key, file in self.files.items() if not file.unfinished
-        }
-        return frozenset(rank for rank, _ in unread)
+        read = {key for key, file in self.files.items() if not file.unfinished}
+        return frozenset(rank for rank, _ in self.found.files.keys() - read)
 
     @property
     def attempts(self) -> tuple[AttemptFiles, ...]:
@@ -394,10 +392,4 @@ class Run:
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):
             if pair := overlapping(before.files, after.files):
                 found.append(overlap_problem(*pair))
-        found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
-        if len(found) > _MAX_PROBLEMS:
-            what = f"{len(found) - _MAX_PROBLEMS + 1} more problems are not listed."
-            remedy = "Choose one rank to see its own."
-            last = Problem("warning", self.found.shown_folder, what, remedy=remedy)
-            return (*found[: _MAX_PROBLEMS - 1], last)
-        return tuple(found)
+        return worst_first(found, self.found.shown_folder)

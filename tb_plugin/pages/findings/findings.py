@@ -13,31 +13,24 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import time_text
-from tb_plugin.analysis.findings.conditions import Setup
-from tb_plugin.analysis.findings.growth import growing_memory
-from tb_plugin.analysis.findings.host_growth import growing_processes
 from tb_plugin.analysis.findings.losses import steps_missing
-from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.text import counted, share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.cycles import cycle_findings
 from tb_plugin.pages.findings.errors import ErrorsReader
-from tb_plugin.pages.findings.missing import silent_ranks, simulating
-from tb_plugin.pages.of_run import View, of_run, setup_of
-from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS, WORKERS
-from tb_plugin.pages.overview.hosts import growing_processes_of
+from tb_plugin.pages.findings.missing import simulating
+from tb_plugin.pages.findings.of_ranks import rank_findings
+from tb_plugin.pages.of_run import View, of_run
+from tb_plugin.pages.overview.facts import LIMIT_USED, RSS
 from tb_plugin.pages.overview.rank_numbers import (
     RankNumbers,
-    Strip,
-    standing_of,
-    strip_of,
 )
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tb_plugin.api.findings import Severity
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -108,18 +101,7 @@ def findings(
             if one.rank is not None and one.state and one.state.is_out_of_memory:
                 step = -1 if one.step is None else one.step
                 ran_out[one.rank] = max(step, ran_out.get(one.rank, -1))
-        of_ranks, reads_growth = _of_ranks(reader, view, ran_out)
-        shown = chosen_ranks(run, view.query)
-        missing = steps_missing(tuple(losses.of_run(run, set(shown), view.budget)))
-        cycles = cycle_findings(run, shown, view.series, view.budget)
-        first = () if missing is None else (missing,)
-        others = [
-            *first,
-            *simulating(view),
-            *of_ranks,
-            *cycles,
-            *stragglers_view(view).findings,
-        ]
+        others, reads_growth = _beside_errors(view, reader, losses, ran_out)
         is_reading |= reads_growth
     return FindingsResponse(
         run=view.summary,
@@ -128,6 +110,26 @@ def findings(
         still_reading=is_reading,
         problems=errors.problems,
     )
+
+
+def _beside_errors(
+    view: View[RanksQuery],
+    reader: ErrorsReader,
+    losses: LossReader,
+    ran_out: Mapping[int, int],
+) -> tuple[list[Finding], bool]:
+    """All that is wrong with a recording but its errors; whether more will be known."""
+    run = view.run
+    shown = chosen_ranks(run, view.query)
+    numbers = RankNumbers(reader.facts, run, view.budget)
+    ends = ending_findings(run, shown, numbers, ran_out)
+    of_ranks, is_reading = rank_findings(reader, view, numbers, ran_out)
+    missing = steps_missing(tuple(losses.of_run(run, set(shown), view.budget)))
+    cycles = cycle_findings(run, shown, view.series, view.budget)
+    times = stragglers_view(view).findings
+    first = () if missing is None else (missing,)
+    found = [*first, *simulating(view), *ends, *of_ranks, *cycles, *times]
+    return found, is_reading
 
 
 def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -140,80 +142,6 @@ def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
             one if number == 1 else structs.replace(one, id=f"{one.id}-{number}")
         )
     return tuple(sorted(unique, key=lambda one: _ORDER.index(one.severity)))
-
-
-def _of_ranks(
-    reader: ErrorsReader, view: View[RanksQuery], ran_out: Mapping[int, int]
-) -> tuple[list[Finding], bool]:
-    """How ranks ended, how their peaks compare and grow; whether more will be known."""
-    run, query = view.run, view.query
-    chosen = chosen_ranks(run, query)
-    everyone = chosen if query.rank is None else chosen_ranks(run, RanksQuery())
-    phase = run.catalogue.phase(None)
-    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
-    numbers = RankNumbers(reader.facts, run, view.budget)
-    strip = strip_of(run, everyone, numbers, RSS if key is None else key.column)
-    found = list(ending_findings(run, chosen, numbers, ran_out))
-    standing = standing_of(run, strip, numbers)
-    silent = silent_ranks(run, everyone)
-    peaks = Peaks(
-        ranks=everyone,
-        peak_bytes=strip.peak_bytes,
-        peak_step=strip.peak_step,
-        capacity_bytes=strip.capacity_bytes,
-        capacity_kind=strip.capacity_kind,
-        median_bytes=standing.median_bytes,
-        growth=strip.growth,
-        num_ooms=standing.num_ooms,
-        outliers=standing.outliers,
-        unreadable={one: why for one, why in silent.items() if why is not None},
-        empty=[one for one, why in silent.items() if why is None],
-        num_unread=standing.num_unread,
-    )
-    grows, is_reading = _growing(reader, view, strip, ran_out)
-    found += [grows] if grows is not None else []
-    found += _growing_processes(
-        run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
-    )
-    growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
-    found += peak_findings(peaks, query.rank, has_errors=bool(ran_out), growing=growing)
-    return found, is_reading
-
-
-def _growing(
-    reader: ErrorsReader, view: View[RanksQuery], strip: Strip, ran_out: Container[int]
-) -> tuple[Finding | None, bool]:
-    """Device memory that grows, on ranks that have not run out of it."""
-    columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
-    ranks = [
-        grows
-        for rank, facts, peak, size in zip(*columns, strict=True)
-        if facts is not None
-        and rank not in ran_out
-        and view.query.rank in (None, rank)
-        and (grows := facts.growing(rank, peak, size if size > 0 else None))
-    ]
-    found = growing_memory(ranks, None, Setup())
-    if found is None or found.rank is None:
-        return found, False
-    retained, is_reading = reader.retained(view.run, found.rank, view.budget)
-    setup = setup_of(view.run, found.rank)
-    return growing_memory(ranks, retained, setup), is_reading
-
-
-def _growing_processes(
-    run: Run, everyone: Sequence[int], numbers: RankNumbers, shown: Container[int]
-) -> Iterator[Finding]:
-    """Of the last attempt of each rank."""
-    facts = {rank: known[-1] for rank in everyone if (known := numbers.of_rank(rank))}
-    for column in (RSS, WORKERS):
-        processes = growing_processes_of(run, facts, column)
-        one = growing_processes(
-            [process for process in processes if process.rank in shown],
-            workers=column == WORKERS,
-        )
-        if one is not None:
-            yield one
 
 
 class _End(NamedTuple):

@@ -1,0 +1,106 @@
+"""Findings about the peaks and the growth of ranks, from their numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tb_plugin.analysis.findings.conditions import Setup
+from tb_plugin.analysis.findings.growth import growing_memory
+from tb_plugin.analysis.findings.host_growth import growing_processes
+from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
+from tb_plugin.pages.findings.missing import silent_ranks
+from tb_plugin.pages.of_run import setup_of
+from tb_plugin.pages.overview.facts import ALLOCATED, RSS, WORKERS
+from tb_plugin.pages.overview.hosts import growing_processes_of
+from tb_plugin.pages.overview.rank_numbers import standing_of, strip_of
+from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping, Sequence
+
+    from tb_plugin.api.findings import Finding
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.findings.errors import ErrorsReader
+    from tb_plugin.pages.of_run import View
+    from tb_plugin.pages.overview.rank_numbers import RankNumbers, Strip
+
+
+def rank_findings(
+    reader: ErrorsReader,
+    view: View[RanksQuery],
+    numbers: RankNumbers,
+    ran_out: Mapping[int, int],
+) -> tuple[list[Finding], bool]:
+    """How the peaks of ranks compare and grow; whether more will be known.
+
+    `ran_out`: ranks of whose errors other findings are.
+    """
+    run, query = view.run, view.query
+    chosen = chosen_ranks(run, query)
+    everyone = chosen if query.rank is None else chosen_ranks(run, RanksQuery())
+    phase = run.catalogue.phase(None)
+    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
+    strip = strip_of(run, everyone, numbers, RSS if key is None else key.column)
+    standing = standing_of(run, strip, numbers)
+    silent = silent_ranks(run, everyone)
+    peaks = Peaks(
+        ranks=everyone,
+        peak_bytes=strip.peak_bytes,
+        peak_step=strip.peak_step,
+        capacity_bytes=strip.capacity_bytes,
+        capacity_kind=strip.capacity_kind,
+        median_bytes=standing.median_bytes,
+        growth=strip.growth,
+        num_ooms=standing.num_ooms,
+        outliers=standing.outliers,
+        unreadable={one: why for one, why in silent.items() if why is not None},
+        empty=[one for one, why in silent.items() if why is None],
+        num_unread=standing.num_unread,
+    )
+    grows, is_reading = _growing(reader, view, strip, ran_out)
+    found = [grows] if grows is not None else []
+    found += _growing_processes(
+        run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
+    )
+    growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
+    found += peak_findings(peaks, query.rank, has_errors=bool(ran_out), growing=growing)
+    return found, is_reading
+
+
+def _growing(
+    reader: ErrorsReader,
+    view: View[RanksQuery],
+    strip: Strip,
+    ran_out: Container[int],
+) -> tuple[Finding | None, bool]:
+    """Device memory that grows, on ranks that have not run out of it."""
+    columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
+    ranks = [
+        grows
+        for rank, facts, peak, size in zip(*columns, strict=True)
+        if facts is not None
+        and rank not in ran_out
+        and view.query.rank in (None, rank)
+        and (grows := facts.growing(rank, peak, size if size > 0 else None))
+    ]
+    found = growing_memory(ranks, None, Setup())
+    if found is None or found.rank is None:
+        return found, False
+    retained, is_reading = reader.retained(view.run, found.rank, view.budget)
+    setup = setup_of(view.run, found.rank)
+    return growing_memory(ranks, retained, setup), is_reading
+
+
+def _growing_processes(
+    run: Run, everyone: Sequence[int], numbers: RankNumbers, shown: Container[int]
+) -> Iterator[Finding]:
+    """Of the last attempt of each rank."""
+    facts = {rank: known[-1] for rank in everyone if (known := numbers.of_rank(rank))}
+    for column in (RSS, WORKERS):
+        processes = growing_processes_of(run, facts, column)
+        one = growing_processes(
+            [process for process in processes if process.rank in shown],
+            workers=column == WORKERS,
+        )
+        if one is not None:
+            yield one
