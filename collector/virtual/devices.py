@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from collector.errors import nearest_of
-
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -182,11 +180,9 @@ def parse_device(text: str) -> Device:
         return device
     found = _DESCRIBED.fullmatch(text.strip())
     if not found:
-        near = nearest_of(text.strip().lower(), DEVICES)
-        question = f"did you mean {near!r}? Or " if near else ""
         raise ValueError(
-            f"no virtual device {text!r}: {question}give memory and capability as in"
-            f" 24GiB,8.9, or one of {', '.join(DEVICES)}"
+            f"no virtual device {text!r}: give memory and capability as in 24GiB,8.9, "
+            f"or one of {', '.join(DEVICES)}"
         )
     memory = int(float(found["size"]) * _UNITS[found["unit"].lower()])
     if memory < 64 * MIB:

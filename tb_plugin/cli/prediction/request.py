@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from collector.cli.failure import UsageError
-from collector.virtual.devices import Device, parse_device
+from collector.errors import nearest_of
+from collector.virtual.devices import DEVICES, Device, parse_device
 from tb_plugin.cli.options import positive, rank_set, size_in_bytes
 from tb_plugin.cli.prediction.ranks import DEFAULT_PER_HOST, Ranks
 from tb_plugin.rank_set import RankSet
@@ -196,7 +197,9 @@ def _device(text: str) -> Device:
     try:
         return parse_device(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        near = nearest_of(text.lower(), DEVICES)
+        question = f" (did you mean {near}?)" if near else ""
+        raise argparse.ArgumentTypeError(f"{error}{question}") from error
 
 
 def _seconds(text: str) -> float:
