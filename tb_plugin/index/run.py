@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.api.base import Problem
 from tb_plugin.formats.recording.rank_file import RankFile
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshots
 from tb_plugin.formats.traces.files.listing import FoundTraces
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
+    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.frames.parts import Part
