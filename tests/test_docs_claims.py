@@ -57,6 +57,7 @@ OTHERS_OPTIONS = {
     "--rdzv-backend",
     "--user",
     "--link-mode",
+    "--seeds",
 }
 """Of TensorBoard, launchers, pip and others."""
 
