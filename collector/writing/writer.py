@@ -294,8 +294,10 @@ class Writer:
 
         Of a recording that was closed before all was written, also what still waits.
         """
-        waiting = self._output.num_waiting if self._is_given_up else 0
-        return self._output.num_dropped + waiting
+        is_over = self._is_closing and not self._thread.is_alive()
+        if is_over or self._is_given_up:
+            return self._output.num_dropped + self._output.num_waiting
+        return self._output.num_dropped
 
     # On the writer's thread, in the order of a round.
 

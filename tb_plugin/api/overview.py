@@ -124,6 +124,7 @@ class LostSteps(Struct, frozen=True):
     """Steps of one phase, one after the other, that lay in a damaged part of a file."""
 
     phase: str
+    """Empty: not known, nor are the steps."""
     first_step: int | None
     """None: not known, as nothing before it is left."""
     last_step: int | None

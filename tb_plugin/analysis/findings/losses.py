@@ -120,6 +120,8 @@ def _ranges(parts: Sequence[LostSteps]) -> str:
 def _range(part: LostSteps) -> str:
     phase = "" if part.phase == "train" else f" of {part.phase}"
     first, last = part.first_step, part.last_step
+    if not part.phase:
+        return f"{part.num_steps:,} whose place is not known"
     if first is None and last is None:
         return f"all steps{phase}"
     if first is None:

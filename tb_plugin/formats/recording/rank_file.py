@@ -105,8 +105,7 @@ class RankFile:
     @property
     def identity(self) -> tuple[int, str, int, int]:
         """Key for what is decoded from it."""
-        first = self.parts[0] if self.parts else None
-        inode = 0 if first is None else first.inode
+        inode = self.parts[0].inode if self.parts else 0
         return (self.rank, self.attempt, inode, self.generation)
 
     @property
@@ -125,11 +124,13 @@ class RankFile:
         return [*self._faults.damaged, *self.layout.gaps]
 
     @property
-    def header(self) -> Header:
-        """The written header, or what the file's name says where that is lost.
+    def lacks_schemas(self) -> bool:
+        """Whether there are chunks whose schema is lost."""
+        return self._faults.lacks_schemas
 
-        With the device that training came to use later, where it had none yet.
-        """
+    @property
+    def header(self) -> Header:
+        """The written one, or what the file's name says; with a device that came later."""
         written = self._segments.newest or self.written_header
         seen = (id(written), id(self.digest), len(self.behind.notes))
         if self._header is None or self._header[0] != seen:
@@ -339,8 +340,7 @@ class RankFile:
 
     def _take(self, item: Framed) -> None:
         try:
-            lost = self.behind.captures.feed(item)
-            if lost is not None:
+            if lost := self.behind.captures.feed(item):
                 self.add_damage(*lost)
             if item.kind == CHUNK:
                 self.behind.take_chunk(item, self.schemas)

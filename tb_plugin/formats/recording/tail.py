@@ -8,6 +8,7 @@ from collector.format.capture import CAPTURE, decode_part
 from collector.format.digest import MAX_CHUNK_ROWS
 from collector.format.errors import CorruptError
 from collector.format.records import decode_chunk_ref
+from tb_plugin.formats.recording.frames.faults import SCHEMA_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -51,7 +52,7 @@ class Tail:
         if ref.num_rows > MAX_CHUNK_ROWS:
             raise CorruptError(f"a chunk claims {ref.num_rows} rows")
         if ref.schema_id not in schemas:
-            raise CorruptError("the chunk's schema is lost")
+            raise CorruptError(SCHEMA_LOST)
         self.chunks.setdefault(ref.schema_id, []).append(ref)
         if self._held_bytes < _MAX_HELD_BYTES:
             self._held[item.offset] = item.payload

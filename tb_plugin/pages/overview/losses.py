@@ -52,7 +52,7 @@ class LossReader:
         noted = _noted(run)
         for attempt in run.attempts:
             for rank, file in attempt.files.items():
-                if rank not in ranks or file.unfinished or not file.schemas:
+                if rank not in ranks or file.unfinished:
                     continue
                 dropped, summed_up = noted.get((rank, file.attempt), (0, 0))
                 found = self._account(file, dropped, summed_up, budget)
@@ -82,7 +82,14 @@ class LossReader:
         self, file: RankFile, dropped: int, summed_up: int, budget: Budget
     ) -> _Account:
         lost_bytes = file.lost_bytes
-        stamp = stamp_of(file), file.close, len(lost_bytes), dropped, summed_up
+        stamp = (
+            stamp_of(file),
+            file.close,
+            file.num_faults_said,
+            len(lost_bytes),
+            dropped,
+            summed_up,
+        )
         known = self._known.get(file)
         if known is not None and known[0] == stamp:
             return known[1]
@@ -94,19 +101,21 @@ class LossReader:
             steps = StepCounts(taken=taken, dropped=dropped, summed_up=summed_up)
         missing = steps.taken - steps.dropped - steps.summed_up - sum(written.values())
         missing = max(0, missing)
+        # Of a complete file nothing was left unwritten: what is missing was damaged.
+        is_damaged = file.is_complete or file.lacks_schemas
         damaged: list[LostSteps] = []
-        if lost_bytes or (missing and file.is_complete):
+        if lost_bytes or (missing and is_damaged):
+            is_tail = is_damaged and len(schemas) == 1 and not file.lacks_schemas
             for schema in schemas:
-                is_last = schema is schemas[-1]
-                # Of a complete file nothing was left unwritten: its end is damaged.
-                more = missing if is_last and file.is_complete else 0
+                number = written[schema.schema_id] + (missing if is_tail else 0)
                 chunks = self._series.chunks_of(file, schema.schema_id, budget)
-                number = written[schema.schema_id] + more
                 damaged += [
                     LostSteps(schema.phase, one.first_step, one.last_step, one.num_rows)
                     for one in lost_rows(chunks, lost_bytes, number)
                 ]
-        account = _Account(steps, 0 if file.is_complete else missing, tuple(damaged))
+            if missing and is_damaged and not is_tail:
+                damaged.append(LostSteps("", None, None, missing))
+        account = _Account(steps, 0 if is_damaged else missing, tuple(damaged))
         if not budget.exhausted:
             self._known[file] = stamp, account
         return account

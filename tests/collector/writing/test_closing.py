@@ -142,6 +142,16 @@ def test_a_frozen_disk_is_given_up_and_what_it_lacks_is_counted(
     assert writer.num_dropped == 0, "it came back before the process ended"
 
 
+def test_a_disk_that_is_full_at_the_end_costs_what_is_counted(tmp_path, disk, caplog):
+    writer = started(tmp_path)
+    disk.room = 0
+    for step in range(30):
+        writer.put_row(0, row(step))
+    writer.close("closed", "", 300)
+    assert "30 steps and" in caplog.text
+    assert writer.num_dropped >= 30
+
+
 def test_a_file_that_is_cut_says_how_the_program_ended_and_that_it_was_cut(
     tmp_path, valve, impatient
 ):

@@ -107,6 +107,34 @@ def test_damage_is_counted_to_the_step(tmp_path_factory, at, per_flush):
     assert sorted(named) == missing
 
 
+@pytest.mark.parametrize("has_digest", [True, False])
+def test_rows_whose_schema_is_lost_are_read_where_a_digest_repeats_it(
+    run, tmp_path, has_digest
+):
+    rank = run.rank(0)
+    rank.steps(range(200), rss_bytes=[300 * MIB] * 200)
+    (schema,) = [start for kind, start, _ in rank.offsets if kind == "schema"]
+    if has_digest:
+        rank.digest()
+    rank.digest()  # is damaged too, so that the file is read from its start
+    (last, _) = [(start, end) for kind, start, end in rank.offsets if kind == "digest"][
+        -1
+    ]
+    steps = StepCounts(taken=200, dropped=0, summed_up=0)
+    rank.close(digest=False, steps=steps)
+    for offset in (schema, last):
+        flip_bit(rank.path, offset + 60)
+    losses = losses_of(Page(tmp_path))
+    if has_digest:
+        assert losses == []
+    else:
+        (loss,) = losses
+        assert loss["num_damaged"] == 200
+        assert [one["phase"] for one in loss["damaged"]] == [""]
+        (one,) = missing_finding(Page(tmp_path))
+        assert "200 whose place is not known" in one["sentence"]
+
+
 def test_every_form_says_the_same_and_equal_warnings_are_one(tmp_path, report):
     path = (
         tmp_path / "exp/plugins/memboard/rank00000-20231114T221320001-00000000.events"

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _MAX_FAULTS: Final = 100
 _MAX_DAMAGED: Final = 100_000
+
+SCHEMA_LOST: Final = "the chunk's schema is lost"
+"""Of a chunk that is whole: with the schema, which a later digest may have, it is read."""
 _MAX_NAMED: Final = 20
 
 _VERSION: Final = (
@@ -39,6 +42,8 @@ class Faults:
         """Rises with whatever is said, or said otherwise."""
         self.damaged: list[tuple[int, int]] = []
         """Every stretch of bytes that is damaged, in the order it was met."""
+        self.lacks_schemas = False
+        """Whether chunks were met whose schema is lost."""
         self._damage: dict[Fault, tuple[int, int, bool]] = {}
         """Which bytes each loss is of, and whether what they held is named."""
 
@@ -58,8 +63,9 @@ class Faults:
 
         The same loss is said once, by its name where that is known.
         """
-        if len(self.damaged) < _MAX_DAMAGED:
+        if what != SCHEMA_LOST and len(self.damaged) < _MAX_DAMAGED:
             self.damaged.append((offset, end))
+        self.lacks_schemas |= what == SCHEMA_LOST
         for said, (first, last, was_named) in tuple(self._damage.items()):
             if first <= offset and end <= last and (was_named or not is_named):
                 return
