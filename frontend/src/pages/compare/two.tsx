@@ -244,7 +244,8 @@ function Difference(
         {parts.length === 0 && (
           <p class="quiet">
             For categories and modules at the peak, record both runs with{" "}
-            <code>modules=True</code>; for lines, with <code>history=True</code>.
+            <code>modules=True</code>; for lines, on a GPU, with{" "}
+            <code>history=True</code>.
           </p>
         )}
       </div>

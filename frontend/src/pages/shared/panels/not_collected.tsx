@@ -8,6 +8,9 @@ export function NotCollected(props: {
   readonly snippet: string;
   readonly note: string;
 }) {
+  // Where a recording tried and could not, no setting helps: the remedy says what does.
+  const mayBeSwitchedOn =
+    props.absent.length === 0 || props.absent.some((source) => source.status === "off");
   return (
     <Nothing title={props.title}>
       {props.absent.map(({ source, reason, remedy, cost }) => (
@@ -16,11 +19,15 @@ export function NotCollected(props: {
           {remedy !== "" && asSentence(remedy)} {cost !== "" && `Cost: ${cost}.`}
         </p>
       ))}
-      <p>To record it:</p>
-      <pre class="snippet" tabIndex={0}>
-        {props.snippet}
-      </pre>
-      <p>{props.note}</p>
+      {mayBeSwitchedOn && (
+        <>
+          <p>To record it:</p>
+          <pre class="snippet" tabIndex={0}>
+            {props.snippet}
+          </pre>
+          <p>{props.note}</p>
+        </>
+      )}
     </Nothing>
   );
 }
