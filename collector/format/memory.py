@@ -24,6 +24,7 @@ CATEGORIES: Final = (
     "reduce_scatter",
     "temp",
     "other",
+    "bucket",  # gradients under way to other ranks, of DDP
 )
 """Fine names; on disk a category is its index here. New ones are only appended."""
 
@@ -42,6 +43,7 @@ FOLDS_INTO: Final = {
     "reduce_scatter": "comm",
     "temp": "temp",
     "other": "unknown",
+    "bucket": "comm",
 }
 """By fine name: the category that gives it its colour."""
 

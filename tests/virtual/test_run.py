@@ -247,3 +247,57 @@ def test_a_programs_own_history_is_the_same_with_and_without_ours(run):
     with_ours, without = events(), events("--set", "oom=false")
     assert len(without) == 1
     assert with_ours == without
+
+
+TRAINS_IN_8_BITS = """
+import sys, torch
+import torch.distributed as dist
+from torch import nn
+
+class Adam8bit(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for parameter in self.param_groups[0]["params"]:
+            state = self.state[parameter]
+            if not state:
+                state["state1"] = torch.zeros_like(parameter, dtype=torch.uint8)
+                state["state2"] = torch.zeros_like(parameter, dtype=torch.uint8)
+            parameter.sub_(parameter.grad, alpha=1e-3)
+
+batch, clears = int(sys.argv[1]), sys.argv[2] == "clears"
+dist.init_process_group()
+torch.cuda.set_device(0)
+layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(8)]
+model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers).cuda())
+optimizer = Adam8bit(model.parameters(), {})
+for step in range(1000):
+    optimizer.zero_grad()
+    model(torch.randn(batch, 1024, device="cuda")).square().mean().backward()
+    optimizer.step()
+    if clears:
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("after", ["clears", "keeps"])
+@pytest.mark.parametrize("batch", [64, 32_768])
+def test_parameters_gradients_buckets_and_states_have_rows_of_their_own(
+    run, batch, after
+):
+    """Whether gradients are there at the end, when the tensors are looked at, or not."""
+    words = ("--on", "h100", "--world-size", "4", "--ranks", "0", "--json")
+    done = run(TRAINS_IN_8_BITS, *words, "train.py", str(batch), after, code=0)
+    (device,) = json.loads(done.stdout)["ranks"][0]["devices"]
+    sizes = device["categories_bytes"]
+    parameters = 4 * 8 * (1024 * 1024 + 1024)
+    assert sizes["param"] == pytest.approx(parameters, rel=0.01)
+    assert sizes["optimizer"] == pytest.approx(parameters / 2, rel=0.01)
+    assert sizes["comm"] == pytest.approx(parameters, rel=0.01)
+    assert sizes.get("unknown", 0) < 1 << 20
+    # One workspace of cuBLAS on each of the two threads that multiply.
+    assert sizes["temp"] >= 2 * (32 << 20)
+    if batch == 64:  # the end of the backward is the peak
+        assert sizes["grad"] == pytest.approx(parameters, rel=0.01)
+    else:
+        assert sizes.get("grad", 0) <= 0.2 * parameters
+        assert sizes["temp"] > 2 * batch * 1024 * 4, "gradients of activations"

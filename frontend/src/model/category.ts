@@ -89,6 +89,7 @@ const LABELS: ReadonlyMap<string, string> = new Map([
   ["input", "Inputs"],
   ["all_gather", "All-gather"],
   ["reduce_scatter", "Reduce-scatter"],
+  ["bucket", "DDP buckets"],
 ]);
 
 /** Falls back to the name, for categories added later. */

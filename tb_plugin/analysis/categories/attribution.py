@@ -18,7 +18,7 @@ from collector.format.memory import CATEGORIES
 from collector.format.snapshots.tags import annotation_data
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
 from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.marks import MODULE
+from tb_plugin.analysis.categories.marks import MODULE, runs_autograd
 from tb_plugin.analysis.categories.phases import FORWARD
 from tb_plugin.analysis.categories.rules import RULES, facts_of
 
@@ -88,6 +88,7 @@ def attribution(replay: Replay) -> Attribution:
     evidence[known] = EVIDENCE.index(ANNOTATED)
     if tensors is not None:
         speaks = lives.gone == replay.num_events
+        speaks &= _has_line(replay)
         _follow_stack(replay, category, evidence, speaks, EVIDENCE.index(OF_RECORDED))
     facts = facts_of(replay)
     for row, (_, name, fits) in enumerate(RULES):
@@ -132,6 +133,21 @@ def _annotated(replay: Replay) -> Ints:
         for one in data
     ]
     return np.array(codes, np.int64)[place.reshape(-1)]
+
+
+def _has_line(replay: Replay) -> Flags:
+    """By life: whether its stack is of one line of a program.
+
+    An empty stack, or one that ends where autograd is called, is that of a whole backward:
+    a gradient of a parameter that was recorded says nothing about the gradients of
+    activations beside it.
+    """
+    stacks = replay.stacks
+    has_frames = np.diff(stacks.start) > 0
+    innermost = stacks.frame[stacks.start[:-1][has_frames]]
+    has_line = has_frames.copy()
+    has_line[has_frames] = ~runs_autograd(stacks)[innermost]
+    return np.append(has_line, False)[replay.lives.stack]
 
 
 def _follow_stack(

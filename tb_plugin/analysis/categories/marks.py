@@ -17,7 +17,7 @@ from tb_plugin.analysis.arrays import picked
 from tb_plugin.analysis.categories.frames import NATIVE, USER
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
@@ -102,6 +102,16 @@ _NATIVE_RULES: Final = (
     _Rule(WORKSPACE, r"getCUDABlas\w*Workspace|getCurrentCUDABlas|getCurrentCudnn", ""),
 )
 
+_INNERMOST_RULES: Final = (
+    # C++ makes the buckets; torch builds them in `__init__`, and anew in the second forward.
+    _Rule(
+        BUCKET,
+        r"^(_ddp_init_helper|_pre_forward|_rebuild_buckets)$",
+        r"[/\\]torch[/\\]nn[/\\]parallel[/\\]distributed\.py$",
+    ),
+)
+"""Of the innermost frame alone: what this function itself makes, not what it calls."""
+
 _MADE_HERE: Final = "__init__"
 """A user frame of this name makes something that lasts."""
 
@@ -115,6 +125,9 @@ def stack_marks(stacks: Stacks) -> Ints:
     marks = _frame_marks(stacks, kinds)
     found = np.zeros(num, np.int64)
     np.bitwise_or.at(found, stacks.owner, marks[stacks.frame])
+    has_frames = np.flatnonzero(np.diff(stacks.start))
+    innermost = stacks.frame[stacks.start[has_frames]]
+    found[has_frames] |= _innermost_marks(stacks)[innermost]
     if not np.any(kinds == NATIVE):
         found[np.diff(stacks.start) == 0] |= NO_PYTHON
     is_init = np.array([name == _MADE_HERE for name in stacks.name], np.bool_)
@@ -132,6 +145,27 @@ def _frame_marks(stacks: Stacks, kinds: Ints) -> Ints:
     return marks
 
 
+def _innermost_marks(stacks: Stacks) -> Ints:
+    return np.array(
+        [
+            _marks_by(_INNERMOST, name, filename)
+            for name, filename in zip(stacks.name, stacks.filename, strict=True)
+        ],
+        np.int64,
+    )
+
+
+def runs_autograd(stacks: Stacks) -> Flags:
+    """By frame: whether it is the function of Python that runs autograd's engine."""
+    return np.array(
+        [
+            _marks_by(_RUNS_AUTOGRAD, name, filename) != 0
+            for name, filename in zip(stacks.name, stacks.filename, strict=True)
+        ],
+        np.bool_,
+    )
+
+
 def python_marks(name: str, filename: str) -> int:
     """The marks of one frame of Python, as bits."""
     return _marks_by(_PYTHON, name, filename)
@@ -146,6 +180,13 @@ def _compiled(rules: tuple[_Rule, ...]) -> _Compiled:
     )
 
 
+_ENGINE: Final = _Rule(
+    BACKWARD,
+    r"^(_engine_run_backward|backward|grad)$",
+    r"[/\\]torch[/\\]autograd[/\\](graph|__init__)\.py$",
+)
+_RUNS_AUTOGRAD: Final = _compiled((_ENGINE,))
+_INNERMOST: Final = _compiled(_INNERMOST_RULES)
 _PYTHON: Final = _compiled(_PYTHON_RULES)
 _NATIVE: Final = _compiled(_NATIVE_RULES)
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import BEFORE, OOM
+from collector.format.memory import CATEGORIES, FOLDS_INTO
+from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, OOM
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
@@ -59,6 +60,10 @@ MAX_PHASES_KEPT: Final = 5
 step, until the next one overwrites it) is an activation. A tensor that is copied to the
 device and held longer is no input either."""
 
+_PARAMETERS: Final = [
+    code for code, name in enumerate(CATEGORIES) if FOLDS_INTO[name] == "param"
+]
+
 _OUTSIDE: Final = MODULE | BACKWARD | OPTIMIZER | NO_PYTHON
 
 
@@ -73,6 +78,7 @@ class LifeFacts:
         kinds: Ints,
         is_cut: Flags,
         is_workspace: Flags | None = None,
+        is_gradient: Flags | None = None,
     ) -> None:
         """`kinds`: of the instances of phases, in order; see `phases`."""
         self.marks = marks
@@ -88,6 +94,9 @@ class LifeFacts:
             self.has(WORKSPACE) if is_workspace is None else is_workspace
         )
         """See `workspaces`."""
+        none = np.zeros(len(marks), np.bool_)
+        self.is_gradient: Flags = none if is_gradient is None else is_gradient
+        """There at the end of its backward, and as large as a recorded parameter."""
 
     def has(self, marks: int) -> Flags:
         """Whether the stack of its allocation bears one of these marks."""
@@ -140,7 +149,36 @@ def facts_of(replay: Replay) -> LifeFacts:
     of_event = np.append(phases.of_event, len(phases))
     gone_in = of_event[np.minimum(lives.gone, replay.num_events)]
     is_cut = _cut(replay, phases, born_in)
-    return LifeFacts(of_life, born_in, gone_in, phases.kind, is_cut, replay.workspaces)
+    return LifeFacts(
+        of_life,
+        born_in,
+        gone_in,
+        phases.kind,
+        is_cut,
+        replay.workspaces,
+        _gradients(replay, phases, born_in),
+    )
+
+
+def _gradients(replay: Replay, phases: Phases, born_in: Ints) -> Flags:
+    """What is there at a backward's last allocation and has a recorded parameter's size.
+
+    An optimizer that allocates nothing, as one whose states are there, begins no phase: its
+    gradients go before another phase begins, as those of activations do.
+    """
+    lives, tensors = replay.lives, replay.snapshot.tensors
+    if tensors is None:
+        return np.zeros(len(lives), np.bool_)
+    is_parameter = np.isin(tensors.category, _PARAMETERS)
+    events = replay.device.events
+    in_backward = np.append((replay.stacks.marks & (BACKWARD | NO_PYTHON)) != 0, False)
+    rows = np.flatnonzero((events.action == ALLOC) & in_backward[events.stack])
+    last = np.full(len(phases), NOTHING, np.int64)
+    last[phases.of_event[rows]] = rows  # the last one written is the latest
+    ours = in_backward[lives.stack] & (lives.born != BEFORE)
+    found: Flags = ours & (phases.kind[born_in] == BACKWARD_PHASE)
+    found &= lives.gone > last[born_in]
+    return found & np.isin(lives.size, tensors.num_bytes[is_parameter])
 
 
 def _cut(replay: Replay, phases: Phases, born_in: Ints) -> Flags:
@@ -193,7 +231,7 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
         "reduce_scatter",
         lambda facts: facts.has(REDUCE_SCATTER) & ~facts.outlives,
     ),
-    ("a bucket of DDP's", "grad", lambda facts: facts.has(BUCKET)),
+    ("a bucket of DDP's", "bucket", lambda facts: facts.has(BUCKET)),
     (
         "a state that an optimizer sets up",
         "optimizer",
@@ -237,6 +275,11 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
         lambda facts: (
             facts.has(BACKWARD | NO_PYTHON) & _left_behind(facts, BACKWARD_PHASE)
         ),
+    ),
+    (
+        "there at the end of a backward, and as large as a parameter",
+        "grad",
+        lambda facts: facts.is_gradient & ~facts.is_cut,
     ),
     ("used up by a backward", "temp", lambda facts: _used_up(facts, BACKWARD_PHASE)),
     (

@@ -5,7 +5,8 @@ there, and keeps it. Stacks of C++ name the function; stacks of Python end at th
 that multiplied, or are empty in autograd's threads. Then the size tells: that of
 CUBLAS_WORKSPACE_CONFIG's default `:4096:2:16:8`, which no tensor is likely to have, or
 the 32 MiB of newer devices, which many a tensor has: so only the first such allocation
-of a stream counts, where it was never freed and came of a multiplication. Threads have
+of a stream counts, where it was never freed and came of a multiplication: of a line that
+multiplies by its name, or that went on allocating other sizes without keeping another. Threads have
 handles of their own: where one stack has them on many streams, all count, as no
 tensor is kept once on each of them. Stacks with C++ that name no cuBLAS are of tensors,
 unless they are on many streams: symbols may be missing.
@@ -24,7 +25,7 @@ from tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
@@ -57,7 +58,8 @@ def workspaces(replay: Replay) -> Flags:
     newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
     if len(newer):
         multiplies, is_told = _multiplies(replay.stacks)
-        newer = newer[np.append(multiplies, True)[lives.stack[newer]]]
+        goes_on = _goes_on(replay, newer)
+        newer = newer[np.append(multiplies, True)[lives.stack[newer]] | goes_on]
         single = newer[~np.append(is_told, False)[lives.stack[newer]]]
         # Autograd's thread has a handle of its own, and a stack without Python: none at
         # all, or an empty one.
@@ -73,6 +75,32 @@ def workspaces(replay: Replay) -> Flags:
             >= _MANY
         ]
         found[newer[np.isin(lives.stack[newer], of_many)]] = True
+    return found
+
+
+def _goes_on(replay: Replay, rows: Ints) -> Flags:
+    """By row of lives: whether its line repeats what it allocated, but not this.
+
+    A workspace is made once beside outputs that come and go at each call. What a line makes
+    when it is first run (a mask, a cache) has no later blocks of its line.
+    """
+    lives = replay.lives
+    found = np.zeros(len(rows), np.bool_)
+    stacks, first, counts = np.unique(
+        lives.stack[rows], return_index=True, return_counts=True
+    )
+    alone = (counts == 1) & (stacks >= 0)
+    of_lines = np.flatnonzero(np.isin(lives.stack, stacks[alone]))
+    of_lines = of_lines[np.argsort(lives.stack[of_lines], kind="stable")]
+    begins = np.searchsorted(lives.stack[of_lines], stacks[alone])
+    ends = np.searchsorted(lives.stack[of_lines], stacks[alone], "right")
+    for place, begin, end in zip(
+        first[alone].tolist(), begins.tolist(), ends.tolist(), strict=True
+    ):
+        line, born = of_lines[begin:end], lives.born[rows[place]]
+        before = lives.size[line[lives.born[line] < born]]
+        after = lives.size[line[lives.born[line] > born]]
+        found[place] = bool(np.isin(after, before).any())
     return found
 
 

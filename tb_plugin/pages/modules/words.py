@@ -56,6 +56,7 @@ _AT: Final = {
 }
 _NOUNS: Final = {
     "all_gather": "all-gather buffers",
+    "bucket": "DDP's buckets",
     "optimizer": "optimizer states",
     "other": "other allocations",
     "reduce_scatter": "reduce-scatter buffers",
