@@ -69,6 +69,8 @@ COLUMNS: dict[str, Column] = {
         Column(name="memory_used_bytes", unit="bytes", group="host", headline=True),
         Column(name="memory_limit_used_bytes", unit="bytes", group="host"),
         Column(name="requested_bytes", unit="bytes", group="device"),
+        Column(name="cpu_steal_pct", unit="percent", group="host", dtype="f4"),
+        Column(name="cpu_runnable_pct", unit="percent", group="host", dtype="f4"),
     )
 }  # fmt: skip
 """Columns the builders know by name; give a `Column` for any other."""

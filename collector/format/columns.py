@@ -192,7 +192,11 @@ CPU: Final = (
     _column("cpu_user_pct", "host", "percent", "f4"),
     _column("cpu_system_pct", "host", "percent", "f4"),
     _column("cpu_iowait_pct", "host", "percent", "f4"),
+    _column("cpu_steal_pct", "host", "percent", "f4"),
+    _column("cpu_runnable_pct", "host", "percent", "f4"),
 )
+"""Of the processors' time. Stolen: given to other virtual machines. Runnable: threads that
+run or wait for a processor, in percent of the processors; beyond 100 some wait."""
 
 MEMORY: Final = (
     _column("memory_total_bytes", "host"),

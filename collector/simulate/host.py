@@ -125,7 +125,8 @@ class _Samples:
             return [count(NUM_WORKERS), together, largest]
         if name == "cpu":
             user, system = around(31, 3), around(5, 0.8)
-            return [np.round(user + system, 1), user, system, around(0.6, 0.4)]
+            busy = np.round(user + system, 1)
+            return [busy, user, system, around(0.6, 0.4), 0 * busy, busy]
         if name == "memory":
             workers = RANKS_PER_HOST * NUM_WORKERS * self._worker_bytes()
             in_use = self._pages(118 * GIB, 0.4 * GIB) + workers

@@ -131,9 +131,12 @@ class RunSummary(Struct, frozen=True):
     num_problems: int
 
 
-RunStatus: TypeAlias = Literal["out_of_memory", "leak", "stopped", "live", "fine"]
+RunStatus: TypeAlias = Literal[
+    "out_of_memory", "leak", "stopped", "live", "warned", "fine"
+]
 """The worst that is known. leak: its memory grows and will soon be full; stopped: it
-ended by an exception, or without closing its recording."""
+ended by an exception, or without closing its recording; warned: another finding; fine:
+everything was read, and there is no finding and no problem."""
 
 
 class RunStanding(Struct, frozen=True):
@@ -145,6 +148,8 @@ class RunStanding(Struct, frozen=True):
     """None: not known yet, or nothing tells it."""
     peak_bytes: float | None
     """The highest of all ranks; likewise."""
+    finding: str = ""
+    """Title of the worst finding, where the run is warned by one."""
 
 
 class RunsResponse(Struct, frozen=True):

@@ -31,6 +31,7 @@ class FilePeak(Struct, frozen=True):
     reserved_bytes: float | None = None
     """The highest."""
     out_of_memory: bool | None = None
+    """None: without a history nobody can say."""
     categories: tuple[CategoryBytes, ...] = ()
     """At the peak, most bytes first."""
     largest: HeldBy | None = None

@@ -7,7 +7,7 @@ themselves when they are first asked, and keep it here (`State.kept`).
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -72,7 +72,7 @@ class State:
         self.drops: Final = Drops(allowed=False) if drops is None else drops
         self.store: Final = Store(logdirs, lambda: (*given, *self.drops.runs()))
         self.facts: Final = FactsReader(self.store.series)
-        self.losses: Final = LossReader(self.store.series, self.facts)
+        self.losses: Final[LossReader] = LossReader(self.store.series, self.facts)
         self.capacity_bytes: int | None = None
         """Size of the devices, for verdicts about files that do not record it."""
         self.importer: Final = lru_cache(maxsize=1)(Importer)
@@ -136,6 +136,8 @@ class State:
 
     def glance_at_all(self) -> tuple[list[RunSummary], tuple[RunStanding, ...]]:
         """Every run as the run picker shows it, and how it stands, the worst first."""
+        from tb_plugin.pages.findings.findings import worst_title
+
         found = self.store.runs()
         budget, facts_budget = Budget(PICKER_SECONDS), Budget(STANDING_SECONDS)
         summaries, standings = [], []
@@ -145,8 +147,11 @@ class State:
                 summary = self.summary(run)
                 version, standing = self.standings.get(summary.id, (None, None))
                 if standing is None or version != run.version:
-                    standing = standing_of(run, summary, self.facts, facts_budget)
-                    if standing.peak_bytes is not None:
+                    worst = partial(worst_title, self, run, summary)
+                    standing = standing_of(
+                        run, summary, self.facts, facts_budget, worst
+                    )
+                    if standing.peak_bytes is not None and standing.status is not None:
                         self.standings[summary.id] = run.version, standing
             summaries.append(summary)
             standings.append(standing)

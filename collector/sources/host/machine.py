@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +20,30 @@ if TYPE_CHECKING:
 
 _MEMINFO: Final = Path("/proc/meminfo")
 _INTERFACES: Final = Path("/sys/class/net")
+_LOADAVG: Final = Path("/proc/loadavg")
 
 
 def _open_cpu(_config: RecordConfig, _device: Device) -> Reader:
     import psutil
 
-    return Reader(Shares(psutil.cpu_times))
+    shares, num_processors = Shares(psutil.cpu_times), os.cpu_count() or 1
+
+    def sample() -> Sequence[float | None]:
+        return (*shares(), runnable_pct(_LOADAVG, num_processors))
+
+    return Reader(sample)
+
+
+def runnable_pct(loadavg: Path, num_processors: int) -> float | None:
+    """Threads that run or wait, without the one that asks; None: not on this system."""
+    try:
+        runnable = loadavg.read_text(encoding="ascii").split()[3].partition("/")[0]
+        return 100.0 * max(0, int(runnable) - 1) / num_processors
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+_NUM_SHARES: Final = len(CPU) - 1
 
 
 class Shares:
@@ -40,11 +59,11 @@ class Shares:
         self._before: Any = None
 
     def __call__(self) -> Sequence[float | None]:
-        """Total, user, system and waiting for input and output; percent."""
+        """Total, user, system, waiting for input and output, and stolen; percent."""
         before, now = self._before, self._cpu_times()
         self._before = now
         if before is None:
-            return (None,) * len(CPU)
+            return (None,) * _NUM_SHARES
         spent = {
             name: max(0.0, new - old)
             for name, old, new in zip(now._fields, before, now, strict=True)
@@ -53,8 +72,8 @@ class Shares:
         }
         whole = sum(spent.values())
         if whole <= 0:
-            return (None,) * len(CPU)
-        waiting = spent.get("iowait")
+            return (None,) * _NUM_SHARES
+        waiting, stolen = spent.get("iowait"), spent.get("steal")
         user = spent["user"] + spent.get("nice", 0.0)
         system = sum(spent.get(n, 0.0) for n in ("system", "irq", "softirq"))
         busy = whole - spent["idle"] - (waiting or 0.0)
@@ -64,6 +83,7 @@ class Shares:
             user * share,
             system * share,
             None if waiting is None else waiting * share,
+            None if stolen is None else stolen * share,
         )
 
 

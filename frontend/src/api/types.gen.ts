@@ -8,7 +8,7 @@ export type Unit = "bytes" | "bytes_per_step" | "bytes_per_second" | "count" | "
 
 export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
 
-export type RunStatus = "out_of_memory" | "leak" | "stopped" | "live" | "fine";
+export type RunStatus = "out_of_memory" | "leak" | "stopped" | "live" | "warned" | "fine";
 
 export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "comm" | "temp" | "unknown";
 
@@ -129,6 +129,7 @@ export interface RunStanding {
   readonly run: string;
   readonly status: RunStatus | null;
   readonly peakBytes: number | null;
+  readonly finding: string;
 }
 
 /** Route `/runs`: everything the logdir holds. */

@@ -36,6 +36,7 @@ from tb_plugin.analysis.series.step_parts import (
 from tb_plugin.api.steps import StepPartMean, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
+from tb_plugin.pages.distributed.overload import overloaded
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.tables import StepTables
@@ -136,11 +137,14 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
     usual = step_seconds(times)
     hosts = {rank: run.rank_files(rank)[-1][1].header.host for rank in read}
     standing_out = [one for one in found if one.stands_out]
-    findings = [
-        one
-        for one in _findings(tables, times, edges, standing_out, hosts, usual, profiled)
-        if one is not None
-    ]
+    findings: list[Finding] = []
+    if view.summary.virtual_gpu:
+        standing_out = []  # its times are not real
+    elif (overload := overloaded(reader, run, hosts)) is not None:
+        standing_out, findings = [], [overload]
+    else:
+        made = _findings(tables, times, edges, standing_out, hosts, usual, profiled)
+        findings = [one for one in made if one is not None]
     parts = _part_means(times, found[0].rank if found else None)
     num_steps = high - low + 1
     num_profiled = _num_left_out(profiled, low, high, usual_steps)

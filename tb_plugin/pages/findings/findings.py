@@ -32,7 +32,9 @@ from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.api.findings import Severity
+    from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.losses import LossReader
@@ -102,6 +104,7 @@ def findings(
                 step = -1 if one.step is None else one.step
                 ran_out[one.rank] = max(step, ran_out.get(one.rank, -1))
         others, reads_growth = _beside_errors(view, reader, losses, ran_out)
+        _remember_worst(view, reader, others)
         is_reading |= reads_growth
     return FindingsResponse(
         run=view.summary,
@@ -117,19 +120,51 @@ def _beside_errors(
     reader: ErrorsReader,
     losses: LossReader,
     ran_out: Mapping[int, int],
+    *,
+    opens: bool = True,
 ) -> tuple[list[Finding], bool]:
-    """All that is wrong with a recording but its errors; whether more will be known."""
+    """All that is wrong with a recording but its errors; whether more will be known.
+
+    `opens`: whether histories are opened for it.
+    """
     run = view.run
     shown = chosen_ranks(run, view.query)
     numbers = RankNumbers(reader.facts, run, view.budget)
     ends = ending_findings(run, shown, numbers, ran_out)
-    of_ranks, is_reading = rank_findings(reader, view, numbers, ran_out)
+    of_ranks, is_reading = rank_findings(reader, view, numbers, ran_out, opens=opens)
     missing = steps_missing(tuple(losses.of_run(run, set(shown), view.budget)))
     cycles = cycle_findings(run, shown, view.series, view.budget)
     times = stragglers_view(view).findings
     first = () if missing is None else (missing,)
     found = [*first, *simulating(view), *ends, *of_ranks, *cycles, *times]
     return found, is_reading
+
+
+def worst_title(
+    state: State, run: Run, summary: RunSummary, budget: Budget
+) -> str | None:
+    """The worst finding of a recording beside its errors, by its title; empty: none.
+
+    None: that is not known within the budget. No history is opened for it; hold the lock.
+    """
+    reader = _errors(state)
+    title = reader.worst_of(run)
+    if title is None and budget.allows():
+        view = View(state.store.series, run, summary, RanksQuery(), budget)
+        found, _ = _beside_errors(view, reader, state.losses, {}, opens=False)
+        _remember_worst(view, reader, found)
+        title = reader.worst_of(run)
+    return title
+
+
+def _remember_worst(
+    view: View[RanksQuery], reader: ErrorsReader, found: Sequence[Finding]
+) -> None:
+    """Keep its title for the list of runs, where all ranks were read for it."""
+    is_all = structs.replace(view.query, run="") == RanksQuery()
+    if is_all and not (view.budget.exhausted or view.run.unfinished):
+        titles = (one.title for one in ranked(found) if one.severity != "info")
+        reader.remember_worst(view.run, next(titles, ""))
 
 
 def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -30,10 +30,13 @@ def rank_findings(
     view: View[RanksQuery],
     numbers: RankNumbers,
     ran_out: Mapping[int, int],
+    *,
+    opens: bool,
 ) -> tuple[list[Finding], bool]:
     """How the peaks of ranks compare and grow; whether more will be known.
 
-    `ran_out`: ranks of whose errors other findings are.
+    `ran_out`: ranks of whose errors other findings are. `opens`: whether the history of
+    one that grows is opened, to name what it retains.
     """
     run, query = view.run, view.query
     chosen = chosen_ranks(run, query)
@@ -57,7 +60,7 @@ def rank_findings(
         empty=[one for one, why in silent.items() if why is None],
         num_unread=standing.num_unread,
     )
-    grows, is_reading = _growing(reader, view, strip, ran_out)
+    grows, is_reading = _growing(reader, view, strip, ran_out, opens=opens)
     found = [grows] if grows is not None else []
     found += _growing_processes(
         run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
@@ -72,6 +75,8 @@ def _growing(
     view: View[RanksQuery],
     strip: Strip,
     ran_out: Container[int],
+    *,
+    opens: bool,
 ) -> tuple[Finding | None, bool]:
     """Device memory that grows, on ranks that have not run out of it."""
     columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
@@ -84,7 +89,7 @@ def _growing(
         and (grows := facts.growing(rank, peak, size if size > 0 else None))
     ]
     found = growing_memory(ranks, None, Setup())
-    if found is None or found.rank is None:
+    if found is None or found.rank is None or not opens:
         return found, False
     retained, is_reading = reader.retained(view.run, found.rank, view.budget)
     setup = setup_of(view.run, found.rank)

@@ -88,7 +88,9 @@ def _standing(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
     """How the rail shows the run from now on."""
     peaks = [one.peak_bytes for one in files if one.peak_bytes is not None]
     is_known = bool(peaks) and all(one.state in ("ready", "failed") for one in files)
-    status: RunStatus | None = "fine" if is_known else None
+    # Without its history a snapshot does not say whether there was an error.
+    is_fine = is_known and all(one.out_of_memory is False for one in files)
+    status: RunStatus | None = "fine" if is_fine else None
     if any(one.out_of_memory for one in files):
         status = "out_of_memory"
     return RunStanding(run_id, status, max(peaks) if is_known else None)
@@ -135,7 +137,7 @@ def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
         moment=figures.peak_active_event,
         peak_bytes=float(figures.peak_active_bytes),
         reserved_bytes=float(figures.peak_reserved_bytes),
-        out_of_memory=bool(figures.oom),
+        out_of_memory=bool(figures.oom) if figures.num_events else None,
         categories=tuple(
             CategoryBytes(name, float(size))
             for name, size in figures.categories_bytes.items()

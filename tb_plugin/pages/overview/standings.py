@@ -17,7 +17,7 @@ from tb_plugin.pages.overview.hosts import growing_processes_of
 from tb_plugin.pages.timeline.selection import capacity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tb_plugin.api.base import RunStatus, RunSummary
     from tb_plugin.index.run import Run
@@ -26,14 +26,27 @@ if TYPE_CHECKING:
 SECONDS: Final = 0.05
 """Time of one poll for decoding facts of runs that nobody opened."""
 
-_BAD: Final[tuple[RunStatus | None, ...]] = ("out_of_memory", "leak", "stopped")
+_BAD: Final[tuple[RunStatus | None, ...]] = (
+    "out_of_memory",
+    "leak",
+    "stopped",
+    "warned",
+)
 _STOPPED: Final = ("exception", "lost")
 
 
 def standing_of(
-    run: Run, summary: RunSummary, reader: FactsReader, budget: Budget
+    run: Run,
+    summary: RunSummary,
+    reader: FactsReader,
+    budget: Budget,
+    worst_finding: Callable[[Budget], str | None],
 ) -> RunStanding:
-    """What is known of a run now; hold its lock."""
+    """What is known of a run now; hold its lock.
+
+    `worst_finding` returns the title of one beside errors, empty where there is none, and
+    None where that is not known within a budget.
+    """
     if run.made_of != "recording":
         return RunStanding(summary.id, None, None)
     is_small = run.is_whole and len(run.files) <= SMALL_RUN_FILES
@@ -51,6 +64,7 @@ def standing_of(
         if (reading := one.readings.get(ALLOCATED) or one.readings.get(RSS))
     ]
     status: RunStatus | None = None
+    finding = ""
     if run.notes.events("oom") or any(map(_ran_out, known.values())):
         status = "out_of_memory"
     elif is_known and _leaks(run, known):
@@ -59,10 +73,12 @@ def standing_of(
         status = "live"
     elif run.attempts and not run.unfinished and run.attempts[-1].ended in _STOPPED:
         status = "stopped"
-    elif is_known:
-        status = "fine"
+    elif is_known and not summary.num_problems:
+        title = worst_finding(allowed)
+        if title is not None:
+            status, finding = ("warned", title) if title else ("fine", "")
     peak = max(peaks, default=None) if is_known else None
-    return RunStanding(summary.id, status, peak)
+    return RunStanding(summary.id, status, peak, finding)
 
 
 def by_need(

@@ -95,9 +95,9 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
             one,
             place=Place("trace", "Show the trace", rank=one.rank, source=choice.source),
         )
-        for one in trace_findings(profile)
+        for one in (() if found.run.virtual_gpu else trace_findings(profile))
     ]
-    if len(beside) > 1:
+    if len(beside) > 1 and not found.run.virtual_gpu:
         findings += straggler(beside, profiles(state).compared(beside))
     # What a trace cannot have (kernels without a device) is left out.
     had = [one for one in Role if one == Role.OTHER or parts_ns[:, one].any()]

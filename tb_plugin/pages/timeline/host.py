@@ -60,7 +60,13 @@ _TRACKS: Final = (
         "cpu",
         "CPU",
         "percent",
-        of_host=("cpu_total_pct", "cpu_user_pct", "cpu_system_pct", "cpu_iowait_pct"),
+        of_host=(
+            "cpu_total_pct",
+            "cpu_user_pct",
+            "cpu_system_pct",
+            "cpu_iowait_pct",
+            "cpu_steal_pct",
+        ),
         limit=100.0,
     ),
     _Track(

@@ -61,9 +61,9 @@ def test_shares_of_linux_processor_time():
         Linux(100, 10, 50, 500, 20, 1, 2, 3, 40, 4),
         Linux(130, 15, 60, 540, 25, 2, 4, 10, 60, 8),
     )
-    assert tuple(first) == (None, None, None, None)
+    assert tuple(first) == (None, None, None, None, None)
     # Spent: 30+5 user, 10+1+2 system, 40 idle, 5 waiting, 7 stolen = 100.
-    assert second == pytest.approx((55, 35, 13, 5))
+    assert second == pytest.approx((55, 35, 13, 5, 7))
 
 
 def test_shares_without_a_waiting_time():
@@ -77,14 +77,27 @@ def test_no_time_and_time_going_back_are_no_share():
     back = Linux(5, 5, 5, 4, 5, 5, 5, 5, 5, 5)
     forth = Linux(6, 5, 5, 5, 5, 5, 5, 5, 5, 5)
     _, standing, backward, forward = shares(same, same, back, forth)
-    assert tuple(standing) == (None,) * 4
-    assert tuple(backward) == (None,) * 4
+    assert tuple(standing) == (None,) * 5
+    assert tuple(backward) == (None,) * 5
     assert forward[:2] == pytest.approx((50, 50))
+
+
+def test_threads_that_run_or_wait_are_counted_without_our_own(tmp_path):
+    loadavg = tmp_path / "loadavg"
+    assert machine.runnable_pct(loadavg, 8) is None
+    loadavg.write_text("12.50 9.00 4.00 17/1200 4711\n")
+    assert machine.runnable_pct(loadavg, 8) == 200.0
+    loadavg.write_text("0.00 0.00 0.00 1/100 4711\n")
+    assert machine.runnable_pct(loadavg, 8) == 0.0
+    loadavg.write_text("what\n")
+    assert machine.runnable_pct(loadavg, 8) is None
 
 
 def test_the_hosts_processors():
     source = opened("cpu", DEVICE)
-    assert set(source.row().values()) == {None}
+    first = source.row()
+    assert (first.pop("cpu_runnable_pct") or 0) >= 0
+    assert set(first.values()) == {None}
     began, spent = time.monotonic(), time.process_time()
     while time.process_time() - spent < 0.4:
         pass

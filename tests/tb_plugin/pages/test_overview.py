@@ -468,6 +468,11 @@ def test_nothing_is_decoded_of_large_runs_for_the_list_of_runs(run, tmp_path):
     for _ in range(3):
         assert standings(page) == [("exp", None, None)]
     page.of_run("/overview", "exp")  # what was read for a page is known then
+    assert standings(page) == [("exp", None, 10 * GIB)]
+    answered(
+        lambda: page.of_run("/findings", "exp"),
+        lambda _: standings(page)[0][1] is not None,
+    )
     assert standings(page) == [("exp", "fine", 10 * GIB)]
 
 

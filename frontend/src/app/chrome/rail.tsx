@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { RunStanding, RunSummary } from "../../api/types.gen";
+import type { RunStatus, RunSummary } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
 import { Status, type StatusLook } from "../../widgets/status/status";
@@ -50,13 +50,19 @@ function PageList({ shell }: ShellProps) {
   );
 }
 
-const STATUS_LOOKS: Readonly<Record<NonNullable<RunStanding["status"]>, StatusLook>> = {
+const STATUS_LOOKS: Readonly<Record<RunStatus, StatusLook>> = {
   out_of_memory: { word: "out of memory", icon: "cross", tone: "bad" },
   leak: { word: "leak", icon: "warning", tone: "warn" },
   stopped: { word: "stopped", icon: "warning", tone: "warn" },
   live: { word: "live", icon: "check", tone: "ok" },
+  warned: { word: "warning", icon: "warning", tone: "warn" },
   fine: { word: "fine", icon: "check", tone: "ok" },
 };
+
+function lookOf(status: RunStatus, finding: string): StatusLook {
+  const look = STATUS_LOOKS[status];
+  return finding === "" ? look : { ...look, word: finding.toLowerCase() };
+}
 
 /** The run that most needs a look first. */
 function RunList({ shell }: ShellProps) {
@@ -79,7 +85,7 @@ function RunList({ shell }: ShellProps) {
       </h2>
       {byId.size === 0 && <p class="rail-note small quiet">none yet</p>}
       <ul class="runs" aria-label="Runs">
-        {data?.standings.map(({ run: id, status, peakBytes }) => {
+        {data?.standings.map(({ run: id, status, peakBytes, finding }) => {
           const one = byId.get(id);
           if (one === undefined) return null;
           const isChosen = id === run?.id;
@@ -99,7 +105,7 @@ function RunList({ shell }: ShellProps) {
                   <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
                 )}
                 <span class="run-standing small">
-                  {status !== null && <Status look={STATUS_LOOKS[status]} />}
+                  {status !== null && <Status look={lookOf(status, finding)} />}
                   {one.live && status !== "live" && <Status look={STATUS_LOOKS.live} />}
                   <span class="quiet">{kindOf(one)}</span>
                 </span>

@@ -114,7 +114,8 @@ function ended({ state, problem, outOfMemory }: FilePeak) {
   if (state === "failed") return <span title={problem}>could not be read</span>;
   if (state === "opening") return <span class="quiet">reading</span>;
   if (state === "closed") return <span class="quiet">large: open it to read it</span>;
-  return outOfMemory === true ? (
+  if (outOfMemory === null) return <span title="It holds no history">–</span>;
+  return outOfMemory ? (
     <Status look={{ word: "out of memory", icon: "cross", tone: "bad" }} />
   ) : (
     <Status look={{ word: "no error", icon: "check", tone: "ok" }} />

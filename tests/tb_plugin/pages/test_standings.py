@@ -1,0 +1,128 @@
+"""How the list of runs says a run stands: "fine" is the absence of findings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.builders import RunBuilder, age
+from tests.tb_plugin.client import Page, answered
+
+GIB = 1 << 30
+STEPS = np.arange(120)
+
+
+def recorded(
+    folder,
+    *,
+    slow=1.0,
+    num_ranks=8,
+    ends=True,
+    load=None,
+    stolen=None,
+    old=True,
+    **header,
+) -> Page:
+    """Ranks of one memory; the last takes `slow` times as long for its steps."""
+    builder = RunBuilder(folder / "run")
+    for number in range(num_ranks):
+        rank = builder.rank(number, world_size=num_ranks, **header)
+        took = 0.1 * (slow if number == num_ranks - 1 else 1.0)
+        rank.steps(
+            STEPS,
+            allocated_peak_bytes=np.full(len(STEPS), 10 * GIB),
+            step_time_seconds=np.full(len(STEPS), took) * (1 + STEPS % 3 / 1000),
+        )
+        if number == 0 and (load is not None or stolen is not None):
+            rank.rows(
+                "cpu",
+                STEPS,
+                cpu_runnable_pct=np.full(len(STEPS), load or 0.0),
+                cpu_steal_pct=np.full(len(STEPS), stolen or 0.0),
+            )
+        if ends:
+            rank.close()
+    if old:
+        age(folder)
+    return Page(folder)
+
+
+def standing(page: Page) -> tuple[str | None, str]:
+    """Status and finding of the only run, once it is known."""
+
+    def ask():
+        (one,) = page.get("/runs")["standings"]
+        return one["status"], one["finding"]
+
+    return answered(ask, lambda one: one[0] is not None)
+
+
+def keys(page: Page) -> set[str]:
+    """Findings about times."""
+    found = page.of_run("/findings", "run")["findings"]
+    return {one["key"] for one in found if one["key"] in ("straggler", "overloaded")}
+
+
+def test_a_run_without_findings_is_fine(tmp_path):
+    page = recorded(tmp_path)
+    assert standing(page) == ("fine", "")
+    assert keys(page) == set()
+
+
+def test_a_run_with_a_straggler_is_not_fine(tmp_path):
+    page = recorded(tmp_path, slow=1.35)
+    assert standing(page) == ("warned", "Straggler")
+    assert keys(page) == {"straggler"}
+
+
+def test_a_file_that_is_being_written_is_not_fine(tmp_path):
+    import time
+
+    from collector.format.records import ClockAnchor
+
+    now = time.time_ns()
+    started = ClockAnchor(wall_ns=now, monotonic_ns=0)
+    page = recorded(tmp_path, ends=False, old=False, started=started, start_ns=now)
+    assert standing(page)[0] == "live"
+
+
+def test_a_run_with_a_damaged_file_is_not_fine(tmp_path):
+    page = recorded(tmp_path)
+    (first, *_) = sorted(tmp_path.rglob("*.events"))
+    first.write_bytes(first.read_bytes()[:-40])
+    age(tmp_path)
+    for _ in range(5):
+        (one,) = Page(tmp_path).get("/runs")["standings"]
+        assert one["status"] != "fine"
+    assert page is not None
+
+
+def test_times_of_a_virtual_gpu_are_no_findings(tmp_path):
+    page = recorded(tmp_path, slow=1.35, virtual_gpu="virtual H100 80GB")
+    assert standing(page) == ("fine", "")
+    assert keys(page) == set()
+    stragglers = page.of_run("/stragglers", "run")
+    assert stragglers["late"] == []
+
+
+@pytest.mark.parametrize(
+    ("load", "stolen", "words"),
+    [
+        (260.0, 0.0, "2.6 threads a processor ran or waited"),
+        (50.0, 18.0, "18 % of its processors' time was stolen"),
+        (300.0, 30.0, "30 % of its processors' time was stolen and 3.0 threads"),
+    ],
+)
+def test_times_of_an_overloaded_machine_are_no_findings(tmp_path, load, stolen, words):
+    page = recorded(tmp_path, slow=1.35, load=load, stolen=stolen)
+    assert keys(page) == {"overloaded"}
+    found = page.of_run("/findings", "run")["findings"]
+    (one,) = (one for one in found if one["key"] == "overloaded")
+    assert words in one["sentence"]
+    assert one["severity"] == "info"
+    assert standing(page) == ("fine", "")
+
+
+def test_a_busy_machine_that_is_not_overloaded_keeps_its_findings(tmp_path):
+    page = recorded(tmp_path, slow=1.35, load=150.0, stolen=3.0)
+    assert keys(page) == {"straggler"}
