@@ -8,7 +8,8 @@
 On a virtual GPU (`memboard run --on`):
 
     plan.py         the task of a process, and its outcome
-    child.py        does it, with what measures (device_peaks, places, own_runtimes)
+    child.py        does it, with what measures (device_peaks, places and their
+                    value_uses, own_runtimes)
     stopping.py     ends the program after a few steps
     lone/           ranks of a job that run one after the other
 

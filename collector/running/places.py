@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.running.plan import Place
+from collector.running.value_uses import is_only_shown
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _HOOK: Final = "memboard_vgpu_on_read"
 _MAX_PLACES: Final = 500
 _MAX_KEPT: Final = 50
+_TEXT_OF_TENSORS: Final = f"{os.sep}_tensor_str.py"
 _OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
@@ -32,6 +34,10 @@ class _Line(NamedTuple):
     line: int
     function: str
     by: str
+    is_only_shown: bool = False
+
+
+_BACKWARD: Final = _Line("", 0, "a thread of torch, as of a backward", "")
 
 
 class Places:
@@ -54,8 +60,13 @@ class Places:
         hook(self._kept)
 
     def found(self) -> tuple[list[Place], int]:
-        """Those that read most often first, and how many more there were."""
-        most = self._counts.most_common(_MAX_KEPT)
+        """Those that decide before others, and of them those that read most often.
+
+        Also how many more there were.
+        """
+        most = self._counts.most_common()
+        most.sort(key=lambda pair: pair[0].is_only_shown)
+        del most[_MAX_KEPT:]
         places = [
             Place(
                 file=at.file,
@@ -63,6 +74,7 @@ class Places:
                 function=at.function,
                 count=count,
                 by=at.by,
+                is_only_shown=at.is_only_shown,
             )
             for at, count in most
         ]
@@ -70,9 +82,12 @@ class Places:
 
     def _read(self, _address: int | None, _bytes: int) -> None:
         """Called while torch waits for the copy, on its thread."""
-        line = line_of(sys._getframe(1))  # noqa: SLF001
+        frame = sys._getframe().f_back  # noqa: SLF001
+        line = line_of(frame)
         if line is None:
-            return
+            line = _BACKWARD
+        elif frame is not None and _shows_it(frame):
+            line = line._replace(is_only_shown=True)
         if line in self._counts or len(self._counts) < _MAX_PLACES:
             self._counts[line] += 1
         else:
@@ -94,6 +109,22 @@ def line_of(frame: FrameType | None) -> _Line | None:
             by = code.co_name
         frame = frame.f_back
     return None
+
+
+def _shows_it(frame: FrameType) -> bool:
+    """Whether the line of the program that reads only prints or logs the value."""
+    innermost: FrameType | None = frame
+    while innermost is not None and is_library(innermost.f_code.co_filename):
+        code = innermost.f_code
+        if code.co_filename.endswith(_TEXT_OF_TENSORS) or code.co_name == "__format__":
+            return True
+        if not code.co_filename.startswith(_OURS):
+            return False  # torch itself needs it
+        innermost = innermost.f_back
+    return innermost is not None and _is_only_shown(innermost.f_code, innermost.f_lasti)
+
+
+_is_only_shown: Final = lru_cache(maxsize=1000)(is_only_shown)
 
 
 def is_library(file: str) -> bool:

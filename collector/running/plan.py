@@ -80,11 +80,14 @@ class Place:
     """A line that read values of the device which are not real."""
 
     file: str
+    """Empty where no line of the program did, but a thread of torch."""
     line: int
     function: str
     count: int
     by: str = ""
     """The function of torch that read them for it; empty: the line itself did."""
+    is_only_shown: bool = False
+    """It prints, logs or drops them; else sizes or the program's way may depend on them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,7 +105,7 @@ class Outcome:
     estimates: list[Estimate] = field(default_factory=list)
     """What lies outside of torch's allocator."""
     places: list[Place] = field(default_factory=list)
-    """Those that read most often first."""
+    """Those that decide before those that only show, each by how often they read."""
     num_places_left_out: int = 0
     absent: list[str] = field(default_factory=list)
     """What absent ranks did not answer, in words."""

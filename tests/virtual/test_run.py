@@ -301,3 +301,44 @@ def test_parameters_gradients_buckets_and_states_have_rows_of_their_own(
     else:
         assert sizes.get("grad", 0) <= 0.2 * parameters
         assert sizes["temp"] > 2 * batch * 1024 * 4, "gradients of activations"
+
+
+READS = """
+import torch
+layer = torch.nn.Linear(64, 64).cuda()
+experts = torch.nn.Parameter(torch.ones(4, 64, 64, device="cuda"))
+optimizer = torch.optim.AdamW([*layer.parameters(), experts])
+for step in range(1000):
+    x = layer(torch.randn(8, 64, device="cuda")).repeat(1, 1)
+    offsets = torch.randint(8, (4,), device="cuda").cumsum(0).to(torch.int32)
+    x = torch._grouped_mm(x.bfloat16(), experts.bfloat16(), offs=offsets)  # decides
+    loss = x.float().sum()
+    loss.backward()
+    optimizer.step()
+    print("loss", loss.item(), loss, f"{loss:.2f}")  # shows
+    mean = loss.item() / 8  # shows
+    x[x > 0].sum()  # decides
+    torch.nonzero(x)  # decides
+    torch.masked_select(x, x > 0)  # decides
+    torch.zeros([size + 1 for size in offsets.tolist()])  # decides
+    if loss > 1:  # decides
+        break
+    print(mean)
+"""
+
+
+def test_lines_that_decide_by_values_are_apart_from_those_that_show_them(run):
+    done = run(READS, "--on", "a100", "--json", "train.py", code=0)
+    places = json.loads(done.stdout)["ranks"][0]["places"]
+    marks = {"# shows": True, "# decides": False}
+    expected = {
+        number: marks[mark]
+        for number, line in enumerate(READS.splitlines(), 1)
+        for mark in marks
+        if line.endswith(mark)
+    }
+    lines = {one["line"]: one["is_only_shown"] for one in places if one["file"]}
+    assert lines == expected
+    assert any(not one["file"] for one in places), "the backward of grouped_mm"
+    kinds = [one["is_only_shown"] for one in places]
+    assert kinds == sorted(kinds), "those that decide come first"

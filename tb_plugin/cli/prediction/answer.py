@@ -304,13 +304,15 @@ def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
 
 def _caveats(outcome: Outcome) -> Iterator[str]:
     """Facts that make the prediction less than certain."""
-    if outcome.places:
+    decide = [place for place in outcome.places if not place.is_only_shown]
+    shown_only = [place for place in outcome.places if place.is_only_shown]
+    left_out = outcome.num_places_left_out
+    if decide:
         yield "  This prediction depends on values that are not real, read at:"
-        for place in outcome.places[:_MAX_PLACES]:
-            yield f"    {_place(place)}"
-        more = len(outcome.places) - _MAX_PLACES + outcome.num_places_left_out
-        if more > 0:
-            yield f"    and {counted(more, 'more place')}"
+        yield from _place_lines(decide, 0 if shown_only else left_out)
+    if shown_only:
+        yield "  Values that are not real were only printed, logged or dropped at:"
+        yield from _place_lines(shown_only, left_out)
     for sentence in outcome.absent:
         yield f"  {printable(sentence)}"
     for path in outcome.unsuitable:
@@ -320,9 +322,19 @@ def _caveats(outcome: Outcome) -> Iterator[str]:
         )
 
 
+def _place_lines(places: Sequence[Place], num_left_out: int) -> Iterator[str]:
+    for place in places[:_MAX_PLACES]:
+        yield f"    {_place(place)}"
+    more = max(0, len(places) - _MAX_PLACES) + num_left_out
+    if more:
+        yield f"    and {counted(more, 'more place')}"
+
+
 def _place(place: Place) -> str:
     by = f", by {place.by}" if place.by else ""
-    where = f"{shown(Path(place.file))}:{place.line} {place.function}{by}"
+    where = f"{place.function}{by}"
+    if place.file:
+        where = f"{shown(Path(place.file))}:{place.line} {where}"
     return f"{printable(where)} ({counted(place.count, 'time')})"
 
 
