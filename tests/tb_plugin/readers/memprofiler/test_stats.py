@@ -207,8 +207,8 @@ def test_a_pickle_cannot_make_more_than_it_spells(monkeypatch):
         read_pickle(b"\x80\x04}r\xff\xff\xff\xff.")
     with pytest.raises(UnreadableError, match="does not start like a pickle"):
         read_pickle(gzip.compress(pickle.dumps(dumped())))
-    monkeypatch.setattr(machine_stack, "MAX_BYTES", 1000)
-    with pytest.raises(UnreadableError, match="more objects than"):
+    monkeypatch.setattr(machine_stack, "memory_of", lambda *_: 2000)
+    with pytest.raises(UnreadableError, match="its objects need more than"):
         read_pickle(b"\x80\x04" + b"}" * 5000 + b".")
     monkeypatch.undo()
     # Each mapping holds the one before twice: 2^60 when written out, 60 objects here.

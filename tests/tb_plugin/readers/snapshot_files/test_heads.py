@@ -104,7 +104,7 @@ def test_what_is_plainly_wrong_is_named(tmp_path):
         "cut": (good[: len(good) // 2] + b"\0", "has no end"),
         "cut early": (good[:20], "has no end"),
         "cut and packed": (gzip.compress(good)[:11], "was cut off"),
-        "other": (pickle.dumps({"a": 1}), "not a snapshot"),
+        "other": (pickle.dumps({"a": 1}), "neither a memory snapshot nor a trace"),
         "good": (good, ""),
         "packed": (gzip.compress(good), ""),
     }
