@@ -244,3 +244,34 @@ def read_snapshot(path: Path) -> Mapping[str, CaptureTable]:
     """The tables of a snapshot's file, read in this process."""
     with path.open("rb") as file:
         return read_tables(file)
+
+
+DEPTH = 20
+"""Frames of each of `own_stacks`."""
+
+
+def own_stacks(num_events: int, num_lines: int = 1 << 40) -> dict[str, Any]:
+    """Every event has a list of frames of its own, and every list its own frames.
+
+    One block, written after the events, has the last event's list.
+    """
+    names = [f"forward_{number}" for number in range(7)]
+    files = [f"model_{number}.py" for number in range(5)]
+    trace = [
+        {
+            "action": "alloc",
+            "addr": 512 * number,
+            "size": 512,
+            "frames": [
+                frame(
+                    names[place % 7],
+                    (number * DEPTH + place) % num_lines,
+                    files[place % 5],
+                )
+                for place in range(DEPTH)
+            ],
+        }
+        for number in range(num_events)
+    ]
+    blocks = [{"size": 512, "frames": trace[-1]["frames"]}]
+    return {"device_traces": [trace], "segments": [{"blocks": blocks}]}

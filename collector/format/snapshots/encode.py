@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from collector.format.snapshots.columns import GAPS, are_rows, encoded
-from collector.format.snapshots.interning import MAX_KEYS, Interner, is_name, turns
+from collector.format.snapshots.interning import (
+    MAX_KEYS,
+    Interner,
+    StackTables,
+    is_name,
+    turns,
+)
 from collector.format.snapshots.plain_text import plain_text
 
 if TYPE_CHECKING:
@@ -50,31 +56,36 @@ def tables_of(
 
 class _Encoder:
     def __init__(self, held: HeldEvents | None) -> None:
-        self._interner = Interner()
+        self._interner = Interner(None if held is None else held.stack_number)
         self._held = held
         if held is not None:
-            texts = self._interner.texts(held.texts)
-            held.renumber(texts, self._interner.stack_numbers(held.stacks))
+            held.renumber(self._interner.texts(held.texts))
         self._tables: dict[str, dict[str, Column]] = {}
         self._layout: list[tuple[str, str, str, str, int]] = []
 
     def tables_of(self, snapshot: Any) -> Mapping[str, CaptureTable]:
         rows = [self._entry(key, value) for key, value in _entries(snapshot)]
         self._tables["root"] = _texts(("key", "kind", "value"), rows)
-        interner = self._interner
-        self._add_rows("frames", interner.frames, (), stacks=False)
-        lengths = np.fromiter(map(len, interner.stacks), np.int64, len(interner.stacks))
-        self._tables["stacks"] = {"num_frames": lengths}
-        frames = chain.from_iterable(interner.stacks)
-        number = int(lengths.sum())
-        self._tables["stack_frames"] = {"frame": np.fromiter(frames, np.int64, number)}
-        self._tables["strings"] = {"text": tuple(interner.strings)}
+        self._add_stacks()
+        self._tables["strings"] = {"text": tuple(self._interner.strings)}
         names = ("table", "key", "column", "kind")
         layout = _texts(names, [row[:4] for row in self._layout])
         optional = [row[4] for row in self._layout]
         layout["optional"] = np.array(optional, np.int64)
         self._tables["layout"] = layout
         return self._tables
+
+    def _add_stacks(self) -> None:
+        interner = self._interner
+        stacks = interner.stack_tables() if self._held is None else self._held.stacks()
+        self._add_rows("frames", stacks.frame_rows, (), stacks=False)
+        for key, (texts, places) in stacks.frame_texts.items():
+            numbers = interner.texts(texts)[places]
+            self._add_column("frames", key, (), "text", (numbers,), False)
+        for key, numbers in stacks.frame_numbers.items():
+            self._add_column("frames", key, (), "int", (numbers,), False)
+        self._tables["stacks"] = {"num_frames": stacks.num_frames}
+        self._tables["stack_frames"] = {"frame": stacks.frames}
 
     def _entry(self, key: str, value: Any) -> tuple[str, str, str]:
         """A row of `root`; makes the entry's tables where it has the shape of any."""
@@ -306,12 +317,18 @@ class HeldEvents(Protocol):
     def texts(self) -> Sequence[str]:
         """What columns of kind `text` and `value` number."""
 
-    @property
-    def stacks(self) -> Sequence[list[dict[str, Any]]]:
-        """What columns of kind `stack` number."""
+    def renumber(self, texts: IntArray) -> None:
+        """Texts have these numbers from now on; to be called once."""
 
-    def renumber(self, texts: IntArray, stacks: IntArray) -> None:
-        """Texts and stacks have these numbers from now on; to be called once."""
+    def stack_number(self, frames: Any) -> int:
+        """What columns of kind `stack` number a list of frames with.
+
+        Raises:
+            NotFramesError: it is none.
+        """
+
+    def stacks(self) -> StackTables:
+        """All stacks that have a number; to be called last."""
 
     def has(self, rows: Any) -> bool:
         """Whether events stood in this list."""

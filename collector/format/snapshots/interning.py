@@ -12,14 +12,15 @@ else runs until it ends, a tenth of a second for a million values.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from collector.format.snapshots.plain_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from collector.format.records import IntArray
 
@@ -34,14 +35,31 @@ class NotFramesError(Exception):
     """What should be lists of frames is something else."""
 
 
+class StackTables(NamedTuple):
+    """Stacks and their distinct frames, by number."""
+
+    num_frames: IntArray
+    """Of each stack."""
+    frames: IntArray
+    """Of all stacks, one after the other."""
+    frame_rows: Sequence[dict[str, Any]]
+    """Either all frames, or they are columns:"""
+    frame_texts: Mapping[str, tuple[Sequence[str], IntArray]]
+    """By key: texts, and which of them each frame has."""
+    frame_numbers: Mapping[str, IntArray]
+    """By key: each frame's integer."""
+
+
 class Interner:
     """Numbers in the order of first sight."""
 
-    def __init__(self) -> None:
+    def __init__(self, stack_number: Callable[[Any], int] | None = None) -> None:
+        """`stack_number`: of a list of frames, where they are kept elsewhere."""
         self.strings: dict[str, int] = {}
-        self.frames: list[dict[str, Any]] = []
-        self.stacks: list[tuple[int, ...]] = []
+        self._frames: list[dict[str, Any]] = []
+        self._stacks: list[tuple[int, ...]] = []
         """Frames of each stack, by number."""
+        self._stack_number = stack_number or self._by_frame_ids
         self._stack_of: dict[tuple[int, ...], int] = {}
         self._by_list: dict[int, int] = {}
         self._number_of_ids: dict[tuple[int, ...], int] = {}
@@ -73,8 +91,15 @@ class Interner:
         by_list = self._by_list
         for key, frames in zip(ids, values, strict=True):
             if key not in by_list:
-                by_list[key] = self._by_frame_ids(frames)
+                by_list[key] = self._stack_number(frames)
         return numbered(by_list.__getitem__, ids)
+
+    def stack_tables(self) -> StackTables:
+        """All stacks that were numbered here."""
+        lengths = np.fromiter(map(len, self._stacks), np.int64, len(self._stacks))
+        frames = chain.from_iterable(self._stacks)
+        numbers = np.fromiter(frames, np.int64, int(lengths.sum()))
+        return StackTables(lengths, numbers, self._frames, {}, {})
 
     def _by_frame_ids(self, frames: list[dict[str, Any]]) -> int:
         """The stack of these frames, first looked up by their identity."""
@@ -88,9 +113,9 @@ class Interner:
 
     def _stack(self, frames: list[dict[str, Any]]) -> int:
         stack = tuple(map(self._frame, frames))
-        number = self._stack_of.setdefault(stack, len(self.stacks))
-        if number == len(self.stacks):
-            self.stacks.append(stack)
+        number = self._stack_of.setdefault(stack, len(self._stacks))
+        if number == len(self._stacks):
+            self._stacks.append(stack)
         return number
 
     def _frame(self, frame: dict[str, Any]) -> int:
@@ -99,12 +124,12 @@ class Interner:
             self._check(frame)
             content: Any = tuple(frame.items())
             try:
-                number = self._frame_of.setdefault(content, len(self.frames))
+                number = self._frame_of.setdefault(content, len(self._frames))
             except TypeError:  # a frame with a list or a dict in it
                 content = plain_text(frame)
-                number = self._frame_of.setdefault(content, len(self.frames))
-            if number == len(self.frames):
-                self.frames.append(frame)
+                number = self._frame_of.setdefault(content, len(self._frames))
+            if number == len(self._frames):
+                self._frames.append(frame)
             self._frame_by_id[id(frame)] = number
         return number
 

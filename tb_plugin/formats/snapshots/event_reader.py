@@ -18,6 +18,7 @@ from tb_plugin.formats.snapshots.pickles.stack import (
     FIRST_PAIR,
     FIRST_TEXT,
     NOTHING,
+    FrameNumber,
     StackNumber,
 )
 from tb_plugin.formats.snapshots.stacks import RawStacks
@@ -70,7 +71,7 @@ class EventReader:
         self._stacks = stacks
         self._events = events
         self._shapes = Shapes(memo, events.columns)
-        self._raws = RawStacks(stacks, self._object)
+        self._raws = RawStacks(stacks, memo, self._object)
         self._batch: Batch | None = None
         self._before = np.empty(0, np.int64)
         """Memo entries of the batch's events before each."""
@@ -80,8 +81,6 @@ class EventReader:
         self._pairs: dict[tuple[int, int], int] = {}
         """Their places in the memo's list."""
         self._text_of_entry = np.full(_EARLY, _UNKNOWN, np.int64)
-        self._stack_of_raw = np.empty(0, np.int64)
-        self._last_of_raw = np.empty(0, np.int64)
         memo.texts = events.text_list
         memo.pending = self.pending
         events.settle = self.settle
@@ -136,7 +135,7 @@ class EventReader:
             if own and int(field.own[event]) == own:
                 first = int(field.numbers[event])
                 if field.kind == "stack":
-                    return StackNumber(self._raws.stack(first, at))
+                    return StackNumber(self._stack(first, at))
                 if field.kind == "pair":
                     return first, int(field.second[event])
                 return self._events.text_list[first]
@@ -266,26 +265,12 @@ class EventReader:
 
     def _stacks_of(self, spellings: Numbers, entries: Numbers) -> Numbers:
         """Stacks by the numbers of their spellings."""
-        missing = len(self._raws) - len(self._stack_of_raw)
-        if missing:
-            more = np.full(missing, _UNKNOWN, np.int64)
-            self._stack_of_raw = np.concatenate((self._stack_of_raw, more))
-            last = [
-                self._raws.last_entry(number)
-                for number in range(len(self._last_of_raw), len(self._raws))
-            ]
-            self._last_of_raw = np.concatenate(
-                (self._last_of_raw, np.array(last, np.int64))
-            )
-        if (self._last_of_raw[spellings] >= entries).any():
+        if (self._raws.last_entries(spellings) >= entries).any():
             raise RefusedError("refers to what comes later", self._at)
-        stacks: Numbers = self._stack_of_raw[spellings]
-        unknown = np.flatnonzero(stacks == _UNKNOWN)
-        if len(unknown):
-            for number in np.unique(spellings[unknown]).tolist():
-                self._stack_of_raw[number] = self._raws.stack(number, self._at)
-            stacks = self._stack_of_raw[spellings]
-        return stacks
+        return self._raws.stacks(spellings, self._at)
+
+    def _stack(self, spelling: int, at: int) -> int:
+        return int(self._raws.stacks(np.array([spelling]), at)[0])
 
     def _stacks_before(self, references: Numbers) -> Numbers:
         """Stacks of lists of frames that were written before."""
@@ -333,7 +318,7 @@ class EventReader:
     def _value_at(self, entry: int) -> int:
         value = self._memo.get(entry, self._at)
         parts = value if type(value) is tuple else (value,)
-        if type(value) is StackNumber or any(map(is_container, parts)):
+        if type(value) in (StackNumber, FrameNumber) or any(map(is_container, parts)):
             raise RefusedError("an event's value is a list or a dict", self._at)
         return self._events.plain(value, self._at)
 

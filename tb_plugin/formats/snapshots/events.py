@@ -18,6 +18,7 @@ from collector.format.encoding.numeric import ABSENT
 from collector.format.snapshots.plain_text import plain_text
 from tb_plugin.formats.snapshots.pickles.extent import Extent, is_container
 from tb_plugin.formats.snapshots.pickles.packed import Packed
+from tb_plugin.formats.snapshots.pickles.stack import StackNumber
 from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class Events:
         self._text_bytes = 0
 
     def add(self, event: Mapping[str, Any], at: int) -> None:
-        """Append a row."""
-        kinds = {key: kind_of(key, value) for key, value in event.items()}
+        """Append a row; a list of frames is given as its stack's number."""
+        kinds = {key: kind_of(value) for key, value in event.items()}
         for key, kind in kinds.items():
             column = self.column(key, kind, at)
             if kind != column.kind:
@@ -184,12 +185,14 @@ class Events:
                 column.has_negative = True
             column.add(row, value if value < -ABSENT else value - _WRAP)
         elif column.kind == "stack":
-            column.add(row, self._stacks.number_of(value, at))
+            column.add(row, value)
         elif column.kind == "text":
             column.add(row, self.text(value, at))
         elif column.kind == "pair":
             column.add(row, *value)
         elif column.kind == "value":
+            if type(value) is StackNumber:
+                value = self._stacks.frames_of(value)
             column.add(row, self.plain(value, at))
         else:
             column.add(row, value)
@@ -232,7 +235,7 @@ class Events:
         if kind == "text":
             return _plain(self.text_list[number], at)
         if kind == "stack":
-            return _plain(self._stacks.lists[number], at)
+            return _plain(self._stacks.frames_of(number), at)
         if kind == "pair":
             return _plain(tuple(values), at)
         if kind == "uint":
@@ -240,13 +243,13 @@ class Events:
         return _plain(bool(number) if kind == "bool" else number, at)
 
 
-def kind_of(key: str, value: Any) -> str:
+def kind_of(value: Any) -> str:
     """The kind of column a value goes to."""
     if type(value) is int:
         if ABSENT < value < -ABSENT:
             return "int"
         return "uint" if -ABSENT < value < _WRAP else "value"
-    if key == "frames" and type(value) is list:
+    if type(value) is StackNumber:
         return "stack"
     if is_pair(value):
         return "pair"

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.snapshots import HeldColumn
+from collector.format.snapshots.interning import (
+    MAX_KEYS,
+    NotFramesError,
+    StackTables,
+    is_name,
+)
 from tb_plugin.formats.snapshots.events import NOTHING
+from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -29,18 +36,61 @@ class Held:
     def __init__(
         self, events: Events, stacks: Stacks, spans: Mapping[int, tuple[int, int]]
     ) -> None:
-        """`spans`: by id of a list the rows that it held; the lists must live on."""
+        """`spans`: by id of a list the rows that it held; the lists must live on.
+
+        Raises:
+            NotFramesError: stacks hold what are no frames.
+        """
         self.texts = events.text_list
-        self.stacks = stacks.lists
+        self._stacks = stacks
         self._columns = events.columns
         self._spans = spans
-        self._maps: dict[str, Numbers] = {}
+        self._frame_keys: set[str] = set()
+        self._expect_frames(stacks.frames.odd.values())
+        self._maps: dict[str, Numbers | None] = {}
+        new_numbers = stacks.unify()
+        if new_numbers is not None:
+            self._maps["stack"] = _with_gap(new_numbers)
 
-    def renumber(self, texts: Numbers, stacks: Numbers) -> None:
-        """Texts and stacks have these numbers from now on."""
-        for kind, numbers in (("text", texts), ("value", texts), ("stack", stacks)):
-            # -1 leads to the last one, which is -1.
-            self._maps[kind] = np.append(numbers, NOTHING)
+    def renumber(self, texts: Numbers) -> None:
+        """Texts have these numbers from now on."""
+        self._maps["text"] = self._maps["value"] = _with_gap(texts)
+
+    def stack_number(self, frames: Any) -> int:
+        """The number of a list of frames, as columns of stacks have it.
+
+        Raises:
+            NotFramesError: it is none.
+        """
+        if type(frames) is not list:
+            raise NotFramesError
+        self._expect_frames(
+            frame for frame in frames if not self._stacks.frames.has(frame)
+        )
+        try:
+            return self._stacks.number_of(frames, 0)
+        except RefusedError:
+            raise NotFramesError from None
+
+    def stacks(self) -> StackTables:
+        """All stacks and the frames in them."""
+        lengths, places, order = self._stacks.columns()
+        frames = self._stacks.frames
+        if frames.odd:
+            rows = [frames.frame(number) for number in order.tolist()]
+            return StackTables(lengths, places, rows, {}, {})
+        if not len(order):
+            return StackTables(lengths, places, (), {}, {})
+        lines = {"line": frames.lines(order)}
+        return StackTables(lengths, places, (), frames.texts(order), lines)
+
+    def _expect_frames(self, frames: Iterable[Any]) -> None:
+        for frame in frames:
+            if type(frame) is not dict or not frame or not all(map(is_name, frame)):
+                raise NotFramesError
+            self._frame_keys.update(frame)
+            if len(self._frame_keys) > MAX_KEYS:
+                raise NotFramesError
 
     def has(self, rows: Any) -> bool:
         """Whether events stood in this list."""
@@ -127,6 +177,11 @@ class Owners:
         for owner, length in enumerate(self._lengths):
             for start in range(0, length, _TURN):
                 yield np.full(min(_TURN, length - start), owner)
+
+
+def _with_gap(numbers: Numbers) -> Numbers:
+    """-1 leads to the last one, which is -1."""
+    return np.append(numbers, NOTHING)
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

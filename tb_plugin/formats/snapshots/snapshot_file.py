@@ -111,10 +111,12 @@ def read_tables(
         raise RefusedError("there is no allocator snapshot in the file", 0)
     extent = Extent()
     extent.check(root)
-    extent.check_stacks(reader.stacks.lists)
+    for frame in reader.stacks.frames.odd.values():
+        extent.check(frame)
     _check_events(root, reader.spans)
-    held = Held(reader.events, reader.stacks, reader.spans)
     try:
+        held = Held(reader.events, reader.stacks, reader.spans)
+        del reader  # what only reading needed takes no memory beside the tables
         return tables_of(root, held)
     except NotFramesError:
         raise RefusedError("the stacks of events hold what are no frames", 0) from None

@@ -119,12 +119,6 @@ class Extent:
             stack.append((value, True))
             stack.extend((child, False) for child in children)
 
-    def check_stacks(self, stacks: Iterable[list[dict[str, Any]]]) -> None:
-        """The same of lists of frames, most of which hold nothing more."""
-        for frames in stacks:
-            if not self._are_flat(frames):
-                self.check(frames)
-
     def _children(self, value: Any) -> Any:
         """What a container holds; None where it is none."""
         if type(value) is dict:

@@ -1,8 +1,9 @@
 """The pickle opcodes that build plain data, carried out one by one within limits.
 
 Dicts that are allocator events become rows of `Events` as soon as they are complete;
-runs of them are read by `EventReader` without coming through here. All other opcodes
-are refused: those that import or call, and those that no snapshot needs.
+runs of them are read by `EventReader` without coming through here, and runs of frames
+by `FrameReader`. All other opcodes are refused: those that import or call, and those that
+no snapshot needs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from tb_plugin.formats.snapshots.event_reader import EventReader
 from tb_plugin.formats.snapshots.events import Events
 from tb_plugin.formats.snapshots.pickles.extent import MAX_DEPTH
-from tb_plugin.formats.snapshots.pickles.stack import MAX_STACK, Memo, StackNumber
+from tb_plugin.formats.snapshots.pickles.frame_reader import FrameReader
+from tb_plugin.formats.snapshots.pickles.stack import (
+    MAX_STACK,
+    FrameNumber,
+    Memo,
+    StackNumber,
+)
 from tb_plugin.formats.snapshots.pickles.values import (
     LIST_BYTES,
     NUMBER_BYTES,
@@ -41,6 +48,14 @@ _ENTRY: Final = 80
 """In the memo."""
 _UNDER_WAY: Final = 100
 """Of a dict or list that is in the memo and is not filled yet."""
+_FREE_NUMBERS: Final = 1 << 16
+"""From here on a number's object is counted."""
+_FRAME: Final = 24
+"""In the columns of frames and in the memo."""
+_FRAME_DICT: Final = 400
+
+_MAY_BE_FRAMES: Final = frozenset((list, FrameNumber, StackNumber))
+_NOT_SCALARS: Final = _MAY_BE_FRAMES | {dict, tuple}
 
 
 class Machine(ValueMachine):
@@ -54,10 +69,9 @@ class Machine(ValueMachine):
         self.spans: dict[int, tuple[int, int]] = {}
         """By id of a list: the rows of `events` that it held, from and to."""
         self._reader = EventReader(self.memo, self.stacks, self.events)
+        self._frame_reader = FrameReader(self.memo, self.stacks.frames)
         self._entry_of: dict[int, int] = {}
         """By id of a dict or list under way: its number in the memo."""
-        self._frames: dict[Any, dict[str, Any]] = {}
-        """Every frame once, by content: some files spell them out in every stack."""
 
     def run(self) -> Any:
         """What the pickle makes.
@@ -106,7 +120,7 @@ class Machine(ValueMachine):
             raise RefusedError("the last frame is longer than the file", self._at)
         self._reader.leave()
         self.events.settle()
-        return self._stack[0]
+        return self._plain(self._stack[0])
 
     def _proto(self) -> None:
         version = self._unsigned(1)
@@ -150,7 +164,13 @@ class Machine(ValueMachine):
             self._stack.extend([_EVENT] * last)
 
     def _empty_dict(self) -> None:
-        self._push({}, _DICT)
+        frames, end = self._frame_reader.read(self._data, self._at - 1)
+        if frames:
+            self._at = end
+            self._spend(_FRAME * len(frames))
+            self._stack += frames
+        else:
+            self._push({}, _DICT)
 
     def _empty_list(self) -> None:
         self._push([], LIST_BYTES)
@@ -184,8 +204,6 @@ class Machine(ValueMachine):
 
     def _get_entry(self, number: int) -> None:
         found = self.memo.get(number, self._at)
-        if type(found) is StackNumber:  # the frames of an event
-            found = self.stacks.lists[found]
         if type(found) is list and id(found) in self.spans:
             raise RefusedError("refers to a list of events", self._at)
         self._push(found)
@@ -206,6 +224,11 @@ class Machine(ValueMachine):
             if _EVENT in items:
                 raise RefusedError("a list mixes events with other things", self._at)
             self._spend(8 * len(items))
+            # Frames alone stay numbers until it is known whose they are.
+            kinds = {*map(type, items), *map(type, target[-1:])}
+            if kinds != {FrameNumber} and not kinds.isdisjoint(_MAY_BE_FRAMES):
+                self._plain(target)
+                items = list(map(self._plain, items))
             target.extend(items)
         else:
             self._hold(target, items)
@@ -248,41 +271,69 @@ class Machine(ValueMachine):
         self._spend(_DICT_ENTRY * len(keys))
         target.update(zip(keys, items[1::2], strict=True))
         entry = self._entry_of.pop(id(target), None)
-        if entry is not None:
-            if is_event(target):
-                self._take_event(target, entry)
-            elif "line" in target and "filename" in target:
-                self._share_frame(target, entry)
+        if entry is not None and is_event(target):
+            self._take_event(target, entry)
+        elif entry is None or not self._take_frame(target, entry):
+            for key, value in zip(keys, items[1::2], strict=True):
+                if type(value) in _MAY_BE_FRAMES:
+                    target[key] = self._plain(value)
 
-    def _share_frame(self, frame: dict[str, Any], entry: int) -> None:
-        content = tuple(frame.items())
-        try:
-            known = self._frames.setdefault(content, frame)
-        except TypeError:  # it holds a list or a dict
-            return
-        if known is frame:
-            self.memo.fetched.add(id(frame))
-            return
-        self.memo.replace(entry, known)
-        self._stack[-1] = known
-        self._spent -= _UNDER_WAY + _DICT + (_DICT_ENTRY + NUMBER_BYTES) * len(frame)
+    def _plain(self, value: Any) -> Any:
+        """The value with dicts for frames, where it is no event that has them."""
+        before = self.stacks.frames.num_dicts
+        if type(value) is FrameNumber:
+            value = self.stacks.frames.frame(value)
+        elif type(value) is StackNumber:
+            value = self.stacks.frames_of(value)
+            self._spend(8 * len(value))
+        elif type(value) is list and value and type(value[0]) is FrameNumber:
+            value[:] = map(self.stacks.frames.frame, value)
+        self._spend(_FRAME_DICT * (self.stacks.frames.num_dicts - before))
+        return value
+
+    def _push_tuple(self, items: tuple[Any, ...]) -> None:
+        if not _MAY_BE_FRAMES.isdisjoint(map(type, items)):
+            items = tuple(map(self._plain, items))
+        super()._push_tuple(items)
+
+    def _take_frame(self, frame: dict[str, Any], entry: int) -> bool:
+        """Make a number of a dict that is a frame and holds nothing else."""
+        if "line" not in frame or "filename" not in frame:
+            return False
+        if not _NOT_SCALARS.isdisjoint(map(type, frame.values())):
+            return False
+        before = self.stacks.frames.num_dicts
+        number = self.stacks.frames.number_of(frame)
+        self.memo.forget(entry)
+        self.memo.add_frame(entry, number)
+        self._stack[-1] = number
+        self._frame_reader.learn(tuple(frame))
+        if self.stacks.frames.num_dicts == before:
+            self._spent += _FRAME - _bytes_of(frame)
+        return True
 
     def _take_event(self, event: dict[str, Any], entry: int) -> None:
+        self._spent -= _bytes_of(event)
+        for key, value in event.items():
+            if key != "frames":
+                event[key] = self._plain(value)
+            elif type(value) is list:
+                event[key] = self._stack_of(value)
         self.events.add(event, self._at)
         self.memo.forget(entry)
-        self._spent -= _ENTRY + _UNDER_WAY + _DICT
-        self._spent -= (_DICT_ENTRY + NUMBER_BYTES) * len(event)
-        frames = event.get("frames")
-        if type(frames) is list:
-            # What the memo would keep is a list; the number of its stack does as well.
-            of_frames = self._entry_of.pop(id(frames), None)
-            if of_frames is not None:
-                number = self.stacks.number_of(frames, self._at)
-                self.memo.replace(of_frames, StackNumber(number))
-                self._spent -= _UNDER_WAY + LIST_BYTES + 8 * len(frames)
         self._stack[-1] = _EVENT
         self._reader.learn(event)
         self._read_events()
+
+    def _stack_of(self, frames: list[Any]) -> StackNumber:
+        """The stack of an event's list."""
+        number = StackNumber(self.stacks.number_of(frames, self._at))
+        entry = self._entry_of.pop(id(frames), None)
+        if entry is not None:
+            # What the memo would keep is a list; the number of its stack does as well.
+            self.memo.replace(entry, number)
+            self._spent -= _UNDER_WAY + LIST_BYTES + 8 * len(frames)
+        return number
 
     def _stop(self) -> None:
         """The end; `run` minds it."""
@@ -305,6 +356,16 @@ class Machine(ValueMachine):
         ord("s"): _set_item,
         ord("u"): _set_items,
     }
+
+
+def _bytes_of(taken: dict[str, Any]) -> int:
+    """What was spent on a dict that is one no more, its place in the memo included."""
+    num_numbers = sum(
+        type(value) is float or (type(value) is int and not 0 <= value < _FREE_NUMBERS)
+        for value in taken.values()
+    )
+    entries = _DICT_ENTRY * len(taken) + NUMBER_BYTES * num_numbers
+    return _ENTRY + _UNDER_WAY + _DICT + entries
 
 
 def _are_numbers(keys: list[Any]) -> bool:

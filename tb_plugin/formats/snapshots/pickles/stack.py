@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -113,6 +114,12 @@ class StackNumber(int):
     __slots__ = ()
 
 
+class FrameNumber(int):
+    """What an entry is that is a frame: its number among `Frames`."""
+
+    __slots__ = ()
+
+
 class Memo:
     """Numbers are given out in order, as every pickler of Python does."""
 
@@ -129,6 +136,9 @@ class Memo:
         self._starts: list[int] = []
         self._codes: list[Numbers] = []
         """Of runs of entries; `_starts` are the runs' first ones."""
+        self._frame_entries = array("I")
+        self._frames = array("i")
+        """Entries that are frames, in ascending order, and which frames they are."""
 
     def add(self, value: Any, at: int) -> int:
         """Keep an object under the next number."""
@@ -169,6 +179,8 @@ class Memo:
             code = self.code(number)
             found = self.pending(number, at) if code == NOTHING else self.of_code(code)
         if found is None:
+            found = self._frame(number)
+        if found is None:
             what = (
                 "an event, which torch writes once"
                 if number < self.count
@@ -208,6 +220,28 @@ class Memo:
                 found[rows] = codes[numbers[rows] - self._starts[run]]
         return np.maximum(found, NOTHING)
 
+    def add_frame(self, number: int, frame: int) -> None:
+        """An entry, later than all others of frames, is a frame."""
+        self._frame_entries.append(number)
+        self._frames.append(frame)
+
+    def frames(self, numbers: Numbers) -> Numbers:
+        """The frames kept under some numbers, `NOTHING` where there is none."""
+        if not self._frames:
+            return np.full(len(numbers), NOTHING, np.int32)
+        entries = np.frombuffer(self._frame_entries, np.uint32)
+        places = np.searchsorted(entries, numbers.astype(np.uint32))
+        places[places == len(entries)] = 0
+        frames = np.frombuffer(self._frames, np.int32)[places]
+        return np.where(entries[places] == numbers, frames, np.int32(NOTHING))
+
+    def _frame(self, number: int) -> FrameNumber | None:
+        entries = self._frame_entries
+        place = bisect_left(entries, number)
+        if place == len(entries) or entries[place] != number:
+            return None
+        return FrameNumber(self._frames[place])
+
     def reference_to(self, text: str) -> bytes | None:
         """The opcode by which a pickle refers to a text it wrote before."""
         number = self._entry_of_text.get(text)
@@ -221,8 +255,10 @@ class Memo:
         """An object that became a row: nothing may refer to it any more."""
         self._objects.pop(number, None)
 
-    def replace(self, number: int, value: Any) -> None:
-        """Something else that stands for the same object from now on."""
+    def replace(self, number: int, value: StackNumber) -> None:
+        """A stack that stands for the same list from now on."""
+        # The list may be gone soon, and its id be another's.
+        self.fetched.discard(id(self._objects.get(number)))
         self._objects[number] = value
 
 

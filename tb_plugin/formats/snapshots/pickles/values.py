@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tb_plugin.formats.snapshots.pickles.stack import StackMachine
 from tb_plugin.formats.snapshots.window import MAX_TEXT
@@ -94,7 +94,7 @@ class ValueMachine(StackMachine):
             raise RefusedError("a tuple lacks its entries", self._at)
         items = tuple(self._stack[-number:])
         del self._stack[-number:]
-        self._push(items, LIST_BYTES)
+        self._push_tuple(items)
 
     def _tuple1(self) -> None:
         self._tuple_of(1)
@@ -107,6 +107,9 @@ class ValueMachine(StackMachine):
 
     def _tuple(self) -> None:
         items = tuple(self._from_mark())
+        self._push_tuple(items)
+
+    def _push_tuple(self, items: tuple[Any, ...]) -> None:
         self._push(items, LIST_BYTES + 8 * len(items))
 
     def _empty_tuple(self) -> None:

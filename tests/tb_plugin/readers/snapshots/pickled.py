@@ -52,7 +52,7 @@ def row(machine: Machine, at: int) -> dict[str, Any]:
         elif column.kind == "text":
             value = texts[value]
         elif column.kind == "stack":
-            value = machine.stacks.lists[value]
+            value = machine.stacks.frames_of(value)
         elif column.kind == "value":
             value = plain_value(texts[value])
         elif column.kind == "bool":

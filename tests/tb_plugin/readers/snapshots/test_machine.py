@@ -98,8 +98,9 @@ def test_events_are_columns_and_not_objects(protocol):
     root = machine.run()
     assert root["device_traces"] == [[] for _ in snapshot["device_traces"]]
     assert machine.events.num_rows == sum(map(len, snapshot["device_traces"]))
-    stacks = {tuple((f["name"], f["line"]) for f in s) for s in machine.stacks.lists}
-    assert len(stacks) == len(machine.stacks.lists)
+    lists = [machine.stacks.frames_of(n) for n in range(len(machine.stacks))]
+    stacks = {tuple((f["name"], f["line"]) for f in frames) for frames in lists}
+    assert len(stacks) == len(lists)
 
 
 def test_windows_may_end_at_any_byte_of_an_event(monkeypatch):

@@ -1,0 +1,80 @@
+"""Frames that a pickle spells out one after the other, read without an opcode's step each.
+
+torch's pickles refer to the texts of a frame and hold a dict of every frame. Programs
+that make stacks of their own spell all frames of all stacks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_plugin.formats.snapshots.frames import KEYS
+from tb_plugin.formats.snapshots.pickles.extent import HEAD
+
+if TYPE_CHECKING:
+    from tb_plugin.formats.snapshots.frames import Frames
+    from tb_plugin.formats.snapshots.pickles.stack import FrameNumber, Memo
+
+_REFERENCE: Final = rb"(h.|j.{4})"
+_INTEGER: Final = rb"(K.|M..|J.{4})"
+_SIGNED: Final = ord("J")
+_MAX_TEXTS: Final = 1 << 16
+"""References whose texts are known."""
+
+
+class FrameReader:
+    """Reads frames of torch's keys whose texts were written before."""
+
+    def __init__(self, memo: Memo, frames: Frames) -> None:
+        self._memo = memo
+        self._frames = frames
+        self._pattern: re.Pattern[bytes] | None = None
+        self._texts: dict[bytes, str] = {}
+        """By reference."""
+
+    def learn(self, keys: tuple[str, ...]) -> None:
+        """Recognise such frames from now on, if these are their keys."""
+        if self._pattern is not None or keys != KEYS:
+            return
+        references = [self._memo.reference_to(key) for key in keys]
+        if None not in references:
+            name, filename, line = (re.escape(key or b"") for key in references)
+            parts = (re.escape(HEAD), name, _REFERENCE, filename, _REFERENCE)
+            pattern = b"".join((*parts, line, _INTEGER, b"u"))
+            self._pattern = re.compile(pattern, re.DOTALL)
+
+    def read(self, data: bytes, at: int) -> tuple[list[FrameNumber], int]:
+        """The frames from here on, and where they end.
+
+        Raises:
+            RefusedError: one refers to what is not there.
+        """
+        read: list[FrameNumber] = []
+        if self._pattern is None:
+            return read, at
+        memo, number_of = self._memo, self._frames.number
+        while match := self._pattern.match(data, at):
+            name_reference, file_reference, integer = match.groups()
+            name = self._text(name_reference, at)
+            filename = self._text(file_reference, at)
+            if name is None or filename is None:
+                break
+            is_signed = integer[0] == _SIGNED
+            line = int.from_bytes(integer[1:], "little", signed=is_signed)
+            frame = number_of(name, filename, line)
+            memo.add_frame(memo.skip(1, at), frame)
+            read.append(frame)
+            at = match.end()
+        return read, at
+
+    def _text(self, reference: bytes, at: int) -> str | None:
+        text = self._texts.get(reference)
+        if text is None:
+            entry: Any = self._memo.get(int.from_bytes(reference[1:], "little"), at)
+            if type(entry) is not str:
+                return None
+            if len(self._texts) < _MAX_TEXTS:
+                self._texts[reference] = entry
+            text = entry
+        return text
