@@ -1,9 +1,13 @@
-"""Files that are there whole or not at all, also where the process is killed."""
+"""Files that are there whole or not at all, also where the process is killed.
+
+Until then a file has a name of its own that nobody can guess, and is made new: a link that
+somebody else has put into the folder is not written through.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
+import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +18,19 @@ if TYPE_CHECKING:
 PART: Final = ".part"
 """Ends the name of a file that is being written."""
 
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+
 
 @contextmanager
 def begun(path: Path, folder: Path | None = None) -> Iterator[Path]:
-    """Where to write, beside `path` or in `folder`; then it has the name, or is gone."""
-    name = f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}"
+    """Where to write, beside `path` or in `folder`; then it has the name, or is gone.
+
+    Raises:
+        OSError: there can be no such file.
+    """
+    name = f"{path.name}.{os.getpid()}.{secrets.token_hex(8)}{PART}"
     part = (folder or path.parent) / name
+    os.close(os.open(part, _NEW, 0o666))
     try:
         yield part
         os.replace(part, path)  # noqa: PTH105  # the same in fewer steps
