@@ -96,17 +96,18 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             ledger.see_any(tensor)
 
 
+def is_watching() -> bool:
+    """Whether a `StorageWatch` is on this thread's stack of modes."""
+    return any(isinstance(mode, StorageWatch) for mode in _modes_here())
+
+
 def remove(mode: TorchDispatchMode) -> bool:
     """Take a mode off this thread's stack, also from below modes entered since.
 
     False where it is not on the stack: it was entered on another thread.
     """
     above: list[Any] = []
-    present = [
-        torch._C._get_dispatch_stack_at(i)  # noqa: SLF001
-        for i in range(torch._C._len_torch_dispatch_stack())  # noqa: SLF001
-    ]
-    if not any(entered is mode for entered in present):
+    if not any(entered is mode for entered in _modes_here()):
         return False
     while (top := modes._pop_mode()) is not mode:  # noqa: SLF001
         above.append(top)
@@ -117,6 +118,13 @@ def remove(mode: TorchDispatchMode) -> bool:
     for entered in reversed(above):
         modes._push_mode(entered)  # noqa: SLF001
     return True
+
+
+def _modes_here() -> list[Any]:
+    return [
+        torch._C._get_dispatch_stack_at(i)  # noqa: SLF001
+        for i in range(torch._C._len_torch_dispatch_stack())  # noqa: SLF001
+    ]
 
 
 def _bequeath_flags(mode: TorchDispatchMode, above: TorchDispatchMode) -> None:

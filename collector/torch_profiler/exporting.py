@@ -26,7 +26,7 @@ from collector.config.values import resolve
 from collector.core.guard import Block
 from collector.core.source import SourceInfo
 from collector.core.warn_once import remedy_for
-from collector.torch_profiler.digest.digest import digest_of
+from collector.torch_profiler.digest.digest import DigestInterruptedError, digest_of
 from collector.torch_profiler.digest.report import Saved, capture_of
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
 from collector.torch_profiler.kept import Kept
@@ -74,10 +74,6 @@ class OverBudgetError(Exception):
 
 class NoRoomError(OSError):
     """The disk is nearly full."""
-
-
-class _SaveFirstError(BaseException):
-    """Another trace waits that is not saved yet: digest later, from the beginning."""
 
 
 class Exporter:
@@ -263,7 +259,7 @@ class Exporter:
     def _digest(self, saved: Saved) -> None:
         trace = saved.trace
         try:
-            with Block(partial(self._unread, saved.path)):
+            with Block(partial(self._unread, saved.path), (DigestInterruptedError,)):
                 digest = digest_of(
                     trace, self._settings, rank=self._sink.rank, pause=self._pause
                 )
@@ -271,7 +267,7 @@ class Exporter:
                     self._sink.note_kind(INFO, "absent", *digest.why_no_timeline)
                 beside, problems = self._write_beside(digest, saved)
                 self._put(saved, digest, beside, (*digest.problems, *problems))
-        except _SaveFirstError:
+        except DigestInterruptedError:
             self._saved.appendleft(saved)
             return
         trace.profile = None
@@ -300,7 +296,7 @@ class Exporter:
     def _pause(self, seconds: float) -> None:
         """Let training have the interpreter, and torch its recording."""
         if self._waiting:
-            raise _SaveFirstError
+            raise DigestInterruptedError
         if not self._is_over:
             time.sleep(seconds)
             self._calm.wait(CALM_SECONDS)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.plain import forgiving
+from collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
 
 if TYPE_CHECKING:
     from collector.config.sections import TorchProfilerConfig
@@ -81,6 +83,8 @@ class Session:
         """Wall clock."""
         self.stop_us = 0
         """How long training waited for torch to end it."""
+        self.tracks_modules = False
+        """Whether our dispatch mode was seen on it."""
         self._others = others
         self._step: Any = None
         self._is_prepared = False
@@ -104,6 +108,7 @@ class Session:
             self.profile.start_trace()
         self.start_ns = time.time_ns()
         self.is_recording = True
+        self._look_for_mode()
 
     def begin_step(self, step: int) -> None:
         """A training step begins; torch's own tools find it by this name."""
@@ -115,6 +120,7 @@ class Session:
 
     def end_step(self) -> None:
         """It ends."""
+        self._look_for_mode()
         step, self._step = self._step, None
         if step is not None:
             step.__exit__(None, None, None)
@@ -125,11 +131,27 @@ class Session:
         began = time.perf_counter_ns()
         try:
             self.end_step()
+            self._name_mode()
         finally:
             self.is_recording = self._is_prepared = False
             with self._others.ourselves():
                 self.profile.stop_trace()
         self.stop_us = (time.perf_counter_ns() - began) // 1000
+
+    def _look_for_mode(self) -> None:
+        """Our dispatch mode is on around whole steps: at an end of one it is seen."""
+        from collector.modules.dispatch import is_watching
+
+        if self.is_recording and not self.tracks_modules:
+            with forgiving:
+                self.tracks_modules = is_watching()
+
+    def _name_mode(self) -> None:
+        """Have the trace say that operators are called twice, and by whom."""
+        if self.tracks_modules:
+            own = json.dumps({TRACKS_MODULES: True})
+            with forgiving:  # the trace is one without it
+                self.profile.add_metadata_json(METADATA_KEY, own)
 
     def cancel(self) -> None:
         """Leave torch as it was and keep nothing."""

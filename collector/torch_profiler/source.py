@@ -71,6 +71,8 @@ class Trace:
     """Variables of file names: see `moments`."""
     problem: str
     """Why it is not a whole cycle; empty where it is."""
+    tracks_modules: bool
+    """Whether our dispatch mode was on: it calls operators twice."""
 
 
 class TorchProfiler:
@@ -252,6 +254,7 @@ class TorchProfiler:
                 stop_us=session.stop_us,
                 moment=self._moments.values(self._last_step + 1),
                 problem=problem,
+                tracks_modules=session.tracks_modules,
             )
         )
 

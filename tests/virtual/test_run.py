@@ -342,26 +342,3 @@ def test_lines_that_decide_by_values_are_apart_from_those_that_show_them(run):
     assert any(not one["file"] for one in places), "the backward of grouped_mm"
     kinds = [one["is_only_shown"] for one in places]
     assert kinds == sorted(kinds), "those that decide come first"
-
-
-RECOMPUTES = """
-import torch
-from torch import nn
-from torch.utils.checkpoint import checkpoint
-layers = nn.ModuleList([nn.Linear(1024, 1024) for _ in range(8)]).cuda()
-optimizer = torch.optim.SGD(layers.parameters())
-for step in range(1000):
-    x = torch.randn(64, 1024, device="cuda")
-    for layer in layers:
-        x = checkpoint(layer, x, use_reentrant=False)
-    x.square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-"""
-
-
-def test_a_workspace_of_a_recomputed_forward_is_no_gradient(run):
-    done = run(RECOMPUTES, "--on", "h100", "--json", "train.py", code=0)
-    (device,) = json.loads(done.stdout)["ranks"][0]["devices"]
-    parameters = 4 * 8 * (1024 * 1024 + 1024)
-    assert device["categories_bytes"]["grad"] == pytest.approx(parameters, rel=0.03)

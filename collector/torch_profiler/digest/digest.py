@@ -21,6 +21,7 @@ from collector.torch_profiler.digest.memory_timeline import (
     timeline_csv,
 )
 from collector.torch_profiler.digest.operators import operators_table
+from collector.torch_profiler.digest.recorder import without_recorder
 from collector.torch_profiler.digest.stacks import folded_stacks, has_stacks
 from collector.torch_profiler.digest.summary import summary
 
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from collector.torch_profiler.digest.events import Events
     from collector.torch_profiler.digest.memory_timeline import DeviceTimeline
     from collector.torch_profiler.source import Trace
+
+
+class DigestInterruptedError(BaseException):
+    """Raised by `pause` where the work is to be begun anew, later."""
 
 
 @dataclass(slots=True)
@@ -63,22 +68,32 @@ def digest_of(
     rank: int,
     pause: Callable[[float], None] = time.sleep,
 ) -> Digest:
-    """Read what the settings ask for. Never raises.
+    """Read what the settings ask for.
 
     `pause` is called between portions of the work, so that training goes on.
+
+    Raises:
+        DigestInterruptedError: `pause` has raised it; nothing else is raised.
     """
     digest = Digest()
     events = _tried(digest, "events", lambda: _events(trace.profile, pause))
     if events is None:
         return digest
     digest.num_events = len(events)
-    _tried(digest, "operators", lambda: _sum_up(digest, events, trace, rank))
+    program = _tried(
+        digest,
+        "operators without the recorder's",
+        lambda: without_recorder(events, tracks_modules=trace.tracks_modules),
+    )
+    if program is None:
+        program = events
+    _tried(digest, "operators", lambda: _sum_up(digest, program, trace, rank))
     if settings.stacks_filename:
         if has_stacks(events):
             digest.stacks = _tried(
                 digest,
                 "stacks",
-                lambda: folded_stacks(events, settings.stacks_metric, pause),
+                lambda: folded_stacks(program, settings.stacks_metric, pause),
             )
         else:
             digest.problems.append(
@@ -114,6 +129,6 @@ def _tried(digest: Digest, what: str, make: Callable[[], Any]) -> Any:
     def failed(error: BaseException) -> None:  # one part must not cost the others
         digest.problems.append(f"no {what}: {type(error).__name__}: {error}"[:500])
 
-    with Block(failed):
+    with Block(failed, (DigestInterruptedError,)):
         return make()
     return None

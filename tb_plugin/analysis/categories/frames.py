@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.own import RECORDER, role_of
+from collector.format.own.frames import RECORDER, role_of
 from tb_plugin.analysis.arrays import NOTHING, picked
 
 if TYPE_CHECKING:

@@ -61,13 +61,11 @@ def workspaces(replay: Replay) -> Flags:
         goes_on = _goes_on(replay, newer)
         newer = newer[np.append(multiplies, True)[lives.stack[newer]] | goes_on]
         single = newer[~np.append(is_told, False)[lives.stack[newer]]]
-        # Autograd's thread has a handle of its own. Its stack has no Python: none at all, or
-        # an empty one; or that of a forward which a checkpoint recomputes.
-        has_frames = np.diff(replay.stacks.start) > 0
-        in_autograd = np.append(~has_frames | ((marks & BACKWARD) != 0), True)
-        keys = np.stack(
-            [replay.stream[single], in_autograd[lives.stack[single]]], axis=1
-        )
+        # Autograd's thread has a handle of its own, and a stack without Python: none at
+        # all, or an empty one.
+        has_frames = np.append(np.diff(replay.stacks.start) > 0, False)
+        has_stack = has_frames[lives.stack[single]]
+        keys = np.stack([replay.stream[single], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
         found[single[first]] = True
         of_many = [

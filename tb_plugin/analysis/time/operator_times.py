@@ -1,6 +1,7 @@
 """Time of each operator of a trace, on the host and on devices, its own and in all.
 
-- host total: as long as the slice lasts; host self: without the operators, annotations
+- host total: as long as the slice lasts, without what MemBoard's recorder took of it, which
+  is a row of its own; host self: without the operators, annotations
   and runtime calls directly in it.
 - device self: of what its own runtime calls launched; device total: with what operators
   in it launched. Launches belong to the operator that their external id names, if that
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.own.frames import RECORDER
 from tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
 from tb_plugin.analysis.time.device_use import uses_tensor_cores
 from tb_plugin.analysis.time.slice_roles import Role
@@ -47,6 +49,8 @@ class OperatorTimes:
 
     trace: Trace
     is_operator: Flags
+    is_recorder: Flags
+    """Whether it is of MemBoard's recorder: an operator as well."""
     is_listed: Flags
     """Whether it is an operator with a row in tables: no mark, and no loading."""
     tree: SliceTree
@@ -85,6 +89,15 @@ class OperatorTimes:
         duration = self.trace.slices.duration_ns.astype(np.int64)
         own = duration - self.tree.inner_sums(duration)
         return np.where(self.tree.kept, np.maximum(own, 0), 0)
+
+    @cached_property
+    def host_total_ns(self) -> Ints:
+        """Never negative."""
+        duration = self.trace.slices.duration_ns.astype(np.int64)
+        if not self.is_recorder.any():
+            return duration
+        own = self.tree.total_sums(np.where(self.is_recorder, self.host_self_ns, 0))
+        return np.where(self.is_recorder, duration, np.maximum(duration - own, 0))
 
     def unknown_ns(self) -> dict[str, int]:
         """Of work whose call is not known: the columns that `device_self_ns` begins."""
@@ -152,8 +165,9 @@ class OperatorTimes:
 def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
     """The times of a trace; `roles` by slice."""
     every = slice(None)
+    is_recorder = are(trace.strings, trace.slices.name, RECORDER.__eq__)
     nodes = _in_categories(trace, every, _NODE_CATEGORIES)
-    nodes &= ~_repeated(trace, nodes)
+    nodes &= ~_repeated(trace, nodes, is_recorder)
     is_operator = nodes & _in_categories(trace, every, OPERATOR_CATEGORIES)
     tree = SliceTree(trace.slices, nodes | (roles == Role.RUNTIME))
     marks = are(trace.strings, trace.slices.name, _NO_OPERATOR.match)
@@ -161,12 +175,16 @@ def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
     operators = SliceTree(trace.slices, is_operator)
     owner = _owners(trace, operators)
     around = SliceTree(trace.slices, nodes)
-    return OperatorTimes(trace, is_operator, listed, tree, around, operators, owner)
+    return OperatorTimes(
+        trace, is_operator, is_recorder, listed, tree, around, operators, owner
+    )
 
 
-def _repeated(trace: Trace, nodes: Flags) -> Flags:
-    """The only child of a node that has its name."""
-    tree, names = SliceTree(trace.slices, nodes), trace.slices.name
+def _repeated(trace: Trace, nodes: Flags, is_recorder: Flags) -> Flags:
+    """The only child of a node that has its name; the recorder's are none."""
+    names = trace.slices.name
+    nodes = nodes & ~is_recorder
+    tree = SliceTree(trace.slices, nodes)
     inner = np.flatnonzero(nodes & (tree.parent != NOTHING))
     parents = tree.parent[inner]
     num_children = np.bincount(parents, minlength=len(nodes))

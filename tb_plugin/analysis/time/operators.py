@@ -123,7 +123,7 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
         shapes = picked(trace.operators.input_dims, at, 0).astype(np.int64)
     first, group = numbered(name, shapes)
     num = len(first)
-    duration = trace.slices.duration_ns[rows].astype(np.int64)
+    duration = times.host_total_ns[rows]
     group_of = np.full(len(trace.slices), -1, dtype=np.int64)
     group_of[rows] = group
     return OperatorTable(
@@ -207,7 +207,7 @@ def _merged(times: OperatorTimes, calls: Ints) -> tuple[Ints, list[int], list[in
     for level in slices.by_level:
         up = tree.parent[level]
         below = tree.kept[level] & (up != NOTHING)
-        below &= node_of[up] != NOTHING
+        below &= (node_of[up] != NOTHING) & ~times.is_recorder[level]
         rows, up = level[below], up[below]
         depth[rows] = depth[up] + 1
         deep = depth[rows] > MAX_DEPTH

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.format.own import DISPATCH_MODE, dispatch_text
+from collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
+from collector.format.own.slices import tracks_modules
 from tb_plugin.analysis.ranks.collectives import RankCollectives, rank_collectives
 from tb_plugin.analysis.time.device_use import (
     DeviceSteps,
@@ -93,12 +94,14 @@ class TraceProfile:
 
     @cached_property
     def operator_names(self) -> Sequence[str]:
-        """`Trace.strings`, where the recorder's own operator is called so."""
+        """`Trace.strings`, where a dispatch mode that may be the recorder's says so."""
         strings = self.trace.strings
-        if DISPATCH_MODE not in strings:
+        is_proved = RECORDER in strings or tracks_modules(self.trace.facts.metadata)
+        if DISPATCH_MODE not in strings or is_proved:
             return strings
-        own = dispatch_text(strings)
-        return tuple(own if one == DISPATCH_MODE else one for one in strings)
+        return tuple(
+            UNPROVED_MODE if name == DISPATCH_MODE else name for name in strings
+        )
 
     @cached_property
     def operators(self) -> OperatorTable:

@@ -17,7 +17,7 @@ import numpy as np
 from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from collector.format.oom import KIND, ORIGINS, REPORT
-from collector.format.own import program_frames
+from collector.format.own.frames import program_frames
 from collector.format.sizes import sizes_in
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import frame_label, kind_of

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_plugin.analysis.trace.build import Placed, place
 from tb_plugin.formats.traces.impossible import without_impossible
+from tb_plugin.formats.traces.recorder import without_recorder
 from tb_plugin.formats.traces.times import arrows_of, slices_of
 from tb_plugin.formats.traces.track_names import tracks_of
 
@@ -62,7 +63,10 @@ def tables_of(
     )
     slices["track"] = place_of[slices["track"]]
     placed = _placed(tracks, slices, gathered)
-    del slices
+    other = without_recorder(slices, placed, gathered, facts.get("metadata", {}))
+    if other is not None:
+        placed = _placed(tracks, other, gathered)
+    del slices, other
     tables: dict[str, Columns] = {
         "tracks": _track_table(placed),
         "slices": _columns_of(placed.slices),
@@ -103,12 +107,7 @@ def _placed(tracks: Sequence[Track], slices: Columns, gathered: Gathering) -> Pl
         return placed
     what = f"slices beyond {MAX_LEVELS:,} levels are not shown"
     gathered.problems.note(what, int(np.count_nonzero(~shown)))
-    number = np.cumsum(shown, dtype=np.int32) - 1
-    for growing in gathered.tables.values():
-        if len(growing):
-            kept = shown[growing.peek("slice")]
-            columns = {name: growing.take(name)[kept] for name in growing.names()}
-            growing.add({**columns, "slice": number[columns["slice"]]})
+    gathered.keep_details(shown)
     return place(tracks, **{name: column[shown] for name, column in slices.items()})
 
 

@@ -229,6 +229,11 @@ class Growing:
         self._parts[name] = [column]
         return column
 
+    def put(self, name: str, column: Ints) -> None:
+        """A whole column in the place of what the table has of it."""
+        self._parts[name] = [column]
+        self._num = len(column)
+
     def names(self) -> list[str]:
         """Of the columns."""
         return list(self._parts)

@@ -111,6 +111,20 @@ class Gathering:
             "f": self._flow_points,
         }
 
+    def keep_details(self, kept: Ints) -> None:
+        """Drop the details of all other slices, and number them without those.
+
+        Args:
+            kept: (slices,) flags.
+        """
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        for table in self.tables.values():
+            if len(table):
+                rows = kept[table.peek("slice")]
+                for name in table.names():
+                    table.put(name, table.take(name)[rows])
+                table.put("slice", number[table.take("slice")])
+
     def add(self, chunk: Chunk) -> None:
         """Take the events of a chunk."""
         by_phase: defaultdict[str | None, list[int]] = defaultdict(list)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.own import program_frames
+from collector.format.own.frames import program_frames
 from tb_plugin.analysis.findings.text import counted, duration_text
 from tb_plugin.analysis.time.operators import callees, is_eligible
 from tb_plugin.analysis.trace.texts import are
@@ -204,7 +204,7 @@ def operator(
 ) -> OperatorResponse:
     """Where one operator is called from."""
     calls = _calls(profile, query)
-    took = profile.trace.slices.duration_ns[calls]
+    took = profile.times.host_total_ns[calls]
     longest = calls[np.argsort(-took, kind="stable")[:MAX_CALLS]]
     stacks = _stacks(profile, longest)
     return OperatorResponse(
@@ -300,6 +300,7 @@ def _stacks(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
     is_python = _is_python(trace)
     written = _written_stacks(profile, calls)
     sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    host_ns = profile.times.host_total_ns
     device_ns = profile.times.device_total_ns
     for call, text in zip(calls.tolist(), written.tolist(), strict=True):
         frames: list[str] = []
@@ -312,7 +313,7 @@ def _stacks(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
             frames = trace.strings[text].split(";", _MAX_FRAMES)[:_MAX_FRAMES]
         found = sums[tuple(_without_own(frames) if frames else ())]
         found[0] += 1
-        found[1] += int(trace.slices.duration_ns[call])
+        found[1] += int(host_ns[call])
         found[2] += int(device_ns[call])
     most = sorted(sums.items(), key=lambda item: -item[1][1])[:MAX_STACKS]
     return tuple(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 Role: TypeAlias = Literal["", "passes", "works", "starts"]
 """Empty: it is not ours. passes: it calls what is the program's or torch's. works: what
@@ -28,9 +28,8 @@ DISPATCH_MODE: Final = "PythonDispatchMode"
 """torch's name for the call of any dispatch mode, around each operator: the recorder has one
 while it tracks modules, and a program may have others."""
 
-_OWN_DISPATCH: Final = re.compile(
-    r"(?:^|[/\\])collector[/\\]modules[/\\]dispatch\.py\(\d+\): __torch_dispatch__"
-)
+UNPROVED_MODE: Final = f"{DISPATCH_MODE} (of MemBoard's modules, or of the program)"
+"""What it is called in a trace that does not say whose it is."""
 
 _STARTS: Final = "running/program.py"
 _PASSES: Final = re.compile(
@@ -58,21 +57,10 @@ def role_of(filename: str) -> Role:
     return "passes" if _PASSES.match(name) else "works"
 
 
-def dispatch_text(names: Iterable[str]) -> str:
-    """What `DISPATCH_MODE` is called in a trace: the recorder's own work, if that is known.
-
-    Args:
-        names: of the trace's slices; frames of Python say whose mode it is.
-    """
-    if any(_OWN_DISPATCH.search(name) for name in names):
-        return f"{RECORDER} ({DISPATCH_MODE})"
-    return f"{DISPATCH_MODE} (of MemBoard's modules, or of the program)"
-
-
 @cache
 def _files() -> frozenset[str]:
     """The package's files, relative to it."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     return frozenset(
         path.relative_to(package).as_posix() for path in package.rglob("*.py")
     ) - {"__init__.py"}

@@ -1,0 +1,1 @@
+"""What of the recorder stands among a program's own frames and slices."""

@@ -1,0 +1,99 @@
+"""A trace below our dispatch mode: operators once, and the recorder's time in one row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import collector
+from collector.format.own.frames import DISPATCH_MODE, RECORDER
+from collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
+from collector.torch_profiler.digest.events import read_events
+from collector.torch_profiler.digest.operators import operators_table
+from collector.torch_profiler.digest.recorder import without_recorder
+from tests.collector.torch_profiler.made import Results, kernel, op
+from tests.collector.torch_profiler.training import (
+    CYCLES,
+    Training,
+    artifacts,
+    load,
+    needs_python_calls,
+    traces,
+)
+
+STACKS = "stacks.txt"
+
+
+def recorded(run_dir, *, modules, **profiler):
+    """The capture of a trace of two steps, and the trace."""
+    training = Training()
+    with collector.record(
+        run_dir,
+        scalars=False,
+        history=False,
+        schedule={**CYCLES, "repeat": 1},
+        modules=modules,
+        model=training.net,
+        torch_profiler={"enabled": True, "with_flops": True, **profiler},
+    ) as recorder:
+        for _ in range(6):
+            training.step()
+            recorder.step()
+    (name,) = (name for name in artifacts(run_dir) if ".pt.trace.json" in name)
+    return traces(run_dir)[-1], load(artifacts(run_dir)[name])
+
+
+def calls_of(capture):
+    table = capture.tables["operators"]
+    return dict(zip(table["name"], np.asarray(table["calls"]).tolist(), strict=True))
+
+
+@needs_python_calls
+@pytest.mark.parametrize("with_stack", [False, True])
+def test_operators_and_flops_are_those_without_tracked_modules(tmp_path, with_stack):
+    plain, plain_file = recorded(tmp_path / "plain", modules=False)
+    tracked, tracked_file = recorded(
+        tmp_path / "tracked",
+        modules=True,
+        with_stack=with_stack,
+        stacks_filename=STACKS if with_stack else "",
+    )
+    expected, found = calls_of(plain), calls_of(tracked)
+    assert found[RECORDER] > 0
+    assert DISPATCH_MODE not in found
+    names = [name for name in expected if name.startswith("aten::") and "mm" in name]
+    assert names
+    assert {name: found[name] for name in names} == {
+        name: expected[name] for name in names
+    }
+    assert tracked.meta["flops"] == plain.meta["flops"] > 0
+    assert DISPATCH_MODE not in tracked.meta["summary"]
+    assert RECORDER in tracked.meta["summary"]
+    assert tracked_file[METADATA_KEY] == {TRACKS_MODULES: True}
+    assert METADATA_KEY not in plain_file
+    if with_stack:
+        stacks = artifacts(tmp_path / "tracked")[STACKS].read_text()
+        assert RECORDER in stacks
+        assert "modules/dispatch.py" not in stacks
+
+
+MADE = (
+    op("aten::mm", 0, 100, correlation=1, flops=500),
+    op(DISPATCH_MODE, 10, 80, correlation=2),
+    op("aten::mm", 30, 40, correlation=3, flops=500),
+    kernel("gemm", 200, 50, linked=3),
+)
+
+
+def test_what_a_repeated_call_launched_is_of_the_programs_call():
+    events = read_events(Results(MADE), pause=lambda _seconds: None)
+    program = without_recorder(events, tracks_modules=True)
+    table = operators_table(program)
+    rows = {name: at for at, name in enumerate(table["name"])}
+    mm, own = rows["aten::mm"], rows[RECORDER]
+    assert table["calls"][mm] == 1
+    assert table["self_cpu_ns"].tolist()[mm] == 60
+    assert table["self_cpu_ns"].tolist()[own] == 40
+    assert table["self_device_ns"].tolist()[mm] == 50
+    assert table["flops"].tolist()[mm] == 500
+    assert without_recorder(events, tracks_modules=False) is events
