@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from collector.config.templates import IDENTITY, MOMENT, check_remote, checked_names
 from collector.config.values import one_of
 from collector.errors import ConfigError
+from collector.format.sizes import agreeing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,8 +125,8 @@ def _check_needed(
         named = " and ".join(f"torch_profiler.{name}" for name in missing)
         raise ConfigError(
             f"'{path}' in {place(path)} needs {named}, which"
-            f" {'is' if len(missing) == 1 else 'are'} off. Set"
-            f" {'it' if len(missing) == 1 else 'them'} to true, or remove {key}."
+            f" {agreeing(len(missing), 'is', 'are')} off. Set"
+            f" {agreeing(len(missing), 'it', 'them')} to true, or remove {key}."
         )
 
 

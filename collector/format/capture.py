@@ -40,6 +40,7 @@ from collector.format.encoding.payload import (
 )
 from collector.format.errors import CorruptError
 from collector.format.records import Capture, CaptureEntry, Record
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -168,7 +169,9 @@ def decode_body(
 def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], int]:
     """A table's head, its blocks, and the bytes of its distinct texts."""
     if len(table) > _MAX_COLUMNS:
-        raise ValueError(f"a table of a capture holds at most {_MAX_COLUMNS} columns")
+        raise ValueError(
+            f"a table of a capture holds at most {counted(_MAX_COLUMNS, 'column')}"
+        )
     texts: dict[str, int] = {}
     columns: list[Values] = []
     dtypes: list[Literal["i8", "f8", "text"]] = []
@@ -215,7 +218,7 @@ def _decode_table(
     is_text = [dtype == "text" for _, dtype in head.columns]
     used = head.num_rows * sum(_TEXT_BYTES if text else 8 for text in is_text)
     if used > room:
-        raise CorruptError(f"a table of a capture claims {used} bytes")
+        raise CorruptError(f"a table of a capture claims {counted(used, 'byte')}")
     if len(set(names)) != len(names):
         raise CorruptError("a table of a capture contradicts itself")
     columns = _decode_numbers(blocks[0], head.num_rows, len(names))

@@ -34,6 +34,7 @@ from collector.format.encoding.payload import (
 from collector.format.errors import CorruptError
 from collector.format.records import CaptureEntry, ChunkRef, Note, Record, Schema
 from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, rollup_names
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +123,7 @@ class RollupSpan(NamedTuple):
         """
         num_rows = block_num_rows(memoryview(payload)[self.start : self.end])
         if num_rows > MAX_BUCKETS:
-            raise CorruptError(f"a rollup claims {num_rows} buckets")
+            raise CorruptError(f"a rollup claims {counted(num_rows, 'bucket')}")
         return num_rows
 
     def columns(self, payload: bytes, wanted: Sequence[str]) -> dict[str, Values]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 import msgspec
 from msgspec import Meta
 
-from collector.format.sizes import bytes_text
+from collector.format.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,7 +145,7 @@ class Prediction:
         if number := sum(one.num_ooms for one in self.devices):
             return Judged(
                 "too close to call",
-                f"it ran out of memory {number} time{'s' * (number != 1)} and went on:"
+                f"it ran out of memory {counted(number, 'time')} and went on:"
                 " the program caught it",
             )
         least = left[0]

@@ -29,6 +29,7 @@ from collector.format.encoding.numeric import decode_block, encode_block
 from collector.format.encoding.payload import Count, Int, Text, unpack
 from collector.format.errors import CorruptError, VersionError
 from collector.format.names import FORMAT_VERSION
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -377,7 +378,7 @@ def decode_chunk_ref(
         CorruptError: the bytes are no chunk.
     """
     if len(payload) < _CHUNK_HEAD.size:
-        raise CorruptError(f"a chunk record has only {len(payload)} bytes")
+        raise CorruptError(f"a chunk record has only {counted(len(payload), 'byte')}")
     *covered, digest_offset = _CHUNK_HEAD.unpack_from(payload)
     return ChunkRef(offset, end, *covered), digest_offset
 

@@ -1,4 +1,4 @@
-"""Sizes and times as text, and the sizes in the text of an out-of-memory error.
+"""Sizes, counts and times as text, and the sizes in the text of an out-of-memory error.
 
 torch's allocators tell of sizes in their messages alone, with two decimals of a unit. The
 wording changes from release to release and from backend to backend, so each number is
@@ -72,18 +72,53 @@ def bytes_text(size: float | None) -> str:
         if abs(size) < 1024 or unit == "GiB":
             break
         size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+    return f"{fixed(size, 0 if unit == 'B' else 2, group=False)} {unit}"
 
 
 def in_unit(size: float, unit: SizeUnit) -> str:
     """A size in a unit that may not fit: `80,179 MiB`, `0.0004 GiB`."""
     value = size / UNITS[unit]
     if unit == "B" or value == 0:
-        return f"{value:,.0f} {unit}"
+        return f"{fixed(value)} {unit}"
     if abs(value) < _LEAST:
         return f"{value:.1g} {unit}"
     digits = max(0, 3 - len(str(int(abs(value)))))
     return f"{value:,.{digits}f} {unit}"
+
+
+def fixed(value: float, digits: int = 0, *, group: bool = True) -> str:
+    """A number with so many decimals; never `-0`. `group`: thousands have commas."""
+    return f"{round(value, digits) + 0.0:{',' if group else ''}.{digits}f}"
+
+
+def plural(noun: str) -> str:
+    """Of a noun, or of the last word of several: `ranks`, `forward passes`, `histories`."""
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 forward pass`, `412 forward passes`."""
+    return f"{count:,} {agreeing(count, noun, plural(noun))}"
+
+
+def agreeing(count: int, one: str, many: str) -> str:
+    """The word that agrees with a count: `agreeing(3, "is", "are")` is `are`."""
+    return one if count == 1 else many
+
+
+def part_of(count: int, total: int, noun: str) -> str:
+    """So many of all: `3 of 8 ranks`; `8 ranks` where that is all of them."""
+    of = "" if count == total else f"{count:,} of "
+    return f"{of}{counted(total, noun)}"
+
+
+def the_other(count: int, noun: str) -> str:
+    """All but those named before: `the other rank`, `the other 3 ranks`."""
+    return f"the other {noun if count == 1 else counted(count, noun)}"
 
 
 def range_text(low: float, high: float) -> str:

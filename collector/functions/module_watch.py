@@ -12,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from collector.core.compiling import compiles_anything, is_compiled
+from collector.format.sizes import agreeing, counted
 from collector.hooks.modules import ModuleHooks
 
 if TYPE_CHECKING:
@@ -221,7 +222,10 @@ class ModuleWatch:
             self.remedy = _UNCOMPILED
             return
         if compiled:
-            self.not_seen = f"{len(compiled)} modules are compiled, or below one"
+            self.not_seen = (
+                f"{counted(len(compiled), 'module')}"
+                f" {agreeing(len(compiled), 'is', 'are')} compiled, or below one that is"
+            )
             self.remedy = _UNCOMPILED
         for index, (path, module) in enumerate(found):
             if path not in compiled:

@@ -11,6 +11,7 @@ import hashlib
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from collector.errors import ConfigError
+from collector.format.sizes import counted
 from collector.mirror.refusals import EXTRAS
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Store:
         size, num_bytes = info.get("size"), path.stat().st_size
         if size is not None and int(size) != num_bytes:
             raise NotVerifiedError(
-                f"{target} has {size} bytes there, {num_bytes} were sent"
+                f"{target} has {counted(size, 'byte')} there, {num_bytes} were sent"
             )
         if is_to_go and not self._holds(target, info, path):
             raise NotVerifiedError(f"{target} does not hold what was sent")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from collector.core.source import Unavailable
+from collector.format.sizes import counted
 from collector.hooks import torch_calls
 from collector.modules.dispatch import StorageWatch, remove
 from collector.modules.fsdp import ShardingWatch
@@ -120,24 +121,23 @@ class Session:
             )
         if self.log.num_dropped:
             found.append(
-                f"{self.log.num_dropped} storages came after the log was full and were"
-                " not counted"
+                f"not counted, as the log was full: {counted(self.log.num_dropped, 'storage')}"
             )
         if self.ledger.num_unreadable:
             found.append(
-                f"{self.ledger.num_unreadable} tensors have a storage that torch does"
-                " not show and were not counted"
+                "not counted, as torch does not show their storage:"
+                f" {counted(self.ledger.num_unreadable, 'tensor')}"
             )
         if self.stack.without_hooks:
             names = ", ".join(sorted(set(self.stack.without_hooks)))
             found.append(
-                f"the calls of {len(self.stack.without_hooks)} modules could not be"
+                f"the calls of {counted(len(self.stack.without_hooks), 'module')} could not be"
                 f" followed, as a {names} takes no hooks"
             )
         if self.stack.num_unhooked:
             found.append(
-                f"the backward of {self.stack.num_unhooked} module calls could not be"
-                " followed (torch.func)"
+                f"the backward of {counted(self.stack.num_unhooked, 'module call')} could not"
+                " be followed (torch.func)"
             )
         if not self.optimizers.num_optimizers:
             found.append(

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.source import TORCH_ERRORS, SourceInfo
+from collector.format.sizes import counted
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.captures import Keeper
 from collector.virtual.present import virtual_device
@@ -226,8 +227,8 @@ class OomHistory:
             seconds *= NATIVE_FACTOR
         if seconds > SNAPSHOT_SECONDS:
             return (
-                f"{entries} events would hold the error up for about {seconds:.0f} s,"
-                f" more than {SNAPSHOT_SECONDS:g}"
+                f"{counted(entries, 'event')} would hold the error up for about"
+                f" {seconds:.0f} s, more than {SNAPSHOT_SECONDS:g}"
             )
         return ""
 

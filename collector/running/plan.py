@@ -13,6 +13,7 @@ import msgspec
 
 from collector.core.whole_file import write_whole
 from collector.format.prediction import DeviceFigures, Ended, Estimate, Prediction
+from collector.format.sizes import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Plan:
         each, number = self.each_communicator, num_communicators
         if each is None or not number:
             return self.estimates
-        name = f"{each.name}, {number} communicator{'s' * (number != 1)}"
+        name = f"{each.name}, {counted(number, 'communicator')}"
         low, high = number * each.low, number * each.high
         return [*self.estimates, replace(each, name=name, low=low, high=high)]
 

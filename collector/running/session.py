@@ -29,6 +29,7 @@ from collector.core.compiling import untraced
 from collector.core.guard import Block
 from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError
+from collector.format.sizes import counted
 from collector.running.imports import after_import
 from collector.running.iterations import Iterations
 from collector.start import record
@@ -268,7 +269,7 @@ def ending(run_dir: Path | None, run_dirs: list[Path], num_steps: int) -> str:
         )
     if run_dir is None:
         return "nothing is recorded: the program ended before it imported torch."
-    what = f"{num_steps} step{'s' * (num_steps != 1)} recorded in"
+    what = f"{counted(num_steps, 'step')} recorded in"
     if not num_steps:
         what = "no optimizer of torch stepped in this process; its host is recorded in"
     return (

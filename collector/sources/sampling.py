@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from collector.core.guard import Block, Breaker, guarded
 from collector.core.plain import forgiving
 from collector.core.source import Unavailable
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -86,7 +87,9 @@ class Live:
         values = self._sample()
         if len(values) != len(self._nothing):
             found, expected = len(values), len(self._nothing)
-            raise ValueError(f"{found} values for {expected} columns")
+            raise ValueError(
+                f"{counted(found, 'value')} for {counted(expected, 'column')}"
+            )
         return values
 
     def failed(self, error: BaseException) -> None:

@@ -26,6 +26,7 @@ from collector.config.values import resolve
 from collector.core.guard import Block
 from collector.core.source import SourceInfo
 from collector.core.warn_once import remedy_for
+from collector.format.sizes import counted
 from collector.torch_profiler.digest.digest import DigestInterruptedError, digest_of
 from collector.torch_profiler.digest.report import Saved, capture_of
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
@@ -237,7 +238,7 @@ class Exporter:
         if self.kept.num_bytes_beside + size > MAX_BYTES:
             path.unlink(missing_ok=True)
             raise OverBudgetError(
-                f"{size:,} bytes more than the {MAX_BYTES:,} that traces may take"
+                f"{counted(size, 'byte')} more than the {MAX_BYTES:,} that traces may take"
             )
         stays, url = self.kept.add(trace.end_ns, trace.last_step, path, values)
         saved = Saved(
@@ -320,7 +321,7 @@ class Exporter:
         free = shutil.disk_usage(folder).free
         needed = max(_LEAST_FREE_BYTES, self._largest)
         if free < needed:
-            text = f"{free:,} bytes are free, and it may take {needed:,}"
+            text = f"it may take {counted(needed, 'byte')}, and {free:,} are free"
             raise NoRoomError(errno.ENOSPC, text)
 
     def _post_processed(self, path: Path) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.templates import key_of
 from collector.core.whole_file import PART, begun
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -108,4 +109,6 @@ def _check_whole(part: Path) -> None:
     free = shutil.disk_usage(part.parent).free
     if free < max(size, _CHUNK_BYTES):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
-    raise OSError(errno.EIO, f"torch wrote {size} bytes that break off", str(part))
+    raise OSError(
+        errno.EIO, f"torch wrote {counted(size, 'byte')} that break off", str(part)
+    )

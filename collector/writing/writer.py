@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.core.guard import Block, Retry
 from collector.core.warn_once import warn
+from collector.format.sizes import counted
 from collector.writing.capture_queue import CaptureQueue
 from collector.writing.output import End, Output, WriterPlan
 from collector.writing.row_queue import RowQueue
@@ -242,16 +243,16 @@ class Writer:
         self._is_given_up = True
         output = self._output
         steps, dropped = output.num_steps_waiting, output.num_steps_dropped
-        before = f", and {dropped:,} steps were dropped before" if dropped else ""
+        before = f"; dropped before: {counted(dropped, 'step')}" if dropped else ""
         reason = "The machine is overloaded, or the disk is slow."
         if is_stalled:
             reason = "The disk does not answer."
         warn(
-            "%s is not complete: %d steps and %d other records could not be written within"
+            "%s is not complete: %s and %s could not be written within"
             " %.1f s%s. %s What was flushed before is readable.",
             self.path or self._plan.run_dir,
-            steps,
-            output.num_waiting - steps,
+            counted(steps, "step"),
+            counted(output.num_waiting - steps, "other record"),
             seconds,
             before,
             reason,

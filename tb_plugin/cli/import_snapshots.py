@@ -27,10 +27,10 @@ from collector.core.rank import new_attempt
 from collector.format.capture import encode_body
 from collector.format.names import IMPORT_JOB, RANK_FILES_DIR, rank_file_name
 from collector.format.records import Capture, ClockAnchor, Close, Header, Note
+from collector.format.sizes import counted
 from collector.writing.header import versions
 from collector.writing.rank_file import RankFile
 from tb_plugin import storage
-from tb_plugin.analysis.findings.text import counted
 from tb_plugin.cli.opening import open_files, path_or_url
 from tb_plugin.cli.options import whole_number
 from tb_plugin.cli.text import complain

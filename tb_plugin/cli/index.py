@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure
 from collector.format.names import RANK_FILES_DIR, RUN_INDEX
+from collector.format.sizes import counted
 from tb_plugin import storage
 from tb_plugin.cli.opening import (
     await_end,
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         remote = storage.remote_at(one.found.folder)
         num_bytes = _write_index(one, remote, options.wait)
         num = len(one.found.files)
-        print(f"{one.found.title}: {num} files, {num_bytes / 1e6:.1f} MB")
+        print(f"{one.found.title}: {counted(num, 'file')}, {num_bytes / 1e6:.1f} MB")
     return 0
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure, no_such_file
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from collector.format.sizes import counted
 from tb_plugin.cli.opening import (
     attempt_of,
     await_end,
@@ -93,7 +94,9 @@ def run(options: argparse.Namespace) -> int:
     ]
     more = len(inputs.problems) - _MAX_NAMED
     if more > 0:
-        complaints.append(f"{more} more problems are listed in the trace's metadata")
+        complaints.append(
+            f"listed in the trace's metadata: {counted(more, 'more problem')}"
+        )
     complain("merge", complaints)
     if inputs.is_empty:
         raise Failure(
@@ -101,8 +104,8 @@ def run(options: argparse.Namespace) -> int:
             where=", ".join(map(str, options.paths)),
             remedy="name a run that MemBoard recorded, or traces of torch or Composer",
         )
-    num_ranks = len(inputs.ranks)
-    print(f"{out}: {num_ranks} ranks, {num_bytes / 1e6:.1f} MB, on {inputs.reference}")
+    ranks = counted(len(inputs.ranks), "rank")
+    print(f"{out}: {ranks}, {num_bytes / 1e6:.1f} MB, on {inputs.reference}")
     return 0
 
 

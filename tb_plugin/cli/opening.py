@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from collector.cli.failure import Failure, no_such_file
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from collector.format.sizes import counted
 from tb_plugin import storage
 from tb_plugin.budget import Budget
 from tb_plugin.formats.registry import TRACES, UnknownFormatError, format_of
@@ -166,7 +167,9 @@ def choose_run(store: Store, name: str | None, place: Place) -> Run:
         raise no_recording(place)
     if len(candidates) > 1:
         raise Failure(
-            f"there are {len(candidates)} runs", where=place, remedy=_choices(runs)
+            f"there are {counted(len(candidates), 'run')}",
+            where=place,
+            remedy=_choices(runs),
         )
     return candidates[0]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import EXPORT_MARK, PLUGIN_NAME
+from collector.format.sizes import agreeing, counted
 from tb_plugin import storage
 from tb_plugin.api.base import Problem
 from tb_plugin.formats.found_files import MAX_PROBLEMS
@@ -125,7 +126,10 @@ def _unread(names: Sequence[str], path: str, root: str) -> Iterator[Problem]:
         yield Problem("warning", shown, what, remedy=remedy)
     more = len(names) - _MAX_UNREAD
     if more > 0:
-        what = f"{more:,} more files are no pickles, or have no end."
+        are = agreeing(
+            more, "is no pickle, or has no end", "are no pickles, or have no end"
+        )
+        what = f"{counted(more, 'more file')} {are}."
         yield Problem("warning", relative(path, root), what, remedy=remedy)
 
 

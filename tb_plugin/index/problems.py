@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from collector.format.sizes import counted
 from tb_plugin import storage
-from tb_plugin.analysis.findings.text import counted
 from tb_plugin.api.base import Problem
 from tb_plugin.formats.recording.tail import named
 from tb_plugin.formats.registry import fault_of
@@ -70,7 +70,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     for (severity, what, remedy), places in equal.items():
         yield _problem(
             file,
-            what if len(places) == 1 else f"{what} ({len(places)} times)",
+            what if len(places) == 1 else f"{what} ({counted(len(places), 'time')})",
             severity=severity,
             where=_places(places),
             remedy=remedy,
@@ -129,8 +129,8 @@ def worst_first(found: list[Problem], folder: str) -> tuple[Problem, ...]:
     """All problems of the run in `folder`, or as many as a page lists."""
     found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
     if len(found) > _MAX_PROBLEMS:
-        left_out = len(found) - _MAX_PROBLEMS + 1
-        what = f"{left_out} more problems are not listed."
+        more = counted(len(found) - _MAX_PROBLEMS + 1, "more problem")
+        what = f"Not listed: {more}."
         remedy = "Choose one rank to see its own."
         last = Problem("warning", folder, what, remedy=remedy)
         found = [*found[: _MAX_PROBLEMS - 1], last]
@@ -209,7 +209,7 @@ def _salvaged(file: RankFile) -> str:
     for key, refs in file.behind.chunks.items():
         rows[key] = rows.get(key, 0) + sum(ref.num_rows for ref in refs)
     total = sum(rows.values())
-    return f"{total:,} rows" if total else "nothing"
+    return counted(total, "row") if total else "nothing"
 
 
 def problems_at(logdir: Logdir) -> Iterator[Problem]:
@@ -248,8 +248,8 @@ def _at_store(root: str) -> Iterator[Problem]:
         yield Problem(
             "warning",
             root,
-            f"{remote.num_refused_names:,} keys hold names that no file can have, such"
-            " as `..`; they are not shown.",
+            f"{counted(remote.num_refused_names, 'key')} with a name that no file can have,"
+            " such as `..`: not shown.",
             remedy="Ignore this if they are not yours.",
         )
 

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from collector.format.memory import CATEGORIES
+from collector.format.sizes import counted
 from tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
 from tb_plugin.analysis.allocator.replay import VERSION, Replayed
 from tb_plugin.analysis.allocator.segment_spans import Reserved
@@ -249,7 +250,7 @@ def _column(table: Table, name: str, num: int, kinds: str = "iu") -> Ints:
     if not isinstance(column, np.ndarray) or column.dtype.kind not in kinds:
         raise _UnfitError(f"{name} is of another type")
     if len(column) != num:
-        raise _UnfitError(f"{name} has {len(column)} rows")
+        raise _UnfitError(f"{name} has {counted(len(column), 'row')}")
     return column
 
 

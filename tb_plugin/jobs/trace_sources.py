@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.spans.events import events_of
 from tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
 from tb_plugin.analysis.time.intervals import union
@@ -162,7 +163,7 @@ def problems_of_trace(trace: Trace, shown_path: str, rank: int | None) -> list[P
             where=one.where,
             salvaged=""
             if trace.is_empty
-            else f"{sum(trace.num_events.values()):,} events",
+            else counted(sum(trace.num_events.values()), "event"),
             remedy=_TRACE_REMEDY,
             rank=rank,
         )

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from collector.format.errors import FormatError
+from collector.format.sizes import counted
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
@@ -272,4 +273,5 @@ def _tell_missing(
     for rank in missing[:_MAX_MISSING]:
         inputs.tell(rank, "", f"Rank {rank} {what}.")
     if len(missing) > _MAX_MISSING:
-        inputs.tell(None, "", f"{len(missing) - _MAX_MISSING} more ranks: each {what}.")
+        more = counted(len(missing) - _MAX_MISSING, "more rank")
+        inputs.tell(None, "", f"The same of {more}: {what}.")

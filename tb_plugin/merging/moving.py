@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Raw
 
+from collector.format.sizes import counted
 from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.times import NO_TIME
 from tb_plugin.merging.events import (
@@ -140,7 +141,8 @@ class MovedTrace:
         if around.bad:
             first = min(one.offset for one in around.bad.values())
             found.append(
-                f"{around.num_bad} events could not be read, the first at byte {first}."
+                f"{counted(around.num_bad, 'event')} could not be read, the first at byte"
+                f" {first}."
             )
         return found
 

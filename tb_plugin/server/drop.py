@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from collector.core.private_folder import TemporaryFolder
+from collector.format.sizes import counted
 from tb_plugin.api.drop import DropResponse
 from tb_plugin.contract.errors import BadRequestError, RequestError
 from tb_plugin.formats.found_files import Candidate, file_id
@@ -98,7 +99,7 @@ class Drops:
             )
         if length > MAX_BYTES:
             raise RequestError(
-                f"The file has {length:,} bytes; at most {MAX_BYTES:,} are taken.",
+                f"The file has {counted(length, 'byte')}; at most {MAX_BYTES:,} are taken.",
                 shown_name(request.args.get("name", "")),
                 "Open it where it lies: memboard open FILE",
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -107,7 +108,7 @@ class Drops:
             if self._num_coming >= _MAX_AT_ONCE:
                 raise RequestError(
                     "Other dropped files are still on their way.",
-                    f"{self._num_coming} files",
+                    counted(self._num_coming, "file"),
                     "Drop this one again in a moment.",
                     HTTPStatus.SERVICE_UNAVAILABLE,
                 )
@@ -238,7 +239,7 @@ def _kind_of(path: Path, name: str, num_bytes: int, length: int) -> Kind:
     """
     if num_bytes != length:
         raise BadRequestError(
-            f"The file broke off after {num_bytes:,} of {length:,} bytes.",
+            f"The file broke off after {num_bytes:,} of {counted(length, 'byte')}.",
             name,
             "Drop it again.",
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from collector.format.sizes import counted
 from tb_plugin.contract.errors import StalledError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def pieces_of(request: Request, length: int) -> Iterator[bytes]:
 
 def _stalled(length: int, left: int) -> StalledError:
     return StalledError(
-        f"The file stopped coming after {length - left:,} of {length:,} bytes.",
+        f"The file stopped coming after {length - left:,} of {counted(length, 'byte')}.",
         f"{STALL_SECONDS:.0f} s without {PACE_BYTES:,} bytes",
         "Check the connection and drop the file again.",
     )

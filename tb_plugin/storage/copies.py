@@ -7,6 +7,7 @@ import tempfile
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from collector.format.sizes import counted
 from tb_plugin.storage.contract import StorageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def nameless_copy(num_bytes: int, fetch: Callable[[int, int], bytes]) -> IO[Any]
     """
     if shutil.disk_usage(tempfile.gettempdir()).free < num_bytes + _SPARE_BYTES:
         raise StorageError(
-            f"There is no room for a copy of its {num_bytes:,} bytes",
+            f"There is no room for a copy of its {counted(num_bytes, 'byte')}",
             "Make room there, or point TMPDIR at another directory.",
         )
     with ExitStack() as unless_whole:

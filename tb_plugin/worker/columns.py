@@ -31,6 +31,8 @@ from typing import (
 import msgspec
 import numpy as np
 
+from collector.format.sizes import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
@@ -136,7 +138,7 @@ def write_columns(
             placed[name][key] = _Column(kind, num_rows, start, at - start, crc)
     header = msgspec.json.encode(_Header(_VERSION, dict(meta), placed))
     if len(header) > _MAX_HEADER:
-        raise ValueError(f"the header would have {len(header)} bytes")
+        raise ValueError(f"the header would have {counted(len(header), 'byte')}")
     file.write(header)
     file.write(_FOOTER.pack(at, len(header), zlib.crc32(header), _END))
     file.flush()

@@ -178,7 +178,7 @@ def test_all_ranks_lead_to_the_one_that_differs(board_of, open_page, simulated):
     board = board_of(simulated)
     page = opened(board, open_page, "compare", "part=ranks")
     see(tab(page), f"Rank {OOM_RANK} peaks at")
-    see(tab(page), "10 of 10 ranks read")
+    see(tab(page), "10 histories read")
     table = tab(page).get_by_role("grid", name="Ranks")
     first = table.locator(".row-table-row").first
     expect(first).to_contain_text("evaluate.py:52 append")

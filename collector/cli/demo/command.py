@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from collector.cli.failure import Failure
 from collector.cli.terminal import say
 from collector.core.run_dir import free_run_dir
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -192,7 +193,7 @@ def _write_simulated(
     except ValueError as error:
         raise Failure(str(error)) from error
     directory = free_run_dir(logdir, f"simulated-{num_ranks}x{num_steps}")
-    what = f"{num_ranks} ranks x {num_steps} steps"
+    what = f"{counted(num_ranks, 'rank')} x {counted(num_steps, 'step')}"
     print(f"Simulating {what} into {directory} ...", flush=True)
     started = time.perf_counter()
     try:
@@ -205,7 +206,7 @@ def _write_simulated(
         ) from error
     seconds = time.perf_counter() - started
     wrote = (
-        f"Wrote {written.num_files} files, {written.num_bytes / (1 << 20):.0f} MiB,"
+        f"Wrote {counted(written.num_files, 'file')}, {written.num_bytes / (1 << 20):.0f} MiB,"
         f" in {seconds:.1f} s. All of it is simulated. Planted faults:"
     )
     lines = [wrote, *(f"  {words}" for words in written.planted)]

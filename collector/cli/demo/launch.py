@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from collector.cli.failure import Failure
 from collector.core.bound_process import bound
+from collector.format.sizes import counted, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,10 @@ class TrainingPlan:
         finally:
             _stop(ranks)
         seconds = time.monotonic() - started
-        print(f"Trained {self.num_ranks} ranks for {seconds:.0f} s.", flush=True)
+        print(
+            f"Trained {counted(self.num_ranks, 'rank')} for {seconds:.0f} s.",
+            flush=True,
+        )
 
     def _command(self, run_dir: Path) -> list[str]:
         return [
@@ -126,19 +130,21 @@ def plan_training(
     if num_gpus and wanted <= num_gpus:
         device = "cuda"
         name = torch.cuda.get_device_name(0)
-        words = (
-            f"Training on {wanted} of {num_gpus} GPUs ({name}), one rank each, NCCL."
-        )
+        words = f"Training on {part_of(wanted, num_gpus, 'GPU')} ({name}), one rank each, NCCL."
     else:
         device = "cpu"
-        why = f": {wanted} ranks, but only {num_gpus} GPUs" if num_gpus else ""
+        why = (
+            f": {counted(wanted, 'rank')}, but only {counted(num_gpus, 'GPU')}"
+            if num_gpus
+            else ""
+        )
         if not hasattr(torch.cpu.Stream, "record_event"):
             raise Failure(
                 f"FSDP2 of this PyTorch ({torch.__version__}) trains on GPUs only{why}",
                 where=str(torch.__file__),
                 remedy=f"{_UPGRADE}\n  Or: {_WITHOUT_TRAINING}",
             )
-        words = f"Training {wanted} ranks on the CPU (gloo){why}."
+        words = f"Training {counted(wanted, 'rank')} on the CPU (gloo){why}."
     return TrainingPlan(device, wanted, num_steps, num_seconds, seed, words)
 
 

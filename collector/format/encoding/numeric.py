@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from collector.format.encoding.payload import inflate
 from collector.format.errors import CorruptError
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,10 +70,10 @@ def block_num_rows(block: bytes | memoryview) -> int:
         CorruptError: the bytes are not a block.
     """
     if len(block) < _HEAD.size:
-        raise CorruptError(f"a block of columns has only {len(block)} bytes")
+        raise CorruptError(f"a block of columns has only {counted(len(block), 'byte')}")
     num_rows = int(_HEAD.unpack_from(block)[0])
     if num_rows > MAX_ROWS:
-        raise CorruptError(f"a block claims {num_rows} rows")
+        raise CorruptError(f"a block claims {counted(num_rows, 'row')}")
     return num_rows
 
 
@@ -88,7 +89,7 @@ def decode_block(
     num_columns = int(_HEAD.unpack_from(block)[1])
     indices = list(range(num_columns) if wanted is None else wanted)
     if indices and not 0 <= min(indices) <= max(indices) < num_columns:
-        raise CorruptError(f"a block of {num_columns} columns lacks one")
+        raise CorruptError(f"a block of {counted(num_columns, 'column')} lacks one")
     width = _columns_per_group(num_rows)
     view, at = memoryview(block), _HEAD.size
     decoded: dict[int, Values] = {}

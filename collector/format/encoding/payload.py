@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Meta
 
 from collector.format.errors import CorruptError
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     T = TypeVar("T")
@@ -59,7 +60,7 @@ def unpack(payload: bytes | memoryview, head: type[T]) -> tuple[T, memoryview]:
     """
     view = memoryview(payload)
     if len(view) < _LENGTH.size:
-        raise CorruptError(f"a record has only {len(view)} bytes")
+        raise CorruptError(f"a record has only {counted(len(view), 'byte')}")
     (length,) = _LENGTH.unpack_from(view)
     end = _LENGTH.size + (length & ~_DEFLATED)
     text: bytes | memoryview = view[_LENGTH.size : end]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -117,7 +119,7 @@ def read_events(results: Any, pause: Callable[[float], None] = time.sleep) -> Ev
     """
     found = results.events()
     if len(found) > MAX_EVENTS:
-        raise ValueError(f"{len(found):,} events are more than {MAX_EVENTS:,}")
+        raise ValueError(f"{counted(len(found), 'event')} are more than {MAX_EVENTS:,}")
     names, categories = _Texts(), _Texts()
     read = _reader(found[0]) if found else None
     table = np.zeros((11, len(found)), dtype=np.int64)

@@ -22,6 +22,7 @@ import numpy as np
 
 from collector.core.guard import Block
 from collector.core.source import Unavailable
+from collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ def memory_timelines(
     """
     if num_events > most:
         raise Unavailable(
-            f"the trace has {num_events:,} events, and torch's analysis of more than"
+            f"the trace has {counted(num_events, 'event')}, and torch's analysis of more than"
             f" {most:,} takes too long",
             "Trace fewer steps (schedule.active), or set torch_profiler.memory_filename,"
             " which allows ten times as many.",

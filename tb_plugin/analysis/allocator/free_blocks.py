@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.allocator.rounding import (
     LARGE_SEGMENT_BYTES,
     SMALL_BYTES,
@@ -409,19 +410,21 @@ def _caveats(state: SegmentState) -> dict[str, str]:
     found = {}
     missing = state.oddities.get("live blocks in no segment", 0)
     if missing:
-        found["live"] = f"{missing} live blocks lie in no known segment: not counted"
+        found["live"] = (
+            f"not counted: {counted(missing, 'live block')} in no known segment"
+        )
     assumed = state.oddities.get(
         "remainders of unknown blocks from before the recording", 0
     )
     if assumed:
         found["rounding"] = (
-            f"of {assumed} blocks from before the recording up to 1 MiB each may be"
-            " counted as free"
+            f"of {counted(assumed, 'block')} from before the recording up to 1 MiB each may"
+            " be counted as free"
         )
     unknown = int(np.count_nonzero(state.segments.pool == NOTHING))
     if unknown:
         found["private_pools"] = (
-            f"the pool of {unknown} segment{'s' * (unknown != 1)} was not recorded:"
-            " counted as not private"
+            f"the pool of {counted(unknown, 'segment')} was not recorded: counted as not"
+            " private"
         )
     return found

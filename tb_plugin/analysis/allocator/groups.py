@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
+from collector.format.sizes import counted
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
@@ -207,5 +208,5 @@ def _largest(
     place = np.full(len(names), len(groups), np.uint16)
     place[named] = np.arange(len(named))
     if len(order) > len(named):
-        groups.append(Group(OTHERS, f"{len(order) - len(named):,} others"))
+        groups.append(Group(OTHERS, counted(len(order) - len(named), "other")))
     return Groups(place[number], tuple(groups))

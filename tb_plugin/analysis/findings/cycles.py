@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.findings.evidence import count, num_bytes, of_rank, percent
-from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.findings.text import share_text, size_text
 from tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
@@ -140,10 +141,10 @@ def reference_cycles(
     sentence = (
         f"The {memory} of rank {rank} rises from step to step and falls by"
         f" {size_text(teeth.fall)} when {when}, {counted(teeth.num_falls, 'time')} in"
-        f" {teeth.num_steps:,} steps, and hardly ever otherwise: reference cycles hold it"
-        f" until then{unless}."
+        f" {counted(teeth.num_steps, 'step')}, and hardly ever otherwise: reference cycles"
+        f" hold it until then{unless}."
     )
-    scope = f"rank {rank}, the last {teeth.num_steps:,} steps"
+    scope = f"rank {rank}, the last {counted(teeth.num_steps, 'step')}"
     is_large = capacity is None or teeth.largest_fall >= NOTABLE * capacity
     return Finding(
         id=f"reference_cycles-{rank}",
@@ -168,9 +169,9 @@ def reference_cycles(
         ),
         advice=tuple(_advice(teeth, on_device=memory == "device memory")),
         place=of_rank("timeline", rank),
-        rule=f"at least {MIN_FALLS} falls of {WORTH:.0%} of the highest value;"
-        f" {EXPLAINED:.0%} of all that fell is in steps in which the collector collected"
-        " objects, too rare for chance, and rose over several steps before",
+        rule=f"at least {MIN_FALLS} falls of {share_text(WORTH)} of the highest value;"
+        f" {share_text(EXPLAINED)} of all that fell is in steps in which the collector"
+        " collected objects, too rare for chance, and rose over several steps before",
     )
 
 

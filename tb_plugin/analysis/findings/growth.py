@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from collector.format.sizes import agreeing, counted
 from tb_plugin.analysis.findings.conditions import advice_if
 from tb_plugin.analysis.findings.cycles import UNCOLLECTED_ADVICE
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from tb_plugin.analysis.findings.text import (
     at_lines,
-    counted,
     let_go_text,
     pools_text,
+    share_text,
     size_text,
     some_of,
 )
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
 SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
 
-
 GROWTH_RULE: Final = (
     "memory at the end of steps rises by six times its noise, and in the last third"
-    f" of the steps still by {STILL:.0%} of that pace"
+    f" of the steps still by {share_text(STILL)} of that pace"
 )
 
 
@@ -87,7 +87,7 @@ def growing_memory(
     first = min(ranks, key=lambda one: (one.steps_left, -one.slope))
     sentence = (
         f"The device memory of rank {first.rank} grows {size_text(first.slope)} per step,"
-        f" {size_text(first.rise)} over {first.num_steps:,} steps"
+        f" {size_text(first.rise)} over {counted(first.num_steps, 'step')}"
     )
     if retained is not None:
         sentence += f", retained{at_lines(retained.lines[:1])}"
@@ -101,8 +101,8 @@ def growing_memory(
         )
     others = sorted(one.rank for one in ranks if one.rank != first.rank)
     if others:
-        word = "Rank" if len(others) == 1 else "Ranks"
-        verb = "grows" if len(others) == 1 else "grow"
+        word = agreeing(len(others), "Rank", "Ranks")
+        verb = agreeing(len(others), "grows", "grow")
         sentence += f" {word} {some_of(others)} {verb}, too."
     where = "" if retained is None else at_lines(retained.lines[:1])
     what = f"Find what retains memory from step to step{where}"

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from collector.format.sizes import agreeing, counted
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from tb_plugin.analysis.findings.growth import GROWTH_RULE, SOON
-from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
@@ -93,11 +94,11 @@ def growing_processes(
     grows = f"{whose} grow" if workers else f"The process of rank {first.rank} grows"
     sentence = (
         f"{grows} {size_text(first.slope)} of host memory per step,"
-        f" {size_text(first.rise)} over {first.num_steps:,} steps."
+        f" {size_text(first.rise)} over {counted(first.num_steps, 'step')}."
     )
     if len(processes) > 1:
         more = len(processes) - 1
-        verb = "they grow" if workers or more > 1 else "it grows"
+        verb = "they grow" if workers else agreeing(more, "it grows", "they grow")
         sentence += f" On {counted(more, 'more rank')}, {verb} as well."
     if first.room is not None:
         sentence += _forecast(first, first.room)
@@ -126,9 +127,9 @@ def _forecast(first: GrowingProcess, room: HostRoom) -> str:
     who = "At this pace"
     if room.num_ranks > 1 or room.bytes_per_step > 1.01 * first.slope:
         who = (
-            f"{counted(room.num_ranks, 'rank')} on {room.host or 'this host'} and their"
-            f" workers together take {size_text(room.bytes_per_step)} per step: at this"
-            " pace"
+            f"{counted(room.num_ranks, 'rank')} on {room.host or 'this host'} and"
+            f" {agreeing(room.num_ranks, 'its', 'their')} workers together take"
+            f" {size_text(room.bytes_per_step)} per step: at this pace"
         )
         who = who[0].upper() + who[1:]
     return f" {who} {room.text} will be used up {at}, {after}."

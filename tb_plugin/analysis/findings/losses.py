@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import counted, part_of
 from tb_plugin.api.findings import Advice, Evidence, Finding, Place
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def loss_line(losses: Sequence[RankLoss]) -> str:
         return missing_sentence(losses)
     steps = [one.cut_steps for one in stopped if one.cut_steps is not None]
     seconds = max(one.cut_seconds for one in stopped)
-    ranks = f"{len({one.rank for one in stopped}):,} ranks"
-    who = f"Rank {stopped[0].rank}" if len(stopped) == 1 else ranks
+    num_ranks = len({one.rank for one in stopped})
+    who = f"Rank {stopped[0].rank}" if num_ranks == 1 else counted(num_ranks, "rank")
     about = f" (about {counted(math.ceil(sum(steps)), 'step')})" if steps else ""
     cut = (
         f"{who} stopped without closing the recording: up to the last {seconds:g} s{about}"
@@ -83,13 +83,14 @@ def missing_sentence(losses: Sequence[RankLoss]) -> str:
     worst = max(lacking, key=lambda one: one.num_lost)
     ranks = len({one.rank for one in lacking})
     who = f"{ranks:,} ranks lack" if ranks > 1 else f"Rank {worst.rank} lacks"
+    of = part_of(lost, steps, "step")
     most = f" Most on rank {worst.rank}: {_account(worst)}." if ranks > 1 else ""
     causes = "; ".join(_causes(lacking))
-    return f"{who} {lost:,} of {steps:,} steps: {causes}.{most}"
+    return f"{who} {of}: {causes}.{most}"
 
 
 def _account(loss: RankLoss) -> str:
-    of = f"{loss.num_lost:,} of {counted(loss.num_steps, 'step')}"
+    of = part_of(loss.num_lost, loss.num_steps, "step")
     return f"{of}: {'; '.join(_causes([loss]))}"
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import agreeing, counted, part_of, the_other
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
-from tb_plugin.analysis.findings.text import counted, share_text, size_text, some_of
+from tb_plugin.analysis.findings.text import share_text, size_text, some_of
 from tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
 from tb_plugin.api.findings import Advice, Finding
 
@@ -62,8 +63,9 @@ def peak_findings(
     `growing`: ranks of which another finding says that they grow.
     """
     if peaks.num_unread:
-        num, of = f"{peaks.num_unread:,}", counted(len(peaks.ranks), "rank")
-        sentence = f"{num} of {of} are still being read."
+        unread = part_of(peaks.num_unread, len(peaks.ranks), "rank")
+        are = agreeing(peaks.num_unread, "is", "are")
+        sentence = f"{unread} {are} still being read."
         yield Finding(
             id="reading",
             key="reading",
@@ -115,7 +117,9 @@ def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
     sizes = dict(zip(peaks.ranks, peaks.peak_bytes.tolist(), strict=True))
     worst = max(ranks, key=lambda one: np.nan_to_num(sizes[one], nan=-1.0))
     at, others = list(peaks.ranks).index(worst), len(peaks.ranks) - 1
-    rest = "" if num_of_all > 1 or not others else f"; the other {others:,} did not"
+    rest = (
+        "" if num_of_all > 1 or not others else f"; {the_other(others, 'rank')} did not"
+    )
     growth = peaks.growth[at]
     grew = f"; it grew {size_text(growth)} per step" if growth > 0 else ""
     whose = "Its peak" if len(ranks) == 1 else f"The highest peak, on rank {worst},"
@@ -251,6 +255,7 @@ def last_in_collectives(
     waited = sum(row.waiting_ns or 0 for row in together.rows if row.rank != rank)
     of_ns = sum(took for other, took in steps_ns.items() if other != rank)
     cost = waited / of_ns if of_ns else 0.0
+    others = len(steps_ns) - (rank in steps_ns)
     if share <= LAST_SHARE or cost <= WAITING_SHARE:
         return
     yield Finding(
@@ -258,8 +263,9 @@ def last_in_collectives(
         key="late_rank",
         severity="warning",
         title="Straggler",
-        sentence=f"Rank {rank} reaches collectives last: the others wait for it"
-        f" {share_text(cost)} of their time.",
+        sentence=f"Rank {rank} reaches collectives last: {the_other(others, 'rank')}"
+        f" {agreeing(others, 'waits', 'wait')} for it {share_text(cost)} of"
+        f" {agreeing(others, 'its', 'their')} time.",
         rank=rank,
         cost=100 * cost,
         unit="percent",
@@ -268,7 +274,7 @@ def last_in_collectives(
                 *("last", "collectives it reached last", share),
                 f"{num:,} that appear in the traces of all their ranks",
             ),
-            percent("waiting", "the others wait for it", cost, "their profiled steps"),
+            percent("waiting", "waiting for it", cost, "the others' profiled steps"),
         ),
         advice=(
             Advice(

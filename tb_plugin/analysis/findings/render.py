@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.text import counted, quantity_text, share_text
+from collector.format.sizes import counted
+from tb_plugin.analysis.findings.text import quantity_text, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

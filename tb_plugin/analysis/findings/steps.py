@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import agreeing, counted, the_other
 from tb_plugin.analysis.findings.evidence import count, of_rank, percent
 from tb_plugin.analysis.findings.evidence import seconds as seconds_of
 from tb_plugin.analysis.findings.text import duration_text, share_text
@@ -136,12 +137,15 @@ def straggling(
     worst, part = late[0], late[0].part or "other"
     cost = worst.part_excess_seconds if worst.by_part else worst.excess_seconds
     where = f", in {PART_TEXT[part]}" if worst.part else ""
-    held = (
-        " All steps take equally long because the other ranks wait for it."
-        if worst.by_part
-        else ""
-    )
-    verb, at_most = ("is", "") if len(late) == 1 else ("are", "up to ")
+    others = num_ranks - len(late)
+    held = ""
+    if worst.by_part:
+        ranks = agreeing(others, "rank waits", "ranks wait")
+        held = (
+            f" All steps take equally long because the other {ranks} for"
+            f" {agreeing(len(late), 'it', 'them')}."
+        )
+    verb, at_most = agreeing(len(late), "is", "are"), "" if len(late) == 1 else "up to "
     whose = f"rank {worst.rank}"
     label = f"longer in {PART_TEXT[part]}" if worst.by_part else "longer step"
     return Finding(
@@ -149,8 +153,8 @@ def straggling(
         key="straggler",
         severity="warning",
         title="Straggler",
-        sentence=f"{_who(late, hosts)} {verb} slower than the other"
-        f" {num_ranks - len(late):,}: {at_most}{duration_text(cost)} per step"
+        sentence=f"{_who(late, hosts)} {verb} slower than"
+        f" {the_other(others, 'rank')}: {at_most}{duration_text(cost)} per step"
         f" ({share_text(cost / step_seconds)}) more than the median rank{where}.{held}",
         rank=worst.rank,
         cost=cost,
@@ -327,7 +331,7 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
         severity="warning",
         title="Steps slow down",
         sentence=f"Steps slow down: {duration_text(first)} at the start,"
-        f" {duration_text(last)} at the end of {int(x[-1] - x[0]):,} steps{why}.",
+        f" {duration_text(last)} at the end of {counted(int(x[-1] - x[0]), 'step')}{why}.",
         cost=last - first,
         unit="seconds",
         advice=(

@@ -5,10 +5,11 @@ Numbers are in the unit that fits, to three significant digits, as on the page.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import SHOWN_UNIT, in_unit
+from collector.format.sizes import SHOWN_UNIT, fixed, in_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,8 @@ def size_text(num_bytes: float) -> str:
         size /= 1024
     digits = 0 if unit == "B" else max(0, 3 - len(str(int(size))))
     # Halves go up, as on the page.
-    return f"{'-' if num_bytes < 0 else ''}{size + 1e-9:.{digits}f} {unit}"
+    size = math.copysign(size + 1e-9, num_bytes)
+    return f"{fixed(size, digits, group=False)} {unit}"
 
 
 def share_text(share: float) -> str:
@@ -40,7 +42,7 @@ def share_text(share: float) -> str:
     pct = 100 * share
     if 99.95 <= pct < 100:
         return "99.9 %"
-    return f"{pct:.0f} %" if pct >= 99.95 else f"{pct:.1f} %"
+    return f"{fixed(pct, 0 if pct >= 99.95 else 1, group=False)} %"
 
 
 def duration_text(seconds: float) -> str:
@@ -53,7 +55,8 @@ def duration_text(seconds: float) -> str:
             break
     value = size * factor
     digits = max(0, 3 - len(str(int(value))))
-    return f"{'-' if seconds < 0 else ''}{value:.{digits}f} {unit}"
+    value = math.copysign(value, seconds)
+    return f"{fixed(value, digits, group=False)} {unit}"
 
 
 def quantity_text(value: float, unit: Quantity) -> str:
@@ -62,12 +65,7 @@ def quantity_text(value: float, unit: Quantity) -> str:
         return size_text(value)
     if unit == "seconds":
         return duration_text(value)
-    return f"{value:.1f} %" if unit == "percent" else f"{value:,.0f}"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 piece`, `412 pieces`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{fixed(value, 1, group=False)} %" if unit == "percent" else fixed(value)
 
 
 def joined(words: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.findings.evidence import (
     STEPS,
     count,
@@ -240,13 +241,14 @@ def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
     if share < SMALL_SHARE or busy >= LOW_UTILIZATION:
         return
     per_step = len(durations) / max(len(profile.steps), 1)
+    num = counted(round(per_step), "kernel") if per_step >= 1 else "less than one"
     yield _finding(
         profile,
         "small_kernels",
         "Small kernels",
-        f"{per_step:,.0f} kernel{'s' * (per_step >= 1.5)} per step, {share_text(share)}"
-        f" of them shorter than {duration_text(SMALL_KERNEL_NS / 1e9)}: too short to be"
-        f" worth their launch.",
+        f"{share_text(share)} of the kernels are shorter than"
+        f" {duration_text(SMALL_KERNEL_NS / 1e9)}: too short to be worth their launch. A"
+        f" step runs {num}.",
         "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or use"
         " larger batches.",
         evidence=(

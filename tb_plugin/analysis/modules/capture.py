@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.memory import CATEGORIES, STATES
+from collector.format.sizes import counted
 from tb_plugin.analysis.modules.log import Boundaries, ModuleLog
 from tb_plugin.analysis.modules.states import WINDOW_STATES
 from tb_plugin.analysis.modules.tree import ModuleTree, module_tree
@@ -109,7 +110,9 @@ class _Columns:
         self._columns = found
         self._num = max((len(column) for column in found.values()), default=0)
         if self._num > most:
-            raise LogError(f"the table {table} has {self._num} rows, more than {most}")
+            raise LogError(
+                f"the table {table} has {counted(self._num, 'row')}, more than {most}"
+            )
 
     def __contains__(self, name: str) -> bool:
         return name in self._columns
@@ -135,7 +138,7 @@ class _Columns:
             raise LogError(f"{self._table}.{name} is missing")
         if len(column) != self._num:
             raise LogError(
-                f"{self._table}.{name} has {len(column)} rows, others {self._num}"
+                f"{self._table}.{name} has {counted(len(column), 'row')}, others {self._num}"
             )
         return column
 

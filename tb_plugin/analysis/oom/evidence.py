@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.text import counted, size_text
+from collector.format.sizes import counted
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.oom.full import full_share, likely_card
 from tb_plugin.analysis.oom.taken import (
     USUAL_NON_TORCH_BYTES,
@@ -137,7 +138,7 @@ def _growth(case: Case) -> Iterator[Row]:
     growth, word = case.facts.growth, case.round_word
     if growth is None:
         return
-    seen = f"over {growth.num_rounds:,} {word}s before the error"
+    seen = f"over {counted(growth.num_rounds, word)} before the error"
     rate_scope, rate_caveat, scope = seen, "mean", seen
     if growth.is_run_rate:
         rate_scope = "over all recorded steps after the warm-up"
@@ -147,7 +148,7 @@ def _growth(case: Case) -> Iterator[Row]:
             if growth.by == "series"
             else (
                 f"live at the error, at lines whose memory grew in the last"
-                f" {growth.num_rounds:,} {word}s"
+                f" {counted(growth.num_rounds, word)}"
             )
         )
     caveats = [_ROUNDS[growth.by]] if growth.by in _ROUNDS else []

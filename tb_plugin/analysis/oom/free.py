@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.text import (
     at_lines,
-    counted,
     joined,
     lines_text,
     share_text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from collector.format.sizes import agreeing
 from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
 from tb_plugin.analysis.oom.case import Suspect
@@ -296,7 +297,9 @@ def _who(case: Case) -> str:
     named = _named(case.holders)
     if not named or not case.live_bytes:
         return ""
-    lines = f"{_NUMBERS[len(named)]} source line{'' if len(named) == 1 else 's'}"
+    lines = (
+        f"{_NUMBERS[len(named)]} {agreeing(len(named), 'source line', 'source lines')}"
+    )
     share = share_text(sum(one.share for one in named))
     return (
         f"{share} of the {size_text(case.live_bytes)} that was live came from {lines}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.oom import free, full, taken
 from tb_plugin.analysis.oom.case import NAMES
@@ -185,7 +186,7 @@ def survived_text(num_earlier: int, num_later: int) -> str:
         )
     if num_later >= GOES_ON:
         words += (
-            f" The program also continued after this one: {num_later:,} allocations"
+            f" The program also continued after this one: {counted(num_later, 'allocation')}"
             " followed."
         )
     return words

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
+from collector.format.sizes import agreeing, counted
 from tb_plugin.analysis.findings.conditions import advice_of
 from tb_plugin.analysis.findings.text import at_lines, lines_text, share_text, size_text
 
@@ -62,8 +63,9 @@ def holding_advice(
             shares = one.num > 1 or case.facts.is_of_pool
             text = _HOLDINGS[one.kind].format(
                 size=size_text(one.num_bytes),
-                num=f"{one.num:,}",
-                s="" if one.num == 1 else "s",
+                keep=agreeing(one.num, "keeps", "keep"),
+                wait=agreeing(one.num, "waits", "wait"),
+                num=counted(one.num, _COUNTED.get(one.kind, "block")),
                 at=at_lines(one.lines),
                 free=size_text(one.free_bytes),
                 share=_SHARE.get(one.kind, "") if shares else "",
@@ -81,14 +83,21 @@ _SHARE: Final[dict[Kind, str]] = {
 }
 """Where there is more than one pool, the request's own among them."""
 
+_COUNTED: Final[dict[Kind, str]] = {
+    "graph_pools": "pool",
+    "program_pools": "pool",
+    "no_backward": "forward pass",
+}
+"""What the holdings of a kind are, other than blocks."""
+
 _HOLDINGS: Final[dict[Kind, str]] = {
     "graph_pools": (
-        "Private memory pools of CUDA graphs reserve {size} in {num} pool{s}{at}, {free} of"
+        "Private memory pools of CUDA graphs reserve {size} in {num}{at}, {free} of"
         " it free, and nothing else may use it.{share} Capture fewer sizes (pad inputs to a"
         " few lengths) and the largest first, and delete graphs that are no longer replayed."
     ),
     "program_pools": (
-        "Memory pools that the program made reserve {size} in {num} pool{s}{at}, {free} of"
+        "Memory pools that the program made reserve {size} in {num}{at}, {free} of"
         " it free. Where a torch.cuda.MemPool is no longer needed, drop the last reference"
         " to it and call torch.cuda.empty_cache(); use_on_oom=True lets other requests"
         " use what is free in it.{share}"
@@ -109,7 +118,7 @@ _HOLDINGS: Final[dict[Kind, str]] = {
         ' map_location="cpu" (or mmap=True) and delete it after load_state_dict.'
     ),
     "no_backward": (
-        "No backward follows: {num} forward pass{s}{at} keep {size} for gradients. Run"
+        "No backward follows: {num}{at} {keep} {size} for gradients. Run"
         " evaluation and generation under torch.inference_mode() or torch.no_grad(),"
         " and store outputs detached or on the host."
     ),
@@ -121,12 +130,12 @@ _HOLDINGS: Final[dict[Kind, str]] = {
         " batch."
     ),
     "prefetched": (
-        "Batches are prefetched: {num} block{s} of {size}{at} wait on the device to"
+        "Batches are prefetched: {num} of {size}{at} {wait} on the device to"
         " be used. Limit the prefetching: use a queue of two or three batches that"
         " blocks the loader when it is full."
     ),
     "workspaces": (
-        "cuBLAS workspaces hold {size} in {num} block{s}{at}, inferred from their size"
+        "cuBLAS workspaces hold {size} in {num}{at}, inferred from their size"
         " where stacks do not name them: one for each handle and stream. Use fewer"
         " streams and graph captures, or make them smaller with"
         " CUBLAS_WORKSPACE_CONFIG=:4096:2."

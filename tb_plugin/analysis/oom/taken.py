@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.cycles import RELEASED_ADVICE, UNCOLLECTED_ADVICE
 from tb_plugin.analysis.findings.text import (
     at_lines,
-    counted,
     let_go_text,
     lines_text,
     pools_text,
@@ -208,8 +208,7 @@ def imbalance(case: Case) -> Suspect | None:
     is_uneven = above + median >= UNEVEN * median
     if is_explained or not is_uneven or above < MAJOR_FREE * room:
         return None
-    peers = "one peer" if len(facts.peers_peak_bytes) == 1 else None
-    peers = peers or counted(len(facts.peers_peak_bytes), "peer")
+    peers = counted(len(facts.peers_peak_bytes), "peer")
     return Suspect(
         "imbalance",
         above,

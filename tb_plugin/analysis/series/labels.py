@@ -18,6 +18,7 @@ _SPECIAL: Final = {
     "process_uss_bytes": "USS (not shared)",
     "process_pss_bytes": "PSS (shared pages divided)",
     "process_shared_bytes": "Shared",
+    "npp_compat_bytes": "Saved (MemProfiler's sum)",
     "workers_rss_bytes": "Dataloader workers RSS",
     "gc_partial_collections": "Garbage collections, partial",
     "gc_full_collections": "Garbage collections, full",

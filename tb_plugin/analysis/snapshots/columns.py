@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.errors import CorruptError
+from collector.format.sizes import counted
 from collector.format.snapshots.plain_text import plain_value
 from tb_plugin.analysis.arrays import NOTHING, constant, grouped
 
@@ -200,7 +201,7 @@ class Table:
             return none, []
         rows = np.asarray(self._columns[name]).astype(np.int64, copy=False)
         if len(rows) != self._num:
-            raise ValueError(f"{self._name}.{name} has {len(rows)} rows")
+            raise ValueError(f"{self._name}.{name} has {counted(len(rows), 'row')}")
         distinct, place = grouped(rows)
         found, values = np.full(len(distinct), NOTHING, np.int64), []
         for at, row in enumerate(distinct.tolist()):
@@ -246,7 +247,7 @@ class Table:
         if values.ndim != 1 or values.dtype.kind not in "iu":
             raise ValueError(f"{self._name}.{name} does not hold whole numbers")
         if len(values) != self._num:
-            raise ValueError(f"{self._name}.{name} has {len(values)} rows")
+            raise ValueError(f"{self._name}.{name} has {counted(len(values), 'row')}")
         return values
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM
 from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
 from tb_plugin.analysis.categories.frames import without_own
@@ -86,7 +87,7 @@ class _Maker:
         segments, device, blocks = self._state("segments", "blocks", num_stacks)
         numbers = np.union1d(grouped(trace)[0], grouped(device)[0]).tolist()
         if len(numbers) > MAX_DEVICES:
-            raise SnapshotError(f"it names {len(numbers)} devices")
+            raise SnapshotError(f"it names {counted(len(numbers), 'device')}")
         devices = tuple(
             of_device(int(number), events, trace, segments, device, blocks)
             for number in numbers

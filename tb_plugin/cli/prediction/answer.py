@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.failure import Failure, printable
 from collector.cli.terminal import say
 from collector.format.prediction import order, together, worst
-from collector.format.sizes import bytes_text, range_text
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import bytes_text, counted, range_text
 from tb_plugin.cli.opening import runs_at
 from tb_plugin.cli.prediction.launch import launch
 from tb_plugin.cli.report.reading import Reader

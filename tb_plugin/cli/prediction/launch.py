@@ -19,6 +19,7 @@ from collector.config import variable
 from collector.core.bound_process import bound
 from collector.core.private_folder import TemporaryFolder
 from collector.format.prediction import Estimate
+from collector.format.sizes import counted
 from collector.running.lone.calls import Calls
 from collector.running.plan import Outcome, Plan
 from collector.running.stopping import CLOSE_SECONDS
@@ -352,7 +353,7 @@ def _unanswered(books: Path) -> tuple[str, ...]:
     except (OSError, ValueError):
         return ()
     return tuple(
-        f"{one.library} {one.name} ({one.count} times)"
+        f"{one.library} {one.name} ({counted(one.count, 'time')})"
         for one in (() if found is None else found.calls)
         if not one.known
     )

@@ -7,8 +7,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import bytes_text, time_text
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import bytes_text, counted, time_text
 from tb_plugin.cli.report.document import Column, Section, Table
 from tb_plugin.pages.histories.history import unread_text
 
@@ -161,6 +160,7 @@ def function_section(answer: FunctionsResponse) -> Section:
     rows = range(max(0, len(iterations) - MAX_ROWS), len(iterations))
     columns: list[Column[int]] = [Column("call", lambda row: str(iterations[row]))]
     values = {one.key: one.numbers for one in answer.table.columns}
+    labels = {one.name: one.label for one in answer.stats}
     for name in answer.shown:
         if name not in SHOWN_STATS:
             continue
@@ -169,7 +169,7 @@ def function_section(answer: FunctionsResponse) -> Section:
         )
         if any(end[row] is not None for row in rows):
             columns += [
-                Column(name, _cell(end, bytes_text)),
+                Column(labels[name], _cell(end, bytes_text)),
                 Column("+/-", _cell(difference, _signed)),
             ]
     if len(columns) > 1:
@@ -270,6 +270,8 @@ def _peak(device: DeviceFigures) -> str:
         return f"{size} active; earlier peaks are not recorded"
     event = device.peak_active_event
     when = f"at event {event + 1:,} of {device.num_events:,}"
+    if device.num_events == 1:
+        when = "at the only event"
     if event < 0:
         when = "before the first event"
     where = []

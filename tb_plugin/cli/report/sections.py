@@ -7,11 +7,17 @@ from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import bytes_text, range_text, time_text
+from collector.format.sizes import (
+    bytes_text,
+    counted,
+    part_of,
+    range_text,
+    time_text,
+)
 from tb_plugin.analysis.findings.losses import KEY as STEPS_MISSING
 from tb_plugin.analysis.findings.losses import loss_line
 from tb_plugin.analysis.findings.render import markdown_lines, text_lines
-from tb_plugin.analysis.findings.text import counted, duration_text
+from tb_plugin.analysis.findings.text import duration_text
 from tb_plugin.cli.report.document import Column, Rendered, Section, Table
 from tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,
@@ -145,7 +151,7 @@ def _numbers(report: RunReport) -> Section:
     run = report.run
     section = Section("numbers")
     section.add(
-        f"{run.num_ranks} of {run.world_size or run.num_ranks} ranks,"
+        f"{part_of(run.num_ranks, run.world_size or run.num_ranks, 'rank')},"
         f" {counted(run.num_attempts, 'attempt')}, last step {_known(run.last_step)}"
     )
     if len(report.overview.attempts) > 1:
@@ -157,7 +163,7 @@ def _numbers(report: RunReport) -> Section:
 
 def _trace_holds(trace: Mapping[str, Any]) -> str:
     if "events" in trace:
-        return f"{trace['events']:,} events"
+        return counted(trace["events"], "event")
     first, last = trace.get("first_step"), trace.get("last_step")
     return "-" if first is None or last is None else f"steps {first} to {last}"
 
@@ -299,7 +305,9 @@ def _steps(report: RunReport) -> Section | None:
         for words, host in islice(rows, min(num_late, _MAX_STRAGGLERS)):
             section.add(words + (f" ({host})" if host else ""))
     if num_late > _MAX_STRAGGLERS:
-        section.add(f"{num_late - _MAX_STRAGGLERS} more stragglers not listed")
+        section.add(
+            f"{counted(num_late - _MAX_STRAGGLERS, 'more straggler')} not listed"
+        )
     for part in steps.absent:
         section.add(f"not recorded: {part.name}: {part.reason}; {part.remedy}")
     return section

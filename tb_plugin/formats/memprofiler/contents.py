@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from collector.format.sizes import counted
 from tb_plugin import storage
 from tb_plugin.analysis.series.functions import CONTEXTS, Snap, SnapTable, table_of
 from tb_plugin.api.base import Problem
@@ -65,7 +66,7 @@ def _bytes_of(file: FoundDump, most: int) -> bytes:
         data = opened.pread(most + 1, 0)
     if len(data) > most:
         raise UnreadableError(
-            f"The file is too large: {size:,} bytes of at most {most:,}.",
+            f"The file is too large: {counted(size, 'byte')} of at most {most:,}.",
             "",
             "Remove what does not belong to it, or collect fewer iterations.",
         )
@@ -102,7 +103,7 @@ def _order(key: SnapKey) -> tuple[str, int, int]:
 
 
 def _stats_problems(file: FoundDump, stats: Stats) -> Iterator[Problem]:
-    salvaged = f"{len(stats.snaps):,} snaps" if stats.snaps else "nothing"
+    salvaged = counted(len(stats.snaps), "snap") if stats.snaps else "nothing"
     if stats.error is not None:
         yield _problem(file, stats.error, severity="error", salvaged=salvaged)
     if stats.left_out.num:
@@ -136,7 +137,7 @@ def _report_problems(
     file: FoundDump, report: Report, cut: str, where: str
 ) -> list[Problem]:
     """`cut`: what is said of one that breaks off."""
-    salvaged = f"{len(report.states.state):,} states of modules"
+    salvaged = counted(len(report.states.state), "module state")
     errors = []
     if report.is_cut:
         errors.append(UnreadableError(cut, where, "Everything before that is shown."))
@@ -151,7 +152,7 @@ def calls_in(file: FoundDump, data: bytes) -> tuple[dict[Window, Call], list[Pro
     calls = {Window(*call.function, call.iteration): call for call in found.calls}
     problems = []
     if found.left_out.num:
-        salvaged = f"{len(calls):,} calls"
+        salvaged = counted(len(calls), "call")
         problems.append(_problem(file, found.left_out.error(), salvaged=salvaged))
     return calls, problems
 

@@ -14,6 +14,7 @@ from collector.format.memory import (
     TORCH_STATES,
     TORCH_TOTAL,
 )
+from collector.format.sizes import counted
 from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
 from tb_plugin.analysis.modules.tree import tree_of_names
 from tb_plugin.formats.memprofiler.stats import LeftOut, UnreadableError, shown
@@ -115,7 +116,7 @@ class Report:
         found = []
         if self.rounding_bytes:
             digit = round(2 * self.rounding_bytes)
-            found.append(f"Sizes are as printed: rounded to {digit:,} bytes.")
+            found.append(f"Sizes are as printed: rounded to {counted(digit, 'byte')}.")
         if self._peak_is_anothers():
             found.append(
                 "The peak at the top of the report is below that of a module in it: it"
@@ -175,7 +176,9 @@ class Rows:
             return None
         device = device[:_MAX_DEVICE_NAME]
         if device not in self._devices and len(self._devices) >= _MAX_DEVICES:
-            self.leave_out(f"the report names more than {_MAX_DEVICES} devices")
+            self.leave_out(
+                f"the report names more than {counted(_MAX_DEVICES, 'device')}"
+            )
             return None
         index = self._devices.setdefault(device, len(self._devices))
         row = Row(module, state, call, index)

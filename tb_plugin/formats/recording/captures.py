@@ -18,6 +18,7 @@ from collector.format.capture import (
 )
 from collector.format.encoding.framing import Damage, Framed, read_frames
 from collector.format.errors import CorruptError, FormatError
+from collector.format.sizes import counted
 from tb_plugin.budget import Budget
 from tb_plugin.formats.recording.frames.parts import PartsReader
 from tb_plugin.formats.recording.frames.scan import scan
@@ -125,7 +126,7 @@ def _read_parts(
 ) -> list[tuple[CapturePart, memoryview]]:
     """All records of a capture, which must be intact."""
     if entry.num_bytes > _MAX_BYTES:
-        raise CorruptError(f"it claims {entry.num_bytes} bytes")
+        raise CorruptError(f"it claims {counted(entry.num_bytes, 'byte')}")
     with PartsReader(file.layout) as reader:
         data = reader.read(entry.offset, entry.num_bytes)
     parts = []

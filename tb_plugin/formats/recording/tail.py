@@ -8,6 +8,7 @@ from collector.format.capture import CAPTURE, decode_part
 from collector.format.digest import MAX_CHUNK_ROWS
 from collector.format.errors import CorruptError
 from collector.format.records import decode_chunk_ref
+from collector.format.sizes import counted
 from tb_plugin.formats.recording.frames.faults import SCHEMA_LOST
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Tail:
         """
         ref, _ = decode_chunk_ref(item.payload, item.offset, item.end)
         if ref.num_rows > MAX_CHUNK_ROWS:
-            raise CorruptError(f"a chunk claims {ref.num_rows} rows")
+            raise CorruptError(f"a chunk claims {counted(ref.num_rows, 'row')}")
         if ref.schema_id not in schemas:
             raise CorruptError(SCHEMA_LOST)
         self.chunks.setdefault(ref.schema_id, []).append(ref)

@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.formats.traces import timelines
 from tb_plugin.formats.traces.assembling import tables_of
 from tb_plugin.formats.traces.bytes.chunks import Chunks
@@ -76,7 +77,7 @@ def _gather(chunks: Chunks, gathered: Gathering) -> dict[str, Any]:
         gathered.add(chunk)
         places.append((chunk.offset, chunk.num_bytes, chunk.first))
         if chunks.num_events >= MAX_EVENTS:
-            what = f"Only the first {chunks.num_events:,} events are shown."
+            what = f"Only the first {counted(chunks.num_events, 'event')} are shown."
             gathered.problems.note(what, 1)
             chunks.around.ended = True
             chunks.around.tail = b"" if chunks.around.is_list else b"}"

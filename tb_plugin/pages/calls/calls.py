@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import counted
 from tb_plugin.analysis.series.functions import (
     NO_STEP,
     NO_TIME,

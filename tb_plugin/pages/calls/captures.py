@@ -50,7 +50,7 @@ _SAVED: Final = (
     ),
     Column(
         "npp_compat_bytes",
-        "npp_compat",
+        "MemProfiler's sum",
         "bytes",
         "The sum that MemProfiler reports: every tensor that is not a parameter counts, also"
         " twice",
@@ -143,7 +143,7 @@ def saved_activations(
                 usual="bytes",
             ),
             "Activations saved for backward",
-            f"iteration {iteration:,}, {saved} saved · npp_compat {compatible}",
+            f"iteration {iteration:,}, {saved} saved · MemProfiler's sum {compatible}",
             "Nothing was saved for backward in this call.",
         ),
     )

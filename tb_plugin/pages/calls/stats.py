@@ -65,6 +65,11 @@ def label_of(stat: str) -> str:
     return column_label(match[1])
 
 
+def _help_name(stat: str, label: str) -> str:
+    """As torch names it, of torch's; of others the label."""
+    return stat if "." in stat else label
+
+
 def growth_text(sides: Sides, function: str) -> str:
     """What one call adds, and what all do."""
     (stat, start, end, difference) = sides
@@ -150,7 +155,7 @@ def table_of_calls(
                 f"{name}:{side}",
                 f"{label} {'Δ' if is_change else side}" if side in shown else "",
                 _unit_of(unit, is_change=is_change),
-                f"{name}, {words}",
+                f"{_help_name(name, label)}, {words}",
                 absent="not recorded on this side of the call",
                 bar="change" if is_change else "",
             )

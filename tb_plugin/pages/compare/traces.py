@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import counted
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.compare import (
     CompareTracesResponse,

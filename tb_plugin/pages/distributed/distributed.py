@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import counted, part_of
 from tb_plugin.analysis.findings.ranks import last_in_collectives
-from tb_plugin.analysis.findings.text import counted
 from tb_plugin.api.base import Problem
 from tb_plugin.api.distributed import DistributedResponse
 from tb_plugin.contract.parameters import Count, Query
@@ -162,7 +162,7 @@ def _summary(
     step: int | None,
     ranks: TableRows,
 ) -> Iterator[str]:
-    words = [f"{ranks.num_rows:,} of {counted(cycle.num_traces, 'rank')}"]
+    words = [part_of(ranks.num_rows, cycle.num_traces, "rank")]
     if cycle.num_opening:
         words.append(f"{cycle.num_opening:,} still being read")
     if cycle.failed:

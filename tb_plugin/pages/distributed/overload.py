@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.findings.evidence import percent
-from tb_plugin.analysis.findings.text import counted
 from tb_plugin.api.findings import Advice, Finding
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
 

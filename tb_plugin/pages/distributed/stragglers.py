@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import agreeing, part_of
 from tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
     straggling,
     waiting_for_data,
 )
-from tb_plugin.analysis.findings.text import counted, duration_text
+from tb_plugin.analysis.findings.text import duration_text
 from tb_plugin.analysis.ranks.stragglers import (
     StepTimes,
     median,
@@ -298,8 +299,9 @@ def _sentence(
     if not num_profiled:
         return first
     return (
-        f"{first} {num_profiled:,} of {num_steps:,} steps are not counted: the profiler "
-        "took their time."
+        f"{first} {part_of(num_profiled, num_steps, 'step')}"
+        f" {agreeing(num_profiled, 'is', 'are')} not counted: the profiler took"
+        f" {agreeing(num_profiled, 'its', 'their')} time."
     )
 
 
@@ -308,13 +310,16 @@ def _summary(
 ) -> Iterator[str]:
     """How many ranks stand out, of how many; and what was not compared."""
     if num_out:
-        stand = "stands" if num_out == 1 else "stand"
-        yield f"{num_out:,} of {counted(num_ranks, 'rank')} {stand} out"
+        stand = agreeing(num_out, "stands", "stand")
+        yield f"{part_of(num_out, num_ranks, 'rank')} {stand} out"
+    elif num_ranks == 1:
+        yield "one rank alone is compared with no other"
     else:
         yield f"no rank of {num_ranks:,} stands out"
     listed = min(num_found, MAX_ROWS)
-    if listed < num_ranks:
-        yield f"the {listed} that cost most are listed"
+    if 0 < listed < num_ranks:
+        most = f"the {listed:,} that cost most are"
+        yield f"{agreeing(listed, 'the one that costs most is', most)} listed"
     if num_left_out:
         yield f"{num_left_out:,} could not be compared"
     if per_column > 1:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.findings.text import counted, duration_text, some_of
+from collector.format.sizes import agreeing, counted, part_of
+from tb_plugin.analysis.findings.text import duration_text, some_of
 from tb_plugin.formats.recording.profiles import world_size_of
 from tb_plugin.pages.profile.asked import MS
 from tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of, titled
@@ -216,13 +217,15 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
         "notes": tuple(
             ""
             if one.num_compared >= one.num_calls
-            else f"{one.num_compared:,} of {counted(one.num_calls, 'call')}"
+            else part_of(one.num_compared, one.num_calls, "call")
             for one in kept
         )
     }
     found = rows_of(
         *(_COLLECTIVES, kept, "total_ms", len(rows)),
-        group={"notes": tuple("" if one is None else f"{one} ranks" for one in sizes)},
+        group={
+            "notes": tuple("" if one is None else counted(one, "rank") for one in sizes)
+        },
         transfer_ms=compared,
         num_last=compared,
     )
@@ -247,9 +250,9 @@ def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str
             continue
         name = f" of group {row.group[:MAX_TEXT]}" if row.group else ""
         text = (
-            f"The others wait for rank {row.last_rank}: it comes last in "
-            f"{100 * share:.0f} % of {row.kind}{name}, {_text(mean / MS)} each on "
-            f"average, at most {_text(most / MS)}."
+            f"Rank {row.last_rank} comes last in {100 * share:.0f} % of"
+            f" {row.kind}{name}: waiting for it takes {_text(mean / MS)} each on average,"
+            f" at most {_text(most / MS)}."
         )
         waited = np.nan_to_num(ms)
         if not waited.any():
@@ -283,7 +286,8 @@ def missing_text(shown: Sequence[RankSummary]) -> str:
     missing = [rank for rank in range(world_size_of(shown)) if rank not in known]
     if not missing:
         return ""
-    ranks, have = ("Rank", "has") if len(missing) == 1 else ("Ranks", "have")
+    ranks = agreeing(len(missing), "Rank", "Ranks")
+    have = agreeing(len(missing), "has", "have")
     return (
         f"{ranks} {some_of(missing)} {have} no trace here: waiting and bandwidth are "
         "known for collectives of the other ranks alone."

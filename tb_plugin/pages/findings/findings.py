@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from collector.format.sizes import time_text
+from collector.format.sizes import agreeing, counted, time_text
 from tb_plugin.analysis.findings.losses import steps_missing
-from tb_plugin.analysis.findings.text import counted, share_text, size_text
+from tb_plugin.analysis.findings.text import share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
@@ -264,16 +264,19 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
     sentence = first.sentence
     if num > 1:
         more = counted(num - 1, "more rank")
+        were = agreeing(num - 1, "was", "were")
         ended = {
             "lost": "stopped in the same way",
-            "signal": "were ended by a signal too",
+            "signal": f"{were} ended by a signal too",
         }
-        verb = ended.get(how, "ended by an exception too")
-        sentence += f" {more} {verb.replace('were', 'was') if num == 2 else verb}."
+        sentence += f" {more} {ended.get(how, 'ended by an exception too')}."
     severity: Severity = "error"
     if interrupted or how == "signal":
         severity = "warning"
-    advice = dict.fromkeys(text for one in ends for text in _advice(how, one))
+    advice = dict.fromkeys(_advice(how, first), "")
+    for one in ends[1:]:
+        for text in _advice(how, one):
+            advice.setdefault(text, f"On rank {one.rank}: ")
     return Finding(
         id=f"{how}-{first.rank}",
         key=f"ended_{how}",
@@ -285,7 +288,7 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
         time_ms=first.file.newest_ns / 1e6,
         during=first.phase,
         evidence=tuple(_evidence(first)),
-        advice=tuple(map(Advice, advice)),
+        advice=tuple(Advice(whose + text) for text, whose in advice.items()),
         others=tuple(
             f"{one.sentence} ({time_text(one.file.newest_ns / 1e6)})"
             for one in ends[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import counted
 from tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:

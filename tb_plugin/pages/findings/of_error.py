@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
+from collector.format.sizes import agreeing, counted
 from tb_plugin.analysis.findings.render import markdown_lines
 from tb_plugin.analysis.oom.case import Growth
 from tb_plugin.analysis.oom.full import held_text
@@ -222,8 +223,8 @@ def _missing(report: OomReport) -> Iterator[str]:
         yield f"Which lines held the memory, in the report: {why}."
     if report.num_not_reported:
         num = report.num_not_reported
-        words = "error has no report" if num == 1 else "errors have no report"
-        yield f"{num:,} more {words} of their own in this recording."
+        words = agreeing(num, "has no report of its own", "have no report of their own")
+        yield f"{counted(num, 'more error')} {words} in this recording."
 
 
 class Peers:

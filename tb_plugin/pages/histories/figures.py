@@ -11,6 +11,7 @@ from collector.format.snapshots.tags import is_tag
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.allocator.live import live_rows, summed
 from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.findings.text import share_text
 from tb_plugin.analysis.oom.holders import holders
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE
 
@@ -238,8 +239,8 @@ def _not_recorded(
             else 'Record them with stacks="python".'
         )
         yield (
-            f"Stack traces of {without:.0%} of the peak: its allocation sites are unknown."
-            f" {how}"
+            f"Stack traces of {share_text(without)} of the peak: its allocation sites are"
+            f" unknown. {how}"
         )
     if device.num_events and not device.has_times:
         yield "Times of events: torch 2.1 and newer record them."

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.sizes import agreeing, counted, part_of
 from tb_plugin.analysis.allocator.stacking import columns
-from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.snapshots.marks import KINDS
 from tb_plugin.api.blocks import AllocationMoment
 from tb_plugin.api.histories import (
@@ -109,9 +110,9 @@ def _notes(
         yield HistoryNote(warning, warns=True)
     if device.num_before:
         yield HistoryNote(
-            f"{size_text(before_bytes)} in {counted(device.num_before, 'block')} are from"
-            " before the first event: when they were allocated is not known, and where only"
-            " for those still live at the end. The ring of events was full, or recording"
+            f"{size_text(before_bytes)} in {counted(device.num_before, 'block')} is from"
+            " before the first event: when it was allocated is not known, and where only"
+            " for what is still live at the end. The ring of events was full, or recording"
             " began later; max_entries keeps more.",
             warns=False,
         )
@@ -124,7 +125,8 @@ def _notes(
         )
     if len(device.marks) > num_marks:
         yield HistoryNote(
-            f"{num_marks:,} of {len(device.marks):,} marks are shown: errors, and everywhere"
+            f"{part_of(num_marks, len(device.marks), 'mark')}"
+            f" {agreeing(num_marks, 'is', 'are')} shown: errors, and everywhere"
             " the longest spans. Zoom in for the others.",
             warns=False,
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.sizes import agreeing, counted, part_of
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.live import by_stack, live_rows
 from tb_plugin.analysis.categories.frames import stack_label
@@ -227,11 +228,12 @@ def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     every_line = dict(zip((line[:_MAX_TEXT] for line in lines), amounts, strict=True))
     median = _median([one.peak_bytes for one in known])
     still_reading |= len(facts) + len(problems) < len(chosen)
+    without = f"{counted(left, 'rank')} of the run {agreeing(left, 'has', 'have')} none"
     notes = (
         title,
-        f"{len(facts):,} of {len(chosen):,} ranks read"
+        f"{part_of(len(facts), len(chosen), 'history')} read"
         + (f", spread over all {len(ranks):,}" if len(ranks) > len(chosen) else ""),
-        f"the other {left:,} of the run have no history" if left > 0 else "",
+        without if left > 0 else "",
         "the rest is being opened" if still_reading else "",
         f"{len(problems):,} cannot be opened" if problems else "",
     )
@@ -336,8 +338,8 @@ def _sentence(
         return "No rank is read yet"
     top = max(peaks, key=lambda rank: peaks[rank])
     by, peak = peaks[top] - median, size_text(peaks[top])
-    every = f"{len(peaks):,} {'history' if len(peaks) == 1 else 'histories'}"
-    said = f"{every} peak at about {peak}"
+    every = counted(len(peaks), "history")
+    said = f"{every} {agreeing(len(peaks), 'peaks', 'peak')} at about {peak}"
     if by > _ALIKE * median:
         said = (
             f"the history of rank {top} peaks at {peak}, {size_text(by)} above the"
@@ -345,7 +347,7 @@ def _sentence(
         )
     failed = [one.rank for one in ranks if one.num_ooms]
     if failed:
-        whose = f"rank {failed[0]}" if len(failed) == 1 else f"{len(failed):,} ranks"
+        whose = agreeing(len(failed), f"rank {failed[0]}", counted(len(failed), "rank"))
         said += f"; {whose} ran out of memory"
     return f"So far: {said}" if still_reading else said[:1].upper() + said[1:]
 

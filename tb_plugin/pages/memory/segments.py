@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from msgspec import Meta
 
+from collector.format.sizes import agreeing, counted
 from tb_plugin.analysis.allocator.free_blocks import (
     arenas,
     free_sizes,
@@ -16,7 +17,7 @@ from tb_plugin.analysis.allocator.free_blocks import (
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
 from tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
-from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED
 from tb_plugin.api.histories import HistoryOddity
 from tb_plugin.api.segments import (
@@ -215,7 +216,7 @@ def _pin_texts(device: OpenDevice, pinned: Pins) -> SegmentPins:
     columns = (pinned.live_bytes, pinned.num_live, pinned.stack)
     texts = []
     for held, num, stack in zip(*(one.tolist() for one in columns), strict=True):
-        blocks = "one block" if num == 1 else counted(num, "block")
+        blocks = agreeing(num, "one block", counted(num, "block"))
         mostly = "" if num == 1 else "mostly "
         at = "" if stack < 0 else f", {mostly}{stack_label(stacks, stack)}"
         texts.append(f"pinned by {blocks} of {size_text(held)}{at}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.allocator.free_blocks import fit, obstacle, releasable
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import stack_label
-from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.api.base import NO_I32
 from tb_plugin.api.segments import SegmentFigure, SegmentsWhy
 

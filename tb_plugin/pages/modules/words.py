@@ -6,6 +6,7 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector.format.sizes import agreeing, counted, part_of, plural
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
 from tb_plugin.formats.recording.series import TRAIN_PHASE
@@ -111,8 +112,8 @@ def baseline_words(baseline: ModuleBaseline, window: ModuleWindow) -> str:
     if baseline.kind == "rank":
         return f"rank {baseline.rank}"
     read, all_ = baseline.num_ranks, baseline.of_ranks
-    ranks = f"{read:,} of {all_:,}" if read < all_ else f"all {all_:,}"
-    return f"the median of {ranks} ranks"
+    every = "all " if read == all_ > 1 else ""
+    return f"the median of {every}{part_of(read, all_, 'rank')}"
 
 
 class Whole(NamedTuple):
@@ -158,7 +159,7 @@ def lead_of(
     none = ""
     if named:
         none = (
-            f"; {size_text(split.unattributed_bytes)} belong to no module"
+            f"; {size_text(split.unattributed_bytes)} belongs to no module"
             f" ({', '.join(named)})"
         )
     said = f"Modules hold {size_text(split.held_bytes)}{none}. {against}"
@@ -174,7 +175,7 @@ def _short(window: ModuleWindow) -> str:
 
 
 def _noun(category: str) -> str:
-    return _NOUNS.get(category, f"{category.replace('_', ' ')}s")
+    return _NOUNS.get(category, plural(category.replace("_", " ")))
 
 
 def fact_words(facts: CaptureFacts, peak: tuple[float, float] | None) -> Iterator[str]:
@@ -190,14 +191,13 @@ def fact_words(facts: CaptureFacts, peak: tuple[float, float] | None) -> Iterato
         is_size = re.fullmatch(r"[0-9]+", facts.world)
         yield f"world size {facts.world}" if is_size else facts.world
     if facts.num_optimizers is not None:
-        plural = "" if facts.num_optimizers == 1 else "s"
-        yield f"{facts.num_optimizers:,} optimizer{plural}"
+        yield counted(facts.num_optimizers, "optimizer")
     if facts.inputs:
         yield _INPUTS.get(facts.inputs, facts.inputs)
-    if (facts.rounding_bytes or 0) > 1:
-        yield f"sizes rounded up to {facts.rounding_bytes:,} bytes"
+    if facts.rounding_bytes is not None and facts.rounding_bytes > 1:
+        yield f"sizes rounded up to {counted(facts.rounding_bytes, 'byte')}"
     if facts.num_events is not None:
-        yield f"{facts.num_events:,} events"
+        yield counted(facts.num_events, "event")
     if facts.torch_version and facts.source != "simulated":
         yield f"torch {facts.torch_version}"
 
@@ -218,7 +218,8 @@ def caveats_of(facts: CaptureFacts) -> Iterator[ModuleCaveat]:
         )
     if facts.num_events_dropped:
         yield ModuleCaveat(
-            f"{facts.num_events_dropped:,} events were dropped.",
+            f"{counted(facts.num_events_dropped, 'event')}"
+            f" {agreeing(facts.num_events_dropped, 'was', 'were')} dropped.",
             "Numbers after the first gap may be too high or too low.",
         )
     if facts.source == "imported":

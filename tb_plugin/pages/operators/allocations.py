@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 
 from collector.format.memory import CATEGORIES
+from collector.format.sizes import counted
 from tb_plugin.analysis.arrays import NOTHING, numbered, sums
-from tb_plugin.analysis.findings.text import counted
 from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, OTHER, memory_holders
 from tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
 from tb_plugin.api.tables import TableRows

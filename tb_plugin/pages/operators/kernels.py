@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from tb_plugin.analysis.findings.text import counted
+from collector.format.sizes import counted
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.api.kernels import KernelsResponse
 from tb_plugin.pages.profile.asked import TableQuery, of_profile

@@ -15,7 +15,8 @@ import numpy as np
 from msgspec import Meta
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.findings.text import counted, size_text
+from collector.format.sizes import counted
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tb_plugin.api.operators import (
     OperatorCharge,

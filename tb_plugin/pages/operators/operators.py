@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.own.frames import program_frames
-from tb_plugin.analysis.findings.text import counted, duration_text
+from collector.format.sizes import counted
+from tb_plugin.analysis.findings.text import duration_text
 from tb_plugin.analysis.time.operators import callees, is_eligible
 from tb_plugin.analysis.trace.texts import are
 from tb_plugin.api.operators import (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.sizes import agreeing, part_of
 from tb_plugin.analysis.series.growth import FEW_ROWS
 from tb_plugin.api.overview import Headline
 from tb_plugin.budget import Budget
@@ -232,7 +233,8 @@ class Headlines:
         unit, value = _UNITS.get(key, "bytes"), number.value
         if num_unread := self.numbers.num_unread(self.ranks):
             value = np.full(len(value), np.nan)
-            reason = f"{num_unread:,} of {len(self.ranks):,} ranks are still being read"
+            unread = part_of(num_unread, len(self.ranks), "rank")
+            reason = f"{unread} {agreeing(num_unread, 'is', 'are')} still being read"
         if np.isnan(value).all():
             why = reason or self._why_absent(column)
             return _made(key, unit=unit, absent_reason=why)

@@ -53,14 +53,17 @@ def _worded(
         kind = "Mean" if rate.key == "mfu" else "Sum"
         own = rate_text(rate.median, rate.key)
         whose = f"{kind} of {num_summed:,} ranks; rank {rank}: {own}"
-    exact = "Not known" if value is None else f"{value:,.6f}".rstrip("0").rstrip(".")
+    exact = "Not known."
+    if value is not None:
+        digits = f"{value:,.6f}".rstrip("0").rstrip(".")
+        exact = f"In full: {digits} {_unit(rate.key)}."
     note = flops if flops.startswith("MFU is not known") and said != flops else ""
     return replace(
         rate,
         title=title,
         help=f"{said} {note}".strip(),
         text=f"MFU {text}" if rate.key == "mfu" else text,
-        hint=f"{said} Median over the steps. {whose}. {exact}.",
+        hint=f"{said} Median over the steps. {whose}. {exact}",
     )
 
 
@@ -71,8 +74,13 @@ def rate_text(value: float | None, key: str) -> str:
     if key == "mfu":
         return f"{_digits(value)} %"
     by, prefix = next((one for one in _PREFIXES if value >= one[0]), (1.0, ""))
-    unit = "FLOP" if key == "flops" else key
-    return f"{_digits(value / by)} {prefix}{unit}/s"
+    return f"{_digits(value / by)} {prefix}{_unit(key)}"
+
+
+def _unit(key: str) -> str:
+    if key == "mfu":
+        return "%"
+    return f"{'FLOP' if key == 'flops' else key}/s"
 
 
 def _digits(number: float) -> str:

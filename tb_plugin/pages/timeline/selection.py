@@ -130,7 +130,10 @@ def which_ranks(run: Run) -> str:
     """The ranks there are, for who asked for another one."""
     if not run.ranks:
         return "The names of the run's files hold no rank: leave the rank out."
-    return f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}."
+    first, last = run.ranks[0], run.ranks[-1]
+    if first == last:
+        return f"The run has rank {first} alone."
+    return f"The run has ranks {first} to {last}."
 
 
 @dataclass(frozen=True, slots=True)

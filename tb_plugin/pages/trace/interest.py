@@ -27,7 +27,7 @@ class Interest(NamedTuple):
 
     rank: int
     why: str
-    """`which the others wait for`."""
+    """`the straggler`."""
     step: int | None = None
     """The step that it is about; None: none by itself."""
 
@@ -56,7 +56,7 @@ def of_interest(
         if len(beside) > 1:
             rows = straggler(beside, profiles(state).compared(beside))
             late = [one.rank for one in rows if one.rank is not None]
-    found += [Interest(rank, "which the others wait for") for rank in late[:1]]
+    found += [Interest(rank, "the straggler") for rank in late[:1]]
     found += [Interest(rank, "which is pinned") for rank in pinned]
     # Of each rank the last time.
     ends = {one.rank: one.step for one in ooms}

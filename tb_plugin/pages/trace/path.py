@@ -81,7 +81,7 @@ def _sentence(what: str, path: Sequence[Piece], took_ns: int) -> str:
         for cause, num_ns in sums.most_common()
         if num_ns >= took_ns / 1000
     ]
-    return (
-        f"{what} takes {duration_text(took_ns / 1e9)}: {', '.join(parts)}. Work that is"
-        " not on this path was hidden behind it."
-    )
+    takes = f"{what} takes {duration_text(took_ns / 1e9)}"
+    if not parts:
+        return f"{takes}."
+    return f"{takes}: {', '.join(parts)}. Work that is not on this path was hidden behind it."

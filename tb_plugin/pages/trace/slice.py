@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from tb_plugin.analysis.findings.text import counted, duration_text
+from collector.format.sizes import counted
+from tb_plugin.analysis.findings.text import duration_text
 from tb_plugin.analysis.trace.families import family_of, family_of_instant
 from tb_plugin.analysis.trace.instants import slices_around
 from tb_plugin.analysis.trace.totals import found_rows, totals

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
-from tb_plugin.analysis.findings.text import counted, duration_text, size_text
+from collector.format.sizes import counted, part_of
+from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.analysis.trace.counters import DEVICE_USE, MEMORY
 from tb_plugin.analysis.trace.instants import rows_of_track
 from tb_plugin.api.trace import (
@@ -175,7 +176,7 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
     shown_ranks = tuple(rank for rank in chosen.ranks if rank >= 0)
     parts = [
         *_amounts(tracks),
-        f"{len(shown_ranks)} of {counted(chosen.num_ranks, 'rank')}",
+        part_of(len(shown_ranks), chosen.num_ranks, "rank"),
         f"{duration_text((end - base) / 1e9)} long",
         counted(len(steps.number), "step"),
     ]

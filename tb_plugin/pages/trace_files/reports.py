@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from collector.format.errors import FormatError
 from collector.format.memory import FOLDS_INTO
+from collector.format.sizes import agreeing
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.analysis.trace_memory.pictures import memory_columns
 from tb_plugin.api.modules import ModuleCategory
@@ -240,7 +241,7 @@ def _missing(found: FoundReport, absent: tuple[Recorded, ...]) -> str:
         names = " and ".join(f"torch_profiler.{one}" for one in lacks)
         return (
             f"It was not recorded: the trace was made without {names}. Set"
-            f" {'it' if len(lacks) == 1 else 'them'} to true; torch's analysis then takes"
+            f" {agreeing(len(lacks), 'it', 'them')} to true; torch's analysis then takes"
             " about 50 µs for each event, beside training."
         )
     for said in absent:

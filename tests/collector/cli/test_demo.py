@@ -225,7 +225,7 @@ def fake_torch(cuda, cpu_stream):
     [
         (0, None, "cpu", 4, "4 ranks on the CPU (gloo)."),
         (0, 3, "cpu", 3, "3 ranks on the CPU"),
-        (2, None, "cuda", 2, "2 of 2 GPUs (Fake)"),
+        (2, None, "cuda", 2, "2 GPUs (Fake)"),
         (2, 1, "cuda", 1, "1 of 2 GPUs (Fake)"),
         (2, 4, "cpu", 4, "4 ranks, but only 2 GPUs"),
     ],

@@ -77,7 +77,7 @@ def test_stacks_that_a_file_lacks_are_said(dump, say):
     for entry in blind["device_traces"][0]:
         entry["frames"] = []
     text, _ = say(dump("blind.pickle", blind))
-    assert "not recorded: Stack traces of 100% of the peak" in text
+    assert "not recorded: Stack traces of 100 % of the peak" in text
 
 
 def test_a_refused_file_is_named_in_every_form_beside_good_ones(dump, say, tmp_path):

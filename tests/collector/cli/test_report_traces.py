@@ -64,7 +64,7 @@ def test_a_file_of_any_name_is_known_by_what_it_holds(tmp_path, capsys):
     (trace,) = run["traces"]
     assert trace["by_ph_cat"] == {"X|cpu_op": 1}
     assert main(["report", str(path)]) == 0
-    assert "1 events" in capsys.readouterr().out
+    assert "1 event" in capsys.readouterr().out
 
 
 def test_the_url_of_a_trace_shows_the_trace_page(tmp_path):

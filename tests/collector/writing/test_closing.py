@@ -132,7 +132,7 @@ def test_a_frozen_disk_is_given_up_and_what_it_lacks_is_counted(
         writer.put_row(0, row(step))
     writer.put_capture(capture(1))
     writer.close("closed", "", 300)
-    assert "30 steps and 1 other records could not be written" in caplog.text.replace(
+    assert "30 steps and 1 other record could not be written" in caplog.text.replace(
         "\n", " "
     )
     assert "does not answer" in caplog.text

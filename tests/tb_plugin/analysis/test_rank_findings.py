@@ -55,7 +55,7 @@ def test_where_all_is_even_the_highest_peak_is_told():
 def test_the_only_rank_that_ran_out_is_told_from_the_others():
     sentence = found(ooms=(3,))["ran_out"]
     assert sentence.startswith(
-        "Rank 3 ran out of memory; the other 7 did not. Its peak"
+        "Rank 3 ran out of memory; the other 7 ranks did not. Its peak"
     )
     assert "ran_out" not in found(ooms=(3,), has_errors=True)
     assert "ran_out" not in found(ooms=(3,), rank=4)

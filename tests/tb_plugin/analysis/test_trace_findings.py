@@ -139,7 +139,8 @@ def test_many_small_kernels_on_an_idle_device():
     for at in range(40):
         made.kernel(at * 20_000, at * 20_000, 5_000)
     (found,) = findings.small_kernels(made.profile())
-    assert found.sentence.startswith("40 kernels per step, 100 % of them")
+    assert found.sentence.startswith("100 % of the kernels are shorter than")
+    assert found.sentence.endswith(" A step runs 40 kernels.")
     assert numbers(findings.small_kernels, made.profile()) == [100, 5e-6, 80]
     busy = Made()
     busy.kernel(100_000, 100_000, 800_000)

@@ -361,7 +361,7 @@ def test_hooks_and_activations_of_the_chosen_call(tmp_path):
     assert found_saved["bytes"].tolist() == [4096, 1024, 80, 10]
     assert found_saved["num_tensors"].tolist() == [2, 1, 1, 1]
     assert saved["table"]["summary"] == (
-        "iteration 3, 5.09 KiB saved · npp_compat 7.09 KiB."
+        "iteration 3, 5.09 KiB saved · MemProfiler's sum 7.09 KiB."
     )
     assert not saved["incomplete"]
     assert found["module_window"] == "step/train/3"

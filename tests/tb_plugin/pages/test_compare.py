@@ -183,7 +183,7 @@ def test_ranks_stand_beside_their_median(run, snapshot):
     assert peaks[2] == peaks[0] + extra
     assert found["sentence"].startswith("The history of rank 2 peaks at ")
     assert "300 MiB above the median of 4 histories" in found["sentence"]
-    assert found["note"] == "warm; 4 of 4 ranks read"
+    assert found["note"] == "warm; 4 histories read"
     lines = found["line_bytes"].reshape(len(found["lines"]), 4)
     differs = lines.max(axis=1) - lines.min(axis=1)
     assert differs[0] == extra

@@ -85,11 +85,11 @@ def test_ranks_beside_each_other(tmp_path):
     assert notes_of(answer["collectives"], "group") == ["3 ranks"] * 3
     assert notes_of(answer["collectives"], "num_last") == [""] * 3
     assert answer["sentence"] == (
-        "The others wait for rank 2: it comes last in 100 % of all_reduce of group 0, "
-        "150 µs each on average, at most 150 µs. Rank 0 waits longest, 450 µs."
+        "Rank 2 comes last in 100 % of all_reduce of group 0: waiting for it takes 150 µs "
+        "each on average, at most 150 µs. Rank 0 waits longest, 450 µs."
     )
     assert answer["summary"] == (
-        "3 of 3 ranks; 3 collectives that all their ranks show. Exposed communication of "
+        "3 ranks; 3 collectives that all their ranks show. Exposed communication of "
         "a step: 200 µs (rank 2) to 350 µs (rank 0), median 320 µs."
     )
     groups = columns_of(answer["groups"])

@@ -112,7 +112,7 @@ def test_the_first_sentence_and_its_words(run, tmp_path):
     later = modules(tmp_path, state="after_optimizer", against="state:window_start")
     assert later["lead"]["after"].endswith("after the optimizer in step 2, rank 0.")
     assert later["lead"]["rest"] == (
-        "Modules hold 4.10 KiB; 500 B belong to no module (optimizer states 500 B)."
+        "Modules hold 4.10 KiB; 500 B belongs to no module (optimizer states 500 B)."
         " Shown: the difference from start of the step."
     )
     own = modules(tmp_path, state="after_post_forward")["lead"]

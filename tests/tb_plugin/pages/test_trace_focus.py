@@ -83,7 +83,7 @@ def test_it_is_on_the_rank_that_the_others_wait_for(tmp_path):
         made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
     page = Page(tmp_path)
     found = focus(page)
-    assert found["words"] == "Opened at step 5 of rank 5, which the others wait for"
+    assert found["words"] == "Opened at step 5 of rank 5, the straggler"
     assert page.of_run("/trace", "exp")["shown_ranks"] == [5, 0, 1, 2]
     pinned = page.of_run("/trace", "exp", pinned="3-4")
     assert pinned["shown_ranks"] == [5, 3, 4, 0]

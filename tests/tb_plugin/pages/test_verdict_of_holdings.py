@@ -151,7 +151,7 @@ def test_a_pass_by_functions_that_no_backward_followed_is_named(tmp_path):
         training.alloc(GIB // 2, scored(21 + layer))
     one = verdict_of(tmp_path, training, frames=scored(28))
     assert "No backward follows" in advice(one)
-    assert "keep 4.00 GiB for gradients" in advice(one)
+    assert "keeps 4.00 GiB for gradients" in advice(one)
 
 
 def test_a_pass_beside_one_of_the_training_is_not(tmp_path):
@@ -181,7 +181,7 @@ def test_a_segment_that_goes_in_a_forward_makes_it_no_backward(tmp_path):
             training.give_back(cached)
     one = verdict_of(tmp_path, training, frames=evaluated(28))
     assert "No backward follows: 1 forward pass" in advice(one)
-    assert "keep 4.00 GiB for gradients" in advice(one)
+    assert "keeps 4.00 GiB for gradients" in advice(one)
 
 
 def evaluated(line: int) -> list[dict]:

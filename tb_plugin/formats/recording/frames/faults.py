@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from collector.format.sizes import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -126,7 +128,7 @@ class Faults:
             )
         self.add(
             "warning",
-            f"{what} ({num_bytes:,} bytes). All others are shown; the course of the"
+            f"{what} ({counted(num_bytes, 'byte')}). All others are shown; the course of the"
             " whole run is known as far as a later segment sums it up.",
             "segments",
             remedy,
@@ -140,4 +142,6 @@ def in_words(missing: Sequence[tuple[int, int]]) -> str:
         for first, last in missing[:_MAX_NAMED]
     ]
     more = len(missing) - _MAX_NAMED
-    return ", ".join(named) + (f" and {more} more stretches" if more > 0 else "")
+    return ", ".join(named) + (
+        f" and {counted(more, 'more stretch')}" if more > 0 else ""
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from collector.format.sizes import counted
 from tb_plugin.formats.snapshots.pickles.stack import StackMachine
 from tb_plugin.formats.snapshots.window import MAX_TEXT
 from tb_plugin.worker.errors import RefusedError
@@ -35,7 +36,9 @@ class ValueMachine(StackMachine):
     def _text(self, width: int) -> None:
         length = self._unsigned(width)
         if length > MAX_TEXT:
-            raise RefusedError(f"a text of {length} bytes is too long", self._at)
+            raise RefusedError(
+                f"a text of {counted(length, 'byte')} is too long", self._at
+            )
         try:
             text = self._bytes(length).decode()
         except UnicodeDecodeError:
@@ -57,7 +60,7 @@ class ValueMachine(StackMachine):
 
     def _some_bytes(self, length: int) -> None:
         if length > MAX_TEXT:
-            raise RefusedError(f"{length} bytes are too many", self._at)
+            raise RefusedError(f"{counted(length, 'byte')} are too many", self._at)
         self._push(self._bytes(length), _TEXT + length)
 
     def _int1(self) -> None:
@@ -72,7 +75,9 @@ class ValueMachine(StackMachine):
     def _long1(self) -> None:
         length = self._unsigned(1)
         if length > MAX_INT_BYTES:
-            raise RefusedError(f"a number of {length} bytes is too long", self._at)
+            raise RefusedError(
+                f"a number of {counted(length, 'byte')} is too long", self._at
+            )
         self._push(
             int.from_bytes(self._bytes(length), "little", signed=True), NUMBER_BYTES
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import IO, TYPE_CHECKING, Final
 
+from collector.format.sizes import counted
 from tb_plugin.formats.file_size import size_of
 from tb_plugin.worker.errors import RefusedError
 from tb_plugin.worker.limits import GZIP, MIB
@@ -54,7 +55,7 @@ class Inflated:
                 self._given += len(block)
                 if self._inflate is not None and self._given > self._most:
                     raise RefusedError(
-                        f"It inflates from {self._size:,} bytes to more than"
+                        f"It inflates from {counted(self._size, 'byte')} to more than"
                         f" {self._most:,}, which no trace does.",
                         self._num_read,
                         remedy="If it is a trace, inflate it with gunzip and open that.",
