@@ -1,7 +1,8 @@
 """Time, memory and operations of each operator of a trace, added up over its calls.
 
-- cpu, device: with all that is inside; self_...: without the operators inside. One that
-  calls itself, under another overload, is one call.
+- cpu, device: with all that is inside but the recorder's time, which is a row of its own;
+  self_...: without the operators inside. One that calls itself, under another overload, is
+  one call.
 - Device time is that of kernels and copies, of the operator that launched them.
 - Memory is what was allocated less what was released, by the innermost operator around
   it on the same thread. (torch's own table asks for no thread: there, another thread's
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from collector.format.own.frames import RECORDER
 from collector.torch_profiler.digest.events import CPU, KERNEL_CATEGORIES, MEMORY
 from collector.torch_profiler.digest.nesting import nested
 
@@ -94,10 +96,14 @@ def _figures(
     on_host = events.device_type[rows] == CPU
     host, other = np.where(on_host, moved, 0), np.where(on_host, 0, moved)
     again = _calls_of_itself(events, nesting)
+    own = nesting.without_inner(duration)
+    is_recorder = events.named(RECORDER)[rows]
+    recorder = nesting.upwards(np.where(is_recorder, own, 0))
+    whole = np.where(is_recorder, duration, np.maximum(duration - recorder, 0))
     figures = {
         "calls": (~is_memory & ~again).astype(np.float64),
-        "cpu_ns": np.where(again, 0, duration),
-        "self_cpu_ns": nesting.without_inner(duration),
+        "cpu_ns": np.where(again, 0, whole),
+        "self_cpu_ns": own,
         "device_ns": np.where(again, 0, nesting.upwards(device)),
         "self_device_ns": device,
         "flops": np.where(is_memory, 0, events.flops[rows]).astype(np.float64),

@@ -94,6 +94,7 @@ def test_what_a_repeated_call_launched_is_of_the_programs_call():
     assert table["calls"][mm] == 1
     assert table["self_cpu_ns"].tolist()[mm] == 60
     assert table["self_cpu_ns"].tolist()[own] == 40
+    assert table["cpu_ns"].tolist()[mm] == 60
     assert table["self_device_ns"].tolist()[mm] == 50
     assert table["flops"].tolist()[mm] == 500
     assert without_recorder(events, tracks_modules=False) is events
