@@ -25,7 +25,8 @@ const FORMATS = [0, 1, 2, 3, 4, 5, 6].map(
 );
 
 export function formatDecimals(value: number, decimals: number): string {
-  return (FORMATS[decimals]?.format(value) ?? "").replace(/^-/, "−");
+  const text = FORMATS[decimals]?.format(value) ?? "";
+  return text.replace(/^-(?=0(\.0+)?$)/, "").replace(/^-/, "−");
 }
 
 /** Never fewer digits than the integer part has: 1.23 12.3 123 1,234. */
@@ -68,7 +69,12 @@ export function formatShare(part: number, whole: number): string {
 /** `78,643,200 bytes`, for tooltips. */
 export function formatBytesExact(bytes: number | null): string {
   if (bytes === null || !Number.isFinite(bytes)) return "not recorded";
-  return `${formatInteger(Math.round(bytes))} bytes`;
+  return counted(Math.round(bytes), "byte");
+}
+
+/** `1 block`, `412 blocks`. */
+export function counted(count: number, noun: string): string {
+  return `${formatInteger(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 export function formatInteger(value: number): string {

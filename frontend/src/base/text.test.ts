@@ -1,9 +1,25 @@
 import { describe, expect, it } from "vitest";
-import { byteScale, formatBytes, formatBytesExact, threeDigits } from "./bytes";
+import {
+  byteScale,
+  counted,
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+  threeDigits,
+} from "./bytes";
 import { formatAgo, formatSeconds } from "./durations";
 
 const KIB = 1024;
 const GIB = 1024 ** 3;
+
+describe("counts", () => {
+  it("are never negative zero, and one is one", () => {
+    expect([-0, -0.3, Math.round(-0.4)].map(formatInteger)).toEqual(["0", "0", "0"]);
+    expect(threeDigits(-38)).toBe("−38.0");
+    expect([1, 2].map((num) => counted(num, "rank"))).toEqual(["1 rank", "2 ranks"]);
+    expect(formatBytesExact(1)).toBe("1 byte");
+  });
+});
 
 describe("formatBytes", () => {
   it.each([

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { HostResponse, HostTrack, XKind } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { formatInteger } from "../../base/bytes";
+import { counted } from "../../base/bytes";
 import { X_AXES } from "../../model/lines/axis";
 import type { Table } from "../../model/table";
 import { originOf } from "../../model/words/origin";
@@ -69,7 +69,7 @@ export function Host(props: {
 
 function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
   const [only] = hosts;
-  const all = `${formatInteger(numHosts)} hosts`;
+  const all = counted(numHosts, "host");
   const named =
     numHosts === 1 && only !== undefined
       ? `Host ${only}`

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes, formatInteger } from "../../base/bytes";
+import { counted, formatBytes, formatInteger } from "../../base/bytes";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
@@ -165,7 +165,7 @@ function summary({ device, byteUnit }: BlockPicture, label: string): string {
     peak === undefined
       ? ""
       : ` The peak is ${formatBytes(peak.bytes, byteUnit)} ${atMoment(peak.moment)}.`;
-  return `${label}: ${formatInteger(device.numAllocations)} allocations over ${formatInteger(device.numEvents)} events.${highest}`;
+  return `${label}: ${counted(device.numAllocations, "allocation")} over ${counted(device.numEvents, "event")}.${highest}`;
 }
 
 /** By events where each has its own column, else by columns. */
@@ -233,7 +233,7 @@ export function freedText(
       ? "still live at the end"
       : "free requested, not completed by the end";
   }
-  const lasted = born < 0 ? "" : `, after ${formatInteger(gone - born)} events`;
+  const lasted = born < 0 ? "" : `, after ${counted(gone - born, "event")}`;
   const waited =
     freed >= 0 && freed < gone ? ` (requested at ${formatInteger(freed)})` : "";
   return `${momentText(gone)}${lasted}${waited}`;

@@ -1,8 +1,8 @@
 import type { HeldBy as HeldByLine, MemoryState } from "../../api/types.gen";
 import {
+  counted,
   formatBytes,
   formatBytesExact,
-  formatInteger,
   formatShare,
   type ByteUnit,
 } from "../../base/bytes";
@@ -66,7 +66,7 @@ export function HeldBy(props: {
 }
 
 function note(line: HeldByLine): string {
-  const blocks = `${formatInteger(line.numBlocks)} ${line.numBlocks === 1 ? "block" : "blocks"}`;
+  const blocks = counted(line.numBlocks, "block");
   const category = line.category === null ? [] : [line.category];
   return [formatShare(line.share, 1), ...category, blocks].join(" · ");
 }

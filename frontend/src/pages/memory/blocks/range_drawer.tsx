@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { AllocationRangeResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import {
+  counted,
   formatBytes,
   formatBytesExact,
   formatInteger,
@@ -40,7 +41,7 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
   return (
     <Drawer
       label="The chosen range"
-      title={`${formatInteger(high - low)} events, ${ends}`}
+      title={`${counted(high - low, "event")}, ${ends}`}
       close={() => actions.set({ range: null })}
       actions={
         <>
@@ -90,9 +91,7 @@ interface AnswerProps {
 
 function Totals({ of, answer }: AnswerProps) {
   const { byteUnit } = of.view;
-  const blocks = (num: number) => (
-    <span class="quiet">{formatInteger(num)} blocks</span>
-  );
+  const blocks = (num: number) => <span class="quiet">{counted(num, "block")}</span>;
   const highest = (
     <TextButton press={() => of.actions.pin(answer.highestMoment)}>
       {momentText(answer.highestMoment)}
@@ -131,7 +130,7 @@ function columnsOf(
     colours[answer.stackCategory[row] ?? -1] ?? "#888888";
   const longest = longestOf(answer.stackAllocatedBytes);
   const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) => {
-    const more = (row: number): string => `${formatInteger(num[row] ?? 0)} blocks`;
+    const more = (row: number): string => counted(num[row] ?? 0, "block");
     const bars = { colourOf, longest, more };
     return bytesColumn(key, title, "60px", bytes, byteUnit, bars);
   };

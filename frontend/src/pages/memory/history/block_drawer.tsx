@@ -6,7 +6,12 @@ import type {
   HistoryDevice,
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
+import {
+  counted,
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+} from "../../../base/bytes";
 import { copyText } from "../../../base/browser";
 import { formatSeconds } from "../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../model/category";
@@ -182,7 +187,7 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
 }
 
 function eventsWords(num: number): string {
-  return num === 1 ? "1 event" : `${formatInteger(num)} events`;
+  return counted(num, "event");
 }
 
 function lived({ born, gone }: AllocationBlockResponse, device: HistoryDevice): string {

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { ModuleResponse, ModulesResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatInteger } from "../../../base/bytes";
+import { counted, formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
@@ -78,7 +78,7 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
         view={view}
         over={over}
         label={`${answer.module}, ${stateWords(data, answer.state)}`}
-        title={`${formatInteger(num)} tracked steps`}
+        title={counted(num, "tracked step")}
         unit="bytes"
         fromZero
         heightPx={PART_PX - 32}

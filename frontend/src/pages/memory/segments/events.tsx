@@ -2,7 +2,12 @@ import { useMemo, useRef } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { AllocatorAction, AllocatorEventsResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
+import {
+  counted,
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+} from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { formatSigned } from "../../../model/words/quantity";
 import { bytesCell } from "../../../widgets/row_table/columns";
@@ -85,9 +90,7 @@ export function EventList(props: Shown) {
       <div class="panel-head">
         <h2>Allocator events</h2>
         <Switch view={view} of={SEGMENTS.events} label="Events shown" />
-        <span class="quiet">
-          {head.data !== null && `${formatInteger(numRows)} events`}
-        </span>
+        <span class="quiet">{head.data !== null && counted(numRows, "event")}</span>
       </div>
       <Waiting error={error} hasContent={false} />
       <RowTable

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { formatBytes, formatInteger } from "../../../base/bytes";
+import { counted, formatBytes } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { BlockStack, useBlockStage } from "../../../widgets/block_stack/block_stack";
@@ -56,7 +56,7 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
         bar={
           <>
             <span class="chart-axis-name quiet small">
-              {num > 0 && `${formatInteger(num)} pieces drawn`}
+              {num > 0 && `${counted(num, "piece")} drawn`}
             </span>
             <Segmented
               label="Stacking order"

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import {
+  counted,
   formatBytes,
   formatBytesExact,
   formatInteger,
@@ -182,7 +183,7 @@ function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColu
   const returned = "What torch.cuda.empty_cache() would return to the device";
   const free = (bytes: number, row: number) => ({
     text: formatBytes(bytes, byteUnit),
-    title: `${formatBytesExact(bytes)} in ${formatInteger(arenas.numFree[row] ?? 0)} blocks`,
+    title: `${formatBytesExact(bytes)} in ${counted(arenas.numFree[row] ?? 0, "block")}`,
   });
   return [
     textColumn("arena", "Requests", "minmax(48px, 1fr)", names, kept),

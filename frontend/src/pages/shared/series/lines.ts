@@ -4,7 +4,7 @@ import type {
   SeriesInfo,
   TimelineResponse,
 } from "../../../api/types.gen";
-import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
+import { counted, formatBytes, type ByteUnit } from "../../../base/bytes";
 import { LIMIT_WORDS } from "../../../model/words/source_label";
 import { colourBesideBand } from "../../../widgets/line_chart/palette";
 import type {
@@ -53,7 +53,7 @@ export function chartLines(
 }
 
 export function chartBand({ band }: TimelineResponse): ChartBand | null {
-  return band && { ...band, label: `${formatInteger(band.numRanks)} ranks` };
+  return band && { ...band, label: counted(band.numRanks, "rank") };
 }
 
 /**

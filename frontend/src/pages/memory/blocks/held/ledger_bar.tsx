@@ -1,5 +1,6 @@
 import type { AllocationLiveResponse } from "../../../../api/types.gen";
 import {
+  counted,
   formatBytes,
   formatBytesExact,
   formatInteger,
@@ -55,7 +56,7 @@ export function ledgerParts(
   const parts = live.categories
     .map((group, i): Part => {
       const { key, bytes, numBlocks } = group;
-      const caveat = `${formatInteger(numBlocks)} ${numBlocks === 1 ? "block" : "blocks"}`;
+      const caveat = counted(numBlocks, "block");
       const background = colours[i] ?? "transparent";
       const width = bytes * perByte;
       return { key, label: groupLabel(group), bytes, width, caveat, background };
