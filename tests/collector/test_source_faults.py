@@ -286,7 +286,7 @@ def test_a_hanging_source_delays_neither_flushes_nor_close(tmp_path, monkeypatch
     release, stuck = threading.Event(), Fake("stuck", SWAP)
     stuck.behave = lambda: release.wait(60) and None
     monkeypatch.setattr(engine, "TIMED", (stuck.source,))
-    monkeypatch.setattr(engine, "_SAMPLER_SHARE", 0.01)
+    monkeypatch.setattr(engine, "SAMPLER_SECONDS", 0.02)
     rec = record(tmp_path / "run", flush_seconds=0.2)
     wait_until(lambda: stuck.num_samples == 1)
     wait_until(lambda: rec.path is not None)

@@ -49,7 +49,7 @@ def test_a_step_at_the_default_sources(tmp_path):
         rec.step()
         time.sleep(0.1)  # all timed sources are opening or open
         number, names = python_calls(rec.step)
-        assert number <= 26, names.most_common()
+        assert number <= 29, names.most_common()
     assert read_only_file(tmp_path / "run").steps() == list(range(NUM_CALLS + 6))
 
 
