@@ -68,7 +68,7 @@ class Kind(NamedTuple):
 SNAPSHOT: Final = Kind(
     name="snapshot",
     module="tb_plugin.formats.snapshots.snapshot_file",
-    version=1,
+    version=2,
     memory_bytes=384 * MIB,
     memory_per_byte=32.0,
     gzip_ratio=8,
@@ -81,7 +81,7 @@ SNAPSHOT: Final = Kind(
 TRACE: Final = Kind(
     name="trace",
     module="tb_plugin.formats.traces.trace_file",
-    version=4,
+    version=5,
     memory_bytes=512 * MIB,
     memory_per_byte=2.0,
     gzip_ratio=40,
