@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -220,7 +221,7 @@ def test_one_rank_alone_has_no_stragglers(tmp_path, ask):
 
 def test_torchs_statistics_of_imported_calls_are_shown(tmp_path, say):
     write_stats(tmp_path / "theirs", 0)
-    assert "call  allocated_bytes.all.current" in say(tmp_path)
+    assert re.search("call +Allocated", say(tmp_path))
 
 
 def test_snapshots_are_taken_by_name(tmp_path, say):

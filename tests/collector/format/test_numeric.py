@@ -132,5 +132,5 @@ def test_a_deflate_bomb_is_refused_without_being_inflated(num_rows):
 def test_a_block_that_claims_billions_of_rows_is_refused():
     honest = bytearray(encode_block([np.zeros(10, np.int64)], ["i8"]))
     honest[0:4] = (2**32 - 1).to_bytes(4, "little")
-    with pytest.raises(CorruptError, match="claims 4294967295 rows"):
+    with pytest.raises(CorruptError, match="claims 4,294,967,295 rows"):
         decode_block(bytes(honest))

@@ -96,7 +96,8 @@ def test_every_category_has_the_colour_it_folds_into():
     labels = [found.groups[group].category for group in found.of_life]
     assert labels[CATEGORIES.index("buffer")] == "param"
     assert labels[CATEGORIES.index("reduce_scatter")] == "comm"
-    assert labels[-1] == "unknown"
+    assert labels[CATEGORIES.index("bucket")] == "comm"
+    assert labels[CATEGORIES.index("other")] == "unknown"
 
 
 def test_the_largest_line_without_a_category_lies_apart():
@@ -106,7 +107,7 @@ def test_the_largest_line_without_a_category_lies_apart():
         [forward(4)],
         [("void at::native::copy<int>(int)", "??", 0)],
     )
-    param, unknown = CATEGORIES.index("buffer"), len(CATEGORIES) - 1
+    param, unknown = map(CATEGORIES.index, ("buffer", "other"))
     lives = lives_of(
         [(0, 9, 5, 0), (1, 9, 5, 1), (2, 9, 9, 2), (3, 9, 80, 3), (4, 9, 8, -1)]
     )

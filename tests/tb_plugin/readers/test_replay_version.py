@@ -13,7 +13,12 @@ from tb_plugin.analysis.allocator.replay import VERSION
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.jobs.replay_results import fresh, results
 
-KNOWN = {1: "78e25ebd9631fb2c", 2: "0e821052bcfd8417", 3: "0e821052bcfd8417"}
+KNOWN = {
+    1: "78e25ebd9631fb2c",
+    2: "0e821052bcfd8417",
+    3: "0e821052bcfd8417",
+    4: "b1b9b6e5280c5984",
+}
 """By version: what the history below comes to. Who changes what replaying comes to
 raises the version: else caches that others have would show what was thought before."""
 
