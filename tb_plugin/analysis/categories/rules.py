@@ -164,7 +164,8 @@ def _gradients(replay: Replay, phases: Phases, born_in: Ints) -> Flags:
     """What is there at a backward's last allocation and has a recorded parameter's size.
 
     An optimizer that allocates nothing, as one whose states are there, begins no phase: its
-    gradients go before another phase begins, as those of activations do.
+    gradients go before another phase begins, as those of activations do. Where an
+    optimizer's phase follows, what is there in that tells, whatever its size.
     """
     lives, tensors = replay.lives, replay.snapshot.tensors
     if tensors is None:
@@ -177,6 +178,7 @@ def _gradients(replay: Replay, phases: Phases, born_in: Ints) -> Flags:
     last[phases.of_event[rows]] = rows  # the last one written is the latest
     ours = in_backward[lives.stack] & (lives.born != BEFORE)
     found: Flags = ours & (phases.kind[born_in] == BACKWARD_PHASE)
+    found &= np.append(phases.kind[1:], NONE)[born_in] != OPTIMIZER_PHASE
     found &= lives.gone > last[born_in]
     return found & np.isin(lives.size, tensors.num_bytes[is_parameter])
 
