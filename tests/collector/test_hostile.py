@@ -416,5 +416,8 @@ def test_a_span_of_a_closed_recorder_looks_at_nothing(tmp_path):
     rec = record(tmp_path / "run")
     rec.close()
     odd = hostile(object)()
+    ran = False
     with rec.span(odd, category=odd, states=odd, args=odd, memory=odd):
-        pass
+        ran = True
+    assert ran
+    assert not read_only_file(tmp_path / "run").notes_of("span")

@@ -31,8 +31,11 @@ class Training:
         self.optimizer = torch.optim.Adam(self.net.parameters())
         self.history.attach(self.net, [self.optimizer])
 
-    def step(self) -> None:
+    def backward(self) -> None:
         self.net(torch.ones(2, 4)).sum().backward()
+
+    def step(self) -> None:
+        self.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
 
@@ -103,19 +106,26 @@ def test_what_fails_stops_nobodys_training():
         raise RuntimeError("no native allocator")
 
     training = Training(annotate=failing)
+    weight = training.net.weight.detach().clone()
     training.history.begin(CALL)
     training.step()
     training.history.end(CALL, None)
     training.history.close()
+    assert not torch.equal(weight, training.net.weight), "the step was taken"
+    assert not training.annotated()
 
 
-def test_backwards_on_several_threads_are_fine():
+def test_backwards_on_several_threads_annotate_what_one_would():
     training = Training()
     training.history.begin(CALL)
-    threads = [threading.Thread(target=training.step) for _ in range(4)]
+    # Only backward is torch's to lock: the optimizer's step is the main thread's.
+    threads = [threading.Thread(target=training.backward) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert set(training.annotated()) >= OWN
+    training.optimizer.step()
+    counts = training.annotated()
+    assert set(counts) >= OWN | GRADS
+    assert {counts[own] for own in OWN} == {1}
     training.history.close()
